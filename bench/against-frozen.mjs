@@ -97,11 +97,11 @@ async function measured(redis, build, count) {
 /** A build, with its own connection. @param {string} dist @param {string} socketPath */
 async function opened(dist, socketPath) {
   const { openCommands, whenReady } = await import(join(dist, 'redis/connection/connect.js'));
-  const { createJobs } = await import(join(dist, 'redis/transitions/jobs.js'));
+  const { createJobs } = await import(join(dist, 'redis/scripts/jobs.js'));
   const { partitionRef } = await import(join(dist, 'redis/keys.js'));
-  const { elect } = await import(join(dist, 'redis/transitions/lease.js'));
-  const { join: enrol } = await import(join(dist, 'redis/transitions/ready.js'));
-  const { encodeBody, encodeRecord } = await import(join(dist, 'core/codec.js'));
+  const { elect } = await import(join(dist, 'redis/scripts/lease.js'));
+  const { join: enrol } = await import(join(dist, 'redis/scripts/ready.js'));
+  const { encodeBody, encodeRecord } = await import(join(dist, 'job/codec.js'));
   const commands = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
   await whenReady(commands);
   const jobs = createJobs(commands);

@@ -18,7 +18,7 @@ const AGE_MS = 300_000;
 
 argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
-const { elect, sweep } = await import(`${root}dist/redis/transitions/lease.js`);
+const { elect, sweep } = await import(`${root}dist/redis/scripts/lease.js`);
 const { openCommands } = await import(`${root}dist/redis/connection/connect.js`);
 const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 

@@ -25,11 +25,11 @@ const count = wholeNumber(import.meta.filename, 'jobs', { given: given.jobs, oth
 
 const { binary } = await prepare();
 const { openCommands, whenReady } = await import(`${root}dist/redis/connection/connect.js`);
-const { createJobs } = await import(`${root}dist/redis/transitions/jobs.js`);
+const { createJobs } = await import(`${root}dist/redis/scripts/jobs.js`);
 const { partitionRef } = await import(`${root}dist/redis/keys.js`);
-const { declareQueue } = await import(`${root}dist/redis/transitions/queues.js`);
-const { parseHistory } = await import(`${root}dist/core/history.js`);
-const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
+const { declareQueue } = await import(`${root}dist/redis/scripts/queues.js`);
+const { parseHistory } = await import(`${root}dist/job/history.js`);
+const { encodeBody, encodeRecord } = await import(`${root}dist/job/codec.js`);
 
 const history = parseHistory({ keep: '7d', max: 10_000_000 });
 const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });

@@ -46,7 +46,7 @@ const MIXES = {
 argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 const { createProducer, defineQueue } = await import(`${root}dist/index.js`);
-const { allot } = await import(`${root}dist/redis/transitions/quotas.js`);
+const { allot } = await import(`${root}dist/redis/scripts/quotas.js`);
 
 const costs = await withRedis(binary, async ({ redis, url }) => {
   const producer = createProducer({ redis: url });

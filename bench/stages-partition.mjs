@@ -28,20 +28,20 @@ const CHUNK_BYTES = 4_000_000;
 /** @param {string} socketPath */
 export async function createPartition(socketPath) {
   const { openCommands, whenReady } = await import(`${root}dist/redis/connection/connect.js`);
-  const { createJobs } = await import(`${root}dist/redis/transitions/jobs.js`);
+  const { createJobs } = await import(`${root}dist/redis/scripts/jobs.js`);
   const { partitionRef } = await import(`${root}dist/redis/keys.js`);
-  const lease = await import(`${root}dist/redis/transitions/lease.js`);
-  const ready = await import(`${root}dist/redis/transitions/ready.js`);
+  const lease = await import(`${root}dist/redis/scripts/lease.js`);
+  const ready = await import(`${root}dist/redis/scripts/ready.js`);
   const { checkEntries, checkMembers } = await import(`${root}dist/redis/repair/damage.js`);
   const { repair } = await import(`${root}dist/redis/repair/repair.js`);
-  const { scriptOptions } = await import(`${root}dist/redis/transitions/scripts.js`);
-  const schedules = await import(`${root}dist/redis/transitions/schedules.js`);
-  const { purge } = await import(`${root}dist/redis/transitions/upkeep.js`);
-  const { oldestDueAge, peek, stats } = await import(`${root}dist/redis/inspect.js`);
-  const { FIRE_BYTES_MAX, READ_BYTES_MAX } = await import(`${root}dist/redis/transitions/bytes.js`);
-  const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/chunks.js`);
-  const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
-  const { endMark } = await import(`${root}dist/core/record-header.js`);
+  const { scriptOptions } = await import(`${root}dist/redis/scripts/scripts.js`);
+  const schedules = await import(`${root}dist/redis/scripts/schedules.js`);
+  const { purge } = await import(`${root}dist/redis/scripts/upkeep.js`);
+  const { oldestDueAge, peek, stats } = await import(`${root}dist/redis/read/inspect.js`);
+  const { FIRE_BYTES_MAX, READ_BYTES_MAX } = await import(`${root}dist/redis/scripts/bytes.js`);
+  const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/calls/chunks.js`);
+  const { encodeBody, encodeRecord } = await import(`${root}dist/job/codec.js`);
+  const { endMark } = await import(`${root}dist/job/record-header.js`);
 
   const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
   await whenReady(redis);

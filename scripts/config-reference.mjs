@@ -3,7 +3,7 @@
  * both files with it byte for byte, and `npm run generate` lets that test rewrite them.
  */
 import { envName } from '../src/config/table.ts';
-import { durationText } from '../src/core/duration.ts';
+import { durationText } from '../src/kernel/duration.ts';
 
 /** @typedef {import('../src/config/table.ts').Option} Option */
 

@@ -1,5 +1,5 @@
 /**
- * Renders `docs/reference/events.md` from the interface in `src/core/events.ts` and its comments. Pure: a test compares
+ * Renders `docs/reference/events.md` from the interface in `src/job/events.ts` and its comments. Pure: a test compares
  * the page with it byte for byte, and `npm run generate` lets that test rewrite it. An event or a field about which
  * nobody says anything is an error.
  */
@@ -31,7 +31,7 @@ const EVERYWHERE = {
 
 /** @param {{ readonly source: string, readonly levels: Readonly<Record<string, string>> }} from */
 export function renderEvents({ source, levels }) {
-  return `<!-- Generated from src/core/events.ts by \`npm run generate\`; a test compares it. -->
+  return `<!-- Generated from src/job/events.ts by \`npm run generate\`; a test compares it. -->
 # Events
 
 What happened, told once. Workers and daemons have \`events\`; a daemon tells what its workers tell, too. A listener is called

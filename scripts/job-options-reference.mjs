@@ -4,12 +4,12 @@
  */
 import { flagOf } from '../src/cli/terminal/job-flags.ts';
 
-/** @typedef {import('../src/core/option-kinds.ts').JobOption} JobOption */
-/** @typedef {import('../src/core/option-kinds.ts').Named} Named */
+/** @typedef {import('../src/job/option-kinds.ts').JobOption} JobOption */
+/** @typedef {import('../src/job/option-kinds.ts').Named} Named */
 
 /** @param {readonly Named[]} options */
 export function renderJobOptions(options) {
-  return `<!-- Generated from src/core/job-options.ts by \`npm run generate\`; a test compares it. -->
+  return `<!-- Generated from src/job/options.ts by \`npm run generate\`; a test compares it. -->
 # The options of a job
 
 What one job can be told beside its data. All of them are optional, and each has one name everywhere: in

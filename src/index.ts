@@ -4,6 +4,7 @@
  * @module duestream
  */
 
+export { Unconfirmed, type UnconfirmedJob } from './client/calls/scheduled.ts';
 export {
   createDeadLetters,
   type DeadLetterBounds,
@@ -70,7 +71,6 @@ export {
   type WhereOptions,
   type WhereProgress,
 } from './client/producer.ts';
-export { Unconfirmed, type UnconfirmedJob } from './client/scheduled.ts';
 export {
   type BackfillOptions,
   createSchedules,
@@ -90,27 +90,27 @@ export {
   type ScheduleView,
 } from './client/schedules/schedules.ts';
 export type { ConfigInput } from './config/options.ts';
-export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './core/backoff.ts';
-export type { BroadcastOptions } from './core/broadcast.ts';
-export type { Abandoned } from './core/compensation.ts';
-export type { Codec, CodecContext, JobSchemas } from './core/content.ts';
-export type { DurationInput, InstantInput } from './core/duration.ts';
-export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
-export type { EventName, EventSource, Events } from './core/events.ts';
-export type { HistoryOptions } from './core/history.ts';
-export type { Jitter } from './core/jitter.ts';
-export type { Job } from './core/job.ts';
-export type { IfExists } from './core/job-options.ts';
-export type { JobData, NamedData } from './core/job-types.ts';
-export type { Log } from './core/log.ts';
-export { type Attempted, Defer, type DeferOptions, type Deferred, Unrecoverable } from './core/outcome.ts';
-export type { KeptResult, PastJob } from './core/past.ts';
-export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './core/queue.ts';
-export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts';
-export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
 export { createDashboard, type Dashboard, type DashboardOptions } from './daemon/dashboard.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
+export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './job/backoff.ts';
+export type { BroadcastOptions } from './job/broadcast.ts';
+export type { Abandoned } from './job/compensation.ts';
+export type { Codec, CodecContext, JobSchemas } from './job/content.ts';
+export type { EventName, EventSource, Events } from './job/events.ts';
+export type { HistoryOptions } from './job/history.ts';
+export type { Job } from './job/job.ts';
+export type { IfExists } from './job/options.ts';
+export { type Attempted, Defer, type DeferOptions, type Deferred, Unrecoverable } from './job/outcome.ts';
+export type { KeptResult, PastJob } from './job/past.ts';
+export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './job/queue.ts';
+export type { SchemaIssue, SchemaResult, StandardSchema } from './job/standard-schema.ts';
+export type { JobState } from './job/state.ts';
+export type { JobData, NamedData } from './job/types.ts';
+export type { DurationInput, InstantInput } from './kernel/duration.ts';
+export { DuestreamError, type ErrorCode, Indeterminate } from './kernel/errors.ts';
+export type { Jitter } from './kernel/jitter.ts';
+export type { Log } from './kernel/log.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {
   createSubscriber,
@@ -118,6 +118,7 @@ export {
   type Subscriber,
   type SubscriberOptions,
 } from './worker/broadcast/subscriber.ts';
+export type { QueueWork } from './worker/options.ts';
 export {
   type CommitJobOptions,
   defineHandlers,
@@ -131,5 +132,4 @@ export {
   type NamedHandlers,
   type PlainHandlers,
   type QueueHandlers,
-} from './worker/handlers.ts';
-export type { QueueWork } from './worker/options.ts';
+} from './worker/run/handlers.ts';

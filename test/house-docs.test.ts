@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
 import { SIGNS } from '../src/redis/connection/outage.ts';
-import { scripts } from '../src/redis/transitions/script-table.ts';
+import { scripts } from '../src/redis/scripts/script-table.ts';
 import { read, root, walk } from './support/repository.ts';
 import { BEGUN_FIRST, ONLY_IN_ALL, SLICED } from './tiers.mjs';
 

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { renderEvents } from '../scripts/events-reference.mjs';
-import { createEmitter } from '../src/core/emitter.ts';
-import { eventLevels, eventNames, forward, listenToAll } from '../src/core/event-list.ts';
-import type { EventName, Events } from '../src/core/events.ts';
 import { createLog, logEvents } from '../src/daemon/log.ts';
+import { createEmitter } from '../src/job/emitter.ts';
+import { eventLevels, eventNames, forward, listenToAll } from '../src/job/event-list.ts';
+import type { EventName, Events } from '../src/job/events.ts';
 import { read, root, walk } from './support/repository.ts';
 
 const placed = { queue: 'emails', partition: 0 };
@@ -80,7 +80,7 @@ describe('an event', () => {
   });
 
   test('has a line in the reference, which says when it is told and what its fields hold', async () => {
-    const page = renderEvents({ source: read('src/core/events.ts'), levels: eventLevels });
+    const page = renderEvents({ source: read('src/job/events.ts'), levels: eventLevels });
     await expect(page).toMatchFileSnapshot(join(root, 'docs/reference/events.md'));
     expect(eventNames.filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
   });

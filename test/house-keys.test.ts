@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { renderKeys } from '../scripts/keys-reference.mjs';
 import { controlTable, type KeyRow, partitionKeys, partitionTable, storedKeys } from '../src/redis/keys.ts';
-import { scripts } from '../src/redis/transitions/script-table.ts';
+import { scripts } from '../src/redis/scripts/script-table.ts';
 import { read, root, walk } from './support/repository.ts';
 
 const keys = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });

@@ -1,5 +1,5 @@
 /**
- * The rules of Lua: the first lines of a script bind everything it touches, and `src/redis/transitions/scripts.ts` says the same.
+ * The rules of Lua: the first lines of a script bind everything it touches, and `src/redis/scripts/scripts.ts` says the same.
  * Callers pass names, so a header and a table that disagree would write one thing into the place of another.
  *
  *     -- verb: what moves from where to where.
@@ -18,7 +18,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { assembledScript, partsNamed } from '../lua/assemble.mjs';
-import { scripts } from '../src/redis/transitions/script-table.ts';
+import { scripts } from '../src/redis/scripts/script-table.ts';
 import { bindingsOf, boundKeys, callsIn, givenBy, isPacked, sourcesIn } from './support/lua-source.ts';
 import { read } from './support/repository.ts';
 

@@ -12,27 +12,46 @@ import { read, root, walk } from './support/repository.ts';
 
 /** Folder or file of `src` → what of ours it may import, besides itself. A job walks through stations. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  core: [],
-  redis: ['core'],
-  config: ['core'],
-  client: ['core', 'redis'],
-  mover: ['core', 'redis'],
+  kernel: [],
+  time: ['kernel'],
+  job: ['kernel', 'time'],
+  schedule: ['kernel', 'time', 'job'],
+  redis: ['kernel', 'job', 'schedule'],
+  config: ['kernel', 'time', 'job', 'schedule'],
+  client: ['kernel', 'time', 'job', 'schedule', 'redis'],
+  mover: ['kernel', 'time', 'job', 'schedule', 'redis'],
   // client: what a handler schedules goes the way of a producer, on the worker's connection.
-  worker: ['core', 'redis', 'client'],
-  metrics: ['core', 'redis'],
-  // What people look at and do, by whichever window. config: for the type of what is remembered.
-  operations: ['core', 'redis', 'client', 'config'],
-  http: ['core', 'redis', 'client', 'metrics', 'operations'],
-  cli: ['core', 'redis', 'client', 'config', 'operations'],
+  worker: ['kernel', 'time', 'job', 'schedule', 'redis', 'client'],
+  metrics: ['kernel', 'job', 'redis'],
+  // What people look at, by whichever window. config: for the type of what is remembered.
+  inspect: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config'],
+  // Who may do what, and who did it.
+  access: ['kernel', 'job', 'redis', 'client', 'inspect'],
+  http: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'metrics', 'inspect', 'access'],
+  cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access'],
   embedded: [],
   // In a browser: it knows duestream by its HTTP API alone.
   dashboard: [],
   // redis: key names for the handlers' context; nothing connects.
-  testing: ['core', 'redis', 'client', 'worker'],
-  daemon: ['core', 'redis', 'config', 'client', 'mover', 'worker', 'metrics', 'http', 'operations'],
-  'main.ts': ['core', 'cli'],
+  testing: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'worker'],
+  daemon: [
+    'kernel',
+    'time',
+    'job',
+    'schedule',
+    'redis',
+    'config',
+    'client',
+    'mover',
+    'worker',
+    'metrics',
+    'http',
+    'inspect',
+    'access',
+  ],
+  'main.ts': ['kernel', 'cli'],
   // redis: for the type of a connection's settings only.
-  'index.ts': ['core', 'client', 'worker', 'config', 'daemon', 'redis'],
+  'index.ts': ['kernel', 'time', 'job', 'schedule', 'client', 'worker', 'config', 'daemon', 'redis'],
 };
 
 /** The verbs that run something may reach for the roof. */
@@ -57,9 +76,9 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'cli-table3': ['cli'],
   zod: ['config'],
   yaml: ['config'],
-  luxon: ['core', 'client'],
-  'cron-parser': ['core'],
-  ms: ['core', 'client'],
+  luxon: ['kernel', 'time', 'client'],
+  'cron-parser': ['time'],
+  ms: ['kernel', 'client'],
   'p-limit': ['client'],
 };
 
@@ -73,9 +92,9 @@ const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
 /** Who reads the environment. */
 const READS_ENVIRONMENT = ['config/', 'main.ts', 'embedded/'];
 
-/** Who may read a clock or set a timer besides `core/clock.ts`. */
+/** Who may read a clock or set a timer besides `kernel/clock.ts`. */
 const READS_CLOCK: Readonly<Record<string, string>> = {
-  'core/loop.ts': 'the wait of a service between two passes, cut short by a nudge or a stop',
+  'kernel/loop.ts': 'the wait of a service between two passes, cut short by a nudge or a stop',
   'redis/connection/connect.ts': 'gives up on a connection that does not come up; no test needs to move that time',
   'embedded/': 'runs before anything is installed, so it can import nothing of ours',
   'dashboard/': 'runs in a browser',
@@ -167,11 +186,11 @@ describe('the edges', () => {
 
   test('only the clock reads a clock or sets a timer', () => {
     const clocks = /\b(setTimeout|setInterval|Date\.now|performance\.now|hrtime)\b|new Date\(\)/;
-    expect(using(clocks, ['core/clock.ts', ...Object.keys(READS_CLOCK)])).toEqual([]);
+    expect(using(clocks, ['kernel/clock.ts', ...Object.keys(READS_CLOCK)])).toEqual([]);
   });
 
   test('a signal of ours is made where any number of waits may listen to it', () => {
-    expect(using(/new AbortController\b/, ['core/abort.ts', 'dashboard/'])).toEqual([]);
+    expect(using(/new AbortController\b/, ['kernel/abort.ts', 'dashboard/'])).toEqual([]);
   });
 });
 

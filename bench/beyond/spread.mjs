@@ -25,10 +25,10 @@ const JOBS_WITHIN_MS = 4000;
 const connect = await import(new URL('../../dist/redis/connection/connect.js', import.meta.url).href);
 /** @type {typeof import('../../src/redis/keys.ts')} */
 const { partitionRef } = await import(new URL('../../dist/redis/keys.js', import.meta.url).href);
-/** @type {typeof import('../../src/worker/assignment.ts')} */
-const { createAssignment } = await import(new URL('../../dist/worker/assignment.js', import.meta.url).href);
-/** @type {typeof import('../../src/core/clock.ts')} */
-const { systemClock } = await import(new URL('../../dist/core/clock.js', import.meta.url).href);
+/** @type {typeof import('../../src/worker/fetch/assignment.ts')} */
+const { createAssignment } = await import(new URL('../../dist/worker/fetch/assignment.js', import.meta.url).href);
+/** @type {typeof import('../../src/kernel/clock.ts')} */
+const { systemClock } = await import(new URL('../../dist/kernel/clock.js', import.meta.url).href);
 
 /** @param {{ binary: string, quick: boolean, rounds: number }} given */
 export async function spread({ binary, quick, rounds }) {

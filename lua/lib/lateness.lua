@@ -3,7 +3,7 @@
 --        nextDue, due, now)
 -- USED BY  cast, expire, relay, serve, start
 -- RULE    Late is judged by the due time of the job, not of its entry, which may be an older one. A
---         start that a crash cut off was in time, so only its expiry counts. `src/core/lateness.ts`
+--         start that a crash cut off was in time, so only its expiry counts. `src/job/lateness.ts`
 --         says the same.
 local function headerOf(record)
   return record and record:match('^1%w+(;[^|]*)|')

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
-import { DuestreamError } from '../core/errors.ts';
+import { DuestreamError } from '../kernel/errors.ts';
 import { auditLs } from './commands/audit-ls.ts';
 import { completion } from './commands/completion.ts';
 import { configPrint } from './commands/config-print.ts';

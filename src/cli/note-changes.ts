@@ -1,5 +1,5 @@
 /** What a verb has changed, in the audit: who did what to how many, by the command line. */
-import { reasonOf } from '../core/reason.ts';
+import { reasonOf } from '../kernel/reason.ts';
 import { audit, userHere } from '../redis/audit.ts';
 import { type Session, withRedis } from './session.ts';
 

@@ -4,37 +4,37 @@
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
 
-import type { ScheduleOptions } from '../core/job-options.ts';
-import { type QueueInput, queueOf } from '../core/queue.ts';
-import { checkList } from './bulk.ts';
-import { type Calls, createCalls } from './calls.ts';
-import type { Cancelled } from './cancel.ts';
-import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './changes.ts';
-import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
-import type { Edited } from './edit.ts';
-import { type IfMatchOption, parseIfMatch } from './etag.ts';
-import type { JobCount } from './find/count.ts';
-import type { JobFilter } from './find/filter.ts';
-import { type Finding, findingOf } from './find/finding.ts';
-import type { JobListOptions, JobPage } from './find/list.ts';
-import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './find/where.ts';
-import type { JobView } from './job-view.ts';
-import { type Looks, looksOf, one } from './looks.ts';
+import type { ScheduleOptions } from '../job/options.ts';
+import { type QueueInput, queueOf } from '../job/queue.ts';
+import { createLevels, type Durability, type DurabilityOption } from './calls/durability.ts';
+import { type IfMatchOption, parseIfMatch } from './calls/etag.ts';
+import { dueOf } from './calls/plan.ts';
+import type { Scheduled } from './calls/scheduled.ts';
+import { type Calls, createCalls } from './calls/session.ts';
+import { type ProducerOptions, type ProducerSettings, parseAnyId, producerSettings } from './calls/settings.ts';
+import { checkList } from './jobs/bulk.ts';
+import type { Cancelled } from './jobs/cancel.ts';
+import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './jobs/changes.ts';
+import type { Edited } from './jobs/edit.ts';
 import {
   createScheduleChain,
   type ProducerMiddleware,
   type ScheduleCall,
   type ScheduleChain,
   type ScheduleMiddleware,
-} from './middleware.ts';
-import type { JobResult } from './past.ts';
-import { dueOf } from './plan.ts';
-import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from './replay.ts';
-import type { Rescheduled } from './reschedule.ts';
-import { schedulingOf } from './schedule-calls.ts';
-import type { Scheduled } from './scheduled.ts';
-import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './scheduling.ts';
-import { type ProducerOptions, type ProducerSettings, parseAnyId, producerSettings } from './settings.ts';
+} from './jobs/middleware.ts';
+import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from './jobs/replay.ts';
+import type { Rescheduled } from './jobs/reschedule.ts';
+import { schedulingOf } from './jobs/schedule-calls.ts';
+import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './jobs/scheduling.ts';
+import type { JobCount } from './query/count.ts';
+import type { JobFilter } from './query/filter.ts';
+import { type Finding, findingOf } from './query/finding.ts';
+import type { JobView } from './query/job-view.ts';
+import type { JobListOptions, JobPage } from './query/list.ts';
+import { type Looks, looksOf, one } from './query/looks.ts';
+import type { JobResult } from './query/past.ts';
+import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './query/where.ts';
 
 export type {
   BulkJob,

@@ -1,5 +1,5 @@
 /** What the configuration says about ends that are remembered, as `sweep` and `doctor` take it. */
-import { doneFloorMs } from '../core/done-floor.ts';
+import { doneFloorMs } from '../job/tombstone-age.ts';
 import type { Config } from './options.ts';
 
 export interface DoneLimits {

@@ -1,9 +1,9 @@
 /** Files that people write: read whole up to a bound, and parsed as YAML. */
 import { readFileSync, statSync } from 'node:fs';
 import { type CST, isPair, isScalar, isSeq, Parser, parseDocument, visit, YAMLParseError } from 'yaml';
-import { show } from '../core/duration.ts';
-import { DuestreamError, type ErrorCode, messageOf } from '../core/errors.ts';
-import { inexact, keepsDigits } from '../core/json-text.ts';
+import { inexact, keepsDigits } from '../job/json-text.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError, type ErrorCode, messageOf } from '../kernel/errors.ts';
 
 const FILE_BYTES_MAX = 1024 * 1024;
 /** What reads YAML calls itself for each level, and its stack may end before 800. */

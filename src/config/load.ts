@@ -6,11 +6,12 @@
  * A value outside its range stops the start: the error names the option, the value, where it was set and what is
  * allowed. Values of secrets appear in no message.
  */
-import { durationText, show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
-import { parseName } from '../core/job.ts';
-import { asConfig } from '../core/option-names.ts';
-import type { QueueOptions } from '../core/queue.ts';
+
+import { parseName } from '../job/job.ts';
+import type { QueueOptions } from '../job/queue.ts';
+import { durationText, show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { asConfig } from '../kernel/option-names.ts';
 import { doneLimits } from './done.ts';
 import { type Config, type ConfigInput, options, schema } from './options.ts';
 import { shown } from './secret.ts';

@@ -4,8 +4,8 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
-import { dataBytesMaxRange, queueRanges } from '../core/ranges.ts';
-import { workerOptions } from '../core/worker-options.ts';
+import { workerOptions } from '../job/worker-options.ts';
+import { dataBytesMaxRange, queueRanges } from '../kernel/ranges.ts';
 import { api } from './http-options.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';

@@ -1,7 +1,7 @@
 /**
  * The effective configuration for people and programs: each value with the place it was set.
  */
-import { durationText } from '../core/duration.ts';
+import { durationText } from '../kernel/duration.ts';
 import type { Loaded } from './load.ts';
 import { options } from './options.ts';
 import { shown } from './secret.ts';

@@ -1,10 +1,10 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
-import type { Backoff } from '../core/backoff.ts';
-import type { BroadcastOptions } from '../core/broadcast.ts';
-import type { HistoryOptions } from '../core/history.ts';
-import { broadcastRanges, historyRanges, queueRanges, quotaRanges } from '../core/ranges.ts';
-import { parseRedact, REDACT_ALLOWED } from '../core/redaction.ts';
+import type { Backoff } from '../job/backoff.ts';
+import type { BroadcastOptions } from '../job/broadcast.ts';
+import type { HistoryOptions } from '../job/history.ts';
+import { parseRedact, REDACT_ALLOWED } from '../job/redaction.ts';
+import { broadcastRanges, historyRanges, queueRanges, quotaRanges } from '../kernel/ranges.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
 const YEAR = 365 * 86_400_000;

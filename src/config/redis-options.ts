@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { DuestreamError, messageOf } from '../kernel/errors.ts';
 import { ms, option } from './table.ts';
 
 const PATH = { kind: 'text', allowed: 'a path of at most 4096 characters, or empty' } as const;

@@ -3,10 +3,10 @@
  * whole before anything is done with it: one wrong field, and nothing of it counts.
  */
 import { isAbsolute, join } from 'node:path';
-import { show } from '../core/duration.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
-import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
-import { defineSchedule } from '../core/recurring/schedule-text.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError, messageOf } from '../kernel/errors.ts';
+import type { ScheduleInput } from '../schedule/input.ts';
+import { defineSchedule } from '../schedule/text.ts';
 import { parseYaml, readText } from './file.ts';
 
 export type ScheduleFile = ReadonlyMap<string, ScheduleInput>;

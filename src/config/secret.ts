@@ -1,5 +1,5 @@
 /** Secrets are hidden here and only here: whatever shows a value of the configuration passes it through `shown`. */
-import { withoutCredentials } from '../core/redact.ts';
+import { withoutCredentials } from '../kernel/credentials.ts';
 import type { Option } from './table.ts';
 
 /** A value as it may be seen. */

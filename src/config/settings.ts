@@ -5,10 +5,10 @@
  */
 import { statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
-import { hintOf } from '../core/nearest.ts';
-import { nameNow } from '../core/option-names.ts';
+import { hintOf } from '../kernel/did-you-mean.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { nameNow } from '../kernel/option-names.ts';
 import { parseYaml, readText } from './file.ts';
 import { options } from './options.ts';
 import { envName, type Option } from './table.ts';

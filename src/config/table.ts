@@ -2,9 +2,9 @@
  * How an option is described, and how a schema becomes a flat table of options. What the options are is `options.ts`.
  */
 import { z } from 'zod';
-import { type DurationInput, durationMs, durationText } from '../core/duration.ts';
-import type { Range } from '../core/ranges.ts';
-import type { WorkerOption } from '../core/worker-options.ts';
+import type { WorkerOption } from '../job/worker-options.ts';
+import { type DurationInput, durationMs, durationText } from '../kernel/duration.ts';
+import type { Range } from '../kernel/ranges.ts';
 
 export type Unit = 'bytes';
 

@@ -3,16 +3,16 @@ import { hostname } from 'node:os';
 import { doneLimits } from '../config/done.ts';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
-import { systemClock } from '../core/clock.ts';
-import type { createEmitter } from '../core/emitter.ts';
-import { newJobId } from '../core/new-job-id.ts';
-import { defineQueue } from '../core/queue.ts';
-import { version } from '../core/version.ts';
+import type { createEmitter } from '../job/emitter.ts';
+import { newJobId } from '../job/new-job-id.ts';
+import { defineQueue } from '../job/queue.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { version } from '../kernel/version.ts';
 import { createGuard } from '../mover/guard.ts';
-import type { NearWorker } from '../mover/lone-worker.ts';
 import { createMovers } from '../mover/movers.ts';
+import type { NearWorker } from '../mover/promotion/lone-worker.ts';
 import { openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
-import { claimNamespace, declareQueue } from '../redis/transitions/queues.ts';
+import { claimNamespace, declareQueue } from '../redis/scripts/queues.ts';
 import type { DaemonSettings } from './input.ts';
 
 /** One for commands, and one that hears nudges where it moves jobs. */

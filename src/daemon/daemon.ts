@@ -6,24 +6,24 @@
  *  stop   not ready → worker finishes or hands back → movers give their leases back → http → connections
  *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
-import { withReadRetry } from '../client/read-retry.ts';
+import { withReadRetry } from '../client/calls/read-retry.ts';
 import type { Config } from '../config/options.ts';
-import { systemClock } from '../core/clock.ts';
-import { show } from '../core/duration.ts';
-import { createEmitter } from '../core/emitter.ts';
-import { DuestreamError } from '../core/errors.ts';
-import { forward } from '../core/event-list.ts';
-import type { Emitter, EventSource } from '../core/events.ts';
-import { createLife, type Life } from '../core/life.ts';
-import { type Log, parseLog } from '../core/log.ts';
-import { asConfig, checkNames } from '../core/option-names.ts';
-import { version } from '../core/version.ts';
+import { createEmitter } from '../job/emitter.ts';
+import { forward } from '../job/event-list.ts';
+import type { Emitter, EventSource } from '../job/events.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { createLife, type Life } from '../kernel/life.ts';
+import { type Log, parseLog } from '../kernel/log.ts';
+import { asConfig, checkNames } from '../kernel/option-names.ts';
+import { version } from '../kernel/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { labelOf } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
-import { type Handlers, isHandlers } from '../worker/handlers.ts';
+import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
 import { declareQueues, type Furnished, furnish, openAll } from './daemon-parts.ts';
 import { loadHandlers } from './handler-module.ts';

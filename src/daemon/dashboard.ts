@@ -3,10 +3,10 @@
  * whatever has a `Request` and wants a `Response`.
  */
 
-import { show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
-import { silentLog } from '../core/log.ts';
 import { createPages, isOfPages } from '../http/pages.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { silentLog } from '../kernel/log.ts';
 import { apiOf, hostsOf } from './http-window.ts';
 import { type DaemonInput, readDaemonInput } from './input.ts';
 

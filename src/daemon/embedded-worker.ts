@@ -3,12 +3,12 @@
  * daemon runs needs none of this: there the daemon has the metrics.
  */
 
-import { checkObject } from '../core/option-names.ts';
-import type { Queue, Untyped } from '../core/queue.ts';
-import { version } from '../core/version.ts';
+import type { Queue, Untyped } from '../job/queue.ts';
+import { checkObject } from '../kernel/option-names.ts';
+import { version } from '../kernel/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
-import type { PlainHandlers, QueueHandlers } from '../worker/handlers.ts';
 import type { AnyOptions, ManyQueuesOptions, WorkerOptions as PlainOptions } from '../worker/options.ts';
+import type { PlainHandlers, QueueHandlers } from '../worker/run/handlers.ts';
 import { createWatchedWorker, type Worker as Plain, type WatchedWorker } from '../worker/worker.ts';
 
 interface WithRegistry {

@@ -5,10 +5,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { DuestreamError, oneLine } from '../core/errors.ts';
-import { hintOf } from '../core/nearest.ts';
-import { reasonOf } from '../core/reason.ts';
-import { type Handlers, isHandlers } from '../worker/handlers.ts';
+import { hintOf } from '../kernel/did-you-mean.ts';
+import { DuestreamError, oneLine } from '../kernel/errors.ts';
+import { reasonOf } from '../kernel/reason.ts';
+import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
 import { syntaxPlace } from './syntax-place.ts';
 
 /**

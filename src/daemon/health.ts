@@ -1,7 +1,7 @@
 /** What `/livez` and `/readyz` of a daemon say: that its loops turn, and that they do so with success. */
 import type { Config } from '../config/options.ts';
-import type { Clock } from '../core/clock.ts';
-import { version } from '../core/version.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { version } from '../kernel/version.ts';
 import type { Movers } from '../mover/movers.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { WatchedWorker } from '../worker/worker.ts';

@@ -4,13 +4,13 @@ import { resolve } from 'node:path';
 import { doneLimits } from '../config/done.ts';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
-import { DuestreamError } from '../core/errors.ts';
-import { type Log, silentLog } from '../core/log.ts';
-import { defineQueue } from '../core/queue.ts';
-import { reasonOf } from '../core/reason.ts';
 import { type Api, createApi } from '../http/api/api.ts';
 import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
+import { defineQueue } from '../job/queue.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { type Log, silentLog } from '../kernel/log.ts';
+import { reasonOf } from '../kernel/reason.ts';
 import type { DaemonSettings } from './input.ts';
 
 /** @throws DuestreamError `bad-config` for an address beyond loopback without a token, or a certificate that is none */

@@ -3,8 +3,9 @@
  * handler that computes, a large JSON, or a process that was frozen. Nothing else of ours runs meanwhile: no
  * heartbeat, no extension of a lease, no settle.
  */
-import type { Clock } from '../core/clock.ts';
-import type { Emitter } from '../core/events.ts';
+
+import type { Emitter } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
 
 /** Often enough to see what is longer, and nothing beside a job. */
 const EVERY_MS = 500;

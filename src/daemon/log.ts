@@ -3,12 +3,12 @@
  * outside are cut to one line before they become events, and what looks like a URL with a password is masked here.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { type Clock, systemClock } from '../core/clock.ts';
-import { escapeControls, oneLine } from '../core/errors.ts';
-import { type Listeners, listenToAll } from '../core/event-list.ts';
-import type { EventSource, Events } from '../core/events.ts';
-import type { Attempted } from '../core/outcome.ts';
-import { withoutCredentials } from '../core/redact.ts';
+import { type Listeners, listenToAll } from '../job/event-list.ts';
+import type { EventSource, Events } from '../job/events.ts';
+import type { Attempted } from '../job/outcome.ts';
+import { type Clock, systemClock } from '../kernel/clock.ts';
+import { withoutCredentials } from '../kernel/credentials.ts';
+import { escapeControls, oneLine } from '../kernel/errors.ts';
 import { createOutageLog, fewer } from './outage-log.ts';
 
 export interface LogOptions {

@@ -4,9 +4,10 @@
  * for each thing that Redis says. What else could come in a flood then (leaders lost and elected, jobs taken over)
  * passes through a bucket: what does not fit is counted, and the next line says how many were left out.
  */
-import type { Clock } from '../core/clock.ts';
-import type { Events } from '../core/events.ts';
-import type { Log } from '../core/log.ts';
+
+import type { Events } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
 
 export type Lines = Pick<Log, 'info' | 'warn'>;
 

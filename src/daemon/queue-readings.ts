@@ -1,14 +1,15 @@
 /** What a daemon reads of whole queues at each scrape: the counts of the partitions it leads, how many workers live, and how Redis does. */
-import { systemClock } from '../core/clock.ts';
+
+import { processesOf, subscribersOf } from '../inspect/processes.ts';
+import { systemClock } from '../kernel/clock.ts';
 import type { PartitionReading } from '../metrics/readings.ts';
 import type { Movers } from '../mover/movers.ts';
-import { processesOf, subscribersOf } from '../operations/processes.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { readServers, type ServerReading } from '../redis/connection/server-reading.ts';
-import { oldestDueAge, stats } from '../redis/inspect.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
-import { presence } from '../redis/transitions/presence.ts';
-import { declaredAmong } from '../redis/transitions/queues.ts';
+import { oldestDueAge, stats } from '../redis/read/inspect.ts';
+import { presence } from '../redis/scripts/presence.ts';
+import { declaredAmong } from '../redis/scripts/queues.ts';
 
 interface Opened {
   readonly redis: Redis;

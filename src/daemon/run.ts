@@ -4,14 +4,14 @@
  */
 
 import closeWithGrace from 'close-with-grace';
-import { createAbort } from '../core/abort.ts';
-import { systemClock } from '../core/clock.ts';
-import { DuestreamError } from '../core/errors.ts';
-import type { Emitter } from '../core/events.ts';
-import type { Log } from '../core/log.ts';
-import { reasonOf } from '../core/reason.ts';
-import { withoutCredentials } from '../core/redact.ts';
-import { stackOf } from '../core/thrown.ts';
+import type { Emitter } from '../job/events.ts';
+import { stackOf } from '../job/thrown.ts';
+import { createAbort } from '../kernel/abort.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { withoutCredentials } from '../kernel/credentials.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import { reasonOf } from '../kernel/reason.ts';
 import { safe } from './log.ts';
 
 export interface Service {

@@ -6,10 +6,10 @@
 import { type Reconciled, reconcileSchedules } from '../client/schedules/reconcile.ts';
 import type { Config } from '../config/options.ts';
 import { loadScheduleFile } from '../config/schedule-file.ts';
-import type { Clock } from '../core/clock.ts';
-import type { Emitter } from '../core/events.ts';
-import type { Log } from '../core/log.ts';
-import { createLoop, type Loop } from '../core/loop.ts';
+import type { Emitter } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
+import { createLoop, type Loop } from '../kernel/loop.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 
 export interface ScheduleKeeper {

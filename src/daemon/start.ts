@@ -4,8 +4,8 @@
 
 import type { Config } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
-import { createEmitter } from '../core/emitter.ts';
-import { errorCatalogue } from '../core/errors.ts';
+import { createEmitter } from '../job/emitter.ts';
+import { errorCatalogue } from '../kernel/errors.ts';
 import { createDaemonOf, type Daemon } from './daemon.ts';
 import { createLog, logEvents } from './log.ts';
 import { runUntilSignal, type Service } from './run.ts';

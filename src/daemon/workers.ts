@@ -4,13 +4,13 @@
  */
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
-import { DuestreamError } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
-import { hintOf } from '../core/nearest.ts';
-import { asDefined, type Queue, queueFrom } from '../core/queue.ts';
+import { asDefined, type Queue, queueFrom } from '../job/queue.ts';
+import { hintOf } from '../kernel/did-you-mean.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
-import type { Handlers } from '../worker/handlers.ts';
 import type { AnyWork } from '../worker/options.ts';
+import type { Handlers } from '../worker/run/handlers.ts';
 import { createWatchedWorker, type WatchedWorker } from '../worker/worker.ts';
 
 export interface WorkerPlace {

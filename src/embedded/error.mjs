@@ -1,6 +1,6 @@
 /**
  * The one error of this folder, with the exit status a command should end with: 69 when there is no Redis, 78 when a
- * setting makes no sense. It stands apart from the catalogue in `src/core`, which does not exist before the build.
+ * setting makes no sense. It stands apart from the catalogue in `src/kernel`, which does not exist before the build.
  */
 
 /** What a person can do about it, by system; the first lines need no installation. */

@@ -5,9 +5,9 @@
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { timeout } from 'hono/timeout';
-import { DuestreamError, errorCatalogue } from '../core/errors.ts';
-import type { Log } from '../core/log.ts';
-import { reasonOf } from '../core/reason.ts';
+import { DuestreamError, errorCatalogue } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import { reasonOf } from '../kernel/reason.ts';
 import { carriesToken } from './access.ts';
 
 /** `detail` is shown to whoever asks with `?verbose`, so it holds no secrets and no data of jobs. */

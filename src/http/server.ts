@@ -10,12 +10,12 @@
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { getRequestListener } from '@hono/node-server';
-import { createAbort } from '../core/abort.ts';
-import { type Clock, systemClock } from '../core/clock.ts';
-import { show } from '../core/duration.ts';
-import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
-import { type Log, silentLog } from '../core/log.ts';
-import { reasonOf } from '../core/reason.ts';
+import { createAbort } from '../kernel/abort.ts';
+import { type Clock, systemClock } from '../kernel/clock.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError, messageOf, oneLine } from '../kernel/errors.ts';
+import { type Log, silentLog } from '../kernel/log.ts';
+import { reasonOf } from '../kernel/reason.ts';
 import { isLoopback } from './access.ts';
 import { isOfPages } from './pages.ts';
 import { type Answers, createRoutes } from './routes.ts';

@@ -8,8 +8,8 @@
  * queue-wide values out instead of showing old ones as new; the rest is still answered.
  */
 import { Registry } from 'prom-client';
-import { DuestreamError } from '../core/errors.ts';
-import type { EventSource } from '../core/events.ts';
+import type { EventSource } from '../job/events.ts';
+import { DuestreamError } from '../kernel/errors.ts';
 import { outageOf } from '../redis/connection/outage.ts';
 import type { ServerReading } from '../redis/connection/server-reading.ts';
 import { observeEvents } from './observe.ts';

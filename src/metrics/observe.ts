@@ -2,8 +2,8 @@
  * From events to what this process counts itself: histograms of lateness and duration, and the rare events of workers.
  * Whole queues are not counted here but read from Redis (`readings.ts`), so that a restart forgets nothing.
  */
-import { listenToAll } from '../core/event-list.ts';
-import type { EventSource } from '../core/events.ts';
+import { listenToAll } from '../job/event-list.ts';
+import type { EventSource } from '../job/events.ts';
 import type { Families } from './families.ts';
 import type { Series } from './histogram.ts';
 import type { Shared } from './shared.ts';

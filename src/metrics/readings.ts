@@ -4,8 +4,8 @@
  * and what this process no longer leads disappears, because from then on another process exports it. So each partition
  * has counters of its own, which end as a whole: a sum over those that are led now would fall with each that goes.
  */
-import type { QuotaUse } from '../core/quota.ts';
-import type { PartitionStats } from '../redis/inspect.ts';
+import type { QuotaUse } from '../job/quota.ts';
+import type { PartitionStats } from '../redis/read/inspect.ts';
 import type { Families } from './families.ts';
 import type { countersOf, queueReadingsOf } from './read-families.ts';
 

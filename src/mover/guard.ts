@@ -2,9 +2,10 @@
  * Looks every few seconds whether Redis may evict keys, and says so once per change. It only tells: what is due is
  * promoted all the same, because a job that waits in an evicting Redis is in more danger than one that runs.
  */
-import type { Clock } from '../core/clock.ts';
-import type { Emitter } from '../core/events.ts';
-import { createLoop } from '../core/loop.ts';
+
+import type { Emitter } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { createLoop } from '../kernel/loop.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { EVICTION_LOOK_MS, evictionOf } from '../redis/connection/eviction.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';

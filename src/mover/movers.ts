@@ -2,31 +2,32 @@
  * All movers of one process: for each partition of every queue a mover, an enqueuer, a janitor, a repairer, a weigher and, if
  * asked, a recorder. Watches the registry for new queues, ranks itself among the daemons, and hands the nudges of `K:wake` on.
  */
-import type { Clock } from '../core/clock.ts';
-import type { Emitter } from '../core/events.ts';
-import { createLoop, type Loop } from '../core/loop.ts';
-import { reasonOf } from '../core/reason.ts';
+
+import type { Emitter } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { createLoop, type Loop } from '../kernel/loop.ts';
+import { reasonOf } from '../kernel/reason.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { createServerWatch, type ServerWatch } from '../redis/connection/server-watch.ts';
 import { whileStarting } from '../redis/connection/starting.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
-import type { SweepLimits } from '../redis/transitions/lease.ts';
-import { beat, type Identity, leave, presence } from '../redis/transitions/presence.ts';
-import { listQueues, partitionsOf } from '../redis/transitions/queues.ts';
-import type { Leadership } from './election.ts';
-import { createEnqueuer, type Enqueuer } from './enqueuer.ts';
-import { forgetLost } from './forget-lost.ts';
-import { createJanitor } from './janitor.ts';
-import { createLoneWorker, type LoneWorker, type NearWorker } from './lone-worker.ts';
-import { createMover, type Mover } from './mover.ts';
-import type { MoverOptions } from './moving.ts';
-import { createRanks, type Ranks } from './ranks.ts';
-import { createRecorder } from './recorder.ts';
-import { createRemoved, type Removed } from './removed.ts';
-import { createRepairer } from './repairer.ts';
-import { createWeigher } from './weigher.ts';
+import type { SweepLimits } from '../redis/scripts/lease.ts';
+import { beat, type Identity, leave, presence } from '../redis/scripts/presence.ts';
+import { listQueues, partitionsOf } from '../redis/scripts/queues.ts';
+import { forgetLost } from './chores/forget-lost.ts';
+import { createJanitor } from './chores/janitor.ts';
+import { createRecorder } from './chores/recorder.ts';
+import { createRemoved, type Removed } from './chores/removed.ts';
+import { createRepairer } from './chores/repairer.ts';
+import { createWeigher } from './chores/weigher.ts';
+import type { Leadership } from './election/election.ts';
+import { createRanks, type Ranks } from './election/ranks.ts';
+import { createLoneWorker, type LoneWorker, type NearWorker } from './promotion/lone-worker.ts';
+import { createMover, type Mover } from './promotion/mover.ts';
+import type { MoverOptions } from './promotion/moving.ts';
+import { createEnqueuer, type Enqueuer } from './schedules/enqueuer.ts';
 
 export interface MoversParts {
   readonly redis: Redis;

@@ -8,10 +8,10 @@
  * itself, `lua/verbs/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
-import type { Broadcast } from '../core/broadcast.ts';
-import type { History } from '../core/history.ts';
-import type { Quota } from '../core/quota.ts';
-import type { Redaction } from '../core/redaction.ts';
+import type { Broadcast } from '../job/broadcast.ts';
+import type { History } from '../job/history.ts';
+import type { Quota } from '../job/quota.ts';
+import type { Redaction } from '../job/redaction.ts';
 
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';

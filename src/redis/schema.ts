@@ -6,7 +6,7 @@
  * A namespace without a number was written by foreign producers only, or before there was a guard. Its layout is the
  * first one, so the first `declare` gives it the number 1; a later version must not give it another.
  */
-import { DuestreamError } from '../core/errors.ts';
+import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from './connection/connect.ts';
 import { naming } from './connection/wrong-type.ts';
 import { controlKeys } from './keys.ts';

@@ -2,8 +2,8 @@
  * Virtual time: what is to happen, in the order of its moments, and of the same moment in the order in which it was
  * noted. Nothing happens by itself; time passes when it is told to, and one thing ends before the next begins.
  */
-import type { Clock } from '../core/clock.ts';
-import { DuestreamError } from '../core/errors.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { DuestreamError } from '../kernel/errors.ts';
 
 export interface Agenda {
   readonly nowMs: () => number;

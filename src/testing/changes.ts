@@ -1,15 +1,16 @@
 /** How callers change a job that waits in virtual time, by the rules of the scripts, and what a look at one shows. */
-import { type Edited, type EditRequest, plannedIn } from '../client/edit.ts';
-import { etagOfJob, seenOfEtag } from '../client/etag.ts';
-import type { Request } from '../client/reschedule.ts';
-import { memberOf } from '../core/codec.ts';
-import type { Token } from '../core/job.ts';
-import type { Queue } from '../core/queue.ts';
-import { decodeHeader, digestOf, markOf } from '../core/record-header.ts';
-import { partitionOf } from '../core/routing.ts';
-import type { Peek } from '../redis/inspect.ts';
-import { type EditReply, type RescheduleReply, seenText } from '../redis/transitions/edits.ts';
-import type { CancelReply } from '../redis/transitions/replies.ts';
+
+import { etagOfJob, seenOfEtag } from '../client/calls/etag.ts';
+import { type Edited, type EditRequest, plannedIn } from '../client/jobs/edit.ts';
+import type { Request } from '../client/jobs/reschedule.ts';
+import { memberOf } from '../job/codec.ts';
+import type { Token } from '../job/job.ts';
+import type { Queue } from '../job/queue.ts';
+import { decodeHeader, digestOf, markOf } from '../job/record-header.ts';
+import { partitionOf } from '../job/routing.ts';
+import type { Peek } from '../redis/read/inspect.ts';
+import { type EditReply, type RescheduleReply, seenText } from '../redis/scripts/edits.ts';
+import type { CancelReply } from '../redis/scripts/replies.ts';
 import type { JobBook } from './jobs.ts';
 import { type Kept, OWNER, overOf } from './kept.ts';
 

@@ -2,13 +2,13 @@
  * What follows from a verdict, carried out in virtual time as the scripts carry it out in Redis: over, tried again, dead,
  * and with a dead job perhaps a job that takes its half-done work back.
  */
-import { idOf, lengthened } from '../core/codec.ts';
-import { compensationOfExpired, type EndVerdict } from '../core/judge.ts';
-import { isTooLate } from '../core/lateness.ts';
-import type { Attempted, Deferral, Outcome } from '../core/outcome.ts';
-import type { Queue } from '../core/queue.ts';
-import { decodeHeader } from '../core/record-header.ts';
-import type { Effects } from '../worker/context.ts';
+import { idOf, lengthened } from '../job/codec.ts';
+import { compensationOfExpired, type EndVerdict } from '../job/judge.ts';
+import { isTooLate } from '../job/lateness.ts';
+import type { Attempted, Deferral, Outcome } from '../job/outcome.ts';
+import type { Queue } from '../job/queue.ts';
+import { decodeHeader } from '../job/record-header.ts';
+import type { Effects } from '../worker/run/context.ts';
 import type { Agenda } from './agenda.ts';
 import { type DeadLetter, endJob, type Kept, lifeOf, OWNER, type Run, runOf } from './kept.ts';
 

@@ -3,20 +3,20 @@
  * find them in Redis. What walks over them, and counts what became of them, is the product's.
  */
 
-import { movedAway } from '../client/batch.ts';
-import { isWithin } from '../client/find/filter.ts';
-import type { Reader } from '../client/find/walk.ts';
-import type { FindingParts } from '../client/find/where.ts';
-import { type CallPartitions, isMoved } from '../client/partition-calls.ts';
+import { movedAway } from '../client/calls/batch.ts';
+import { type CallPartitions, isMoved } from '../client/calls/partition-calls.ts';
+import type { ProducerSettings } from '../client/calls/settings.ts';
 import { RECORD_OVERHEAD_BYTES } from '../client/producer-parts.ts';
-import type { ProducerSettings } from '../client/settings.ts';
-import { idOf, memberOf } from '../core/codec.ts';
-import { decodeHeader } from '../core/record-header.ts';
-import type { JobState } from '../core/state.ts';
-import type { Member } from '../redis/find/counted.ts';
-import type { Found, LiveState } from '../redis/find/look.ts';
-import type { DueRange, Place, Source } from '../redis/find/places.ts';
+import { isWithin } from '../client/query/filter.ts';
+import type { Reader } from '../client/query/walk.ts';
+import type { FindingParts } from '../client/query/where.ts';
+import { idOf, memberOf } from '../job/codec.ts';
+import { decodeHeader } from '../job/record-header.ts';
+import type { JobState } from '../job/state.ts';
 import { type PartitionRef, partitionRef } from '../redis/keys.ts';
+import type { Member } from '../redis/read/counted.ts';
+import type { Found, LiveState } from '../redis/read/look.ts';
+import type { DueRange, Place, Source } from '../redis/read/places.ts';
 import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts';
 import type { JobBook } from './jobs.ts';
 import { type Kept, overOf } from './kept.ts';

@@ -8,15 +8,16 @@
  * @module duestream-testing
  */
 
-import { createScheduleChain } from '../client/middleware.ts';
+import type { Scheduled } from '../client/calls/scheduled.ts';
+import { createScheduleChain } from '../client/jobs/middleware.ts';
 import type { Producer } from '../client/producer.ts';
-import type { Scheduled } from '../client/scheduled.ts';
-import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
-import type { Job } from '../core/job.ts';
-import type { ScheduleOptions } from '../core/job-options.ts';
-import { checkNames } from '../core/option-names.ts';
-import { defineQueue, type Queue, queueOf, type Untyped } from '../core/queue.ts';
-import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
+import type { Job } from '../job/job.ts';
+import type { ScheduleOptions } from '../job/options.ts';
+import { defineQueue, type Queue, queueOf, type Untyped } from '../job/queue.ts';
+import { type DurationInput, durationMs, type InstantInput, instantMs } from '../kernel/duration.ts';
+import { checkNames } from '../kernel/option-names.ts';
+import type { ScheduleInput } from '../schedule/input.ts';
+import { checkDelivery } from '../worker/options.ts';
 import {
   defineHandlers,
   type HandlerCalls,
@@ -25,9 +26,8 @@ import {
   isHandlers,
   type Middleware,
   type QueueHandlers,
-} from '../worker/handlers.ts';
-import { createHandleChain } from '../worker/middleware.ts';
-import { checkDelivery } from '../worker/options.ts';
+} from '../worker/run/handlers.ts';
+import { createHandleChain } from '../worker/run/middleware.ts';
 import { createAgenda, virtualClock } from './agenda.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
 import type { Run } from './kept.ts';

@@ -2,13 +2,13 @@
  * The jobs there are in virtual time: scheduled, replaced, cancelled, with the answers of the scripts. What happens when
  * one comes due is `runner.ts`; how callers change one is `changes.ts`, and how they find some is `finding.ts`.
  */
-import type { Plan } from '../client/plan.ts';
-import { type Scheduled, scheduledOf } from '../client/scheduled.ts';
-import { refuseShown } from '../client/shown.ts';
-import type { Queue } from '../core/queue.ts';
-import { decodeHeader, markOf } from '../core/record-header.ts';
-import type { JobState } from '../core/state.ts';
-import type { CancelReply, ScheduleReply } from '../redis/transitions/replies.ts';
+import type { Plan } from '../client/calls/plan.ts';
+import { type Scheduled, scheduledOf } from '../client/calls/scheduled.ts';
+import { refuseShown } from '../client/jobs/shown.ts';
+import type { Queue } from '../job/queue.ts';
+import { decodeHeader, markOf } from '../job/record-header.ts';
+import type { JobState } from '../job/state.ts';
+import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
 import { type DeadLetter, endJob, freshJob, type Kept, overOf } from './kept.ts';
 import { endsOf } from './past.ts';
 import { createRunner, type RunnerParts } from './runner.ts';

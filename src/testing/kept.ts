@@ -1,16 +1,16 @@
 /** A job as the kit keeps it, and what is seen of it: by a handler, by the judge, and by whoever looks at its starts. */
 
-import { idOf, type JobRecord, memberOf } from '../core/codec.ts';
-import { readRecord } from '../core/compensation.ts';
-import { DEFAULT_NAME, type Job } from '../core/job.ts';
-import { NO_HEADERS } from '../core/job-headers.ts';
-import type { Life } from '../core/judge.ts';
-import type { AbortReason, Attempted, Deferred } from '../core/outcome.ts';
-import type { KeptResult, PastJob } from '../core/past.ts';
-import type { Queue } from '../core/queue.ts';
-import type { JobState, OverState } from '../core/state.ts';
-import type { Effect } from '../redis/transitions/replies.ts';
-import type { Effects } from '../worker/context.ts';
+import { idOf, type JobRecord, memberOf } from '../job/codec.ts';
+import { readRecord } from '../job/compensation.ts';
+import { NO_HEADERS } from '../job/headers.ts';
+import { DEFAULT_NAME, type Job } from '../job/job.ts';
+import type { Life } from '../job/judge.ts';
+import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
+import type { KeptResult, PastJob } from '../job/past.ts';
+import type { Queue } from '../job/queue.ts';
+import type { JobState, OverState } from '../job/state.ts';
+import type { Effect } from '../redis/scripts/replies.ts';
+import type { Effects } from '../worker/run/context.ts';
 
 /** Who runs the jobs of the kit. */
 export const OWNER = 'kit';

@@ -1,7 +1,7 @@
 /** How jobs ended in virtual time, as the history of a queue keeps it: the last end of an id, and those of its earlier lives. */
-import { tagsIn } from '../core/header-letter.ts';
-import type { PastJob } from '../core/past.ts';
-import { decodeHeader } from '../core/record-header.ts';
+import { tagsIn } from '../job/header-letter.ts';
+import type { PastJob } from '../job/past.ts';
+import { decodeHeader } from '../job/record-header.ts';
 import { type Kept, nameOf, OWNER, overOf } from './kept.ts';
 
 /** As many as `get` tells. */

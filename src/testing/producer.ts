@@ -2,24 +2,24 @@
  * A producer in virtual time. Its methods are those of the product, with all their checks; here are the parts on which
  * they stand, over the jobs of the kit instead of a connection. What these answer is what the scripts would answer.
  */
-import type { Answers } from '../client/batch.ts';
-import { type Calls, stopped } from '../client/calls.ts';
-import { type CancelHow, type Cancelled, cancelledOf } from '../client/cancel.ts';
-import type { Edited } from '../client/edit.ts';
-import { etagOfDeadLetter, isMatch, seenOfEtag } from '../client/etag.ts';
-import { viewOf } from '../client/job-view.ts';
-import type { ScheduleChain } from '../client/middleware.ts';
-import type { JobResult } from '../client/past.ts';
+import type { Answers } from '../client/calls/batch.ts';
+import { etagOfDeadLetter, isMatch, seenOfEtag } from '../client/calls/etag.ts';
+import type { Scheduled } from '../client/calls/scheduled.ts';
+import { type Calls, stopped } from '../client/calls/session.ts';
+import { settingsOf } from '../client/calls/settings.ts';
+import { type CancelHow, type Cancelled, cancelledOf } from '../client/jobs/cancel.ts';
+import type { Edited } from '../client/jobs/edit.ts';
+import type { ScheduleChain } from '../client/jobs/middleware.ts';
+import type { Replayed, ReplayRequest } from '../client/jobs/replay.ts';
+import { rescheduledOf } from '../client/jobs/reschedule.ts';
 import { type Producer, producerOver } from '../client/producer.ts';
 import type { Parts } from '../client/producer-parts.ts';
-import type { Replayed, ReplayRequest } from '../client/replay.ts';
-import { rescheduledOf } from '../client/reschedule.ts';
-import type { Scheduled } from '../client/scheduled.ts';
-import { settingsOf } from '../client/settings.ts';
-import type { Clock } from '../core/clock.ts';
-import type { Queue } from '../core/queue.ts';
-import type { RescheduleReply } from '../redis/transitions/edits.ts';
-import type { CancelReply } from '../redis/transitions/replies.ts';
+import { viewOf } from '../client/query/job-view.ts';
+import type { JobResult } from '../client/query/past.ts';
+import type { Queue } from '../job/queue.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { RescheduleReply } from '../redis/scripts/edits.ts';
+import type { CancelReply } from '../redis/scripts/replies.ts';
 import { cancel, edit, letterOf, peekOf, refOf, reschedule } from './changes.ts';
 import { findingIn } from './finding.ts';
 import type { JobBook } from './jobs.ts';

@@ -1,17 +1,18 @@
 /**
- * What happens to a job in virtual time when it comes due: started, and its handler called. `core/judge.ts` decides, as in
+ * What happens to a job in virtual time when it comes due: started, and its handler called. `job/judge.ts` decides, as in
  * the worker. What is not played: several workers, crashes and lost replies; there is one worker, and it has a slot for
  * every job.
  */
-import type { Clock } from '../core/clock.ts';
-import type { Job } from '../core/job.ts';
-import { type Ending, judgeThrown, type Rules, type StartVerdict, timedOut } from '../core/judge.ts';
-import { endVerdict, startVerdict } from '../core/judgement.ts';
-import { silentLog } from '../core/log.ts';
-import { keptResult } from '../core/past.ts';
+
+import type { Job } from '../job/job.ts';
+import { type Ending, judgeThrown, type Rules, type StartVerdict, timedOut } from '../job/judge.ts';
+import { endVerdict, startVerdict } from '../job/judgement.ts';
+import { keptResult } from '../job/past.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { silentLog } from '../kernel/log.ts';
 import { partitionRef } from '../redis/keys.ts';
-import { Effects, JobContext, LazyAbort } from '../worker/context.ts';
-import type { Handler, HandlerCalls } from '../worker/handlers.ts';
+import { Effects, JobContext, LazyAbort } from '../worker/run/context.ts';
+import type { Handler, HandlerCalls } from '../worker/run/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
 import { type DeadLetter, endJob, type Kept, lifeOf, type Run, viewOf } from './kept.ts';

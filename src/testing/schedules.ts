@@ -2,26 +2,22 @@
  * Schedules in virtual time: the same instants, policies and ids as in a daemon. A look is noted for the next instant,
  * and while a job waits for another, every half second.
  */
+
+import { refuseShownSchedule } from '../client/jobs/shown.ts';
 import type { ScheduleChange } from '../client/schedules/schedules.ts';
-import { refuseShownSchedule } from '../client/shown.ts';
-import { encodeRecord } from '../core/codec.ts';
-import { isPromise } from '../core/content.ts';
-import { DuestreamError } from '../core/errors.ts';
-import type { Queue } from '../core/queue.ts';
-import { firesDue } from '../core/recurring/catch-up.ts';
-import { previewOf, runsLeft } from '../core/recurring/preview.ts';
-import type { PreviewRow } from '../core/recurring/preview-row.ts';
-import {
-  type AnySchedule,
-  type NamedSchedule,
-  plainSchedule,
-  type QueueSchedule,
-} from '../core/recurring/queue-schedule.ts';
-import { dueOfFire, fireId, recurrenceOf } from '../core/recurring/schedule.ts';
-import { successor } from '../core/recurring/schedule-change.ts';
-import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
-import { type Definition, encodeDefinition, etagOfDefinition, isSame } from '../core/recurring/schedule-text.ts';
-import { atOnce } from '../core/steps.ts';
+import { encodeRecord } from '../job/codec.ts';
+import type { Queue } from '../job/queue.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { isPromise } from '../kernel/function.ts';
+import { atOnce } from '../kernel/steps.ts';
+import { firesDue } from '../schedule/catch-up.ts';
+import { successor } from '../schedule/change.ts';
+import type { ScheduleInput } from '../schedule/input.ts';
+import { previewOf, runsLeft } from '../schedule/preview.ts';
+import type { PreviewRow } from '../schedule/preview-row.ts';
+import { type AnySchedule, type NamedSchedule, plainSchedule, type QueueSchedule } from '../schedule/queue-schedule.ts';
+import { dueOfFire, fireId, recurrenceOf } from '../schedule/schedule.ts';
+import { type Definition, encodeDefinition, etagOfDefinition, isSame } from '../schedule/text.ts';
 import type { Agenda } from './agenda.ts';
 import type { JobBook } from './jobs.ts';
 

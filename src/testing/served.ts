@@ -1,10 +1,11 @@
 /** Who runs the jobs of a queue: its handlers, and whoever takes half-done work back, as a worker of the module has them. */
-import { DuestreamError } from '../core/errors.ts';
-import type { Rules } from '../core/judge.ts';
-import { type Queue, queueOf } from '../core/queue.ts';
-import { handlerFor } from '../worker/handler-for.ts';
-import { checkHandlers, type Handler, type Handlers, type QueueHandlers } from '../worker/handlers.ts';
-import type { HandleChain } from '../worker/middleware.ts';
+
+import type { Rules } from '../job/judge.ts';
+import { type Queue, queueOf } from '../job/queue.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { handlerFor } from '../worker/run/handler-for.ts';
+import { checkHandlers, type Handler, type Handlers, type QueueHandlers } from '../worker/run/handlers.ts';
+import type { HandleChain } from '../worker/run/middleware.ts';
 
 export type Served = Omit<Rules<Handler<never>>, 'queue'>;
 

@@ -1,19 +1,20 @@
 /**
  * What a worker can be told, read once and checked: the options that it has in common with the configuration are those of
- * `core/worker-options.ts`; here is what only code can say, and what becomes of both forms of `createWorker`.
+ * `job/worker-options.ts`; here is what only code can say, and what becomes of both forms of `createWorker`.
  */
-import { type Clock, systemClock } from '../core/clock.ts';
-import type { Abandoned } from '../core/compensation.ts';
-import { type DurationInput, durationText } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
-import { parseName } from '../core/job.ts';
-import type { InputOf } from '../core/job-types.ts';
-import { type Log, parseLog } from '../core/log.ts';
-import { asConfig, checkNames } from '../core/option-names.ts';
-import { type DeliveryMode, type Queue, queueOf } from '../core/queue.ts';
-import { type WorkerOptionInputs, type WorkerOptionName, workerOption, workerOptions } from '../core/worker-options.ts';
+
+import type { Abandoned } from '../job/compensation.ts';
+import { parseName } from '../job/job.ts';
+import { type DeliveryMode, type Queue, queueOf } from '../job/queue.ts';
+import type { InputOf } from '../job/types.ts';
+import { type WorkerOptionInputs, type WorkerOptionName, workerOption, workerOptions } from '../job/worker-options.ts';
+import { type Clock, systemClock } from '../kernel/clock.ts';
+import { type DurationInput, durationText } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { type Log, parseLog } from '../kernel/log.ts';
+import { asConfig, checkNames } from '../kernel/option-names.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
-import { checkAbandoned, checkHandlers, type Handler, type QueueHandlers } from './handlers.ts';
+import { checkAbandoned, checkHandlers, type Handler, type QueueHandlers } from './run/handlers.ts';
 
 /** Options of a whole worker. `concurrency` counts for each of its queues that says nothing else. */
 export interface WorkerSettings extends WorkerOptionInputs {

@@ -2,38 +2,39 @@
  * One queue of a worker: its slots, its reader, and what looks after its jobs. It has a blocking connection of its own;
  * commands, heartbeat, the clock of the server and the extension of leases belong to the worker, for all its queues.
  */
-import { createAbort } from '../core/abort.ts';
-import type { Emitter } from '../core/events.ts';
+
+import type { Emitter } from '../job/events.ts';
+import { createAbort } from '../kernel/abort.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/pressure.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { controlKeys } from '../redis/keys.ts';
-import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
-import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
-import type { Relay } from '../redis/transitions/passes.ts';
-import { createAdopter } from './adopter.ts';
-import { createAssignment } from './assignment.ts';
-import { createCalledConsumer } from './called-consumer.ts';
-import type { Calls } from './calls.ts';
-import { createCompletions } from './completions.ts';
-import { createConsumer } from './consumer.ts';
-import { createExecute } from './execute.ts';
-import { createExpire } from './expiry.ts';
-import { createFaults } from './faults.ts';
-import { createFullWatch } from './full-watch.ts';
-import type { HandlerCalls } from './handlers.ts';
-import { createHandover } from './handover.ts';
-import type { Heartbeat } from './heartbeat.ts';
-import { abort, createInflight, type Inflight } from './inflight.ts';
-import type { HandleChain } from './middleware.ts';
+import { READ_BYTES_MAX } from '../redis/scripts/bytes.ts';
+import { createJobs, type Jobs } from '../redis/scripts/jobs.ts';
+import type { Relay } from '../redis/scripts/passes.ts';
+import { createAssignment } from './fetch/assignment.ts';
+import { createCalledConsumer } from './fetch/called-consumer.ts';
+import { createConsumer } from './fetch/consumer.ts';
+import { createServedPartitions } from './fetch/served-partitions.ts';
+import { createTurns } from './fetch/turns.ts';
+import { watchReads } from './fetch/unblock.ts';
+import type { Calls } from './fetch/wake-channel.ts';
 import type { Settings, Work } from './options.ts';
-import { createSlots } from './overdue-slots.ts';
-import { createReclaimer } from './reclaimer.ts';
-import { createServedPartitions } from './served-partitions.ts';
-import { createSettle } from './settle.ts';
-import { createTurns } from './turns.ts';
-import { watchReads } from './unblock.ts';
+import { createAdopter } from './recover/adopter.ts';
+import { createHandover } from './recover/handover.ts';
+import type { Heartbeat } from './recover/heartbeat.ts';
+import { createReclaimer } from './recover/reclaimer.ts';
+import { createCompletions } from './run/completions.ts';
+import { createExecute } from './run/execute.ts';
+import { createExpire } from './run/expiry.ts';
+import { createFaults } from './run/faults.ts';
+import { createFullWatch } from './run/full-watch.ts';
+import type { HandlerCalls } from './run/handlers.ts';
+import { abort, createInflight, type Inflight } from './run/inflight.ts';
+import type { HandleChain } from './run/middleware.ts';
+import { createSlots } from './run/overdue-slots.ts';
+import { createSettle } from './run/settle.ts';
 
 export interface ServedQueueParts {
   readonly work: Work;

@@ -1,20 +1,20 @@
 /** What the queues of a worker share: a connection for commands, the heartbeat, the clock of the server, the extension of leases. */
 import { hostname } from 'node:os';
-import type { ScheduleChain } from '../client/middleware.ts';
-import type { Emitter } from '../core/events.ts';
-import { version } from '../core/version.ts';
+import type { ScheduleChain } from '../client/jobs/middleware.ts';
+import type { Emitter } from '../job/events.ts';
+import { version } from '../kernel/version.ts';
 import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
 import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
-import { createJobs } from '../redis/transitions/jobs.ts';
-import { createCalls } from './calls.ts';
-import { createExtender } from './extender.ts';
-import { createHandlerCalls } from './handler-calls.ts';
-import { createHeartbeat } from './heartbeat.ts';
-import type { HandleChain } from './middleware.ts';
+import { createJobs } from '../redis/scripts/jobs.ts';
+import { createCalls } from './fetch/wake-channel.ts';
 import type { Settings, Work } from './options.ts';
+import { createHeartbeat } from './recover/heartbeat.ts';
+import { createExtender } from './run/extender.ts';
+import { createHandlerCalls } from './run/handler-calls.ts';
+import type { HandleChain } from './run/middleware.ts';
+import { createTimekeeper } from './run/timekeeper.ts';
 import { createServedQueue } from './served-queue.ts';
-import { createTimekeeper } from './timekeeper.ts';
 
 /** One for commands, and one for each queue to wait on; in a cluster one that hears calls for all queues. */
 export function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {

@@ -9,23 +9,21 @@
  * XREADGROUP over all streams is not taken: COUNT holds for each, and large entries of one would hold up the others.
  */
 
-import { createScheduleChain } from '../client/middleware.ts';
-import { withReadRetry } from '../client/read-retry.ts';
-import { createAbort } from '../core/abort.ts';
-import type { DurationInput } from '../core/duration.ts';
-import { createEmitter } from '../core/emitter.ts';
-import type { EventSource } from '../core/events.ts';
-import { createLife } from '../core/life.ts';
-import { newJobId } from '../core/new-job-id.ts';
-import { checkObject } from '../core/option-names.ts';
-import type { Queue, Untyped } from '../core/queue.ts';
+import { withReadRetry } from '../client/calls/read-retry.ts';
+import { createScheduleChain } from '../client/jobs/middleware.ts';
+import { createEmitter } from '../job/emitter.ts';
+import type { EventSource } from '../job/events.ts';
+import { newJobId } from '../job/new-job-id.ts';
+import type { Queue, Untyped } from '../job/queue.ts';
+import { createAbort } from '../kernel/abort.ts';
+import type { DurationInput } from '../kernel/duration.ts';
+import { createLife } from '../kernel/life.ts';
+import { checkObject } from '../kernel/option-names.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
-import type { Relay } from '../redis/transitions/passes.ts';
-import { declaredAmong } from '../redis/transitions/queues.ts';
-import type { Middleware, PlainHandlers, QueueHandlers } from './handlers.ts';
-import { createHandleChain } from './middleware.ts';
+import type { Relay } from '../redis/scripts/passes.ts';
+import { declaredAmong } from '../redis/scripts/queues.ts';
 import {
   type AnyOptions,
   type ManyQueuesOptions,
@@ -36,6 +34,8 @@ import {
   type Work,
   type WorkerOptions,
 } from './options.ts';
+import type { Middleware, PlainHandlers, QueueHandlers } from './run/handlers.ts';
+import { createHandleChain } from './run/middleware.ts';
 import type { ServedQueue } from './served-queue.ts';
 import { handOver, openAll, type Shared, wire } from './shared-parts.ts';
 

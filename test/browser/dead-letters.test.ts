@@ -1,6 +1,6 @@
 /** The page of dead letters: by group, replayed at once or spread over a time, purged after a count. */
 import { describe, expect, test } from 'vitest';
-import { Unrecoverable } from '../../src/core/outcome.ts';
+import { Unrecoverable } from '../../src/job/outcome.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import type { Window } from '../support/browser.ts';
 import { must, type Served, show } from '../support/dashboard.ts';

@@ -14,8 +14,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
 import { createProducer } from '../../src/client/producer.ts';
-import { Unrecoverable } from '../../src/core/outcome.ts';
 import { createDaemon, type Daemon } from '../../src/daemon/daemon.ts';
+import { Unrecoverable } from '../../src/job/outcome.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
 import { type Held, type LookStream, openLooks } from '../support/look-stream.ts';

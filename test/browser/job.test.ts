@@ -1,7 +1,7 @@
 /** The page of one job: each action in each state that has it, what is refused in which words, and the timeline. */
 import { describe, expect, test } from 'vitest';
 import { createProducer } from '../../src/client/producer.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { defineQueue } from '../../src/job/queue.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import type { Window } from '../support/browser.ts';
 import { buryJobs } from '../support/buried.ts';

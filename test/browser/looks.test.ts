@@ -1,10 +1,10 @@
 /** What pages show that nobody has to click for: past runs, versions, lateness, and numbers that come without an event stream. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { bucketOf, MINUTE_COUNTERS, MINUTE_MS, noBuckets, stateText } from '../../src/core/minutes.ts';
-import { refsOfQueue } from '../../src/operations/refs.ts';
-import { addTimes, writeStates } from '../../src/redis/minutes.ts';
-import { beat } from '../../src/redis/transitions/presence.ts';
+import { refsOfQueue } from '../../src/inspect/refs.ts';
+import { bucketOf, MINUTE_COUNTERS, MINUTE_MS, noBuckets, stateText } from '../../src/job/minutes.ts';
+import { addTimes, writeStates } from '../../src/redis/read/minutes.ts';
+import { beat } from '../../src/redis/scripts/presence.ts';
 import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
 import { enter, must, type Served, serveDashboard, show } from '../support/dashboard.ts';
 

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
 import { createProducer } from '../../src/client/producer.ts';
 import { createDaemon, type Daemon } from '../../src/daemon/daemon.ts';
-import { defineHandlers } from '../../src/worker/handlers.ts';
+import { defineHandlers } from '../../src/worker/run/handlers.ts';
 import { DESKTOP, startBrowser, type Window } from '../support/browser.ts';
 import { startRedis } from '../support/redis.ts';
 import { root } from '../support/repository.ts';

@@ -1,8 +1,8 @@
 /** The page of a queue: what it holds, why nothing moves, pause and resume, the charts and the tables behind them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MINUTE_MS, noBuckets, stateText } from '../../src/core/minutes.ts';
-import { refsOfQueue } from '../../src/operations/refs.ts';
-import { writeStates } from '../../src/redis/minutes.ts';
+import { refsOfQueue } from '../../src/inspect/refs.ts';
+import { MINUTE_MS, noBuckets, stateText } from '../../src/job/minutes.ts';
+import { writeStates } from '../../src/redis/read/minutes.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
 import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';

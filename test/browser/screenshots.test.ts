@@ -9,7 +9,7 @@ import { build } from '../../scripts/steps.mjs';
 import { createProducer } from '../../src/client/producer.ts';
 import { createSchedules } from '../../src/client/schedules/schedules.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
-import { defineHandlers } from '../../src/worker/handlers.ts';
+import { defineHandlers } from '../../src/worker/run/handlers.ts';
 import { DESKTOP, PATIENCE_MS, PHONE, startBrowser } from '../support/browser.ts';
 import { startRedis } from '../support/redis.ts';
 import { read, root } from '../support/repository.ts';

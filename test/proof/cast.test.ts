@@ -5,15 +5,15 @@
  *     PROOF_SEED=123 PROOF_RUNS=500 npx vitest run test/proof/cast.test.ts
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BroadcastOptions, parseBroadcast } from '../../src/core/broadcast.ts';
-import { parseHistory } from '../../src/core/history.ts';
-import type { HeaderOptions } from '../../src/core/job-fields.ts';
+import { type BroadcastOptions, parseBroadcast } from '../../src/job/broadcast.ts';
+import type { HeaderOptions } from '../../src/job/fields.ts';
+import { parseHistory } from '../../src/job/history.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
-import { elect } from '../../src/redis/transitions/lease.ts';
-import { readNew } from '../../src/redis/transitions/ready.ts';
-import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
+import { elect } from '../../src/redis/scripts/lease.ts';
+import { readNew } from '../../src/redis/scripts/ready.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { castOf, type Held, heldIn } from '../support/model-cast.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';

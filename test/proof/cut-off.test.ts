@@ -6,7 +6,7 @@
  * again. It goes on until every write of every script was cut off in several states.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { type List, lists, resolve } from '../support/model-commands.ts';
 import { cutOff, isReadOnly, luaOf, writesOf } from '../support/model-cut.ts';

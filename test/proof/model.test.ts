@@ -5,7 +5,7 @@
  *     PROOF_SEED=123 PROOF_RUNS=5000 npx vitest run test/proof/model.test.ts
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { messageOf } from '../../src/core/errors.ts';
+import { messageOf } from '../../src/kernel/errors.ts';
 import { type List, lists, randomWords, shorten, show } from '../support/model-commands.ts';
 import { keptIn } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';

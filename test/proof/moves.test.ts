@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repair } from '../../src/redis/repair/repair.ts';
-import { arm, fire, firedOf, type ScheduleFire } from '../../src/redis/transitions/schedules.ts';
+import { arm, fire, firedOf, type ScheduleFire } from '../../src/redis/scripts/schedules.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { movesOf, rows } from '../support/model-moves.ts';

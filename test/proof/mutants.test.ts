@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { whenReady } from '../../src/redis/connection/connect.ts';
-import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { type List, lists } from '../support/model-commands.ts';
 import { luaOf } from '../support/model-cut.ts';
 import { cutList } from '../support/model-cutter.ts';

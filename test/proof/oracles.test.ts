@@ -7,9 +7,9 @@
  */
 import { Cron as Croner } from 'croner';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Cron, parseCron } from '../../src/core/recurring/cron.ts';
-import { type Occurrence, occurrences, type Recurrence } from '../../src/core/recurring/recurrence.ts';
-import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/core/recurring/zone.ts';
+import { type Cron, parseCron } from '../../src/time/cron.ts';
+import { type Occurrence, occurrences, type Recurrence } from '../../src/time/recurrence.ts';
+import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/time/zone.ts';
 import { type Answers, askCroniter, type Question } from '../support/oracle-ask.ts';
 import {
   aroundChanges,

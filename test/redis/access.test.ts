@@ -3,11 +3,11 @@
  * real server. The lines in the documents are those of the table.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { commandsUsed } from '../../src/operations/doctor/check-rights.ts';
+import { commandsUsed } from '../../src/inspect/doctor/check-rights.ts';
 import { type AccessRole, commandsOf, ruleOf } from '../../src/redis/connection/access.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
-import { scripts } from '../../src/redis/transitions/script-table.ts';
-import type { Verb } from '../../src/redis/transitions/scripts.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
+import type { Verb } from '../../src/redis/scripts/scripts.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { read, walk } from '../support/repository.ts';
 

@@ -1,7 +1,7 @@
 /** `bury`: a running job becomes a dead letter. */
 import { describe, expect, test } from 'vitest';
-import { decodeTombstone } from '../../src/core/codec.ts';
-import { deadLetter, deadLetters } from '../../src/redis/inspect.ts';
+import { decodeTombstone } from '../../src/job/codec.ts';
+import { deadLetter, deadLetters } from '../../src/redis/read/inspect.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

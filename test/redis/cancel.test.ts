@@ -1,6 +1,6 @@
 /** `cancel`: a job that waits is over at once; one that runs is asked to stop. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun, decodeTombstone } from '../../src/core/codec.ts';
+import { decodeRun, decodeTombstone } from '../../src/job/codec.ts';
 import { item, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,8 +1,8 @@
 /** `cast`: due jobs of a broadcast queue go to the stream of all subscribers and are over, for the leader of this term only. */
 import { describe, expect, test } from 'vitest';
-import { type BroadcastOptions, parseBroadcast } from '../../src/core/broadcast.ts';
-import { castAfter, castCount, newestCast, wentBack } from '../../src/redis/cast.ts';
-import { peek } from '../../src/redis/inspect.ts';
+import { type BroadcastOptions, parseBroadcast } from '../../src/job/broadcast.ts';
+import { castAfter, castCount, newestCast, wentBack } from '../../src/redis/read/broadcast.ts';
+import { peek } from '../../src/redis/read/inspect.ts';
 import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();

@@ -3,7 +3,7 @@
  * CLUSTERDOWN), and that nothing is sent twice. Real nodes.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 import { isCluster, memberOf, membersOf } from '../../src/redis/connection/cluster/members.ts';
 import { slotOf } from '../../src/redis/connection/cluster/slots.ts';
 import {

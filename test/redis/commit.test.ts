@@ -1,7 +1,7 @@
 /** `commit`: a running job is over together with effects its handler asked for, in one step. */
 import { describe, expect, test } from 'vitest';
-import { decodeTombstone } from '../../src/core/codec.ts';
-import { deadLetters } from '../../src/redis/inspect.ts';
+import { decodeTombstone } from '../../src/job/codec.ts';
+import { deadLetters } from '../../src/redis/read/inspect.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,7 +1,7 @@
 /** `complete`: running jobs are over, once each, and only for the newest start. */
 import { describe, expect, test } from 'vitest';
-import { decodeTombstone } from '../../src/core/codec.ts';
-import { sweep } from '../../src/redis/transitions/lease.ts';
+import { decodeTombstone } from '../../src/job/codec.ts';
+import { sweep } from '../../src/redis/scripts/lease.ts';
 import { item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();

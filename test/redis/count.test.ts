@@ -1,15 +1,15 @@
 /** `count`: each job is counted once, at one moment, wherever it waits or runs; without a write. */
 import { beforeEach, expect, test } from 'vitest';
-import { countJobs } from '../../src/client/find/count.ts';
-import { parseFilter } from '../../src/client/find/filter.ts';
-import { readerOf, type WalkParts } from '../../src/client/find/walk.ts';
-import type { Layout } from '../../src/client/layouts.ts';
+import type { Layout } from '../../src/client/calls/layouts.ts';
 import type { JobFilter } from '../../src/client/producer.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { defineQueue, type Queue } from '../../src/core/queue.ts';
+import { countJobs } from '../../src/client/query/count.ts';
+import { parseFilter } from '../../src/client/query/filter.ts';
+import { readerOf, type WalkParts } from '../../src/client/query/walk.ts';
+import { defineQueue, type Queue } from '../../src/job/queue.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 import type { RetryPolicy } from '../../src/redis/connection/outage.ts';
-import { countPage, membersOf } from '../../src/redis/find/counted.ts';
-import type { Moved } from '../../src/redis/transitions/replies.ts';
+import { countPage, membersOf } from '../../src/redis/read/counted.ts';
+import type { Moved } from '../../src/redis/scripts/replies.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,7 +1,7 @@
 /** `defer`: a running job was put aside by its handler, and no failure is counted. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun, encodeDeferral } from '../../src/core/codec.ts';
-import { deadLetters } from '../../src/redis/inspect.ts';
+import { decodeRun, encodeDeferral } from '../../src/job/codec.ts';
+import { deadLetters } from '../../src/redis/read/inspect.ts';
 import { failure, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

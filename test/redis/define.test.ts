@@ -1,7 +1,7 @@
 /** `define`: who writes a definition has seen the one that is there. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { define } from '../../src/redis/transitions/schedules.ts';
+import { define } from '../../src/redis/scripts/schedules.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();

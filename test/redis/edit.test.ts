@@ -1,7 +1,7 @@
 /** `edit`: a job that waits gets another record, if its record is still the one from which that was made. */
 import { describe, expect, test } from 'vitest';
-import { decodeRecord, decodeRun, decodeTombstone } from '../../src/core/codec.ts';
-import { digestOf } from '../../src/core/record-header.ts';
+import { decodeRecord, decodeRun, decodeTombstone } from '../../src/job/codec.ts';
+import { digestOf } from '../../src/job/record-header.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `elect`: one process leads a partition, and its epoch is higher than any before. */
 import { describe, expect, test } from 'vitest';
-import { elect, epochOf } from '../../src/redis/transitions/lease.ts';
+import { elect, epochOf } from '../../src/redis/scripts/lease.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

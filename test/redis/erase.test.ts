@@ -1,10 +1,10 @@
 /** `erase`: records of the history that have a tag go, a bounded batch per call, and nothing else does. */
 import { expect, test } from 'vitest';
-import { parseHistory } from '../../src/core/history.ts';
-import { encodeNote } from '../../src/core/past.ts';
-import { everyPast, pastOf } from '../../src/redis/past.ts';
-import { run } from '../../src/redis/transitions/scripts.ts';
-import { erase } from '../../src/redis/transitions/upkeep.ts';
+import { parseHistory } from '../../src/job/history.ts';
+import { encodeNote } from '../../src/job/past.ts';
+import { everyPast, pastOf } from '../../src/redis/read/past.ts';
+import { run } from '../../src/redis/scripts/scripts.ts';
+import { erase } from '../../src/redis/scripts/upkeep.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { T0, usePartition } from '../support/partition.ts';
 

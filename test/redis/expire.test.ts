@@ -1,8 +1,8 @@
 /** `expire`: an entry whose job is past its expiry is over without a start. */
 import { describe, expect, test } from 'vitest';
-import { decodeTombstone } from '../../src/core/codec.ts';
-import { deadLetters } from '../../src/redis/inspect.ts';
-import type { Delivery } from '../../src/redis/transitions/replies.ts';
+import { decodeTombstone } from '../../src/job/codec.ts';
+import { deadLetters } from '../../src/redis/read/inspect.ts';
+import type { Delivery } from '../../src/redis/scripts/replies.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

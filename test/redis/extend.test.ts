@@ -1,6 +1,6 @@
 /** `extend`: a running job stays its worker's for another lease. */
 import { describe, expect, test } from 'vitest';
-import { ownPending } from '../../src/redis/transitions/ready.ts';
+import { ownPending } from '../../src/redis/scripts/ready.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,7 +1,6 @@
 /** `fire`: an instant becomes one job, whoever fires it, however often, and wherever a call is cut off. */
 import { describe, expect, test } from 'vitest';
-import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
-import { fireMember } from '../../src/core/recurring/schedule.ts';
+import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
 import {
   arm,
   disarm,
@@ -11,7 +10,8 @@ import {
   lookedAt,
   type ScheduleFire,
   type ScheduleFired,
-} from '../../src/redis/transitions/schedules.ts';
+} from '../../src/redis/scripts/schedules.ts';
+import { fireMember } from '../../src/schedule/schedule.ts';
 import { cutOff, luaOf, savePoint, writesOf } from '../support/model-cut.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
 

@@ -2,7 +2,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 
 setFlagsFromString('--expose-gc');

@@ -1,7 +1,7 @@
 /** `identify`: the data of a namespace get an id, once. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { run } from '../../src/redis/transitions/scripts.ts';
+import { run } from '../../src/redis/scripts/scripts.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,8 +1,8 @@
 /** Pages of jobs by state, and dead letters: for people and tools. */
 import { describe, expect, test } from 'vitest';
-import type { JobState } from '../../src/core/state.ts';
-import { deadLetter, deadLetters } from '../../src/redis/inspect.ts';
-import { everyDeadLetter, page } from '../../src/redis/pages.ts';
+import type { JobState } from '../../src/job/state.ts';
+import { deadLetter, deadLetters } from '../../src/redis/read/inspect.ts';
+import { everyDeadLetter, page } from '../../src/redis/read/pages.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

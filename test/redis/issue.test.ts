@@ -1,8 +1,8 @@
 /** `issue`: a token of the HTTP API is added in the step that counts them, and those that have expired go with it. */
 import { expect, test } from 'vitest';
-import { createToken, listTokens, type Token, verifyToken } from '../../src/operations/tokens.ts';
+import { createToken, listTokens, type Token, verifyToken } from '../../src/access/tokens.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { issueToken } from '../../src/redis/transitions/tokens.ts';
+import { issueToken } from '../../src/redis/scripts/tokens.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

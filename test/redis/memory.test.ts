@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import { outageOf } from '../../src/redis/connection/outage.ts';
 import { isFull } from '../../src/redis/connection/pressure.ts';
-import { elect, renew, resign } from '../../src/redis/transitions/lease.ts';
-import { beat, presence } from '../../src/redis/transitions/presence.ts';
-import { declareQueue } from '../../src/redis/transitions/queues.ts';
-import { consumers, ensureGroup, join } from '../../src/redis/transitions/ready.ts';
-import { arm, define } from '../../src/redis/transitions/schedules.ts';
+import { elect, renew, resign } from '../../src/redis/scripts/lease.ts';
+import { beat, presence } from '../../src/redis/scripts/presence.ts';
+import { declareQueue } from '../../src/redis/scripts/queues.ts';
+import { consumers, ensureGroup, join } from '../../src/redis/scripts/ready.ts';
+import { arm, define } from '../../src/redis/scripts/schedules.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

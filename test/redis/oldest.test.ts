@@ -1,8 +1,8 @@
 /** `oldest`: since when the oldest job that is due waits for its start, wherever it waits. */
 import { expect, test } from 'vitest';
-import { oldestDueAge } from '../../src/redis/inspect.ts';
-import { reclaim } from '../../src/redis/transitions/ready.ts';
-import { list, run, text } from '../../src/redis/transitions/scripts.ts';
+import { oldestDueAge } from '../../src/redis/read/inspect.ts';
+import { reclaim } from '../../src/redis/scripts/ready.ts';
+import { list, run, text } from '../../src/redis/scripts/scripts.ts';
 import { item, only, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { messageOf } from '../../src/core/errors.ts';
+import { messageOf } from '../../src/kernel/errors.ts';
 import { openCommands, type RedisInput } from '../../src/redis/connection/connect.ts';
 import { type Outage, outageOf, SIGNS } from '../../src/redis/connection/outage.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';

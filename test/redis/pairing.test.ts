@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { outageOf } from '../../src/redis/connection/outage.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { renew } from '../../src/redis/transitions/lease.ts';
+import { renew } from '../../src/redis/scripts/lease.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const ref = partitionRef('t', { queue: 'emails', partition: 0, layoutGeneration: 0 });

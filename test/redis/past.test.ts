@@ -1,12 +1,12 @@
 /** The history of a queue: each verb that ends a job keeps a record of it, once, and a queue without one keeps nothing. */
 import { describe, expect, test } from 'vitest';
-import { parseHistory } from '../../src/core/history.ts';
-import { decodePast, encodeNote } from '../../src/core/past.ts';
+import { parseHistory } from '../../src/job/history.ts';
+import { decodePast, encodeNote } from '../../src/job/past.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { everyPast, pastOf } from '../../src/redis/past.ts';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
-import { type Swept, sweep } from '../../src/redis/transitions/lease.ts';
-import type { Claim } from '../../src/redis/transitions/replies.ts';
+import { everyPast, pastOf } from '../../src/redis/read/past.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
+import { type Swept, sweep } from '../../src/redis/scripts/lease.ts';
+import type { Claim } from '../../src/redis/scripts/replies.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { failure, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 

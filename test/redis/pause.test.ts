@@ -1,7 +1,7 @@
 /** `pause` and `resume`: promotion and starts rest, what runs goes on, and the leader is told when it may go on. */
 import { expect, test } from 'vitest';
-import { stats } from '../../src/redis/inspect.ts';
-import { pause, pauseOf } from '../../src/redis/transitions/upkeep.ts';
+import { stats } from '../../src/redis/read/inspect.ts';
+import { pause, pauseOf } from '../../src/redis/scripts/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `peek`: everything that is stored about one member, in every state of its life, without a write. */
 import { expect, test } from 'vitest';
-import { peek } from '../../src/redis/inspect.ts';
+import { peek } from '../../src/redis/read/inspect.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

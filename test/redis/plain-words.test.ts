@@ -7,8 +7,8 @@ import { createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createProducer } from '../../src/client/producer.ts';
-import { messageOf } from '../../src/core/errors.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
+import { messageOf } from '../../src/kernel/errors.ts';
 import {
   close,
   openBlocking,

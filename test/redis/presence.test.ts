@@ -9,7 +9,7 @@ import {
   leave,
   presence,
   withoutBeat,
-} from '../../src/redis/transitions/presence.ts';
+} from '../../src/redis/scripts/presence.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

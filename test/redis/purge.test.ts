@@ -1,6 +1,6 @@
 /** `purge`: dead letters of an age and a reason go, a bounded batch per call, and nothing else does. */
 import { expect, test } from 'vitest';
-import { forget, purge } from '../../src/redis/transitions/upkeep.ts';
+import { forget, purge } from '../../src/redis/scripts/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -9,7 +9,7 @@ import {
   setQueue,
   undeclareQueue,
   unreadableQueues,
-} from '../../src/redis/transitions/queues.ts';
+} from '../../src/redis/scripts/queues.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();

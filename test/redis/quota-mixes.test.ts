@@ -4,16 +4,16 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Plan } from '../../src/client/plan.ts';
-import { parseBroadcast } from '../../src/core/broadcast.ts';
-import { isTombstone } from '../../src/core/codec.ts';
-import { fireMember } from '../../src/core/recurring/schedule.ts';
-import { stats } from '../../src/redis/inspect.ts';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
-import { allot, UNWEIGHED, type Weighing, weigh, weighAll } from '../../src/redis/transitions/quotas.ts';
-import type { Claim, Effect, ScheduleItem } from '../../src/redis/transitions/replies.ts';
-import { arm, fire, firedOf } from '../../src/redis/transitions/schedules.ts';
-import { effectsOf } from '../../src/worker/commit-jobs.ts';
+import type { Plan } from '../../src/client/calls/plan.ts';
+import { parseBroadcast } from '../../src/job/broadcast.ts';
+import { isTombstone } from '../../src/job/codec.ts';
+import { stats } from '../../src/redis/read/inspect.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
+import { allot, UNWEIGHED, type Weighing, weigh, weighAll } from '../../src/redis/scripts/quotas.ts';
+import type { Claim, Effect, ScheduleItem } from '../../src/redis/scripts/replies.ts';
+import { arm, fire, firedOf } from '../../src/redis/scripts/schedules.ts';
+import { fireMember } from '../../src/schedule/schedule.ts';
+import { effectsOf } from '../../src/worker/run/commit-jobs.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 import { isSlice } from '../tiers.mjs';
 

@@ -1,8 +1,8 @@
 /** Limits of a queue in one partition: `allot` sets them, `schedule` keeps them, `weigh` counts anew what they are compared with. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { stats } from '../../src/redis/inspect.ts';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
-import { allot, UNWEIGHED, weigh, weighAll } from '../../src/redis/transitions/quotas.ts';
+import { stats } from '../../src/redis/read/inspect.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
+import { allot, UNWEIGHED, weigh, weighAll } from '../../src/redis/scripts/quotas.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

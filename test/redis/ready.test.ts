@@ -1,8 +1,8 @@
 /** The consumer-group side of the ready stream. */
 import { describe, expect, test } from 'vitest';
-import type { EntryId } from '../../src/core/job.ts';
+import type { EntryId } from '../../src/job/job.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import * as ready from '../../src/redis/transitions/ready.ts';
+import * as ready from '../../src/redis/scripts/ready.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

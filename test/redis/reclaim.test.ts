@@ -1,6 +1,6 @@
 /** `reclaim`: entries of a dead consumer become the caller's, and a crash is counted once. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
+import { decodeRun } from '../../src/job/codec.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,10 +1,10 @@
 /** `relay`: a pass of the leader that is a turn of the worker in its process as well. */
 import { expect, onTestFinished, test } from 'vitest';
-import { markOf } from '../../src/core/record-header.ts';
+import { markOf } from '../../src/job/record-header.ts';
 import { openBlocking, whenReady } from '../../src/redis/connection/connect.ts';
-import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
-import { readNew } from '../../src/redis/transitions/ready.ts';
-import type { Ended } from '../../src/redis/transitions/replies.ts';
+import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
+import { readNew } from '../../src/redis/scripts/ready.ts';
+import type { Ended } from '../../src/redis/scripts/replies.ts';
 import { item, LEASE_MS, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `release`: entries that were not started go back to scheduled at their due, and no attempt is used. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
+import { decodeRun } from '../../src/job/codec.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `remove`: an empty partition vanishes with all its keys; one that holds anything only by force. */
 import { expect, test } from 'vitest';
-import { remove } from '../../src/redis/transitions/upkeep.ts';
+import { remove } from '../../src/redis/scripts/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

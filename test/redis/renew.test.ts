@@ -1,6 +1,6 @@
 /** `renew`: the leader keeps its lease, by its whole term. */
 import { expect, test } from 'vitest';
-import { elect, renew } from '../../src/redis/transitions/lease.ts';
+import { elect, renew } from '../../src/redis/scripts/lease.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,10 +1,10 @@
 /** `repair`: what lost a part gets it back, never early and never twice. */
 import { expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
+import { decodeRun } from '../../src/job/codec.ts';
 import type { DamageKind } from '../../src/redis/repair/damage.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
-import { READ_BYTES_MAX } from '../../src/redis/transitions/bytes.ts';
-import { run } from '../../src/redis/transitions/scripts.ts';
+import { READ_BYTES_MAX } from '../../src/redis/scripts/bytes.ts';
+import { run } from '../../src/redis/scripts/scripts.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `replay`: a dead letter becomes a scheduled job again, with fresh budgets. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
+import { decodeRun } from '../../src/job/codec.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `reschedule`: a job that waits gets another due time, and keeps everything else. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
+import { decodeRun } from '../../src/job/codec.ts';
 import { item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();

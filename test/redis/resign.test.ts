@@ -1,6 +1,6 @@
 /** `resign`: the leader gives its lease back and says so. */
 import { expect, test } from 'vitest';
-import { elect, resign } from '../../src/redis/transitions/lease.ts';
+import { elect, resign } from '../../src/redis/scripts/lease.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `resume`: the pause ends, and the leader hears of it. */
 import { expect, test } from 'vitest';
-import { pause, resume } from '../../src/redis/transitions/upkeep.ts';
+import { pause, resume } from '../../src/redis/scripts/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

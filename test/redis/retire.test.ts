@@ -1,6 +1,6 @@
 /** `retire`: a consumer that provably owns nothing leaves the group. */
 import { expect, test } from 'vitest';
-import { consumers, retire } from '../../src/redis/transitions/ready.ts';
+import { consumers, retire } from '../../src/redis/scripts/ready.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,7 +1,7 @@
 /** `retry`: a running job failed and goes back to scheduled after its backoff. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
-import type { Claim } from '../../src/redis/transitions/replies.ts';
+import { decodeRun } from '../../src/job/codec.ts';
+import type { Claim } from '../../src/redis/scripts/replies.ts';
 import { failure, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,9 +1,9 @@
 /** `schedule`: a job comes into being, or the same call is recognised. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { decodeRun, encodeRecord } from '../../src/core/codec.ts';
-import type { JobHeaders } from '../../src/core/job-headers.ts';
-import { sweep } from '../../src/redis/transitions/lease.ts';
+import { decodeRun, encodeRecord } from '../../src/job/codec.ts';
+import type { JobHeaders } from '../../src/job/headers.ts';
+import { sweep } from '../../src/redis/scripts/lease.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
 import { checkSchema, readSchema, SCHEMA, SCHEMA_FIELD } from '../../src/redis/schema.ts';
-import { elect } from '../../src/redis/transitions/lease.ts';
-import { claimNamespace, declareQueue, findQueue, listQueues } from '../../src/redis/transitions/queues.ts';
+import { elect } from '../../src/redis/scripts/lease.ts';
+import { claimNamespace, declareQueue, findQueue, listQueues } from '../../src/redis/scripts/queues.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

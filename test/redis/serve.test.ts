@@ -1,8 +1,8 @@
 /** `serve`: what a worker has done is completed, what it was given is started, and new entries are delivered and started. */
 import { expect, test } from 'vitest';
-import { markOf } from '../../src/core/record-header.ts';
-import { ensureGroup } from '../../src/redis/transitions/ready.ts';
-import type { Delivery, Ended } from '../../src/redis/transitions/replies.ts';
+import { markOf } from '../../src/job/record-header.ts';
+import { ensureGroup } from '../../src/redis/scripts/ready.ts';
+import type { Delivery, Ended } from '../../src/redis/scripts/replies.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,7 +1,7 @@
 /** `start`: entries become running jobs with a token each, and one of several entries of a member gets through. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
-import type { StartReply } from '../../src/redis/transitions/replies.ts';
+import { decodeRun } from '../../src/job/codec.ts';
+import type { StartReply } from '../../src/redis/scripts/replies.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `stats`: the counts of one partition at one moment, without a write. */
 import { expect, test } from 'vitest';
-import { stats } from '../../src/redis/inspect.ts';
+import { stats } from '../../src/redis/read/inspect.ts';
 import { item, LEASE_MS, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `sweep`: tombstones past the done window and dead letters past their retention go, and nothing else does. */
 import { describe, expect, test } from 'vitest';
-import { type SweepLimits, sweep } from '../../src/redis/transitions/lease.ts';
+import { type SweepLimits, sweep } from '../../src/redis/scripts/lease.ts';
 import { item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();

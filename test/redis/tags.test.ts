@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkMembers, checkTags } from '../../src/redis/repair/damage.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -1,6 +1,6 @@
 /** `watch`: who of the workers of a queue looks for dead ones. */
 import { expect, test } from 'vitest';
-import { watch } from '../../src/redis/transitions/ready.ts';
+import { watch } from '../../src/redis/scripts/ready.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

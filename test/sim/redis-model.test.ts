@@ -3,7 +3,7 @@
  * model as well, with the same replies, the same stored data and the same nudges after each command.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { messageOf } from '../../src/core/errors.ts';
+import { messageOf } from '../../src/kernel/errors.ts';
 import { type List, lists, show } from '../support/model-commands.ts';
 import { keptIn } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';

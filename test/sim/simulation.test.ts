@@ -50,7 +50,7 @@ const CONTROLS = [
     title: 'does not look for entries it holds without knowing',
     wanted: ['STUCK'],
     faults: 'ambush,cut,mute',
-    file: 'dist/worker/adopter.js',
+    file: 'dist/worker/recover/adopter.js',
     mark: 'unseen-entries',
     edit: dropped,
   },

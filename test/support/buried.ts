@@ -1,6 +1,6 @@
 /** Dead letters as they come about: a worker whose handler gives up. */
 import { createProducer } from '../../src/client/producer.ts';
-import { Unrecoverable } from '../../src/core/outcome.ts';
+import { Unrecoverable } from '../../src/job/outcome.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 
 /** Schedules jobs one after the other and lets them die. The daemon that promotes them must run. */

@@ -1,11 +1,7 @@
 /** The instants of a recurrence as plain lists, for tests that compare. */
-import {
-  nextFire as nextFireIn,
-  type Occurrence,
-  occurrences,
-  type Recurrence,
-} from '../../src/core/recurring/recurrence.ts';
-import { atOnce } from '../../src/core/steps.ts';
+
+import { atOnce } from '../../src/kernel/steps.ts';
+import { nextFire as nextFireIn, type Occurrence, occurrences, type Recurrence } from '../../src/time/recurrence.ts';
 
 /** What fires after an instant. */
 export function* fires(recurrence: Recurrence, afterMs: number): Generator<number, void, undefined> {

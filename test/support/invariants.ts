@@ -4,11 +4,11 @@
  *
  * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
  */
-import { decodeRun, decodeTombstone, isTombstone, type Run } from '../../src/core/codec.ts';
-import { decodeHeader } from '../../src/core/record-header.ts';
+import { decodeRun, decodeTombstone, isTombstone, type Run } from '../../src/job/codec.ts';
+import { decodeHeader } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
-import { fieldsOf, list, type Reply, score, text } from '../../src/redis/transitions/scripts.ts';
+import { fieldsOf, list, type Reply, score, text } from '../../src/redis/scripts/scripts.ts';
 
 export interface Snapshot {
   readonly scheduled: ReadonlyMap<string, number>;

@@ -1,6 +1,6 @@
 /** An option of a job as its row in the table shows it, for tests that go through all of them. */
-import { allOptions } from '../../src/core/job-fields.ts';
-import type { OptionName, ScheduleOptions } from '../../src/core/job-options.ts';
+import { allOptions } from '../../src/job/fields.ts';
+import type { OptionName, ScheduleOptions } from '../../src/job/options.ts';
 
 /** The option with its example, and whatever it means nothing without. */
 export function exampleOf(name: OptionName): ScheduleOptions {

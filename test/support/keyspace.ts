@@ -3,10 +3,10 @@
  * nothing; `picture` with the members and where they are, to state what a transition left behind; and
  * `brokenInvariants`, the sentences of the design that must hold whatever was called.
  */
-import { decodeRun, decodeTombstone, isTombstone } from '../../src/core/codec.ts';
+import { decodeRun, decodeTombstone, isTombstone } from '../../src/job/codec.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
-import { list, type Reply, score, text } from '../../src/redis/transitions/scripts.ts';
+import { list, type Reply, score, text } from '../../src/redis/scripts/scripts.ts';
 import { tagEntries } from './invariants.ts';
 
 /** Where every member of a partition is. Parts that are empty are left out, so `{}` is an empty partition. */

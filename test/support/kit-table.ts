@@ -4,17 +4,17 @@
  */
 
 import { createProducer } from '../../src/client/producer.ts';
-import { idOf, memberOf } from '../../src/core/codec.ts';
-import type { Abandoned } from '../../src/core/compensation.ts';
-import type { EventSource } from '../../src/core/events.ts';
-import type { ScheduleOptions } from '../../src/core/job-options.ts';
-import { defineQueue, type QueueOptions, type Untyped } from '../../src/core/queue.ts';
-import { deadLetters, peek } from '../../src/redis/inspect.ts';
+import { idOf, memberOf } from '../../src/job/codec.ts';
+import type { Abandoned } from '../../src/job/compensation.ts';
+import type { EventSource } from '../../src/job/events.ts';
+import type { ScheduleOptions } from '../../src/job/options.ts';
+import { defineQueue, type QueueOptions, type Untyped } from '../../src/job/queue.ts';
+import { deadLetters, peek } from '../../src/redis/read/inspect.ts';
 import { createAgenda, virtualClock } from '../../src/testing/agenda.ts';
 import { createTestKit, type Run, type TestKitOptions } from '../../src/testing/index.ts';
 import { createJobBook } from '../../src/testing/jobs.ts';
 import { servedBy } from '../../src/testing/served.ts';
-import { defineHandlers, type Handler, type QueueHandlers } from '../../src/worker/handlers.ts';
+import { defineHandlers, type Handler, type QueueHandlers } from '../../src/worker/run/handlers.ts';
 import { eventually, gate, type Line, NAMESPACE } from './worker-line.ts';
 
 export interface Told {

@@ -1,10 +1,10 @@
 /** Calls of producers, leaders and people, on Redis and on the model: see `model-commands.ts`. */
-import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
-import type { HeaderOptions } from '../../src/core/job-fields.ts';
-import { decodeHeader } from '../../src/core/record-header.ts';
-import * as lease from '../../src/redis/transitions/lease.ts';
-import type { ScheduleItem } from '../../src/redis/transitions/replies.ts';
-import * as upkeep from '../../src/redis/transitions/upkeep.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
+import type { HeaderOptions } from '../../src/job/fields.ts';
+import { decodeHeader } from '../../src/job/record-header.ts';
+import * as lease from '../../src/redis/scripts/lease.ts';
+import type { ScheduleItem } from '../../src/redis/scripts/replies.ts';
+import * as upkeep from '../../src/redis/scripts/upkeep.ts';
 import { seenOf } from './model.ts';
 import type { Resolve } from './model-commands.ts';
 import * as verbs from './model-verbs.ts';

@@ -3,12 +3,12 @@
  * and the reply. The states come from the scripts that lead to them, so nothing but this one has to be modelled.
  */
 import { createHash } from 'node:crypto';
-import { decodeRun, isTombstone } from '../../src/core/codec.ts';
-import { isTooLate } from '../../src/core/lateness.ts';
-import { decodeHeader, markOf } from '../../src/core/record-header.ts';
+import { decodeRun, isTombstone } from '../../src/job/codec.ts';
+import { isTooLate } from '../../src/job/lateness.ts';
+import { decodeHeader, markOf } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
-import type { CastPass, PromoteReply } from '../../src/redis/transitions/passes.ts';
+import type { CastPass, PromoteReply } from '../../src/redis/scripts/passes.ts';
 
 interface Sent {
   readonly count: number;

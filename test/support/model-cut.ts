@@ -3,14 +3,14 @@
  * counts every call that is not a reading one, so XDEL and XACK, counters and nudges are writes like any other.
  */
 
-import { isTombstone } from '../../src/core/codec.ts';
+import { isTombstone } from '../../src/job/codec.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { GROUP, type PartitionRef } from '../../src/redis/keys.ts';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
-import { elect } from '../../src/redis/transitions/lease.ts';
-import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/transitions/ready.ts';
-import type { Delivery } from '../../src/redis/transitions/replies.ts';
-import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
+import { elect } from '../../src/redis/scripts/lease.ts';
+import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/scripts/ready.ts';
+import type { Delivery } from '../../src/redis/scripts/replies.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import type { Snapshot } from './invariants.ts';
 
 const READING = [

@@ -1,7 +1,7 @@
 /** Changes of jobs that wait, on Redis and on the model: see `model-commands.ts`. */
-import { editRecord } from '../../src/core/record-edit.ts';
-import { digestOf } from '../../src/core/record-header.ts';
-import type { EditItem, RescheduleItem } from '../../src/redis/transitions/edits.ts';
+import { editRecord } from '../../src/job/record-edit.ts';
+import { digestOf } from '../../src/job/record-header.ts';
+import type { EditItem, RescheduleItem } from '../../src/redis/scripts/edits.ts';
 import { MEMBERS, pick, seenFor, TAGS } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
 import * as verbs from './model-edits.ts';

@@ -1,12 +1,12 @@
 /** How a job that waits is changed, on the model: see `model.ts`. */
-import { outcomeLetters } from '../../src/core/state.ts';
+import { outcomeLetters } from '../../src/job/state.ts';
 import type {
   EditItem,
   EditReply,
   NotWaiting,
   RescheduleItem,
   RescheduleReply,
-} from '../../src/redis/transitions/edits.ts';
+} from '../../src/redis/scripts/edits.ts';
 import { count, digestOf, type Job, jobOf, type Model, markOf, noteStale, nudge, seenOf } from './model.ts';
 import { freshRun, LIMITS } from './model-verbs.ts';
 

@@ -1,6 +1,6 @@
 /** What happens to Redis and to its callers without their asking: see `model-commands.ts`. */
 import { GROUP } from '../../src/redis/keys.ts';
-import { ensureGroup } from '../../src/redis/transitions/ready.ts';
+import { ensureGroup } from '../../src/redis/scripts/ready.ts';
 import { jobOf } from './model.ts';
 import { pick } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';

@@ -1,10 +1,10 @@
 /**
- * What a call did to jobs, as rows of the table in `src/core/state.ts`: the state of each member that it changed, before
+ * What a call did to jobs, as rows of the table in `src/job/state.ts`: the state of each member that it changed, before
  * and after. A state is where a member is, so it is read off a snapshot by place.
  */
-import { decodeRun, decodeTombstone, type Run } from '../../src/core/codec.ts';
-import { messageOf } from '../../src/core/errors.ts';
-import { type Transition, transitions } from '../../src/core/state.ts';
+import { decodeRun, decodeTombstone, type Run } from '../../src/job/codec.ts';
+import { type Transition, transitions } from '../../src/job/state.ts';
+import { messageOf } from '../../src/kernel/errors.ts';
 import type { Snapshot } from './invariants.ts';
 
 /** `from verb to`, as in `ready complete done`. */

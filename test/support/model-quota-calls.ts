@@ -1,5 +1,5 @@
 /** Limits that are set and bytes that are counted, on Redis and on the model. */
-import { allot as allotOn, UNWEIGHED, type Weighing, weigh as weighOn } from '../../src/redis/transitions/quotas.ts';
+import { allot as allotOn, UNWEIGHED, type Weighing, weigh as weighOn } from '../../src/redis/scripts/quotas.ts';
 import { type Entry, type Job, jobOf, type Model, tombstoneText } from './model.ts';
 import { pick, termOf } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';

@@ -1,6 +1,6 @@
 /** Limits of a queue on the model: what `lua/lib/quota.lua` and `lua/lib/weight.lua` do. */
-import type { Quota } from '../../src/core/quota.ts';
-import type { ScheduleItem, ScheduleReply } from '../../src/redis/transitions/replies.ts';
+import type { Quota } from '../../src/job/quota.ts';
+import type { ScheduleItem, ScheduleReply } from '../../src/redis/scripts/replies.ts';
 import { jobOf, type Model } from './model.ts';
 
 /** What there is room for, as one call of `schedule` sees it. */

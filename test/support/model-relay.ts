@@ -1,6 +1,6 @@
 /** A pass of a leader that is a turn of its worker as well, on Redis and on the model: see `model-commands.ts`. */
-import type { LeadersPass, PromoteReply } from '../../src/redis/transitions/passes.ts';
-import type { Served } from '../../src/redis/transitions/replies.ts';
+import type { LeadersPass, PromoteReply } from '../../src/redis/scripts/passes.ts';
+import type { Served } from '../../src/redis/scripts/replies.ts';
 import type { Model } from './model.ts';
 import { limitsOf, merged, pick, roomFor, termOf } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';

@@ -1,5 +1,5 @@
 /** How a running job ends on the model, and what every end has in common: see `model.ts`. */
-import type { Claim, CommitReply, Compensation, SettleReply } from '../../src/redis/transitions/replies.ts';
+import type { Claim, CommitReply, Compensation, SettleReply } from '../../src/redis/scripts/replies.ts';
 import {
   count,
   type DeadLetter,

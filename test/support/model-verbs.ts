@@ -1,9 +1,9 @@
 /** What producers, leaders and people call, on the model: see `model.ts`. Each returns the reply it expects. */
 
-import { outcomeLetters } from '../../src/core/state.ts';
-import type { SweepLimits, Swept } from '../../src/redis/transitions/lease.ts';
-import type { PromoteReply } from '../../src/redis/transitions/passes.ts';
-import type { CancelReply, ReplayReply, ScheduleItem, ScheduleReply } from '../../src/redis/transitions/replies.ts';
+import { outcomeLetters } from '../../src/job/state.ts';
+import type { SweepLimits, Swept } from '../../src/redis/scripts/lease.ts';
+import type { PromoteReply } from '../../src/redis/scripts/passes.ts';
+import type { CancelReply, ReplayReply, ScheduleItem, ScheduleReply } from '../../src/redis/scripts/replies.ts';
 import {
   askedOf,
   count,

@@ -1,9 +1,9 @@
 /** Calls of workers, on Redis and on the model: see `model-commands.ts`. */
-import { encodeAttempted, encodeBody, encodeDeferral, encodeRecord } from '../../src/core/codec.ts';
-import type { EntryId } from '../../src/core/job.ts';
-import { endMark, markOf } from '../../src/core/record-header.ts';
-import * as ready from '../../src/redis/transitions/ready.ts';
-import type { Claim, Delivery, StartReply, Taken } from '../../src/redis/transitions/replies.ts';
+import { encodeAttempted, encodeBody, encodeDeferral, encodeRecord } from '../../src/job/codec.ts';
+import type { EntryId } from '../../src/job/job.ts';
+import { endMark, markOf } from '../../src/job/record-header.ts';
+import * as ready from '../../src/redis/scripts/ready.ts';
+import type { Claim, Delivery, StartReply, Taken } from '../../src/redis/scripts/replies.ts';
 import { compareIds } from './invariants.ts';
 import { pick, roomFor } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';

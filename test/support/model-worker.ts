@@ -1,5 +1,5 @@
 /** What workers call, on the model: see `model.ts`. Each returns the reply it expects. */
-import { decodeHistory } from '../../src/core/codec.ts';
+import { decodeHistory } from '../../src/job/codec.ts';
 import type {
   Claim,
   Ended as Claimed,
@@ -11,7 +11,7 @@ import type {
   Served,
   StartReply,
   Taken,
-} from '../../src/redis/transitions/replies.ts';
+} from '../../src/redis/scripts/replies.ts';
 import {
   count,
   dropNote,

@@ -4,13 +4,13 @@
  * can be forgotten, as by a crash, or never be learned, as with a lost reply.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf } from '../../src/core/errors.ts';
-import { parseHistory } from '../../src/core/history.ts';
+import { parseHistory } from '../../src/job/history.ts';
+import { messageOf } from '../../src/kernel/errors.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
-import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
-import type { Claim, Delivery, ScheduleItem } from '../../src/redis/transitions/replies.ts';
-import { scripts } from '../../src/redis/transitions/script-table.ts';
+import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
+import type { Claim, Delivery, ScheduleItem } from '../../src/redis/scripts/replies.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
 import { bind, createModel, type Model, render, stored } from './model.ts';
 import { movesOf, rows } from './model-moves.ts';

@@ -6,7 +6,7 @@
  * Two things only Redis can choose, ids of entries and tokens, are taken from it and checked to grow.
  */
 import { createHash } from 'node:crypto';
-import { seenText } from '../../src/redis/transitions/edits.ts';
+import { seenText } from '../../src/redis/scripts/edits.ts';
 import { type Snapshot, tagEntries } from './invariants.ts';
 
 export interface Entry {

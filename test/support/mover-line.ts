@@ -2,13 +2,14 @@
  * Movers under test: one of a partition, driven pass by pass with a clock that only moves when told to, or whole
  * daemons' worth of them with connections of their own.
  */
-import type { Clock } from '../../src/core/clock.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import type { Idle } from '../../src/core/loop.ts';
-import { createMover } from '../../src/mover/mover.ts';
+
+import { createEmitter } from '../../src/job/emitter.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import type { Idle } from '../../src/kernel/loop.ts';
 import { createMovers } from '../../src/mover/movers.ts';
-import type { MoverOptions } from '../../src/mover/moving.ts';
+import { createMover } from '../../src/mover/promotion/mover.ts';
+import type { MoverOptions } from '../../src/mover/promotion/moving.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type Line, listen, NAMESPACE } from './worker-line.ts';
 

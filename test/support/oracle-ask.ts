@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { DstPolicy } from '../../src/core/recurring/zone.ts';
+import type { DstPolicy } from '../../src/time/zone.ts';
 import type { Span } from './oracle-table.ts';
 import { findCroniter } from './python.ts';
 import { root } from './repository.ts';

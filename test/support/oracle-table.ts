@@ -2,7 +2,7 @@
  * The table that our instants are compared on: zones × expressions. Each expression is compared over whole years where it
  * fires hourly or less often, and two days around every clock change of the zone in any case.
  */
-import { parseZone } from '../../src/core/recurring/zone.ts';
+import { parseZone } from '../../src/time/zone.ts';
 
 export interface Row {
   readonly cron: string;

@@ -5,17 +5,17 @@
  * After each test the invariants of the design are checked on what it left behind, and the database is emptied.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
-import type { History } from '../../src/core/history.ts';
-import type { EntryId } from '../../src/core/job.ts';
-import type { HeaderOptions } from '../../src/core/job-fields.ts';
-import { editRecord, type RecordChange } from '../../src/core/record-edit.ts';
-import { digestOf } from '../../src/core/record-header.ts';
+import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
+import type { HeaderOptions } from '../../src/job/fields.ts';
+import type { History } from '../../src/job/history.ts';
+import type { EntryId } from '../../src/job/job.ts';
+import { editRecord, type RecordChange } from '../../src/job/record-edit.ts';
+import { digestOf } from '../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
-import * as lease from '../../src/redis/transitions/lease.ts';
-import * as ready from '../../src/redis/transitions/ready.ts';
+import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
+import * as lease from '../../src/redis/scripts/lease.ts';
+import * as ready from '../../src/redis/scripts/ready.ts';
 import type {
   Claim,
   Compensation,
@@ -23,7 +23,7 @@ import type {
   Effect,
   ScheduleItem,
   ScheduleReply,
-} from '../../src/redis/transitions/replies.ts';
+} from '../../src/redis/scripts/replies.ts';
 import { takeSnapshot } from './invariants.ts';
 import { brokenBalance, brokenInvariants, picture, snapshot } from './keyspace.ts';
 import { watched } from './model-moves.ts';

@@ -1,9 +1,9 @@
 /** Entries that are driven to the state in which their handler runs. */
-import type { Token } from '../../src/core/job.ts';
-import type { AbortReason } from '../../src/core/outcome.ts';
+import type { Token } from '../../src/job/job.ts';
+import type { AbortReason } from '../../src/job/outcome.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
-import type { Delivery } from '../../src/redis/transitions/replies.ts';
-import type { Held, Inflight } from '../../src/worker/inflight.ts';
+import type { Delivery } from '../../src/redis/scripts/replies.ts';
+import type { Held, Inflight } from '../../src/worker/run/inflight.ts';
 
 interface Began {
   readonly token?: string;

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { messageOf } from '../../src/core/errors.ts';
+import { messageOf } from '../../src/kernel/errors.ts';
 import { root } from './repository.ts';
 
 const SEAL = fileURLToPath(new URL('./seal.mjs', import.meta.url));

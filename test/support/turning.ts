@@ -2,18 +2,18 @@
  * The reader and the turns of a worker with a Redis whose replies come when the test says so. Handlers run until the
  * test ends them, and timers ring when it says so.
  */
-import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import type { EntryId, Token } from '../../src/core/job.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import type { EntryId, Token } from '../../src/job/job.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
-import type { Jobs } from '../../src/redis/transitions/jobs.ts';
-import type { LeadersPass, PromoteReply } from '../../src/redis/transitions/passes.ts';
-import type { Delivery, Ended, Served, SettleReply, StartReply, Taken } from '../../src/redis/transitions/replies.ts';
-import { createCompletions } from '../../src/worker/completions.ts';
-import { createConsumer } from '../../src/worker/consumer.ts';
-import { createInflight, type Held } from '../../src/worker/inflight.ts';
-import { createTurns } from '../../src/worker/turns.ts';
+import type { Jobs } from '../../src/redis/scripts/jobs.ts';
+import type { LeadersPass, PromoteReply } from '../../src/redis/scripts/passes.ts';
+import type { Delivery, Ended, Served, SettleReply, StartReply, Taken } from '../../src/redis/scripts/replies.ts';
+import { createConsumer } from '../../src/worker/fetch/consumer.ts';
+import { createTurns } from '../../src/worker/fetch/turns.ts';
+import { createCompletions } from '../../src/worker/run/completions.ts';
+import { createInflight, type Held } from '../../src/worker/run/inflight.ts';
 import { handClock } from './mover-line.ts';
 import { listen } from './worker-line.ts';
 

@@ -3,8 +3,8 @@
  * that is hashed. That is what Redis spends its time on, and it is the same on a slow machine.
  */
 import type { Redis } from '../../src/redis/connection/connect.ts';
-import { scripts } from '../../src/redis/transitions/script-table.ts';
-import { bytesOf, list, type Reply, type Verb } from '../../src/redis/transitions/scripts.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
+import { bytesOf, list, type Reply, type Verb } from '../../src/redis/scripts/scripts.ts';
 import { read } from './repository.ts';
 
 export interface Weighed {

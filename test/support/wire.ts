@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import type { Backoff } from '../../src/core/backoff.ts';
+import type { Backoff } from '../../src/job/backoff.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import golden from '../golden/wire-v1.json' with { type: 'json' };
 import type { TestRedis } from './redis.ts';

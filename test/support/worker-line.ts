@@ -4,19 +4,19 @@
  * of the design are checked on what it left behind.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import { eventNames } from '../../src/core/event-list.ts';
-import type { EventName, EventSource, Events } from '../../src/core/events.ts';
-import type { JobOverrides } from '../../src/core/job-fields.ts';
-import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
-import { createMover, type Mover } from '../../src/mover/mover.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { eventNames } from '../../src/job/event-list.ts';
+import type { EventName, EventSource, Events } from '../../src/job/events.ts';
+import type { JobOverrides } from '../../src/job/fields.ts';
+import { defineQueue, type QueueOptions } from '../../src/job/queue.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { createMover, type Mover } from '../../src/mover/promotion/mover.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
-import { createJobs } from '../../src/redis/transitions/jobs.ts';
-import type { QueueHandlers } from '../../src/worker/handlers.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
 import type { WorkerOptions } from '../../src/worker/options.ts';
+import type { QueueHandlers } from '../../src/worker/run/handlers.ts';
 import { createWorker, type Worker } from '../../src/worker/worker.ts';
 import { brokenBalance, brokenInvariants, picture, streamOf } from './keyspace.ts';
 import { type StartOptions, startRedis, type TestRedis } from './redis.ts';

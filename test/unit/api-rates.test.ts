@@ -1,7 +1,7 @@
 /** How many requests a caller may send, by a clock that the test moves. */
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
 import { createRates } from '../../src/http/api/gate/rates.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 
 function ratesOf(perSecond: number) {
   let nowMs = 0;

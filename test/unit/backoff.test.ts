@@ -11,7 +11,7 @@ import {
   ladder,
   linear,
   storable,
-} from '../../src/core/backoff.ts';
+} from '../../src/job/backoff.ts';
 
 const plain = (backoff: Backoff, upTo = 6) => Array.from({ length: upTo }, (_, at) => backoffMs(backoff, at + 1, 0.5));
 

@@ -1,7 +1,7 @@
 /** Working time: dates without work, hours of weekdays, the next working moment, and what is refused. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CalendarInput, parseCalendar } from '../../src/core/recurring/calendar.ts';
+import { type CalendarInput, parseCalendar } from '../../src/time/calendar.ts';
 
 const wall = (text: string) => Date.parse(`${text}Z`);
 const shown = (wallMs: number | undefined) => wallMs && new Date(wallMs).toISOString().slice(0, 16);

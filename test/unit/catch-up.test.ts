@@ -1,13 +1,13 @@
 /** Which instants are fired when nobody looked for a while: every policy, its window, its limit, and what it costs. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseCalendar } from '../../src/core/recurring/calendar.ts';
-import { firesDue as firesDueIn, ON_TIME_MS } from '../../src/core/recurring/catch-up.ts';
-import { type Cron, parseCron } from '../../src/core/recurring/cron.ts';
-import type { Recurrence } from '../../src/core/recurring/recurrence.ts';
-import type { CatchUp } from '../../src/core/recurring/schedule.ts';
-import { DEFAULT_DST, parseZone } from '../../src/core/recurring/zone.ts';
-import { atOnce, within } from '../../src/core/steps.ts';
+import { atOnce, within } from '../../src/kernel/steps.ts';
+import { firesDue as firesDueIn, ON_TIME_MS } from '../../src/schedule/catch-up.ts';
+import type { CatchUp } from '../../src/schedule/schedule.ts';
+import { parseCalendar } from '../../src/time/calendar.ts';
+import { type Cron, parseCron } from '../../src/time/cron.ts';
+import type { Recurrence } from '../../src/time/recurrence.ts';
+import { DEFAULT_DST, parseZone } from '../../src/time/zone.ts';
 import { fires, nextFire } from '../support/instants.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { type BatchParts, createBatch } from '../../src/client/batch.ts';
-import type { Layouts } from '../../src/client/layouts.ts';
-import type { Plan } from '../../src/client/plan.ts';
-import { createSlots } from '../../src/client/slots.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { type BatchParts, createBatch } from '../../src/client/calls/batch.ts';
+import type { Layouts } from '../../src/client/calls/layouts.ts';
+import type { Plan } from '../../src/client/calls/plan.ts';
+import { createSlots } from '../../src/client/calls/slots.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import type { ScheduleReply } from '../../src/redis/transitions/replies.ts';
+import type { ScheduleReply } from '../../src/redis/scripts/replies.ts';
 
 const queue = defineQueue('q');
 const layout = [partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 })];

@@ -1,9 +1,9 @@
 import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
-import { dueOf, planJob } from '../../src/client/plan.ts';
-import { exponential, ladder } from '../../src/core/backoff.ts';
-import { decodeRecord } from '../../src/core/codec.ts';
-import type { ScheduleOptions } from '../../src/core/job-options.ts';
+import { dueOf, planJob } from '../../src/client/calls/plan.ts';
+import { exponential, ladder } from '../../src/job/backoff.ts';
+import { decodeRecord } from '../../src/job/codec.ts';
+import type { ScheduleOptions } from '../../src/job/options.ts';
 
 const DAY = 86_400_000;
 const nowMs = Date.UTC(2026, 2, 1);

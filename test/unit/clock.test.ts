@@ -1,6 +1,6 @@
 /** Waits of any length: Node's own timers fire at once above 24.8 days. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 
 const DAY_MS = 86_400_000;
 

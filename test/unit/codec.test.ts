@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
-import { exponential, ladder } from '../../src/core/backoff.ts';
+import { exponential, ladder } from '../../src/job/backoff.ts';
 import {
   decodeHistory,
   decodeRecord,
@@ -15,8 +15,8 @@ import {
   idOf,
   isTombstone,
   memberOf,
-} from '../../src/core/codec.ts';
-import { decodeHeader } from '../../src/core/record-header.ts';
+} from '../../src/job/codec.ts';
+import { decodeHeader } from '../../src/job/record-header.ts';
 
 const DUE = 1_763_719_000_000;
 const record = (data: unknown) => encodeRecord(DUE, encodeBody({ name: 'default', data }));

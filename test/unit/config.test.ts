@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { doneLimits } from '../../src/config/done.ts';
 import { type ConfigSources, defineConfig, loadConfig, queueOptions } from '../../src/config/load.ts';
 import { configRows, printConfig } from '../../src/config/print.ts';
-import { defineQueue } from '../../src/core/queue.ts';
-import { withoutCredentials } from '../../src/core/redact.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import { withoutCredentials } from '../../src/kernel/credentials.ts';
 
 let cwd = '';
 beforeAll(() => {

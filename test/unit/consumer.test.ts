@@ -1,16 +1,16 @@
 /** What a worker reads and starts, with a Redis whose replies come when the test says so. */
 import { expect, it } from 'vitest';
-import { memberOf } from '../../src/core/codec.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import type { EntryId, Token } from '../../src/core/job.ts';
-import { idle } from '../../src/core/loop.ts';
+import { memberOf } from '../../src/job/codec.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import type { EntryId, Token } from '../../src/job/job.ts';
+import { idle } from '../../src/kernel/loop.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import type { Jobs } from '../../src/redis/transitions/jobs.ts';
-import type { Delivery, StartReply } from '../../src/redis/transitions/replies.ts';
-import { createConsumer } from '../../src/worker/consumer.ts';
-import { createInflight } from '../../src/worker/inflight.ts';
-import { createTurns } from '../../src/worker/turns.ts';
+import type { Jobs } from '../../src/redis/scripts/jobs.ts';
+import type { Delivery, StartReply } from '../../src/redis/scripts/replies.ts';
+import { createConsumer } from '../../src/worker/fetch/consumer.ts';
+import { createTurns } from '../../src/worker/fetch/turns.ts';
+import { createInflight } from '../../src/worker/run/inflight.ts';
 import { handClock } from '../support/mover-line.ts';
 
 const LEASE_MS = 3000;

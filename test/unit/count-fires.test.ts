@@ -1,11 +1,11 @@
 /** Instants are counted without walking through them, and as many are counted as a walk finds. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countFires } from '../../src/core/recurring/count-fires.ts';
-import { occurrences } from '../../src/core/recurring/recurrence.ts';
-import { recurrenceOf } from '../../src/core/recurring/schedule.ts';
-import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
-import { atOnce, within } from '../../src/core/steps.ts';
+import { atOnce, within } from '../../src/kernel/steps.ts';
+import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
+import { recurrenceOf } from '../../src/schedule/schedule.ts';
+import { countFires } from '../../src/time/count-fires.ts';
+import { occurrences } from '../../src/time/recurrence.ts';
 
 const DAY_MS = 86_400_000;
 const rule = (input: Partial<ScheduleInput>) =>

@@ -1,7 +1,7 @@
 /** Cron expressions: what is taken, what is refused and how that is told. Clock changes are in `recurrence.test.ts`. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CRON_LENGTH_MAX, parseCron } from '../../src/core/recurring/cron.ts';
+import { CRON_LENGTH_MAX, parseCron } from '../../src/time/cron.ts';
 
 const NEW_YEAR = Date.UTC(2026, 0);
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
-import { durationMs, instantMs, show } from '../../src/core/duration.ts';
+import { durationMs, instantMs, show } from '../../src/kernel/duration.ts';
 
 describe('a duration', () => {
   test.each([

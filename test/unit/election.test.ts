@@ -1,7 +1,7 @@
 /** What a leader may believe, with a Redis whose replies come when the test says so. */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../src/core/emitter.ts';
-import { createElection } from '../../src/mover/election.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { createElection } from '../../src/mover/election/election.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { handClock } from '../support/mover-line.ts';

@@ -1,12 +1,12 @@
 /** What a leader decides is decided in steps, so that it can renew its lease between them. */
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import { decodeFired } from '../../src/core/recurring/schedule-progress.ts';
-import { defineSchedule, encodeDefinition } from '../../src/core/recurring/schedule-text.ts';
-import { atOnce, type Steps, within } from '../../src/core/steps.ts';
-import { createErrands } from '../../src/mover/errands.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { atOnce, type Steps, within } from '../../src/kernel/steps.ts';
+import { createErrands } from '../../src/mover/schedules/errands.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
+import { decodeFired } from '../../src/schedule/progress.ts';
+import { defineSchedule, encodeDefinition } from '../../src/schedule/text.ts';
 
 const NOW = Date.UTC(2026, 5, 15, 12);
 

@@ -2,7 +2,9 @@
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createEmitter } from '../../src/core/emitter.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { Defer, Unrecoverable } from '../../src/job/outcome.ts';
+import { stackOf } from '../../src/job/thrown.ts';
 import {
   DuestreamError,
   errorCatalogue,
@@ -10,11 +12,9 @@ import {
   Indeterminate,
   messageOf,
   oneLine,
-} from '../../src/core/errors.ts';
-import { parseLog } from '../../src/core/log.ts';
-import { Defer, Unrecoverable } from '../../src/core/outcome.ts';
-import { reasonOf } from '../../src/core/reason.ts';
-import { stackOf } from '../../src/core/thrown.ts';
+} from '../../src/kernel/errors.ts';
+import { parseLog } from '../../src/kernel/log.ts';
+import { reasonOf } from '../../src/kernel/reason.ts';
 
 const throwing = (property: string) =>
   Object.defineProperty(new Error('x'), property, {
@@ -172,7 +172,7 @@ describe('where it was thrown', () => {
 
   test('is told by frames of users alone', () => {
     const frames = ['f (/app/a.js:1:2)', 'Array.map (<anonymous>)', 'g (node:internal/x:1:1)', 'async node:net:1:1'];
-    const ours = new URL('../../src/worker/run.ts', import.meta.url);
+    const ours = new URL('../../src/worker/run/run.ts', import.meta.url);
     const error = at([...frames, `h (${ours.href}:1:1)`, `h (${ours.pathname}:1:1)`, 'async file:///app/b.mjs:3:4']);
     expect(stackOf(error, asIs)).toBe('Error: m\n    at f (/app/a.js:1:2)\n    at async file:///app/b.mjs:3:4');
     expect(stackOf(at(['node:internal/process/task_queues:95:5']), asIs)).toBeUndefined();

@@ -1,14 +1,14 @@
 /** When a worker gives up what it runs: for each entry before others may take it, and no sooner than it has to. */
 import { expect, it, vi } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
-import { memberOf } from '../../src/core/codec.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import type { EntryId } from '../../src/core/job.ts';
-import type { AbortReason } from '../../src/core/outcome.ts';
+import { memberOf } from '../../src/job/codec.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import type { EntryId } from '../../src/job/job.ts';
+import type { AbortReason } from '../../src/job/outcome.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
-import type { ExtendReply } from '../../src/redis/transitions/replies.ts';
-import { createExtender } from '../../src/worker/extender.ts';
-import { createInflight, type Held } from '../../src/worker/inflight.ts';
+import type { ExtendReply } from '../../src/redis/scripts/replies.ts';
+import { createExtender } from '../../src/worker/run/extender.ts';
+import { createInflight, type Held } from '../../src/worker/run/inflight.ts';
 import { running } from '../support/running.ts';
 
 const LEASE_MS = 15_000;

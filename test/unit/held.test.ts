@@ -1,7 +1,7 @@
 /** Every state of an entry times everything that can happen to it: what follows, or that it is a bug. */
 import { describe, expect, it, test } from 'vitest';
-import type { Token } from '../../src/core/job.ts';
-import * as happens from '../../src/worker/held.ts';
+import type { Token } from '../../src/job/job.ts';
+import * as happens from '../../src/worker/run/held.ts';
 
 type State = happens.HeldState;
 

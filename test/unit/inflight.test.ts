@@ -1,9 +1,9 @@
 /** The one map of what a worker holds. */
 import { expect, it } from 'vitest';
-import { memberOf } from '../../src/core/codec.ts';
-import type { EntryId } from '../../src/core/job.ts';
+import { memberOf } from '../../src/job/codec.ts';
+import type { EntryId } from '../../src/job/job.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { abort, claimOf, createInflight, type Held, type Inflight, isLeased } from '../../src/worker/inflight.ts';
+import { abort, claimOf, createInflight, type Held, type Inflight, isLeased } from '../../src/worker/run/inflight.ts';
 import { begin, end, running, start } from '../support/running.ts';
 
 const ref = (partition: number) => partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 });

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { optionNames, optionsOfFires } from '../../src/core/job-fields.ts';
+import { optionNames, optionsOfFires } from '../../src/job/fields.ts';
 import { root } from '../support/repository.ts';
 
-const path = join(root, 'src/core/recurring/schedule-input.ts');
+const path = join(root, 'src/schedule/input.ts');
 const program = ts.createProgram([path], {
   ...{ strict: true, target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.NodeNext, types: [], skipLibCheck: true },
   ...{ noEmit: true, allowImportingTsExtensions: true, exactOptionalPropertyTypes: true },
@@ -27,12 +27,12 @@ function commented(file: string, name: string): ReadonlyMap<string, boolean> {
 }
 
 test('every option of ScheduleOptions has its comment', () => {
-  const found = commented('src/core/job-options.ts', 'ScheduleOptions');
+  const found = commented('src/job/options.ts', 'ScheduleOptions');
   expect([...found.keys()]).toEqual(optionNames);
   expect([...found].filter(([, has]) => !has)).toEqual([]);
 });
 
 test('every option that a schedule can say has its comment in ScheduleInput', () => {
-  const found = commented('src/core/recurring/schedule-input.ts', 'ScheduleInput');
+  const found = commented('src/schedule/input.ts', 'ScheduleInput');
   expect(optionsOfFires.filter(({ name }) => found.get(name) !== true)).toEqual([]);
 });

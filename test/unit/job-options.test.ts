@@ -5,21 +5,21 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { renderJobOptions } from '../../scripts/job-options-reference.mjs';
-import { planJob } from '../../src/client/plan.ts';
-import { decodeRecord, encodeRecord } from '../../src/core/codec.ts';
-import { allOptions, bodyFields, headerFields, optionNames, optionsOfFires } from '../../src/core/job-fields.ts';
-import type { JobHeaders } from '../../src/core/job-headers.ts';
-import type { OptionName } from '../../src/core/job-options.ts';
-import { editRecord } from '../../src/core/record-edit.ts';
-import { decodeHeader, markOf } from '../../src/core/record-header.ts';
-import { parseSchedule } from '../../src/core/recurring/schedule-input.ts';
+import { planJob } from '../../src/client/calls/plan.ts';
+import { decodeRecord, encodeRecord } from '../../src/job/codec.ts';
+import { allOptions, bodyFields, headerFields, optionNames, optionsOfFires } from '../../src/job/fields.ts';
+import type { JobHeaders } from '../../src/job/headers.ts';
+import type { OptionName } from '../../src/job/options.ts';
+import { editRecord } from '../../src/job/record-edit.ts';
+import { decodeHeader, markOf } from '../../src/job/record-header.ts';
+import { parseSchedule } from '../../src/schedule/input.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { exampleOf } from '../support/job-options.ts';
 import { read, root } from '../support/repository.ts';
 
 const limits = { horizonMs: 3650 * 86_400_000, dataBytesMax: 1000, nowMs: Date.UTC(2026, 2, 1) };
 const inRecord = [...bodyFields, ...headerFields];
-const source = read('src/core/job-options.ts');
+const source = read('src/job/options.ts');
 
 test('the reference lists every option', async () => {
   await expect(renderJobOptions(allOptions)).toMatchFileSnapshot(join(root, 'docs/reference/job-options.md'));

@@ -1,9 +1,9 @@
 /** The grammar of ids and names, and the data a job may carry. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DuestreamError } from '../../src/core/errors.ts';
-import { DEFAULT_NAME, parseJobId, parseJobName, parseName } from '../../src/core/job.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { DEFAULT_NAME, parseJobId, parseJobName, parseName } from '../../src/job/job.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import { DuestreamError } from '../../src/kernel/errors.ts';
 
 describe('a job id', () => {
   test.each(['a', 'welcome:42', 'a/b?c=d', '~|!', 'x'.repeat(128)])('may be %j', (id) => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseYaml } from '../../src/config/file.ts';
-import { inexactNumber, keepsDigits, parseBounded, parseExact } from '../../src/core/json-text.ts';
+import { inexactNumber, keepsDigits, parseBounded, parseExact } from '../../src/job/json-text.ts';
 
 test.each([
   ...['0', '-0', '0.0', '0e999', '1.0', '1.10', '1e3', '1E+3', '-12.50e-2', '100000000000000000000000', '1e21'],

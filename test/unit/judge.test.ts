@@ -1,11 +1,11 @@
 /** What a job gets when it is started, and for what its handler did. */
 import { describe, expect, it, test } from 'vitest';
-import { type Backoff, type BackoffPolicy, fixed, ladder } from '../../src/core/backoff.ts';
-import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
-import type { JobOverrides } from '../../src/core/job-fields.ts';
-import { judgeEnd, judgeStart, judgeThrown, type Life, type Rules, timedOut } from '../../src/core/judge.ts';
-import { type AbortReason, type Attempted, Defer, Unrecoverable } from '../../src/core/outcome.ts';
-import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
+import { type Backoff, type BackoffPolicy, fixed, ladder } from '../../src/job/backoff.ts';
+import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
+import type { JobOverrides } from '../../src/job/fields.ts';
+import { judgeEnd, judgeStart, judgeThrown, type Life, type Rules, timedOut } from '../../src/job/judge.ts';
+import { type AbortReason, type Attempted, Defer, Unrecoverable } from '../../src/job/outcome.ts';
+import { defineQueue, type QueueOptions } from '../../src/job/queue.ts';
 
 const handler = () => undefined;
 /** A stack that leads to this file. */

@@ -1,10 +1,10 @@
 /** A start or an end that `judge.ts` throws at has an outcome all the same. */
 import { expect, test } from 'vitest';
-import { DuestreamError, Indeterminate } from '../../src/core/errors.ts';
-import type { Life, Rules } from '../../src/core/judge.ts';
-import { endVerdict, startVerdict } from '../../src/core/judgement.ts';
-import { Defer, Unrecoverable } from '../../src/core/outcome.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import type { Life, Rules } from '../../src/job/judge.ts';
+import { endVerdict, startVerdict } from '../../src/job/judgement.ts';
+import { Defer, Unrecoverable } from '../../src/job/outcome.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import { DuestreamError, Indeterminate } from '../../src/kernel/errors.ts';
 
 const life: Life = {
   member: 'j:a',

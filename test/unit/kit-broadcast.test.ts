@@ -1,6 +1,6 @@
 /** Broadcast queues in the test kit: each subscriber gets each job when it is due, and the job is done. */
 import { expect, test } from 'vitest';
-import { defineQueue } from '../../src/core/queue.ts';
+import { defineQueue } from '../../src/job/queue.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 
 const prices = defineQueue<{ cents: number }>('prices', { broadcast: true });

@@ -1,10 +1,10 @@
 /** Definitions are read once and kept, as far as their size allows. */
 import { expect, test } from 'vitest';
-import { createEmitter } from '../../src/core/emitter.ts';
-import type { ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
-import { defineSchedule, encodeDefinition } from '../../src/core/recurring/schedule-text.ts';
-import { createKnownSchedules } from '../../src/mover/known-schedules.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { createKnownSchedules } from '../../src/mover/schedules/known-schedules.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
+import type { ScheduleInput } from '../../src/schedule/input.ts';
+import { defineSchedule, encodeDefinition } from '../../src/schedule/text.ts';
 
 const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const text = (name: string, bytes = 0) =>

@@ -1,9 +1,9 @@
 /** Which worker is the only one of a queue, and lives in the process of a leader. */
 import { expect, test } from 'vitest';
-import { createLoneWorker } from '../../src/mover/lone-worker.ts';
+import { createLoneWorker } from '../../src/mover/promotion/lone-worker.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import type { LeadersPass, Passed } from '../../src/redis/transitions/passes.ts';
-import type { Identity } from '../../src/redis/transitions/presence.ts';
+import type { LeadersPass, Passed } from '../../src/redis/scripts/passes.ts';
+import type { Identity } from '../../src/redis/scripts/presence.ts';
 
 const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const pass: LeadersPass = { term: 'm:1:1000', leaseMs: undefined, limit: 5, cap: 10 };

@@ -1,8 +1,8 @@
 /** The one shape of everything that runs for long. */
 import { describe, expect, it, vi } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import { createLoop, createWaiter, type Idle, idle } from '../../src/core/loop.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { createLoop, createWaiter, type Idle, idle } from '../../src/kernel/loop.ts';
 
 function loopOf(pass: () => Promise<number>, onError?: (error: unknown) => void | Promise<void>) {
   const events = createEmitter();

@@ -1,10 +1,10 @@
 /** What a scrape says, line by line. Every test has metrics of its own, as every process has. */
 import { describe, expect, test } from 'vitest';
-import { createEmitter } from '../../src/core/emitter.ts';
-import { DuestreamError } from '../../src/core/errors.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { DuestreamError } from '../../src/kernel/errors.ts';
 import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
 import type { PartitionReading } from '../../src/metrics/readings.ts';
-import type { PartitionStats } from '../../src/redis/inspect.ts';
+import type { PartitionStats } from '../../src/redis/read/inspect.ts';
 import { read, walk } from '../support/repository.ts';
 import { samples } from '../support/samples.ts';
 

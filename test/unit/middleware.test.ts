@@ -1,11 +1,11 @@
 /** Middleware around what is scheduled and around handlers, in virtual time. */
 import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { DuestreamError } from '../../src/core/errors.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import { DuestreamError } from '../../src/kernel/errors.ts';
 import { createTestKit } from '../../src/testing/index.ts';
-import { defineHandlers, type HandlerContext, type Middleware } from '../../src/worker/handlers.ts';
-import { createHandleChain } from '../../src/worker/middleware.ts';
+import { defineHandlers, type HandlerContext, type Middleware } from '../../src/worker/run/handlers.ts';
+import { createHandleChain } from '../../src/worker/run/middleware.ts';
 
 const kitOf = (handler: (job: { data: unknown; id: string }, context: HandlerContext) => unknown) =>
   createTestKit({ handlers: { mail: handler } });

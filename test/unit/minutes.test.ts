@@ -12,7 +12,7 @@ import {
   readMark,
   readState,
   stateText,
-} from '../../src/core/minutes.ts';
+} from '../../src/job/minutes.ts';
 
 const buckets = (...given: readonly (readonly [at: number, count: number])[]) => {
   const list = noBuckets();

@@ -1,12 +1,12 @@
 /** What is remembered of a recurrence is what would have been computed. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseCalendar } from '../../src/core/recurring/calendar.ts';
-import { parseCron } from '../../src/core/recurring/cron.ts';
-import { nextFireOf as nextFireOfIn } from '../../src/core/recurring/next-fires.ts';
-import type { Recurrence } from '../../src/core/recurring/recurrence.ts';
-import { DEFAULT_DST, parseZone } from '../../src/core/recurring/zone.ts';
-import { atOnce } from '../../src/core/steps.ts';
+import { atOnce } from '../../src/kernel/steps.ts';
+import { parseCalendar } from '../../src/time/calendar.ts';
+import { parseCron } from '../../src/time/cron.ts';
+import { nextFireOf as nextFireOfIn } from '../../src/time/next-fires.ts';
+import type { Recurrence } from '../../src/time/recurrence.ts';
+import { DEFAULT_DST, parseZone } from '../../src/time/zone.ts';
 import { nextFire } from '../support/instants.ts';
 
 const NOW = Date.UTC(2026, 9, 31, 22);

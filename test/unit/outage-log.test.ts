@@ -1,9 +1,9 @@
 /** The log in a long outage: when it begins, now and then, and when it is over; never a line per failure. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
 import { createLog, logEvents } from '../../src/daemon/log.ts';
 import { createOutageLog, fewer, LINE_EVERY_MS, LINES_MAX } from '../../src/daemon/outage-log.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
 
 let nowMs = 0;
 let said: string[] = [];

@@ -1,7 +1,7 @@
 /** What an error of Redis or of the network means, and the one layer that repeats a call. */
 import { describe, expect, test } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
-import { DuestreamError, Indeterminate } from '../../src/core/errors.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { DuestreamError, Indeterminate } from '../../src/kernel/errors.ts';
 import { type Outage, outageOf, pauseAfter, pauseMs, withRetry } from '../../src/redis/connection/outage.ts';
 
 const TAXONOMY: readonly (readonly [message: string, outage: Outage])[] = [

@@ -1,6 +1,6 @@
 /** How long the mover rests between two passes, by the rate. */
 import { expect, it } from 'vitest';
-import { createPace } from '../../src/mover/pace.ts';
+import { createPace } from '../../src/mover/promotion/pace.ts';
 
 /** The gap after a second of so many jobs per pass, a pass each 2 ms. */
 function gapAt(jobsPerPass: number, forMs = 1000) {

@@ -1,8 +1,8 @@
 /** How many jobs wait for a worker that can read them. */
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { createEmitter } from '../../src/core/emitter.ts';
-import { createParked } from '../../src/worker/parked.ts';
+import { createEmitter } from '../../src/job/emitter.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { createParked } from '../../src/worker/run/parked.ts';
 
 function setUp() {
   let timers: { readonly ms: number; readonly ring: () => void }[] = [];

@@ -1,10 +1,10 @@
 /** Instants before a moment are those that the rule names from its beginning on, whatever the rule is and however few are asked for. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { instantsBefore as instantsBeforeIn } from '../../src/core/recurring/past-instants.ts';
-import { recurrenceOf } from '../../src/core/recurring/schedule.ts';
-import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
-import { atOnce, within } from '../../src/core/steps.ts';
+import { atOnce, within } from '../../src/kernel/steps.ts';
+import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
+import { instantsBefore as instantsBeforeIn } from '../../src/schedule/past-instants.ts';
+import { recurrenceOf } from '../../src/schedule/schedule.ts';
 import { planned } from '../support/instants.ts';
 
 const scheduleOf = (input: Partial<ScheduleInput>, sinceMs = 0) =>

@@ -3,17 +3,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderFigures } from '../../scripts/plan-figures.mjs';
-import { benchFigures } from '../../src/core/sizing/figures.ts';
+import { benchFigures } from '../../src/inspect/sizing/figures.ts';
 import { read, root } from '../support/repository.ts';
 
 /** The first results of a whole run replace those of the layout before it. */
 const RESULTS = ['bench/results/peers.json', 'bench/results/plan.json'];
 const results = RESULTS.find((path) => existsSync(join(root, path)));
 
-test('src/core/sizing/figures.ts is made from the results of the bench', async () => {
+test('src/inspect/sizing/figures.ts is made from the results of the bench', async () => {
   if (results === undefined) throw new Error(`there is none of ${RESULTS.join(', ')}: run npm run bench`);
   const page = renderFigures(JSON.parse(read(results)));
-  await expect(page).toMatchFileSnapshot(join(root, 'src/core/sizing/figures.ts'));
+  await expect(page).toMatchFileSnapshot(join(root, 'src/inspect/sizing/figures.ts'));
 });
 
 test('a job is cheaper the more of them come at a time, and every figure is above zero', () => {

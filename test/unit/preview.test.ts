@@ -1,11 +1,11 @@
 /** What a preview tells, that it agrees with what is fired, and that the tables of the documentation are true. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { handledAhead, type PreviewRange, previewOf, runsLeft } from '../../src/core/recurring/preview.ts';
-import type { PreviewRow } from '../../src/core/recurring/preview-row.ts';
-import { fireMember, recurrenceOf, type Schedule } from '../../src/core/recurring/schedule.ts';
-import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
-import { atOnce, within } from '../../src/core/steps.ts';
+import { atOnce, within } from '../../src/kernel/steps.ts';
+import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
+import { handledAhead, type PreviewRange, previewOf, runsLeft } from '../../src/schedule/preview.ts';
+import type { PreviewRow } from '../../src/schedule/preview-row.ts';
+import { fireMember, recurrenceOf, type Schedule } from '../../src/schedule/schedule.ts';
 import { fires } from '../support/instants.ts';
 import { read } from '../support/repository.ts';
 

@@ -1,11 +1,11 @@
 /** The quarantine: a job under which a worker died starts when nothing young runs, and nothing starts beside it. */
 import { expect, it, vi } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
-import { memberOf } from '../../src/core/codec.ts';
-import type { EntryId, Token } from '../../src/core/job.ts';
+import { memberOf } from '../../src/job/codec.ts';
+import type { EntryId, Token } from '../../src/job/job.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { createInflight, type Held } from '../../src/worker/inflight.ts';
-import { ALONE_MS, createQuarantine } from '../../src/worker/quarantine.ts';
+import { createInflight, type Held } from '../../src/worker/run/inflight.ts';
+import { ALONE_MS, createQuarantine } from '../../src/worker/run/quarantine.ts';
 import { begin, end } from '../support/running.ts';
 
 const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });

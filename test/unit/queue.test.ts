@@ -1,7 +1,7 @@
 /** What a queue is defined with: nothing that nobody knows, and no backoff that would be ignored. */
 import { expect, test } from 'vitest';
-import { fixed } from '../../src/core/backoff.ts';
-import { defineQueue, type Queue, queueOf } from '../../src/core/queue.ts';
+import { fixed } from '../../src/job/backoff.ts';
+import { defineQueue, type Queue, queueOf } from '../../src/job/queue.ts';
 
 test.each([
   [{ atempts: 3 }, /atempts is not an option of defineQueue; did you mean attempts\?/],

@@ -1,17 +1,17 @@
 /** What the configuration lets through, the worker and the queue that get it take as well, and the other way round. */
 import { describe, expect, test } from 'vitest';
-import { settingsOf } from '../../src/client/settings.ts';
+import { settingsOf } from '../../src/client/calls/settings.ts';
 import { defineConfig } from '../../src/config/load.ts';
 import { type Config, type ConfigInput, options } from '../../src/config/options.ts';
-import { durationText } from '../../src/core/duration.ts';
-import { overridesOf } from '../../src/core/job-fields.ts';
-import { silentLog } from '../../src/core/log.ts';
-import { defineQueue } from '../../src/core/queue.ts';
-import { dataBytesMaxRange, queueRanges } from '../../src/core/ranges.ts';
-import { type WorkerOptionName, workerOptions } from '../../src/core/worker-options.ts';
 import { createModuleWorker } from '../../src/daemon/workers.ts';
-import { defineHandlers } from '../../src/worker/handlers.ts';
+import { overridesOf } from '../../src/job/fields.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import { type WorkerOptionName, workerOptions } from '../../src/job/worker-options.ts';
+import { durationText } from '../../src/kernel/duration.ts';
+import { silentLog } from '../../src/kernel/log.ts';
+import { dataBytesMaxRange, queueRanges } from '../../src/kernel/ranges.ts';
 import { readWorkerOptions } from '../../src/worker/options.ts';
+import { defineHandlers } from '../../src/worker/run/handlers.ts';
 
 type Key = WorkerOptionName;
 const keys = Object.keys(workerOptions) as readonly Key[];

@@ -1,9 +1,9 @@
 /** The order of the daemons is computed when it changes, and never on the way. */
 import { expect, it } from 'vitest';
-import { rendezvous } from '../../src/core/rendezvous.ts';
-import { createRanks } from '../../src/mover/ranks.ts';
+import { rendezvous } from '../../src/kernel/rendezvous.ts';
+import { createRanks } from '../../src/mover/election/ranks.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
-import type { Identity } from '../../src/redis/transitions/presence.ts';
+import type { Identity } from '../../src/redis/scripts/presence.ts';
 import { handClock } from '../support/mover-line.ts';
 
 const daemon = (id: string): Identity => ({

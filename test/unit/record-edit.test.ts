@@ -1,8 +1,8 @@
 /** A record with some of it changed: what is not named stays, and the first record's mark travels along. */
 import { describe, expect, test } from 'vitest';
-import { decodeRecord, encodeBody, encodeRecord } from '../../src/core/codec.ts';
-import { editRecord, type RecordChange } from '../../src/core/record-edit.ts';
-import { digestOf, markOf } from '../../src/core/record-header.ts';
+import { decodeRecord, encodeBody, encodeRecord } from '../../src/job/codec.ts';
+import { editRecord, type RecordChange } from '../../src/job/record-edit.ts';
+import { digestOf, markOf } from '../../src/job/record-header.ts';
 
 const DUE = 1_763_719_000_000;
 const FIRST = encodeRecord(DUE, encodeBody({ name: 'welcome', data: { to: 'ada' } }, { attempts: 3 }), {

@@ -2,10 +2,10 @@
 import { CronExpressionParser } from 'cron-parser';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CalendarInput, parseCalendar } from '../../src/core/recurring/calendar.ts';
-import { parseCron } from '../../src/core/recurring/cron.ts';
-import { occurrences, type Recurrence } from '../../src/core/recurring/recurrence.ts';
-import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/core/recurring/zone.ts';
+import { type CalendarInput, parseCalendar } from '../../src/time/calendar.ts';
+import { parseCron } from '../../src/time/cron.ts';
+import { occurrences, type Recurrence } from '../../src/time/recurrence.ts';
+import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/time/zone.ts';
 import { fires, nextFire } from '../support/instants.ts';
 
 interface Asked {

@@ -1,7 +1,7 @@
 /** Fields of data that nobody but code sees: what a path finds, what is shown in its place, and what may not come back. */
 import { describe, expect, test } from 'vitest';
-import { ABANDONED } from '../../src/core/job.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { ABANDONED } from '../../src/job/job.ts';
+import { defineQueue } from '../../src/job/queue.ts';
 import {
   decodeRedact,
   encodeRedact,
@@ -10,7 +10,7 @@ import {
   redactedJob,
   redactedText,
   refuseRedacted,
-} from '../../src/core/redaction.ts';
+} from '../../src/job/redaction.ts';
 
 const order = {
   email: 'ann@example.org',

@@ -1,8 +1,8 @@
 /** What becomes of the place of a schedule when a definition is put over another. */
 import { describe, expect, test } from 'vitest';
-import { successor } from '../../src/core/recurring/schedule-change.ts';
-import type { ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
-import { type Definition, decodeDefinition, encodeDefinition } from '../../src/core/recurring/schedule-text.ts';
+import { successor } from '../../src/schedule/change.ts';
+import type { ScheduleInput } from '../../src/schedule/input.ts';
+import { type Definition, decodeDefinition, encodeDefinition } from '../../src/schedule/text.ts';
 
 const FIRST = Date.UTC(2026, 0, 1, 0, 7);
 const LATER = FIRST + 86_400_000 + 1234;

@@ -1,8 +1,8 @@
 /** What people write of a schedule: defaults, limits, and how each refusal is told. */
 import { describe, expect, test } from 'vitest';
-import { optionsOfFires } from '../../src/core/job-fields.ts';
-import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
-import { defineSchedule } from '../../src/core/recurring/schedule-text.ts';
+import { optionsOfFires } from '../../src/job/fields.ts';
+import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
+import { defineSchedule } from '../../src/schedule/text.ts';
 
 const SINCE = Date.UTC(2026, 0);
 const nightly = { queue: 'q', cron: '0 0 * * *' };

@@ -1,15 +1,9 @@
 /** Definitions as they are stored, and the names of the jobs that follow from them. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { dueOfFire, firedBy, fireId, routingOf } from '../../src/core/recurring/schedule.ts';
-import type { ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
-import {
-  decodeDefinition,
-  defineSchedule,
-  encodeDefinition,
-  firesAlike,
-  isSame,
-} from '../../src/core/recurring/schedule-text.ts';
+import type { ScheduleInput } from '../../src/schedule/input.ts';
+import { dueOfFire, firedBy, fireId, routingOf } from '../../src/schedule/schedule.ts';
+import { decodeDefinition, defineSchedule, encodeDefinition, firesAlike, isSame } from '../../src/schedule/text.ts';
 
 const SINCE = Date.UTC(2026, 0);
 const define = (input: ScheduleInput, { sinceMs = SINCE, source = 'call' as const } = {}) =>

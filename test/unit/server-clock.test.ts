@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../src/kernel/clock.ts';
 import { createServerClock, createServers } from '../../src/redis/connection/server-clock.ts';
 
 /** A server an hour ahead, a line with a delay each way, and time that passes only when it is told to. */

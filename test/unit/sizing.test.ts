@@ -1,10 +1,10 @@
 /** The arithmetic of `duestream plan`: classes of the allocator, numbers as people write them, and what follows from them. */
 import { describe, expect, test } from 'vitest';
-import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
-import { benchFigures } from '../../src/core/sizing/figures.ts';
-import { allocated, pendingBytes, recordChars, textBytes } from '../../src/core/sizing/memory.ts';
-import { type PlanInput, planOf } from '../../src/core/sizing/plan.ts';
-import { bytesOf, bytesText, countOf, short } from '../../src/core/sizing/quantity.ts';
+import { benchFigures } from '../../src/inspect/sizing/figures.ts';
+import { allocated, pendingBytes, recordChars, textBytes } from '../../src/inspect/sizing/memory.ts';
+import { type PlanInput, planOf } from '../../src/inspect/sizing/plan.ts';
+import { bytesOf, bytesText, countOf, short } from '../../src/inspect/sizing/quantity.ts';
+import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
 
 const LOAD: PlanInput = {
   ...{ jobs: 10_000_000, payloadBytes: 200, idChars: 16, perSecond: 2000, handlerMs: 100, workers: 20 },

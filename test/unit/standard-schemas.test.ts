@@ -3,10 +3,10 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import type { JobData } from '../../src/core/job-types.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import type { JobData } from '../../src/job/types.ts';
 import { createTestKit } from '../../src/testing/index.ts';
-import { defineHandlers } from '../../src/worker/handlers.ts';
+import { defineHandlers } from '../../src/worker/run/handlers.ts';
 
 const queues = {
   zod: defineQueue('mail', { jobs: { welcome: z.object({ to: z.string(), at: z.coerce.date<string>() }) } }),

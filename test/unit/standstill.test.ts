@@ -1,6 +1,6 @@
 /** How long a capped partition is left alone: hardly while it drains, longer while it stands still. */
 import { expect, it } from 'vitest';
-import { createStandstill } from '../../src/mover/standstill.ts';
+import { createStandstill } from '../../src/mover/promotion/standstill.ts';
 
 /** The rests while the backlog is as given, in turn. */
 const rests = (readyMax: number, backlogs: readonly number[]) => {

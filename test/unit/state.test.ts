@@ -1,7 +1,7 @@
 /** The table of transitions, the scripts and the reference say the same. */
 import { expect, test } from 'vitest';
-import { outcomeLetters, type Transition, transitions } from '../../src/core/state.ts';
-import { scripts } from '../../src/redis/transitions/script-table.ts';
+import { outcomeLetters, type Transition, transitions } from '../../src/job/state.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { read } from '../support/repository.ts';
 
 const verbs = transitions.map(({ verb }) => verb);

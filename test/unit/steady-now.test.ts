@@ -1,6 +1,6 @@
 /** The clock of delays: a later call is never behind an earlier one, also where the clock of Redis steps. */
 import { expect, test } from 'vitest';
-import { createSteadyNow } from '../../src/client/steady-now.ts';
+import { createSteadyNow } from '../../src/client/calls/steady-now.ts';
 
 /** A clock of Redis that is ahead of the monotonic one by an offset, which a test sets. */
 function stepping() {

@@ -1,6 +1,6 @@
 /** Long work leaves the event loop to others, however much of it there is at once. */
 import { expect, test } from 'vitest';
-import { atOnce, createTurns, inTurns, oneStep, type Steps, within } from '../../src/core/steps.ts';
+import { atOnce, createTurns, inTurns, oneStep, type Steps, within } from '../../src/kernel/steps.ts';
 
 const STEP_MS = 5;
 

@@ -1,9 +1,9 @@
 /** The producer of the test kit finds jobs, and changes all that a filter means, as one over Redis does. */
 import { describe, expect, test } from 'vitest';
-import { cancelling, editing, rescheduling } from '../../src/client/find/acts.ts';
-import { parseFilter } from '../../src/client/find/filter.ts';
-import { changeWhere } from '../../src/client/find/where.ts';
-import { settingsOf } from '../../src/client/settings.ts';
+import { settingsOf } from '../../src/client/calls/settings.ts';
+import { cancelling, editing, rescheduling } from '../../src/client/query/acts.ts';
+import { parseFilter } from '../../src/client/query/filter.ts';
+import { changeWhere } from '../../src/client/query/where.ts';
 import { defineQueue, type HandlerContext, type JobFilter, type Producer, type Queue } from '../../src/index.ts';
 import { type Agenda, createAgenda, virtualClock } from '../../src/testing/agenda.ts';
 import { findingIn } from '../../src/testing/finding.ts';

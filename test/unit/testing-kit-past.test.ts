@@ -1,8 +1,8 @@
 /** How jobs ended, as `get` of the test kit tells it in a queue that keeps a history. */
 import { expect, test } from 'vitest';
-import { fixed } from '../../src/core/backoff.ts';
-import { Unrecoverable } from '../../src/core/outcome.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { fixed } from '../../src/job/backoff.ts';
+import { Unrecoverable } from '../../src/job/outcome.ts';
+import { defineQueue } from '../../src/job/queue.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 
 const options = { attempts: 3, backoff: fixed('1m') };

@@ -1,6 +1,6 @@
 /** The turns of a worker, with a Redis whose replies come when the test says so. */
 import { afterEach, expect, it } from 'vitest';
-import { markOf } from '../../src/core/record-header.ts';
+import { markOf } from '../../src/job/record-header.ts';
 import { breathe, LEASE_MS, RECORD, runOf, TRUSTED_MS, turning } from '../support/turning.ts';
 
 type Line = ReturnType<typeof turning>;

@@ -5,14 +5,14 @@
  */
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
-import { type Codec, Sealed } from '../../src/core/content.ts';
-import type { JobData } from '../../src/core/job-types.ts';
-import { defineQueue } from '../../src/core/queue.ts';
-import type { StandardSchema } from '../../src/core/standard-schema.ts';
-import { contentOf } from '../../src/operations/dead-letters.ts';
+import { contentOf } from '../../src/inspect/dead-letters.ts';
+import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
+import { type Codec, Sealed } from '../../src/job/content.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import type { StandardSchema } from '../../src/job/standard-schema.ts';
+import type { JobData } from '../../src/job/types.ts';
 import { createTestKit } from '../../src/testing/index.ts';
-import { defineHandlers } from '../../src/worker/handlers.ts';
+import { defineHandlers } from '../../src/worker/run/handlers.ts';
 
 /** As anybody can write one; it answers later. */
 const cents: StandardSchema<{ cents: number }, { cents: bigint }> = {
@@ -284,7 +284,7 @@ describe('a queue with a codec', () => {
   });
 
   test('puts a job aside while its codec defers', async () => {
-    const { Defer } = await import('../../src/core/outcome.ts');
+    const { Defer } = await import('../../src/job/outcome.ts');
     let isAway = true;
     const decode = (text: string) => {
       if (isAway) throw new Defer('1m', 'no key server');

@@ -4,12 +4,12 @@ import { createDeadLetters } from '../../src/client/dead/dead-letters.ts';
 import { createErasure } from '../../src/client/erase/erasure.ts';
 import { createProducer, type ScheduleOptions } from '../../src/client/producer.ts';
 import { createSchedules } from '../../src/client/schedules/schedules.ts';
-import { defineQueue, type Queue } from '../../src/core/queue.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
 import { createWorker, type WorkerQueuesOptions } from '../../src/daemon/embedded-worker.ts';
+import { defineQueue, type Queue } from '../../src/job/queue.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { createSubscriber } from '../../src/worker/broadcast/subscriber.ts';
-import { defineHandlers } from '../../src/worker/handlers.ts';
+import { defineHandlers } from '../../src/worker/run/handlers.ts';
 
 /** Nobody listens there: what is refused is refused before anything is sent. */
 const redis = 'unix:///nowhere/redis.sock';

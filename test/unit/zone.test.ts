@@ -1,6 +1,6 @@
 /** Time zones: stretches of one offset, what a wall-clock time means, and what is refused. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_DST, type DstPolicy, instantsOf, parseZone } from '../../src/core/recurring/zone.ts';
+import { DEFAULT_DST, type DstPolicy, instantsOf, parseZone } from '../../src/time/zone.ts';
 
 const utc = (atMs: number) => new Date(atMs).toISOString().slice(0, 16);
 

@@ -1,7 +1,7 @@
 /** `audit ls`: who changed what, and how many, newest first. */
 import type { Command } from 'commander';
-import { systemClock } from '../../core/clock.ts';
-import { auditEntries } from '../../operations/audit.ts';
+import { auditEntries } from '../../access/audit.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
 import { line, table } from '../terminal/text.ts';

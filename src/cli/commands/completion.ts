@@ -1,7 +1,7 @@
 /** `completion`: the lines that make a shell complete verbs, flags and names of queues; and what they ask for. */
 import { Argument, type Command } from 'commander';
-import { oneLine } from '../../core/errors.ts';
-import { queueNames } from '../../operations/refs.ts';
+import { queueNames } from '../../inspect/refs.ts';
+import { oneLine } from '../../kernel/errors.ts';
 import { type Candidate, candidatesOf } from '../completion/candidates.ts';
 import { FILES_LINE, SHELLS, type Shell, scripts } from '../completion/scripts.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';

@@ -5,8 +5,8 @@
 import type { Command } from 'commander';
 import { createErasureOf, type ErasedEverywhere, type ErasedQueue } from '../../client/erase/erasure.ts';
 import { redisOf } from '../../config/redis-options.ts';
-import { parseTag } from '../../core/job-tags.ts';
-import { counted } from '../../core/plain-words.ts';
+import { parseTag } from '../../job/tags.ts';
+import { counted } from '../../kernel/humanize.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis, withSchedules } from '../session.ts';
 import { line } from '../terminal/text.ts';

@@ -5,9 +5,9 @@
  */
 
 import type { Command } from 'commander';
-import { systemClock } from '../../core/clock.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { counted } from '../../core/plain-words.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { counted } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { wrongTypes } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -16,8 +16,8 @@ import { type Examination, examine, examineControl, growthFlaws } from '../../re
 import { type Growth, growth } from '../../redis/repair/growth.ts';
 import { type Bookkeeping, leftovers, removeLeftover } from '../../redis/repair/leftovers.ts';
 import { repair as repairDamage } from '../../redis/repair/repair.ts';
-import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
-import { weighAll } from '../../redis/transitions/quotas.ts';
+import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
+import { weighAll } from '../../redis/scripts/quotas.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
 import type { Paint } from '../terminal/paint.ts';

@@ -1,9 +1,9 @@
 /** `leaders`: who leads each partition, since when, when it last passed, and how late its work is. */
 
 import type { Command } from 'commander';
-import { counted, span } from '../../core/plain-words.ts';
-import { type Led, leadersOf } from '../../operations/leaders.ts';
-import { leaderName, versionsOf, versionsText } from '../../operations/processes.ts';
+import { type Led, leadersOf } from '../../inspect/leaders.ts';
+import { leaderName, versionsOf, versionsText } from '../../inspect/processes.ts';
+import { counted, span } from '../../kernel/humanize.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
 import { line, table } from '../terminal/text.ts';

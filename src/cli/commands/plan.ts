@@ -1,11 +1,11 @@
 /** `plan`: what a load will need of Redis, workers and daemons, with the arithmetic. It asks no Redis. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { doneLimits } from '../../config/done.ts';
-import { durationMs } from '../../core/duration.ts';
-import { messageOf } from '../../core/errors.ts';
-import { benchFigures } from '../../core/sizing/figures.ts';
-import { planOf } from '../../core/sizing/plan.ts';
-import { bytesOf, bytesText, countOf } from '../../core/sizing/quantity.ts';
+import { benchFigures } from '../../inspect/sizing/figures.ts';
+import { planOf } from '../../inspect/sizing/plan.ts';
+import { bytesOf, bytesText, countOf } from '../../inspect/sizing/quantity.ts';
+import { durationMs } from '../../kernel/duration.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import type { Session } from '../session.ts';
 import { line } from '../terminal/text.ts';

@@ -1,6 +1,6 @@
 /** `start`: a daemon with the roles of the configuration, until a signal. */
 import type { Command } from 'commander';
-import { DuestreamError } from '../../core/errors.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import type { Session } from '../session.ts';
 

@@ -1,8 +1,8 @@
 /** `tokens create`, `tokens ls` and `tokens revoke`: who may ask the HTTP API, and what. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { systemClock } from '../../core/clock.ts';
-import { durationMs } from '../../core/duration.ts';
-import { createToken, listTokens, revokeToken, SCOPES, type Scope, type Token } from '../../operations/tokens.ts';
+import { createToken, listTokens, revokeToken, SCOPES, type Scope, type Token } from '../../access/tokens.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { durationMs } from '../../kernel/duration.ts';
 import { readDevFile } from '../dev/dev-file.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';

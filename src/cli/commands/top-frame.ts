@@ -1,8 +1,8 @@
 /** One frame of `top`: what a look has seen, as lines of at most 80 columns. */
 import { stripVTControlCharacters } from 'node:util';
-import { counted, span } from '../../core/plain-words.ts';
-import { bytesText } from '../../core/sizing/quantity.ts';
-import type { LiveQueue, Look, NextHour } from '../../operations/look.ts';
+import type { LiveQueue, Look, NextHour } from '../../inspect/look.ts';
+import { bytesText } from '../../inspect/sizing/quantity.ts';
+import { counted, span } from '../../kernel/humanize.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { line, table } from '../terminal/text.ts';
 

@@ -1,10 +1,10 @@
 /** `workers`: every worker, whether it lives, and what it runs. */
 
 import type { Command } from 'commander';
-import { systemClock } from '../../core/clock.ts';
-import { span } from '../../core/plain-words.ts';
-import { versionsText } from '../../operations/processes.ts';
-import { type SeenWorker, type SeenWorkers, workersSeen } from '../../operations/workers.ts';
+import { versionsText } from '../../inspect/processes.ts';
+import { type SeenWorker, type SeenWorkers, workersSeen } from '../../inspect/workers.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { span } from '../../kernel/humanize.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
 import { line, table } from '../terminal/text.ts';

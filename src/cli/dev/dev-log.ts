@@ -1,11 +1,11 @@
 /** What happens in `dev`, one readable line each, on stderr: the events of jobs, and what handlers log. */
 
-import { systemClock } from '../../core/clock.ts';
-import { listenToAll } from '../../core/event-list.ts';
-import type { EventSource } from '../../core/events.ts';
-import type { Log } from '../../core/log.ts';
-import type { Attempted } from '../../core/outcome.ts';
-import { counted, span } from '../../core/plain-words.ts';
+import { listenToAll } from '../../job/event-list.ts';
+import type { EventSource } from '../../job/events.ts';
+import type { Attempted } from '../../job/outcome.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { counted, span } from '../../kernel/humanize.ts';
+import type { Log } from '../../kernel/log.ts';
 import type { Output } from '../terminal/output.ts';
 import { json, line, stackLines } from '../terminal/text.ts';
 import { iso } from '../terminal/when.ts';

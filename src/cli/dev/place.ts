@@ -3,13 +3,13 @@
  * servers that show what happens when one fails. Those keep nothing: their data go when they do.
  */
 import { join } from 'node:path';
-import { DuestreamError } from '../../core/errors.ts';
-import { withoutCredentials } from '../../core/redact.ts';
 import { answersPing } from '../../embedded/ask.mjs';
 import { startCluster } from '../../embedded/cluster.mjs';
 import { type RedisBinary, type RedisFound, resolveRedis } from '../../embedded/resolve.mjs';
 import { startSentinels } from '../../embedded/sentinels.mjs';
 import { EMBEDDED_NOTICE, startEmbedded } from '../../embedded/server.mjs';
+import { withoutCredentials } from '../../kernel/credentials.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import { namesRedis, type Session } from '../session.ts';
 import { line } from '../terminal/text.ts';
 import { DEV_FOLDER, type DevServer, makeDevFolder, readDevFile } from './dev-file.ts';

@@ -8,9 +8,9 @@
 
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { createAbort } from '../../core/abort.ts';
-import { systemClock } from '../../core/clock.ts';
 import { spawnGuarded } from '../../embedded/guard.mjs';
+import { createAbort } from '../../kernel/abort.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import type { Screen } from '../terminal/invocation.ts';
 
 const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));

@@ -2,11 +2,11 @@
 
 import type { Command } from 'commander';
 import { doneLimits } from '../../config/done.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { counted } from '../../core/plain-words.ts';
-import { restored } from '../../operations/doctor/check-restored.ts';
-import { examine, type Result } from '../../operations/doctor/examine.ts';
-import type { Finding } from '../../operations/doctor/finding.ts';
+import { restored } from '../../inspect/doctor/check-restored.ts';
+import { examine, type Result } from '../../inspect/doctor/examine.ts';
+import type { Finding } from '../../inspect/doctor/finding.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { counted } from '../../kernel/humanize.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withAnyRedis } from '../session.ts';

@@ -1,7 +1,7 @@
 /** `--durability`: who must have a write before the command ends. */
-import type { Durability } from '../../client/durability.ts';
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
+import type { Durability } from '../../client/calls/durability.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 
 export const DURABILITY_FLAG = [
   '--durability <who>',

@@ -3,11 +3,11 @@
  */
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Backoff, isBackoff, storable } from '../../core/backoff.ts';
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { parseExact } from '../../core/json-text.ts';
-import { reasonOf } from '../../core/reason.ts';
+import { type Backoff, isBackoff, storable } from '../../job/backoff.ts';
+import { parseExact } from '../../job/json-text.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { reasonOf } from '../../kernel/reason.ts';
 import type { Invocation } from './invocation.ts';
 
 /** Larger than any data a configuration may allow. */

@@ -2,8 +2,8 @@
  * Instants on the command line. Of a range: `now`, `+30d` and `-2h` from now. Everywhere: what the library takes, judged
  * here by its form first, so that the refusal names the flag and the forms that a shell can write.
  */
-import { durationMs, type InstantInput, show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
+import { durationMs, type InstantInput, show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 
 const LOCAL = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?$/;
 const ABSOLUTE = /^\d{4}-?\d\d-?\d\dT.*(Z|[+-]\d\d(:?\d\d)?)$/i;

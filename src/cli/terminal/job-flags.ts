@@ -1,12 +1,12 @@
 /**
- * The options of a job on the command line: a flag for each row of `core/job-options.ts`. Only the form of an instant and
+ * The options of a job on the command line: a flag for each row of `job/options.ts`. Only the form of an instant and
  * of a backoff is judged here, so that the refusal says what a shell can write; the library judges everything else.
  */
 import { type Command, Option } from 'commander';
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import type { jobOptions, OptionName, OptionsOfFires, ScheduleOptions } from '../../core/job-options.ts';
-import type { Named } from '../../core/option-kinds.ts';
+import type { Named } from '../../job/option-kinds.ts';
+import type { jobOptions, OptionName, OptionsOfFires, ScheduleOptions } from '../../job/options.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import { collect, wholeNumber } from '../register.ts';
 import { readBackoff } from './input.ts';
 import { absoluteOf } from './instants.ts';

@@ -1,5 +1,5 @@
 /** How much a queue may hold and does, in words. */
-import type { QuotaUse } from '../../core/quota.ts';
+import type { QuotaUse } from '../../job/quota.ts';
 import { line } from './text.ts';
 
 /** Of the limit that is nearer: how much of it is used. */

@@ -2,9 +2,10 @@
  * Anything thrown → what the shell and the person get: a code of the catalogue, its exit status, one line that says
  * what is wrong and one that says what to do next.
  */
-import { type ErrorCode, errorCatalogue, oneLine } from '../../core/errors.ts';
-import { reasonOf } from '../../core/reason.ts';
-import { codeOf } from '../../operations/failure.ts';
+
+import { codeOf } from '../../inspect/failure.ts';
+import { type ErrorCode, errorCatalogue, oneLine } from '../../kernel/errors.ts';
+import { reasonOf } from '../../kernel/reason.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 
 import type { Invocation } from './invocation.ts';

@@ -4,7 +4,7 @@
  * made by `line`, `fields` or `table`, which clean each value they are given.
  */
 import Table from 'cli-table3';
-import { escapeControls, oneLine } from '../../core/errors.ts';
+import { escapeControls, oneLine } from '../../kernel/errors.ts';
 import type { Paint } from './paint.ts';
 
 export type Cell = string | number | undefined;

@@ -3,8 +3,8 @@
  * help of the verb it was meant for.
  */
 import type { Command, CommanderError } from 'commander';
-import { DuestreamError, oneLine } from '../../core/errors.ts';
-import { hintOf, nearest } from '../../core/nearest.ts';
+import { hintOf, nearest } from '../../kernel/did-you-mean.ts';
+import { DuestreamError, oneLine } from '../../kernel/errors.ts';
 import type { Invocation } from './invocation.ts';
 
 /** The deepest verb or group that the first words name. */

@@ -1,5 +1,5 @@
 /** Moments as people read them: `2026-03-01T10:00:00.000Z (in 3 s)`. */
-import { span } from '../../core/plain-words.ts';
+import { span } from '../../kernel/humanize.ts';
 
 /** A moment seen from another: `in 3 s`, `2 min ago`, `now`. */
 export function relative(ms: number, nowMs: number): string {

@@ -3,19 +3,19 @@
  * connection, made at the first call; every promise settles.
  */
 
-import { quietly } from '../../core/callbacks.ts';
-import { type DurationInput, durationMs } from '../../core/duration.ts';
-import type { ScheduleOptions } from '../../core/job-options.ts';
-import { checkNames } from '../../core/option-names.ts';
-import { type QueueInput, queueOf } from '../../core/queue.ts';
-import { durationIn } from '../../core/ranges.ts';
-import { type Calls, createCalls } from '../calls.ts';
-import { createLevels, type DurabilityOption } from '../durability.ts';
-import { parseIfMatch } from '../etag.ts';
-import { dueOf } from '../plan.ts';
+import type { ScheduleOptions } from '../../job/options.ts';
+import { type QueueInput, queueOf } from '../../job/queue.ts';
+import { quietly } from '../../kernel/callbacks.ts';
+import { type DurationInput, durationMs } from '../../kernel/duration.ts';
+import { checkNames } from '../../kernel/option-names.ts';
+import { durationIn } from '../../kernel/ranges.ts';
+import { createLevels, type DurabilityOption } from '../calls/durability.ts';
+import { parseIfMatch } from '../calls/etag.ts';
+import { dueOf } from '../calls/plan.ts';
+import { type Calls, createCalls } from '../calls/session.ts';
+import { type ProducerOptions, type ProducerSettings, settingsOf } from '../calls/settings.ts';
+import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from '../jobs/replay.ts';
 import type { ConnectedParts } from '../producer-parts.ts';
-import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from '../replay.ts';
-import { type ProducerOptions, type ProducerSettings, settingsOf } from '../settings.ts';
 import type { DeadLetterFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
 import type { DeadLetterPage } from './letters.ts';

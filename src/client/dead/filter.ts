@@ -1,10 +1,10 @@
 /** Which dead letters are meant: by reason, name, tag, job, error and age. All that are named have to hold. */
-import { decodeRecord } from '../../core/codec.ts';
-import { type DurationInput, durationMs, show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { tagsIn } from '../../core/header-letter.ts';
-import { checkNames } from '../../core/option-names.ts';
-import type { DeadLetter } from '../../redis/inspect.ts';
+import { decodeRecord } from '../../job/codec.ts';
+import { tagsIn } from '../../job/header-letter.ts';
+import { type DurationInput, durationMs, show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { checkNames } from '../../kernel/option-names.ts';
+import type { DeadLetter } from '../../redis/read/inspect.ts';
 
 /** Which dead letters are meant. Without any field: all of them. */
 export interface DeadLetterFilter {

@@ -1,5 +1,5 @@
 /** Dead letters that died alike, counted: by reason, last error and name of the job. */
-import type { Layout } from '../layouts.ts';
+import type { Layout } from '../calls/layouts.ts';
 import { errorOf, nameOf } from './filter.ts';
 import { each, type Reading, type Scan, type Search } from './scan.ts';
 import { type Placed, walk } from './walk.ts';

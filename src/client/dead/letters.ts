@@ -1,16 +1,16 @@
 /** What is done with the dead letters of a queue: a page of them, one, groups, and many that are replayed or removed. */
-import type { Queue } from '../../core/queue.ts';
+import type { Queue } from '../../job/queue.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
-import { deadLetter as deadLetterAt } from '../../redis/inspect.ts';
-import type { Jobs } from '../../redis/transitions/jobs.ts';
-import type { Moved } from '../../redis/transitions/replies.ts';
-import type { Confirming } from '../durability.ts';
-import { checkLayout } from '../find/cursor.ts';
-import type { Layout } from '../layouts.ts';
-import type { CallPartitions } from '../partition-calls.ts';
-import { withReadRetry } from '../read-retry.ts';
-import { onlyPlace } from '../replay.ts';
+import { deadLetter as deadLetterAt } from '../../redis/read/inspect.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { Moved } from '../../redis/scripts/replies.ts';
+import type { Confirming } from '../calls/durability.ts';
+import type { Layout } from '../calls/layouts.ts';
+import type { CallPartitions } from '../calls/partition-calls.ts';
+import { withReadRetry } from '../calls/read-retry.ts';
+import { onlyPlace } from '../jobs/replay.ts';
+import { checkLayout } from '../query/cursor.ts';
 import { type DeadLetterGroups, groupsOf } from './groups.ts';
 import { type ManyPurged, type PurgePlan, purgeAll } from './purge-many.ts';
 import { type ManyReplayed, type ReplayPlan, replayAll } from './replay-many.ts';

@@ -2,13 +2,13 @@
  * Many dead letters go for ever, oldest first. Where reason and age say which, they are matched and removed where they are,
  * and nothing travels; else they are read, and removed by name.
  */
-import { Indeterminate } from '../../core/errors.ts';
+import { Indeterminate } from '../../kernel/errors.ts';
 import { type Outage, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { forget, purge } from '../../redis/transitions/upkeep.ts';
-import { type Spot, spotAt } from '../find/cursor.ts';
-import type { Layout } from '../layouts.ts';
-import { withReadRetry } from '../read-retry.ts';
+import { forget, purge } from '../../redis/scripts/upkeep.ts';
+import type { Layout } from '../calls/layouts.ts';
+import { withReadRetry } from '../calls/read-retry.ts';
+import { type Spot, spotAt } from '../query/cursor.ts';
 import { cursorAt, each, type Reading, type Scan, type Search, type Tell } from './scan.ts';
 import { endOf, type Placed, spotIn, walk } from './walk.ts';
 

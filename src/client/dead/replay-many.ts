@@ -2,12 +2,12 @@
  * Many dead letters → scheduled jobs, at once or spread over a time. A replayed dead letter is gone, so a call that was cut
  * short or repeated replays nothing twice.
  */
-import { spreadMs } from '../../core/spread.ts';
-import type { Jobs } from '../../redis/transitions/jobs.ts';
-import type { Moved } from '../../redis/transitions/replies.ts';
-import type { Layout } from '../layouts.ts';
-import { isMoved } from '../partition-calls.ts';
-import { replayPlaced } from '../replay.ts';
+import { spreadMs } from '../../kernel/spread.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { Moved } from '../../redis/scripts/replies.ts';
+import type { Layout } from '../calls/layouts.ts';
+import { isMoved } from '../calls/partition-calls.ts';
+import { replayPlaced } from '../jobs/replay.ts';
 import { each, type Reading, type Scan, type Search, type Tell } from './scan.ts';
 import { type Placed, walk } from './walk.ts';
 

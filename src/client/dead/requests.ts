@@ -1,9 +1,10 @@
 /** What the methods of dead letters are given, checked: a filter, and the bounds of the call. */
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { checkNames } from '../../core/option-names.ts';
-import { wholeNumber } from '../../core/queue.ts';
-import { parseReplayed } from '../replay.ts';
+
+import { wholeNumber } from '../../job/queue.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { checkNames } from '../../kernel/option-names.ts';
+import { parseReplayed } from '../jobs/replay.ts';
 import { type DeadLetterFilter, FILTER_OPTIONS, parseFilter } from './filter.ts';
 import type { SearchAsk } from './scan.ts';
 

@@ -4,9 +4,9 @@
  */
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
-import { cursorOf, type From, parseCursor, type Spot } from '../find/cursor.ts';
-import { filterKey } from '../find/filter.ts';
-import type { Layout } from '../layouts.ts';
+import type { Layout } from '../calls/layouts.ts';
+import { cursorOf, type From, parseCursor, type Spot } from '../query/cursor.ts';
+import { filterKey } from '../query/filter.ts';
 import { type Filter, matches } from './filter.ts';
 import type { Met, Placed } from './walk.ts';
 

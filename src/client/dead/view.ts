@@ -1,11 +1,11 @@
 /** A dead letter as programs see it. What cannot be read is said to be so: somebody looks at it because it is broken. */
-import { decodeRecord, type JobRecord } from '../../core/codec.ts';
-import { tagsIn } from '../../core/header-letter.ts';
-import type { ToldOptions } from '../../core/job-fields.ts';
-import type { JobHeaders } from '../../core/job-headers.ts';
-import type { Attempted, Deferred } from '../../core/outcome.ts';
-import { decodeHeader } from '../../core/record-header.ts';
-import { etagOfDeadLetter } from '../etag.ts';
+import { decodeRecord, type JobRecord } from '../../job/codec.ts';
+import type { ToldOptions } from '../../job/fields.ts';
+import { tagsIn } from '../../job/header-letter.ts';
+import type { JobHeaders } from '../../job/headers.ts';
+import type { Attempted, Deferred } from '../../job/outcome.ts';
+import { decodeHeader } from '../../job/record-header.ts';
+import { etagOfDeadLetter } from '../calls/etag.ts';
 import { errorOf } from './filter.ts';
 import type { Placed } from './walk.ts';
 

@@ -9,12 +9,12 @@
  */
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
-import { type DeadLetter, deadLetters, newestDeadLetter, oldestDeadLetters } from '../../redis/inspect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { createStep } from '../../redis/transitions/bytes.ts';
-import { type End, type Spot, spotAt, UNBOUNDED } from '../find/cursor.ts';
-import type { Layout } from '../layouts.ts';
-import { withReadRetry } from '../read-retry.ts';
+import { type DeadLetter, deadLetters, newestDeadLetter, oldestDeadLetters } from '../../redis/read/inspect.ts';
+import { createStep } from '../../redis/scripts/bytes.ts';
+import type { Layout } from '../calls/layouts.ts';
+import { withReadRetry } from '../calls/read-retry.ts';
+import { type End, type Spot, spotAt, UNBOUNDED } from '../query/cursor.ts';
 
 /** One dead letter, and where it is. */
 export interface Placed {

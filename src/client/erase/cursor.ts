@@ -1,7 +1,8 @@
 /** Where an erase goes on, as a text for callers: base64url of JSON. It holds for one tag and the same queues. */
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { digestOf } from '../../core/record-header.ts';
+
+import { digestOf } from '../../job/record-header.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 
 /** A place that is looked through, and how far that has come. */
 export interface Spot {

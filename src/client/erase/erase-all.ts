@@ -1,7 +1,7 @@
 /** A person is removed from several queues, one after the other by their names. */
-import { defineQueue } from '../../core/queue.ts';
-import { listQueues } from '../../redis/transitions/queues.ts';
-import { withReadRetry } from '../read-retry.ts';
+import { defineQueue } from '../../job/queue.ts';
+import { listQueues } from '../../redis/scripts/queues.ts';
+import { withReadRetry } from '../calls/read-retry.ts';
 import { BEGINNING, type QueueSpot, queueCursorOf } from './cursor.ts';
 import { type EraseAsk, type Erased, type ErasingParts, eraseTag, erasingAsOne } from './erase.ts';
 

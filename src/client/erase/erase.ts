@@ -7,20 +7,20 @@
  * next one begins; what is gone is gone, so a call that was cut short may also begin again. In each partition a step ends at
  * the last place that there was when it entered the partition, so an erase ends also where jobs with the tag keep coming.
  */
-import type { Queue } from '../../core/queue.ts';
+import type { Queue } from '../../job/queue.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
-import { erase, lastEnd } from '../../redis/transitions/upkeep.ts';
+import { erase, lastEnd } from '../../redis/scripts/upkeep.ts';
+import { asOne, type CallPartitions } from '../calls/partition-calls.ts';
+import { withReadRetry } from '../calls/read-retry.ts';
 import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
 import type { createLetters } from '../dead/letters.ts';
 import { begin, generationOf } from '../dead/scan.ts';
-import { cancelling } from '../find/acts.ts';
-import { countJobs } from '../find/count.ts';
-import * as walks from '../find/cursor.ts';
-import { filterKey, parseFilter } from '../find/filter.ts';
-import { changeWhere, type FindingParts } from '../find/where.ts';
-import { asOne, type CallPartitions } from '../partition-calls.ts';
-import { withReadRetry } from '../read-retry.ts';
+import { cancelling } from '../query/acts.ts';
+import { countJobs } from '../query/count.ts';
+import * as walks from '../query/cursor.ts';
+import { filterKey, parseFilter } from '../query/filter.ts';
+import { changeWhere, type FindingParts } from '../query/where.ts';
 import { cursorOf, type Spot } from './cursor.ts';
 
 /** What was removed, or of a dry run, what would be; or how far that has come. */

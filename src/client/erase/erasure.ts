@@ -1,13 +1,14 @@
 /** Removes what a tag names, such as all that is stored of a person. One connection, made at the first call. */
-import { quietly } from '../../core/callbacks.ts';
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { parseTag } from '../../core/job-tags.ts';
-import { checkNames } from '../../core/option-names.ts';
-import { type QueueInput, queueOf, wholeNumber } from '../../core/queue.ts';
+
+import { type QueueInput, queueOf, wholeNumber } from '../../job/queue.ts';
+import { parseTag } from '../../job/tags.ts';
+import { quietly } from '../../kernel/callbacks.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { checkNames } from '../../kernel/option-names.ts';
 import { audit, userHere } from '../../redis/audit.ts';
-import { createCalls } from '../calls.ts';
-import { type ProducerOptions, settingsOf } from '../settings.ts';
+import { createCalls } from '../calls/session.ts';
+import { type ProducerOptions, settingsOf } from '../calls/settings.ts';
 import { BEGINNING, parseCursor, parseQueueCursor } from './cursor.ts';
 import { type Erased, eraseTag, type Note, withCursor } from './erase.ts';
 import { type ErasedEverywhere, type ErasedQueue, eraseEverywhere } from './erase-all.ts';

@@ -6,21 +6,21 @@
  * out: the job of a schedule counts at its instant.
  */
 
-import { type InstantInput, show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { parseName } from '../../core/job.ts';
-import { momentOf } from '../../core/moment.ts';
-import { hintOf } from '../../core/nearest.ts';
-import { type Buckets, bucketsOf, instantsIn } from '../../core/recurring/buckets.ts';
-import { recurrenceOf } from '../../core/recurring/schedule.ts';
-import { decodeDefinition } from '../../core/recurring/schedule-text.ts';
-import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
-import { inTurns, oneStep, within } from '../../core/steps.ts';
+import { parseName } from '../../job/job.ts';
+import { hintOf } from '../../kernel/did-you-mean.ts';
+import { type InstantInput, show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { inTurns, oneStep, within } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { dueCounts } from '../../redis/due-counts.ts';
-import { stats } from '../../redis/inspect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
+import { dueCounts } from '../../redis/read/due-counts.ts';
+import { stats } from '../../redis/read/inspect.ts';
+import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
+import { recurrenceOf } from '../../schedule/schedule.ts';
+import { decodeDefinition } from '../../schedule/text.ts';
+import { type Buckets, bucketsOf, instantsIn } from '../../time/buckets.ts';
+import { momentOf } from '../../time/moment.ts';
+import { DEFAULT_DST, parseZone } from '../../time/zone.ts';
 import { type Alike, groupsOf } from './schedule-groups.ts';
 import type { createScheduleStore } from './schedule-store.ts';
 

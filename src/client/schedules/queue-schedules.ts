@@ -1,7 +1,7 @@
 /** The schedules of one queue, for those who remove it. One that nobody can read still says where its jobs would go. */
-import { DuestreamError } from '../../core/errors.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/transitions/schedules.ts';
+import { allDefinitions } from '../../redis/scripts/schedules.ts';
 import { createScheduleStore } from './schedule-store.ts';
 
 /** Their names, in order. */

@@ -5,9 +5,10 @@
  * Each step alone is idempotent and names a whole definition, so two processes with the same file may do this at once,
  * and one that was cut off is completed by the next.
  */
-import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
+
 import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/transitions/schedules.ts';
+import { allDefinitions } from '../../redis/scripts/schedules.ts';
+import type { ScheduleInput } from '../../schedule/input.ts';
 import { createScheduleStore } from './schedule-store.ts';
 
 /** What was done, each list by name. */

@@ -4,7 +4,7 @@
  * which spreads them evenly: of very many, the first stand for all.
  */
 import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/transitions/schedules.ts';
+import { allDefinitions } from '../../redis/scripts/schedules.ts';
 
 export interface Alike {
   /** One of them. */

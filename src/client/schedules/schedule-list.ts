@@ -2,13 +2,13 @@
  * Many schedules as people look at them, by name. Pages are read one after the other, and of each schedule only what is
  * asked for is computed: the text is enough to leave one out, and what is beyond the limit is counted, never parsed.
  */
-import { quietly } from '../../core/callbacks.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { reasonOf } from '../../core/reason.ts';
-import { type Definition, decodeDefinition } from '../../core/recurring/schedule-text.ts';
-import { inTurns, oneStep } from '../../core/steps.ts';
+import { quietly } from '../../kernel/callbacks.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { reasonOf } from '../../kernel/reason.ts';
+import { inTurns, oneStep } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/transitions/schedules.ts';
+import { allDefinitions } from '../../redis/scripts/schedules.ts';
+import { type Definition, decodeDefinition } from '../../schedule/text.ts';
 import type { createScheduleStore } from './schedule-store.ts';
 import { type ScheduleView, viewOf } from './schedule-view.ts';
 

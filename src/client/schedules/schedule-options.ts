@@ -1,9 +1,9 @@
 /** The options of schedules and of their methods, by name: one that nobody knows is refused before anything is sent. */
-import type { Clock } from '../../core/clock.ts';
-import type { DurationInput } from '../../core/duration.ts';
-import { checkNames } from '../../core/option-names.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { DurationInput } from '../../kernel/duration.ts';
+import { checkNames } from '../../kernel/option-names.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
-import type { IfMatchOption } from '../etag.ts';
+import type { IfMatchOption } from '../calls/etag.ts';
 import type { ForecastOptions } from './forecast.ts';
 import type { ListOptions } from './schedule-list.ts';
 import type { BackfillOptions, PreviewOptions } from './schedule-view.ts';

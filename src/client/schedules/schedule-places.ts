@@ -2,16 +2,17 @@
  * Where schedules are: each is armed in one partition of its queue, which its name decides, and how far it was fired
  * stands there.
  */
-import { DuestreamError } from '../../core/errors.ts';
-import { defineQueue } from '../../core/queue.ts';
-import type { Schedule } from '../../core/recurring/schedule.ts';
-import type { Fired } from '../../core/recurring/schedule-progress.ts';
-import type { Definition } from '../../core/recurring/schedule-text.ts';
+
+import { defineQueue } from '../../job/queue.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { declareQueue, findQueue, listQueues } from '../../redis/transitions/queues.ts';
-import { arm, firedOf, partitionNumber, partitionOfSchedule } from '../../redis/transitions/schedules.ts';
-import type { Repeating } from '../repeating.ts';
+import { declareQueue, findQueue, listQueues } from '../../redis/scripts/queues.ts';
+import { arm, firedOf, partitionNumber, partitionOfSchedule } from '../../redis/scripts/schedules.ts';
+import type { Fired } from '../../schedule/progress.ts';
+import type { Schedule } from '../../schedule/schedule.ts';
+import type { Definition } from '../../schedule/text.ts';
+import type { Repeating } from '../calls/repeating.ts';
 
 /** Where the definitions are. */
 export interface Store {

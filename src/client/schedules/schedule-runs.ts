@@ -2,21 +2,21 @@
  * Jobs of a schedule besides those that its time makes: one now, or those of a range that is past. A job of an instant
  * has the id of that instant, so a backfill never doubles a job that is live, or over within the done window.
  */
-import { encodeRecord, memberOf } from '../../core/codec.ts';
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { ID_BYTES_MAX } from '../../core/job.ts';
-import { occurrences } from '../../core/recurring/recurrence.ts';
-import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../core/recurring/schedule.ts';
-import type { Steps } from '../../core/steps.ts';
+import { encodeRecord, memberOf } from '../../job/codec.ts';
+import { ID_BYTES_MAX } from '../../job/job.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import type { Steps } from '../../kernel/steps.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import type { Jobs } from '../../redis/transitions/jobs.ts';
-import type { ScheduleItem } from '../../redis/transitions/replies.ts';
-import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../chunks.ts';
-import { isMoved } from '../partition-calls.ts';
-import { once, type Repeating } from '../repeating.ts';
-import { sendRepeated } from '../repeats.ts';
-import { type Scheduled, scheduledOf } from '../scheduled.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { ScheduleItem } from '../../redis/scripts/replies.ts';
+import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../schedule/schedule.ts';
+import { occurrences } from '../../time/recurrence.ts';
+import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/chunks.ts';
+import { isMoved } from '../calls/partition-calls.ts';
+import { once, type Repeating } from '../calls/repeating.ts';
+import { sendRepeated } from '../calls/repeats.ts';
+import { type Scheduled, scheduledOf } from '../calls/scheduled.ts';
 
 /** What became of one job. */
 export interface FiredJob {

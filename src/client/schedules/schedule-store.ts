@@ -3,11 +3,18 @@
  * was lost: the call made anew from its beginning would meet its own work and deny it. Each is written over the very text
  * that was read and, with `ifMatch`, compared: `define` does nothing where another one stands.
  */
-import { show } from '../../core/duration.ts';
-import { DuestreamError, Indeterminate } from '../../core/errors.ts';
-import { parseScheduleName } from '../../core/recurring/schedule.ts';
-import { successor } from '../../core/recurring/schedule-change.ts';
-import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
+
+import { REDACTED } from '../../job/redaction.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';
+import { memberOf } from '../../redis/connection/cluster/members.ts';
+import { timeAt } from '../../redis/connection/server-clock.ts';
+import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
+import { findQueue } from '../../redis/scripts/queues.ts';
+import { define, definitions, disarm } from '../../redis/scripts/schedules.ts';
+import { successor } from '../../schedule/change.ts';
+import type { ScheduleInput } from '../../schedule/input.ts';
+import { parseScheduleName } from '../../schedule/schedule.ts';
 import {
   type Definition,
   decodeDefinition,
@@ -15,16 +22,10 @@ import {
   etagOfDefinition,
   isSame,
   type Source,
-} from '../../core/recurring/schedule-text.ts';
-import { REDACTED } from '../../core/redaction.ts';
-import { memberOf } from '../../redis/connection/cluster/members.ts';
-import { timeAt } from '../../redis/connection/server-clock.ts';
-import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
-import { findQueue } from '../../redis/transitions/queues.ts';
-import { define, definitions, disarm } from '../../redis/transitions/schedules.ts';
-import { type IfMatchOption, isMatch } from '../etag.ts';
-import { once } from '../repeating.ts';
-import { refuseShownSchedule } from '../shown.ts';
+} from '../../schedule/text.ts';
+import { type IfMatchOption, isMatch } from '../calls/etag.ts';
+import { once } from '../calls/repeating.ts';
+import { refuseShownSchedule } from '../jobs/shown.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
 import { unknownSchedule } from './unknown-schedule.ts';
 

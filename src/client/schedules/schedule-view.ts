@@ -1,16 +1,17 @@
 /** Schedules as people look at them: as they are stored, how far they were fired, and what they will do. Pure. */
-import { durationMs, type InstantInput } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { momentOf } from '../../core/moment.ts';
-import { wholeNumber } from '../../core/queue.ts';
-import { handledAhead, type LeftOut, type Preview, previewOf, runsLeft } from '../../core/recurring/preview.ts';
-import { nextFire } from '../../core/recurring/recurrence.ts';
-import { recurrenceOf, type Schedule } from '../../core/recurring/schedule.ts';
-import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
-import { firedSince, instantOf } from '../../core/recurring/schedule-progress.ts';
-import type { Source } from '../../core/recurring/schedule-text.ts';
-import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
-import type { Steps } from '../../core/steps.ts';
+
+import { wholeNumber } from '../../job/queue.ts';
+import { durationMs, type InstantInput } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import type { Steps } from '../../kernel/steps.ts';
+import type { ScheduleInput } from '../../schedule/input.ts';
+import { handledAhead, type LeftOut, type Preview, previewOf, runsLeft } from '../../schedule/preview.ts';
+import { firedSince, instantOf } from '../../schedule/progress.ts';
+import { recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
+import type { Source } from '../../schedule/text.ts';
+import { momentOf } from '../../time/moment.ts';
+import { nextFire } from '../../time/recurrence.ts';
+import { DEFAULT_DST, parseZone } from '../../time/zone.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 
 /** A schedule as it is stored, and how far it was fired. */

@@ -2,31 +2,32 @@
  * Schedules as an application uses them: put, looked at, previewed, paused, run out of turn. The leader of their queue's
  * partition makes the jobs; this side only writes definitions. One connection, made at the first call; every promise settles.
  */
-import { createAbort } from '../../core/abort.ts';
-import { quietly } from '../../core/callbacks.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { parseJobId } from '../../core/job.ts';
-import { newJobId } from '../../core/new-job-id.ts';
-import { checkNames } from '../../core/option-names.ts';
-import type { LeftOut, Preview } from '../../core/recurring/preview.ts';
-import type { PreviewRow } from '../../core/recurring/preview-row.ts';
+
+import { parseJobId } from '../../job/job.ts';
+import { newJobId } from '../../job/new-job-id.ts';
+import { createAbort } from '../../kernel/abort.ts';
+import { quietly } from '../../kernel/callbacks.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { checkNames } from '../../kernel/option-names.ts';
+import { inTurns, type Steps } from '../../kernel/steps.ts';
+import { openCommands, type Redis } from '../../redis/connection/connect.ts';
+import { createOpening } from '../../redis/connection/opening.ts';
+import { checkSchema } from '../../redis/schema.ts';
+import { createJobs } from '../../redis/scripts/jobs.ts';
+import { parseSchedule, type ScheduleInput } from '../../schedule/input.ts';
+import type { LeftOut, Preview } from '../../schedule/preview.ts';
+import type { PreviewRow } from '../../schedule/preview-row.ts';
 import {
   type AnySchedule,
   type NamedSchedule,
   plainSchedule,
   type QueueSchedule,
-} from '../../core/recurring/queue-schedule.ts';
-import { fireId } from '../../core/recurring/schedule.ts';
-import { parseSchedule, type ScheduleInput } from '../../core/recurring/schedule-input.ts';
-import { inTurns, type Steps } from '../../core/steps.ts';
-import { openCommands, type Redis } from '../../redis/connection/connect.ts';
-import { createOpening } from '../../redis/connection/opening.ts';
-import { checkSchema } from '../../redis/schema.ts';
-import { createJobs } from '../../redis/transitions/jobs.ts';
-import { type IfMatchOption, parseIfMatch } from '../etag.ts';
-import { withReadRetry } from '../read-retry.ts';
-import { createRepeating, once, type Repeating } from '../repeating.ts';
-import { type ProducerSettings, settingsOf } from '../settings.ts';
+} from '../../schedule/queue-schedule.ts';
+import { fireId } from '../../schedule/schedule.ts';
+import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
+import { withReadRetry } from '../calls/read-retry.ts';
+import { createRepeating, once, type Repeating } from '../calls/repeating.ts';
+import { type ProducerSettings, settingsOf } from '../calls/settings.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
 import { type GivenOptions, refusalOf, SCHEDULES_OPTIONS, type SchedulesOptions } from './schedule-options.ts';

@@ -1,9 +1,10 @@
 /** What is said of a schedule that is not there: its name was misspelt more often than it was removed. */
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { hintOf } from '../../core/nearest.ts';
+
+import { hintOf } from '../../kernel/did-you-mean.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/transitions/schedules.ts';
+import { allDefinitions } from '../../redis/scripts/schedules.ts';
 
 /** Of so many the names are compared: a guess is worth no more. */
 const NAMES_MAX = 5000;

@@ -2,15 +2,16 @@
  * What the verbs stand on: a producer, the dead letters, the schedules of the namespace and a connection to look. Each connects when it is
  * first used, so a daemon whose API nobody asks has none of these connections.
  */
+
+import { withReadRetry } from '../../client/calls/read-retry.ts';
 import { createDeadLetters, type DeadLetters } from '../../client/dead/dead-letters.ts';
 import { createErasureOf, type Erasure } from '../../client/erase/erasure.ts';
 import { createProducer, type Producer } from '../../client/producer.ts';
-import { withReadRetry } from '../../client/read-retry.ts';
 import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
-import { systemClock } from '../../core/clock.ts';
-import type { Queue } from '../../core/queue.ts';
-import type { Examined } from '../../operations/doctor/examine.ts';
-import type { Place } from '../../operations/refs.ts';
+import type { Examined } from '../../inspect/doctor/examine.ts';
+import type { Place } from '../../inspect/refs.ts';
+import type { Queue } from '../../job/queue.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
 import { openCommands } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';

@@ -1,5 +1,5 @@
 /** Who asks, and what they may: the scopes of their token, and the queues that it is for. */
-import type { Scope } from '../../operations/tokens.ts';
+import type { Scope } from '../../access/tokens.ts';
 import { Problem } from './problem.ts';
 
 export interface Caller {

@@ -1,8 +1,8 @@
 /** A checked request through its verb: what the caller may, the change, the audit, the answer as its schema says. */
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Log } from '../../core/log.ts';
-import { reasonOf } from '../../core/reason.ts';
+import type { Log } from '../../kernel/log.ts';
+import { reasonOf } from '../../kernel/reason.ts';
 import { audit } from '../../redis/audit.ts';
 import type { Backend } from './backend.ts';
 import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';

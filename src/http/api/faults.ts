@@ -1,6 +1,6 @@
 /** What a schema refuses → a problem that names each field, what was given there and what is allowed. */
 import type { Hook, z } from '@hono/zod-openapi';
-import { show } from '../../core/duration.ts';
+import { show } from '../../kernel/duration.ts';
 import type { ApiEnv } from './caller.ts';
 import { type Fault, Problem } from './problem.ts';
 

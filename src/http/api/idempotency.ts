@@ -8,9 +8,9 @@
  */
 import { hash } from 'node:crypto';
 import type { ScheduleOptions } from '../../client/producer.ts';
-import { dataJson } from '../../core/data-json.ts';
-import { durationMs } from '../../core/duration.ts';
-import { parseJobId } from '../../core/job.ts';
+import { dataJson } from '../../job/data-json.ts';
+import { parseJobId } from '../../job/job.ts';
+import { durationMs } from '../../kernel/duration.ts';
 import { controlKeys, IDEMPOTENCY_MS } from '../../redis/keys.ts';
 import type { Backend } from './backend.ts';
 import { Problem } from './problem.ts';

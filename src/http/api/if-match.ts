@@ -3,7 +3,7 @@
  * compared in the step in which it changes anything; one that names nothing refuses the header, because a condition that
  * nobody looks at is worse than none. A request that would be refused without the condition is refused as without it.
  */
-import { DuestreamError } from '../../core/errors.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import { Problem } from './problem.ts';
 import type { AnyVerb, Call, HeaderDoc } from './verb.ts';
 

@@ -4,7 +4,7 @@
  */
 import { z } from '@hono/zod-openapi';
 import type { JobFilter } from '../../client/producer.ts';
-import { instantMs } from '../../core/duration.ts';
+import { instantMs } from '../../kernel/duration.ts';
 import { instant, strict, textOf } from './schemas.ts';
 
 type State = 'scheduled' | 'ready' | 'running';

@@ -3,9 +3,9 @@
  * schema says of which form a value is; whether it is in its range, and goes with the others, the library judges.
  */
 import { z } from '@hono/zod-openapi';
-import { allOptions, bodyFields, headerFields } from '../../core/job-fields.ts';
-import { jobOptions } from '../../core/job-options.ts';
-import type { JobOption, Named } from '../../core/option-kinds.ts';
+import { allOptions, bodyFields, headerFields } from '../../job/fields.ts';
+import type { JobOption, Named } from '../../job/option-kinds.ts';
+import { jobOptions } from '../../job/options.ts';
 import { duration, instant, strict, whole } from './schemas.ts';
 
 type Shape = Readonly<Record<string, z.ZodType>>;

@@ -5,11 +5,11 @@
  */
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { Unconfirmed } from '../../client/scheduled.ts';
-import { DuestreamError, type ErrorCode, errorCatalogue, messageOf, oneLine } from '../../core/errors.ts';
-import type { Log } from '../../core/log.ts';
-import { reasonOf } from '../../core/reason.ts';
-import { codeOf } from '../../operations/failure.ts';
+import { Unconfirmed } from '../../client/calls/scheduled.ts';
+import { codeOf } from '../../inspect/failure.ts';
+import { DuestreamError, type ErrorCode, errorCatalogue, messageOf, oneLine } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import { reasonOf } from '../../kernel/reason.ts';
 
 /** Code → status, title and, where there is one, the next step: of problems that only HTTP has. */
 const ofHttp = {

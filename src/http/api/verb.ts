@@ -3,7 +3,7 @@
  * follow the routes, the checks before them, what is written to the audit, and the OpenAPI file.
  */
 import type { z } from '@hono/zod-openapi';
-import type { Scope } from '../../operations/tokens.ts';
+import type { Scope } from '../../access/tokens.ts';
 import type { Backend } from './backend.ts';
 import type { Caller } from './caller.ts';
 import type { Pulse } from './live/pulse.ts';

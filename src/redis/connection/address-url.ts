@@ -11,9 +11,9 @@
  */
 import { isIP } from 'node:net';
 import type { RedisOptions } from 'ioredis';
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { withoutCredentials } from '../../core/redact.ts';
+import { withoutCredentials } from '../../kernel/credentials.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 
 /** One server of several. */
 export interface Place {

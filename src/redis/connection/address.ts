@@ -4,11 +4,11 @@
  * the Redis on localhost, and an option without a value too.
  */
 import type { RedisOptions } from 'ioredis';
-import { type DurationInput, show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { nearest } from '../../core/nearest.ts';
-import { nameNow } from '../../core/option-names.ts';
-import { durationIn } from '../../core/ranges.ts';
+import { nearest } from '../../kernel/did-you-mean.ts';
+import { type DurationInput, show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { nameNow } from '../../kernel/option-names.ts';
+import { durationIn } from '../../kernel/ranges.ts';
 import { hostPort, type Place, parseUrl, URLS } from './address-url.ts';
 
 /**

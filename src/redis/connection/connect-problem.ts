@@ -4,7 +4,7 @@
  * whoever waits for such a connection is told at once what is wrong and what to do, in words of ours and not of OpenSSL.
  * Whatever else goes wrong in TLS may pass, like a proxy that restarts: it is outage, and is dialled again.
  */
-import { DuestreamError, messageOf, oneLine } from '../../core/errors.ts';
+import { DuestreamError, messageOf, oneLine } from '../../kernel/errors.ts';
 import type { DialProgress } from './dial-progress.ts';
 
 export interface ConnectProblem {

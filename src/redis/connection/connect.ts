@@ -3,7 +3,7 @@
  * looks like one connection too, behind which every command finds the node of its key (`cluster/`).
  */
 import type { Redis } from 'ioredis';
-import { DuestreamError } from '../../core/errors.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput, urlOf } from './address.ts';
 import { close } from './closing.ts';
 import { openCluster } from './cluster/cluster.ts';

@@ -4,7 +4,7 @@
  * who reads a log at night. What Redis itself answers is left as it is, but for the command that ioredis hangs on it: its
  * arguments are somebody's data, and the password in the case of AUTH.
  */
-import { messageOf, oneLine } from '../../core/errors.ts';
+import { messageOf, oneLine } from '../../kernel/errors.ts';
 
 /** An error of a connection. `code` is the errno of the system, such as ECONNREFUSED, where there is one. */
 export class ConnectionError extends Error {

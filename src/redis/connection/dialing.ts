@@ -5,8 +5,8 @@
  * faster. And all connections of a process together dial only so often.
  */
 import type { Redis } from 'ioredis';
-import type { Clock } from '../../core/clock.ts';
-import { systemClock } from '../../core/clock.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { systemClock } from '../../kernel/clock.ts';
 
 export interface Dialing {
   /** The connection came up. */

@@ -9,9 +9,9 @@
  * and says so to a write (READONLY).
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { systemClock } from '../../core/clock.ts';
-import { messageOf } from '../../core/errors.ts';
-import { scriptOptions } from '../transitions/scripts.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import { scriptOptions } from '../scripts/scripts.ts';
 import { urlOf } from './address.ts';
 import { isClosed } from './closing.ts';
 import { connectProblemOf, refusalOf } from './connect-problem.ts';

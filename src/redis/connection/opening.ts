@@ -8,8 +8,8 @@
  *
  * So a first use that fails leaves nothing behind, and the next one dials anew.
  */
-import { createAbort } from '../../core/abort.ts';
-import { DuestreamError } from '../../core/errors.ts';
+import { createAbort } from '../../kernel/abort.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import { close, type Redis, whenReady } from './connect.ts';
 
 export interface Opening<Parts> {

@@ -13,9 +13,9 @@
  *  fatal          WRONGTYPE, NOPERM, WRONGPASS, CROSSSLOT, …     is told at once              looks again every few seconds
  *  unknown        anything else                                  waits at least 1 s, repeats  waits at least 1 s, repeats
  */
-import type { Clock } from '../../core/clock.ts';
-import { DuestreamError, Indeterminate, messageOf } from '../../core/errors.ts';
-import { reasonOf } from '../../core/reason.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts';
+import { reasonOf } from '../../kernel/reason.ts';
 import { ConnectionError, isReply } from './connection-error.ts';
 
 export type Outage = 'away' | 'lost' | 'busy' | 'readonly' | 'full' | 'no-group' | 'fatal' | 'unknown';

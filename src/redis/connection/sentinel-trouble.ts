@@ -4,7 +4,7 @@
  * of them once more; nothing is sent to it.
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { messageOf } from '../../core/errors.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { close } from './closing.ts';
 import { connectProblemOf } from './connect-problem.ts';
 

@@ -9,7 +9,7 @@
  * what a sentinel says *anew*: one that knows less than the others, and says what it always said, moves nobody.
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { systemClock } from '../../core/clock.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import { SENTINEL_CHANNEL } from './access.ts';
 import type { Place } from './address-url.ts';
 import { close, isClosed, onClosed } from './closing.ts';

@@ -15,7 +15,7 @@
  *
  * A call never waits for a sample, except for the first, after a long pause, or in doubt.
  */
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { PartitionRef } from '../keys.ts';
 import { askAll, isCluster, memberOf, membersOf } from './cluster/members.ts';
 

@@ -1,5 +1,5 @@
 /** How the servers themselves do: how full they are, and how far their clocks are from ours. */
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import { askAll } from './cluster/members.ts';
 import type { Redis } from './connect.ts';
 import { timeAt } from './server-clock.ts';

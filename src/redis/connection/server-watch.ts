@@ -7,10 +7,10 @@
  * that kept the data, or a replica that took over, is nothing to warn of. The run id only says which of the losses it is.
  */
 
-import type { Emitter } from '../../core/events.ts';
-import { newJobId } from '../../core/new-job-id.ts';
+import type { Emitter } from '../../job/events.ts';
+import { newJobId } from '../../job/new-job-id.ts';
 import { controlKeys } from '../keys.ts';
-import { run, text } from '../transitions/scripts.ts';
+import { run, text } from '../scripts/scripts.ts';
 import { memberOf } from './cluster/members.ts';
 import type { Redis } from './connect.ts';
 

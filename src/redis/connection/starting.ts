@@ -2,7 +2,7 @@
  * What a service asks of Redis while it starts. Each call is repeated within one bound, so no lost reply ends a start. A
  * start that gives up is `unavailable` and never in doubt: its service is stopped, and the same start may be made again.
  */
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import { type RetryPolicy, withRetry } from './outage.ts';
 
 /** How long a start waits for Redis, and how long it repeats a call. */

@@ -4,7 +4,7 @@
  * written anything by then that would not be right without the rest, and all goes on once the key is taken away.
  */
 import type { Redis } from 'ioredis';
-import { messageOf } from '../../core/errors.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { type SlotKeys, storedKeys } from '../keys.ts';
 
 export interface WrongType {

@@ -2,12 +2,12 @@
  * The transitions that a producer may ask to be durable, each on the connection to the node of its partition: on a cluster
  * WAIT counts the writes of a connection to one node.
  */
-import { DuestreamError, messageOf } from '../../core/errors.ts';
+import { DuestreamError, messageOf } from '../../kernel/errors.ts';
 import { isCluster, memberOf, membersOf } from '../connection/cluster/members.ts';
 import { describe, type Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
-import { createJobs, type Jobs } from '../transitions/jobs.ts';
-import type { Moved, ReplayReply } from '../transitions/replies.ts';
+import { createJobs, type Jobs } from '../scripts/jobs.ts';
+import type { Moved, ReplayReply } from '../scripts/replies.ts';
 import { type Level, lackOf } from './level.ts';
 import { createLine, type Effect, type Line } from './line.ts';
 

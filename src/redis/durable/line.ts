@@ -9,8 +9,8 @@
  * call that wrote nothing, because the same call had been carried out before on another connection or by a reply that
  * was lost. Then a write that changes nothing is made, and waited for. WAIT is never sent without a write before it.
  */
-import { Indeterminate } from '../../core/errors.ts';
-import { reasonOf } from '../../core/reason.ts';
+import { Indeterminate } from '../../kernel/errors.ts';
+import { reasonOf } from '../../kernel/reason.ts';
 import type { Redis } from '../connection/connect.ts';
 import { together } from '../connection/together.ts';
 import { type Confirmed, confirm, type Level, neededOf, replicasOf } from './level.ts';

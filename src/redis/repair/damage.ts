@@ -4,7 +4,7 @@
  */
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
-import { list, type Reply, run, text } from '../transitions/scripts.ts';
+import { list, type Reply, run, text } from '../scripts/scripts.ts';
 
 /** What can be wrong with one member or one entry; the header of each script says what it means. */
 export type DamageKind =

@@ -5,15 +5,16 @@
  * That tokens and counts only grow (I7) takes two states to compare: `growth.ts`. Not judged: in a busy partition whether
  * the counters add up (I11).
  */
-import type { Clock } from '../../core/clock.ts';
-import type { QuotaUse } from '../../core/quota.ts';
+
+import type { QuotaUse } from '../../job/quota.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Redis } from '../connection/connect.ts';
 import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
-import { type PartitionStats, stats } from '../inspect.ts';
 import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
-import { unreadableQueues } from '../transitions/queues.ts';
-import { weighAll } from '../transitions/quotas.ts';
-import { list, type Reply } from '../transitions/scripts.ts';
+import { type PartitionStats, stats } from '../read/inspect.ts';
+import { unreadableQueues } from '../scripts/queues.ts';
+import { weighAll } from '../scripts/quotas.ts';
+import { list, type Reply } from '../scripts/scripts.ts';
 import { type CheckedEntries, checkEntries, checkMembers, checkTags, type Damage, damageKey } from './damage.ts';
 import { damageFlaw, type Flaw, flawOf } from './flaws.ts';
 import { type Growth, shrunk } from './growth.ts';

@@ -5,7 +5,7 @@
  * A job that is over may live again under its id and begins at nothing, so two runs are compared only when they tell of
  * the same life: the same generation, asked due time and digest.
  */
-import { decodeRun } from '../../core/codec.ts';
+import { decodeRun } from '../../job/codec.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 

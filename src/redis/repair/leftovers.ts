@@ -5,15 +5,15 @@
  *
  * Whatever is found must be seen again two seconds later. Each repair asks once more, in the step that carries it out.
  */
-import type { Clock } from '../../core/clock.ts';
-import { messageOf } from '../../core/errors.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { memberOf } from '../connection/cluster/members.ts';
 import type { Redis } from '../connection/connect.ts';
 import { controlKeys, IDEMPOTENCY_MS, type PartitionRef, SESSION_MS } from '../keys.ts';
-import { forget, LISTED_FEW, withoutBeat } from '../transitions/presence.ts';
-import { dropSetting, settingsWithoutQueue } from '../transitions/queues.ts';
-import { disarm, goneSchedules } from '../transitions/schedules.ts';
-import { TOKENS_MAX } from '../transitions/tokens.ts';
+import { forget, LISTED_FEW, withoutBeat } from '../scripts/presence.ts';
+import { dropSetting, settingsWithoutQueue } from '../scripts/queues.ts';
+import { disarm, goneSchedules } from '../scripts/schedules.ts';
+import { TOKENS_MAX } from '../scripts/tokens.ts';
 import { type Flaw, flawOf } from './flaws.ts';
 
 /** What is left, as a repair needs it. */

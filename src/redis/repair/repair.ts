@@ -5,8 +5,8 @@
 
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionKeys, PartitionRef } from '../keys.ts';
-import { READ_BYTES_MAX } from '../transitions/bytes.ts';
-import { bytesOf, list, type Reply, run, text } from '../transitions/scripts.ts';
+import { READ_BYTES_MAX } from '../scripts/bytes.ts';
+import { bytesOf, list, type Reply, run, text } from '../scripts/scripts.ts';
 import { type Damage, type DamageKind, damageKey } from './damage.ts';
 
 /** `sound`: there was nothing to repair, or no longer. `unsure`: it cannot be proved now; look again later. */

@@ -11,15 +11,16 @@
  * entry has a number that grows by one: a jump is what the bounds of the stream took away. A number that was seen before,
  * or a place that is not there any more among older ones, means that a primary took over which lost writes.
  */
-import type { Clock } from '../../core/clock.ts';
-import type { Emitter } from '../../core/events.ts';
-import { createLoop, type Loop } from '../../core/loop.ts';
-import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack } from '../../redis/cast.ts';
+
+import type { Emitter } from '../../job/events.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { createLoop, type Loop } from '../../kernel/loop.ts';
 import { memberOf } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { pauseAfter } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import type { Calls } from '../calls.ts';
+import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack } from '../../redis/read/broadcast.ts';
+import type { Calls } from '../fetch/wake-channel.ts';
 import type { CastRunner } from './cast-run.ts';
 
 /** Jobs that a subscriber did not get. */

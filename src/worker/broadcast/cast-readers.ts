@@ -1,10 +1,11 @@
 /** The readers of all partitions of a broadcast queue. They follow its layout as workers do. */
-import { DuestreamError } from '../../core/errors.ts';
-import type { Emitter } from '../../core/events.ts';
+
+import type { Emitter } from '../../job/events.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { isBroadcast } from '../../redis/keys.ts';
-import { declareQueue, partitionsOf } from '../../redis/transitions/queues.ts';
-import type { Calls } from '../calls.ts';
+import { declareQueue, partitionsOf } from '../../redis/scripts/queues.ts';
+import type { Calls } from '../fetch/wake-channel.ts';
 import { type CastReader, createCastReader } from './cast-reader.ts';
 import type { CastRunner } from './cast-run.ts';
 import type { SubscriberSettings } from './options.ts';

@@ -2,23 +2,24 @@
  * One job that was sent to everybody, in this process: judged as a start is, its handler called, its failure told. It is
  * over already, so nothing is settled and nothing is tried again.
  */
-import type { Clock } from '../../core/clock.ts';
-import { idOf } from '../../core/codec.ts';
-import type { Emitter } from '../../core/events.ts';
-import { DEFAULT_NAME } from '../../core/job.ts';
-import { NO_HEADERS } from '../../core/job-headers.ts';
-import { type Life, type Rules, type StartVerdict, timedOut } from '../../core/judge.ts';
-import { endVerdict, startVerdict, whyOf } from '../../core/judgement.ts';
-import type { Log } from '../../core/log.ts';
-import type { Attempted } from '../../core/outcome.ts';
-import type { Queue } from '../../core/queue.ts';
-import type { CastEntry } from '../../redis/cast.ts';
+
+import { idOf } from '../../job/codec.ts';
+import type { Emitter } from '../../job/events.ts';
+import { NO_HEADERS } from '../../job/headers.ts';
+import { DEFAULT_NAME } from '../../job/job.ts';
+import { type Life, type Rules, type StartVerdict, timedOut } from '../../job/judge.ts';
+import { endVerdict, startVerdict, whyOf } from '../../job/judgement.ts';
+import type { Attempted } from '../../job/outcome.ts';
+import type { Queue } from '../../job/queue.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { JobContext, LazyAbort } from '../context.ts';
-import { handlerFor } from '../handler-for.ts';
-import type { Handler, HandlerCalls, PlainHandlers } from '../handlers.ts';
-import type { HandleChain } from '../middleware.ts';
+import type { CastEntry } from '../../redis/read/broadcast.ts';
+import { JobContext, LazyAbort } from '../run/context.ts';
+import { handlerFor } from '../run/handler-for.ts';
+import type { Handler, HandlerCalls, PlainHandlers } from '../run/handlers.ts';
+import type { HandleChain } from '../run/middleware.ts';
 
 export interface CastRunParts {
   readonly queue: Queue;

@@ -1,16 +1,17 @@
 /** What a subscriber can be told, read once and checked. */
-import { quietly } from '../../core/callbacks.ts';
-import { type Clock, systemClock } from '../../core/clock.ts';
-import { type DurationInput, show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
-import { checkFunction } from '../../core/function.ts';
-import { parseName } from '../../core/job.ts';
-import { type Log, parseLog } from '../../core/log.ts';
-import { asConfig, checkNames } from '../../core/option-names.ts';
-import { type Queue, queueOf } from '../../core/queue.ts';
-import { workerOption, workerOptions } from '../../core/worker-options.ts';
+
+import { parseName } from '../../job/job.ts';
+import { type Queue, queueOf } from '../../job/queue.ts';
+import { workerOption, workerOptions } from '../../job/worker-options.ts';
+import { quietly } from '../../kernel/callbacks.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { type DurationInput, show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { checkFunction } from '../../kernel/function.ts';
+import { type Log, parseLog } from '../../kernel/log.ts';
+import { asConfig, checkNames } from '../../kernel/option-names.ts';
 import { parseAddress, type RedisInput } from '../../redis/connection/address.ts';
-import { checkHandlers, type QueueHandlers } from '../handlers.ts';
+import { checkHandlers, type QueueHandlers } from '../run/handlers.ts';
 import type { Missed } from './cast-reader.ts';
 
 /** What `createSubscriber` takes. */

@@ -53,13 +53,13 @@ export const controls = [
     expected: ['DUP-START', 'OVERLAP', 'ZOMBIE'],
     patches: [
       {
-        file: 'dist/worker/reclaimer.js',
+        file: 'dist/worker/recover/reclaimer.js',
         mark: 'watch-others',
         edit: before('for (const { name } of others) missing.add(name);'),
       },
-      { file: 'dist/worker/reclaimer.js', mark: 'proof-of-death', edit: before('return true;') },
+      { file: 'dist/worker/recover/reclaimer.js', mark: 'proof-of-death', edit: before('return true;') },
       {
-        file: 'dist/worker/reclaimer.js',
+        file: 'dist/worker/recover/reclaimer.js',
         mark: 'reclaim-parts',
         edit: before('parts = { ...parts, jobLeaseMs: 300 };'),
       },
@@ -78,7 +78,7 @@ export const controls = [
     expected: ['DUP-START', 'ZOMBIE'],
     patches: [
       {
-        file: 'dist/client/batch.js',
+        file: 'dist/client/calls/batch.js',
         mark: 'send-chunk',
         edit: before(
           'const anew = ({ record, ...plan }) => {',

@@ -210,7 +210,7 @@ export const fleetRows = [
 
 /** What a worker believes of the others, whatever Redis says. */
 const WRONG_VIEW = {
-  file: 'dist/redis/transitions/presence.js',
+  file: 'dist/redis/scripts/presence.js',
   mark: 'missing-beats',
   edit: before(
     "if (process.env.CHAOS_VIEW === 'nobody') return ids;",
@@ -228,9 +228,9 @@ function laterVersion(product) {
     { file: 'lua/start.lua', mark: 'later-version', edit: after('if record:byte() == 50 then isLater = nil end') },
     { file: 'lua/serve.lua', mark: 'later-version', edit: after('if record:byte() == 50 then isLater = nil end') },
     { file: 'lua/schedule.lua', mark: 'record-version', edit: dropped },
-    { file: 'dist/core/record-header.js', mark: 'record-header', edit: before("record = record.replace(/^2/, '1');") },
+    { file: 'dist/job/record-header.js', mark: 'record-header', edit: before("record = record.replace(/^2/, '1');") },
     {
-      file: 'dist/core/codec.js',
+      file: 'dist/job/codec.js',
       mark: 'record-body',
       edit: before(
         "const [head, text] = [record.slice(0, record.indexOf('|')), record.slice(record.indexOf('|') + 1)];",

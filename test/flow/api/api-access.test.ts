@@ -3,9 +3,9 @@
  * the reason of its death, in the data of its schedule. No answer to a token without the scope `data` may hold it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { revokeToken, SCOPES, type Scope } from '../../../src/access/tokens.ts';
 import { createProducer } from '../../../src/client/producer.ts';
 import { verbs } from '../../../src/http/api/verbs.ts';
-import { revokeToken, SCOPES, type Scope } from '../../../src/operations/tokens.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';

@@ -1,8 +1,8 @@
 /** Jobs by what they are: listed, counted, and changed by a filter, slice after slice. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { auditEntries } from '../../../src/access/audit.ts';
 import { createProducer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
-import { auditEntries } from '../../../src/operations/audit.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
 

@@ -3,9 +3,9 @@
  * asked, no answer is a fault of ours, each says what the file says, and what was accepted is found afterwards.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
 import { documentOf } from '../../../src/http/api/api.ts';
-import { refsOf } from '../../../src/operations/refs.ts';
+import { refsOf } from '../../../src/inspect/refs.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import {

@@ -1,7 +1,7 @@
 /** The live view over a real connection: what it says, who may watch, and how it ends. */
 import { createConnection } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { revokeToken } from '../../../src/operations/tokens.ts';
+import { revokeToken } from '../../../src/access/tokens.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 
 const served: ServedApi[] = [];

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
 

@@ -1,6 +1,6 @@
 /** A queue that is full, over HTTP. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 
 let api: ServedApi;

@@ -1,8 +1,8 @@
 /** What became of the past instants of a schedule: no leader fires in the first half, so the test says what there was. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fireId, fireMember } from '../../../src/core/recurring/schedule.ts';
-import { refsOfQueue } from '../../../src/operations/refs.ts';
+import { refsOfQueue } from '../../../src/inspect/refs.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
+import { fireId, fireMember } from '../../../src/schedule/schedule.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 

@@ -1,9 +1,9 @@
 /** The story of a job, and dead letters by what they died of: what they tell, and what they hide from a token without `data`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { fixed } from '../../../src/core/backoff.ts';
-import { Defer } from '../../../src/core/outcome.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import { Defer } from '../../../src/job/outcome.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';

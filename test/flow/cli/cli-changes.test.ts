@@ -1,6 +1,6 @@
 /** `reschedule`, `run-now` and `edit` on the command line. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { T0, usePartition } from '../../support/partition.ts';
 

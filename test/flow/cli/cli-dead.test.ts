@@ -1,7 +1,7 @@
 /** Dead letters and queues as the command line shows them. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { encodeAttempted, encodeDeferral } from '../../../src/core/codec.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { encodeAttempted, encodeDeferral } from '../../../src/job/codec.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { failure, only, T0, usePartition } from '../../support/partition.ts';
 

@@ -1,16 +1,16 @@
 /** What `doctor` sees beyond the settings of a server: its holes, its clock, our rights, and what producers put wrongly. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
-import { done } from '../../../src/operations/doctor/check-done.ts';
-import { patches } from '../../../src/operations/doctor/check-patches.ts';
-import { commandsUsed } from '../../../src/operations/doctor/check-rights.ts';
-import { dueTimes, isReadable } from '../../../src/operations/doctor/check-scheduled.ts';
-import { schedules } from '../../../src/operations/doctor/check-schedules.ts';
-import { checks } from '../../../src/operations/doctor/checks.ts';
+import { done } from '../../../src/inspect/doctor/check-done.ts';
+import { patches } from '../../../src/inspect/doctor/check-patches.ts';
+import { commandsUsed } from '../../../src/inspect/doctor/check-rights.ts';
+import { dueTimes, isReadable } from '../../../src/inspect/doctor/check-scheduled.ts';
+import { schedules } from '../../../src/inspect/doctor/check-schedules.ts';
+import { checks } from '../../../src/inspect/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
-import { declareQueue, undeclareQueue } from '../../../src/redis/transitions/queues.ts';
-import { disarm } from '../../../src/redis/transitions/schedules.ts';
+import { declareQueue, undeclareQueue } from '../../../src/redis/scripts/queues.ts';
+import { disarm } from '../../../src/redis/scripts/schedules.ts';
 import { useCli } from '../../support/cli.ts';
 import { T0, usePartition } from '../../support/partition.ts';
 import { read, walk } from '../../support/repository.ts';

@@ -1,6 +1,6 @@
 /** Finding jobs on the command line, and changing all that a filter means. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { usePartition } from '../../support/partition.ts';
 

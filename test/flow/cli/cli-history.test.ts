@@ -1,9 +1,9 @@
 /** The history of a queue on the command line: switched on, listed, and told by `show` after everything else is gone. */
 import { beforeEach, expect, test } from 'vitest';
-import { parseHistory } from '../../../src/core/history.ts';
-import { encodeNote } from '../../../src/core/past.ts';
+import { parseHistory } from '../../../src/job/history.ts';
+import { encodeNote } from '../../../src/job/past.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { failure, only, T0, usePartition } from '../../support/partition.ts';
 

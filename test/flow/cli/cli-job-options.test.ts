@@ -1,12 +1,12 @@
 /** Each option of a job by its flag, as a key of `--bulk` and in a schedule: the record is the one that the library makes. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { dashed } from '../../../src/cli/terminal/job-flags.ts';
-import { planJob } from '../../../src/client/plan.ts';
-import { decodeRecord } from '../../../src/core/codec.ts';
-import { optionNames, optionsOfFires } from '../../../src/core/job-fields.ts';
-import { decodeDefinition } from '../../../src/core/recurring/schedule-text.ts';
+import { planJob } from '../../../src/client/calls/plan.ts';
+import { decodeRecord } from '../../../src/job/codec.ts';
+import { optionNames, optionsOfFires } from '../../../src/job/fields.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
+import { decodeDefinition } from '../../../src/schedule/text.ts';
 import { useCli } from '../../support/cli.ts';
 import { exampleOf } from '../../support/job-options.ts';
 import { usePartition } from '../../support/partition.ts';

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { decodeRecord } from '../../../src/core/codec.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { decodeRecord } from '../../../src/job/codec.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type Called, useCli } from '../../support/cli.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
 

@@ -1,8 +1,8 @@
 /** Who leads and who works, as the command line shows them. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { controlKeys, partitionRef } from '../../../src/redis/keys.ts';
-import { beat } from '../../../src/redis/transitions/presence.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { beat } from '../../../src/redis/scripts/presence.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { createProgram, everyCommand } from '../../../src/cli/cli.ts';
-import { optionNames } from '../../../src/core/job-fields.ts';
+import { optionNames } from '../../../src/job/fields.ts';
 import { runHere } from '../../support/console.ts';
 import { usePartition } from '../../support/partition.ts';
 

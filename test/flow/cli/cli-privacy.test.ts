@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { reconcileSchedules } from '../../../src/client/schedules/reconcile.ts';
-import { parseHistory } from '../../../src/core/history.ts';
-import { encodeNote } from '../../../src/core/past.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { parseHistory } from '../../../src/job/history.ts';
+import { encodeNote } from '../../../src/job/past.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { declareQueue, findQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue, findQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { T0, usePartition } from '../../support/partition.ts';
 

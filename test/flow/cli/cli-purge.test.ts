@@ -1,6 +1,6 @@
 /** Dead letters go for ever, by age and reason, as many as asked for. */
 import { beforeEach, expect, test } from 'vitest';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { usePartition } from '../../support/partition.ts';
 

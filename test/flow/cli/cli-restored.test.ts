@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { defineHandlers } from '../../../src/worker/handlers.ts';
+import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { gate } from '../../support/worker-line.ts';

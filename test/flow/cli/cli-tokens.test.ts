@@ -1,7 +1,7 @@
 /** Tokens and the audit, on the command line. */
 import { describe, expect, test } from 'vitest';
-import { SCOPES, verifyToken } from '../../../src/operations/tokens.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { SCOPES, verifyToken } from '../../../src/access/tokens.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { usePartition } from '../../support/partition.ts';
 

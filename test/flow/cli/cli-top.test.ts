@@ -7,7 +7,7 @@ import { frameOf } from '../../../src/cli/commands/top-frame.ts';
 import { paintFor } from '../../../src/cli/terminal/paint.ts';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
-import type { LiveQueue, Look } from '../../../src/operations/look.ts';
+import type { LiveQueue, Look } from '../../../src/inspect/look.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -1,10 +1,10 @@
 /** Jobs that are due and that nobody runs: whoever looks must see it, wherever they look. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, whenReady } from '../../../src/redis/connection/connect.ts';
-import { beat } from '../../../src/redis/transitions/presence.ts';
+import { beat } from '../../../src/redis/scripts/presence.ts';
 import { createSubscriber } from '../../../src/worker/broadcast/subscriber.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { runHere } from '../../support/console.ts';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Unconfirmed } from '../../../src/client/calls/scheduled.ts';
 import { type BulkJob, createProducer, type Producer } from '../../../src/client/producer.ts';
-import { Unconfirmed } from '../../../src/client/scheduled.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -1,14 +1,14 @@
 /** Changing jobs that wait, from the library: each verb in every state, at once with others, and after a lost reply. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { ladder } from '../../../src/core/backoff.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { ladder } from '../../../src/job/backoff.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { createJobs, type Jobs } from '../../../src/redis/transitions/jobs.ts';
-import { elect } from '../../../src/redis/transitions/lease.ts';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
-import type { Claim } from '../../../src/redis/transitions/replies.ts';
+import { createJobs, type Jobs } from '../../../src/redis/scripts/jobs.ts';
+import { elect } from '../../../src/redis/scripts/lease.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
+import type { Claim } from '../../../src/redis/scripts/replies.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -1,7 +1,7 @@
 /** The table of docs/how-to/dedupe.md, on a real Redis: what becomes of the second call. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const index = defineQueue<{ version: number }>('index');

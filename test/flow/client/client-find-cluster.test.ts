@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createErasure } from '../../../src/client/erase/erasure.ts';
 import { createProducer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { type ClusterOfTests, startCluster } from '../../support/topology-lite.ts';
 
 const queue = defineQueue('invoices', { partitions: 6 });

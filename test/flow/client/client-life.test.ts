@@ -1,16 +1,16 @@
 /** What a producer sees of a job after it was scheduled; the mover and the worker are played by their scripts. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { encodeAttempted } from '../../../src/core/codec.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
-import type { OverState } from '../../../src/core/state.ts';
+import { encodeAttempted } from '../../../src/job/codec.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import type { OverState } from '../../../src/job/state.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
-import { deadLetters } from '../../../src/redis/inspect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { createJobs, type Jobs } from '../../../src/redis/transitions/jobs.ts';
-import { elect } from '../../../src/redis/transitions/lease.ts';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
-import type { Claim } from '../../../src/redis/transitions/replies.ts';
+import { deadLetters } from '../../../src/redis/read/inspect.ts';
+import { createJobs, type Jobs } from '../../../src/redis/scripts/jobs.ts';
+import { elect } from '../../../src/redis/scripts/lease.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
+import type { Claim } from '../../../src/redis/scripts/replies.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let server: TestRedis;

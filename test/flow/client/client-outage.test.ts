@@ -1,10 +1,10 @@
 /** A producer when Redis is away, slow, full or wrong, and when replies are lost on the way. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Unconfirmed } from '../../../src/client/calls/scheduled.ts';
 import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
-import { Unconfirmed } from '../../../src/client/scheduled.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import { DuestreamError, Indeterminate } from '../../../src/core/errors.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import { DuestreamError, Indeterminate } from '../../../src/kernel/errors.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { createSubscriber } from '../../../src/worker/broadcast/subscriber.ts';
 import { createWorker } from '../../../src/worker/worker.ts';

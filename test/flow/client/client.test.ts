@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer, type ProducerOptions, type QueueInput } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
-import { partitionOf } from '../../../src/core/routing.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import { partitionOf } from '../../../src/job/routing.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -6,11 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createDeadLetters, type DeadLetters } from '../../../src/client/dead/dead-letters.ts';
 import { createErasure, type Erasure } from '../../../src/client/erase/erasure.ts';
 import { createProducer } from '../../../src/client/producer.ts';
-import { defineQueue, type Queue } from '../../../src/core/queue.ts';
-import { spreadMs } from '../../../src/core/spread.ts';
+import { defineQueue, type Queue } from '../../../src/job/queue.ts';
+import { spreadMs } from '../../../src/kernel/spread.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const HOUR_MS = 3_600_000;

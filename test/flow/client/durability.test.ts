@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
-import { DuestreamError, Indeterminate } from '../../../src/core/errors.ts';
+import { DuestreamError, Indeterminate } from '../../../src/kernel/errors.ts';
 import { runHere } from '../../support/console.ts';
 import { openHeldLink } from '../../support/held-link.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';

@@ -1,13 +1,13 @@
 /** A person is erased by a tag: from jobs, dead letters and history, over partitions and queues, in steps that can be cut short. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { auditEntries } from '../../../src/access/audit.ts';
 import { createErasure, type Erased, type Erasure } from '../../../src/client/erase/erasure.ts';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { Unrecoverable } from '../../../src/core/outcome.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
-import { auditEntries } from '../../../src/operations/audit.ts';
+import { Unrecoverable } from '../../../src/job/outcome.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { aborted, gate } from '../../support/worker-line.ts';

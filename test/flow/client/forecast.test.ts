@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSchedules, type Schedules } from '../../../src/client/schedules/schedules.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { runHere } from '../../support/console.ts';
 import { item, usePartition } from '../../support/partition.ts';
 

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDeadLetters } from '../../../src/client/dead/dead-letters.ts';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import type { Job } from '../../../src/core/job.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
+import type { Job } from '../../../src/job/job.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
 import { createSubscriber } from '../../../src/worker/broadcast/subscriber.ts';
-import type { Handler } from '../../../src/worker/handlers.ts';
+import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

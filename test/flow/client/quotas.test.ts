@@ -1,12 +1,12 @@
 /** Limits of a queue as callers meet them: set in code, by the command line and in the configuration, told by every window. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Unconfirmed } from '../../../src/client/calls/scheduled.ts';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { Unconfirmed } from '../../../src/client/scheduled.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import type { DuestreamError } from '../../../src/core/errors.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import type { DuestreamError } from '../../../src/kernel/errors.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
-import { findQueue } from '../../../src/redis/transitions/queues.ts';
+import { findQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { backfill, trigger } from '../../../src/client/schedules/schedule-runs.ts';
 import { createSchedules, type ListOptions, type Schedules } from '../../../src/client/schedules/schedules.ts';
-import { parseSchedule } from '../../../src/core/recurring/schedule-input.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
-import { firedOf } from '../../../src/redis/transitions/schedules.ts';
+import { firedOf } from '../../../src/redis/scripts/schedules.ts';
+import { parseSchedule } from '../../../src/schedule/input.ts';
 import { usePartition } from '../../support/partition.ts';
 
 const p = usePartition();

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSchedules, type Schedules } from '../../../src/client/schedules/schedules.ts';
-import { DuestreamError } from '../../../src/core/errors.ts';
+import { DuestreamError } from '../../../src/kernel/errors.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

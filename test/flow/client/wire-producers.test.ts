@@ -4,9 +4,9 @@
  * so what is on time was found by a nudge.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { decodeTombstone } from '../../../src/core/codec.ts';
-import type { Job } from '../../../src/core/job.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { decodeTombstone } from '../../../src/job/codec.ts';
+import type { Job } from '../../../src/job/job.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { createWorker, type Worker } from '../../../src/worker/worker.ts';

@@ -4,17 +4,17 @@
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeRecord, decodeTombstone, encodeBody, encodeRecord, idOf, memberOf } from '../../../src/core/codec.ts';
-import { parseJobId, parseJobName, parseName } from '../../../src/core/job.ts';
-import type { HeaderOptions } from '../../../src/core/job-fields.ts';
-import { createJobIds } from '../../../src/core/new-job-id.ts';
-import { decodeHeader } from '../../../src/core/record-header.ts';
-import { crc16, partitionOf, routingText } from '../../../src/core/routing.ts';
+import { decodeRecord, decodeTombstone, encodeBody, encodeRecord, idOf, memberOf } from '../../../src/job/codec.ts';
+import type { HeaderOptions } from '../../../src/job/fields.ts';
+import { parseJobId, parseJobName, parseName } from '../../../src/job/job.ts';
+import { createJobIds } from '../../../src/job/new-job-id.ts';
+import { decodeHeader } from '../../../src/job/record-header.ts';
+import { crc16, partitionOf, routingText } from '../../../src/job/routing.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
-import { createJobs } from '../../../src/redis/transitions/jobs.ts';
-import { elect } from '../../../src/redis/transitions/lease.ts';
-import { findQueue } from '../../../src/redis/transitions/queues.ts';
+import { createJobs } from '../../../src/redis/scripts/jobs.ts';
+import { elect } from '../../../src/redis/scripts/lease.ts';
+import { findQueue } from '../../../src/redis/scripts/queues.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read } from '../../support/repository.ts';
 import { createStage, vectors } from '../../support/wire.ts';

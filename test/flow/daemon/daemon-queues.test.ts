@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
-import { declareQueue, listQueues } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue, listQueues } from '../../../src/redis/scripts/queues.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const namespace = 'duestream';

@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { handClock } from '../../support/mover-line.ts';
 import { eventually, gate, useLine } from '../../support/worker-line.ts';
 

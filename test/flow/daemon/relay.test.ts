@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createProducer, createWorker, type DaemonInput, defineHandlers, defineQueue } from '../../../src/index.ts';
-import { scriptOptions } from '../../../src/redis/transitions/scripts.ts';
+import { scriptOptions } from '../../../src/redis/scripts/scripts.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { eventually } from '../../support/worker-line.ts';
 

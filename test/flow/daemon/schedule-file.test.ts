@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { reconcileSchedules } from '../../../src/client/schedules/reconcile.ts';
 import { createSchedules, type ScheduleInput } from '../../../src/client/schedules/schedules.ts';
-import type { Log } from '../../../src/core/log.ts';
-import { silentLog } from '../../../src/core/log.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
+import type { Log } from '../../../src/kernel/log.ts';
+import { silentLog } from '../../../src/kernel/log.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { usePartition } from '../../support/partition.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import { decodeRun, memberOf } from '../../../src/core/codec.ts';
+import { decodeRun, memberOf } from '../../../src/job/codec.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { SCHEMA, SCHEMA_FIELD } from '../../../src/redis/schema.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { decodeRun, memberOf } from '../../../src/core/codec.ts';
+import { decodeRun, memberOf } from '../../../src/job/codec.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
 import { type Effect, HANDLERS, readEffects, SHORT_LEASES } from '../../support/effects.ts';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../../src/config/load.ts';
-import { durationMs } from '../../../src/core/duration.ts';
+import { durationMs } from '../../../src/kernel/duration.ts';
 import { read, root } from '../../support/repository.ts';
 
 /** No configuration lies there. */

@@ -5,9 +5,9 @@ import { aesGcm } from '../../../examples/data-and-middleware/aes-gcm.mjs';
 import { logging } from '../../../examples/data-and-middleware/logging.mjs';
 import { tenancy, tenants } from '../../../examples/data-and-middleware/tenancy.mjs';
 import { traces, tracing } from '../../../examples/data-and-middleware/tracing.mjs';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createTestKit, type TestKit } from '../../../src/testing/index.ts';
-import { defineHandlers, type Handler } from '../../../src/worker/handlers.ts';
+import { defineHandlers, type Handler } from '../../../src/worker/run/handlers.ts';
 import { read } from '../../support/repository.ts';
 
 const FOLDER = 'examples/data-and-middleware';

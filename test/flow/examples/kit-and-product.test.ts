@@ -3,12 +3,12 @@
  * Redis, and how each start ended and what became of each job must be the same.
  */
 import { describe, expect, test } from 'vitest';
-import { fixed } from '../../../src/core/backoff.ts';
-import { encodeRecord } from '../../../src/core/codec.ts';
-import { Defer, Unrecoverable } from '../../../src/core/outcome.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import { encodeRecord } from '../../../src/job/codec.ts';
+import { Defer, Unrecoverable } from '../../../src/job/outcome.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
-import { defineHandlers, type Handler } from '../../../src/worker/handlers.ts';
+import { defineHandlers, type Handler } from '../../../src/worker/run/handlers.ts';
 import { inKit, inKitWith, inProduct, type Story } from '../../support/kit-table.ts';
 import { aborted, useLine } from '../../support/worker-line.ts';
 

@@ -4,10 +4,10 @@
  */
 import { expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { messageOf } from '../../../src/core/errors.ts';
-import { Unrecoverable } from '../../../src/core/outcome.ts';
+import { Unrecoverable } from '../../../src/job/outcome.ts';
+import { messageOf } from '../../../src/kernel/errors.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
-import type { QueueHandlers } from '../../../src/worker/handlers.ts';
+import type { QueueHandlers } from '../../../src/worker/run/handlers.ts';
 import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -11,7 +11,7 @@ import { createProducer, type Producer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { freePort } from '../../../src/embedded/port.mjs';
-import { defineHandlers } from '../../../src/worker/handlers.ts';
+import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { prometheusPath } from '../../support/promtool.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read } from '../../support/repository.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createHttp } from '../../../src/http/server.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
-import { oldestDueAge, stats } from '../../../src/redis/inspect.ts';
+import { oldestDueAge, stats } from '../../../src/redis/read/inspect.ts';
 import { T0, usePartition } from '../../support/partition.ts';
 
 const p = usePartition();

@@ -1,7 +1,7 @@
 /** Answers that take too long. No socket is open here, so the clock may be moved. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { silentLog } from '../../../src/core/log.ts';
 import { createRoutes } from '../../../src/http/routes.ts';
+import { silentLog } from '../../../src/kernel/log.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,9 +1,9 @@
 /** What the HTTP window answers, asked by a real client on a real port. */
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { DuestreamError } from '../../../src/core/errors.ts';
-import { silentLog } from '../../../src/core/log.ts';
 import { createHttp, type Http, type HttpOptions } from '../../../src/http/server.ts';
+import { DuestreamError } from '../../../src/kernel/errors.ts';
+import { silentLog } from '../../../src/kernel/log.ts';
 
 const TOKEN = 'a-token:with/"odd"characters!';
 const open: Http[] = [];

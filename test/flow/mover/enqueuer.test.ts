@@ -3,17 +3,17 @@
  * a full Redis, and replies that get lost. Its clock only moves when told to; the time of Redis is given.
  */
 import { describe, expect, test, vi } from 'vitest';
-import { encodeRecord, idOf } from '../../../src/core/codec.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import type { Events } from '../../../src/core/events.ts';
-import { firedBy, fireMember } from '../../../src/core/recurring/schedule.ts';
-import { successor } from '../../../src/core/recurring/schedule-change.ts';
-import type { ScheduleInput } from '../../../src/core/recurring/schedule-input.ts';
-import { defineSchedule, encodeDefinition } from '../../../src/core/recurring/schedule-text.ts';
-import { createEnqueuer } from '../../../src/mover/enqueuer.ts';
+import { encodeRecord, idOf } from '../../../src/job/codec.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import type { Events } from '../../../src/job/events.ts';
+import { createEnqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { arm, disarm, fire, firedOf, lookedAt } from '../../../src/redis/transitions/schedules.ts';
+import { arm, disarm, fire, firedOf, lookedAt } from '../../../src/redis/scripts/schedules.ts';
+import { successor } from '../../../src/schedule/change.ts';
+import type { ScheduleInput } from '../../../src/schedule/input.ts';
+import { firedBy, fireMember } from '../../../src/schedule/schedule.ts';
+import { defineSchedule, encodeDefinition } from '../../../src/schedule/text.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { handClock } from '../../support/mover-line.ts';
 import { only, T0, usePartition } from '../../support/partition.ts';

@@ -1,10 +1,10 @@
 /** What the janitor of a led partition removes, and what it never touches. */
 import { expect, it } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import { idle } from '../../../src/core/loop.ts';
-import { createJanitor } from '../../../src/mover/janitor.ts';
-import { elect, type SweepLimits } from '../../../src/redis/transitions/lease.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { idle } from '../../../src/kernel/loop.ts';
+import { createJanitor } from '../../../src/mover/chores/janitor.ts';
+import { elect, type SweepLimits } from '../../../src/redis/scripts/lease.ts';
 import { handClock, moverOn } from '../../support/mover-line.ts';
 import { eventually, useLine } from '../../support/worker-line.ts';
 

@@ -1,9 +1,9 @@
 /** Who moves a partition, and how leadership passes from one process to another. */
 import { expect, it } from 'vitest';
-import { idle } from '../../../src/core/loop.ts';
-import { rendezvous } from '../../../src/core/rendezvous.ts';
-import { beat, leave } from '../../../src/redis/transitions/presence.ts';
-import { listQueues } from '../../../src/redis/transitions/queues.ts';
+import { idle } from '../../../src/kernel/loop.ts';
+import { rendezvous } from '../../../src/kernel/rendezvous.ts';
+import { beat, leave } from '../../../src/redis/scripts/presence.ts';
+import { listQueues } from '../../../src/redis/scripts/queues.ts';
 import { daemonOn, handClock, moverOn, slowed } from '../../support/mover-line.ts';
 import { eventually, HOUR_MS, NAMESPACE, useLine } from '../../support/worker-line.ts';
 

@@ -1,6 +1,6 @@
 /** When a mover looks, what it promotes, and what makes it wait. */
 import { expect, it } from 'vitest';
-import { memberOf } from '../../../src/core/codec.ts';
+import { memberOf } from '../../../src/job/codec.ts';
 import { handClock, moverOn, restOf, slowed } from '../../support/mover-line.ts';
 import { eventually, gate, HOUR_MS, useLine } from '../../support/worker-line.ts';
 

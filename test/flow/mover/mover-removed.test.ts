@@ -1,6 +1,6 @@
 /** A queue that leaves the registry is let go by every daemon, and is led again once somebody declares it anew. */
 import { expect, it } from 'vitest';
-import { declareQueue, undeclareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue, undeclareQueue } from '../../../src/redis/scripts/queues.ts';
 import { daemonOn } from '../../support/mover-line.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 

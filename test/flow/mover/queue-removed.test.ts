@@ -1,9 +1,9 @@
 /** After `queues rm` no job waits where nobody looks, in whatever order things happen. */
 import { afterEach, expect, it } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { declareQueue, listQueues } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue, listQueues } from '../../../src/redis/scripts/queues.ts';
 import { runHere } from '../../support/console.ts';
 import { daemonOn } from '../../support/mover-line.ts';
 import { eventually, NAMESPACE, QUICK, useLine } from '../../support/worker-line.ts';

@@ -3,16 +3,16 @@
  * given, so that a minute passes when the test says so.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import { MINUTE_MS } from '../../../src/core/minutes.ts';
-import { createRecorder } from '../../../src/mover/recorder.ts';
-import { lastHour } from '../../../src/operations/lateness.ts';
-import { queueMinutes } from '../../../src/operations/minutes.ts';
+import { lastHour } from '../../../src/inspect/lateness.ts';
+import { queueMinutes } from '../../../src/inspect/minutes.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import { MINUTE_MS } from '../../../src/job/minutes.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { createRecorder } from '../../../src/mover/chores/recorder.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
-import { createTimekeeper } from '../../../src/worker/timekeeper.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
+import { createTimekeeper } from '../../../src/worker/run/timekeeper.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const M0 = 29_395_316;

@@ -1,10 +1,10 @@
 /** What somebody else breaks under load is whole again: no job is lost, whichever part of it was removed. */
 import { expect, it } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import type { Events } from '../../../src/core/events.ts';
-import { idle } from '../../../src/core/loop.ts';
-import { createRepairer, type RepairerOptions } from '../../../src/mover/repairer.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import type { Events } from '../../../src/job/events.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { idle } from '../../../src/kernel/loop.ts';
+import { createRepairer, type RepairerOptions } from '../../../src/mover/chores/repairer.ts';
 import { handClock, restOf } from '../../support/mover-line.ts';
 import { eventually, QUICK, useLine } from '../../support/worker-line.ts';
 

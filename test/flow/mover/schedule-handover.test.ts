@@ -4,16 +4,16 @@
  * Every instant becomes exactly one job, whatever happens.
  */
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { idOf } from '../../../src/core/codec.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import { firedBy, recurrenceOf } from '../../../src/core/recurring/schedule.ts';
-import type { ScheduleInput } from '../../../src/core/recurring/schedule-input.ts';
-import { defineSchedule, encodeDefinition } from '../../../src/core/recurring/schedule-text.ts';
-import { createEnqueuer } from '../../../src/mover/enqueuer.ts';
+import { idOf } from '../../../src/job/codec.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { createEnqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { elect } from '../../../src/redis/transitions/lease.ts';
-import { arm } from '../../../src/redis/transitions/schedules.ts';
+import { elect } from '../../../src/redis/scripts/lease.ts';
+import { arm } from '../../../src/redis/scripts/schedules.ts';
+import type { ScheduleInput } from '../../../src/schedule/input.ts';
+import { firedBy, recurrenceOf } from '../../../src/schedule/schedule.ts';
+import { defineSchedule, encodeDefinition } from '../../../src/schedule/text.ts';
 import { seeded } from '../../chaos/stage/workload.mjs';
 import { fires } from '../../support/instants.ts';
 import { cutOff, luaOf } from '../../support/model-cut.ts';

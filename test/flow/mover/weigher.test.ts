@@ -1,10 +1,10 @@
 /** The weigher of a led partition: its share stands beside its jobs, and what they weigh is counted again and again. */
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import { idle } from '../../../src/core/loop.ts';
-import type { Quota } from '../../../src/core/quota.ts';
-import { createWeigher } from '../../../src/mover/weigher.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import type { Quota } from '../../../src/job/quota.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { idle } from '../../../src/kernel/loop.ts';
+import { createWeigher } from '../../../src/mover/chores/weigher.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
 
 const p = usePartition();

@@ -5,9 +5,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import type { EventSource } from '../../../src/core/events.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
+import type { EventSource } from '../../../src/job/events.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { useCli } from '../../support/cli.ts';
 import {

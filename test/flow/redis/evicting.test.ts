@@ -1,8 +1,8 @@
 /** A Redis that may delete keys of its own accord: daemons say so, and producers give it no job. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
 import { createGuard } from '../../../src/mover/guard.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';

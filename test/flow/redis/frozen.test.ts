@@ -4,10 +4,10 @@
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { systemClock } from '../../../src/core/clock.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createLog, logEvents } from '../../../src/daemon/log.ts';
-import { defineHandlers } from '../../../src/worker/handlers.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';

@@ -3,12 +3,12 @@
  * What is in use, or is again by then, stays.
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { leftovers, removeLeftover } from '../../../src/redis/repair/leftovers.ts';
-import { beat } from '../../../src/redis/transitions/presence.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
-import { arm } from '../../../src/redis/transitions/schedules.ts';
+import { beat } from '../../../src/redis/scripts/presence.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
+import { arm } from '../../../src/redis/scripts/schedules.ts';
 import { useCli } from '../../support/cli.ts';
 import { T0, usePartition } from '../../support/partition.ts';
 

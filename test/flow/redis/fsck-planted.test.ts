@@ -3,11 +3,11 @@
  * tells first, and a second repair finds nothing to do.
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { examine, examineControl, growthFlaws } from '../../../src/redis/repair/fsck.ts';
 import { growth } from '../../../src/redis/repair/growth.ts';
 import { repair } from '../../../src/redis/repair/repair.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { failure, only, T0, usePartition } from '../../support/partition.ts';
 

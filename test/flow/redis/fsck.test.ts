@@ -1,10 +1,10 @@
 /** `fsck`: a partition without damage is reported as such, each flaw is named, and a repair does what is safe and no more. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { controlKeys, partitionTable, storedKeys } from '../../../src/redis/keys.ts';
 import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
-import { arm } from '../../../src/redis/transitions/schedules.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
+import { arm } from '../../../src/redis/scripts/schedules.ts';
 import { useCli } from '../../support/cli.ts';
 import { item, only, T0, usePartition } from '../../support/partition.ts';
 

@@ -2,11 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeBody, encodeRecord, memberOf } from '../../../src/core/codec.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../../src/job/codec.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { createJobs } from '../../../src/redis/transitions/jobs.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { createJobs } from '../../../src/redis/scripts/jobs.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useProcesses } from '../../support/processes.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { root } from '../../support/repository.ts';

@@ -1,15 +1,15 @@
 /** That Redis is back is told by those that it answered, and by nobody else. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import type { Emitter } from '../../../src/core/events.ts';
-import type { Leadership } from '../../../src/mover/election.ts';
-import { createEnqueuer } from '../../../src/mover/enqueuer.ts';
-import { createJanitor } from '../../../src/mover/janitor.ts';
-import { createRepairer } from '../../../src/mover/repairer.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import type { Emitter } from '../../../src/job/events.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { createJanitor } from '../../../src/mover/chores/janitor.ts';
+import { createRepairer } from '../../../src/mover/chores/repairer.ts';
+import type { Leadership } from '../../../src/mover/election/election.ts';
+import { createEnqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { elect } from '../../../src/redis/transitions/lease.ts';
+import { elect } from '../../../src/redis/scripts/lease.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const namespace = 't';

@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { messageOf } from '../../../src/core/errors.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createLog, logEvents } from '../../../src/daemon/log.ts';
+import { messageOf } from '../../../src/kernel/errors.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
-import { defineHandlers } from '../../../src/worker/handlers.ts';
+import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { gate } from '../../support/worker-line.ts';
 

@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import { ladder } from '../../../src/core/backoff.ts';
-import type { EventSource } from '../../../src/core/events.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { ladder } from '../../../src/job/backoff.ts';
+import type { EventSource } from '../../../src/job/events.ts';
 import {
   close,
   openBlocking,
@@ -12,7 +12,7 @@ import {
   type RedisInput,
   timeoutOf,
 } from '../../../src/redis/connection/connect.ts';
-import { defineHandlers } from '../../../src/worker/handlers.ts';
+import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { Unrecoverable } from '../../../src/core/outcome.ts';
-import { deadBytes, endBytes, pendingBytes, readyBytes, runningBytes } from '../../../src/core/sizing/memory.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { deadBytes, endBytes, pendingBytes, readyBytes, runningBytes } from '../../../src/inspect/sizing/memory.ts';
+import { Unrecoverable } from '../../../src/job/outcome.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
 import { createWorker } from '../../../src/worker/worker.ts';

@@ -1,10 +1,10 @@
 /** Subscribers where Redis is a cluster, and behind Sentinels: they get each job once, also over a failover. */
 import { afterEach, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createSubscriber, type Missed } from '../../../src/worker/broadcast/subscriber.ts';
-import type { Handler } from '../../../src/worker/handlers.ts';
+import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { replicated, startCluster, startSentinel, until } from '../../support/topology-lite.ts';
 
 const ends: (() => unknown)[] = [];

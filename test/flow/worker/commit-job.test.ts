@@ -1,9 +1,9 @@
 /** `context.commitJob`: a job that comes into being in the same step in which another one is completed, or not at all. */
 import { describe, expect, it } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
-import type { Handler, HandlerContext } from '../../../src/worker/handlers.ts';
+import type { Handler, HandlerContext } from '../../../src/worker/run/handlers.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 

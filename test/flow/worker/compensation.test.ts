@@ -1,15 +1,15 @@
 /** `onAbandoned`: told when a job died and a crash or a timeout may have left half of its work outside. */
 import { describe, expect, it } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { fixed } from '../../../src/core/backoff.ts';
-import { decodeHistory, memberOf } from '../../../src/core/codec.ts';
-import type { Abandoned } from '../../../src/core/compensation.ts';
-import { ABANDONED, type Job } from '../../../src/core/job.ts';
-import { Unrecoverable } from '../../../src/core/outcome.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
-import { partitionOf } from '../../../src/core/routing.ts';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
-import type { Handler, HandlerContext } from '../../../src/worker/handlers.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import { decodeHistory, memberOf } from '../../../src/job/codec.ts';
+import type { Abandoned } from '../../../src/job/compensation.ts';
+import { ABANDONED, type Job } from '../../../src/job/job.ts';
+import { Unrecoverable } from '../../../src/job/outcome.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import { partitionOf } from '../../../src/job/routing.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
+import type { Handler, HandlerContext } from '../../../src/worker/run/handlers.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { aborted, eventually, gate, NAMESPACE, QUICK, useLine } from '../../support/worker-line.ts';
 

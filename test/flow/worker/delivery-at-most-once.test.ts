@@ -1,10 +1,10 @@
 /** Queues that deliver at most once: over before the handler begins, whatever becomes of it. */
 import { expect, it } from 'vitest';
-import { decodeTombstone } from '../../../src/core/codec.ts';
-import { Defer, Unrecoverable } from '../../../src/core/outcome.ts';
-import { elect, sweep } from '../../../src/redis/transitions/lease.ts';
-import { consumers, readNew, reclaim } from '../../../src/redis/transitions/ready.ts';
-import type { Handler } from '../../../src/worker/handlers.ts';
+import { decodeTombstone } from '../../../src/job/codec.ts';
+import { Defer, Unrecoverable } from '../../../src/job/outcome.ts';
+import { elect, sweep } from '../../../src/redis/scripts/lease.ts';
+import { consumers, readNew, reclaim } from '../../../src/redis/scripts/ready.ts';
+import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { aborted, eventually, gate, QUICK, useLine } from '../../support/worker-line.ts';
 

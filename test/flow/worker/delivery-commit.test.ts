@@ -1,9 +1,9 @@
 /** `context.commit`: effects in Redis that happen in the same step in which their job is completed, or not at all. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { fixed } from '../../../src/core/backoff.ts';
-import { decodeHistory, decodeTombstone } from '../../../src/core/codec.ts';
-import type { Handler } from '../../../src/worker/handlers.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import { decodeHistory, decodeTombstone } from '../../../src/job/codec.ts';
+import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { cutCommands, openLossyLine } from '../../support/lossy-line.ts';
 import { aborted, eventually, gate, QUICK, useLine } from '../../support/worker-line.ts';
 

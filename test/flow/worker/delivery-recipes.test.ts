@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { readNew, reclaim } from '../../../src/redis/transitions/ready.ts';
+import { readNew, reclaim } from '../../../src/redis/scripts/ready.ts';
 import { cutCommands } from '../../support/lossy-line.ts';
 import { useProcesses } from '../../support/processes.ts';
 import { startRedis } from '../../support/redis.ts';

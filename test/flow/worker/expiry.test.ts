@@ -1,13 +1,13 @@
 /** `expiresAt` and `maxLateness`: jobs that come too late are dropped, buried, or run all the same. */
 import { describe, expect, it } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { fixed } from '../../../src/core/backoff.ts';
-import type { Abandoned } from '../../../src/core/compensation.ts';
-import type { Job } from '../../../src/core/job.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import type { Abandoned } from '../../../src/job/compensation.ts';
+import type { Job } from '../../../src/job/job.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
-import { stats } from '../../../src/redis/inspect.ts';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
+import { stats } from '../../../src/redis/read/inspect.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { aborted, eventually, NAMESPACE, QUICK, useLine } from '../../support/worker-line.ts';
 

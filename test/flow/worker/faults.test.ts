@@ -3,17 +3,17 @@
  * complete, and both slots serve on. Faults come from a clock that throws, and from functions of ours that do.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Clock, systemClock } from '../../../src/core/clock.ts';
-import { encodeAttempted } from '../../../src/core/codec.ts';
-import { endMark } from '../../../src/core/record-header.ts';
-import { servedOf, settleReply, takenOf } from '../../../src/redis/transitions/replies.ts';
-import { startedJob } from '../../../src/worker/started-job.ts';
+import { encodeAttempted } from '../../../src/job/codec.ts';
+import { endMark } from '../../../src/job/record-header.ts';
+import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
+import { servedOf, settleReply, takenOf } from '../../../src/redis/scripts/replies.ts';
+import { startedJob } from '../../../src/worker/run/started-job.ts';
 import { type Heard, QUICK, useLine } from '../../support/worker-line.ts';
 
-vi.mock('../../../src/core/codec.ts', { spy: true });
-vi.mock('../../../src/core/record-header.ts', { spy: true });
-vi.mock('../../../src/redis/transitions/replies.ts', { spy: true });
-vi.mock('../../../src/worker/started-job.ts', { spy: true });
+vi.mock('../../../src/job/codec.ts', { spy: true });
+vi.mock('../../../src/job/record-header.ts', { spy: true });
+vi.mock('../../../src/redis/scripts/replies.ts', { spy: true });
+vi.mock('../../../src/worker/run/started-job.ts', { spy: true });
 
 const line = useLine();
 

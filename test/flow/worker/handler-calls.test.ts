@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
-import type { Handler } from '../../../src/worker/handlers.ts';
+import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,8 +1,8 @@
 /** What a stopping worker releases, called by hand. */
 import { expect, it } from 'vitest';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
-import { createHandover } from '../../../src/worker/handover.ts';
-import { createInflight } from '../../../src/worker/inflight.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
+import { createHandover } from '../../../src/worker/recover/handover.ts';
+import { createInflight } from '../../../src/worker/run/inflight.ts';
 import { eventually, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,9 +1,9 @@
 /** The heartbeat of a worker while what follows it in the same pass is refused. */
 import { expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import { createServers } from '../../../src/redis/connection/server-clock.ts';
-import { createHeartbeat } from '../../../src/worker/heartbeat.ts';
+import { createHeartbeat } from '../../../src/worker/recover/heartbeat.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,14 +1,14 @@
 /** A queue that keeps its history, end to end: set by a definition, kept by workers and producers, told by the library. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { fixed } from '../../../src/core/backoff.ts';
-import { Unrecoverable } from '../../../src/core/outcome.ts';
-import { defineQueue, type QueueOptions } from '../../../src/core/queue.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import { Unrecoverable } from '../../../src/job/outcome.ts';
+import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { findQueue } from '../../../src/redis/transitions/queues.ts';
+import { findQueue } from '../../../src/redis/scripts/queues.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const ref = partitionRef('duestream', { queue: 'reports', partition: 0, layoutGeneration: 0 });

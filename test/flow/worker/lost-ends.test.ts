@@ -4,10 +4,10 @@
  */
 import { expect, it } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { fixed } from '../../../src/core/backoff.ts';
-import type { EventName } from '../../../src/core/events.ts';
-import { Defer, Unrecoverable } from '../../../src/core/outcome.ts';
-import type { Handler } from '../../../src/worker/handlers.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import type { EventName } from '../../../src/job/events.ts';
+import { Defer, Unrecoverable } from '../../../src/job/outcome.ts';
+import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
 

@@ -1,7 +1,7 @@
 /** Jobs that one producer made due at the same millisecond run in the order in which it scheduled them. */
 import { expect, it } from 'vitest';
 import { createProducer, type ProducerMiddleware } from '../../../src/client/producer.ts';
-import { defineQueue, type QueueInput } from '../../../src/core/queue.ts';
+import { defineQueue, type QueueInput } from '../../../src/job/queue.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,8 +1,8 @@
 /** Records that are made to hurt whoever reads them: the start is counted first, and the worker lives on. */
 import { expect, it } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
-import { memberOf } from '../../../src/core/codec.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
+import { memberOf } from '../../../src/job/codec.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,6 +1,6 @@
 /** One job that kills its worker each time it runs does not take its neighbours with it. */
 import { expect, it } from 'vitest';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
 import { eventually, gate, QUICK, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,6 +1,6 @@
 /** Four workers share what a dead one left: evenly, each entry once, and none is forgotten. */
 import { expect, it } from 'vitest';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
 import { eventually, QUICK, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,13 +1,13 @@
 /** Who looks for dead workers, pass by pass: a few while all live, all once somebody is missed who holds entries. */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/core/emitter.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
 import { enlist } from '../../../src/redis/connection/cluster/members.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { beat } from '../../../src/redis/transitions/presence.ts';
-import { consumers, join, readNew } from '../../../src/redis/transitions/ready.ts';
-import { createInflight } from '../../../src/worker/inflight.ts';
-import { createReclaimer } from '../../../src/worker/reclaimer.ts';
+import { beat } from '../../../src/redis/scripts/presence.ts';
+import { consumers, join, readNew } from '../../../src/redis/scripts/ready.ts';
+import { createReclaimer } from '../../../src/worker/recover/reclaimer.ts';
+import { createInflight } from '../../../src/worker/run/inflight.ts';
 import { handClock } from '../../support/mover-line.ts';
 import { eventually, listen, NAMESPACE, useLine } from '../../support/worker-line.ts';
 

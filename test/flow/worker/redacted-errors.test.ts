@@ -1,13 +1,13 @@
 /** What handlers throw goes into histories, dead letters, events and logs: without the values of fields that a queue redacts. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { fixed } from '../../../src/core/backoff.ts';
-import type { Codec } from '../../../src/core/content.ts';
-import type { Attempted } from '../../../src/core/outcome.ts';
-import { Unrecoverable } from '../../../src/core/outcome.ts';
-import { defineQueue, type QueueOptions } from '../../../src/core/queue.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import type { Codec } from '../../../src/job/content.ts';
+import type { Attempted } from '../../../src/job/outcome.ts';
+import { Unrecoverable } from '../../../src/job/outcome.ts';
+import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

@@ -1,18 +1,18 @@
 /** Subscribers: each of them gets each job of a broadcast queue once, in order, and is told what it missed. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { defineQueue, type Queue, type QueueOptions } from '../../../src/core/queue.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { defineQueue, type Queue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { declareQueue, findQueue, setQueue } from '../../../src/redis/transitions/queues.ts';
+import { declareQueue, findQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import {
   createSubscriber,
   type Missed,
   type Subscriber,
   type SubscriberOptions,
 } from '../../../src/worker/broadcast/subscriber.ts';
-import type { Handler } from '../../../src/worker/handlers.ts';
+import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { eventually, gate, listen } from '../../support/worker-line.ts';

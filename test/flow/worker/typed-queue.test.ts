@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
-import type { Codec } from '../../../src/core/content.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import type { Codec } from '../../../src/job/content.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

@@ -1,13 +1,13 @@
 /** Redis stands still: it keeps every connection and answers nothing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import type { EntryId } from '../../../src/core/job.ts';
-import type { AbortReason } from '../../../src/core/outcome.ts';
-import { createJobs } from '../../../src/redis/transitions/jobs.ts';
-import { createExtender } from '../../../src/worker/extender.ts';
-import { createInflight } from '../../../src/worker/inflight.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import type { EntryId } from '../../../src/job/job.ts';
+import type { AbortReason } from '../../../src/job/outcome.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { createJobs } from '../../../src/redis/scripts/jobs.ts';
+import { createExtender } from '../../../src/worker/run/extender.ts';
+import { createInflight } from '../../../src/worker/run/inflight.ts';
 import { handClock, slowed } from '../../support/mover-line.ts';
 import { running } from '../../support/running.ts';
 import { eventually, gate, useLine } from '../../support/worker-line.ts';

@@ -1,9 +1,9 @@
 /** Redis loses scripts, connections, replies and keys while jobs run. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { isTombstone } from '../../../src/core/codec.ts';
-import { findQueue } from '../../../src/redis/transitions/queues.ts';
-import { readNew } from '../../../src/redis/transitions/ready.ts';
+import { isTombstone } from '../../../src/job/codec.ts';
+import { findQueue } from '../../../src/redis/scripts/queues.ts';
+import { readNew } from '../../../src/redis/scripts/ready.ts';
 import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine({ check: false });

@@ -1,8 +1,8 @@
 /** What becomes of a job for each thing its handler can do. */
 import { expect, it } from 'vitest';
-import { fixed } from '../../../src/core/backoff.ts';
-import { decodeHistory, decodeTombstone } from '../../../src/core/codec.ts';
-import { Defer, Unrecoverable } from '../../../src/core/outcome.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import { decodeHistory, decodeTombstone } from '../../../src/job/codec.ts';
+import { Defer, Unrecoverable } from '../../../src/job/outcome.ts';
 import { eventually, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

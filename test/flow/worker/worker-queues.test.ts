@@ -1,11 +1,11 @@
 /** One worker of several queues: what they share, and what each has of its own. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { GROUP } from '../../../src/redis/keys.ts';
-import { presence } from '../../../src/redis/transitions/presence.ts';
+import { presence } from '../../../src/redis/scripts/presence.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { gate } from '../../support/worker-line.ts';
 

@@ -1,11 +1,11 @@
 /** What becomes of jobs whose worker dies, falls silent, or never hears that it was given them. */
 import { expect, it } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { memberOf } from '../../../src/core/codec.ts';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import { ownPending, readNew, reclaim } from '../../../src/redis/transitions/ready.ts';
-import { createAdopter } from '../../../src/worker/adopter.ts';
-import { createInflight } from '../../../src/worker/inflight.ts';
+import { memberOf } from '../../../src/job/codec.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { ownPending, readNew, reclaim } from '../../../src/redis/scripts/ready.ts';
+import { createAdopter } from '../../../src/worker/recover/adopter.ts';
+import { createInflight } from '../../../src/worker/run/inflight.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { aborted, eventually, gate, listen, QUICK, useLine } from '../../support/worker-line.ts';
 

@@ -1,9 +1,9 @@
 /** What bounds a job while it runs: its time, its slot, a cancel, a pause. */
 import { expect, it } from 'vitest';
-import { fixed } from '../../../src/core/backoff.ts';
-import { decodeTombstone, memberOf } from '../../../src/core/codec.ts';
-import { Unrecoverable } from '../../../src/core/outcome.ts';
-import type { HandlerContext } from '../../../src/worker/handlers.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import { decodeTombstone, memberOf } from '../../../src/job/codec.ts';
+import { Unrecoverable } from '../../../src/job/outcome.ts';
+import type { HandlerContext } from '../../../src/worker/run/handlers.ts';
 import { aborted, eventually, gate, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();

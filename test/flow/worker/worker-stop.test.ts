@@ -1,7 +1,7 @@
 /** How a worker starts and ends, in every order, and that nothing of it stays. */
 import { performance } from 'node:perf_hooks';
 import { expect, it } from 'vitest';
-import { decodeRun } from '../../../src/core/codec.ts';
+import { decodeRun } from '../../../src/job/codec.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { aborted, eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
 

@@ -3,10 +3,10 @@
  * lease that has long been over. What `docs/guarantees.md` says of it is so.
  */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/core/emitter.ts';
-import type { AbortReason } from '../../../src/core/outcome.ts';
-import { createExtender } from '../../../src/worker/extender.ts';
-import { createInflight } from '../../../src/worker/inflight.ts';
+import { createEmitter } from '../../../src/job/emitter.ts';
+import type { AbortReason } from '../../../src/job/outcome.ts';
+import { createExtender } from '../../../src/worker/run/extender.ts';
+import { createInflight } from '../../../src/worker/run/inflight.ts';
 import { handClock } from '../../support/mover-line.ts';
 import { only, usePartition } from '../../support/partition.ts';
 import { running } from '../../support/running.ts';

@@ -1,7 +1,7 @@
 /** The flags that say which dead letters are meant, the same for every verb of `dead`. */
 import type { Command } from 'commander';
 import type { DeadLetterFilter } from '../../../client/dead/dead-letters.ts';
-import { DuestreamError } from '../../../core/errors.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
 
 export interface FilterFlags {
   readonly reason?: string;

@@ -1,7 +1,7 @@
 /** `dead ls <queue>`: the newest dead letters of all partitions. */
 import type { Command } from 'commander';
-import { systemClock } from '../../../core/clock.ts';
-import { writtenAs } from '../../../operations/dead-letters.ts';
+import { writtenAs } from '../../../inspect/dead-letters.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withDeadLetters } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';

@@ -4,8 +4,8 @@
  */
 import type { Command } from 'commander';
 import type { DeadLetters, ManyPurged } from '../../../client/dead/dead-letters.ts';
-import { counted } from '../../../core/plain-words.ts';
-import { createSteps } from '../../../operations/dead-letters.ts';
+import { createSteps } from '../../../inspect/dead-letters.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withDeadLetters } from '../../session.ts';
 import { line } from '../../terminal/text.ts';

@@ -6,11 +6,11 @@
 import type { Command } from 'commander';
 import type { DeadLetters, ReplayMany } from '../../../client/dead/dead-letters.ts';
 import type { Replayed } from '../../../client/producer.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { durationMs } from '../../../core/duration.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { counted } from '../../../core/plain-words.ts';
-import { createSteps, parseAddress, writtenAs } from '../../../operations/dead-letters.ts';
+import { createSteps, parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { durationMs } from '../../../kernel/duration.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withDeadLetters } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';

@@ -1,7 +1,7 @@
 /** `dead show <queue> <dead-letter>`: one dead letter with its data and history. */
 import type { Command } from 'commander';
-import { systemClock } from '../../../core/clock.ts';
-import { addressOf, contentOf, findDeadLetter } from '../../../operations/dead-letters.ts';
+import { addressOf, contentOf, findDeadLetter } from '../../../inspect/dead-letters.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { fields, line } from '../../terminal/text.ts';

@@ -1,8 +1,8 @@
 /** The flags by which jobs are found, and what they say. The library judges the values. */
 import { type Command, Option } from 'commander';
 import type { JobFilter } from '../../../client/producer.ts';
-import { systemClock } from '../../../core/clock.ts';
-import type { InstantInput } from '../../../core/duration.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import type { InstantInput } from '../../../kernel/duration.ts';
 import { instantOf } from '../../terminal/instants.ts';
 
 /** As commander reads them, by the names without a prefix. */

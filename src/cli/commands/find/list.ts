@@ -1,6 +1,6 @@
 /** The part of `ls` that finds jobs by a filter: a page with a cursor, in the order of its index. */
 import type { JobView } from '../../../client/producer.ts';
-import { systemClock } from '../../../core/clock.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import type { Exit } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';

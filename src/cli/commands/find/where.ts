@@ -5,8 +5,8 @@
 
 import type { Command } from 'commander';
 import type { CancelledWhere, ChangedWhere, JobFilter, Producer, WhereOptions } from '../../../client/producer.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { counted } from '../../../core/plain-words.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, wholeNumber } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';

@@ -3,12 +3,12 @@
  * and reason and stops nothing; the others are scheduled. Lines with ids can be sent again without harm.
  */
 import type { DurabilityOption, Producer, Scheduled, ScheduleOptions } from '../../../client/producer.ts';
-import { show } from '../../../core/duration.ts';
-import { DuestreamError, messageOf } from '../../../core/errors.ts';
-import { optionNames } from '../../../core/job-fields.ts';
-import { parseExact } from '../../../core/json-text.ts';
-import { hintOf } from '../../../core/nearest.ts';
-import type { Queue } from '../../../core/queue.ts';
+import { optionNames } from '../../../job/fields.ts';
+import { parseExact } from '../../../job/json-text.ts';
+import type { Queue } from '../../../job/queue.ts';
+import { hintOf } from '../../../kernel/did-you-mean.ts';
+import { show } from '../../../kernel/duration.ts';
+import { DuestreamError, messageOf } from '../../../kernel/errors.ts';
 import type { Exit } from '../../register.ts';
 import { type Session, withProducer } from '../../session.ts';
 import { linesOf, openInput } from '../../terminal/input.ts';

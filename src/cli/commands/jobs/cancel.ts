@@ -1,8 +1,8 @@
 /** `cancel <queue> [id...]`: one line per job, saying what became of it; or all that a filter means. */
 import type { Command } from 'commander';
+import { countOf } from '../../../access/audit.ts';
 import type { Cancelled } from '../../../client/producer.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { countOf } from '../../../operations/audit.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';

@@ -1,9 +1,9 @@
 /** `edit <queue> [id...]`: other data, another name or other options for jobs that wait, by id or by a filter. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { countOf } from '../../../access/audit.ts';
 import type { Edited, JobChange } from '../../../client/producer.ts';
-import { bodyFields, headerFields } from '../../../core/job-fields.ts';
-import { jobOptions } from '../../../core/job-options.ts';
-import { countOf } from '../../../operations/audit.ts';
+import { bodyFields, headerFields } from '../../../job/fields.ts';
+import { jobOptions } from '../../../job/options.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { readData } from '../../terminal/input.ts';

@@ -1,7 +1,7 @@
 /** A forecast as bars in 80 columns. A bucket that holds anything is never shown as empty; long rests are one line. */
 
 import type { Forecast, ForecastBucket } from '../../../client/schedules/forecast.ts';
-import { counted } from '../../../core/plain-words.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import type { Paint } from '../../terminal/paint.ts';
 
 const BAR_CHARS = 48;

@@ -2,8 +2,8 @@
 
 import { type Command, Option } from 'commander';
 import type { Forecast } from '../../../client/schedules/schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { counted } from '../../../core/plain-words.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';

@@ -1,14 +1,14 @@
 /** `history ls <queue>`: jobs that are over, the latest end first, in a queue that keeps a history. */
 import { type Command, Option } from 'commander';
-import type { PastPage } from '../../../client/past.ts';
-import { listPast } from '../../../client/past.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { durationMs } from '../../../core/duration.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { span } from '../../../core/plain-words.ts';
-import type { OverState } from '../../../core/state.ts';
-import { redactedPast } from '../../../operations/redacted.ts';
-import { stats } from '../../../redis/inspect.ts';
+import type { PastPage } from '../../../client/query/past.ts';
+import { listPast } from '../../../client/query/past.ts';
+import { redactedPast } from '../../../inspect/redacted.ts';
+import type { OverState } from '../../../job/state.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { durationMs } from '../../../kernel/duration.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { span } from '../../../kernel/humanize.ts';
+import { stats } from '../../../redis/read/inspect.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';

@@ -1,9 +1,9 @@
 /** `ls <queue>`: a page of jobs in one state, all partitions merged; with a filter, a page of the jobs that it means. */
 import { type Command, Option } from 'commander';
-import { systemClock } from '../../../core/clock.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import type { JobState } from '../../../core/state.ts';
-import { JOB_STATES, jobsPage, type ListedJob } from '../../../operations/jobs-page.ts';
+import { JOB_STATES, jobsPage, type ListedJob } from '../../../inspect/jobs-page.ts';
+import type { JobState } from '../../../job/state.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';

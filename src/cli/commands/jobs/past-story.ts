@@ -1,6 +1,6 @@
 /** What the history of a queue knows of jobs that are over, as lines. */
-import type { KeptResult, PastJob } from '../../../core/past.ts';
-import { span } from '../../../core/plain-words.ts';
+import type { KeptResult, PastJob } from '../../../job/past.ts';
+import { span } from '../../../kernel/humanize.ts';
 import { json, line } from '../../terminal/text.ts';
 import { iso } from '../../terminal/when.ts';
 

@@ -1,9 +1,9 @@
 /** `reschedule <queue> [id...]` and `run-now <queue> [id...]`: another due time for jobs that wait, by id or by a filter. */
 import { type Command, Option } from 'commander';
+import { countOf } from '../../../access/audit.ts';
 import type { NewDue, Rescheduled, RunNow } from '../../../client/producer.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { allOptions } from '../../../core/job-fields.ts';
-import { countOf } from '../../../operations/audit.ts';
+import { allOptions } from '../../../job/fields.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';

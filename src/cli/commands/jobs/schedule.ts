@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import type { Scheduled } from '../../../client/producer.ts';
 import { queueOptions } from '../../../config/load.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { allOptions } from '../../../core/job-fields.ts';
-import { newJobId } from '../../../core/new-job-id.ts';
-import { defineQueue } from '../../../core/queue.ts';
+import { allOptions } from '../../../job/fields.ts';
+import { newJobId } from '../../../job/new-job-id.ts';
+import { defineQueue } from '../../../job/queue.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { newQueueHint, type Session, withProducer } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';

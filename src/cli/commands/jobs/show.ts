@@ -1,19 +1,19 @@
 /** `show <queue> <id>`: the story of one job in every state, also after it was over. */
 
 import type { Command } from 'commander';
-import { memberOf } from '../../../core/codec.ts';
-import { show as quoted } from '../../../core/duration.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import type { Token } from '../../../core/job.ts';
-import { span } from '../../../core/plain-words.ts';
-import { partitionOf } from '../../../core/routing.ts';
-import { addressOf } from '../../../operations/dead-letters.ts';
-import { redactedPast } from '../../../operations/redacted.ts';
+import { addressOf } from '../../../inspect/dead-letters.ts';
+import { redactedPast } from '../../../inspect/redacted.ts';
+import { memberOf } from '../../../job/codec.ts';
+import type { Token } from '../../../job/job.ts';
+import { partitionOf } from '../../../job/routing.ts';
+import { show as quoted } from '../../../kernel/duration.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { span } from '../../../kernel/humanize.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
-import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
-import { everyDeadLetter } from '../../../redis/pages.ts';
-import { pastOf } from '../../../redis/past.ts';
+import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../../redis/read/inspect.ts';
+import { everyDeadLetter } from '../../../redis/read/pages.ts';
+import { pastOf } from '../../../redis/read/past.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { type Story, storyLines, storyValue } from './story.ts';

@@ -1,14 +1,14 @@
 /** The story of one job as lines: what it is, what happened to it in order of time, and what comes next. */
 
-import type { Tombstone } from '../../../core/codec.ts';
-import type { Attempted, Deferred } from '../../../core/outcome.ts';
-import { isEndOf, type PastJob } from '../../../core/past.ts';
-import { counted, span } from '../../../core/plain-words.ts';
-import { digestOf } from '../../../core/record-header.ts';
-import type { Redaction } from '../../../core/redaction.ts';
-import type { OverState } from '../../../core/state.ts';
-import { contentOf } from '../../../operations/dead-letters.ts';
-import type { DeadLetter, Peek } from '../../../redis/inspect.ts';
+import { contentOf } from '../../../inspect/dead-letters.ts';
+import type { Tombstone } from '../../../job/codec.ts';
+import type { Attempted, Deferred } from '../../../job/outcome.ts';
+import { isEndOf, type PastJob } from '../../../job/past.ts';
+import { digestOf } from '../../../job/record-header.ts';
+import type { Redaction } from '../../../job/redaction.ts';
+import type { OverState } from '../../../job/state.ts';
+import { counted, span } from '../../../kernel/humanize.ts';
+import type { DeadLetter, Peek } from '../../../redis/read/inspect.ts';
 import { fields, json, line, stackLines } from '../../terminal/text.ts';
 import { iso, relative } from '../../terminal/when.ts';
 import { earlierLines, resultText, startLines } from './past-story.ts';

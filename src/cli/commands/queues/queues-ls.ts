@@ -1,8 +1,8 @@
 /** `queues ls`: every queue with its counts per state, how long jobs have waited, and who leads and serves it. */
 
 import type { Command } from 'commander';
-import { span } from '../../../core/plain-words.ts';
-import { type QueueCounts, queueCounts } from '../../../operations/queue-counts.ts';
+import { type QueueCounts, queueCounts } from '../../../inspect/queue-counts.ts';
+import { span } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { fullText } from '../../terminal/quota.ts';

@@ -1,12 +1,12 @@
 /** `queues pause` and `queues resume`: one queue, or all that there are. */
 
 import type { Command } from 'commander';
-import { systemClock } from '../../../core/clock.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { counted } from '../../../core/plain-words.ts';
-import { pauseQueue, resumeQueue } from '../../../operations/queue-pauses.ts';
-import { queueNames } from '../../../operations/refs.ts';
-import type { Pause } from '../../../redis/transitions/upkeep.ts';
+import { pauseQueue, resumeQueue } from '../../../inspect/queue-pauses.ts';
+import { queueNames } from '../../../inspect/refs.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { counted } from '../../../kernel/humanize.ts';
+import type { Pause } from '../../../redis/scripts/upkeep.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';

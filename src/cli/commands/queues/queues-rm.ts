@@ -10,15 +10,15 @@
 
 import type { Command } from 'commander';
 import { rearmSchedules, removeSchedules, schedulesOfQueue } from '../../../client/schedules/queue-schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { counted } from '../../../core/plain-words.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
-import { type PartitionStats, stats } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
-import { presence } from '../../../redis/transitions/presence.ts';
-import { declareQueue, partitionsFound, undeclareQueue, unreadableQueues } from '../../../redis/transitions/queues.ts';
-import { remove } from '../../../redis/transitions/upkeep.ts';
+import { type PartitionStats, stats } from '../../../redis/read/inspect.ts';
+import { presence } from '../../../redis/scripts/presence.ts';
+import { declareQueue, partitionsFound, undeclareQueue, unreadableQueues } from '../../../redis/scripts/queues.ts';
+import { remove } from '../../../redis/scripts/upkeep.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';

@@ -3,13 +3,13 @@
  * every subscriber, and how many there may be, for every process. They follow within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
-import { type Broadcast, parseBroadcast } from '../../../core/broadcast.ts';
-import { durationText } from '../../../core/duration.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { type History, parseHistory } from '../../../core/history.ts';
-import { quotaRanges } from '../../../core/ranges.ts';
-import { parseRedact, type Redaction } from '../../../core/redaction.ts';
-import { type QueueSettings, setQueue } from '../../../redis/transitions/queues.ts';
+import { type Broadcast, parseBroadcast } from '../../../job/broadcast.ts';
+import { type History, parseHistory } from '../../../job/history.ts';
+import { parseRedact, type Redaction } from '../../../job/redaction.ts';
+import { durationText } from '../../../kernel/duration.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { quotaRanges } from '../../../kernel/ranges.ts';
+import { type QueueSettings, setQueue } from '../../../redis/scripts/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';

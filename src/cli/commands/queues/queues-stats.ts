@@ -1,16 +1,16 @@
 /** `queues stats <queue>`: counts per state and partition, what happened so far, who leads, and what comes due when. */
 
 import type { Command } from 'commander';
-import { durationText } from '../../../core/duration.ts';
-import { counted, span } from '../../../core/plain-words.ts';
-import { leaderName } from '../../../operations/processes.ts';
+import { leaderName } from '../../../inspect/processes.ts';
 import {
   type BroadcastCounts,
   type DueSpan,
   type PartitionCounts,
   type QueueStats,
   queueStats,
-} from '../../../operations/queue-counts.ts';
+} from '../../../inspect/queue-counts.ts';
+import { durationText } from '../../../kernel/duration.ts';
+import { counted, span } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import type { Paint } from '../../terminal/paint.ts';

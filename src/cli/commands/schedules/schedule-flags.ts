@@ -4,11 +4,11 @@
  */
 import { type Command, Option } from 'commander';
 import { definitionIn } from '../../../config/schedule-file.ts';
-import { show } from '../../../core/duration.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { optionsOfFires } from '../../../core/job-fields.ts';
-import type { CalendarInput } from '../../../core/recurring/calendar.ts';
-import type { ScheduleInput } from '../../../core/recurring/schedule-input.ts';
+import { optionsOfFires } from '../../../job/fields.ts';
+import { show } from '../../../kernel/duration.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import type { ScheduleInput } from '../../../schedule/input.ts';
+import type { CalendarInput } from '../../../time/calendar.ts';
 import { collect, wholeNumber } from '../../register.ts';
 import { readData, readInput } from '../../terminal/input.ts';
 import { absoluteOf } from '../../terminal/instants.ts';

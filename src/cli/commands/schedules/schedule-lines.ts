@@ -1,10 +1,10 @@
 /** How verbs of schedules show rules, wall-clock times and states. */
 
 import type { ScheduleView } from '../../../client/schedules/schedules.ts';
-import { span } from '../../../core/plain-words.ts';
-import type { Schedule } from '../../../core/recurring/schedule.ts';
-import { parseZone } from '../../../core/recurring/zone.ts';
-import { redactedSchedules } from '../../../operations/redacted.ts';
+import { redactedSchedules } from '../../../inspect/redacted.ts';
+import { span } from '../../../kernel/humanize.ts';
+import type { Schedule } from '../../../schedule/schedule.ts';
+import { parseZone } from '../../../time/zone.ts';
 import { type Session, withRedis } from '../../session.ts';
 
 /** `30 2 * * *`, or `every 15 min`. */

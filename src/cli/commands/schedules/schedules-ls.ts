@@ -1,7 +1,7 @@
 /** `schedules ls`: every schedule with its rule, its next and last instant and what it made; unreadable ones as such. */
 import type { Command } from 'commander';
 import type { ScheduleView } from '../../../client/schedules/schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { newQueueHint, type Session, withSchedules } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';

@@ -1,7 +1,7 @@
 /** `schedules pause <name>` and `schedules resume <name>`: what passes meanwhile is not caught up. Jobs that exist go on. */
 import type { Command } from 'commander';
 import type { Schedules } from '../../../client/schedules/schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { line } from '../../terminal/text.ts';

@@ -5,12 +5,12 @@
 import type { Command } from 'commander';
 import { previewRows, UNNAMED } from '../../../client/schedules/schedule-view.ts';
 import type { LeftOut, PreviewOptions, PreviewRow } from '../../../client/schedules/schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { counted } from '../../../core/plain-words.ts';
-import type { Preview } from '../../../core/recurring/preview.ts';
-import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
-import { inTurns } from '../../../core/steps.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { counted } from '../../../kernel/humanize.ts';
+import { inTurns } from '../../../kernel/steps.ts';
+import { parseSchedule } from '../../../schedule/input.ts';
+import type { Preview } from '../../../schedule/preview.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';

@@ -1,11 +1,11 @@
 /** `schedules put <name>`: creates a schedule or changes it, from flags or from a file; the same again changes nothing. */
 import type { Command } from 'commander';
 import { queueOptions } from '../../../config/load.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import { defineQueue } from '../../../core/queue.ts';
-import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
-import { declareQueue } from '../../../redis/transitions/queues.ts';
+import { defineQueue } from '../../../job/queue.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { declareQueue } from '../../../redis/scripts/queues.ts';
+import { parseSchedule } from '../../../schedule/input.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis, withSchedules } from '../../session.ts';
 import { line } from '../../terminal/text.ts';

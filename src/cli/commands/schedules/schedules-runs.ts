@@ -1,11 +1,11 @@
 /** `schedules trigger <name>` and `schedules backfill <name>`: jobs of a schedule out of turn; its own instants go on. */
 
 import type { Command } from 'commander';
+import { countOf } from '../../../access/audit.ts';
 import type { FiredJob } from '../../../client/schedules/schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { newJobId } from '../../../core/new-job-id.ts';
-import { counted } from '../../../core/plain-words.ts';
-import { countOf } from '../../../operations/audit.ts';
+import { newJobId } from '../../../job/new-job-id.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';

@@ -1,7 +1,7 @@
 /** `schedules show <name>`: the whole definition of a schedule, how far it was fired and what comes next. */
 import type { Command } from 'commander';
 import type { ScheduleView } from '../../../client/schedules/schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { noSchedule, type Session, withSchedules } from '../../session.ts';
 import { type Cell, fields } from '../../terminal/text.ts';

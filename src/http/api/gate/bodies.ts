@@ -3,7 +3,7 @@
  * limit. The framework's own gate is not used: it cannot take apart a request of the adapter.
  */
 import type { MiddlewareHandler } from 'hono';
-import { refuseInexact } from '../../../core/json-text.ts';
+import { refuseInexact } from '../../../job/json-text.ts';
 import { Problem } from '../problem.ts';
 
 export function bodyGate(max: number): MiddlewareHandler {

@@ -4,8 +4,8 @@
  */
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { findSession, isCsrf } from '../../../operations/sessions.ts';
-import { SCOPES, scopesOf, type Token, verifyToken } from '../../../operations/tokens.ts';
+import { findSession, isCsrf } from '../../../access/sessions.ts';
+import { SCOPES, scopesOf, type Token, verifyToken } from '../../../access/tokens.ts';
 import { isLoopback } from '../../access.ts';
 import { type Backend, nowOf } from '../backend.ts';
 import type { Caller } from '../caller.ts';

@@ -1,5 +1,5 @@
 /** How many requests a caller may send: so many per second, as many at once, and no more. Of bounded size. */
-import type { Clock } from '../../../core/clock.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import { Problem } from '../problem.ts';
 
 export interface Rates {

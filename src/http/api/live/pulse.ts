@@ -5,11 +5,12 @@
  *
  * Each look has a number. A viewer that misses one sees a gap, and a daemon that was started anew has another name in front.
  */
-import { createAbort } from '../../../core/abort.ts';
-import { type Clock, systemClock } from '../../../core/clock.ts';
-import { newJobId } from '../../../core/new-job-id.ts';
-import { codeOf } from '../../../operations/failure.ts';
-import type { Look } from '../../../operations/look.ts';
+
+import { codeOf } from '../../../inspect/failure.ts';
+import type { Look } from '../../../inspect/look.ts';
+import { newJobId } from '../../../job/new-job-id.ts';
+import { createAbort } from '../../../kernel/abort.ts';
+import { type Clock, systemClock } from '../../../kernel/clock.ts';
 import { Problem } from '../problem.ts';
 
 export type Beat =

@@ -6,7 +6,7 @@
  * minutes: a viewer that reads comes again, and the connection of one that does not is cut a beat later.
  */
 
-import type { LiveQueue, Look, Rates } from '../../../operations/look.ts';
+import type { LiveQueue, Look, Rates } from '../../../inspect/look.ts';
 import { type Caller, mayUse } from '../caller.ts';
 import { BEAT_MS, type Beat, type Farewell, type Pulse } from './pulse.ts';
 

@@ -1,6 +1,6 @@
 /** Who changed what. */
 import { z } from '@hono/zod-openapi';
-import { auditEntries } from '../../../operations/audit.ts';
+import { auditEntries } from '../../../access/audit.ts';
 import { cursorOf, readTexts } from '../paging.ts';
 import { count, cursor, epochMs, next, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

@@ -1,8 +1,8 @@
 /** Many jobs in one request. Each has a status of its own; the list is not one transaction. */
 import { z } from '@hono/zod-openapi';
+import { countOf } from '../../../access/audit.ts';
 import type { BulkJob, JobChange, NewDue } from '../../../client/producer.ts';
-import { countOf } from '../../../operations/audit.ts';
-import { refsOfQueue } from '../../../operations/refs.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
 import { jobChanges, newDues, newJob } from '../job-options.ts';
 import { Problem } from '../problem.ts';
 import { ofQueue, strict } from '../schemas.ts';

@@ -2,8 +2,8 @@
 import { z } from '@hono/zod-openapi';
 import type { DeadLetterFilter, ReplayMany } from '../../../client/dead/dead-letters.ts';
 import type { Replayed, ScheduleOptions } from '../../../client/producer.ts';
-import { parseAddress, writtenAs } from '../../../operations/dead-letters.ts';
-import { refsOfQueue } from '../../../operations/refs.ts';
+import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
 import type { Backend } from '../backend.ts';
 import { replayDue } from '../job-options.ts';
 import { Problem } from '../problem.ts';

@@ -1,10 +1,10 @@
 /** Dead letters: listed, grouped by error, and shown. */
 import { z } from '@hono/zod-openapi';
+import type { Scope } from '../../../access/tokens.ts';
 import type { DeadLetterGroup, DeadLetterRow } from '../../../client/dead/dead-letters.ts';
-import { redactedJob } from '../../../core/redaction.ts';
-import { parseAddress, writtenAs } from '../../../operations/dead-letters.ts';
-import { refsOfQueue } from '../../../operations/refs.ts';
-import type { Scope } from '../../../operations/tokens.ts';
+import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
+import { redactedJob } from '../../../job/redaction.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { cursor, ofDeadLetter, ofQueue, strict, wholeText } from '../schemas.ts';

@@ -1,9 +1,10 @@
 /** What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there it sees. */
-import type { Attempted, Deferred } from '../../../core/outcome.ts';
-import type { KeptResult, PastJob } from '../../../core/past.ts';
-import type { Redaction } from '../../../core/redaction.ts';
-import { redactedPast } from '../../../operations/redacted.ts';
-import type { Scope } from '../../../operations/tokens.ts';
+
+import type { Scope } from '../../../access/tokens.ts';
+import { redactedPast } from '../../../inspect/redacted.ts';
+import type { Attempted, Deferred } from '../../../job/outcome.ts';
+import type { KeptResult, PastJob } from '../../../job/past.ts';
+import type { Redaction } from '../../../job/redaction.ts';
 
 type Scopes = ReadonlySet<Scope>;
 

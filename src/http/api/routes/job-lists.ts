@@ -3,12 +3,12 @@
  * their queue; without one, from what is remembered of them within the done window, which knows little.
  */
 import { z } from '@hono/zod-openapi';
-import { listPast } from '../../../client/past.ts';
 import type { JobView } from '../../../client/producer.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { instantMs } from '../../../core/duration.ts';
-import { jobsPage } from '../../../operations/jobs-page.ts';
-import { refsOfQueue } from '../../../operations/refs.ts';
+import { listPast } from '../../../client/query/past.ts';
+import { jobsPage } from '../../../inspect/jobs-page.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { instantMs } from '../../../kernel/duration.ts';
 import { keepsHistory, type PartitionRef } from '../../../redis/keys.ts';
 import type { Backend } from '../backend.ts';
 import { anyStatesText, filterFields, filterOf, statesIn, statesText } from '../job-filter.ts';

@@ -1,7 +1,8 @@
 /** One job: scheduled, looked at, changed, cancelled. */
+
+import { countOf } from '../../../access/audit.ts';
 import type { JobChange, NewDue, ScheduleOptions } from '../../../client/producer.ts';
-import { countOf } from '../../../operations/audit.ts';
-import { refsOfQueue } from '../../../operations/refs.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
 import { checkedIdempotency, sameCall } from '../idempotency.ts';
 import { etagHeader } from '../if-match.ts';
 import { jobChange, newDue, newJob } from '../job-options.ts';

@@ -1,6 +1,6 @@
 /** What is true now, once a second, as server-sent events. */
 import { z } from '@hono/zod-openapi';
-import { DURABILITIES } from '../../../operations/redis-now.ts';
+import { DURABILITIES } from '../../../inspect/redis-now.ts';
 import { streamOf } from '../live/stream.ts';
 import { count, epochMs, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

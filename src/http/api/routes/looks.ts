@@ -1,8 +1,8 @@
 /** What comes due, who leads, who works, and whether Redis can be trusted. */
 import { z } from '@hono/zod-openapi';
-import { examine } from '../../../operations/doctor/examine.ts';
-import { leadersOf } from '../../../operations/leaders.ts';
-import { workersSeen } from '../../../operations/workers.ts';
+import { examine } from '../../../inspect/doctor/examine.ts';
+import { leadersOf } from '../../../inspect/leaders.ts';
+import { workersSeen } from '../../../inspect/workers.ts';
 import { mayUse } from '../caller.ts';
 import { count, epochMs, instant, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

@@ -1,8 +1,8 @@
 /** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
-import { lastHour } from '../../../operations/lateness.ts';
-import { queueMinutes } from '../../../operations/minutes.ts';
-import { OBSTACLES, whyNothingMoves } from '../../../operations/why.ts';
+import { lastHour } from '../../../inspect/lateness.ts';
+import { queueMinutes } from '../../../inspect/minutes.ts';
+import { OBSTACLES, whyNothingMoves } from '../../../inspect/why.ts';
 import { nowOf } from '../backend.ts';
 import { mayUse } from '../caller.ts';
 import { count, epochMs, ofQueue, strict } from '../schemas.ts';

@@ -1,7 +1,7 @@
 /** What a schedule will do and what it did, and jobs of it out of turn. */
 import { z } from '@hono/zod-openapi';
 import type { LeftOut, PreviewOptions, ScheduleInput } from '../../../client/schedules/schedules.ts';
-import { pastRuns } from '../../../operations/schedule-runs.ts';
+import { pastRuns } from '../../../inspect/schedule-runs.ts';
 import { type Backend, nowOf } from '../backend.ts';
 import { cursorOf, readCursor } from '../paging.ts';
 import { count, cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';

@@ -1,12 +1,12 @@
 /** Schedules: listed, shown, put, removed, paused and resumed. A token of some queues sees those of its queues. */
 import { z } from '@hono/zod-openapi';
-import { isMatch } from '../../../client/etag.ts';
+import type { Scope } from '../../../access/tokens.ts';
+import { isMatch } from '../../../client/calls/etag.ts';
 import type { ScheduleChange, ScheduleInput, ScheduleView } from '../../../client/schedules/schedules.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
-import { redactedSchedules } from '../../../operations/redacted.ts';
-import type { Scope } from '../../../operations/tokens.ts';
-import { declareQueue } from '../../../redis/transitions/queues.ts';
+import { redactedSchedules } from '../../../inspect/redacted.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { declareQueue } from '../../../redis/scripts/queues.ts';
+import { parseSchedule } from '../../../schedule/input.ts';
 import type { Backend } from '../backend.ts';
 import { type Caller, checkQueue, mayUse } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';

@@ -1,7 +1,7 @@
 /** The login of a page: a token for a cookie that scripts cannot read, and a CSRF token that they send with each change. */
 import { z } from '@hono/zod-openapi';
-import { csrfOf, endSession, findSession, openSession } from '../../../operations/sessions.ts';
-import { scopesOf, type Token, verifyToken } from '../../../operations/tokens.ts';
+import { csrfOf, endSession, findSession, openSession } from '../../../access/sessions.ts';
+import { scopesOf, type Token, verifyToken } from '../../../access/tokens.ts';
 import { nowOf } from '../backend.ts';
 import { COOKIE, unauthorized } from '../gate/callers.ts';
 import { epochMs, strict } from '../schemas.ts';

@@ -1,13 +1,14 @@
 /** The story of one job: what it is, what happened to it in the order of time, how it ended, and what comes next. */
+
+import type { Scope } from '../../../access/tokens.ts';
 import type { JobView } from '../../../client/producer.ts';
-import type { Attempted } from '../../../core/outcome.ts';
-import type { PastJob } from '../../../core/past.ts';
-import { redactedJob } from '../../../core/redaction.ts';
-import { writtenAs } from '../../../operations/dead-letters.ts';
-import { endOf, startedMsOf } from '../../../operations/last-end.ts';
-import { redactedPast } from '../../../operations/redacted.ts';
-import { refsOfQueue } from '../../../operations/refs.ts';
-import type { Scope } from '../../../operations/tokens.ts';
+import { writtenAs } from '../../../inspect/dead-letters.ts';
+import { endOf, startedMsOf } from '../../../inspect/last-end.ts';
+import { redactedPast } from '../../../inspect/redacted.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
+import type { Attempted } from '../../../job/outcome.ts';
+import type { PastJob } from '../../../job/past.ts';
+import { redactedJob } from '../../../job/redaction.ts';
 import { nowOf, type TimedPlace } from '../backend.ts';
 import { seenDeferred, seenDigest, seenEnd, seenHistory, seenReason, seenResult } from './hidden.ts';
 

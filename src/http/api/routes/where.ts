@@ -5,9 +5,9 @@
 
 import { z } from '@hono/zod-openapi';
 import type { CancelledWhere, ChangedWhere, JobChange, NewDue, WhereOptions } from '../../../client/producer.ts';
-import { createAbort } from '../../../core/abort.ts';
-import { systemClock } from '../../../core/clock.ts';
-import { refsOfQueue } from '../../../operations/refs.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
+import { createAbort } from '../../../kernel/abort.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import type { Backend } from '../backend.ts';
 import { filterOf, filterShape, wordsOf } from '../job-filter.ts';
 import { jobChange, newDue } from '../job-options.ts';

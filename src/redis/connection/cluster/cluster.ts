@@ -8,7 +8,7 @@
  * last one goes; `error` when none can be reached; `end`.
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { systemClock } from '../../../core/clock.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { urlOf } from '../address.ts';
 import type { Place } from '../address-url.ts';
 import { redial } from '../dialing.ts';

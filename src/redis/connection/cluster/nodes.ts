@@ -9,8 +9,8 @@
  */
 
 import type { Redis } from 'ioredis';
-import { createAbort } from '../../../core/abort.ts';
-import { systemClock } from '../../../core/clock.ts';
+import { createAbort } from '../../../kernel/abort.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { hostPort, type Place } from '../address-url.ts';
 import { close } from '../closing.ts';
 import { createSilence, type Silence } from './silence.ts';

@@ -4,8 +4,8 @@
  * reply, TRYAGAIN and CLUSTERDOWN go to whoever waits for the command, as with one primary (`outage.ts`).
  */
 import type { Command, Redis } from 'ioredis';
-import { systemClock } from '../../../core/clock.ts';
-import { messageOf } from '../../../core/errors.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { messageOf } from '../../../kernel/errors.ts';
 import type { Place } from '../address-url.ts';
 import { ConnectionError } from '../connection-error.ts';
 import type { Nodes } from './nodes.ts';

@@ -4,7 +4,7 @@
  * a second is told of: the others are asked whether it is still a master (`nodes.ts`).
  */
 import type { Redis } from 'ioredis';
-import { systemClock } from '../../../core/clock.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 
 export interface Silence {
   /** From now on, until it is closed. */

@@ -1,7 +1,7 @@
 /** Which node of a cluster has which slot: what CLUSTER SLOTS replies, and what MOVED and ASK say. */
 import type { RedisOptions } from 'ioredis';
-import { messageOf } from '../../../core/errors.ts';
-import { partitionOf } from '../../../core/routing.ts';
+import { partitionOf } from '../../../job/routing.ts';
+import { messageOf } from '../../../kernel/errors.ts';
 import { hostPort, type Place } from '../address-url.ts';
 
 /** Redis has so many, and no other number. */

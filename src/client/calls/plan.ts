@@ -1,0 +1,177 @@
+/**
+ * What a producer says → what is sent: a member, a record and an absolute due. All that can be wrong with a job is said
+ * here, before anything is sent, so that one bad job never costs its neighbours in the same script call. Pure: the
+ * clock's reading is passed in, and the same plan can be sent again and is the same call.
+ */
+import { encodeBody, encodeRecord, memberOf } from '../../job/codec.ts';
+import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../../job/fields.ts';
+import { newJobId } from '../../job/new-job-id.ts';
+import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
+import { hintOf } from '../../kernel/did-you-mean.ts';
+import { type InstantInput, show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { spreadMs } from '../../kernel/spread.ts';
+import { momentOf } from '../../time/moment.ts';
+import { DEFAULT_DST, parseZone } from '../../time/zone.ts';
+
+/** One job, ready to be sent any number of times. */
+export interface Plan {
+  readonly id: string;
+  readonly member: string;
+  readonly record: string;
+  readonly dueMs: number;
+  readonly bytes: number;
+  readonly mode: 'keep' | 'replace';
+  /** A live job of this id is an error. */
+  readonly strict: boolean;
+}
+
+export interface PlanLimits {
+  readonly horizonMs: number;
+  readonly dataBytesMax: number;
+  /** The primary's clock, never behind it. */
+  readonly nowMs: number;
+  /** The ids that were reserved for the call. Default: an id that is made here. */
+  readonly newId?: () => string;
+}
+
+/** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
+const EARLIEST_MS = 1e11;
+const DAY_MS = 86_400_000;
+/** Every option, and whether it stands in the record as an option of this one job. */
+const JOB_OPTIONS: readonly (readonly [string, boolean])[] = allOptions.map(({ name, option }) => [
+  name,
+  option.record !== undefined,
+]);
+/** Those of one call. */
+const OPTIONS: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['durability', false]]);
+/** Those of a job in a list, which has its data beside its options, and its durability from the call. */
+const OPTIONS_AND_DATA: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['data', false]]);
+
+/** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
+export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLimits): Plan {
+  return planned({ data, options, hasOwn: checkNames(options, OPTIONS) }, limits);
+}
+
+/** A job in a list. @throws DuestreamError `bad-input` that says what was given and what is allowed. */
+export function planListed(job: ScheduleOptions & { readonly data: unknown }, limits: PlanLimits): Plan {
+  return planned({ data: job.data, options: job, hasOwn: checkNames(job, OPTIONS_AND_DATA) }, limits);
+}
+
+function planned(
+  { data, options, hasOwn }: { readonly data: unknown; readonly options: ScheduleOptions; readonly hasOwn: boolean },
+  limits: PlanLimits,
+): Plan {
+  const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
+  const id = options.id === undefined ? (limits.newId ?? newJobId)() : jobOptions.id.check(options.id, 'id');
+  const name = jobOptions.name.check(options.name, 'name');
+  const dueMs = spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
+  const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
+  const body = encodeBody({ name, data }, overrides);
+  const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING);
+  const recordBytes = Buffer.byteLength(record);
+  const bodyBytes = recordBytes - record.length + body.length;
+  if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);
+  const member = memberOf(id);
+  const bytes = recordBytes + member.length;
+  return {
+    id,
+    member,
+    record,
+    dueMs,
+    bytes,
+    mode: ifExists === 'replace' ? 'replace' : 'keep',
+    strict: ifExists === 'error',
+  };
+}
+
+/** The due time of one job of a herd. A part of a millisecond has no place in a spread. */
+function spreadDue(
+  { id, dueMs, within }: { readonly id: string; readonly dueMs: number; readonly within: ScheduleOptions['within'] },
+  { nowMs, horizonMs }: PlanLimits,
+): number {
+  if (within === undefined) return dueMs;
+  const spread = dueMs + spreadMs(id, Math.floor(jobOptions.within.check(within, 'within')));
+  if (spread <= nowMs + horizonMs) return spread;
+  throw new DuestreamError(
+    'bad-input',
+    `within is ${show(within)}, and the job would be due at ${textOf(spread)}; allowed: up to the horizon of ${days(horizonMs)}`,
+  );
+}
+
+/** The absolute due of a delay, an instant, or neither (now). @throws DuestreamError `bad-input` */
+export function dueOf(
+  { delay, at, zone }: Pick<ScheduleOptions, 'delay' | 'at' | 'zone'>,
+  { horizonMs, nowMs }: Pick<PlanLimits, 'horizonMs' | 'nowMs'>,
+): number {
+  if (at !== undefined) {
+    if (delay !== undefined) {
+      throw new DuestreamError(
+        'bad-input',
+        `delay is ${show(delay)} and at is ${show(at)}; allowed: one of them, or neither`,
+      );
+    }
+    const dueMs = zone === undefined ? jobOptions.at.check(at, 'at') : localMs(at, zone);
+    if (dueMs >= EARLIEST_MS && dueMs <= nowMs + horizonMs) return dueMs;
+    const allowed = `${textOf(EARLIEST_MS)} to ${textOf(nowMs + horizonMs)} (the horizon of ${days(horizonMs)})`;
+    throw new DuestreamError('bad-input', `at is ${textOf(dueMs)}; allowed: ${allowed}`);
+  }
+  if (zone !== undefined) {
+    throw new DuestreamError(
+      'bad-input',
+      `zone is ${show(zone)} without at; allowed: a zone together with a local time in at`,
+    );
+  }
+  if (delay === undefined) return Math.floor(nowMs);
+  const delayMs = jobOptions.delay.check(delay, 'delay');
+  if (delayMs > horizonMs) {
+    throw new DuestreamError(
+      'bad-input',
+      `delay is ${show(delay)}; allowed: 0 to ${horizonMs} ms (the horizon of ${days(horizonMs)})`,
+    );
+  }
+  // Rounded up, because a part of a millisecond too soon is too soon; nothing can be too soon for a delay of 0.
+  return delayMs === 0 ? Math.floor(nowMs) : Math.ceil(nowMs + delayMs);
+}
+
+function localMs(at: InstantInput, zone: string): number {
+  return momentOf(at, { what: 'at', zone: parseZone(zone), dst: DEFAULT_DST }) ?? 0;
+}
+
+/** Whether any option stands in the record. A misspelt `delay` would run at once if it were not refused. */
+function checkNames(options: ScheduleOptions, known: ReadonlyMap<string, boolean>): boolean {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new DuestreamError('bad-input', `options are ${show(options)}; allowed: an object`);
+  }
+  let hasOwn = false;
+  for (const name in options) {
+    const isOwn = known.get(name);
+    hasOwn ||= isOwn === true;
+    if (isOwn !== undefined) continue;
+    const near = hintOf(name, optionNames) || ';';
+    throw new DuestreamError('bad-input', `unknown option ${show(name)}${near} allowed: ${optionNames.join(', ')}`);
+  }
+  return hasOwn;
+}
+
+/** The body is over the limit; its data alone may be not. */
+function checkDataBytes(
+  { name, overrides, bodyBytes }: { readonly name: string; readonly overrides: JobOverrides; bodyBytes: number },
+  dataBytesMax: number,
+): void {
+  const rest = encodeBody({ name, data: undefined }, overrides);
+  const bytes = bodyBytes - Buffer.byteLength(rest) - '"d":'.length - (rest === '{}' ? 0 : 1);
+  if (bytes <= dataBytesMax) return;
+  throw new DuestreamError(
+    'bad-input',
+    `data is ${bytes} bytes of JSON; allowed: ${dataBytesMax} bytes; store it elsewhere and schedule a reference to it`,
+  );
+}
+
+const days = (ms: number) => `${Math.floor(ms / DAY_MS)} days`;
+
+/** An instant for a message; a number where a Date cannot hold it. */
+function textOf(epochMs: number): string {
+  const date = new Date(Math.floor(epochMs));
+  return Number.isNaN(date.getTime()) ? String(epochMs) : date.toISOString();
+}

@@ -1,0 +1,34 @@
+/**
+ * A call of several steps. Each step is repeated by itself, so none that was carried out is met by its own repetition; all
+ * share one budget. Once a step has written, or may have, the call says `indeterminate` in an outage and never `unavailable`.
+ */
+import { systemClock } from '../../kernel/clock.ts';
+import { type RetryPolicy, type Whole, withRetry } from '../../redis/connection/outage.ts';
+import { withReadRetry } from './read-retry.ts';
+
+export interface Repeating {
+  /** Changes nothing, or nothing that anybody can see. */
+  readonly read: <T>(step: () => Promise<T>) => Promise<T>;
+  /** A step is told whether an earlier try of it may have been carried out. */
+  readonly write: <T>(step: (mayHaveRun: boolean) => Promise<T>) => Promise<T>;
+  /** The same for a step that has repetitions of its own. */
+  readonly repeated: <T>(step: (what: string, policy: RetryPolicy) => Promise<T>) => Promise<T>;
+}
+
+export function createRepeating(what: string, { clock, budgetMs }: Pick<RetryPolicy, 'clock' | 'budgetMs'>): Repeating {
+  const endMs = clock.monotonicMs() + budgetMs;
+  const whole: Whole = { isBegun: false };
+  const policy = (): RetryPolicy => ({ clock, budgetMs: endMs - clock.monotonicMs(), whole });
+  return {
+    read: (step) => withReadRetry(what, step, policy()),
+    write: (step) => withRetry(what, step, policy()),
+    repeated: (step) => step(what, policy()),
+  };
+}
+
+/** Without repetitions: whoever calls makes the whole call again. */
+export const once: Repeating = {
+  read: (step) => step(),
+  write: (step) => step(false),
+  repeated: (step) => step('once', { clock: systemClock, budgetMs: 0 }),
+};

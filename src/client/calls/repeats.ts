@@ -1,0 +1,41 @@
+/**
+ * One call for many items, repeated in an outage, and with each reply the one fact that decides what it means: whether an
+ * earlier call may have been carried out for this item, because its reply was lost. That stays with the item when the call
+ * has to be made anew, for example in another partition. A call that Redis refused, or that was never sent, leaves no doubt.
+ */
+import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
+import type { Moved } from '../../redis/scripts/replies.ts';
+import { isMoved } from './partition-calls.ts';
+
+export interface Answer<Reply> {
+  readonly reply: Reply;
+  /** An earlier call may have been carried out. */
+  readonly isRepeated: boolean;
+}
+
+/** Items of calls, each made for its call alone. */
+const doubtful = new WeakSet<object>();
+
+export const isDoubtful = (item: object | undefined): boolean => item !== undefined && doubtful.has(item);
+
+/** A reply for each item; fewer where the script replied to fewer. */
+export async function sendRepeated<Reply>(
+  what: string,
+  {
+    items,
+    send,
+  }: {
+    /** Undefined: the call changes nothing of it, so nothing of it is in doubt. */
+    readonly items: readonly (object | undefined)[];
+    readonly send: () => Promise<readonly Reply[] | Moved>;
+  },
+  policy: RetryPolicy,
+): Promise<readonly Answer<Reply>[] | Moved> {
+  const call = (mayHaveRun: boolean) => {
+    if (mayHaveRun) for (const item of items) if (item) doubtful.add(item);
+    return send();
+  };
+  const replies = await withRetry(what, call, policy);
+  if (isMoved(replies)) return replies;
+  return replies.map((reply, at) => ({ reply, isRepeated: isDoubtful(items[at]) }));
+}

@@ -1,0 +1,149 @@
+/**
+ * What became of a schedule call: a result per job, or an error that says which jobs Redis has confirmed. What a script
+ * refuses is data until here; here it becomes a status where it is an answer, and an error where it is a refusal.
+ */
+
+import type { OverState } from '../../job/state.ts';
+import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts';
+import { knownByMark } from '../../kernel/kind.ts';
+import type { ScheduleReply } from '../../redis/scripts/replies.ts';
+import type { Plan } from './plan.ts';
+
+/** What became of one job that was scheduled. */
+export interface Scheduled {
+  readonly id: string;
+  readonly queue: string;
+  /**
+   * `scheduled`: the job is new · `replaced`: it took the place of a job that waited · `exists`: a job of this id lives and
+   * was kept · `running`: a job of this id runs and was not replaced · `already`: the same call (same id, due time and
+   * content) was carried out before, for example because its reply was lost.
+   */
+  readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already';
+  /** Epoch ms by the primary's clock from which the job may run; with `exists`, that of the job that was kept. */
+  readonly dueMs: number;
+  /** With `already`: how the job ended, if it is over. */
+  readonly over?: OverState;
+}
+
+/**
+ * The `cause` of an error of `schedule` and `scheduleMany` that came from Redis: which jobs Redis has confirmed, and which
+ * not. Its own `cause` is the error of Redis. To repeat a job, use its `id` and `at: new Date(dueMs)` instead of its
+ * delay: that is the same call, and safe whatever became of the first one.
+ *
+ * @example
+ * try { await producer.scheduleMany(emails, jobs) }
+ * catch (error) {
+ *   if (!(error instanceof DuestreamError && error.cause instanceof Unconfirmed)) throw error;
+ *   const rest = error.cause.unconfirmed.map(({ index, id, dueMs }) =>
+ *     ({ ...jobs[index], id, delay: undefined, at: new Date(dueMs) }));
+ * }
+ */
+export class Unconfirmed extends Error {
+  static {
+    knownByMark(Unconfirmed, 'Unconfirmed');
+  }
+
+  override readonly name = 'Unconfirmed';
+  /** Results of the jobs that Redis has confirmed, in the order given. */
+  readonly confirmed: readonly Scheduled[];
+  /** The others, in the order given; `error` is missing where nothing was tried. */
+  readonly unconfirmed: readonly UnconfirmedJob[];
+
+  constructor(parts: {
+    readonly confirmed: readonly Scheduled[];
+    readonly unconfirmed: readonly UnconfirmedJob[];
+    readonly cause: unknown;
+  }) {
+    super(messageOf(parts.cause), { cause: parts.cause });
+    this.confirmed = parts.confirmed;
+    this.unconfirmed = parts.unconfirmed;
+  }
+}
+
+/** A job that Redis has not confirmed. */
+export interface UnconfirmedJob {
+  /** Its place among the jobs given. */
+  readonly index: number;
+  readonly id: string;
+  readonly dueMs: number;
+  readonly error?: unknown;
+}
+
+/** What of a plan stands in its result. */
+type Answered = Pick<Plan, 'id' | 'record' | 'dueMs' | 'strict'> & { readonly bytes?: number };
+
+/** A reply as the caller's result. @throws DuestreamError `exists`, `queue-full` or `bad-input` */
+export function scheduledOf(
+  queue: string,
+  plan: Answered,
+  reply: Exclude<ScheduleReply, { kind: 'later' }>,
+): Scheduled {
+  const { id, dueMs } = plan;
+  switch (reply.kind) {
+    case 'ok':
+      return { id, queue, status: 'scheduled', dueMs };
+    case 'replaced':
+    case 'running':
+      return { id, queue, status: reply.kind, dueMs };
+    case 'already':
+      return { id, queue, status: 'already', dueMs, ...(reply.over ? { over: reply.over } : {}) };
+    case 'exists':
+      if (!plan.strict) return { id, queue, status: 'exists', dueMs: reply.dueMs };
+      throw new DuestreamError(
+        'exists',
+        `job ${id} of queue ${queue} exists already, due ${instant(reply.dueMs)}; nothing was changed`,
+      );
+    case 'bad-due':
+      throw new DuestreamError(
+        'bad-input',
+        `job ${id} is due ${instant(dueMs)}, past the horizon; the clock of Redis says ${instant(reply.nowMs)}`,
+      );
+    case 'full':
+      throw queueFull(queue, plan, reply);
+    case 'too-large':
+      throw new DuestreamError(
+        'bad-input',
+        `the record of job ${id} has ${plan.bytes} bytes, more than Redis may take: store the data elsewhere and schedule a reference`,
+      );
+    case 'bad-member':
+    case 'bad-record':
+      throw new DuestreamError(
+        'bad-input',
+        `job ${id} was refused by Redis as ${reply.kind}: it is not of wire version 1`,
+      );
+  }
+}
+
+/** Each partition has its share, and a job has one partition it may go to: others may have room. */
+export function queueFull(
+  queue: string,
+  { id, record }: Pick<Plan, 'id' | 'record'>,
+  { what, limit, there }: Extract<ScheduleReply, { kind: 'full' }>,
+): DuestreamError {
+  const isOf =
+    what === 'pending'
+      ? `where job ${id} belongs ${there} jobs wait or run; allowed by maxPending: ${limit}`
+      : `where job ${id} belongs the records take ${there} bytes, and its own has ${Buffer.byteLength(record)}; allowed by maxBytes: ${limit}`;
+  const flag = what === 'pending' ? '--max-pending' : '--max-bytes';
+  return new DuestreamError(
+    'queue-full',
+    `queue ${queue} is full: ${isOf}. Nothing was changed. Let jobs end, cancel some, or set the limit with "duestream queues set ${queue} ${flag} <n>"`,
+  );
+}
+
+/** A failed call as one of its jobs' error: same kind, and enough said to repeat the same call. */
+export function failureOf(queue: string, plan: Plan, error: unknown): unknown {
+  if (!(error instanceof DuestreamError)) return error;
+  const { id, dueMs } = plan;
+  const cause = new Unconfirmed({ confirmed: [], unconfirmed: [{ index: 0, id, dueMs, error }], cause: error });
+  return sameKind(error, `job ${id} of queue ${queue}, due ${instant(dueMs)}: ${error.message}`, cause);
+}
+
+/** An error with another text that is still recognised by code and class. */
+export function sameKind(error: DuestreamError, message: string, cause: unknown): DuestreamError {
+  return error instanceof Indeterminate
+    ? new Indeterminate(message, { cause })
+    : new DuestreamError(error.code, message, { cause });
+}
+
+const instant = (epochMs: number) => (Math.abs(epochMs) <= 8.64e15 ? new Date(epochMs).toISOString() : String(epochMs));

@@ -1,0 +1,160 @@
+/** The calls of a producer, between its first use and its stop. */
+import { createAbort } from '../../kernel/abort.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { openCommands, type Redis } from '../../redis/connection/connect.ts';
+import { createOpening, type Opening } from '../../redis/connection/opening.ts';
+import { checkLevel, createDurableJobs } from '../../redis/durable/durable-jobs.ts';
+import type { Level } from '../../redis/durable/level.ts';
+import { type ConnectedParts, furnish, type Parts } from '../producer-parts.ts';
+import { withReadRetry } from './read-retry.ts';
+import type { ProducerSettings } from './settings.ts';
+
+/**
+ * The calls of a producer: each is counted, so that a stop waits for it, and finds the connection or makes it. Where it has
+ * a level, that is the connection of calls of this durability, which others would have to wait on.
+ */
+export interface Calls<P extends Parts = Parts> {
+  /** @throws DuestreamError `stopped` */
+  readonly check: () => void;
+  /** What stands on the connection, if it was made. */
+  readonly opened: (level?: Level) => P | undefined;
+  readonly connected: (level?: Level) => Promise<P>;
+  readonly run: <T>(work: (parts: P) => Promise<T>, level?: Level) => Promise<T>;
+  /** Its input is read before anything else: what is wrong with it is said also while Redis is away. */
+  readonly runChecked: <Input, T>(
+    read: () => Input,
+    work: (parts: P, input: Input) => Promise<T>,
+    levelOf?: () => Level | undefined,
+  ) => Promise<T>;
+  readonly stop: () => Promise<void>;
+}
+
+export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
+  const stopAsked = createAbort();
+  /** Ends what goes on beside the calls, once they have settled. */
+  const ending = createAbort();
+  const underWay = new Set<Promise<unknown>>();
+  let stopping: Promise<void> | undefined;
+  const memory = createOpening({
+    waitMs: settings.waitMs,
+    open: () => [openCommands(settings)] as const,
+    furnish: ([redis]) => furnish(settings, redis, ending.signal),
+  });
+  const durable = new Map<string, Opening<ConnectedParts>>();
+
+  function openingOf(level: Level | undefined): Opening<ConnectedParts> {
+    if (!level) return memory;
+    const name = `${level.replicas} ${level.fsynced}`;
+    const known = durable.get(name);
+    if (known) return known;
+    const made = openDurable(settings, level, memory);
+    durable.set(name, made);
+    return made;
+  }
+
+  function check(): void {
+    if (stopping) throw stopped();
+  }
+
+  function run<T>(work: (parts: ConnectedParts) => Promise<T>, level?: Level): Promise<T> {
+    if (stopping) return Promise.reject(stopped());
+    const opening = openingOf(level);
+    const parts = opening.opened();
+    const working = parts ? work(parts) : opening.use().then(work);
+    underWay.add(working);
+    const done = () => underWay.delete(working);
+    working.then(done, done);
+    return working;
+  }
+
+  async function end(): Promise<void> {
+    stopAsked.abort(stopped());
+    await Promise.allSettled(underWay);
+    const all = [...durable.values(), memory];
+    await Promise.all(all.map(async (opening) => opening.opened()?.batch.quiet()));
+    ending.abort(stopped());
+    for (const opening of all) opening.close();
+  }
+
+  return {
+    ...{ check, run, opened: (level) => openingOf(level).opened() },
+    async connected(level) {
+      check();
+      await memory.connected(stopAsked.signal);
+      return openingOf(level).connected(stopAsked.signal);
+    },
+    runChecked(read, work, levelOf) {
+      try {
+        const level = levelOf?.();
+        const input = read();
+        return run((parts) => work(parts, input), level);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
+    stop: () => (stopping ??= end()),
+  };
+}
+
+/**
+ * The calls of handlers, on the connection of their worker, which outlives them. It has one for each: what would wait in
+ * Redis for replicas would hold up all else of the worker.
+ */
+export function createCallsOn(redis: Redis, settings: ProducerSettings, signal: AbortSignal): Calls {
+  let parts: ConnectedParts | undefined;
+  let furnishing: Promise<ConnectedParts> | undefined;
+
+  async function use(): Promise<ConnectedParts> {
+    furnishing ??= furnish(settings, redis, signal).finally(() => {
+      furnishing = undefined;
+    });
+    parts ??= await furnishing;
+    return parts;
+  }
+
+  async function run<T>(work: (parts: Parts) => Promise<T>, level?: Level): Promise<T> {
+    if (level) throw noLevel();
+    return work(parts ?? (await use()));
+  }
+
+  return {
+    ...{ run, check: () => undefined, opened: (level) => (level ? undefined : parts), connected: use },
+    async runChecked(read, work, levelOf) {
+      const level = levelOf?.();
+      const input = read();
+      return run((made) => work(made, input), level);
+    },
+    stop: async () => undefined,
+  };
+}
+
+const noLevel = () =>
+  new DuestreamError(
+    'bad-input',
+    'durability is more than memory in the call of a handler; allowed: a producer of your own, which has a connection for it',
+  );
+
+/** A connection of its own for what waits in Redis; all else of its parts is that of the other calls. */
+function openDurable(
+  settings: ProducerSettings,
+  level: Level,
+  memory: Opening<ConnectedParts>,
+): Opening<ConnectedParts> {
+  const { name, waitMs, clock, budgetMs } = settings;
+  return createOpening({
+    waitMs,
+    open: () => [openCommands({ ...settings, name: `${name}:durable`, waitsMs: level.timeoutMs })] as const,
+    async furnish([redis]) {
+      const check = () => withReadRetry('check the durability', () => checkLevel(redis, level), { clock, budgetMs });
+      await check();
+      const shared = await memory.use();
+      const fit = async () => {
+        await shared.fit();
+        await check();
+      };
+      return { ...shared, ...shared.durably(createDurableJobs(redis, level)), fit };
+    },
+  });
+}
+
+export const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');

@@ -1,0 +1,43 @@
+/** A page of the jobs that a filter means. Reading only: nothing is changed, no script blocks. */
+import type { Queue } from '../../job/queue.ts';
+import type { Found } from '../../redis/read/look.ts';
+import { parseCursor } from './cursor.ts';
+import { type Filter, filterKey, type JobFilter } from './filter.ts';
+import { type JobView, viewOf } from './job-view.ts';
+import { pageOf, type WalkParts } from './walk.ts';
+
+/** A page of jobs. */
+export interface JobPage<Data = unknown> {
+  readonly jobs: readonly JobView<Data>[];
+  /** How many places were looked at for them: more than there are jobs where names, ids or due times decide. */
+  readonly scanned: number;
+  /** For the next page; undefined when there is none. A page may be short, or empty, and still have one. */
+  readonly cursor: string | undefined;
+}
+
+/** How a list goes on. */
+export interface JobListOptions extends JobFilter {
+  /** Jobs of one page, 1 to 1000. Default 100. */
+  readonly limit?: number | undefined;
+  /** That of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface ListAsk {
+  readonly queue: Queue;
+  readonly filter: Filter;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+export async function listJobs(parts: WalkParts, { cursor, ...ask }: ListAsk): Promise<JobPage> {
+  const key = filterKey(ask.filter);
+  const from = cursor === undefined ? undefined : parseCursor(cursor, key);
+  const page = await pageOf(parts, { ...ask, key, from });
+  return { jobs: page.rows.map(viewIn), scanned: page.scanned, cursor: page.cursor };
+}
+
+function viewIn({ ref, id, bare, state, record, run, dueMs, seen }: Found): JobView {
+  const peek = { state, record, run, dueMs, tombstone: undefined, overMs: undefined, seen };
+  return viewOf(ref, { id, bare, past: [] }, peek);
+}

@@ -1,0 +1,209 @@
+/**
+ * A change of every job that a filter means: page by page, and each job only if it is still what was read.
+ *
+ *   page of jobs ──▶ by partition ──▶ calls of bounded size, each job with what was seen of it ──▶ counts
+ *
+ * A job that was changed, started or ended in between is skipped and counted by its reason. The call can be cut short at
+ * any moment and started again, from its cursor or from the beginning: what is done is not done twice.
+ */
+import { DuestreamError, messageOf } from '../../kernel/errors.ts';
+import type { RetryPolicy } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { Found } from '../../redis/read/look.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { Moved } from '../../redis/scripts/replies.ts';
+import type { Confirming, DurabilityOption } from '../calls/durability.ts';
+import { asOne, isMoved } from '../calls/partition-calls.ts';
+import { sameKind } from '../calls/scheduled.ts';
+import { parseCursor } from './cursor.ts';
+import { filterKey } from './filter.ts';
+import type { ListAsk } from './list.ts';
+import { type Page, pageOf, type WalkParts } from './walk.ts';
+
+/**
+ * Why a job that the filter meant was not changed: `changed`: it was edited, started, rescheduled or ended since it was
+ * read · `running`, `over`, `unknown`: it does not wait · `already`: it is so already · `already-due`: it waits for a
+ * worker · `kept`: `only` forbids it · `unreadable`: its record or its id cannot be read · `refused`: the change does not
+ * fit this job, for example its expiry · `indeterminate`: the reply was lost, and nobody knows.
+ */
+export type SkipReason =
+  | 'changed'
+  | 'running'
+  | 'over'
+  | 'unknown'
+  | 'already'
+  | 'already-due'
+  | 'kept'
+  | 'unreadable'
+  | 'refused'
+  | 'indeterminate';
+
+/** What became of one job. `requested`: it runs, and was asked to stop. */
+export type Outcome = 'done' | 'requested' | SkipReason;
+
+/** How far a change of many has come. */
+export interface WhereProgress {
+  /** Jobs that the filter meant. */
+  readonly matched: number;
+  /** Of those, how many were changed; 0 in a dry run. */
+  readonly changed: number;
+  /** Of those, the others, by reason. */
+  readonly skipped: Readonly<Partial<Record<SkipReason, number>>>;
+  /** How many places were looked at. */
+  readonly scanned: number;
+  /** Where to go on if this is not the end: an option of the same call. */
+  readonly cursor: string | undefined;
+}
+
+/** What became of a change of many. With a `cursor` it is not done: there are more jobs. */
+export interface ChangedWhere extends WhereProgress {
+  readonly dryRun: boolean;
+  /** The first 1000 of the jobs that were changed; of a dry run, that would be looked at. */
+  readonly ids: readonly string[];
+}
+
+/** What became of a cancel of many. */
+export interface CancelledWhere extends ChangedWhere {
+  /** Of the matched jobs, how many run and were asked to stop: they are not cancelled yet. */
+  readonly requested: number;
+}
+
+/** How a change of many goes on. */
+export interface WhereOptions extends DurabilityOption {
+  /** Changes nothing, and says how many jobs are meant and which. */
+  readonly dryRun?: boolean | undefined;
+  /** Ends after so many jobs that were meant. Default: none, all of them. */
+  readonly limit?: number | undefined;
+  /** Goes on where an earlier call with the same filter and change has ended. A `delay` then gives the due time of that call. */
+  readonly cursor?: string | undefined;
+  /** Called after each page of at most 100 jobs. */
+  readonly onProgress?: ((progress: WhereProgress) => void) | undefined;
+  /** Ends the call after the page under way; the result has a cursor then. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a call by filter stands on. */
+export interface FindingParts extends WalkParts, Confirming {
+  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
+  readonly horizonMs: number;
+  readonly recordBytesMax: number;
+}
+
+/** Changes jobs of one partition, a bounded number. The outcomes are in their order. */
+export type Act = (
+  ref: PartitionRef,
+  jobs: readonly Found[],
+  policy: RetryPolicy,
+) => Promise<readonly Outcome[] | Moved>;
+
+export interface WhereAsk extends Omit<ListAsk, 'limit'> {
+  readonly dryRun: boolean;
+  readonly limit: number;
+  readonly act: Act;
+  /** What the call does, and with what: a cursor holds for that alone. */
+  readonly means: unknown;
+  /** The due time that it gives, fixed when it began. */
+  readonly dueMs?: number | undefined;
+  /** Jobs that are so already are not met, because a walk by due time meets those that it has moved. */
+  readonly isDone?: ((job: Found) => boolean) | undefined;
+  readonly onProgress: WhereOptions['onProgress'];
+  readonly signal: AbortSignal | undefined;
+}
+
+const PAGE_JOBS = 100;
+const IDS_MAX = 1000;
+
+interface Tally {
+  matched: number;
+  changed: number;
+  requested: number;
+  scanned: number;
+  cursor: string | undefined;
+  readonly skipped: Partial<Record<SkipReason, number>>;
+  readonly ids: string[];
+}
+
+/** @throws DuestreamError as its parts do; the message then has the cursor to go on with */
+export async function changeWhere(given: WalkParts & Confirming, ask: WhereAsk): Promise<CancelledWhere> {
+  const parts = { ...given, callPartitions: asOne(given.callPartitions) };
+  const { cursor, filter, dryRun, means, dueMs } = ask;
+  const key = filterKey(filter, means);
+  const tally: Tally = { matched: 0, changed: 0, requested: 0, scanned: 0, cursor, skipped: {}, ids: [] };
+  let from = cursor === undefined ? undefined : parseCursor(cursor, key);
+  for (let isEnd = false; !isEnd && tally.matched < ask.limit && ask.signal?.aborted !== true; ) {
+    try {
+      const limit = Math.min(PAGE_JOBS, ask.limit - tally.matched);
+      const page = await pageOf(parts, { queue: ask.queue, filter, key, dueMs, limit, from });
+      await changePage(parts, { ask, page, tally });
+      from = page.next;
+      isEnd = page.next === undefined;
+      tally.cursor = page.cursor;
+    } catch (error) {
+      throw unfinished(error, tally);
+    }
+    ask.onProgress?.(progressOf(tally));
+  }
+  // What an earlier call has changed is not met any more.
+  if (!dryRun) await confirmed(parts.confirm?.(ask.queue), tally);
+  return { ...progressOf(tally), requested: tally.requested, dryRun, ids: tally.ids };
+}
+
+async function confirmed(confirming: Promise<void> | undefined, tally: Tally): Promise<void> {
+  try {
+    await confirming;
+  } catch (error) {
+    throw unfinished(error, tally);
+  }
+}
+
+async function changePage(
+  parts: WalkParts,
+  { ask, page, tally }: { readonly ask: WhereAsk; readonly page: Page; readonly tally: Tally },
+): Promise<void> {
+  const { dryRun, isDone, queue, act } = ask;
+  const jobs = isDone ? page.rows.filter((job) => !isDone(job)) : page.rows;
+  tally.scanned += page.scanned;
+  if (dryRun) {
+    tally.matched += jobs.length;
+    note(tally, jobs);
+    return;
+  }
+  for (const ref of new Set(jobs.map((job) => job.ref))) {
+    const some = jobs.filter((job) => job.ref === ref);
+    const outcomes = await parts.callPartitions(queue, async (layout, policy) => {
+      // Another layout: these jobs live elsewhere now, and the walk has to begin again.
+      if (layout[ref.partition]?.layoutGeneration !== ref.layoutGeneration) throw resized(queue.name);
+      const answer = await act(ref, some, policy);
+      if (isMoved(answer)) throw resized(queue.name);
+      return answer;
+    });
+    for (const [at, job] of some.entries()) count(tally, job, outcomes[at] ?? 'unknown');
+  }
+}
+
+function count(tally: Tally, job: Found, outcome: Outcome): void {
+  tally.matched += 1;
+  if (outcome === 'requested') tally.requested += 1;
+  if (outcome === 'done') tally.changed += 1;
+  if (outcome === 'done' || outcome === 'requested') note(tally, [job]);
+  else tally.skipped[outcome] = (tally.skipped[outcome] ?? 0) + 1;
+}
+
+function note({ ids }: Tally, jobs: readonly Found[]): void {
+  for (const { id } of jobs) if (ids.length < IDS_MAX) ids.push(id);
+}
+
+const progressOf = ({ matched, changed, scanned, cursor, skipped }: Tally): WhereProgress => ({
+  ...{ matched, changed, scanned, cursor },
+  skipped: { ...skipped },
+});
+
+const resized = (queue: string) => new DuestreamError('moved', `queue ${queue} was resized during the call`);
+
+/** What is done stays done; what the page under way has done is not counted. */
+function unfinished(error: unknown, { matched, changed, cursor }: Tally): unknown {
+  if (!(error instanceof DuestreamError)) return error;
+  const how = cursor === undefined ? 'start it again without a cursor' : `go on with the cursor ${cursor}`;
+  const message = `${messageOf(error)}; ${matched} jobs were looked at and ${changed} changed before: ${how}`;
+  return sameKind(error, message, error);
+}

@@ -1,0 +1,89 @@
+/**
+ * What a backup brings back. It is a moment of the past: whatever was due after it may have run already, and so may what was
+ * ready or running then. So every queue has to be paused before anything starts, and a person looks at what is listed here.
+ */
+import { show } from '../../kernel/duration.ts';
+import { counted, span } from '../../kernel/humanize.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { dueNext } from '../../redis/read/due-next.ts';
+import { stats } from '../../redis/read/inspect.ts';
+import { page } from '../../redis/read/pages.ts';
+import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
+import type { Result } from './examine.ts';
+
+/** Jobs of one queue that may run a second time. */
+export interface MayRepeat {
+  readonly queue: string;
+  readonly paused: boolean;
+  readonly running: number;
+  readonly ready: number;
+  /** Scheduled, and due by now. */
+  readonly due: number;
+  /** For how long the first of them has been due. */
+  readonly oldestMs: number;
+  /** The first ids, those that ran before those that were due. */
+  readonly ids: readonly string[];
+}
+
+/** So many ids are named. */
+const IDS_MAX = 20;
+
+/** A finding for each queue: it fails while a queue is not paused, and warns of what may run twice. */
+export async function restored(redis: Redis, namespace: string): Promise<readonly Result[]> {
+  const layouts = await listQueues(redis, namespace);
+  const found: Result[] = [];
+  for (const layout of layouts) {
+    found.push(resultOf(await mayRepeat(redis, layout.queue, partitionsOf(namespace, layout))));
+  }
+  if (found.length > 0) return found;
+  return [{ check: 'restored', status: 'warn', saw: `no queue in namespace ${show(namespace)}`, advice: OTHER }];
+}
+
+const OTHER = 'check --namespace and --redis: a backup with jobs has queues';
+
+async function mayRepeat(redis: Redis, queue: string, refs: readonly PartitionRef[]): Promise<MayRepeat> {
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const due = await Promise.all(refs.map(async (ref, at) => (await dueNext(redis, ref, all[at]?.nowMs ?? 0))[0] ?? 0));
+  const sum = (of: readonly number[]) => of.reduce((total, one) => total + one, 0);
+  return {
+    queue,
+    paused: all.every(({ paused }) => paused),
+    running: sum(all.map((one) => one.running)),
+    ready: sum(all.map((one) => one.ready)),
+    due: sum(due),
+    oldestMs: Math.max(0, ...all.map(({ nowMs, headDueMs = nowMs }) => nowMs - headDueMs)),
+    ids: await idsOf(redis, refs, due),
+  };
+}
+
+async function idsOf(redis: Redis, refs: readonly PartitionRef[], due: readonly number[]): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const state of ['running', 'ready', 'scheduled'] as const) {
+    for (const [at, ref] of refs.entries()) {
+      const most = state === 'scheduled' ? (due[at] ?? 0) : IDS_MAX;
+      const limit = Math.min(most, IDS_MAX - ids.length);
+      if (limit > 0) ids.push(...(await page(redis, ref, { state, limit })).map(({ id }) => id));
+    }
+  }
+  return ids;
+}
+
+function resultOf({ queue, paused, running, ready, due, oldestMs, ids }: MayRepeat): Result {
+  const parts = [
+    ...(running > 0 ? [`${running} that ran`] : []),
+    ...(ready > 0 ? [`${ready} ready`] : []),
+    ...(due > 0 ? [`${due} due, the first ${span(oldestMs)} ago`] : []),
+  ];
+  const count = running + ready + due;
+  const jobs = `${show(queue)}: ${counted(count, 'job')} may run twice (${parts.join(', ')})`;
+  const names = `${ids.join(', ')}${count > ids.length ? ', …' : ''}`;
+  const saw = count === 0 ? `${show(queue)}: no job that may run twice` : `${jobs}: ${names}`;
+  if (!paused) {
+    const advice = `before you start anything: duestream queues pause --all --reason "restored"`;
+    return { check: 'restored', status: 'fail', saw: `${saw}; it is not paused`, advice };
+  }
+  if (count === 0) return { check: 'restored', status: 'ok', saw: `${saw}; it is paused` };
+  const advice = `cancel those that have run: duestream cancel ${queue} <id>; then duestream queues resume ${queue}`;
+  return { check: 'restored', status: 'warn', saw: `${saw}; it is paused`, advice };
+}

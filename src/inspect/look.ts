@@ -1,0 +1,153 @@
+/**
+ * What all viewers are told: one look at Redis, for all of them. Counts and rates are of the moment; Redis itself, the forecast and what
+ * `doctor` finds come at slower beats, and nobody waits for them.
+ */
+import type { Forecast, ForecastOptions } from '../client/schedules/forecast.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
+import { reasonOf } from '../kernel/reason.ts';
+import { type Examined, examine, type Result } from './doctor/examine.ts';
+import { type VersionCount, versionsOf } from './processes.ts';
+import { type QueueNow, queuesNow } from './queue-counts.ts';
+import { type RedisNow, redisNow } from './redis-now.ts';
+import type { Place } from './refs.ts';
+
+/** What happens, per second, since the look before. */
+export interface Rates {
+  readonly scheduled: number;
+  readonly promoted: number;
+  /** What ended, and what workers hold more than before. */
+  readonly started: number;
+  readonly ended: number;
+}
+
+export interface LiveQueue extends Omit<QueueNow, 'counters' | 'nowMs'> {
+  readonly perSecond: Rates;
+}
+
+/** What a look has seen, for somebody who may see all queues. */
+export interface Look {
+  readonly nowMs: number;
+  readonly queues: readonly LiveQueue[];
+  readonly processes: {
+    readonly daemons: number;
+    readonly workers: number;
+    /** Of all processes that live. */
+    readonly versions: readonly VersionCount[];
+  };
+  readonly redis: RedisNow | undefined;
+  readonly forecast: NextHour | undefined;
+  readonly doctor: { readonly atMs: number; readonly ok: boolean; readonly findings: readonly Result[] } | undefined;
+}
+
+/** What comes due within the hour. */
+export interface NextHour extends Pick<Forecast, 'atMs' | 'busiest' | 'buckets'> {
+  readonly nextHour: number;
+  /** Of these: jobs that wait in Redis. */
+  readonly scheduled: number;
+  /** Of these: jobs that schedules will make. */
+  readonly coming: number;
+}
+
+const REDIS_EVERY_MS = 5000;
+const FORECAST_EVERY_MS = 15_000;
+const DOCTOR_EVERY_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** What a look stands on. */
+export interface Backend {
+  readonly place: () => Promise<Place>;
+  readonly schedules: { readonly forecast: (options: ForecastOptions) => Promise<Forecast> };
+  readonly examined: Examined;
+}
+
+export interface LookParts {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createLook({ backend, clock, log }: LookParts): () => Promise<Look> {
+  const slower = <T>(what: string, everyMs: number, read: () => Promise<T>) =>
+    createSlower({ clock, log, what, everyMs, read });
+  const redis = slower('Redis', REDIS_EVERY_MS, async () => redisNow((await backend.place()).redis));
+  const forecast = slower('the forecast', FORECAST_EVERY_MS, () => nextHour(backend, clock));
+  const doctor = slower('doctor', DOCTOR_EVERY_MS, () => findingsOf(backend, clock));
+  let before = new Map<string, QueueNow>();
+
+  return async () => {
+    const { queues, processes } = await queuesNow(await backend.place());
+    const known = [...processes.values()];
+    const look: Look = {
+      nowMs: queues.length === 0 ? clock.wallMs() : Math.max(...queues.map(({ nowMs }) => nowMs)),
+      queues: queues.map((one) => liveOf(one, before.get(one.queue))),
+      processes: {
+        daemons: known.filter((one) => one?.role === 'daemon').length,
+        workers: known.filter((one) => one?.role === 'worker').length,
+        versions: versionsOf(processes),
+      },
+      ...{ redis: redis(), forecast: forecast(), doctor: doctor() },
+    };
+    before = new Map(queues.map((one) => [one.queue, one]));
+    return look;
+  };
+}
+
+function liveOf({ counters, nowMs, ...counts }: QueueNow, before: QueueNow | undefined): LiveQueue {
+  const seconds = before ? (nowMs - before.nowMs) / 1000 : 0;
+  const grown = (names: readonly string[]) =>
+    names.reduce((sum, name) => sum + (counters[name] ?? 0) - (before?.counters[name] ?? 0), 0);
+  const rate = (jobs: number) => (seconds > 0 ? Math.max(0, Math.round((jobs / seconds) * 10) / 10) : 0);
+  const ended = grown(['done', 'dead', 'retried', 'deferred']);
+  const perSecond = {
+    ...{ scheduled: rate(grown(['scheduled'])), promoted: rate(grown(['promoted'])) },
+    started: rate(ended + counts.running - (before?.running ?? 0)),
+    ended: rate(ended),
+  };
+  return { ...counts, perSecond };
+}
+
+/** The last answer, if there is one; every so often it asks anew beside, one question at a time. */
+function createSlower<T>(of: {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly what: string;
+  readonly everyMs: number;
+  readonly read: () => Promise<T>;
+}): () => T | undefined {
+  const { clock, log, what, everyMs, read } = of;
+  let last: T | undefined;
+  let askedMs = Number.NEGATIVE_INFINITY;
+  let isAsking = false;
+
+  async function ask(): Promise<void> {
+    isAsking = true;
+    try {
+      last = await read();
+    } catch (error) {
+      log.debug({ what, error: reasonOf(error) }, 'a part of the live view is as it was before');
+    }
+    isAsking = false;
+  }
+
+  return () => {
+    if (!isAsking && clock.monotonicMs() - askedMs >= everyMs) {
+      askedMs = clock.monotonicMs();
+      void ask();
+    }
+    return last;
+  };
+}
+
+async function nextHour({ schedules }: Backend, clock: Clock): Promise<NextHour> {
+  const until = new Date(clock.wallMs() + HOUR_MS);
+  const { atMs, buckets, busiest } = await schedules.forecast({ until, by: 'minute' });
+  const sum = (of: 'jobs' | 'scheduled' | 'coming') => buckets.reduce((total, one) => total + one[of], 0);
+  return { atMs, nextHour: sum('jobs'), scheduled: sum('scheduled'), coming: sum('coming'), busiest, buckets };
+}
+
+async function findingsOf({ place, examined }: Backend, clock: Clock): Promise<NonNullable<Look['doctor']>> {
+  const results = await examine((await place()).redis, examined);
+  const findings = results.filter(({ status }) => status !== 'ok');
+  return { atMs: clock.wallMs(), ok: findings.every(({ status }) => status !== 'fail'), findings };
+}

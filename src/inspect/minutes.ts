@@ -1,0 +1,170 @@
+/** What happened in a queue by the minute, over the last hour or day: counts, lateness and run times of all its partitions. */
+import {
+  BOUNDS_MS,
+  type Buckets,
+  between,
+  MINUTE_COUNTERS,
+  MINUTE_MS,
+  MINUTES_MAX,
+  type MinuteCounter,
+  type MinuteMark,
+  type MinuteState,
+  quantileOf,
+  type Spread,
+  sumOf,
+} from '../job/minutes.ts';
+import { readMinutes } from '../redis/read/minutes.ts';
+import { type Place, refsOfQueue } from './refs.ts';
+
+/** Times over the steps; null: there were none. */
+export interface SpreadSteps {
+  readonly count: readonly number[];
+  readonly p50Ms: readonly (number | null)[];
+  readonly p99Ms: readonly (number | null)[];
+}
+
+export interface SpreadTotal {
+  readonly boundsMs: readonly number[];
+  /** One more than there are bounds: the last has what is above all. */
+  readonly counts: Buckets;
+  readonly count: number;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+}
+
+export interface QueueMinutes extends Readonly<Record<Spread, SpreadSteps>> {
+  /** Whether somebody keeps them now. */
+  readonly on: boolean;
+  readonly nowMs: number;
+  /** When the first step began. */
+  readonly startMs: number;
+  readonly stepMs: number;
+  readonly counts: Readonly<Record<MinuteCounter, readonly number[]>>;
+  /** Whether somebody has kept the whole step, in every partition. */
+  readonly known: readonly boolean[];
+  readonly total: Readonly<Record<Spread, SpreadTotal>>;
+}
+
+/** What happened in one minute. */
+interface Minute {
+  readonly isKnown: boolean;
+  readonly counters: Buckets;
+  readonly spreads: Readonly<Record<Spread, Buckets>>;
+}
+
+/** A leader that has not looked for so many minutes keeps none. */
+const STALE_MINUTES = 3;
+const SIZE = BOUNDS_MS.length + 1;
+
+/** @param hours a step is a minute within an hour, ten within a day @throws DuestreamError `not-found` */
+export async function queueMinutes(
+  place: Place,
+  queue: string,
+  { hours, nowMs }: { readonly hours: 1 | 24; readonly nowMs: number },
+): Promise<QueueMinutes> {
+  const refs = await refsOfQueue(place, queue);
+  const stepMinutes = hours === 1 ? 1 : 10;
+  const now = Math.floor(nowMs / MINUTE_MS);
+  const span = hours * 60;
+  // A day is as much as is kept: its first minute has no state before it.
+  const read = { from: now - Math.min(span + 1, MINUTES_MAX - 1), to: now };
+  const found = await Promise.all(refs.map((ref) => readMinutes(place.redis, ref, read)));
+  // The minute that has just ended counts once its state is written.
+  const ends = found.every(({ at }) => at !== undefined && at.minute >= now) ? now : now - 1;
+  const first = ends - span;
+  const minutes = found.map((one) => minutesOf(one, { first, ends }));
+  const all = Array.from({ length: span }, (_, at) => together(minutes.map((list) => list[at])));
+  const steps = Array.from({ length: span / stepMinutes }, (_, at) =>
+    together(all.slice(at * stepMinutes, (at + 1) * stepMinutes)),
+  );
+  return {
+    on: found.some(({ at }) => at !== undefined && now - at.minute <= STALE_MINUTES),
+    ...{ nowMs, startMs: first * MINUTE_MS, stepMs: stepMinutes * MINUTE_MS },
+    counts: countsOf(steps),
+    known: steps.map(({ isKnown }) => isKnown),
+    ...spreadsOf((name) => stepsOf(steps, name)),
+    total: spreadsOf((name) => totalOf(steps, name)),
+  };
+}
+
+/** Of one partition: minute n is what happened between the states with which it and the next began. */
+function minutesOf(
+  { at, states }: { readonly at: MinuteMark | undefined; readonly states: readonly (MinuteMark & MinuteState)[] },
+  { first, ends }: { readonly first: number; readonly ends: number },
+): readonly Minute[] {
+  const byMinute = new Map(states.map((state) => [state.minute, state]));
+  const marks = at ? [...states, at] : states;
+  const isLooked = (minute: number) => marks.some((one) => one.since <= minute && minute + 1 <= one.minute);
+  let before = states.find(({ minute }) => minute <= first);
+  const minutes: Minute[] = [];
+  for (let minute = first; minute < ends; minute += 1) {
+    before ??= byMinute.get(minute);
+    const after = byMinute.get(minute + 1);
+    minutes.push({ ...happened(before, after), isKnown: isLooked(minute) });
+    before = after ?? before;
+  }
+  return minutes;
+}
+
+function happened(before: MinuteState | undefined, after: MinuteState | undefined): Omit<Minute, 'isKnown'> {
+  const isTold = before !== undefined && after !== undefined;
+  return {
+    counters: isTold ? between(before.counters, after.counters) : [],
+    spreads: spreadsOf((name) => (isTold ? between(before[name], after[name]) : [])),
+  };
+}
+
+function together(some: readonly (Minute | undefined)[]): Minute {
+  const all = some.flatMap((one) => (one ? [one] : []));
+  return {
+    isKnown: all.every(({ isKnown }) => isKnown),
+    counters: sumOf(
+      all.map(({ counters }) => counters),
+      MINUTE_COUNTERS.length,
+    ),
+    spreads: spreadsOf((name) =>
+      sumOf(
+        all.map(({ spreads }) => spreads[name]),
+        SIZE,
+      ),
+    ),
+  };
+}
+
+const countsOf = (steps: readonly Minute[]): QueueMinutes['counts'] => {
+  const of = (name: MinuteCounter) => steps.map(({ counters }) => counters[MINUTE_COUNTERS.indexOf(name)] ?? 0);
+  return {
+    ...{ scheduled: of('scheduled'), promoted: of('promoted'), done: of('done'), retried: of('retried') },
+    ...{ deferred: of('deferred'), dead: of('dead'), cancelled: of('cancelled'), expired: of('expired') },
+  };
+};
+
+const spreadsOf = <T>(of: (name: Spread) => T): Readonly<Record<Spread, T>> => ({
+  ...{ promotion: of('promotion'), start: of('start'), run: of('run') },
+});
+
+function stepsOf(steps: readonly Minute[], name: Spread): SpreadSteps {
+  const all = steps.map(({ spreads }) => spreads[name]);
+  return {
+    count: all.map(countIn),
+    p50Ms: all.map((buckets) => quantileOf(buckets, 0.5) ?? null),
+    p99Ms: all.map((buckets) => quantileOf(buckets, 0.99) ?? null),
+  };
+}
+
+function totalOf(steps: readonly Minute[], name: Spread): SpreadTotal {
+  return spreadTotal(
+    sumOf(
+      steps.map(({ spreads }) => spreads[name]),
+      SIZE,
+    ),
+  );
+}
+
+/** @param counts how many were within each bound, and above all */
+export function spreadTotal(counts: Buckets): SpreadTotal {
+  const [p50Ms, p99Ms] = [quantileOf(counts, 0.5) ?? null, quantileOf(counts, 0.99) ?? null];
+  return { boundsMs: BOUNDS_MS, counts, count: countIn(counts), p50Ms, p99Ms };
+}
+
+const countIn = (buckets: Buckets): number => buckets.reduce((sum, one) => sum + one, 0);

@@ -1,0 +1,223 @@
+/** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
+import type { Broadcast } from '../job/broadcast.ts';
+import { type QuotaUse, quotaSum } from '../job/quota.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
+import { DUE_SPANS_MS, dueNext } from '../redis/read/due-next.ts';
+import { oldestDueAge, type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
+import type { Pause } from '../redis/scripts/upkeep.ts';
+import {
+  type Leader,
+  leaderName,
+  leaderOf,
+  type ProcessesById,
+  processesOf,
+  type Subscribed,
+  subscribersOf,
+  workersOf,
+} from './processes.ts';
+import { type Place, refsOfQueue } from './refs.ts';
+
+export interface QueueCounts {
+  readonly queue: string;
+  readonly partitions: number;
+  readonly scheduled: number;
+  readonly ready: number;
+  readonly running: number;
+  readonly dead: number;
+  readonly paused: boolean;
+  /** For how long the oldest job that is due has waited for its start; 0 when none waits. */
+  readonly oldestDueAgeMs: number;
+  /** How much it may hold, and does; undefined without limits. */
+  readonly quota?: QuotaUse | undefined;
+  /** Living workers that serve it. */
+  readonly workers: number;
+  /** Per partition: the process that leads it, or undefined. */
+  readonly leaders: readonly (string | undefined)[];
+}
+
+/** The same with what happened so far, and what time it was at Redis. */
+export interface QueueNow extends QueueCounts {
+  readonly counters: Readonly<Record<string, number>>;
+  readonly nowMs: number;
+}
+
+/** How many jobs come due in a span of time. */
+export interface DueSpan {
+  /** Ms from now; undefined: all that is due by now, or all that comes later. */
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+  readonly count: number;
+}
+
+export interface PartitionCounts {
+  readonly partition: number;
+  readonly oldestDueAgeMs: number;
+  readonly leader: Leader | undefined;
+  readonly scheduled: number;
+  readonly ready: number;
+  readonly running: number;
+  readonly dead: number;
+  /** Jobs whose end is remembered. */
+  readonly over: number;
+  readonly paused: boolean;
+  /** Its share of the limits of the queue, and what is used of it. */
+  readonly quota?: QuotaUse | undefined;
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+export interface QueueStats {
+  readonly totals: Pick<
+    PartitionCounts,
+    'scheduled' | 'ready' | 'running' | 'dead' | 'over' | 'oldestDueAgeMs' | 'quota' | 'counters'
+  >;
+  readonly partitions: readonly PartitionCounts[];
+  readonly dueNext: readonly DueSpan[];
+  readonly pause: Pause | undefined;
+  readonly workers: number;
+  /** Of a broadcast queue. */
+  readonly broadcast: BroadcastCounts | undefined;
+  readonly nowMs: number;
+}
+
+/** What a broadcast queue has sent, and to whom. */
+export interface BroadcastCounts {
+  /** Jobs that are kept for subscribers that are behind. */
+  readonly kept: number;
+  /** The bounds of what is kept, of all partitions together. */
+  readonly max: number;
+  readonly bytes: number;
+  readonly ageMs: number;
+  readonly subscribers: readonly Subscribed[];
+}
+
+/** Every queue that was ever used, by name. @param wanted which of them are looked at */
+export async function queueCounts(
+  place: Place,
+  wanted: (queue: string) => boolean = () => true,
+): Promise<readonly QueueCounts[]> {
+  const { queues } = await queuesNow(place, wanted);
+  return queues.map(({ counters: _counters, nowMs: _nowMs, ...counts }) => counts);
+}
+
+/** The same with their counters, and the processes that there are. */
+export async function queuesNow(
+  place: Place,
+  wanted: (queue: string) => boolean = () => true,
+): Promise<{ readonly queues: readonly QueueNow[]; readonly processes: ProcessesById }> {
+  const processes = await processesOf(place.redis, place.namespace);
+  const layouts = await listQueues(place.redis, place.namespace);
+  const queues: QueueNow[] = [];
+  for (const layout of layouts) if (wanted(layout.queue)) queues.push(await countsOf(place, layout, processes));
+  return { queues, processes };
+}
+
+/** @throws DuestreamError `not-found` */
+export async function queueStats(place: Place, queue: string): Promise<QueueStats> {
+  const { redis } = place;
+  const refs = await refsOfQueue(place, queue);
+  const processes = await processesOf(redis, place.namespace);
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
+  const spans = await Promise.all(refs.map((ref, at) => dueNext(redis, ref, all[at]?.nowMs ?? 0)));
+  const partitions = all.map((one, partition) =>
+    partitionOf(one, { partition, oldestDueAgeMs: ages[partition] ?? 0, leader: leaderOf(one, processes) }),
+  );
+  return {
+    totals: sumOf(partitions),
+    partitions,
+    dueNext: spansOf(spans),
+    pause: all.find(({ paused }) => paused)?.pause,
+    workers: workersOf(queue, processes),
+    broadcast: await broadcastOf(redis, refs, processes),
+    nowMs: Math.max(...all.map((one) => one.nowMs)),
+  };
+}
+
+async function broadcastOf(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  processes: ProcessesById,
+): Promise<BroadcastCounts | undefined> {
+  const [first] = refs;
+  if (first?.broadcast === undefined || !isBroadcast(first)) return undefined;
+  const kept = await Promise.all(refs.map(({ keys }) => redis.xlen(keys.cast)));
+  const sum = (of: (broadcast: Broadcast) => number) =>
+    refs.reduce((total, { broadcast }) => total + (broadcast ? of(broadcast) : 0), 0);
+  return {
+    kept: kept.reduce((total, one) => total + one, 0),
+    max: sum(({ max }) => max),
+    bytes: sum(({ bytes }) => bytes),
+    ageMs: first.broadcast.ageMs,
+    subscribers: subscribersOf(first.queue, processes),
+  };
+}
+
+async function countsOf({ redis, namespace }: Place, layout: QueueLayout, processes: ProcessesById): Promise<QueueNow> {
+  const refs = partitionsOf(namespace, layout);
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
+  const sum = (of: (one: PartitionStats) => number) => all.reduce((total, one) => total + of(one), 0);
+  return {
+    queue: layout.queue,
+    partitions: layout.partitions,
+    scheduled: sum(({ scheduled }) => scheduled),
+    ready: sum(({ ready }) => ready),
+    running: sum(({ running }) => running),
+    dead: sum(({ dead }) => dead),
+    paused: all.some(({ paused }) => paused),
+    oldestDueAgeMs: Math.max(...ages),
+    ...quotaIn(all),
+    workers: workersOf(layout.queue, processes),
+    leaders: all.map((one) => {
+      const leader = leaderOf(one, processes);
+      return leader && leaderName(leader);
+    }),
+    counters: countersIn(all),
+    nowMs: Math.max(...all.map(({ nowMs }) => nowMs)),
+  };
+}
+
+function partitionOf(
+  { scheduled, ready, running, dead, done, paused, quota, counters }: PartitionStats,
+  of: Pick<PartitionCounts, 'partition' | 'oldestDueAgeMs' | 'leader'>,
+): PartitionCounts {
+  return { ...of, scheduled, ready, running, dead, over: done, paused, ...(quota && { quota }), counters };
+}
+
+function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
+  const sum = (of: (one: PartitionCounts) => number) => partitions.reduce((total, one) => total + of(one), 0);
+  return {
+    scheduled: sum((one) => one.scheduled),
+    ready: sum((one) => one.ready),
+    running: sum((one) => one.running),
+    dead: sum((one) => one.dead),
+    over: sum((one) => one.over),
+    oldestDueAgeMs: Math.max(...partitions.map((one) => one.oldestDueAgeMs)),
+    ...quotaIn(partitions),
+    counters: countersIn(partitions),
+  };
+}
+
+function quotaIn(all: readonly Pick<PartitionStats, 'quota'>[]): { readonly quota?: QuotaUse } {
+  const quota = quotaSum(all.map((one) => one.quota));
+  return quota ? { quota } : {};
+}
+
+/** Of all partitions together, by name. */
+function countersIn(all: readonly Pick<PartitionStats, 'counters'>[]): Readonly<Record<string, number>> {
+  const names = [...new Set(all.flatMap(({ counters }) => Object.keys(counters)))].sort();
+  const total = (name: string) => all.reduce((sum, { counters }) => sum + (counters[name] ?? 0), 0);
+  return Object.fromEntries(names.map((name) => [name, total(name)]));
+}
+
+/** The spans of all partitions together. */
+function spansOf(all: readonly (readonly number[])[]): readonly DueSpan[] {
+  const ends = [0, ...DUE_SPANS_MS, undefined];
+  return ends.map((toMs, at) => ({
+    fromMs: at === 0 ? undefined : ends[at - 1],
+    toMs,
+    count: all.reduce((total, counts) => total + (counts[at] ?? 0), 0),
+  }));
+}

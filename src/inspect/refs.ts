@@ -1,0 +1,38 @@
+/** The partitions that somebody means who names a queue, or none. Looking never declares a queue. */
+
+import { parseName } from '../job/job.ts';
+import { hintOf } from '../kernel/did-you-mean.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { findQueue, listQueues, partitionsOf } from '../redis/scripts/queues.ts';
+
+/** A connection, and the namespace that is looked at over it. */
+export interface Place {
+  readonly redis: Redis;
+  readonly namespace: string;
+}
+
+/** The partitions of a queue that exists. @throws DuestreamError `not-found`, with the name that is most like it */
+export async function refsOfQueue({ redis, namespace }: Place, name: string): Promise<readonly PartitionRef[]> {
+  const layout = await findQueue(redis, namespace, parseName(name, 'queue'));
+  if (layout !== undefined) return partitionsOf(namespace, layout);
+  const hint = hintOf(name, await queueNames({ redis, namespace })) || ';';
+  throw new DuestreamError(
+    'not-found',
+    `queue ${show(name)} was never used in namespace ${show(namespace)}${hint} "duestream queues ls" lists those that were`,
+  );
+}
+
+/** The same, or the partitions of all queues. */
+export async function refsOf(place: Place, name: string | undefined): Promise<readonly PartitionRef[]> {
+  if (name !== undefined) return refsOfQueue(place, name);
+  const layouts = await listQueues(place.redis, place.namespace);
+  return layouts.flatMap((layout) => partitionsOf(place.namespace, layout));
+}
+
+/** Every queue that was ever used. */
+export async function queueNames({ redis, namespace }: Place): Promise<readonly string[]> {
+  return (await listQueues(redis, namespace)).map(({ queue }) => queue);
+}

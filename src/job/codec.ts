@@ -1,0 +1,248 @@
+/**
+ * Job ⇄ bytes. One of the two borders where unknown data gets a type.
+ *
+ * A **record** is `1` + asked due time (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
+ * before the bar and never the JSON. Letters: `b=1` bare, and those of `options.ts`; unknown ones are ignored.
+ * JSON keys: `n` name, `d` data, `c` the codec that encoded the data (then a text), `o` options of this one job, by their keys in `options.ts`. Defaults are left out: a
+ * job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
+ *
+ * A **tombstone** is what is left of a job that is over: `.` + outcome letter + asked due time (base 36) + space + digest of the
+ * record + space + finishing token + space + attempts + space + dead letter id or `-`.
+ *
+ * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
+ * token generation attempts failures crashes entry owner nextDue cancel. Of a job that was put aside a line comes before the
+ * errors: `~`, how often, a space, and JSON (`t` when, `m` the reason).
+ */
+
+import { show } from '../kernel/duration.ts';
+import { Sealed } from './content.ts';
+import { dataJson } from './data-json.ts';
+import { bodyFields, type HeaderOptions, hasNeeds, headerFields, type JobOverrides, NOTHING } from './fields.ts';
+import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
+import { parseBounded } from './json-text.ts';
+import type { Attempted, Deferral, Deferred } from './outcome.ts';
+import { decodeHeader, digestOf, isPlain, MARK_LETTER } from './record-header.ts';
+import { type OverState, outcomeLetters } from './state.ts';
+
+export interface JobRecord extends JobOverrides, HeaderOptions {
+  readonly askedDueMs: number;
+  readonly name: string;
+  readonly data: unknown;
+  readonly bare: boolean;
+  /** The codec that encoded the data, which is a text then. */
+  readonly codec?: string;
+}
+
+export interface Tombstone {
+  readonly outcome: OverState;
+  readonly askedDueMs: number;
+  readonly digest: string;
+  readonly token: Token;
+  readonly attempts: number;
+  readonly deadLetter: string | undefined;
+}
+
+export interface Run {
+  readonly token: Token;
+  readonly generation: number;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
+  readonly entry: string | undefined;
+  readonly owner: string | undefined;
+  readonly nextDueMs: number | undefined;
+  readonly cancelRequested: boolean;
+  readonly history: readonly Attempted[];
+  readonly deferred: Deferred | undefined;
+}
+
+/** What stands for a job in the zset, the hashes and the stream. */
+export const memberOf = (id: string, { bare = false } = {}): string => (bare ? id : `j:${id}`);
+
+/** The id a member stands for, and whether it is bare. */
+export function idOf(member: string): { readonly id: JobId; readonly bare: boolean } {
+  return member.startsWith('j:') ? { id: member.slice(2) as JobId, bare: false } : { id: member as JobId, bare: true };
+}
+
+/** The JSON part of a record. @throws DuestreamError `bad-input` when JSON cannot carry the data. */
+export function encodeBody(
+  job: { readonly name: string; readonly data: unknown },
+  overrides: JobOverrides = NOTHING,
+): string {
+  const data = job.data === undefined ? '' : dataPart(job.data);
+  // Nearly every job; nothing is joined, so that its text is copied once, when it is sent.
+  if (job.name === DEFAULT_NAME && overrides === NOTHING) return `{${data}}`;
+  const name = job.name === DEFAULT_NAME ? '' : `"n":${JSON.stringify(job.name)}`;
+  const options = overridesJson(overrides);
+  const parts = [name, data, options === '' ? '' : `"o":{${options}}`];
+  return `{${parts.filter((part) => part !== '').join(',')}}`;
+}
+
+/** The data, with the name of its codec beside it. */
+export function dataPart(data: unknown): string {
+  if (!(data instanceof Sealed)) return `"d":${dataJson(data)}`;
+  return `"d":${JSON.stringify(data.text)},"c":${JSON.stringify(data.codec)}`;
+}
+
+function overridesJson(overrides: Readonly<Record<string, unknown>>): string {
+  let json = '';
+  for (const { stored, key } of bodyFields) {
+    const value = overrides[stored];
+    if (value !== undefined) json += `${json === '' ? '' : ','}"${key}":${JSON.stringify(value)}`;
+  }
+  return json;
+}
+
+/** A whole record. `body` comes from `encodeBody`. */
+export function encodeRecord(dueMs: number, body: string, header: HeaderOptions = NOTHING): string {
+  const asked = dueMs.toString(36);
+  if (header === NOTHING) return `1${asked}|${body}`;
+  const fields = headerText(header, false);
+  const record = `1${asked}${fields}|${body}`;
+  const apart = headerText(header, true);
+  if (apart === '') return record;
+  // The mark is that of the record without what stands apart, as after an edit.
+  return `1${asked}${fields}${apart};${MARK_LETTER}=${asked}.${digestOf(record)}|${body}`;
+}
+
+function headerText(header: Readonly<Record<string, unknown>>, isApart: boolean): string {
+  let text = '';
+  for (const field of headerFields) {
+    if (field.isApart !== isApart) continue;
+    const value = header[field.stored];
+    if (value === undefined || value === field.fallback || !hasNeeds(field, header)) continue;
+    text += `;${field.key}=${field.option.toHeader(value)}`;
+  }
+  return text;
+}
+
+/** A record as a job's content. @throws Error when it cannot be read: the caller makes it a dead letter. */
+export function decodeRecord(record: string): JobRecord {
+  const header = decodeHeader(record);
+  if (!header) throw new Error(`record has no header of version 1: ${JSON.stringify(record.slice(0, 24))}`);
+  // @record-body
+  const body: unknown = parseBounded(record.slice(record.indexOf('|') + 1), 'the record');
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('record is not a JSON object');
+  const { n, d, c, o } = body as { n?: unknown; d?: unknown; c?: unknown; o?: Readonly<Record<string, unknown>> };
+  if (n !== undefined && typeof n !== 'string') throw new Error('name in the record is not a text');
+  const name = n ?? DEFAULT_NAME;
+  // One shape for nearly all, made without copying.
+  const { askedDueMs, bare } = header;
+  if (o === undefined && c === undefined && isPlain(record)) return { askedDueMs, bare, name, data: d };
+  return { ...header, name, data: d, ...(c === undefined ? {} : { codec: String(c) }), ...overridesIn(o ?? {}) };
+}
+
+/** A foreign producer may write anything here: attempts that are no number would never be exhausted. */
+function overridesIn(options: Readonly<Record<string, unknown>>): JobOverrides {
+  const found: Record<string, unknown> = {};
+  for (const { name, stored, key, option } of bodyFields) {
+    const value = options[key];
+    if (value === undefined) continue;
+    if (!option.isStored(value)) throw new Error(`${name} in the record is ${show(value)}; allowed: ${option.allowed}`);
+    found[stored] = value;
+  }
+  return found;
+}
+
+export const isTombstone = (value: string): boolean => value.startsWith('.');
+
+/** A tombstone, or undefined when the text is none. */
+export function decodeTombstone(value: string): Tombstone | undefined {
+  const found = /^\.([a-z])([0-9a-z]+) (\S+) (\S+) (\d+) (\S+)$/.exec(value);
+  const outcome = outcomeLetters[found?.[1] ?? ''];
+  if (!found || !outcome) return undefined;
+  return {
+    outcome,
+    askedDueMs: Number.parseInt(found[2] ?? '', 36),
+    digest: found[3] ?? '',
+    token: (found[4] ?? '0') as Token,
+    attempts: Number(found[5]),
+    deadLetter: found[6] === '-' ? undefined : found[6],
+  };
+}
+
+/** A run, or undefined when the text is none. */
+export function decodeRun(value: string): Run | undefined {
+  const [head = '', ...lines] = value.split('\n');
+  const fields = head.split(' ');
+  if (fields.length !== 9) return undefined;
+  const [token = '', generation, attempts, failures, crashes, entry, owner, next, cancel] = fields;
+  return {
+    token: token as Token,
+    generation: Number(generation),
+    attempts: Number(attempts),
+    failures: Number(failures),
+    crashes: Number(crashes),
+    entry: entry === '-' ? undefined : entry,
+    owner: owner === '-' ? undefined : owner,
+    nextDueMs: next === '-' ? undefined : Number(next),
+    cancelRequested: cancel === '1',
+    history: decodeHistory(lines),
+    deferred: decodeDeferred(lines),
+  };
+}
+
+export const encodeDeferral = ({ atMs, reason }: Deferral): string => JSON.stringify({ t: atMs, m: reason });
+
+/** How often a job was put aside, from the lines of its history. */
+export function decodeDeferred(lines: readonly string[]): Deferred | undefined {
+  const [, times, json] = /^~(\d+) (.*)$/.exec(lines.find(isDeferred) ?? '') ?? [];
+  if (times === undefined || json === undefined) return undefined;
+  try {
+    const { t, m } = JSON.parse(json) as { readonly t?: unknown; readonly m?: unknown };
+    return { times: Number(times), lastMs: Number(t), reason: String(m) };
+  } catch {
+    return { times: Number(times), lastMs: 0, reason: json };
+  }
+}
+
+const isDeferred = (line: string): boolean => line.startsWith('~');
+
+/** One error as a line of a run or a dead letter. The stack comes last, so that a script can take it off. */
+export const encodeAttempted = (error: Attempted): string =>
+  JSON.stringify({
+    ...{ t: error.atMs, a: error.attempt, k: error.kind, m: error.message },
+    ...{ w: error.worker, d: error.tookMs, s: error.stack },
+  });
+
+const HISTORY_MAX = 5;
+
+/** A history with one more error, as `lua/lib/history.lua` makes it: without `stacks`, that of the newest one stays. */
+export function lengthened(
+  history: readonly Attempted[],
+  error: Attempted,
+  { stacks }: { readonly stacks: boolean },
+): readonly Attempted[] {
+  const bare = stacks || error.stack === undefined ? history : history.map(({ stack: _, ...older }) => older);
+  return [...bare, error].slice(-HISTORY_MAX);
+}
+
+interface StoredAttempted {
+  readonly t: number;
+  readonly a: number;
+  readonly k: Attempted['kind'];
+  readonly m: unknown;
+  readonly s?: unknown;
+  readonly w?: unknown;
+  readonly d?: unknown;
+}
+
+/** The lines of a history; a line that cannot be read is shown as it is rather than lost. */
+export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
+  return lines
+    .filter((line) => line !== '' && !isDeferred(line))
+    .map((line) => {
+      try {
+        const { t, a, k, m, s, w, d } = JSON.parse(line) as StoredAttempted;
+        if (typeof m !== 'string') throw new Error('not a line of ours');
+        return {
+          ...{ atMs: t, attempt: a, kind: k, message: m },
+          ...(typeof s === 'string' && { stack: s }),
+          ...(typeof w === 'string' && { worker: w }),
+          ...(typeof d === 'number' && { tookMs: d }),
+        };
+      } catch {
+        return { atMs: 0, attempt: 0, kind: 'failure', message: line };
+      }
+    });
+}

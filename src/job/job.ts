@@ -1,0 +1,83 @@
+/**
+ * What a job is: an id, a name, JSON data and a due time in a queue. Names and ids have one grammar each, checked here
+ * and nowhere else, so that a key, a log line or a shell argument can carry them without escaping.
+ */
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import type { JobHeaders } from './headers.ts';
+import type { Attempted } from './outcome.ts';
+
+declare const brand: unique symbol;
+type Branded<T, Name extends string> = T & { readonly [brand]: Name };
+
+/** An id that has passed `parseJobId`. */
+export type JobId = Branded<string, 'JobId'>;
+/** The number of one start of one job: it only grows, so a store can refuse the effects of an older start. */
+export type Token = Branded<string, 'Token'>;
+/** The id of an entry in the ready stream, such as `1763719000000-0`. */
+export type EntryId = Branded<string, 'EntryId'>;
+
+/** Longest id in bytes. */
+export const ID_BYTES_MAX = 128;
+/** The name of every compensation job. */
+export const ABANDONED = 'duestream.abandoned';
+/** Name of a job that was not given one; its handler is `default`. */
+export const DEFAULT_NAME = 'default';
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
+const USER_ID = /^[!-z|~]{1,128}$/;
+/** Ids that duestream makes may have a user's whole id inside. */
+const ANY_ID = /^[!-~]{1,192}$/;
+
+/** A job as a handler sees it. */
+export interface Job<Data = unknown> {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  readonly data: Data;
+  /** Texts beside the data, by names in lower case, such as a `traceparent`; empty where nobody gave any. */
+  readonly headers: JobHeaders;
+  /** The due time of this start: epoch ms by the clock of the Redis primary. */
+  readonly dueMs: number;
+  /** The due time that the producer asked for. It differs from `dueMs` after a retry or a defer. */
+  readonly askedDueMs: number;
+  /** How often handlers of this job were started, this start included. */
+  readonly attempt: number;
+  readonly failures: number;
+  readonly crashes: number;
+  /** Whether a foreign producer put it with a plain ZADD: then it has an id and no data. */
+  readonly bare: boolean;
+  /** The last failures, oldest first, at most 5. */
+  readonly history: readonly Attempted[];
+}
+
+/** The id of ours or of the user, checked. @throws DuestreamError `bad-input` */
+export function parseJobId(input: unknown, { internal = false } = {}): JobId {
+  // As a part of a URL these two mean another place, however they are written.
+  const isDots = input === '.' || input === '..';
+  if (typeof input === 'string' && !isDots && (internal ? ANY_ID : USER_ID).test(input)) return input as JobId;
+  throw new DuestreamError(
+    'bad-input',
+    `job id is ${show(input)}; allowed: 1 to ${ID_BYTES_MAX} printable ASCII characters without space, { and }, other than . and ..`,
+  );
+}
+
+/** A queue or namespace name, checked. @throws DuestreamError `bad-input` */
+export function parseName(input: unknown, what: 'queue' | 'namespace'): string {
+  if (typeof input === 'string' && NAME.test(input)) return input;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} name is ${show(input)}; allowed: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit`,
+  );
+}
+
+/** The name of a job, which picks its handler, checked. @throws DuestreamError `bad-input` */
+export function parseJobName(input: unknown): string {
+  if (input === undefined) return DEFAULT_NAME;
+  if (typeof input === 'string' && JOB_NAME.test(input)) return input;
+  throw new DuestreamError(
+    'bad-input',
+    `job name is ${show(input)}; allowed: 1 to 64 of A-Z a-z 0-9 . _ : - beginning with a letter or digit`,
+  );
+}

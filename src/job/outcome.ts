@@ -1,0 +1,109 @@
+/**
+ * What a handler can say about its job. Returning means done; throwing means retry after the queue's backoff; the two
+ * errors here say something else. They are data for the settle station, not failures of duestream.
+ */
+
+import { type DurationInput, durationMs } from '../kernel/duration.ts';
+import { type Jitter, jitterOf } from '../kernel/jitter.ts';
+import { knownByMark } from '../kernel/kind.ts';
+import { checkNames } from '../kernel/option-names.ts';
+
+/** How a job is put aside. */
+export interface DeferOptions {
+  /** Why, for people who look at the job: the last reason is kept, within 800 characters. */
+  readonly reason?: string | undefined;
+  /** Spreads jobs that wait for the same thing: `full` over 0…delay, `equal` over half…delay. Default `none`. */
+  readonly jitter?: Jitter | undefined;
+  /** Told behind the reason, as the causes of all errors are. */
+  readonly cause?: unknown;
+}
+
+const DEFER_OPTIONS: readonly string[] = Object.keys({
+  ...{ reason: 0, jitter: 0, cause: 0 },
+} satisfies Record<keyof DeferOptions, number>);
+
+/**
+ * Throw it to put the job aside without using up an attempt, for example when a lock is taken. How often that happened and the
+ * last reason are kept with the job.
+ *
+ * @param delay how long to wait: milliseconds, `"30s"`, or an ISO 8601 duration.
+ * @param options the reason as a text, or an object of options.
+ * @throws DuestreamError `bad-input`
+ * @example if (!(await lock.tryAcquire())) throw new Defer('5s', { reason: 'account is locked', jitter: 'equal' });
+ */
+export class Defer extends Error {
+  static {
+    knownByMark(Defer, 'Defer');
+  }
+
+  override readonly name = 'Defer';
+  readonly delayMs: number;
+  readonly jitter: Jitter;
+
+  constructor(delay: DurationInput, options: string | DeferOptions = {}) {
+    if (typeof options !== 'string') checkNames(options, DEFER_OPTIONS, 'Defer', 'bad-input');
+    const { reason, jitter, cause } = typeof options === 'string' ? { reason: options } : options;
+    super(reason ?? 'deferred', cause === undefined ? {} : { cause });
+    this.delayMs = durationMs(delay, 'Defer delay');
+    this.jitter = jitterOf(jitter, 'none');
+  }
+}
+
+/**
+ * Throw it when trying again cannot help: the job goes to the dead letters at once, with this reason.
+ *
+ * @example if (customer.deleted) throw new Unrecoverable('customer is gone');
+ */
+export class Unrecoverable extends Error {
+  static {
+    knownByMark(Unrecoverable, 'Unrecoverable');
+  }
+
+  override readonly name = 'Unrecoverable';
+}
+
+/** How one start of a job ended, and what is to be done about it. */
+export type Outcome =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'retry'; readonly delayMs: number; readonly error: Attempted }
+  /** Without a deferral its worker gives it back, which the handler did not ask for. */
+  | { readonly kind: 'defer'; readonly delayMs: number; readonly deferral?: Deferral | undefined }
+  | {
+      readonly kind: 'dead';
+      readonly reason: string;
+      readonly error: Attempted;
+      /** A job that is scheduled in the same step, to take half-done work back. */
+      readonly compensation?: { readonly member: string; readonly record: string };
+    };
+
+/** A handler put its job aside. */
+export interface Deferral {
+  readonly atMs: number;
+  readonly reason: string;
+}
+
+/** How often the handler of a job put it aside, and why it did the last time. */
+export interface Deferred {
+  readonly times: number;
+  readonly lastMs: number;
+  readonly reason: string;
+}
+
+/** Why the signal of a handler aborted. */
+export type AbortReason = 'timeout' | 'cancelled' | 'lease lost' | 'shutdown';
+
+/** One line of a job's history: when, at which attempt, what kind of end, and its message. */
+export interface Attempted {
+  readonly atMs: number;
+  readonly attempt: number;
+  readonly kind: 'failure' | 'timeout' | 'crash' | 'refused';
+  readonly message: string;
+  /**
+   * Where it was thrown, and where its causes were: frames without those of Node and of duestream, at most 2,000 characters.
+   * Of the last failure, in queues that keep a history of each; not while Redis is at its memory limit.
+   */
+  readonly stack?: string | undefined;
+  /** Which worker ran this attempt, and for how long. Not for a crash, whose worker could not say, nor for what never ran. */
+  readonly worker?: string | undefined;
+  readonly tookMs?: number | undefined;
+}

@@ -1,0 +1,235 @@
+/**
+ * A queue as code sees it: a name, the type of its data, and how its jobs are tried again. Producers and workers share
+ * the definition, which is why a job's record does not have to carry it.
+ */
+
+import { type DurationInput, show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { checkFunction } from '../kernel/function.ts';
+import { checkNames } from '../kernel/option-names.ts';
+import { durationIn, queueRanges, type Range } from '../kernel/ranges.ts';
+import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
+import { type Broadcast, type BroadcastOptions, parseBroadcast } from './broadcast.ts';
+import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
+import { type History, type HistoryOptions, parseHistory } from './history.ts';
+import { parseName } from './job.ts';
+import { parseLimit } from './quota.ts';
+import { parseRedact } from './redaction.ts';
+import type { DataBySchemas } from './types.ts';
+
+/** How the jobs of a queue are run, unless a job says otherwise. Producers and workers take the same object. */
+export interface QueueOptions {
+  /** How often handlers may fail before the job is dead. 1 to 1000, default 5. */
+  readonly attempts?: number;
+  /** How often workers may die under the job before it is dead. 1 to 100, default 3. */
+  readonly crashes?: number;
+  /** How long a job waits after a failure. Default: exponential, 10 s … 1 h, with full jitter. */
+  readonly backoff?: BackoffPolicy;
+  /** How long a handler may run before its signal aborts and the start counts as a failure. 1 ms to 365 d, default 15 min. */
+  readonly timeout?: DurationInput;
+  /**
+   * `at-least-once` (default): acknowledged after the handler, tried again after failures and crashes.
+   * `at-most-once`: acknowledged before the handler and never tried again; a crash or a failure loses the job's work.
+   * `effectively-once`: like at-least-once, for handlers that use `context.commit` or compare `context.token` in their
+   * store; the worker refuses `doneWindow: 0`, which would forget the ends of jobs.
+   */
+  readonly delivery?: DeliveryMode;
+  /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
+  readonly partitions?: number;
+  /**
+   * Keeps jobs that are over, with their errors, times, worker and, if asked for, results: `true`, or for how long and how
+   * many. It is stored in Redis and holds for every process: whoever says something sets it, `false` switches it off.
+   * Default: as it is stored, which at first is off.
+   */
+  readonly history?: HistoryOptions | boolean;
+  /**
+   * Every process that subscribes gets each job, and no worker does: `true`, or how much of what was sent is kept for those
+   * who are behind. A job is done when it was sent: no attempts, no retries. It is stored in Redis and holds for every
+   * process: whoever says something sets it, `false` makes it a queue of workers again. Default: as it is stored, which at
+   * first is off.
+   */
+  readonly broadcast?: BroadcastOptions | boolean;
+  /**
+   * What data goes through on its way into Redis, for encryption or compression. Only handlers see it decoded: `get`, the
+   * command line, dead letters and logs show what is stored. Producers and workers need the same one.
+   */
+  readonly codec?: Codec | undefined;
+  /**
+   * Fields of the data that people do not see: paths such as `card.number` or `items.*.email`. The command line, the HTTP
+   * API, the messages of errors and the log have `[redacted]` in their place; handlers and programs get the whole data. It
+   * is stored in Redis and holds for every process: whoever says something sets it, `[]` takes it back. Default: as it is
+   * stored, which at first is nothing.
+   */
+  readonly redact?: readonly string[] | undefined;
+  /**
+   * How many jobs may wait or run at a time: 1 to 1,000,000,000. Each partition has its share, rounded up. A new job for
+   * which there is no room is refused with `queue-full`. It is stored in Redis and holds for every process: whoever says
+   * something sets it, `false` takes it back. Default: as it is stored, which at first is no limit.
+   */
+  readonly maxPending?: number | false | undefined;
+  /**
+   * How many bytes their records may take: 1024 to 2^50. A record is the data as JSON and the options of its job; Redis
+   * needs about 200 bytes more for each. Each partition has its share, rounded up. It is stored as `maxPending` is.
+   */
+  readonly maxBytes?: number | false | undefined;
+}
+
+/** Options of a queue whose jobs have names, with a schema each. */
+export interface NamedQueueOptions<Schemas extends JobSchemas = JobSchemas> extends QueueOptions {
+  /**
+   * Job name → schema of its data: of zod, valibot, arktype, or anything with the interface Standard Schema. Data is
+   * checked when a job is scheduled (`bad-input`, nothing is written), and again when it is started, where it makes a
+   * dead letter with the reason `bad-data`. The record holds what was scheduled; the handler gets what the schema makes
+   * of it.
+   */
+  readonly jobs: Schemas;
+}
+
+type AnyQueueOptions = QueueOptions & { readonly jobs?: JobSchemas | undefined };
+
+/** When a job is acknowledged, and so what a crash means: see `QueueOptions.delivery`. */
+export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
+
+const QUEUE_OPTIONS: readonly string[] = Object.keys({
+  ...{
+    attempts: 0,
+    crashes: 0,
+    backoff: 0,
+    timeout: 0,
+    delivery: 0,
+    partitions: 0,
+    history: 0,
+    jobs: 0,
+    codec: 0,
+    redact: 0,
+    broadcast: 0,
+    maxPending: 0,
+    maxBytes: 0,
+  },
+} satisfies Record<keyof NamedQueueOptions, number>);
+
+const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
+
+/** The data of jobs without a type argument: the type that `JSON.parse` returns. */
+export type Untyped = ReturnType<typeof JSON.parse>;
+
+/** A defined queue; `Data` is the type of its jobs' data, or `NamedData` where its jobs have names with schemas. */
+export interface Queue<Data = unknown, Name extends string = string> {
+  readonly name: Name;
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly backoff: BackoffPolicy;
+  readonly timeoutMs: number;
+  readonly delivery: DeliveryMode;
+  readonly partitions: number;
+  readonly jobs?: JobSchemas | undefined;
+  readonly codec?: Codec | undefined;
+  /** Undefined: as it is stored. */
+  readonly history?: History | undefined;
+  /** Paths of fields that views do not show. Undefined: as it is stored. */
+  readonly redact?: readonly string[] | undefined;
+  /** Undefined: as it is stored. */
+  readonly broadcast?: Broadcast | undefined;
+  /** 0: no limit. Undefined: as it is stored. */
+  readonly maxPending?: number | undefined;
+  /** The same of bytes. */
+  readonly maxBytes?: number | undefined;
+  /** Never present: it lets the compiler carry the data type. */
+  readonly data?: Data;
+}
+
+/**
+ * Defines a queue. It sends nothing to Redis: the first use of the queue declares it there.
+ *
+ * Without a type argument, the data of its jobs has the type `any`.
+ *
+ * @throws DuestreamError `bad-input` for a name outside the grammar or an option outside its range.
+ * @example
+ * const emails = defineQueue<{ to: string }>('emails', { attempts: 5, backoff: exponential('10s', { max: '1h' }) });
+ * @example
+ * const mail = defineQueue('mail', { jobs: { welcome: z.object({ to: z.email() }), invoice: z.object({ cents: z.int() }) } });
+ */
+export function defineQueue<const Name extends string, const Schemas extends JobSchemas>(
+  name: Name,
+  options: NamedQueueOptions<Schemas>,
+): Queue<DataBySchemas<Schemas>, Name>;
+export function defineQueue<Data = Untyped>(
+  name: string,
+  options?: QueueOptions & { readonly jobs?: undefined },
+): Queue<Data>;
+export function defineQueue(name: string, options: AnyQueueOptions = {}): Queue {
+  return queueFrom(name, options);
+}
+
+/** A queue as `defineQueue` made it, or its name: then it has the defaults. */
+export type QueueInput<Data> = Queue<Data> | string;
+
+/**
+ * The queue that a caller names: all that takes a queue asks here. An object that `defineQueue` did not make is refused, a
+ * copy of one too: it was never checked, and what it lacks would stop its jobs half-way.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export function queueOf<Data>(input: QueueInput<Data>, what = 'queue'): Queue<Data> {
+  if (typeof input === 'string') return defineQueue<Data>(input);
+  if (typeof input === 'object' && input !== null && Object.hasOwn(input, DEFINED)) return input;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} is ${shownQueue(input)}; allowed: what defineQueue returned, or a name`,
+  );
+}
+
+function shownQueue(input: unknown): string {
+  if (typeof input !== 'object' || input === null || !('name' in input)) return show(input);
+  return `an object with the name ${show(input.name)} that defineQueue did not return, or a copy of one`;
+}
+
+/** Known to every copy of this package in a process. It is not enumerable, so a spread does not take it along. */
+const DEFINED = Symbol.for('duestream.queue');
+
+/** The same where the types are not known. @throws DuestreamError `bad-input` */
+export function queueFrom(name: string, options: AnyQueueOptions): Queue {
+  checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
+  const history = parseHistory(options.history);
+  const redact = parseRedact(options.redact);
+  const broadcast = parseBroadcast(options.broadcast);
+  const maxPending = parseLimit('maxPending', options.maxPending);
+  const maxBytes = parseLimit('maxBytes', options.maxBytes);
+  const queue: Queue = {
+    name: parseName(name, 'queue'),
+    attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
+    crashes: wholeNumber(options.crashes ?? 3, { what: 'crashes', ...queueRanges.crashes }),
+    backoff: backoffOf(options.backoff ?? defaultBackoff),
+    timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
+    delivery: deliveryOf(options.delivery ?? 'at-least-once'),
+    partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
+    ...(options.jobs === undefined ? {} : { jobs: parseJobs(options.jobs) }),
+    ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
+    ...(history && { history }),
+    ...(redact && { redact }),
+    ...(broadcast && { broadcast }),
+    ...(maxPending !== undefined && { maxPending }),
+    ...(maxBytes !== undefined && { maxBytes }),
+  };
+  return asDefined(queue);
+}
+
+/** Marks what was checked, or made from what was. */
+export const asDefined = (queue: Queue): Queue => Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
+
+/** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
+export function wholeNumber(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
+}
+
+function backoffOf(policy: BackoffPolicy): BackoffPolicy {
+  if (typeof policy !== 'function') return storable(policy);
+  checkFunction(policy, 'backoff');
+  return policy;
+}
+
+function deliveryOf(value: DeliveryMode): DeliveryMode {
+  if (DELIVERIES.includes(value)) return value;
+  throw new DuestreamError('bad-input', `delivery is ${show(value)}; allowed: ${DELIVERIES.join(', ')}`);
+}

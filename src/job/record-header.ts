@@ -1,0 +1,90 @@
+/**
+ * The header of a record: what stands before the bar, which Lua reads too. `codec.ts` has the grammar.
+ */
+import { hash } from 'node:crypto';
+import { type HeaderOptions, hasNeeds, headerFields } from './fields.ts';
+
+/** The header of a record, which can be read even when its JSON cannot. */
+export function decodeHeader(
+  record: string,
+): ({ readonly askedDueMs: number; readonly bare: boolean } & HeaderOptions) | undefined {
+  // @record-header
+  const end = headerEnd(record);
+  if (end === 0) return undefined;
+  const askedDueMs = Number.parseInt(record.slice(1, end), 36);
+  if (record.charCodeAt(end) === BAR) return { askedDueMs, bare: false };
+  const bar = record.indexOf('|', end);
+  if (bar < 0) return undefined;
+  const fields = new Map(
+    record
+      .slice(end, bar)
+      .split(';')
+      .reverse()
+      .map((field) => [field.slice(0, 1), field.slice(2)]),
+  );
+  return { askedDueMs, bare: fields.get('b') === '1', ...headerOptionsIn(fields) };
+}
+
+const BAR = 0x7c;
+const SEMICOLON = 0x3b;
+
+/** Where the asked due time of a record of version 1 ends, at a bar or a semicolon; 0 for any other text. */
+function headerEnd(record: string): number {
+  if (record.charCodeAt(0) !== 0x31) return 0;
+  for (let at = 1; at < record.length; at += 1) {
+    const code = record.charCodeAt(at);
+    const isDigit = (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x7a);
+    if (!isDigit) return at > 1 && (code === BAR || code === SEMICOLON) ? at : 0;
+  }
+  return 0;
+}
+
+/**
+ * What the tombstone of a job keeps of its record: the asked due time and the digest of the call that made the job; after an
+ * edit they stand in the header. Empty where only Redis has its bytes: a record that is no UTF-8 reached us with other bytes.
+ */
+export function markOf(record: string): string {
+  const end = headerEnd(record);
+  if (end === 0 || record.includes('\ufffd')) return '';
+  const first =
+    record.charCodeAt(end) === SEMICOLON ? FIRST_MARK.exec(record.slice(end, record.indexOf('|', end))) : null;
+  if (first) return `${first[1]} ${first[2]}`;
+  return `${record.slice(1, end)} ${digestOf(record)}`;
+}
+
+/**
+ * What a completion says of the record: its mark, where a tombstone is to be left, and behind a bar its tags, if it has
+ * any; a bar alone where there is neither. Empty: Redis has to read the record for them.
+ */
+export function endMark(record: string, windowMs: number): string {
+  const header = isPlain(record) ? '' : record.slice(0, record.indexOf('|'));
+  const tags = TAGS.exec(header)?.[1];
+  if (tags === undefined) return windowMs > 0 ? markOf(record) : '|';
+  // A line break in what a foreign producer wrote would end the mark.
+  const mark = tags.includes('\n') ? '' : markOf(record);
+  return mark === '' ? '' : `${mark}|${tags}`;
+}
+
+const TAGS = /;t=([^;]+)/;
+
+/** The letter under which a record keeps the mark of the call that made the job: after an edit, and where it has headers of a job. */
+export const MARK_LETTER = 'm';
+const FIRST_MARK = /;m=(\w+)\.([0-9a-f]+)/;
+
+/** Tells records apart, here as in Redis: the first 16 hexadecimal digits of the SHA-1. */
+export const digestOf = (record: string): string => hash('sha1', record).slice(0, 16);
+
+/** Whether a record has no fields in its header. */
+export const isPlain = (record: string): boolean => record.charCodeAt(headerEnd(record)) === BAR;
+
+/** A value that cannot be read counts as left out, here as in Redis. */
+function headerOptionsIn(fields: ReadonlyMap<string, string>): HeaderOptions {
+  const found: Record<string, unknown> = {};
+  for (const field of headerFields) {
+    const text = fields.get(field.key);
+    const otherwise = field.needs.length === 0 ? undefined : field.fallback;
+    const value = (text === undefined ? undefined : field.option.ofHeader(text)) ?? otherwise;
+    if (value !== undefined && hasNeeds(field, found)) found[field.stored] = value;
+  }
+  return found;
+}

@@ -1,0 +1,141 @@
+/**
+ * Writes the state of a led partition at the beginning of each minute, for charts: `job/minutes.ts` says what that is. One
+ * write per partition and minute, and none while this process does not lead.
+ *
+ *     elected ──▶ what is the state? ──▶ minute begins ──▶ state ──▶ written if it differs from the last, and `at` ──▶ …
+ *
+ * Many jobs are due when a minute begins. So the look is a moment before, each partition at its own: those jobs belong to the
+ * minute that begins, and nothing of ours stands in their way.
+ *
+ * A state that did not change is not written; when the next differs, it is written beside that, as it was one minute
+ * before. A leader that dies takes the lateness of a minute with it, and nothing else. Nobody is told of a failure: the chart
+ * has a gap, and whatever failed is told by those who need Redis for jobs.
+ */
+
+import type { Emitter, EventSource } from '../../job/events.ts';
+import { bucketOf, MINUTE_MS, type MinuteMark, noBuckets } from '../../job/minutes.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
+import { spreadMs } from '../../kernel/spread.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { addTimes, stateNow, type WrittenState, writeStates, writtenState } from '../../redis/read/minutes.ts';
+import type { Leadership } from '../election/election.ts';
+
+export interface RecorderParts {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly leading: () => Leadership | undefined;
+  /** Epoch ms by the clock of Redis. */
+  readonly serverMs: () => number;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Recorder {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** Looks, and writes where a minute has begun. Returns milliseconds until the next. */
+  readonly pass: () => Promise<number | Idle>;
+}
+
+/** The last state that was seen, at the beginning of a minute, or when this process began to lead. */
+interface Seen extends WrittenState {
+  readonly isWritten: boolean;
+}
+
+/** How often somebody who does not lead looks whether it does. */
+const IDLE_MS = 5000;
+/** The state of a minute is taken at least so long before it begins, */
+const AHEAD_MIN_MS = 100;
+/** and at most so much earlier: each partition has its own moment. */
+const AHEAD_SPREAD_MS = 900;
+/** A clock that is a little behind has come so far when the timer fires. */
+const SLACK_MS = 20;
+
+export function createRecorder(parts: RecorderParts): Recorder {
+  const { ref, leading, serverMs, clock, events } = parts;
+  const late = noBuckets();
+  const aheadMs = AHEAD_MIN_MS + spreadMs(`${ref.queue}:${ref.partition}`, AHEAD_SPREAD_MS);
+  let seen: Seen | undefined;
+  let stopListening: (() => void) | undefined;
+
+  async function pass(): Promise<number | Idle> {
+    if (!leading()) {
+      seen = undefined;
+      late.fill(0);
+      return idle(IDLE_MS);
+    }
+    const minute = Math.floor((serverMs() + aheadMs) / MINUTE_MS);
+    try {
+      if (!seen || seen.minute > minute) seen = await firstSeen(parts, minute);
+      else if (seen.minute < minute) seen = await looked(parts, { seen, minute, late });
+    } catch {
+      // The next minute is another one.
+    }
+    return idle(Math.max(0, (minute + 1) * MINUTE_MS - serverMs() - aheadMs) + SLACK_MS);
+  }
+
+  const loop = createLoop({ who: `recorder of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  return {
+    start() {
+      stopListening ??= listen(events, ref, late);
+      loop.start();
+    },
+    stop() {
+      stopListening?.();
+      return loop.stop();
+    },
+    pass,
+  };
+}
+
+/** One listener for all partitions of a process, because each of their passes is told to every listener. */
+const heard = new WeakMap<EventSource, Map<string, number[]>>();
+
+function listen(events: EventSource, { queue, partition }: PartitionRef, late: number[]): () => void {
+  const lists = heard.get(events) ?? hear(events);
+  const key = `${queue}:${partition}`;
+  lists.set(key, late);
+  return () => {
+    if (lists.get(key) === late) lists.delete(key);
+  };
+}
+
+function hear(events: EventSource): Map<string, number[]> {
+  const lists = new Map<string, number[]>();
+  heard.set(events, lists);
+  events.on('jobs.promoted', ({ queue, partition, lateness }) => {
+    const late = lists.get(`${queue}:${partition}`);
+    if (!late) return;
+    for (const [lateMs, count] of lateness) {
+      const at = bucketOf(lateMs);
+      late[at] = (late[at] ?? 0) + count;
+    }
+  });
+  return lists;
+}
+
+/** The state with which the leader before has begun this minute, or that of now. */
+async function firstSeen({ redis, ref }: RecorderParts, minute: number): Promise<Seen> {
+  const known = await writtenState(redis, ref, minute);
+  if (known) return { ...known, since: minute, isWritten: true };
+  return { minute, since: minute, text: await stateNow(redis, ref), isWritten: false };
+}
+
+interface Look {
+  readonly seen: Seen;
+  readonly minute: number;
+  readonly late: number[];
+}
+
+async function looked({ redis, ref }: RecorderParts, { seen, minute, late }: Look): Promise<Seen> {
+  // What is refused, by a Redis that is full, waits for the next minute.
+  await addTimes(redis, ref, 'promotion', late);
+  const text = await stateNow(redis, ref);
+  const isSame = text === seen.text;
+  const at: MinuteMark = { minute, since: minute === seen.minute + 1 ? seen.since : minute };
+  const before = isSame || seen.isWritten ? [] : [seen];
+  await writeStates(redis, ref, { at, states: isSame ? [] : [...before, { ...at, text }] });
+  return { ...at, text, isWritten: !isSame };
+}

@@ -1,0 +1,242 @@
+/**
+ * Reading without touching: counts of a partition, one job's whole story, and dead letters. `pages.ts` has the pages of
+ * jobs by state.
+ */
+import {
+  decodeDeferred,
+  decodeHistory,
+  decodeRun,
+  decodeTombstone,
+  idOf,
+  isTombstone,
+  type Run,
+  type Tombstone,
+} from '../../job/codec.ts';
+import type { Attempted, Deferred } from '../../job/outcome.ts';
+import { type QuotaUse, quotaUse } from '../../job/quota.ts';
+import type { JobState } from '../../job/state.ts';
+import type { Redis } from '../connection/connect.ts';
+import type { PartitionRef } from '../keys.ts';
+import { seenIn } from '../scripts/edits.ts';
+import type { Moved } from '../scripts/replies.ts';
+import { fieldsOf, list, type Reply, run, score, text } from '../scripts/scripts.ts';
+import { type Pause, pauseOf } from '../scripts/upkeep.ts';
+
+export interface PartitionStats {
+  readonly nowMs: number;
+  readonly scheduled: number;
+  readonly headDueMs: number | undefined;
+  /** Entries nobody has read yet. */
+  readonly ready: number;
+  /** Entries some worker holds: running, or about to start. */
+  readonly running: number;
+  readonly dead: number;
+  readonly done: number;
+  readonly term: string | undefined;
+  readonly leaseTtlMs: number;
+  readonly paused: boolean;
+  /** Since when and why, while it is paused. */
+  readonly pause?: Pause;
+  readonly wakeMs: number | undefined;
+  /** The youngest tombstone that went because of their number, within about the last done window, and when that was. */
+  readonly evicted?: { readonly ageMs: number; readonly atMs: number };
+  /** How much there may be, and is; undefined without limits. */
+  readonly quota?: QuotaUse | undefined;
+  /** Durable counters: scheduled, promoted, done, retried, deferred, dead, cancelled, replayed, adopted, reclaimed, … */
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+/** What is known about one job, at one moment. */
+export interface Peek {
+  readonly nowMs: number;
+  readonly state: JobState;
+  readonly member: string;
+  readonly record: string | undefined;
+  readonly tombstone: Tombstone | undefined;
+  readonly dueMs: number | undefined;
+  readonly run: Run | undefined;
+  readonly overMs: number | undefined;
+  /** All that is seen of a job that is not over, for a change that holds only if it is still so. */
+  readonly seen: string | undefined;
+}
+
+export interface DeadLetter {
+  /** The id of its entry in the stream of dead letters. */
+  readonly entry: string;
+  readonly id: string;
+  readonly bare: boolean;
+  readonly record: string;
+  readonly reason: string;
+  readonly history: readonly Attempted[];
+  readonly deferred: Deferred | undefined;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
+  readonly generation: number;
+  readonly atMs: number;
+}
+
+export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionStats> {
+  const reply = list(await run(redis, 'stats', { keys: ref.keys, args: {} })).map(text);
+  const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, ...flat] = reply;
+  const meta = fieldsOf(flat);
+  const counters = [...meta]
+    .filter(([field]) => field.startsWith('n.'))
+    .map(([field, value]) => [field.slice(2), Number(value)]);
+  return {
+    nowMs: Number(now),
+    scheduled: Number(scheduled),
+    headDueMs: head === undefined || head === '' ? undefined : score(head),
+    ready: Math.max(0, Number(entries) - Number(pending)),
+    running: Number(pending),
+    dead: Number(dead),
+    done: Number(done),
+    term: term === '' ? undefined : term,
+    leaseTtlMs: Number(ttl),
+    paused: meta.has('paused'),
+    ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
+    ...evictedOf(meta.get('evicted')),
+    ...quotaOf(meta, Number(scheduled) + Math.max(0, Number(entries) - Number(stale))),
+    wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
+    counters: Object.fromEntries(counters) as Record<string, number>,
+  };
+}
+
+const OLDEST_PAGE = 100;
+const OLDEST_PAGES_MAX = 50;
+
+/**
+ * For how many ms the oldest job that is due has waited for its start, by the clock of Redis; 0 when none waits. Paused
+ * partitions count too. Jobs in scheduled and those that workers hold are compared with each other (of the latter the
+ * 5,000 oldest); of those that nobody has read yet the first 100 stand for the rest. What comes later into ready was put
+ * or handed back later than that, whatever its due time: so the answer is never less than the longest time for which a job has
+ * been due and in Redis, except for one that a worker handed back unstarted.
+ */
+export async function oldestDueAge(redis: Redis, ref: PartitionRef): Promise<number> {
+  let age = 0;
+  let after = '';
+  for (let pages = 0; pages < OLDEST_PAGES_MAX; pages += 1) {
+    const args = { after, limit: OLDEST_PAGE };
+    const [now = '', since = '', next = ''] = list(await run(redis, 'oldest', { keys: ref.keys, args })).map(text);
+    if (since !== '') age = Math.max(age, Number(now) - Number(since));
+    if (next === '') break;
+    after = next;
+  }
+  return age;
+}
+
+/** `evicted` in the meta hash: `<age ms> <when ms>`. */
+function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
+  const [, age, at] = /^(\d+) (\d+)$/.exec(value) ?? [];
+  return age === undefined || at === undefined ? {} : { evicted: { ageMs: Number(age), atMs: Number(at) } };
+}
+
+/** The limits of the partition in the meta hash, and what is used of them. */
+function quotaOf(meta: ReadonlyMap<string, string>, pending: number): Pick<PartitionStats, 'quota'> {
+  const quota = quotaUse({ quota: meta.get('quota'), held: meta.get('held') }, pending);
+  return quota ? { quota } : {};
+}
+
+/** The story of one member, or undefined when nothing is known about it. */
+export async function peek(redis: Redis, ref: PartitionRef, member: string): Promise<Peek | Moved | undefined> {
+  const args = { generation: ref.layoutGeneration, member };
+  const reply = list(await run(redis, 'peek', { keys: ref.keys, args })).map(text);
+  if (reply[0] === 'moved') return { kind: 'moved', layoutGeneration: Number(reply[1]) };
+  const [now, value = '', due = '', runText = '', over = ''] = reply;
+  if (value === '' && due === '') return undefined;
+  const tombstone = isTombstone(value) ? decodeTombstone(value) : undefined;
+  const started = decodeRun(runText);
+  const record = value === '' || tombstone ? undefined : value;
+  const isLive = record !== undefined || due !== '';
+  return {
+    nowMs: Number(now),
+    state: stateOf({ tombstone, due, run: started }),
+    member,
+    record,
+    tombstone,
+    dueMs: due === '' ? undefined : score(due),
+    run: started,
+    overMs: over === '' ? undefined : Number(over),
+    seen: isLive
+      ? seenIn({ record, run: record === undefined ? undefined : started, due: due || undefined })
+      : undefined,
+  };
+}
+
+/** The token of the last start of each member, `0` for one that was never started. */
+export async function lastTokens(
+  redis: Redis,
+  ref: PartitionRef,
+  members: readonly string[],
+): Promise<readonly string[]> {
+  const runs = await redis.hmget(ref.keys.runs, ...members);
+  return runs.map((run) => /^\d+/.exec(run ?? '')?.[0] ?? '0');
+}
+
+/** Dead letters, newest first, from `before` (exclusive) backwards. */
+export async function deadLetters(
+  redis: Redis,
+  ref: PartitionRef,
+  { limit, before = '+' }: { readonly limit: number; readonly before?: string },
+): Promise<readonly DeadLetter[]> {
+  const reply = await redis.call('XREVRANGE', ref.keys.dead, before === '+' ? '+' : `(${before}`, '-', 'COUNT', limit);
+  return list(reply as Reply).map(deadLetterOf);
+}
+
+/** Dead letters, oldest first, from `after` (exclusive) on, up to `last`. */
+export async function oldestDeadLetters(
+  redis: Redis,
+  ref: PartitionRef,
+  {
+    limit,
+    after = '',
+    last = '+',
+  }: { readonly limit: number; readonly after?: string | undefined; readonly last?: string | undefined },
+): Promise<readonly DeadLetter[]> {
+  const reply = await redis.call('XRANGE', ref.keys.dead, after === '' ? '-' : `(${after}`, last, 'COUNT', limit);
+  return list(reply as Reply).map(deadLetterOf);
+}
+
+/** The id of the newest dead letter, or undefined. */
+export async function newestDeadLetter(redis: Redis, ref: PartitionRef): Promise<string | undefined> {
+  return (await deadLetters(redis, ref, { limit: 1 }))[0]?.entry;
+}
+
+/** One dead letter, or undefined. */
+export async function deadLetter(redis: Redis, ref: PartitionRef, entry: string): Promise<DeadLetter | undefined> {
+  const found = list((await redis.call('XRANGE', ref.keys.dead, entry, entry)) as Reply);
+  return found[0] === undefined ? undefined : deadLetterOf(found[0]);
+}
+
+function stateOf({
+  tombstone,
+  due,
+  run: started,
+}: {
+  tombstone: Tombstone | undefined;
+  due: string;
+  run: Run | undefined;
+}): JobState {
+  if (tombstone) return tombstone.outcome;
+  if (started?.owner !== undefined) return 'running';
+  return due === '' ? 'ready' : 'scheduled';
+}
+
+function deadLetterOf(reply: Reply): DeadLetter {
+  const [entry, flat] = list(reply);
+  const fields = fieldsOf(flat);
+  const field = (name: string) => fields.get(name) ?? '';
+  return {
+    entry: text(entry),
+    ...idOf(field('member')),
+    record: field('record'),
+    reason: field('reason'),
+    history: decodeHistory(field('history').split('\n')),
+    deferred: decodeDeferred(field('history').split('\n')),
+    attempts: Number(field('attempts')),
+    failures: Number(field('failures')),
+    crashes: Number(field('crashes')),
+    generation: Number(field('generation')),
+    atMs: Number(field('at')),
+  };
+}

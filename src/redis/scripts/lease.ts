@@ -1,0 +1,98 @@
+/**
+ * The leader's lease of one partition: taking it, keeping it, giving it back, always by the whole term
+ * `<process>:<epoch>:<leaseMs>`. A name alone is not enough: a process that lost its lease would renew the winner's.
+ */
+import type { History } from '../../job/history.ts';
+import type { Redis } from '../connection/connect.ts';
+import type { PartitionRef } from '../keys.ts';
+import { refuseOther, SCHEMA } from '../schema.ts';
+import { list, run, text } from './scripts.ts';
+
+export type ElectReply =
+  | { readonly kind: 'elected'; readonly term: string; readonly epoch: number }
+  | { readonly kind: 'held'; readonly term: string; readonly ttlMs: number };
+
+export interface SweepLimits {
+  readonly batch: number;
+  readonly windowMs: number;
+  readonly tombstonesMax: number;
+  /** No tombstone younger than this goes because of the count. */
+  readonly floorMs: number;
+  readonly retentionMs: number;
+  readonly deadLettersMax: number;
+}
+
+/** @throws DuestreamError `wrong-schema` when the partition says that it has another one */
+export async function elect(
+  redis: Redis,
+  ref: PartitionRef,
+  { processId, leaseMs, nowMs }: { readonly processId: string; readonly leaseMs: number; readonly nowMs?: number },
+): Promise<ElectReply> {
+  const args = { now: nowMs ?? '', process: processId, lease: leaseMs, schema: SCHEMA };
+  const [kind, term, detail] = list(await run(redis, 'elect', { keys: ref.keys, args }));
+  if (kind === 'schema') refuseOther(`partition ${ref.partition} of queue ${ref.queue}`, text(term));
+  if (kind === 'held') return { kind, term: text(term), ttlMs: Number(detail) };
+  return { kind: 'elected', term: text(term), epoch: epochOf(text(term)) };
+}
+
+export async function renew(
+  redis: Redis,
+  ref: PartitionRef,
+  { term, leaseMs }: { readonly term: string; readonly leaseMs: number },
+): Promise<'ok' | 'lost'> {
+  return text(await run(redis, 'renew', { keys: ref.keys, args: { term, lease: leaseMs } })) as 'ok' | 'lost';
+}
+
+export async function resign(redis: Redis, ref: PartitionRef, term: string): Promise<'ok' | 'lost'> {
+  return text(await run(redis, 'resign', { keys: ref.keys, args: { term } })) as 'ok' | 'lost';
+}
+
+export interface Swept {
+  readonly tombstones: number;
+  readonly deadLetters: number;
+  /** Records of the history. */
+  readonly past: number;
+  /** The call was ended by a bound: there may be more. */
+  readonly more: boolean;
+}
+
+/** Removes what is past its window or retention. `fenced` when the term is not the leader's. */
+export async function sweep(
+  redis: Redis,
+  ref: PartitionRef,
+  {
+    term,
+    limits,
+    history = ref.history,
+    nowMs,
+  }: {
+    readonly term: string;
+    readonly limits: SweepLimits;
+    readonly history?: History | undefined;
+    readonly nowMs?: number;
+  },
+): Promise<'fenced' | Swept> {
+  const args = {
+    now: nowMs ?? '',
+    term,
+    limit: limits.batch,
+    window: limits.windowMs,
+    tombstones: limits.tombstonesMax,
+    floor: limits.floorMs,
+    retention: limits.retentionMs,
+    deadLetters: limits.deadLettersMax,
+    keep: history?.keepMs ?? '',
+    most: history?.max ?? '',
+  };
+  // What was kept goes in its time, also when nothing more is.
+  const keeps = history !== undefined;
+  const [tombstones, deadLetters, more, past] = list(await run(redis, 'sweep', { keys: ref.keys, keeps, args }));
+  return tombstones === -1
+    ? 'fenced'
+    : { tombstones: Number(tombstones), deadLetters: Number(deadLetters), past: Number(past), more: more === 1 };
+}
+
+/** The process and the epoch in a term. */
+export function epochOf(term: string): number {
+  return Number(term.split(':')[1] ?? 0);
+}

@@ -1,0 +1,59 @@
+/** A leader's pass: what it asks, what `promote` and `relay` answer, and how a worker in its process takes part in it. */
+import type { Broadcast } from '../../job/broadcast.ts';
+import type { PartitionRef } from '../keys.ts';
+import type { Reply } from './scripts.ts';
+
+/** What a leader asks of a pass. */
+export interface LeadersPass {
+  readonly term: string;
+  /** What the lease is prolonged to; undefined: it was prolonged lately, and stays as it is. */
+  readonly leaseMs: number | undefined;
+  /** Most members. */
+  readonly limit: number;
+  /** Most undelivered entries. */
+  readonly cap: number;
+}
+
+/** The same of a broadcast queue: its bounds, and how long the end of a job is remembered. */
+export interface CastPass extends Omit<LeadersPass, 'cap'> {
+  readonly broadcast: Broadcast;
+  readonly windowMs: number;
+}
+
+export type PromoteReply =
+  | { readonly kind: 'fenced' }
+  | {
+      readonly kind: 'promoted' | 'paused' | 'capped';
+      readonly nowMs: number;
+      readonly nextMs: number | undefined;
+      readonly backlog: number;
+      readonly deadLetters: number;
+      readonly count: number;
+      readonly lateness: readonly (readonly [lateMs: number, count: number])[];
+    };
+
+/** What came of a leader's pass: its reply, when it came by the monotonic clock, and how many members it could move. */
+export interface Passed {
+  readonly reply: PromoteReply;
+  readonly receivedMs: number;
+  readonly limit: number;
+}
+
+/** Makes a leader's pass part of a worker's turn. Undefined: the worker takes nothing now, and no call was sent. */
+export type Relay = (ref: PartitionRef, pass: LeadersPass) => Promise<Passed> | undefined;
+
+export function promoteReply(reply: readonly Reply[]): PromoteReply {
+  const [kind, now, next, backlog, deadLetters, count] = reply;
+  if (kind === 'fenced') return { kind };
+  const lateness: (readonly [number, number])[] = [];
+  for (let at = 6; at < reply.length; at += 2) lateness.push([Number(reply[at]), Number(reply[at + 1])]);
+  return {
+    kind: kind === 'moved' ? 'promoted' : (kind as 'paused' | 'capped'),
+    nowMs: Number(now),
+    nextMs: next === '' ? undefined : Number(next),
+    backlog: Number(backlog),
+    deadLetters: Number(deadLetters),
+    count: Number(count),
+    lateness,
+  };
+}

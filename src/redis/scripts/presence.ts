@@ -1,0 +1,159 @@
+/**
+ * Heartbeats: one key with a TTL and one member of the alive set per process, in the control slot. A script, because a
+ * Redis at its memory limit refuses a plain SET: everybody would look dead at once, and nobody could start to drain it.
+ *
+ * They only *nominate* the dead. A wall clock that jumps, or Redis away for longer than a TTL, removes every heartbeat
+ * in one instant; that is why an observer looks twice, a grace apart, and why XCLAIM's min-idle decides.
+ */
+import { messageOf } from '../../kernel/errors.ts';
+import type { Redis } from '../connection/connect.ts';
+import { naming } from '../connection/wrong-type.ts';
+import { controlKeys } from '../keys.ts';
+import { run, text } from './scripts.ts';
+
+export interface Identity {
+  /** Random per process start; for workers it is the consumer's name. */
+  readonly id: string;
+  readonly role: 'daemon' | 'worker' | 'subscriber';
+  readonly host: string;
+  readonly pid: number;
+  /** Epoch ms by the process's own clock; for people. */
+  readonly startedMs: number;
+  readonly queues: readonly string[];
+  /** Of duestream. Older versions left it out. */
+  readonly version?: string;
+  /** Of a worker: how many it has to Redis, all nodes together. Older versions left it out. */
+  readonly connections?: number;
+  /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */
+  readonly lag?: number;
+  /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
+  readonly beatTtlMs?: number;
+}
+
+/**
+ * Sends one heartbeat. The value is written only when the key is not there; `anew` says so, because then other control
+ * keys may have vanished with it.
+ */
+export async function beat(
+  redis: Redis,
+  { namespace, identity, ttlMs }: { readonly namespace: string; readonly identity: Identity; readonly ttlMs: number },
+): Promise<'kept' | 'anew'> {
+  const keys = controlKeys(namespace);
+  const args = { process: identity.id, identity: JSON.stringify({ ...identity, beatTtlMs: ttlMs }), ttl: ttlMs };
+  const reply = await run(redis, 'beat', { keys: { ...keys, beat: keys.beat(identity.id) }, args });
+  if (text(reply) === 'kept') return 'kept';
+  // It lives, whether or not others can be taken away.
+  await forgetSome(redis, namespace).catch(() => undefined);
+  return 'anew';
+}
+
+/** Among so few ids the lost ones stay for people to see in `workers`, until a mover has missed them for long. */
+export const LISTED_FEW = 100;
+/** A process that enters the list takes so many of the lost ones out of it, at most. */
+const FORGOTTEN_AT_ONCE = 20;
+
+/** Processes may come and be killed all the time, and none live long enough to miss the others. */
+async function forgetSome(redis: Redis, namespace: string): Promise<void> {
+  const some = await redis.srandmember(controlKeys(namespace).alive, LISTED_FEW + 1);
+  if (some.length <= LISTED_FEW) return;
+  const lost = await withoutBeat(redis, namespace, some);
+  await forget(redis, namespace, ...lost.slice(0, FORGOTTEN_AT_ONCE));
+}
+
+/** A subscriber says how far behind it is, beside a heartbeat that is there. */
+export async function noteLag(
+  redis: Redis,
+  {
+    namespace,
+    identity,
+    beatTtlMs,
+    lag,
+  }: {
+    readonly namespace: string;
+    readonly identity: Identity;
+    readonly beatTtlMs: number;
+    readonly lag: number;
+  },
+): Promise<void> {
+  const value = JSON.stringify({ ...identity, beatTtlMs, lag });
+  // A full Redis refuses it; the heartbeat stays, with an older number.
+  await redis.set(controlKeys(namespace).beat(identity.id), value, 'KEEPTTL', 'XX').catch(() => undefined);
+}
+
+/** Leaves in an orderly way: nobody has to wait for a TTL. */
+export async function leave(redis: Redis, namespace: string, id: string): Promise<void> {
+  const keys = controlKeys(namespace);
+  await redis.del(keys.beat(id));
+  await redis.srem(keys.alive, id);
+  await redis.spublish(keys.wake, `left ${id}`);
+}
+
+/** Every member of the alive set with its heartbeat, or without one if it is missing. */
+export async function presence(
+  redis: Redis,
+  namespace: string,
+): Promise<readonly { readonly id: string; readonly identity: Identity | undefined }[]> {
+  const keys = controlKeys(namespace);
+  const ids = await naming(redis, [keys], redis.smembers(keys.alive));
+  if (ids.length === 0) return [];
+  const values = await redis.mget(ids.map((id) => keys.beat(id)));
+  return ids
+    .map((id, index) => ({ id, identity: decode(values[index] ?? null) }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** How long ago each of these processes sent its last beat; without those that have none, or do not say their TTL. */
+export async function beatAges(
+  redis: Redis,
+  namespace: string,
+  identities: readonly Identity[],
+): Promise<ReadonlyMap<string, number>> {
+  const keys = controlKeys(namespace);
+  const ages = new Map<string, number>();
+  for (let from = 0; from < identities.length; from += AT_ONCE) {
+    const some = identities.slice(from, from + AT_ONCE);
+    const ttls = await Promise.all(some.map(({ id }) => redis.pttl(keys.beat(id))));
+    for (const [at, ttlMs] of ttls.entries()) {
+      const { id = '', beatTtlMs = 0 } = some[at] ?? {};
+      if (ttlMs >= 0 && ttlMs <= beatTtlMs) ages.set(id, beatTtlMs - ttlMs);
+    }
+  }
+  return ages;
+}
+
+const AT_ONCE = 100;
+
+/** Which of these ids have no heartbeat right now. While all have one, a hundred of them cost one number. */
+export async function withoutBeat(redis: Redis, namespace: string, ids: readonly string[]): Promise<readonly string[]> {
+  const keys = controlKeys(namespace);
+  // @missing-beats
+  const missing: string[] = [];
+  for (let from = 0; from < ids.length; from += AT_ONCE) {
+    const some = ids.slice(from, from + AT_ONCE);
+    if ((await redis.exists(some.map((id) => keys.beat(id)))) === some.length) continue;
+    const there = await Promise.all(some.map((id) => redis.exists(keys.beat(id))));
+    missing.push(...some.filter((_, index) => there[index] === 0));
+  }
+  return missing;
+}
+
+/** Takes ids out of the alive set that have no heartbeat at that moment. */
+export async function forget(redis: Redis, namespace: string, ...ids: readonly string[]): Promise<void> {
+  const keys = controlKeys(namespace);
+  for (let from = 0; from < ids.length; from += AT_ONCE) {
+    const some = ids.slice(from, from + AT_ONCE);
+    const calls = some.map((id) =>
+      run(redis, 'forget', { keys: { ...keys, beat: keys.beat(id) }, args: { process: id } }),
+    );
+    await Promise.all(calls);
+  }
+}
+
+function decode(value: string | null): Identity | undefined {
+  if (value === null) return undefined;
+  try {
+    return JSON.parse(value) as Identity;
+  } catch (error) {
+    return { id: messageOf(error), role: 'worker', host: '', pid: 0, startedMs: 0, queues: [] };
+  }
+}

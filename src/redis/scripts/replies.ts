@@ -1,0 +1,211 @@
+/**
+ * What the scripts of `jobs.ts` answer, as closed unions, and how the raw replies become them. A refusal is a member of
+ * the union that says why; callers switch over `kind` and the compiler sees that none is forgotten.
+ */
+import { decodeHistory } from '../../job/codec.ts';
+import type { EntryId, Token } from '../../job/job.ts';
+import type { Attempted } from '../../job/outcome.ts';
+import { type OverState, outcomeLetters } from '../../job/state.ts';
+import { list, type Reply, score, text } from './scripts.ts';
+
+export interface ScheduleItem {
+  readonly member: string;
+  readonly record: string;
+  readonly dueMs: number;
+}
+
+export type ScheduleReply =
+  | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' }
+  /** The call had read its share: nothing was looked at or written for this job. */
+  | { readonly kind: 'later' }
+  | { readonly kind: 'already'; readonly over: OverState | undefined }
+  | { readonly kind: 'exists'; readonly dueMs: number }
+  | { readonly kind: 'bad-due'; readonly nowMs: number }
+  /** A limit of the queue, as its partition has its share: nothing was changed. */
+  | { readonly kind: 'full'; readonly what: 'pending' | 'bytes'; readonly limit: number; readonly there: number };
+
+/** The partition has another generation: the queue was resized, look it up again. */
+export interface Moved {
+  readonly kind: 'moved';
+  readonly layoutGeneration: number;
+}
+
+/** One entry a consumer was given: what the stream says of it. */
+export interface Delivery {
+  readonly entry: EntryId;
+  readonly member: string;
+  readonly dueMs: number;
+}
+
+export interface Started {
+  /** `again`: this consumer had started it before, in a reply that was lost. */
+  readonly kind: 'run' | 'again';
+  readonly token: Token;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
+  readonly generation: number;
+  readonly history: readonly Attempted[];
+  readonly record: string;
+}
+
+export type StartReply =
+  | Started
+  /** A worker died under it, and the caller runs other jobs: nothing was written. The token is that of its last start. */
+  | { readonly kind: 'suspect'; readonly token: Token }
+  | { readonly kind: 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'parked' | 'deadLetter' | 'lost' };
+
+/** What became of one entry. */
+export type Taken = Delivery & StartReply;
+
+/** The reply of `serve`. */
+export interface Served {
+  /** Of each job that was over; undefined when all are `ok`. */
+  readonly completed: readonly SettleReply[] | undefined;
+  /** Of the entries that were given, and of new ones. */
+  readonly taken: readonly Taken[];
+  /** How many new entries were delivered. */
+  readonly delivered: number;
+  /** The error with which Redis refused to deliver. */
+  readonly refusal: string | undefined;
+}
+
+/** One Redis command on one key of the partition's slot, carried out together with `commit`. */
+export interface Effect {
+  readonly command: string;
+  readonly key: string;
+  readonly args: readonly (string | number)[];
+}
+
+/** A job that is scheduled in the same step in which another one dies. */
+export interface Compensation {
+  readonly member: string;
+  readonly record: string;
+}
+
+/** What a settle addresses: one start of one job. */
+export interface Claim {
+  readonly entry: EntryId;
+  readonly member: string;
+  readonly token: Token;
+}
+
+/** A start that is over, with what its tombstone keeps of the record (`markOf` in `job/codec.ts`); '': Redis reads it. */
+export interface Ended extends Claim {
+  readonly mark: string;
+}
+
+export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
+/** `half`: the number of the command that was refused, and its error; those before it stay, the job is a dead letter. */
+export type CommitReply = SettleReply | `half ${string}`;
+export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
+export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
+/** `over …`: the job has expired already, perhaps by the same call. */
+export type ExpireReply = 'expired' | 'dead' | 'over expired' | 'over dead' | 'kept' | 'lost' | 'later';
+export type CancelReply =
+  | { readonly kind: 'cancelled' | 'requested' | 'unknown' }
+  /** It is not what was seen. */
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'later' }
+  | { readonly kind: 'over'; readonly over: OverState | undefined };
+export type ReplayReply =
+  | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string }
+  | { readonly kind: 'live' | 'empty'; readonly member: string }
+  | { readonly kind: 'gone' }
+  | Moved;
+
+export function moved(reply: readonly Reply[]): Moved | undefined {
+  return reply[0] === 'moved' && reply.length === 2 ? { kind: 'moved', layoutGeneration: Number(reply[1]) } : undefined;
+}
+
+export function settleReply(reply: Reply): SettleReply {
+  return text(list(reply)[0]) as SettleReply;
+}
+
+/** Nearly every reply is this one. */
+const OK: ScheduleReply = { kind: 'ok' };
+
+export function scheduleReply(reply: string): ScheduleReply {
+  if (reply === 'ok') return OK;
+  const [kind, detail = '', limit, there] = reply.split(' ');
+  if (kind === 'full') {
+    return { kind, what: detail === 'bytes' ? 'bytes' : 'pending', limit: Number(limit), there: Number(there) };
+  }
+  if (kind === 'already') return { kind, over: outcomeLetters[detail] };
+  if (kind === 'exists') return { kind, dueMs: score(detail) };
+  if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
+  if (kind === 'later') return { kind };
+  return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
+}
+
+/** What a start replies: a text for each that started for the first time, and a list for each other entry. */
+export function takenOf(first: Reply | undefined, others: Reply | undefined): Taken[] {
+  const taken: Taken[] = [];
+  for (const one of list(first)) taken.push(firstOf(text(one)));
+  for (const other of list(others)) taken.push(otherOf(list(other)));
+  return taken;
+}
+
+const NO_HISTORY: readonly Attempted[] = [];
+
+/** `entry due token member record`: one text, because each costs a buffer of its own on its way here. */
+function firstOf(words: string): Taken {
+  const due = words.indexOf(' ') + 1;
+  const token = words.indexOf(' ', due) + 1;
+  const member = words.indexOf(' ', token) + 1;
+  const record = words.indexOf(' ', member) + 1;
+  return {
+    entry: words.slice(0, due - 1) as EntryId,
+    member: words.slice(member, record - 1),
+    dueMs: Number(words.slice(due, token - 1)) || 0,
+    kind: 'run',
+    token: words.slice(token, member - 1) as Token,
+    attempts: 1,
+    failures: 0,
+    crashes: 0,
+    generation: 0,
+    history: NO_HISTORY,
+    record: words.slice(record),
+  };
+}
+
+function otherOf(reply: readonly Reply[]): Taken {
+  const [entry, member, due, kind, token, attempts, failures, crashes, generation, history, record] = reply;
+  const delivery = { entry: text(entry) as EntryId, member: text(member), dueMs: Number(due) || 0 };
+  if (kind === 'suspect') return { ...delivery, kind, token: text(token) as Token };
+  if (kind !== 'run' && kind !== 'again') {
+    return { ...delivery, kind: kind as Exclude<StartReply, Started | { kind: 'suspect' }>['kind'] };
+  }
+  return {
+    ...{ ...delivery, kind, token: text(token) as Token },
+    ...{ attempts: Number(attempts), failures: Number(failures), crashes: Number(crashes) },
+    generation: Number(generation),
+    history: history === '' ? NO_HISTORY : decodeHistory(text(history).split('\n')),
+    record: text(record),
+  };
+}
+
+export function servedOf(reply: readonly Reply[]): Served {
+  const [completed, first, others, delivered] = reply;
+  return {
+    completed: completed === '' ? undefined : (list(completed) as readonly SettleReply[]),
+    taken: takenOf(first, others),
+    delivered: typeof delivered === 'number' ? delivered : 0,
+    refusal: typeof delivered === 'number' ? undefined : text(delivered),
+  };
+}
+
+export function cancelReply(reply: string): CancelReply {
+  const [kind, letter = ''] = reply.split(' ');
+  if (kind === 'later' || kind === 'changed') return { kind };
+  return kind === 'over'
+    ? { kind, over: outcomeLetters[letter] }
+    : { kind: kind as 'cancelled' | 'requested' | 'unknown' };
+}
+
+export function replayReply(reply: readonly Reply[]): ReplayReply {
+  const [kind, first, second] = reply;
+  if (kind === 'ok') return { kind, dueMs: Number(first), member: text(second) };
+  if (kind === 'live' || kind === 'empty') return { kind, member: text(first) };
+  return kind === 'moved' ? { kind, layoutGeneration: Number(first) } : { kind: 'gone' };
+}

@@ -1,0 +1,61 @@
+/**
+ * How far a schedule was fired ⇄ the text in `K:fired`: `reached runs skipped waiting last armed`, members or `-`. A text
+ * that is none of these, as of a later version, is told and never guessed: nothing fires from it and nobody overwrites it.
+ */
+import { idOf } from '../job/codec.ts';
+import { show } from '../kernel/duration.ts';
+import { firedBy, type Schedule } from './schedule.ts';
+
+export interface Fired {
+  /** As it is stored; a call that fires must name it. */
+  readonly text: string;
+  /** The last instant that was handled, ms. */
+  readonly reachedMs: number;
+  readonly runs: number;
+  readonly skipped: number;
+  /** The member that waits until the one before is over. */
+  readonly waiting: string | undefined;
+  /** The member that was scheduled last. */
+  readonly last: string | undefined;
+  /** Why nobody can read it; the fields above are then those of one that was never fired. */
+  readonly unreadable?: string | undefined;
+}
+
+/** As in `fire.lua`. */
+const STATE = /^(\d+) (\d+) (\d+) ([!-~]+) ([!-~]+) (\d+)$/;
+/** The last instant of the year 9999: from beyond no rule has any, and its schedule would end without a word. */
+const REACHED_MAX = 253_402_300_799_999;
+const SHOWN_CHARS = 80;
+
+export function decodeFired(stored: string): Fired {
+  const found = STATE.exec(stored);
+  const waiting = found?.[4] ?? '';
+  const last = found?.[5] ?? '';
+  const fired = {
+    text: stored,
+    reachedMs: Number(found?.[1]),
+    runs: Number(found?.[2]),
+    skipped: Number(found?.[3]),
+    waiting: waiting === '-' ? undefined : waiting,
+    last: last === '-' ? undefined : last,
+  };
+  const sane =
+    fired.reachedMs <= REACHED_MAX && Number.isSafeInteger(fired.runs) && Number.isSafeInteger(fired.skipped);
+  if (sane && (fired.waiting === undefined || instantOf(fired.waiting) !== undefined)) return fired;
+  return {
+    ...{ text: stored, reachedMs: 0, runs: 0, skipped: 0, waiting: undefined, last: undefined },
+    unreadable: `its state is ${show(stored.slice(0, SHOWN_CHARS))}; allowed: reached runs skipped waiting last armed`,
+  };
+}
+
+/**
+ * How far a schedule was fired as its definition counts it: what a clock that was ahead had fired before a resume or
+ * another rule counts no more, because these start it afresh.
+ */
+export function firedSince<T extends Pick<Fired, 'reachedMs'>>({ aheadMs }: Schedule, fired: T, nowMs: number): T {
+  const isBefore = aheadMs !== undefined && aheadMs > nowMs && fired.reachedMs === aheadMs;
+  return isBefore ? { ...fired, reachedMs: 0 } : fired;
+}
+
+/** The instant that a member of a schedule stands for. */
+export const instantOf = (member: string): number | undefined => firedBy(idOf(member).id)?.atMs;

@@ -1,0 +1,115 @@
+/**
+ * A definition ⇄ the text that is stored: `{"since": ms, "anchor": ms, "source": "call" | "file", "schedule": { … }}`. The
+ * anchor is where `align: start` counts from when nobody said, and is there only then. What is inside is what people write, with instants in UTC, so that any client can write one and everybody can read it.
+ */
+
+import { digestOf } from '../job/record-header.ts';
+import { DuestreamError, messageOf } from '../kernel/errors.ts';
+import { parseSchedule, type ScheduleFrom, type ScheduleInput } from './input.ts';
+import type { Schedule } from './schedule.ts';
+
+/** Who answers for a definition: a call, or the file that the daemon was started with. */
+export type Source = 'call' | 'file';
+
+/** The last instant of a Date. */
+const SINCE_MAX = 8.64e15;
+
+export interface Definition {
+  readonly schedule: Schedule;
+  readonly source: Source;
+  /** As people write it. */
+  readonly input: ScheduleInput;
+  /** Tells the text that is stored from any other; undefined for a definition that was not read. */
+  readonly etag?: string;
+}
+
+/** Tells a stored definition from any other. */
+export const etagOfDefinition = (content: string): string => digestOf(content);
+
+/**
+ * A checked definition of what somebody wrote.
+ *
+ * @param anchorMs where `align: start` counts from without a start; default `sinceMs`
+ * @throws DuestreamError `bad-input`
+ */
+export function defineSchedule(
+  name: string,
+  input: ScheduleInput,
+  { source, ...from }: Omit<ScheduleFrom, 'isStored'> & { readonly source: Source },
+): Definition {
+  const schedule = parseSchedule(name, input, from);
+  const { startMs, endMs } = schedule;
+  const cleaned = {
+    ...(startMs === undefined ? {} : { start: new Date(startMs).toISOString() }),
+    ...(endMs === undefined ? {} : { end: new Date(endMs).toISOString() }),
+    ...(typeof input.paused === 'string' ? { paused: schedule.paused } : {}),
+  };
+  return { schedule, source, input: { ...input, ...cleaned } };
+}
+
+export function encodeDefinition(definition: Definition): string {
+  const { schedule, source, input } = definition;
+  const anchor = pinnedOf(definition);
+  // Its data was judged when it was parsed.
+  return JSON.stringify({
+    since: schedule.sinceMs,
+    ...(anchor === undefined ? {} : { anchor }),
+    ...(schedule.aheadMs === undefined ? {} : { ahead: schedule.aheadMs }),
+    source,
+    schedule: input,
+  });
+}
+
+/** Where an interval counts from that is aligned to its start and has none; undefined for all others. */
+export function pinnedOf({ schedule: { rule, startMs }, input }: Definition): number | undefined {
+  return 'everyMs' in rule && input.align === 'start' && startMs === undefined ? rule.anchorMs : undefined;
+}
+
+/** @throws DuestreamError `bad-input` for what nobody can read */
+export function decodeDefinition(name: string, content: string): Definition {
+  const { since, anchor, ahead, source, schedule } = parsed(name, content);
+  const sinceMs = msOf(since) ?? 0;
+  const input = (schedule ?? {}) as ScheduleInput;
+  const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor), aheadMs: msOf(ahead), isStored: true });
+  return { schedule: parsedInput, source: source === 'file' ? 'file' : 'call', input, etag: etagOfDefinition(content) };
+}
+
+/** A field of a type that nobody foresaw is bad input like any other. */
+function readable(name: string, input: ScheduleInput, from: ScheduleFrom): Schedule {
+  try {
+    return parseSchedule(name, input, from);
+  } catch (error) {
+    if (error instanceof DuestreamError) throw error;
+    throw new DuestreamError('bad-input', `schedule ${name}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function msOf(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && value <= SINCE_MAX ? Math.floor(value) : undefined;
+}
+
+/** Whether two definitions are the same but for the time since when they hold. */
+export function isSame(one: Definition, other: Definition): boolean {
+  const plain = ({ schedule, source }: Definition) => JSON.stringify({ ...schedule, sinceMs: 0, aheadMs: 0, source });
+  return plain(one) === plain(other);
+}
+
+/** Whether two definitions name the same instants. */
+export function firesAlike({ schedule: one }: Definition, { schedule: other }: Definition): boolean {
+  const plain = ({ rule, zone, dst, calendar, startMs, endMs, paused }: Schedule) =>
+    JSON.stringify([rule, zone, dst, calendar, startMs, endMs, paused === undefined]);
+  return plain(one) === plain(other);
+}
+
+function parsed(
+  name: string,
+  content: string,
+): { since?: unknown; anchor?: unknown; ahead?: unknown; source?: unknown; schedule?: unknown } {
+  try {
+    const value: unknown = JSON.parse(content);
+    if (typeof value === 'object' && value !== null) return value;
+  } catch {
+    // Said below.
+  }
+  throw new DuestreamError('bad-input', `schedule ${name}: its stored definition is not a JSON object`);
+}

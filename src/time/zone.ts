@@ -1,0 +1,139 @@
+/**
+ * Time zones: which offset from UTC holds when, and what a wall-clock time means. The rules are those of the running
+ * Node (IANA, through luxon). Nothing here is stored, so a new release of the rules takes effect with the next start.
+ *
+ * A clock change makes a *gap* (times that no clock shows) or an *overlap* (times that it shows twice). There is one
+ * policy for both, the same for schedules and for single local times.
+ */
+import { IANAZone } from 'luxon';
+import { nearest } from '../kernel/did-you-mean.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+
+/** What becomes of wall-clock times that a clock change takes away or doubles. */
+export interface DstPolicy {
+  /** A time in the gap: `shift` moves it by the length of the gap (02:30 becomes 03:30), `skip` drops it. */
+  readonly gap: 'shift' | 'skip';
+  /** A time that comes twice: at its `first` coming, its `second`, or `both`. */
+  readonly overlap: 'first' | 'second' | 'both';
+}
+
+export const DEFAULT_DST: DstPolicy = Object.freeze({ gap: 'shift', overlap: 'first' });
+
+/** A stretch of time with one offset. Wall-clock ms = epoch ms + offset. */
+export interface Stretch {
+  readonly fromMs: number;
+  /** Where the next begins. */
+  readonly toMs: number;
+  readonly offsetMs: number;
+  /** The offset before and after it; its own where nothing changes there. */
+  readonly beforeMs: number;
+  readonly afterMs: number;
+}
+
+export interface Zone {
+  readonly name: string;
+  readonly offsetMs: (atMs: number) => number;
+  /** The stretch that an instant lies in, cut at the ends of the neighbouring years. */
+  readonly stretchAt: (atMs: number) => Stretch;
+}
+
+const DAY_MS = 86_400_000;
+/** No two clock changes of one place are nearer to each other than this. */
+const STEP_MS = 5 * DAY_MS;
+const zones = new Map<string, Zone>();
+
+/**
+ * @throws DuestreamError `bad-input` for a name that this Node does not know
+ * @example parseZone('Europe/Berlin').offsetMs(Date.UTC(2026, 6, 1)) // 7200000
+ */
+export function parseZone(input: unknown): Zone {
+  if (typeof input === 'string') {
+    const known = zones.get(input) ?? (input.length <= 64 && IANAZone.isValidZone(input) ? zoneOf(input) : undefined);
+    if (known) {
+      zones.set(input, known);
+      return known;
+    }
+  }
+  throw new DuestreamError(
+    'bad-input',
+    `zone is ${show(input)};${hintFor(input)} allowed: UTC or an IANA name such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)`,
+  );
+}
+
+/** The name that ends as this one does, as Europe/Berlin for Berlin, or the nearest one. */
+function hintFor(input: unknown): string {
+  if (typeof input !== 'string' || input.length > 64) return '';
+  const known = Intl.supportedValuesOf('timeZone');
+  const city = `/${input.trim().replace(/ /g, '_').toLowerCase()}`;
+  const near = known.find((name) => name.toLowerCase().endsWith(city)) ?? nearest(input, known);
+  return near === undefined ? '' : ` did you mean ${near}?`;
+}
+
+/**
+ * The instants that a wall-clock time means: none, one, or two.
+ *
+ * @example instantsOf(parseZone('America/New_York'), Date.UTC(2026, 2, 8, 2, 30), DEFAULT_DST) // 03:30 EDT
+ */
+export function instantsOf(zone: Zone, wallMs: number, dst: DstPolicy): readonly number[] {
+  // Offsets lie between -12 h and +14 h, so the one before a change is seen 15 h back, the one after it 13 h ahead.
+  const before = zone.offsetMs(wallMs - 15 * 3_600_000);
+  const after = zone.offsetMs(wallMs + 13 * 3_600_000);
+  const meant = [wallMs - before, wallMs - after].filter((atMs) => zone.offsetMs(atMs) === wallMs - atMs);
+  const [first, second] = [...new Set(meant)].sort((a, b) => a - b);
+  if (first === undefined) return dst.gap === 'shift' ? [wallMs - before] : [];
+  if (second === undefined) return [first];
+  return dst.overlap === 'both' ? [first, second] : [dst.overlap === 'first' ? first : second];
+}
+
+function zoneOf(name: string): Zone {
+  const iana = IANAZone.create(name);
+  // Asking the tables of Node takes microseconds, and a walk asks for each instant.
+  const askedMs = (atMs: number) => Math.round(iana.offset(atMs) * 60_000);
+  const offsetMs = (atMs: number) => (last && atMs >= last.fromMs && atMs < last.toMs ? last.offsetMs : askedMs(atMs));
+  const changes = new Map<number, readonly number[]>();
+  let last: Stretch | undefined;
+
+  /** The instants at which the offset changes in a year of UTC. */
+  function changesOf(year: number): readonly number[] {
+    const known = changes.get(year) ?? findChanges(Date.UTC(year, 0), Date.UTC(year + 1, 0), offsetMs);
+    changes.set(year, known);
+    return known;
+  }
+
+  return Object.freeze({
+    name,
+    offsetMs,
+    stretchAt(atMs: number): Stretch {
+      if (last && atMs >= last.fromMs && atMs < last.toMs) return last;
+      const year = new Date(atMs).getUTCFullYear();
+      const near = [year - 1, year, year + 1].flatMap(changesOf);
+      const fromMs = near.findLast((changeMs) => changeMs <= atMs) ?? Date.UTC(year - 1, 0);
+      const toMs = near.find((changeMs) => changeMs > atMs) ?? Date.UTC(year + 2, 0);
+      const offsets = { offsetMs: offsetMs(atMs), beforeMs: offsetMs(fromMs - 1), afterMs: offsetMs(toMs) };
+      last = { fromMs, toMs, ...offsets };
+      return last;
+    },
+  });
+}
+
+function findChanges(fromMs: number, toMs: number, offsetMs: (atMs: number) => number): readonly number[] {
+  const found: number[] = [];
+  for (let low = fromMs; low < toMs; low += STEP_MS) {
+    const high = Math.min(low + STEP_MS, toMs);
+    if (offsetMs(low) !== offsetMs(high)) found.push(changeBetween(low, high, offsetMs));
+  }
+  return found;
+}
+
+/** By halves, to the millisecond. */
+function changeBetween(fromMs: number, toMs: number, offsetMs: (atMs: number) => number): number {
+  let [low, high] = [fromMs, toMs];
+  const before = offsetMs(low);
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetMs(middle) === before) low = middle;
+    else high = middle;
+  }
+  return high;
+}

@@ -1,0 +1,46 @@
+/** The call of one turn: `serve`, or `relay` where it is a leader's pass as well. */
+import type { Clock } from '../../kernel/clock.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { LeadersPass, PromoteReply } from '../../redis/scripts/passes.ts';
+import type { Served } from '../../redis/scripts/replies.ts';
+import type { Over } from '../run/completions.ts';
+import type { Held, Inflight } from '../run/inflight.ts';
+
+/** What one call asks for. */
+export interface Turn {
+  readonly over: readonly Over[];
+  readonly given: readonly Held[];
+  readonly take: number;
+  /** The call is a pass of the leader, too. It is given nothing then, and takes something. */
+  readonly pass?: LeadersPass;
+}
+
+export interface TurnCallParts {
+  readonly inflight: Pick<Inflight, 'startSent'>;
+  readonly clock: Clock;
+  readonly consumer: string;
+  readonly bytesMax: number;
+  readonly windowMs: number;
+  readonly suspectCrashes: number;
+}
+
+/** The reply of one turn. */
+export interface Turned extends Served {
+  /** Of a pass. */
+  readonly promoted?: PromoteReply;
+}
+
+export function callTurn(
+  { inflight, clock, consumer, bytesMax, windowMs, suspectCrashes }: TurnCallParts,
+  jobs: Pick<Jobs, 'serve' | 'relay'>,
+  ref: PartitionRef,
+  { over, given, take, pass }: Turn,
+): Promise<Turned> {
+  const sentMs = clock.monotonicMs();
+  for (const held of given) inflight.startSent(held, sentMs);
+  const ended = over.map(({ claim }) => claim);
+  const settings = { consumer, bytesMax, windowMs, suspects: suspectCrashes };
+  if (pass) return jobs.relay(ref, { ended, take, pass }, settings);
+  return jobs.serve(ref, { ended, given: given.map(({ delivery }) => delivery), take }, settings);
+}

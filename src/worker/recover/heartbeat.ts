@@ -1,0 +1,83 @@
+/**
+ * Says "I live" into the control slot, and remembers when a beat last succeeded, and since when all have in time: a
+ * watcher whose own writes fail or wait must not judge others, whose writes may wait still. Takes a sample of the
+ * server's clock on the way.
+ */
+
+import type { Emitter } from '../../job/events.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { createLoop } from '../../kernel/loop.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { pauseAfter } from '../../redis/connection/outage.ts';
+import type { ServerClock } from '../../redis/connection/server-clock.ts';
+import { createServerWatch } from '../../redis/connection/server-watch.ts';
+import { beat, type Identity, leave } from '../../redis/scripts/presence.ts';
+
+export interface HeartbeatParts {
+  readonly redis: Redis;
+  readonly namespace: string;
+  readonly identity: Identity;
+  readonly beatTtlMs: number;
+  readonly server: ServerClock;
+  /** Called after each beat: a queue that was removed, or lost with everything else, has to be declared again. */
+  readonly onBeat: () => Promise<unknown>;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Heartbeat {
+  /** Sends the first beat and goes on. */
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+  /** After a reconnect: go on at once. */
+  readonly wake: () => void;
+  readonly leave: () => Promise<void>;
+  readonly pass: () => Promise<number>;
+  /** Monotonic ms of the last beat that Redis confirmed. */
+  readonly lastProgressMs: () => number;
+  readonly lastTurnMs: () => number;
+  /** Monotonic ms since which no pass has failed or come late; infinite while they fail. */
+  readonly steadySinceMs: () => number;
+}
+
+export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
+  const { redis, namespace, identity, beatTtlMs, server, onBeat, clock, events } = parts;
+  const watch = createServerWatch({ redis, namespace, who: identity.id, events });
+  let steadySinceMs = Number.POSITIVE_INFINITY;
+  let beatenMs = clock.monotonicMs();
+
+  async function pass(): Promise<number> {
+    const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
+    await watch.look(anew);
+    await onBeat();
+    await server.sample();
+    const nowMs = clock.monotonicMs();
+    // A short outage fails nothing: the beat waits for the new connection, as those of all others do.
+    const isLate = nowMs - beatenMs > (beatTtlMs * 2) / 3;
+    steadySinceMs = isLate ? nowMs : Math.min(steadySinceMs, nowMs);
+    beatenMs = nowMs;
+    return beatTtlMs / 3;
+  }
+
+  const loop = createLoop({
+    ...{ who: `heartbeat of ${identity.id}`, pass, clock, events },
+    // Never longer than usual: what fails may come after the beat, and others must not miss that meanwhile.
+    pauseAfter: (...failed) => Math.min(beatTtlMs / 3, pauseAfter(...failed)),
+    onError() {
+      steadySinceMs = Number.POSITIVE_INFINITY;
+    },
+  });
+  return {
+    async start() {
+      await pass();
+      loop.start();
+    },
+    stop: loop.stop,
+    wake: loop.wake,
+    leave: () => leave(redis, namespace, identity.id).catch(() => undefined),
+    pass,
+    lastProgressMs: loop.lastProgressMs,
+    lastTurnMs: loop.lastTurnMs,
+    steadySinceMs: () => steadySinceMs,
+  };
+}

@@ -1,0 +1,260 @@
+/**
+ * Takes over what dead workers left. A missing heartbeat only *nominates*: the consumer must be missing in two
+ * sightings, a grace apart on this process's monotonic clock, with writes of our own that succeeded in between, on the
+ * control slot and on the partition. Any outage of ours starts the grace again, so a Redis that was away or full does
+ * not make everybody look dead at once. What decides is XCLAIM's min-idle of a whole job lease: a living worker, even
+ * one whose heartbeat was lost, extends what it runs well within that.
+ *
+ *  living ──no beat──▶ missing(since) ──grace, own writes ok, still no beat──▶ nominated ──idle ≥ lease──▶ reclaimed
+ *     ▲                  │ beat, or our own writes failed                        │ owns nothing
+ *     └──────────────────┘                                                      └──▶ retired
+ *
+ * One that holds nothing and that Redis has not heard of for ten minutes is retired when it is first missed.
+ *
+ * The survivors share the entries (`shares.ts`): each begins with those that prefer it, and after three rounds anybody
+ * takes anything that is left.
+ *
+ * Not every worker looks at a time (`watch-duty.ts`). One that has begun to miss somebody looks on until that is settled.
+ */
+
+import type { Emitter } from '../../job/events.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { createLoop } from '../../kernel/loop.ts';
+import { isCluster } from '../../redis/connection/cluster/members.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { isOurs, outageOf, pauseAfter } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { forget, withoutBeat } from '../../redis/scripts/presence.ts';
+import { type ConsumerInfo, consumers, ensureGroup, join, proveWritable, retire } from '../../redis/scripts/ready.ts';
+import type { Consumer } from '../fetch/consumer.ts';
+import type { Inflight } from '../run/inflight.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import { takeShare } from './take-over.ts';
+import { createDuty, type Duty } from './watch-duty.ts';
+
+export interface ReclaimerParts {
+  readonly commands: Redis;
+  readonly namespace: string;
+  readonly refs: readonly PartitionRef[];
+  readonly consumer: string;
+  readonly inflight: Inflight;
+  readonly take: Consumer['take'];
+  readonly concurrency: number;
+  readonly graceMs: number;
+  readonly beatTtlMs: number;
+  readonly jobLeaseMs: number;
+  /** Monotonic ms of our own last confirmed heartbeat, and since when none has failed. */
+  readonly beats: Pick<Heartbeat, 'lastProgressMs' | 'steadySinceMs'>;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  readonly random: () => number;
+}
+
+export interface Reclaimer {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  readonly pass: () => Promise<number>;
+}
+
+/**
+ * A worker without others rests so many times as long, up to a third of what a heartbeat lives for: who comes meanwhile is
+ * seen before its heartbeat can be missing, so nobody's death is seen later for it.
+ */
+const ALONE = 2.5;
+
+/** Ten minutes, with the usual grace. */
+const LONG_GONE_GRACES = 120;
+
+interface Reclaiming extends ReclaimerParts {
+  /** Sighting (`partition consumer`) → monotonic ms of the first pass that missed its heartbeat. */
+  readonly missingSince: Map<string, number>;
+  /** Sighting → rounds in which it had entries to take. */
+  readonly rounds: Map<string, number>;
+  readonly restMs: number;
+  readonly duty: Duty;
+}
+
+export function createReclaimer(parts: ReclaimerParts): Reclaimer {
+  // @reclaim-parts
+  const { refs, graceMs, clock, events, random } = parts;
+  const restMs = graceMs * 0.4;
+  const reclaiming: Reclaiming = {
+    ...parts,
+    ...{ missingSince: new Map(), rounds: new Map(), restMs, duty: createDuty({ ...parts, restMs }) },
+  };
+  const loop = createLoop({
+    who: `reclaimer of ${refs[0]?.queue ?? ''}`,
+    pass: () => pass(reclaiming),
+    clock,
+    events,
+    pauseAfter,
+    onError: (error) => onError(reclaiming, error),
+    random,
+  });
+  return { start: loop.start, stop: loop.stop, pass: () => pass(reclaiming) };
+}
+
+async function pass(reclaiming: Reclaiming): Promise<number> {
+  const { missingSince, restMs, beatTtlMs, duty, random } = reclaiming;
+  const looks = (await duty.begin(missingSince.size > 0)) || missingSince.size > 0;
+  const isAlone = looks && (await lookAtAll(reclaiming));
+  return (isAlone ? Math.max(restMs, Math.min(restMs * ALONE, beatTtlMs / 3)) : restMs) * (0.75 + random() / 2);
+}
+
+/** @returns whether there is nobody else in any partition */
+async function lookAtAll(reclaiming: Reclaiming): Promise<boolean> {
+  const { refs, commands } = reclaiming;
+  /** In how many partitions each is a consumer, less those in which it has gone. */
+  const places = new Map<string, number>();
+  const gone = new Set<string>();
+  forgiveOutside(reclaiming, refs.length);
+  const failures: unknown[] = [];
+  for (const ref of refs) {
+    try {
+      const others = await othersOf(reclaiming, ref);
+      for (const { name } of others) places.set(name, (places.get(name) ?? 0) + 1);
+      for (const name of await look(reclaiming, ref, others)) {
+        places.set(name, (places.get(name) ?? 0) - 1);
+        gone.add(name);
+      }
+    } catch (error) {
+      failures.push(atOne(reclaiming, ref, error));
+    }
+  }
+  tellOf(failures, refs.length);
+  // It is listed as long as any partition has something of it, and nobody knows that of one that did not answer.
+  if (failures.length > 0) return false;
+  await forget(commands, reclaiming.namespace, ...[...gone].filter((name) => places.get(name) === 0));
+  return places.size === 0;
+}
+
+/**
+ * One partition whose node is away, or at which our own code throws, must not cost the others what dead workers left there.
+ * After an outage its grace begins again.
+ *
+ * @throws an outage of the one server that there is
+ */
+function atOne(reclaiming: Reclaiming, ref: PartitionRef, error: unknown): unknown {
+  if (isOurs(error)) return error;
+  if (!isCluster(reclaiming.commands)) throw error;
+  forgiveBut(reclaiming, ref, new Set());
+  return error;
+}
+
+/** @throws what failed at all partitions, and what our own code threw */
+function tellOf(failures: readonly unknown[], partitions: number): void {
+  const told = failures.find(isOurs) ?? (failures.length === partitions ? failures[0] : undefined);
+  if (told !== undefined) throw told;
+}
+
+/** Returns those who are no longer consumers of this partition. */
+async function look(
+  reclaiming: Reclaiming,
+  ref: PartitionRef,
+  others: readonly ConsumerInfo[],
+): Promise<readonly string[]> {
+  const { commands, consumer } = reclaiming;
+  await proveWritable(commands, ref.keys);
+  const names = others.map(({ name }) => name);
+  const missing = new Set(await withoutBeat(commands, reclaiming.namespace, names));
+  // @watch-others
+  const lost = others.filter(({ name }) => missing.has(name));
+  if (lost.some(({ pending }) => pending > 0)) await reclaiming.duty.alarm();
+  forgiveBut(reclaiming, ref, missing);
+  const living = [consumer, ...names.filter((name) => !missing.has(name))];
+  const gone: string[] = [];
+  const faults: unknown[] = [];
+  for (const dead of lost) {
+    try {
+      if (await takeLeavings(reclaiming, ref, { dead, living })) gone.push(dead.name);
+    } catch (error) {
+      // At one of the dead our own code throws: the others are looked at all the same.
+      if (!isOurs(error)) throw error;
+      faults.push(error);
+    }
+  }
+  if (faults.length > 0) throw faults[0];
+  return gone;
+}
+
+/** Takes a share of what a dead worker left, once it is nominated. Returns whether it is gone. */
+async function takeLeavings(
+  reclaiming: Reclaiming,
+  ref: PartitionRef,
+  { dead, living }: { readonly dead: ConsumerInfo; readonly living: readonly string[] },
+): Promise<boolean> {
+  const sighting = `${ref.partition} ${dead.name}`;
+  if (!isNominated(reclaiming, sighting) && !isLongGone(reclaiming, dead)) return false;
+  if (dead.pending === 0) return bringToRest(reclaiming, ref, dead.name);
+  await takeShare(reclaiming, ref, { dead, living, sighting });
+  return false;
+}
+
+/** Those who are back, and those who are no consumers of this partition any more. */
+function forgiveBut(reclaiming: Reclaiming, { partition }: PartitionRef, missing: ReadonlySet<string>): void {
+  const { missingSince } = reclaiming;
+  const prefix = `${partition} `;
+  for (const sighting of missingSince.keys()) {
+    if (sighting.startsWith(prefix) && !missing.has(sighting.slice(prefix.length))) forgive(reclaiming, sighting);
+  }
+}
+
+async function othersOf(reclaiming: Reclaiming, ref: PartitionRef): Promise<readonly ConsumerInfo[]> {
+  const { commands, consumer } = reclaiming;
+  const members = await consumers(commands, ref.keys);
+  const others = members.filter(({ name }) => name !== consumer);
+  // Only for the sharing: at the memory limit it is refused, and the rest must go on.
+  if (others.length === members.length) await join(commands, ref.keys, consumer).catch(() => undefined);
+  return others;
+}
+
+/** The queue may have fewer partitions than it had. */
+function forgiveOutside(reclaiming: Reclaiming, partitions: number): void {
+  const { missingSince } = reclaiming;
+  for (const sighting of missingSince.keys())
+    if (Number.parseInt(sighting, 10) >= partitions) forgive(reclaiming, sighting);
+}
+
+function forgive(reclaiming: Reclaiming, sighting: string): void {
+  const { missingSince, rounds } = reclaiming;
+  missingSince.delete(sighting);
+  rounds.delete(sighting);
+}
+
+/** Missing for a grace in which none of our own heartbeats failed, and one was confirmed after the first sighting. */
+function isNominated(reclaiming: Reclaiming, sighting: string): boolean {
+  const { clock, missingSince, graceMs, beats } = reclaiming;
+  // @proof-of-death
+  const nowMs = clock.monotonicMs();
+  const sinceMs = missingSince.get(sighting);
+  if (sinceMs === undefined) missingSince.set(sighting, nowMs);
+  if (sinceMs === undefined || beats.lastProgressMs() <= sinceMs) return false;
+  return nowMs - Math.max(sinceMs, beats.steadySinceMs()) >= graceMs;
+}
+
+/**
+ * It holds nothing, and Redis has not heard of it for long. Workers may come and be killed all the time, and none live for a
+ * grace: they would fill the group. One that lives all the same is in the group again with its next read.
+ */
+function isLongGone({ clock, graceMs, beats }: Reclaiming, { pending, idleMs }: ConsumerInfo): boolean {
+  return pending === 0 && idleMs >= graceMs * LONG_GONE_GRACES && beats.steadySinceMs() <= clock.monotonicMs();
+}
+
+/** Whether it is gone. Of all who retire it one is told `ok`, and tells. */
+async function bringToRest(reclaiming: Reclaiming, ref: PartitionRef, dead: string): Promise<boolean> {
+  const { commands, events } = reclaiming;
+  const reply = await retire(commands, ref, dead);
+  const { queue, partition } = ref;
+  if (reply === 'ok') events.emit('consumer.retired', { queue, partition, consumer: dead });
+  if (reply !== 'busy') forgive(reclaiming, `${partition} ${dead}`);
+  return reply !== 'busy';
+}
+
+async function onError(reclaiming: Reclaiming, error: unknown): Promise<void> {
+  const { missingSince, rounds, refs, commands } = reclaiming;
+  // No outage: those who are missing are missing still.
+  if (isOurs(error)) return;
+  missingSince.clear();
+  rounds.clear();
+  if (outageOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
+}

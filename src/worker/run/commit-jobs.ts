@@ -1,0 +1,66 @@
+/**
+ * Jobs that come into being in the same step in which their job is completed, or not at all. They go into the partition of
+ * that job, because a script writes in one slot only: their ids route there. Such an id has the number of the start in it,
+ * so no other job can have it, and nobody has to look whether it is live.
+ */
+import { type Plan, planJob } from '../../client/calls/plan.ts';
+import { type Content, hasContent, seal } from '../../job/content.ts';
+import { derivedId } from '../../job/derived-id.ts';
+import { tagsIn } from '../../job/header-letter.ts';
+import type { Job } from '../../job/job.ts';
+import type { ScheduleOptions } from '../../job/options.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { dataBytesMaxRange } from '../../kernel/ranges.ts';
+import type { PartitionKeys } from '../../redis/keys.ts';
+import type { Effect } from '../../redis/scripts/replies.ts';
+
+/** Without what is about another job of the same id: there is none. */
+export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists'>;
+
+/** Whose end the new job goes with. */
+export interface Committing {
+  readonly job: Pick<Job<unknown>, 'id' | 'bare'>;
+  readonly token: string;
+  /** How many came before it. */
+  readonly nth: number;
+  readonly queue: Content;
+  readonly nowMs: number;
+}
+
+const HORIZON_MS = 3650 * 86_400_000;
+/** As many as 100 jobs take, so that their ids sort in the order of the calls. */
+const NTH_DIGITS = 2;
+
+/** @throws DuestreamError `bad-input` */
+export async function planCommitted(data: unknown, options: CommitJobOptions, from: Committing): Promise<Plan> {
+  const { job, token, nth, queue, nowMs } = from;
+  for (const name of ['id', 'ifExists', 'durability']) {
+    if (Reflect.get(options, name) === undefined) continue;
+    throw new DuestreamError(
+      'bad-input',
+      `commitJob has no option ${name}; allowed: those of a new job in the queue of this one, whose id is made for it`,
+    );
+  }
+  if (job.bare) {
+    throw new DuestreamError(
+      'bad-input',
+      `commitJob was called for the bare job ${show(job.id)}, whose partition no id leads to; allowed: context.schedule`,
+    );
+  }
+  const sealed = hasContent(queue) ? await seal(queue, { name: options.name, data }) : data;
+  const id = derivedId(job.id, `then:${token}.${String(nth).padStart(NTH_DIGITS, '0')}`);
+  const newId = () => id;
+  return planJob(sealed, options, { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs, newId });
+}
+
+/** What schedules them, in the order of the scripts: the index before the record. */
+export const effectsOf = (keys: PartitionKeys, plans: readonly Plan[]): readonly Effect[] =>
+  plans.flatMap(({ member, record, dueMs }): readonly Effect[] => [
+    ...tagsIn(record).map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
+    { command: 'ZADD', key: keys.scheduled, args: [dueMs, member] },
+    { command: 'HSET', key: keys.jobs, args: [member, record] },
+    { command: 'HINCRBY', key: keys.meta, args: ['n.scheduled', 1] },
+    // Nobody looks whether the leader would have woken up sooner anyway.
+    { command: 'SPUBLISH', key: keys.wake, args: [String(dueMs)] },
+  ]);

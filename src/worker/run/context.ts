@@ -1,0 +1,204 @@
+/**
+ * What a handler is given beside its job. Made lazily where it costs: most handlers never look at the signal, the
+ * deadline or the log.
+ */
+
+import type { Plan } from '../../client/calls/plan.ts';
+import type { Content } from '../../job/content.ts';
+import type { Job } from '../../job/job.ts';
+import type { AbortReason } from '../../job/outcome.ts';
+import { createAbort } from '../../kernel/abort.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { Effect } from '../../redis/scripts/replies.ts';
+import { planCommitted } from './commit-jobs.ts';
+import type { HandlerCalls, HandlerContext } from './handlers.ts';
+
+/** An AbortController that is only made when somebody looks at the signal. */
+export class LazyAbort {
+  reason: AbortReason | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+
+  /** The first reason counts. */
+  abort(why: AbortReason): void {
+    this.reason ??= why;
+    this.#tell();
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= createAbort();
+    this.#tell();
+    return this.#controller.signal;
+  }
+
+  #tell(): void {
+    if (this.reason !== undefined) this.#controller?.abort(new Error(`job aborted: ${this.reason}`));
+  }
+}
+
+/** The effects a handler asked for, until its start has ended. */
+export class Effects {
+  list: Effect[] | undefined = undefined;
+  /** Jobs that come into being with the end. */
+  jobs: Plan[] | undefined = undefined;
+  /** How many jobs were asked for. */
+  asked = 0;
+  /** From when the delay of the last one was counted. */
+  nowMs = 0;
+  isClosed = false;
+
+  close(): readonly Effect[] {
+    this.isClosed = true;
+    return this.list ?? NONE;
+  }
+}
+
+const NONE: readonly Effect[] = [];
+
+export interface ContextParts {
+  readonly job: Job<unknown>;
+  readonly ref: PartitionRef;
+  readonly lazyAbort: LazyAbort;
+  readonly token: string;
+  /** Monotonic ms at which the time is up. */
+  readonly deadlineMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Of the worker, for all its jobs. */
+  readonly calls: () => HandlerCalls;
+  /** What is said of the data of jobs that are committed, and the clock by which they are due. */
+  readonly queue: Content;
+  readonly serverOf: (ref: PartitionRef) => { readonly nowMs: () => number };
+  /** Where `commit` collects; undefined where a job cannot commit. */
+  readonly effects: Effects | undefined;
+}
+
+/** A class, unlike most of ours: one is made for each job, and what few handlers look at costs nothing until they do. */
+export class JobContext implements HandlerContext {
+  readonly token: string;
+  readonly attempt: number;
+  readonly #parts: ContextParts;
+
+  constructor(parts: ContextParts) {
+    this.token = parts.token;
+    this.attempt = parts.job.attempt;
+    this.#parts = parts;
+  }
+
+  get tag(): string {
+    const { ref } = this.#parts;
+    return `{${ref.queue}:${ref.partition}}`;
+  }
+
+  get signal(): AbortSignal {
+    return this.#parts.lazyAbort.signal;
+  }
+
+  get deadlineMs(): number {
+    const { clock, deadlineMs } = this.#parts;
+    return clock.wallMs() + deadlineMs - clock.monotonicMs();
+  }
+
+  get log(): Log {
+    const { job, log } = this.#parts;
+    return log.child({ job: job.id, name: job.name, attempt: job.attempt });
+  }
+
+  get schedule(): HandlerCalls['schedule'] {
+    return this.#parts.calls().schedule;
+  }
+
+  get reschedule(): HandlerCalls['reschedule'] {
+    return this.#parts.calls().reschedule;
+  }
+
+  get cancel(): HandlerCalls['cancel'] {
+    return this.#parts.calls().cancel;
+  }
+
+  get commit(): HandlerContext['commit'] {
+    return (command, key, ...args) => collect(this.#parts.effects, { command, key, args }, this.tag);
+  }
+
+  get commitJob(): HandlerContext['commitJob'] {
+    return async (data, options = {}) => {
+      const { job, token, queue, ref, serverOf } = this.#parts;
+      const effects = openIn(this.#parts.effects, 'commitJob');
+      const nth = effects.asked;
+      if (nth === JOBS_MAX) throw tooManyJobs();
+      effects.asked += 1;
+      // Never behind the job before it, whatever the clock does.
+      effects.nowMs = Math.max(effects.nowMs, Math.round(serverOf(ref).nowMs()));
+      const { nowMs } = effects;
+      const plan = await planCommitted(data, options, { job, token, nth, queue, nowMs });
+      // The handler may have ended while a codec or a schema took its time.
+      openIn(effects, 'commitJob');
+      effects.jobs = [...(effects.jobs ?? []), plan];
+      return { id: plan.id, dueMs: plan.dueMs };
+    };
+  }
+}
+
+function collect(given: Effects | undefined, effect: Effect, tag: string): void {
+  const effects = openIn(given, 'commit');
+  effects.list ??= [];
+  if (effects.list.length >= EFFECTS_MAX) {
+    throw new DuestreamError(
+      'bad-input',
+      `commit was called more than ${EFFECTS_MAX} times; allowed: ${EFFECTS_MAX} commands per job`,
+    );
+  }
+  effects.list.push(effectOf(effect, tag));
+}
+
+/** @throws DuestreamError `bad-input` where nothing more can be committed */
+function openIn(effects: Effects | undefined, what: 'commit' | 'commitJob'): Effects {
+  if (!effects) {
+    throw new DuestreamError(
+      'bad-input',
+      `${what} cannot be used in a queue that delivers at most once: its jobs are over before the handler runs`,
+    );
+  }
+  if (effects.isClosed) throw new DuestreamError('bad-input', `${what} was called after the handler had ended`);
+  return effects;
+}
+
+const tooManyJobs = () =>
+  new DuestreamError(
+    'bad-input',
+    `commitJob was called more than ${JOBS_MAX} times; allowed: ${JOBS_MAX} jobs per job`,
+  );
+
+/** Most commands of one job, and most words of one command: they run inside one script, which blocks all others. */
+const EFFECTS_MAX = 100;
+const WORDS_MAX = 1000;
+/** Most jobs that come into being with the end of one. */
+const JOBS_MAX = 100;
+const EFFECTS_KEY = /^[^{]*\{([^}]+)\}/;
+
+function effectOf(effect: Effect, tag: string): Effect {
+  if (!/^[A-Za-z]{2,20}(\.[A-Za-z]{2,20})?$/.test(effect.command)) {
+    throw new DuestreamError(
+      'bad-input',
+      `commit's command is ${show(effect.command)}; allowed: the name of a Redis command`,
+    );
+  }
+  if (`{${EFFECTS_KEY.exec(effect.key)?.[1] ?? ''}}` !== tag) {
+    throw new DuestreamError(
+      'bad-input',
+      `commit's key is ${show(effect.key)}; allowed: a key whose first braces are context.tag, here ${tag}, so that it lives on the job's slot`,
+    );
+  }
+  if (effect.args.length > WORDS_MAX) {
+    throw new DuestreamError(
+      'bad-input',
+      `commit's command has ${effect.args.length} arguments; allowed: ${WORDS_MAX} after the key`,
+    );
+  }
+  const wrong = effect.args.find((arg) => typeof arg !== 'string' && !Number.isFinite(arg));
+  if (wrong === undefined) return effect;
+  throw new DuestreamError('bad-input', `commit's argument is ${show(wrong)}; allowed: texts and finite numbers`);
+}

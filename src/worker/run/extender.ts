@@ -1,0 +1,196 @@
+/**
+ * Keeps what this worker runs its own: extends the lease of every running entry well within the time after which
+ * others may take it, and learns of cancel requests that way. An entry that was not extended in time may be started by
+ * another worker, so its handler is told to stop: the worker fences itself. A timer does that and not the failure of
+ * the call, because a line that goes silent lets a call hang for its whole time-out.
+ *
+ * The rule, for each entry by itself. Redis lets others take it once it has been idle for a whole lease, and it was not
+ * idle when Redis carried out the last call that extended it, so later than that call was sent:
+ *
+ *  call sent ──▶ carried out ────────────── lease ───────────────▶ others may take it
+ *      └────────────────── lease − margin ──▶ the handler is told
+ *
+ * So it is told before another can have its job, and not before that but for the margin: a tenth of the lease, one half
+ * of it for a clock that goes 5 % slower than that of Redis, the other for a timer that rings late and a handler that has
+ * to hear of it. A call that is answered until then is in time. Whoever wakes up later than that is told at once.
+ *
+ * After the event loop stood still, timers ring before anything that has arrived is read. So what rings here lets the
+ * loop read first, and a reply that came meanwhile counts. No stall moves the end of the trust, which counts from the
+ * last call that was answered; and one that is longer than the time-out of a command also fails the call under way.
+ */
+
+import type { Emitter } from '../../job/events.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
+import { pauseAfter } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { EXTEND_JOBS_MAX } from '../../redis/scripts/bytes.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { ExtendReply } from '../../redis/scripts/replies.ts';
+import { abort, claimOf, type Held, type Inflight, isLeased } from './inflight.ts';
+
+export interface ExtenderParts {
+  readonly jobs: Pick<Jobs, 'extend'>;
+  /** Asks Redis for a sign of life. */
+  readonly probe: () => Promise<unknown>;
+  /** Of all queues of the worker. */
+  readonly inflight: Pick<Inflight, 'all' | 'extended'>;
+  readonly consumer: string;
+  /** Their names. */
+  readonly queue: string;
+  readonly extendEveryMs: number;
+  readonly jobLeaseMs: number;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Extender {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** After a reconnect: go on at once. */
+  readonly wake: () => void;
+  /** Extends everything that runs. Returns milliseconds until the next time. */
+  readonly pass: () => Promise<number | Idle>;
+}
+
+/** The part of a lease that is not trusted. */
+const MARGIN = 1 / 10;
+/**
+ * `start` makes older entries young again, and leaves this age to the others. Of a lease below 4 s a quarter has to do,
+ * or it would be over before the first extension: there an entry that waited longer for its start is told too late.
+ */
+const AGE_AT_START_MS = 1000;
+const AGE_AT_START = 1 / 4;
+
+interface Extending extends ExtenderParts {
+  /** Calls off the next look at whose time is up. */
+  disarm: () => void;
+}
+
+export function createExtender(parts: ExtenderParts): Extender {
+  const { extendEveryMs, probe, clock, events } = parts;
+  const extending: Extending = { ...parts, disarm: () => undefined };
+  const loop = createLoop({
+    who: `extender of ${parts.queue}`,
+    pass: () => pass(extending),
+    probe,
+    clock,
+    events,
+    // Never longer than usual: what fails may be one partition, and the others are to be extended in time.
+    pauseAfter: (...failed) => Math.min(extendEveryMs, pauseAfter(...failed)),
+    onError: () => fence(extending),
+  });
+  return {
+    start: loop.start,
+    async stop() {
+      await loop.stop();
+      extending.disarm();
+    },
+    wake: loop.wake,
+    pass: () => pass(extending),
+  };
+}
+
+async function pass(extending: Extending): Promise<number | Idle> {
+  const { inflight, extendEveryMs } = extending;
+  fence(extending);
+  const leased = [...inflight.all()].filter(isLeased);
+  // One partition that cannot be extended must not cost those behind it their jobs.
+  const failures: unknown[] = [];
+  for (const [ref, held] of byPartition(leased)) {
+    await extendAll(extending, ref, held).catch((error: unknown) => void failures.push(error));
+  }
+  fence(extending);
+  if (failures.length > 0) throw failures[0];
+  return leased.length > 0 ? extendEveryMs : idle(extendEveryMs);
+}
+
+async function extendAll(extending: Extending, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+  for (let from = 0; from < held.length; from += EXTEND_JOBS_MAX) {
+    // Some may have ended while the calls before this one were under way.
+    const leased = held.slice(from, from + EXTEND_JOBS_MAX).filter(isLeased);
+    if (leased.length > 0) await extend(extending, ref, leased);
+  }
+}
+
+async function extend(extending: Extending, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+  const { jobs, consumer, clock } = extending;
+  const sentMs = clock.monotonicMs();
+  const replies = await jobs.extend(ref, held.map(claimOf), consumer);
+  for (const [index, one] of held.entries()) obey(extending, one, { reply: replies[index], sentMs });
+}
+
+/** The handler may have ended while the call was under way; then its own settle tells the rest. */
+function obey(
+  { inflight }: Extending,
+  held: Held,
+  { reply, sentMs }: { readonly reply: ExtendReply | undefined; readonly sentMs: number },
+): void {
+  if (reply === 'ok' || reply === 'cancel') inflight.extended(held, sentMs);
+  if (reply === 'cancel') abort(held, 'cancelled');
+  if (reply === 'fenced' || reply === 'gone') abort(held, 'lease lost');
+}
+
+/** Tells those whose time is up, and comes back when it is up for the next. What is over in Redis needs no lease. */
+function fence(extending: Extending): void {
+  const { inflight, clock, jobLeaseMs } = extending;
+  extending.disarm();
+  const nowMs = clock.monotonicMs();
+  let nextMs = Number.POSITIVE_INFINITY;
+  for (const held of inflight.all()) {
+    const untilMs = trustedUntilMs(held, { jobLeaseMs, nowMs });
+    if (nowMs >= untilMs) abort(held, 'lease lost');
+    else nextMs = Math.min(nextMs, untilMs);
+  }
+  // A timer may fire up to a millisecond early.
+  if (nextMs < Number.POSITIVE_INFINITY) {
+    extending.disarm = clock.timer(nextMs - nowMs + 1, () => readFirst(extending));
+  }
+}
+
+/** The reply that makes it needless may lie in the socket: what has arrived is read before an immediate. */
+function readFirst(extending: Extending): void {
+  const turn = setImmediate(() => fence(extending));
+  extending.disarm = () => clearImmediate(turn);
+}
+
+/**
+ * Until when, on our own clock, nobody else may start it. What no call was sent for yet is as good as new; what is over
+ * in Redis, or whose outcome is on the way, is trusted for ever.
+ */
+export function trustedUntilMs(
+  { state }: Held,
+  { jobLeaseMs, nowMs }: { readonly jobLeaseMs: number; readonly nowMs: number },
+): number {
+  switch (state.phase) {
+    case 'starting':
+      return startTrustedUntilMs(state.leasedMs ?? nowMs, jobLeaseMs);
+    case 'started':
+      return state.acknowledged ? Number.POSITIVE_INFINITY : startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
+    case 'running':
+      if (state.acknowledged) return Number.POSITIVE_INFINITY;
+      if (state.extendedMs === undefined) return startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
+      return state.extendedMs + leaseOf(jobLeaseMs);
+    case 'suspected':
+    case 'overtaken':
+    case 'settling':
+    case 'gone':
+      return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** The same for a start whose call was sent at `leasedMs`: its entry may have been idle for a while by then. */
+export const startTrustedUntilMs = (leasedMs: number, jobLeaseMs: number): number =>
+  leasedMs - Math.min(AGE_AT_START_MS, jobLeaseMs * AGE_AT_START) + leaseOf(jobLeaseMs);
+
+const leaseOf = (jobLeaseMs: number) => jobLeaseMs * (1 - MARGIN);
+
+function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {
+  const groups = new Map<PartitionRef, Held[]>();
+  for (const one of held) {
+    const group = groups.get(one.ref);
+    if (group) group.push(one);
+    else groups.set(one.ref, [one]);
+  }
+  return groups;
+}
