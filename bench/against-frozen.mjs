@@ -119,7 +119,9 @@ async function opened(dist, socketPath) {
   async function play(count) {
     const dueMs = Date.now() - 1000;
     const all = Array.from({ length: count }, (_, at) => ({
-      ...{ member: `j:job-${String(at).padStart(12, '0')}`, record: encodeRecord(dueMs, body), dueMs },
+      member: `j:job-${String(at).padStart(12, '0')}`,
+      record: encodeRecord(dueMs, body),
+      dueMs,
     }));
     for (let from = 0; from < all.length; from += BATCH.schedule) {
       const some = all.slice(from, from + BATCH.schedule);
@@ -133,7 +135,10 @@ async function opened(dist, socketPath) {
     for (let over = 0; over < all.length; over += ended.length) {
       const { taken } = await jobs.serve(ref, { ended, given: [], take: BATCH.serve }, settings);
       ended = taken.map((/** @type {any} */ one) => ({
-        ...{ entry: one.entry, member: one.member, token: one.token, mark: `${dueMs.toString(36)} 0123456789abcdef` },
+        entry: one.entry,
+        member: one.member,
+        token: one.token,
+        mark: `${dueMs.toString(36)} 0123456789abcdef`,
       }));
       if (ended.length === 0) throw new Error('nothing was started');
     }

@@ -37,7 +37,10 @@ const strange = asked.filter((name) => !NAMES.some((known) => known === name));
 if (strange.length > 0) refuse(import.meta.filename, `--only ${strange.join(',')}; allowed: ${NAMES.join(', ')}`);
 const roundsOf = (/** @type {keyof typeof ROUNDS} */ name) =>
   wholeNumber(import.meta.filename, 'rounds', {
-    ...{ given: values.rounds, otherwise: quick ? 1 : ROUNDS[name], from: 1, to: 100 },
+    given: values.rounds,
+    otherwise: quick ? 1 : ROUNDS[name],
+    from: 1,
+    to: 100,
   });
 names.forEach(roundsOf);
 

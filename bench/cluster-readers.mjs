@@ -81,7 +81,9 @@ async function measure(folder, partitions) {
       connectionsPerWorker: rounded(connections / WORKERS),
       idleCommandsPerSecond: rounded(perSecond),
       commandsPerJob: rounded(perJob),
-      ...{ p50Ms: late(0.5), p90Ms: late(0.9), p99Ms: late(0.99) },
+      p50Ms: late(0.5),
+      p90Ms: late(0.9),
+      p99Ms: late(0.99),
     };
   } finally {
     await Promise.all([producer.stop(), daemon.stop(), ...workers.map((worker) => worker.stop())]);

@@ -44,7 +44,9 @@ await withRedis(binary, async ({ redis, socketPath }) => {
       }
     }
     const rows = Object.entries(seen).map(([kind, { micros, bytes }]) => ({
-      ...{ history: kind, serveMicrosPerEnd: median(micros), bytesPerEnd: Math.round(median(bytes)) },
+      history: kind,
+      serveMicrosPerEnd: median(micros),
+      bytesPerEnd: Math.round(median(bytes)),
     }));
     keep('history', {
       what: `ids of 22 characters, ${JOBS} ends in calls of serve with ${BATCH} each, medians of ${ROUNDS} rounds in turns`,

@@ -121,8 +121,11 @@ function sampleOf(way, dueMs, startedMs) {
   const serve = times.get('serve sent') ?? Number.NaN;
   const came = times.get('serve came') ?? Number.NaN;
   return {
-    ...{ timer: sent - dueMs, pass: serve - sent, start: came - serve },
-    ...{ handler: startedMs - came, all },
+    timer: sent - dueMs,
+    pass: serve - sent,
+    start: came - serve,
+    handler: startedMs - came,
+    all,
   };
 }
 

@@ -104,8 +104,13 @@ async function measured({ redis, commands, url }, { fill, args, left }) {
   if (code !== 0 || over > 0) throw new Error(`${args.join(' ')} ended with ${code}, ${over} left: ${said}`);
   const { scripts, longest } = await latencies(redis);
   return {
-    ...{ items: all, doneWhenKilled: all - atKill, seconds: rounded(seconds), perSecond: Math.round(all / seconds) },
-    ...{ scriptsMs: scripts, longestCommand: longest.name, longestMs: longest.ms },
+    items: all,
+    doneWhenKilled: all - atKill,
+    seconds: rounded(seconds),
+    perSecond: Math.round(all / seconds),
+    scriptsMs: scripts,
+    longestCommand: longest.name,
+    longestMs: longest.ms,
     bytesPerItem: Math.round((fullBytes - emptyBytes) / all),
   };
 }

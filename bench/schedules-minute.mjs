@@ -38,12 +38,17 @@ export async function measureMinutes(binary) {
     }
     const of = (/** @type {keyof (typeof taken)[number]} */ name) => rounded(median(taken.map((one) => one[name])));
     rows.push({
-      ...{ schedules, workers: WORKERS, rounds, p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), lastMs: of('lastMs') },
-      ...{
-        p99MinMs: Math.min(...taken.map(({ p99Ms }) => p99Ms)),
-        p99MaxMs: Math.max(...taken.map((one) => one.p99Ms)),
-      },
-      ...{ firedMs: of('firedMs'), redisMicros: of('redisMicros'), daemonMicros: of('daemonMicros') },
+      schedules,
+      workers: WORKERS,
+      rounds,
+      p50Ms: of('p50Ms'),
+      p99Ms: of('p99Ms'),
+      lastMs: of('lastMs'),
+      p99MinMs: Math.min(...taken.map(({ p99Ms }) => p99Ms)),
+      p99MaxMs: Math.max(...taken.map((one) => one.p99Ms)),
+      firedMs: of('firedMs'),
+      redisMicros: of('redisMicros'),
+      daemonMicros: of('daemonMicros'),
     });
   }
   return rows;
@@ -69,7 +74,10 @@ async function measureMinute({ redis, url: address }, schedules) {
     const lateMs = lateness(reports, { schedules, instantMs });
     const at = (/** @type {number} */ share) => lateMs[Math.ceil(lateMs.length * share) - 1] ?? Number.NaN;
     return {
-      ...{ p50Ms: at(0.5), p99Ms: at(0.99), lastMs: at(1), firedMs },
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+      lastMs: at(1),
+      firedMs,
       redisMicros: (((await redisCpuMs(redis)) - before.redisMs) * 1000) / schedules,
       daemonMicros: ((cpuMs(daemon.pid ?? 0) - before.daemonMs) * 1000) / schedules,
     };
@@ -100,8 +108,13 @@ async function fill(redis, { schedules, instantMs }) {
 /** Second, minute, hour, day and month of an instant, as the clocks of a zone show them. @param {number} atMs @param {string} zone */
 function cronAt(atMs, zone) {
   const format = new Intl.DateTimeFormat('en-GB', {
-    ...{ timeZone: zone, hourCycle: 'h23', second: 'numeric', minute: 'numeric' },
-    ...{ hour: 'numeric', day: 'numeric', month: 'numeric' },
+    timeZone: zone,
+    hourCycle: 'h23',
+    second: 'numeric',
+    minute: 'numeric',
+    hour: 'numeric',
+    day: 'numeric',
+    month: 'numeric',
   });
   const parts = new Map(format.formatToParts(atMs).map(({ type, value }) => [type, Number(value)]));
   const fields = /** @type {const} */ (['second', 'minute', 'hour', 'day', 'month']).map((type) => parts.get(type));

@@ -132,7 +132,9 @@ async function during(redis, pid, act) {
   const commands = Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1]) - 2;
   const [, micros = 0] = /cmdstat_evalsha:calls=\d+,usec=(\d+)/.exec(await redis.info('commandstats')) ?? [];
   return {
-    ...{ commands, fireMicros: Number(micros) / FIRES, ms: performance.now() - before.ms },
+    commands,
+    fireMicros: Number(micros) / FIRES,
+    ms: performance.now() - before.ms,
     daemonMs: cpuMs(pid) - before.daemonMs,
     redisMs: (await redisCpuMs(redis)) - before.redisMs,
   };

@@ -237,8 +237,26 @@ export async function createPartition(socketPath) {
   }
 
   return {
-    ...{ redis, jobs, ref, fresh, items, untilTaken, schedule, scheduled, promote, readied, read },
-    ...{ delivered, start, started, dead, over, orphaned, sweep, fire, measuring },
+    redis,
+    jobs,
+    ref,
+    fresh,
+    items,
+    untilTaken,
+    schedule,
+    scheduled,
+    promote,
+    readied,
+    read,
+    delivered,
+    start,
+    started,
+    dead,
+    over,
+    orphaned,
+    sweep,
+    fire,
+    measuring,
     /** @param {readonly string[]} entries */
     reclaim: (entries) =>
       ready.reclaim(redis, ref, { owner: CONSUMER, consumer: 'other', idleMs: 0, limit: entries.length, entries }),

@@ -90,7 +90,12 @@ async function measure(partition, redis, { name, batch, bytes }) {
   const { calls, micros } = timesOf(await redis.info('commandstats'), command);
   const [median, p99, longest] = percentilesOf(await redis.info('latencystats'), command);
   return {
-    ...{ script: name, batch, bytes, byDefault: batch === stage.byDefault, jobs: done, calls },
+    script: name,
+    batch,
+    bytes,
+    byDefault: batch === stage.byDefault,
+    jobs: done,
+    calls,
     redisMicros: rounded(micros / done),
     nodeMicros: rounded(cpuMicros / done),
     medianMs: rounded(median / 1000),

@@ -101,7 +101,9 @@ function compared({ script, batch, bytes }, at) {
   const ratio = (/** @type {'redisMicros' | 'nodeMicros'} */ field) =>
     rounded(median(pairs.map(({ mine, other }) => mine[field] / other[field])));
   return {
-    ...{ script, batch, bytes },
+    script,
+    batch,
+    bytes,
     redisMicros: median(pairs.map(({ mine }) => mine.redisMicros)),
     otherMicros: median(pairs.map(({ other }) => other.redisMicros)),
     redisRatio: ratio('redisMicros'),

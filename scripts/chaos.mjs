@@ -110,7 +110,9 @@ async function campaign(settings) {
     ...controls.map((control) => ({ name: control.id, run: () => runControl(control, settings) })),
   ];
   const verdicts = await runCampaign({
-    ...{ file: join(root, '.cache', 'chaos', `all${quick ? '-quick' : ''}.jsonl`), tasks, fresh },
+    file: join(root, '.cache', 'chaos', `all${quick ? '-quick' : ''}.jsonl`),
+    tasks,
+    fresh,
     terms: { seed, mode, quick, of: fingerprintOf(root, ['src', 'lua', 'test/chaos']) },
     say: (line) => process.stderr.write(`chaos: ${line}\n`),
     tell: (verdict) => tell(verdict, settings),
@@ -124,10 +126,20 @@ async function campaign(settings) {
     node: process.versions.node,
     redis:
       /v=(\S+)/.exec(execFileSync(settings.binary, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'of unknown version',
-    ...{ cores: availableParallelism(), seed, mode, jobs: work.FULL.jobs, producers: work.PRODUCERS },
-    ...{ nearMs: work.FULL.nearMs, farMs: work.FULL.farMs, throws: work.FULL.throws },
-    ...{ crashes: work.FULL.crashes, poison: work.FULL.poison },
-    ...{ daemons: work.DAEMONS, workers: work.WORKERS, slots: work.SLOTS, partitions: PARTITIONS.length },
+    cores: availableParallelism(),
+    seed,
+    mode,
+    jobs: work.FULL.jobs,
+    producers: work.PRODUCERS,
+    nearMs: work.FULL.nearMs,
+    farMs: work.FULL.farMs,
+    throws: work.FULL.throws,
+    crashes: work.FULL.crashes,
+    poison: work.FULL.poison,
+    daemons: work.DAEMONS,
+    workers: work.WORKERS,
+    slots: work.SLOTS,
+    partitions: PARTITIONS.length,
   };
   const findings = { made, rows: of(rows), controls: of(controls) };
   writeFileSync(join(root, 'docs', 'reliability.json'), `${JSON.stringify(findings, null, 2)}\n`);

@@ -44,8 +44,11 @@ function positive(flag, given) {
 
 async function one() {
   const result = await simulate({
-    ...{ product: values.product ?? root, seed, hours },
-    ...{ density, alone: values.alone },
+    product: values.product ?? root,
+    seed,
+    hours,
+    density,
+    alone: values.alone,
     ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter((name) => name !== '') }),
     ...(values.trace ? { print: console.log } : {}),
   });

@@ -73,10 +73,15 @@ function rowOf(setting, jobs, { own, base }) {
   const rates = of('jobsPerSecond');
   const ratios = rates.map((rate, round) => rate / (base[round]?.jobsPerSecond ?? Number.NaN));
   return {
-    ...{ ...setting, jobs },
-    ...{ jobsPerSecond: Math.round(median(rates)), least: Math.round(Math.min(...rates)) },
-    ...{ most: Math.round(Math.max(...rates)), ratio: rounded(median(ratios)) },
-    ...{ ratioLeast: rounded(Math.min(...ratios)), ratioMost: rounded(Math.max(...ratios)) },
-    ...{ redisMicros: rounded(median(of('redisMicros'))), commands: rounded(median(of('commands'))) },
+    ...setting,
+    jobs,
+    jobsPerSecond: Math.round(median(rates)),
+    least: Math.round(Math.min(...rates)),
+    most: Math.round(Math.max(...rates)),
+    ratio: rounded(median(ratios)),
+    ratioLeast: rounded(Math.min(...ratios)),
+    ratioMost: rounded(Math.max(...ratios)),
+    redisMicros: rounded(median(of('redisMicros'))),
+    commands: rounded(median(of('commands'))),
   };
 }

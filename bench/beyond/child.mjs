@@ -128,7 +128,8 @@ async function load(plan) {
       queue,
       jobs.slice(from, from + AT_ONCE).map(({ id, at, dueMs }) => ({
         ...(id === undefined ? {} : { id }),
-        ...{ data: { at }, at: new Date(dueMs) },
+        data: { at },
+        at: new Date(dueMs),
       })),
     );
   }

@@ -106,13 +106,16 @@ function judged(jobs, { struckMs, beforeMs, untilMs }) {
     late(struckMs, untilMs),
   ];
   return {
-    ...{ resumedMs, struck: resumed.size, jobsBefore: before.length, jobsDuring: during.length },
-    ...{ beforeP50Ms: quantile(before, 0.5), duringP50Ms: quantile(during, 0.5), minuteP50Ms: quantile(minute, 0.5) },
-    ...{
-      beforeP99Ms: quantile(before, 0.99),
-      duringP99Ms: quantile(during, 0.99),
-      minuteP99Ms: quantile(minute, 0.99),
-    },
+    resumedMs,
+    struck: resumed.size,
+    jobsBefore: before.length,
+    jobsDuring: during.length,
+    beforeP50Ms: quantile(before, 0.5),
+    duringP50Ms: quantile(during, 0.5),
+    minuteP50Ms: quantile(minute, 0.5),
+    beforeP99Ms: quantile(before, 0.99),
+    duringP99Ms: quantile(during, 0.99),
+    minuteP99Ms: quantile(minute, 0.99),
     again: jobs.filter(({ often }) => often > 1).length,
   };
 }
@@ -128,11 +131,21 @@ function rowOf({ signal, control }, measured) {
   const middle = (/** @type {keyof ReturnType<typeof judged>} */ name) => rounded(quantile(of(name), 0.5));
   const beforeP50Ms = middle('beforeP50Ms');
   return {
-    ...{ signal, control, partitions: PARTITIONS, struck: middle('struck') },
-    ...{ jobsBefore: middle('jobsBefore'), jobsDuring: middle('jobsDuring'), again: Math.max(...of('again')) },
-    ...{ beforeP50Ms, duringP50Ms: middle('duringP50Ms'), minuteP50Ms: middle('minuteP50Ms') },
-    ...{ beforeP99Ms: middle('beforeP99Ms'), duringP99Ms: middle('duringP99Ms'), minuteP99Ms: middle('minuteP99Ms') },
+    signal,
+    control,
+    partitions: PARTITIONS,
+    struck: middle('struck'),
+    jobsBefore: middle('jobsBefore'),
+    jobsDuring: middle('jobsDuring'),
+    again: Math.max(...of('again')),
+    beforeP50Ms,
+    duringP50Ms: middle('duringP50Ms'),
+    minuteP50Ms: middle('minuteP50Ms'),
+    beforeP99Ms: middle('beforeP99Ms'),
+    duringP99Ms: middle('duringP99Ms'),
+    minuteP99Ms: middle('minuteP99Ms'),
     allowedP50Ms: rounded(Math.max(beforeP50Ms * (1 + MORE), beforeP50Ms + MORE_MS)),
-    ...{ resumedMs: Math.round(Math.max(...of('resumedMs'))), allowedMs: NODE_TIMEOUT_MS + FOLLOW_MS },
+    resumedMs: Math.round(Math.max(...of('resumedMs'))),
+    allowedMs: NODE_TIMEOUT_MS + FOLLOW_MS,
   };
 }

@@ -87,10 +87,18 @@ function judged(phases, { duesMs, calls, failures }, starts) {
     const some = all.filter(({ dueMs }) => dueMs >= fromMs && dueMs < toMs);
     const lates = some.flatMap(({ dueMs, start }) => (start ? [start.firstMs - dueMs] : []));
     return {
-      ...{ phase, seconds, slots, keys, calls: 0, failed: 0, jobs: some.length },
+      phase,
+      seconds,
+      slots,
+      keys,
+      calls: 0,
+      failed: 0,
+      jobs: some.length,
       lost: some.filter(({ start }) => start === undefined).length,
       again: some.filter(({ start }) => (start?.times ?? 0) > 1).length,
-      ...{ p50Ms: quantile(lates, 0.5), p99Ms: quantile(lates, 0.99), maxMs: quantile(lates, 1) },
+      p50Ms: quantile(lates, 0.5),
+      p99Ms: quantile(lates, 0.99),
+      maxMs: quantile(lates, 1),
     };
   };
   const whole = { phase: 'all', fromMs: 0, toMs: Number.POSITIVE_INFINITY, slots: 0, keys: 0 };
@@ -105,8 +113,17 @@ function rowOf(rounds) {
   const sum = (/** @type {Parameters<typeof of>[0]} */ name) => of(name).reduce((all, one) => all + one, 0);
   const middle = (/** @type {Parameters<typeof of>[0]} */ name) => rounded(quantile(of(name), 0.5));
   return {
-    ...{ phase: rounds[0]?.phase ?? '', seconds: middle('seconds'), slots: middle('slots'), keys: middle('keys') },
-    ...{ jobs: sum('jobs'), calls: sum('calls'), failed: sum('failed'), lost: sum('lost'), again: sum('again') },
-    ...{ p50Ms: middle('p50Ms'), p99Ms: middle('p99Ms'), maxMs: rounded(Math.max(...of('maxMs'))) },
+    phase: rounds[0]?.phase ?? '',
+    seconds: middle('seconds'),
+    slots: middle('slots'),
+    keys: middle('keys'),
+    jobs: sum('jobs'),
+    calls: sum('calls'),
+    failed: sum('failed'),
+    lost: sum('lost'),
+    again: sum('again'),
+    p50Ms: middle('p50Ms'),
+    p99Ms: middle('p99Ms'),
+    maxMs: rounded(Math.max(...of('maxMs'))),
   };
 }

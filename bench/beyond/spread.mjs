@@ -69,11 +69,16 @@ async function measure(stage, restMs, warmMs) {
   const [ofDaemons, ofWorkers] = [await sockets(daemons), await sockets(workers)];
   const ran = await ranBy(producer, workers);
   return {
-    ...{ leadMost: Math.max(...led), leadLeast: Math.min(...led), leadUnevenness: unevenness(led) },
+    leadMost: Math.max(...led),
+    leadLeast: Math.min(...led),
+    leadUnevenness: unevenness(led),
     ...heard,
-    ...{ ranMost: Math.max(...ran), ranLeast: Math.min(...ran), ranUnevenness: unevenness(ran) },
+    ranMost: Math.max(...ran),
+    ranLeast: Math.min(...ran),
+    ranUnevenness: unevenness(ran),
     ...idle,
-    ...{ daemonSockets: Math.max(...ofDaemons), workerProcessSockets: Math.max(...ofWorkers) },
+    daemonSockets: Math.max(...ofDaemons),
+    workerProcessSockets: Math.max(...ofWorkers),
   };
 }
 
@@ -131,7 +136,9 @@ async function readersOf(stage, workers) {
     await until(agree, 'Redis has the subscribers that the heartbeats call for', 60_000);
     const counts = shares.map(({ length }) => length);
     return {
-      ...{ readMost: Math.max(...counts), readLeast: Math.min(...counts), readUnevenness: unevenness(counts) },
+      readMost: Math.max(...counts),
+      readLeast: Math.min(...counts),
+      readUnevenness: unevenness(counts),
       callersLeast: Math.min(...expected),
     };
   } finally {

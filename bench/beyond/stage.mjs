@@ -33,7 +33,9 @@ export async function openStage({ binary, partitions, shape }) {
   /** @type {Child[]} */
   const children = [];
   return {
-    ...{ url, partitions, masters: ground ? [ground.redis] : masters },
+    url,
+    partitions,
+    masters: ground ? [ground.redis] : masters,
     /** @returns {Cluster} */
     theCluster() {
       if (!cluster) throw new Error('this stage has one primary');

@@ -34,7 +34,10 @@ export function report({ results, workloads }) {
           return peer ? [(all[figure] ?? 0) / peer] : [];
         });
         return {
-          ...{ workload, title, figure, system },
+          workload,
+          title,
+          figure,
+          system,
           median: rounded(median(values)),
           least: rounded(Math.min(...values)),
           most: rounded(Math.max(...values)),

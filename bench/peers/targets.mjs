@@ -56,12 +56,12 @@ function verdictsOf(rows, names) {
     const met = bound === 'least' ? is >= wanted : is <= wanted;
     return [
       {
-        ...{
-          work: row.title,
-          figure: names.get(figure) ?? figure,
-          wanted: `${bound === 'least' ? '≥' : '≤'} ${sign}${wanted}`,
-        },
-        ...{ is: `${sign}${is}`, floor: floor?.[of] === undefined ? '' : `${sign}${floor[of]}`, met },
+        work: row.title,
+        figure: names.get(figure) ?? figure,
+        wanted: `${bound === 'least' ? '≥' : '≤'} ${sign}${wanted}`,
+        is: `${sign}${is}`,
+        floor: floor?.[of] === undefined ? '' : `${sign}${floor[of]}`,
+        met,
         why: why && WHY[why],
       },
     ];
@@ -75,11 +75,11 @@ function verdictsOf(rows, names) {
  */
 function aloneVerdicts() {
   const minutes = rowsIn('schedules-minute').map(({ schedules, p99Ms }) => ({
-    ...{
-      work: `${count(schedules)} schedules of one minute`,
-      figure: 'from the instant to the start of the handler, p99, ms',
-    },
-    ...{ is: p99Ms, most: schedules > 10_000 ? 8000 : 1000, why: WHY.minute },
+    work: `${count(schedules)} schedules of one minute`,
+    figure: 'from the instant to the start of the handler, p99, ms',
+    is: p99Ms,
+    most: schedules > 10_000 ? 8000 : 1000,
+    why: WHY.minute,
   }));
   const longest = Math.max(
     ...rowsIn('stages')
@@ -89,7 +89,13 @@ function aloneVerdicts() {
   const scripts = { work: 'any script at default settings, records of up to 4 KiB', figure: 'one call, p99.9, ms' };
   const all = [...minutes, ...(longest > 0 ? [{ ...scripts, is: longest, most: 5, why: undefined }] : [])];
   return all.map(({ work, figure, is, most, why }) => ({
-    ...{ work, figure, wanted: `≤ ${count(most)}`, is: count(is), floor: '', met: is <= most, why },
+    work,
+    figure,
+    wanted: `≤ ${count(most)}`,
+    is: count(is),
+    floor: '',
+    met: is <= most,
+    why,
   }));
 }
 

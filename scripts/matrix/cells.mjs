@@ -28,7 +28,8 @@ export const TIERS = {
     paths: ['model', 'cut-off', 'moves', 'invariants'].map((name) => `test/proof/${name}.test.ts`),
   },
   topologies: {
-    ...{ title: 'Cluster and Sentinel', whole: true },
+    title: 'Cluster and Sentinel',
+    whole: true,
     paths: ['test/flow/topology/', 'test/flow/redis/beyond-one', 'test/flow/client/durability'],
   },
   flow: {
@@ -70,7 +71,9 @@ export const TOPOLOGIES = {
   },
   cluster: { title: 'a Cluster', env: { TEST_TOPOLOGY: 'cluster' }, flow: ANYWHERE },
   'cluster-secure': {
-    ...{ title: 'a Cluster with TLS and users', env: { TEST_TOPOLOGY: 'cluster-secure' }, secure: true },
+    title: 'a Cluster with TLS and users',
+    env: { TEST_TOPOLOGY: 'cluster-secure' },
+    secure: true,
     flow: [...IN_PROCESS, 'test/flow/redis/beyond-one-secure.test.ts'],
   },
 };

@@ -30,7 +30,10 @@ function entryOf(reply: Reply): AuditEntry {
   const entry = text(id);
   const way = fields.get('way');
   return {
-    ...{ entry, atMs: Number(entry.split('-')[0]), who: fields.get('who') ?? '', verb: fields.get('verb') ?? '' },
+    entry,
+    atMs: Number(entry.split('-')[0]),
+    who: fields.get('who') ?? '',
+    verb: fields.get('verb') ?? '',
     way: way === 'api' || way === 'page' || way === 'program' ? way : 'cli',
     queue: fields.get('queue'),
     target: fields.get('target'),

@@ -122,7 +122,10 @@ export async function withDeadLetters<T>(
   const { config } = session;
   const refs = await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const dead = createDeadLetters({
-    ...{ redis: redisOf(config), namespace: config.namespace, horizon: config.limits.horizonMs, retryBudget: RETRY_MS },
+    redis: redisOf(config),
+    namespace: config.namespace,
+    horizon: config.limits.horizonMs,
+    retryBudget: RETRY_MS,
   });
   try {
     return await act(dead, refs.length);
@@ -136,7 +139,9 @@ export async function withSchedules<T>(session: Session, act: (schedules: Schedu
   const { config } = session;
   await withRedis(session, (redis) => redis.ping());
   const schedules = createSchedules({
-    ...{ redis: redisOf(config), namespace: config.namespace, retryBudget: RETRY_MS },
+    redis: redisOf(config),
+    namespace: config.namespace,
+    retryBudget: RETRY_MS,
   });
   try {
     return await act(schedules);

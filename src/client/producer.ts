@@ -199,7 +199,9 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
     replay: (queue, deadLetter, options = {}) =>
       runChecked(
         () => ({
-          ...{ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() },
+          to: queueOf(queue),
+          target: parseReplayed(deadLetter),
+          calledMs: clock.monotonicMs(),
           ifMatch: parseIfMatch(options.ifMatch),
         }),
         async ({ server, limits, replay }, { to, target, calledMs, ifMatch }) => {

@@ -83,7 +83,9 @@ interface RedisConfig {
 export function redisOf({ redis }: { readonly redis: RedisConfig }) {
   const { url, sentinelUsername, sentinelPassword, natMap, commandTimeoutMs, connectTimeoutMs } = redis;
   return {
-    ...{ url, commandTimeout: commandTimeoutMs, connectTimeout: connectTimeoutMs },
+    url,
+    commandTimeout: commandTimeoutMs,
+    connectTimeout: connectTimeoutMs,
     ...(sentinelUsername === '' ? {} : { sentinelUsername }),
     ...(sentinelPassword === '' ? {} : { sentinelPassword }),
     ...tlsOf(redis),

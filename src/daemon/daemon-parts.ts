@@ -65,13 +65,27 @@ function moversOf(parts: {
   const { dead, mover, namespace } = config;
   return createMovers({
     minutes: keepsMinutes(config),
-    ...{ redis, subscriber, namespace, events, nearWorker, options: mover, clock: systemClock, beatTtlMs: 15_000 },
+    redis,
+    subscriber,
+    namespace,
+    events,
+    nearWorker,
+    options: mover,
+    clock: systemClock,
+    beatTtlMs: 15_000,
     identity: {
-      ...{ id, role: 'daemon', host: hostname(), pid: process.pid, version },
-      ...{ startedMs: systemClock.wallMs(), queues: [] },
+      id,
+      role: 'daemon',
+      host: hostname(),
+      pid: process.pid,
+      version,
+      startedMs: systemClock.wallMs(),
+      queues: [],
     },
     limits: {
-      ...{ batch: 500, retentionMs: dead.retentionMs, deadLettersMax: dead.max },
+      batch: 500,
+      retentionMs: dead.retentionMs,
+      deadLettersMax: dead.max,
       ...doneLimits(config),
     },
   });

@@ -88,7 +88,11 @@ export interface Daemon {
 }
 
 const PARTS: readonly string[] = Object.keys({
-  ...{ log: 0, handlers: 0, around: 0, only: 0, registry: 0 },
+  log: 0,
+  handlers: 0,
+  around: 0,
+  only: 0,
+  registry: 0,
 } satisfies Record<keyof DaemonParts, number>);
 
 /**
@@ -126,8 +130,12 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
   const metrics = createMetrics({ version, state: { ready: isRunning }, ...scrapedOf(made) });
   const unobserve = metrics.observe(events);
   const health = healthOf({
-    ...{ mover: settings.config.mover, clock: systemClock, movers: () => opening.opened()?.movers },
-    ...{ worker: () => made.worker, redis: () => opening.opened()?.redis, state: () => life.state() },
+    mover: settings.config.mover,
+    clock: systemClock,
+    movers: () => opening.opened()?.movers,
+    worker: () => made.worker,
+    redis: () => opening.opened()?.redis,
+    state: () => life.state(),
   });
   const shown = { ...health, scrape: metrics.scrape, contentType: metrics.contentType };
   const http = has(settings.config, 'http') ? createHttpWindow(settings, shown, made.parts.log) : undefined;
@@ -156,7 +164,11 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
     stop().catch(() => undefined);
   });
   return {
-    ...{ start: life.start, stop, events, registry: metrics.registry, metrics: metrics.scrape },
+    start: life.start,
+    stop,
+    events,
+    registry: metrics.registry,
+    metrics: metrics.scrape,
     [Symbol.asyncDispose]: stop,
     async ready() {
       life.check();

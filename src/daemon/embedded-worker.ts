@@ -88,7 +88,11 @@ function measured(
   given: Registry | undefined,
 ): Worker {
   const metrics = createMetrics({
-    ...{ version, registry: given, state: { ready: worker.isReady }, without: UNMEASURED, declared },
+    version,
+    registry: given,
+    state: { ready: worker.isReady },
+    without: UNMEASURED,
+    declared,
   });
   const unobserve = metrics.observe(worker.events);
 

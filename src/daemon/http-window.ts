@@ -40,13 +40,20 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, { isMounted =
   const { namespace, http, limits, done, mover } = config;
   if (http.api === 'off') return undefined;
   return createApi({
-    ...{ redis, namespace, log, horizonMs: limits.horizonMs, dataBytesMax: limits.dataBytesMax },
+    redis,
+    namespace,
+    log,
+    horizonMs: limits.horizonMs,
+    dataBytesMax: limits.dataBytesMax,
     doneWindowMs: done.max === 0 ? 0 : done.windowMs,
     queueOf: (name) => defineQueue(name, queueOptions(config, name)),
     examined: { done: doneLimits(config) },
     readyMax: mover.readyMax,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
-    ...{ tokens: http.tokens, isTls: http.cert !== '', isMounted, ...hostsOf(config) },
+    tokens: http.tokens,
+    isTls: http.cert !== '',
+    isMounted,
+    ...hostsOf(config),
   });
 }
 

@@ -84,7 +84,9 @@ export type Live = Watched<Now>;
 let live: Live = { now: undefined, state: 'connecting', hasGap: false, why: '' };
 const watchers = new Set<(live: Live) => void>();
 const watching = createWatching<Now>({
-  ...{ openStream, tell, wordsFor: problemText },
+  openStream,
+  tell,
+  wordsFor: problemText,
   poll: async () => polledOf<Now>(await askText('live?events=1', POLL_WITHIN_MS)),
   after(ms, act) {
     const timer = setTimeout(act, ms);

@@ -87,8 +87,12 @@ interface Going<Now> extends WatchingParts<Now> {
 
 export function createWatching<Now>(parts: WatchingParts<Now>): Watching {
   const going: Going<Now> = {
-    ...{ ...parts, last: undefined, hasFailed: false },
-    ...{ closeStream: () => undefined, callOff: undefined, round: 0 },
+    ...parts,
+    last: undefined,
+    hasFailed: false,
+    closeStream: () => undefined,
+    callOff: undefined,
+    round: 0,
   };
   return {
     open: () => open(going),

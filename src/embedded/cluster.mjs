@@ -37,10 +37,13 @@ export async function startCluster({ masters = 3, replicas = 3, nodeTimeoutMs = 
   const topology = await openTopology(wanted);
   const { control } = topology;
   const own = {
-    ...{ 'cluster-enabled': 'yes', 'cluster-config-file': 'nodes.conf', 'cluster-announce-ip': '127.0.0.1' },
-    ...{ 'cluster-node-timeout': String(nodeTimeoutMs), 'tls-cluster': wanted.tls ? 'yes' : 'no' },
+    'cluster-enabled': 'yes',
+    'cluster-config-file': 'nodes.conf',
+    'cluster-announce-ip': '127.0.0.1',
+    'cluster-node-timeout': String(nodeTimeoutMs),
+    'tls-cluster': wanted.tls ? 'yes' : 'no',
     // A replica stays with its primary, so that who replaces whom is known beforehand.
-    ...{ 'cluster-migration-barrier': '1000' },
+    'cluster-migration-barrier': '1000',
   };
   return orClose(control, async () => {
     const names = [...named('master', masters), ...named('replica', replicas)];

@@ -78,7 +78,13 @@ export async function startNode(plan) {
     return new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
   };
   return {
-    ...{ name, host: '127.0.0.1', port, socketPath, dir, kill, info },
+    name,
+    host: '127.0.0.1',
+    port,
+    socketPath,
+    dir,
+    kill,
+    info,
     get pid() {
       return child.pid ?? 0;
     },

@@ -71,7 +71,9 @@ export async function startSentinels({ replicas = 2, sentinels = 3, name = MASTE
     return {
       ...control,
       url: `${wanted.tls ? 'sentinels' : 'sentinel'}://${topology.hosts(watchers)}/${name}`,
-      ...{ name, nodes: [master, ...followers], sentinels: watchers },
+      name,
+      nodes: [master, ...followers],
+      sentinels: watchers,
       master: () => namedMaster(watchers, [master, ...followers], name),
     };
   });

@@ -152,8 +152,12 @@ function listenSettings(port, tls) {
   if (!tls) return { ...common, port: String(port) };
   return {
     ...common,
-    ...{ port: '0', 'tls-port': String(port), 'tls-replication': 'yes' },
-    ...{ 'tls-cert-file': tls.cert, 'tls-key-file': tls.key, 'tls-ca-cert-file': tls.authority },
+    port: '0',
+    'tls-port': String(port),
+    'tls-replication': 'yes',
+    'tls-cert-file': tls.cert,
+    'tls-key-file': tls.key,
+    'tls-ca-cert-file': tls.authority,
     'tls-auth-clients': 'no',
   };
 }
@@ -166,9 +170,14 @@ function listenSettings(port, tls) {
 function dataSettings(port, tls) {
   return {
     ...listenSettings(port, tls),
-    ...{ save: '', appendonly: 'no', 'maxmemory-policy': 'noeviction', 'enable-debug-command': 'local' },
+    save: '',
+    appendonly: 'no',
+    'maxmemory-policy': 'noeviction',
+    'enable-debug-command': 'local',
     // A replica is in step at once, and a server that must go does not wait for its replicas.
-    ...{ 'repl-diskless-sync-delay': '0', 'repl-ping-replica-period': '1', 'shutdown-timeout': '0' },
+    'repl-diskless-sync-delay': '0',
+    'repl-ping-replica-period': '1',
+    'shutdown-timeout': '0',
   };
 }
 

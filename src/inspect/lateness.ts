@@ -36,8 +36,11 @@ export async function lastHour(
     return spreadTotal(sumOf(lists, BOUNDS_MS.length + 1));
   };
   return {
-    ...{ on: found.some(({ minutes }) => minutes.on), nowMs },
-    ...{ promotion: all('promotion'), start: all('start'), run: all('run') },
+    on: found.some(({ minutes }) => minutes.on),
+    nowMs,
+    promotion: all('promotion'),
+    start: all('start'),
+    run: all('run'),
     queues: found.map(({ queue, minutes }) => ({ queue, ...minutes.total })),
   };
 }

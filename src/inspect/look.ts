@@ -86,7 +86,9 @@ export function createLook({ backend, clock, log }: LookParts): () => Promise<Lo
         workers: known.filter((one) => one?.role === 'worker').length,
         versions: versionsOf(processes),
       },
-      ...{ redis: redis(), forecast: forecast(), doctor: doctor() },
+      redis: redis(),
+      forecast: forecast(),
+      doctor: doctor(),
     };
     before = new Map(queues.map((one) => [one.queue, one]));
     return look;
@@ -100,7 +102,8 @@ function liveOf({ counters, nowMs, ...counts }: QueueNow, before: QueueNow | und
   const rate = (jobs: number) => (seconds > 0 ? Math.max(0, Math.round((jobs / seconds) * 10) / 10) : 0);
   const ended = grown(['done', 'dead', 'retried', 'deferred']);
   const perSecond = {
-    ...{ scheduled: rate(grown(['scheduled'])), promoted: rate(grown(['promoted'])) },
+    scheduled: rate(grown(['scheduled'])),
+    promoted: rate(grown(['promoted'])),
     started: rate(ended + counts.running - (before?.running ?? 0)),
     ended: rate(ended),
   };

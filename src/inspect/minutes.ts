@@ -79,7 +79,9 @@ export async function queueMinutes(
   );
   return {
     on: found.some(({ at }) => at !== undefined && now - at.minute <= STALE_MINUTES),
-    ...{ nowMs, startMs: first * MINUTE_MS, stepMs: stepMinutes * MINUTE_MS },
+    nowMs,
+    startMs: first * MINUTE_MS,
+    stepMs: stepMinutes * MINUTE_MS,
     counts: countsOf(steps),
     known: steps.map(({ isKnown }) => isKnown),
     ...spreadsOf((name) => stepsOf(steps, name)),
@@ -134,13 +136,21 @@ function together(some: readonly (Minute | undefined)[]): Minute {
 const countsOf = (steps: readonly Minute[]): QueueMinutes['counts'] => {
   const of = (name: MinuteCounter) => steps.map(({ counters }) => counters[MINUTE_COUNTERS.indexOf(name)] ?? 0);
   return {
-    ...{ scheduled: of('scheduled'), promoted: of('promoted'), done: of('done'), retried: of('retried') },
-    ...{ deferred: of('deferred'), dead: of('dead'), cancelled: of('cancelled'), expired: of('expired') },
+    scheduled: of('scheduled'),
+    promoted: of('promoted'),
+    done: of('done'),
+    retried: of('retried'),
+    deferred: of('deferred'),
+    dead: of('dead'),
+    cancelled: of('cancelled'),
+    expired: of('expired'),
   };
 };
 
 const spreadsOf = <T>(of: (name: Spread) => T): Readonly<Record<Spread, T>> => ({
-  ...{ promotion: of('promotion'), start: of('start'), run: of('run') },
+  promotion: of('promotion'),
+  start: of('start'),
+  run: of('run'),
 });
 
 function stepsOf(steps: readonly Minute[], name: Spread): SpreadSteps {

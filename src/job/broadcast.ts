@@ -27,7 +27,9 @@ export interface Broadcast {
 }
 
 const BROADCAST_OPTIONS: readonly string[] = Object.keys({
-  ...{ max: 0, bytes: 0, age: 0 },
+  max: 0,
+  bytes: 0,
+  age: 0,
 } satisfies Record<keyof BroadcastOptions, number>);
 
 const ON: Broadcast = Object.freeze({

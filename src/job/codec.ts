@@ -201,8 +201,13 @@ const isDeferred = (line: string): boolean => line.startsWith('~');
 /** One error as a line of a run or a dead letter. The stack comes last, so that a script can take it off. */
 export const encodeAttempted = (error: Attempted): string =>
   JSON.stringify({
-    ...{ t: error.atMs, a: error.attempt, k: error.kind, m: error.message },
-    ...{ w: error.worker, d: error.tookMs, s: error.stack },
+    t: error.atMs,
+    a: error.attempt,
+    k: error.kind,
+    m: error.message,
+    w: error.worker,
+    d: error.tookMs,
+    s: error.stack,
   });
 
 const HISTORY_MAX = 5;
@@ -236,7 +241,10 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
         const { t, a, k, m, s, w, d } = JSON.parse(line) as StoredAttempted;
         if (typeof m !== 'string') throw new Error('not a line of ours');
         return {
-          ...{ atMs: t, attempt: a, kind: k, message: m },
+          atMs: t,
+          attempt: a,
+          kind: k,
+          message: m,
           ...(typeof s === 'string' && { stack: s }),
           ...(typeof w === 'string' && { worker: w }),
           ...(typeof d === 'number' && { tookMs: d }),

@@ -83,8 +83,12 @@ function abandonedOf(data: unknown): { readonly data: Abandoned; readonly codec?
     body: { n?: string; d?: unknown; c?: string };
   };
   const abandoned = {
-    ...{ id: told.id, token: told.token, reason: told.reason },
-    ...{ name: body.n ?? DEFAULT_NAME, data: body.d, history: decodeHistory(told.history) },
+    id: told.id,
+    token: told.token,
+    reason: told.reason,
+    name: body.n ?? DEFAULT_NAME,
+    data: body.d,
+    history: decodeHistory(told.history),
   };
   return { data: abandoned, ...(body.c === undefined ? {} : { codec: body.c }) };
 }

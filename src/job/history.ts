@@ -27,7 +27,10 @@ export interface History {
 }
 
 const HISTORY_OPTIONS: readonly string[] = Object.keys({
-  ...{ keep: 0, max: 0, result: 0, resultBytesMax: 0 },
+  keep: 0,
+  max: 0,
+  result: 0,
+  resultBytesMax: 0,
 } satisfies Record<keyof HistoryOptions, number>);
 
 const OFF: History = Object.freeze({
@@ -69,8 +72,11 @@ export function decodeHistory(text: string | null | undefined): History | undefi
     const isSane = [keepMs, max, resultBytesMax].every((one) => Number.isInteger(one) && Number(one) > 0);
     if (!isSane) return undefined;
     return Object.freeze({
-      ...{ isOn: on === true, keepMs: Number(keepMs), max: Number(max) },
-      ...{ keepsResult: result === true, resultBytesMax: Number(resultBytesMax) },
+      isOn: on === true,
+      keepMs: Number(keepMs),
+      max: Number(max),
+      keepsResult: result === true,
+      resultBytesMax: Number(resultBytesMax),
     });
   } catch {
     return undefined;

@@ -72,7 +72,9 @@ export function readState(text: string | null | undefined): (MinuteMark & Minute
   return {
     ...mark,
     counters: listOf(counters, MINUTE_COUNTERS.length),
-    ...{ promotion: listOf(promotion, size), start: listOf(start, size), run: listOf(run, size) },
+    promotion: listOf(promotion, size),
+    start: listOf(start, size),
+    run: listOf(run, size),
   };
 }
 

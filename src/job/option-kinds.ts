@@ -93,7 +93,10 @@ const UNITS = [
 export function duration(range?: Range): OptionKind<DurationInput, number, 'duration'> {
   const within = range === undefined ? 'a duration ' : `${inUnits(range.min)} to ${inUnits(range.max)}, `;
   return {
-    ...{ kind: 'duration', metavar: '<duration>', allowed: `${within}${DURATION}`, ...numbersFrom(range?.min ?? 0) },
+    kind: 'duration',
+    metavar: '<duration>',
+    allowed: `${within}${DURATION}`,
+    ...numbersFrom(range?.min ?? 0),
     check: unchecked((given: DurationInput, what) =>
       range === undefined ? durationMs(given, what) : durationIn(given, what, range),
     ),
@@ -103,7 +106,9 @@ export function duration(range?: Range): OptionKind<DurationInput, number, 'dura
 /** A moment. */
 export function instant(): OptionKind<InstantInput, number, 'instant'> {
   return {
-    ...{ kind: 'instant', metavar: '<instant>', ...numbersFrom(0) },
+    kind: 'instant',
+    metavar: '<instant>',
+    ...numbersFrom(0),
     allowed: 'a `Date`, a luxon `DateTime`, or ISO 8601 with `Z` or an offset',
     check: unchecked((given: InstantInput, what) => instantMs(given, what)),
   };
@@ -112,7 +117,11 @@ export function instant(): OptionKind<InstantInput, number, 'instant'> {
 /** A whole number. */
 export function count(range: Range): OptionKind<number, number, 'count'> {
   return {
-    ...{ kind: 'count', metavar: '<n>', allowed: `${range.min} to ${range.max}`, range, ...numbersFrom(range.min) },
+    kind: 'count',
+    metavar: '<n>',
+    allowed: `${range.min} to ${range.max}`,
+    range,
+    ...numbersFrom(range.min),
     check: (given, what) => wholeNumber(given, { what, ...range }),
   };
 }
@@ -126,7 +135,10 @@ export function choice<const Word extends string>(
   const short: readonly string[] = letters === undefined ? words : [...letters];
   const inHeader = new Map<unknown, string>(words.map((word, at) => [word, short[at] ?? word]));
   return {
-    ...{ kind: 'choice', metavar: '<what>', allowed: words.map((word) => `\`${word}\``).join(', '), choices: words },
+    kind: 'choice',
+    metavar: '<what>',
+    allowed: words.map((word) => `\`${word}\``).join(', '),
+    choices: words,
     check(given, what) {
       const word = words[placeOf(given)];
       if (word !== undefined) return word;
@@ -153,7 +165,11 @@ export function words(
   { metavar, allowed }: { readonly metavar: string; readonly allowed: string },
 ): OptionKind<readonly string[], readonly string[], 'list'> {
   return {
-    ...{ kind: 'list', metavar, allowed, check: parse, isStored: Array.isArray },
+    kind: 'list',
+    metavar,
+    allowed,
+    check: parse,
+    isStored: Array.isArray,
     toHeader: (stored) => tagsText(stored as readonly string[]),
     ofHeader: tagsIn,
   };
@@ -165,7 +181,10 @@ export function pairs(
   allowed: string,
 ): OptionKind<JobHeaders, JobHeaders | undefined, 'pairs'> {
   return {
-    ...{ kind: 'pairs', metavar: '<name=value>', allowed, check: parse },
+    kind: 'pairs',
+    metavar: '<name=value>',
+    allowed,
+    check: parse,
     isStored: (value) => typeof value === 'object' && value !== null,
     toHeader: (stored) => headersText(stored as JobHeaders),
     ofHeader: headersIn,
@@ -175,7 +194,9 @@ export function pairs(
 /** How long to wait after a failure, as data. */
 export function backoff(): OptionKind<Backoff, Backoff, 'backoff'> {
   return {
-    ...{ kind: 'backoff', metavar: '<json>', isStored: isBackoff },
+    kind: 'backoff',
+    metavar: '<json>',
+    isStored: isBackoff,
     allowed: '`fixed(…)`, `linear(…)`, `exponential(…)`, `ladder(…)`, or their JSON; no function, it cannot be stored',
     check: unchecked(storable),
     // A header has no room for one.

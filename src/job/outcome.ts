@@ -19,7 +19,9 @@ export interface DeferOptions {
 }
 
 const DEFER_OPTIONS: readonly string[] = Object.keys({
-  ...{ reason: 0, jitter: 0, cause: 0 },
+  reason: 0,
+  jitter: 0,
+  cause: 0,
 } satisfies Record<keyof DeferOptions, number>);
 
 /**

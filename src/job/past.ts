@@ -132,20 +132,23 @@ export function decodePast(
   const { n, s, k, ...result } = noteOf(note);
   const past: PastJob = {
     ...idOf(member.split('\0')[0] ?? ''),
-    ...{
-      outcome,
-      name: typeof n === 'string' ? n : DEFAULT_NAME,
-      tags: tags === '-' ? [] : tags.split(',').filter((tag) => tag !== ''),
-    },
-    ...{ askedDueMs: Number.parseInt(asked, 36), attempts: Number(attempts), failures: Number(failures) },
-    ...{ crashes: Number(crashes), generation: Number(generation), token: token === '0' ? undefined : token },
-    ...{ owner: owner === '-' ? undefined : owner, startedMs: numberOr(s), tookMs: numberOr(k), overMs: Number(ms) },
-    ...{
-      history: decodeHistory(lines),
-      deferred: decodeDeferred(lines),
-      result: resultOf(result),
-      deadLetter: dead === '-' ? undefined : dead,
-    },
+    outcome,
+    name: typeof n === 'string' ? n : DEFAULT_NAME,
+    tags: tags === '-' ? [] : tags.split(',').filter((tag) => tag !== ''),
+    askedDueMs: Number.parseInt(asked, 36),
+    attempts: Number(attempts),
+    failures: Number(failures),
+    crashes: Number(crashes),
+    generation: Number(generation),
+    token: token === '0' ? undefined : token,
+    owner: owner === '-' ? undefined : owner,
+    startedMs: numberOr(s),
+    tookMs: numberOr(k),
+    overMs: Number(ms),
+    history: decodeHistory(lines),
+    deferred: decodeDeferred(lines),
+    result: resultOf(result),
+    deadLetter: dead === '-' ? undefined : dead,
   };
   return { past, before: before === '-' ? undefined : before };
 }

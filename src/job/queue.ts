@@ -91,21 +91,19 @@ type AnyQueueOptions = QueueOptions & { readonly jobs?: JobSchemas | undefined }
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const QUEUE_OPTIONS: readonly string[] = Object.keys({
-  ...{
-    attempts: 0,
-    crashes: 0,
-    backoff: 0,
-    timeout: 0,
-    delivery: 0,
-    partitions: 0,
-    history: 0,
-    jobs: 0,
-    codec: 0,
-    redact: 0,
-    broadcast: 0,
-    maxPending: 0,
-    maxBytes: 0,
-  },
+  attempts: 0,
+  crashes: 0,
+  backoff: 0,
+  timeout: 0,
+  delivery: 0,
+  partitions: 0,
+  history: 0,
+  jobs: 0,
+  codec: 0,
+  redact: 0,
+  broadcast: 0,
+  maxPending: 0,
+  maxBytes: 0,
 } satisfies Record<keyof NamedQueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];

@@ -25,37 +25,59 @@ const DAY_MS = 24 * HOUR_MS;
 export const workerOptions = {
   /** How many handlers run at once in one process: 1 to 10,000, default 50. Each queue of a worker has its own. */
   concurrency: {
-    ...{ kind: 'number', min: 1, max: 10_000, fallback: 50, flag: 'concurrency' },
+    kind: 'number',
+    min: 1,
+    max: 10_000,
+    fallback: 50,
+    flag: 'concurrency',
     doc: 'How many handlers of a queue run at once in one process.',
   },
   /** How long a started job is left alone without a sign of life: `100ms` to `1d`, default `15s`. */
   jobLease: {
-    ...{ kind: 'duration', min: 100, max: DAY_MS, fallback: 15_000 },
+    kind: 'duration',
+    min: 100,
+    max: DAY_MS,
+    fallback: 15_000,
     doc: 'The job lease, also called visibility timeout: how long a started job stays with its worker without an extension.',
   },
   /** How often the leases of running jobs are extended: `10ms` to half of `jobLease`, default a third of it. */
   extendEvery: {
-    ...{ kind: 'duration', min: 10, max: DAY_MS / 2, fallback: 5000 },
+    kind: 'duration',
+    min: 10,
+    max: DAY_MS / 2,
+    fallback: 5000,
     doc: 'How often the leases of running jobs are extended; at most half of the job lease. Default: a third of it.',
   },
   /** How long a heartbeat of a worker is valid: `100ms` to `1h`, default `10s`. */
   beatTtl: {
-    ...{ kind: 'duration', min: 100, max: HOUR_MS, fallback: 10_000 },
+    kind: 'duration',
+    min: 100,
+    max: HOUR_MS,
+    fallback: 10_000,
     doc: 'How long a heartbeat of a worker is valid.',
   },
   /** How long a worker must be seen dead before its jobs are taken over: `50ms` to `1h`, default `5s`. */
   grace: {
-    ...{ kind: 'duration', min: 50, max: HOUR_MS, fallback: 5000 },
+    kind: 'duration',
+    min: 50,
+    max: HOUR_MS,
+    fallback: 5000,
     doc: 'How long a worker must be missing before its jobs are taken over.',
   },
   /** How long running handlers may take to end at shutdown: 0 to `1d`, default `25s`. */
   shutdown: {
-    ...{ kind: 'duration', min: 0, max: DAY_MS, fallback: 25_000 },
+    kind: 'duration',
+    min: 0,
+    max: DAY_MS,
+    fallback: 25_000,
     doc: 'How long running handlers may take to end at shutdown.',
   },
   /** How long a handler whose time is up may take to end before its slot counts as lost: 0 to `1h`, default `5s`. */
   abortGrace: {
-    ...{ kind: 'duration', min: 0, max: HOUR_MS, fallback: 5000 },
+    kind: 'duration',
+    min: 0,
+    max: HOUR_MS,
+    fallback: 5000,
     doc: 'How long a handler may go on after its signal aborted, before its slot counts as lost.',
   },
   /**
@@ -63,12 +85,18 @@ export const workerOptions = {
    * on the worker is not live and emits `worker.exhausted`: end its process, nothing else frees the slots. 0 = never.
    */
   recycleAtPercent: {
-    ...{ kind: 'number', min: 0, max: 100, fallback: 50 },
+    kind: 'number',
+    min: 0,
+    max: 100,
+    fallback: 50,
     doc: 'The share of lost slots, in percent, at which the process ends with exit code 1 so that a supervisor restarts it; 0 = never.',
   },
   /** How long the end of a job is remembered: 0 (not at all) to `30d`, default `10m`. */
   doneWindow: {
-    ...{ kind: 'duration', min: 0, max: 30 * DAY_MS, fallback: 10 * MINUTE_MS },
+    kind: 'duration',
+    min: 0,
+    max: 30 * DAY_MS,
+    fallback: 10 * MINUTE_MS,
     doc: 'How long the end of a job is remembered; 0 remembers nothing.',
   },
 } as const satisfies Readonly<Record<string, WorkerOption>>;

@@ -60,7 +60,10 @@ function guarded(log: Log, callbacks: Callbacks): Log {
     (fields, message) =>
       callbacks.call(method, () => log[method](fields, message), undefined);
   return {
-    ...{ debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
     child(fields) {
       // Without a child of its own its lines lack the fields.
       let made = log;

@@ -82,9 +82,19 @@ export function createLoop(parts: LoopParts): Loop {
   const { clock, pauseAfter = growing, random = Math.random } = parts;
   const nowMs = clock.monotonicMs();
   const looping: Looping = {
-    ...{ ...parts, pauseAfter, random, waiter: createWaiter(), breather: createWaiter() },
-    ...{ stopping: false, running: undefined, progressMs: nowMs, turnMs: nowMs, failures: 0 },
-    ...{ awaySinceMs: 0, toldMs: Number.NEGATIVE_INFINITY, told: undefined },
+    ...parts,
+    pauseAfter,
+    random,
+    waiter: createWaiter(),
+    breather: createWaiter(),
+    stopping: false,
+    running: undefined,
+    progressMs: nowMs,
+    turnMs: nowMs,
+    failures: 0,
+    awaySinceMs: 0,
+    toldMs: Number.NEGATIVE_INFINITY,
+    told: undefined,
   };
   return {
     start() {

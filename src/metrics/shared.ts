@@ -97,7 +97,10 @@ function create(registry: Registry): Shared {
   }
 
   return {
-    ...{ families, away, queues, forgetters },
+    families,
+    away,
+    queues,
+    forgetters,
     join(source) {
       const queueWide: readonly string[] = source.isQueueWide ? [] : [...QUEUE_WIDE, ...OF_REDIS];
       const left = new Set<string>([...queueWide, ...source.without]);

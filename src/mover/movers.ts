@@ -97,8 +97,13 @@ export function createMovers(parts: MoversParts): Movers {
     removed: createRemoved({ redis, namespace }),
     ranks: createRanks({ redis, namespace, processId: identity.id, clock }),
     loneWorker: createLoneWorker(nearWorker),
-    ...{ byWake: new Map(), current: new Map(), missingSince: new Map(), subscribed: false },
-    ...{ deaf: undefined, starting: undefined, stopped: undefined },
+    byWake: new Map(),
+    current: new Map(),
+    missingSince: new Map(),
+    subscribed: false,
+    deaf: undefined,
+    starting: undefined,
+    stopped: undefined,
   };
   const run = () => pass(registry);
   const loop = createLoop({ who: 'registry', pass: run, clock, events, pauseAfter });

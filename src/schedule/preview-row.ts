@@ -46,8 +46,14 @@ export function previewRow(
   const local = wallText(atMs + offsetMs);
   const named = wallText(wallMs);
   return {
-    ...{ id: dropped ? undefined : fireId(schedule.name, atMs), atMs, local, offset: offsetText(offsetMs) },
-    ...{ named: named === local ? undefined : named, dst, calendar, dropped },
+    id: dropped ? undefined : fireId(schedule.name, atMs),
+    atMs,
+    local,
+    offset: offsetText(offsetMs),
+    named: named === local ? undefined : named,
+    dst,
+    calendar,
+    dropped,
     dueMs: dropped ? undefined : dueOfFire(schedule, atMs),
     leftOut: leftOut === 0 ? undefined : leftOut,
   };

@@ -43,7 +43,12 @@ export function decodeFired(stored: string): Fired {
     fired.reachedMs <= REACHED_MAX && Number.isSafeInteger(fired.runs) && Number.isSafeInteger(fired.skipped);
   if (sane && (fired.waiting === undefined || instantOf(fired.waiting) !== undefined)) return fired;
   return {
-    ...{ text: stored, reachedMs: 0, runs: 0, skipped: 0, waiting: undefined, last: undefined },
+    text: stored,
+    reachedMs: 0,
+    runs: 0,
+    skipped: 0,
+    waiting: undefined,
+    last: undefined,
     unreadable: `its state is ${show(stored.slice(0, SHOWN_CHARS))}; allowed: reached runs skipped waiting last armed`,
   };
 }

@@ -99,7 +99,10 @@ export function recurrenceOf(schedule: Schedule): Recurrence {
   const { rule, name, zone, dst, calendar, startMs, endMs } = schedule;
   return {
     rule: 'cron' in rule ? { cron: parseCron(rule.cron, name) } : rule,
-    ...{ zone: parseZone(zone), dst, startMs, endMs },
+    zone: parseZone(zone),
+    dst,
+    startMs,
+    endMs,
     calendar: calendar === undefined ? undefined : parseCalendar(calendar),
   };
 }

@@ -120,12 +120,20 @@ export function peekOf(job: Kept, nowMs: number): Peek {
   const [, digest = ''] = markOf(record).split(' ');
   const told = { askedDueMs: decodeHeader(record)?.askedDueMs ?? 0, digest, token: token as Token, attempts };
   const run = {
-    ...{ token: token as Token, generation: job.generation ?? 0, attempts, failures, crashes: 0 },
+    token: token as Token,
+    generation: job.generation ?? 0,
+    attempts,
+    failures,
+    crashes: 0,
     entry: undefined,
   };
   const owner = state === 'running' ? OWNER : undefined;
   return {
-    ...{ nowMs, state, member: memberOf(id), overMs: job.overMs, dueMs: state === 'scheduled' ? job.dueMs : undefined },
+    nowMs,
+    state,
+    member: memberOf(id),
+    overMs: job.overMs,
+    dueMs: state === 'scheduled' ? job.dueMs : undefined,
     record: outcome ? undefined : record,
     tombstone: outcome && { ...told, outcome, deadLetter: job.deadLetter },
     seen: outcome ? undefined : seenOf(job),

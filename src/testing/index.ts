@@ -123,7 +123,11 @@ export function createTestKit(options: TestKitOptions): TestKit {
   }
   const subscriptions = createSubscriptions(chains.handle.around);
   const jobs = createJobBook({
-    ...{ agenda, random, runs, inline, clock },
+    agenda,
+    random,
+    runs,
+    inline,
+    clock,
     queueOf: (given) => known.get(given.name) ?? given,
     servedBy: servedBy(handlers, chains.handle.around),
     subscribersOf: subscriptions.of,
@@ -141,7 +145,9 @@ export function createTestKit(options: TestKitOptions): TestKit {
   }
 
   return {
-    ...{ producer, use, subscribe: subscriptions.subscribe },
+    producer,
+    use,
+    subscribe: subscriptions.subscribe,
     schedule: (queue, data, given = {}) =>
       producer.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
     cancel: (queue, id) => jobs.cancel(queueOf(queue).name, id).kind,
@@ -158,15 +164,24 @@ export function createTestKit(options: TestKitOptions): TestKit {
       return agenda.nowMs();
     },
     runs,
-    jobs: ({ queue, state } = {}) =>
-      jobs
-        .all()
-        .filter((job) => (queue === undefined || job.queue === queue) && (state === undefined || job.state === state)),
+    jobs: (wanted = {}) => jobs.all().filter((job) => isWanted(job, wanted)),
   };
 }
 
+type Wanted = NonNullable<Parameters<TestKit['jobs']>[0]>;
+
+function isWanted(job: TestJob, { queue, state }: Wanted): boolean {
+  return (queue === undefined || job.queue === queue) && (state === undefined || job.state === state);
+}
+
 const KIT_OPTIONS: readonly string[] = Object.keys({
-  ...{ handlers: 0, queues: 0, start: 0, schedules: 0, lasts: 0, random: 0, inline: 0 },
+  handlers: 0,
+  queues: 0,
+  start: 0,
+  schedules: 0,
+  lasts: 0,
+  random: 0,
+  inline: 0,
 } satisfies Record<keyof TestKitOptions, number>);
 
 /** Any that remembers: the kit forgets nothing. */

@@ -96,15 +96,21 @@ export function createJobBook(parts: JobBookParts) {
   }
 
   return {
-    ...{ add, begin, isLive, inQueue, deadLetters, nowMs: agenda.nowMs },
+    add,
+    begin,
+    isLive,
+    inQueue,
+    deadLetters,
+    nowMs: agenda.nowMs,
     find: (queue: string, id: string) => kept.get(keyOf(queue, id)),
     cancel: (queue: string, id: string) => cancel(kept.get(keyOf(queue, id)), agenda.nowMs()),
-    all: (): readonly TestJob[] =>
-      [...kept.values()].map(({ id, queue, state, dueMs, attempts, failures, reason }) => ({
-        ...{ id, queue: queue.name, state, attempts, failures, reason },
-        dueMs: state === 'scheduled' ? dueMs : undefined,
-      })),
+    all: (): readonly TestJob[] => [...kept.values()].map(testJobOf),
   };
+}
+
+function testJobOf({ id, queue, state, dueMs, attempts, failures, reason }: Kept): TestJob {
+  const waitsTo = state === 'scheduled' ? dueMs : undefined;
+  return { id, queue: queue.name, state, attempts, failures, reason, dueMs: waitsTo };
 }
 
 function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { kind: 'later' | 'changed' }> {

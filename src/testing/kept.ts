@@ -80,18 +80,28 @@ export function freshJob(
   { id, record, dueMs, past = [] }: Pick<Kept, 'id' | 'record' | 'dueMs'> & Partial<Pick<Kept, 'past'>>,
 ): Kept {
   return {
-    ...{ queue, id, record, state: 'scheduled', dueMs, nextDueMs: undefined, token: '0', generation: undefined },
-    ...{
-      attempts: 0,
-      failures: 0,
-      history: [],
-      deferred: undefined,
-      reason: undefined,
-      cancelRequested: false,
-      turn: 0,
-    },
-    ...{ startedMs: undefined, overMs: undefined, past, result: { kind: 'none' }, deadLetter: undefined },
-    ...{ abort: undefined, strike: () => undefined },
+    queue,
+    id,
+    record,
+    state: 'scheduled',
+    dueMs,
+    nextDueMs: undefined,
+    token: '0',
+    generation: undefined,
+    attempts: 0,
+    failures: 0,
+    history: [],
+    deferred: undefined,
+    reason: undefined,
+    cancelRequested: false,
+    turn: 0,
+    startedMs: undefined,
+    overMs: undefined,
+    past,
+    result: { kind: 'none' },
+    deadLetter: undefined,
+    abort: undefined,
+    strike: () => undefined,
   };
 }
 
@@ -116,9 +126,17 @@ export const lifeOf = ({ id, token, attempts, failures, history, record }: Kept)
 
 export function viewOf({ id, queue, dueMs, attempts, failures, history }: Kept, record: JobRecord): Job<never> {
   return {
-    ...{ ...idOf(memberOf(id)), queue: queue.name, name: record.name, data: record.data as never },
+    ...idOf(memberOf(id)),
+    queue: queue.name,
+    name: record.name,
+    data: record.data as never,
     headers: record.headers ?? NO_HEADERS,
-    ...{ dueMs, askedDueMs: record.askedDueMs, attempt: attempts, failures, crashes: 0, history },
+    dueMs,
+    askedDueMs: record.askedDueMs,
+    attempt: attempts,
+    failures,
+    crashes: 0,
+    history,
   };
 }
 

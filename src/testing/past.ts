@@ -31,16 +31,24 @@ function endOf(job: Kept, outcome: PastJob['outcome']): PastJob {
   } = job;
   const isStarted = token !== '0';
   return {
-    ...{ id, bare: false, outcome, name: nameOf(job), tags: tagsIn(record), attempts, failures, crashes: 0 },
-    ...{
-      askedDueMs: decodeHeader(record)?.askedDueMs ?? 0,
-      generation: generation ?? 0,
-      overMs,
-      history,
-      deferred,
-      result,
-    },
-    ...{ token: isStarted ? token : undefined, owner: isStarted ? OWNER : undefined, startedMs, deadLetter },
+    id,
+    bare: false,
+    outcome,
+    name: nameOf(job),
+    tags: tagsIn(record),
+    attempts,
+    failures,
+    crashes: 0,
+    askedDueMs: decodeHeader(record)?.askedDueMs ?? 0,
+    generation: generation ?? 0,
+    overMs,
+    history,
+    deferred,
+    result,
+    token: isStarted ? token : undefined,
+    owner: isStarted ? OWNER : undefined,
+    startedMs,
+    deadLetter,
     tookMs: startedMs === undefined ? undefined : overMs - startedMs,
   };
 }

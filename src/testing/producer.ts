@@ -81,7 +81,9 @@ function callsOver(parts: Parts): Calls {
     return work(parts);
   };
   return {
-    ...{ check, run, opened: () => parts },
+    check,
+    run,
+    opened: () => parts,
     async connected() {
       check();
       return parts;

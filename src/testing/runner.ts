@@ -168,17 +168,15 @@ function contextOf(
 ) {
   const { clock, calls } = playing;
   return new JobContext({
-    ...{
-      calls,
-      job: view,
-      lazyAbort,
-      clock,
-      log: silentLog,
-      token: job.token,
-      effects: verdict.isOver ? undefined : effects,
-      queue: job.queue,
-      serverOf: () => ({ nowMs: playing.agenda.nowMs }),
-    },
+    calls,
+    job: view,
+    lazyAbort,
+    clock,
+    log: silentLog,
+    token: job.token,
+    effects: verdict.isOver ? undefined : effects,
+    queue: job.queue,
+    serverOf: () => ({ nowMs: playing.agenda.nowMs }),
     ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
   });

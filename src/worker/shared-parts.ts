@@ -51,15 +51,20 @@ export function wire(
   const names = works.map(({ queue }) => queue.name);
   const [first] = readers;
   const called = first && isCluster(first) ? createCalls(first) : undefined;
-  const identity = {
-    ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid, version },
-    ...{ startedMs: clock.wallMs(), queues: names },
-    connections: [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0),
-  };
+  const connections = [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0);
+  const startedMs = clock.wallMs();
+  const ofProcess = { host: hostname(), pid: process.pid, version, startedMs };
+  const identity = { id: consumer, role: 'worker' as const, ...ofProcess, queues: names, connections };
   const server = serverOf();
   const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
   const heartbeat = createHeartbeat({
-    ...{ redis: commands, namespace, identity, beatTtlMs, server, clock, events },
+    redis: commands,
+    namespace,
+    identity,
+    beatTtlMs,
+    server,
+    clock,
+    events,
     onBeat: () => Promise.all([...served.map((one) => one.declare()), timekeeper.pass()]),
   });
   const served = works.flatMap((work, at) => {
@@ -70,8 +75,14 @@ export function wire(
     return [createServedQueue({ ...own, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
   });
   const extender = createExtender({
-    ...{ jobs, consumer, clock, events, queue: names.join(', '), probe: () => commands.ping() },
-    ...{ extendEveryMs: settings.extendEveryMs, jobLeaseMs: settings.jobLeaseMs },
+    jobs,
+    consumer,
+    clock,
+    events,
+    queue: names.join(', '),
+    probe: () => commands.ping(),
+    extendEveryMs: settings.extendEveryMs,
+    jobLeaseMs: settings.jobLeaseMs,
     inflight: {
       all: () => served.flatMap(({ inflight }) => [...inflight.all()]),
       extended: (held, sentMs) => served.find(({ name }) => name === held.ref.queue)?.inflight.extended(held, sentMs),

@@ -177,13 +177,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const notLive = () => (life.state() === 'stopped' ? names : namesOf(served().filter((one) => !one.isLive())));
   const connected = () => life.state() === 'running' && opening.opened()?.commands.status === 'ready';
   const notReady = () => (connected() ? namesOf(served().filter((one) => !one.isReady())) : names);
-  function stop(options: StopOptions = {}): Promise<void> {
-    try {
-      return life.stop(shutdownOf(options, settings.shutdownMs));
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
+  const stop = async (options: StopOptions = {}) => life.stop(shutdownOf(options, settings.shutdownMs));
   function abandon(): void {
     giveUp.abort();
     opening.close();
@@ -199,7 +193,14 @@ function workerOf({ settings, works }: Working): WatchedWorker {
       served()
         .find(({ name }) => name === ref.queue)
         ?.relay(ref, pass),
-    ...{ start: life.start, stop, abandon, events, notLive, notReady, consumer, queues: names },
+    start: life.start,
+    stop,
+    abandon,
+    events,
+    notLive,
+    notReady,
+    consumer,
+    queues: names,
     [Symbol.asyncDispose]: () => stop(),
     declared: async (asked) => declaredIn(opening.opened(), settings, asked),
     async ready() {

@@ -284,18 +284,16 @@ async function endOf(world: World): Promise<unknown> {
   const past = Object.entries(held.past).map(([id, text]) => `${id} ended ${text.slice(0, 1)}`);
   const unkept = Object.keys(held.jobs).filter((one) => held.jobs[one]?.startsWith('.') && !(one in held.done));
   return {
-    ...{
-      ends: ends.sort(),
-      scheduled: held.scheduled,
-      ready: held.ready,
-      given: held.given,
-      done: Object.keys(held.done).sort(),
-    },
-    ...{ dead: [...new Set(held.dead)].sort(), runs: held.runs, unkept },
-    ...{
-      past: past.filter((one) => !one.includes('\0')).sort(),
-      cast: [...new Set(held.cast.map(({ member }) => member))].sort(),
-    },
+    ends: ends.sort(),
+    scheduled: held.scheduled,
+    ready: held.ready,
+    given: held.given,
+    done: Object.keys(held.done).sort(),
+    dead: [...new Set(held.dead)].sort(),
+    runs: held.runs,
+    unkept,
+    past: past.filter((one) => !one.includes('\0')).sort(),
+    cast: [...new Set(held.cast.map(({ member }) => member))].sort(),
   };
 }
 

@@ -56,8 +56,12 @@ test('an instant of a schedule that is due becomes a job', async () => {
   await arm(redis, ref, 'nightly');
   const [state] = await firedOf(redis, ref, ['nightly']);
   const schedule: ScheduleFire = {
-    ...{ name: 'nightly', state: state?.text ?? '', reachedMs: T0, lookMs: undefined },
-    ...{ overlap: 'allow', items: [item('a')] },
+    name: 'nightly',
+    state: state?.text ?? '',
+    reachedMs: T0,
+    lookMs: undefined,
+    overlap: 'allow',
+    items: [item('a')],
   };
   const moves = await movesDuring(world, 'fire', () =>
     fire(redis, ref, { term: terms[0] ?? '', schedules: [schedule], nowMs: T0 }),

@@ -52,7 +52,9 @@ function cronOf(text: string): Cron {
 }
 
 const recurrenceOf = (zone: string, text: string, dst: DstPolicy): Recurrence => ({
-  ...{ rule: { cron: cronOf(text) }, zone: parseZone(zone), dst },
+  rule: { cron: cronOf(text) },
+  zone: parseZone(zone),
+  dst,
 });
 
 interface Ours {
@@ -148,7 +150,10 @@ inWhole('croniter with zoneinfo', () => {
 
   /** croniter knows no policies. The process applies the one that it is told; intervals run whenever the clock shows them. */
   const questionOf = ({ zone, row, dst, fromMs, toMs }: (typeof cases)[number]): Question => ({
-    ...{ zone, cron: row.croniter ?? row.cron, fromMs, toMs },
+    zone,
+    cron: row.croniter ?? row.cron,
+    fromMs,
+    toMs,
     ...(row.everyHour ? { gap: 'skip', overlap: 'both' } : dst),
   });
 

@@ -14,7 +14,12 @@ describe('a running job', () => {
     expect(await p.bury(claim, { reason: 'attempts', error: failure('second', 2) })).toBe('ok');
     const found = only(await deadLettersNow());
     expect(found).toMatchObject({
-      ...{ id: 'a', bare: false, reason: 'attempts', attempts: 2, generation: 0, atMs: T0 },
+      id: 'a',
+      bare: false,
+      reason: 'attempts',
+      attempts: 2,
+      generation: 0,
+      atMs: T0,
       record: item('a', { data: { to: 'x' } }).record,
     });
     expect(found.history.map(({ message }) => message)).toEqual(['first', 'second']);

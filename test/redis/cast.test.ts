@@ -30,7 +30,12 @@ describe('due jobs', () => {
   test('are sent in order with their number, and are done', async () => {
     await p.scheduleAll([item('a', { dueMs: T0 - 20 }), item('b', { data: { x: 1 } }), item('d', { dueMs: T0 + 500 })]);
     expect(await cast()).toEqual({
-      ...{ kind: 'promoted', nowMs: T0, nextMs: T0 + 500, backlog: 0, deadLetters: 0, count: 2 },
+      kind: 'promoted',
+      nowMs: T0,
+      nextMs: T0 + 500,
+      backlog: 0,
+      deadLetters: 0,
+      count: 2,
       lateness: [
         [20, 1],
         [0, 1],

@@ -53,7 +53,8 @@ afterAll(async () => {
 const present = (name: 'good' | 'expired' | 'elsewhere' | 'selfSigned') =>
   front.setSecureContext({ cert: readFileSync(made[name].cert), key: readFileSync(made[name].key) });
 const trusting = (): RedisOptions => ({
-  ...{ host: '127.0.0.1', port: tlsPort },
+  host: '127.0.0.1',
+  port: tlsPort,
   tls: { ca: readFileSync(made.authority) },
 });
 

@@ -150,7 +150,8 @@ test('a record that stays is met, also while records come and their jobs move', 
   expect(slices).toBeGreaterThan(1);
   await p.redis.hset(p.keys.meta, 'generation', 3);
   expect(await parts.reader.recorded(p.ref, { after: undefined, limit: 20 })).toEqual({
-    ...{ kind: 'moved', layoutGeneration: 3 },
+    kind: 'moved',
+    layoutGeneration: 3,
   });
 });
 

@@ -17,8 +17,12 @@ describe('a running job', () => {
       runs: { 'j:a': 'waiting' },
     });
     expect(await runOf('j:a')).toMatchObject({
-      ...{ token: claim.token, attempts: 1, failures: 0, crashes: 0 },
-      ...{ nextDueMs: T0 + 2500, history: [] },
+      token: claim.token,
+      attempts: 1,
+      failures: 0,
+      crashes: 0,
+      nextDueMs: T0 + 2500,
+      history: [],
     });
     expect(await p.count('deferred')).toBe(1);
   });

@@ -34,8 +34,13 @@ async function fireHours(
 ) {
   const reachedMs = T0 + Math.max(0, ...hours) * HOUR_MS;
   const schedule: ScheduleFire = {
-    ...{ name: NAME, state: await stateOf(), reachedMs, lookMs: reachedMs + HOUR_MS },
-    ...{ overlap: 'allow', items: hours.map(itemOf), ...more },
+    name: NAME,
+    state: await stateOf(),
+    reachedMs,
+    lookMs: reachedMs + HOUR_MS,
+    overlap: 'allow',
+    items: hours.map(itemOf),
+    ...more,
   };
   return fire(p.redis, p.ref, { term: term ?? (await p.lead()), schedules: [schedule], nowMs: nowMs ?? reachedMs });
 }
@@ -164,7 +169,8 @@ describe('the next look', () => {
     await armed();
     await fireHours([1]);
     expect(await lookedAt(p.redis, p.ref, { limit: 10, nowMs: T0 + HOUR_MS })).toMatchObject({
-      ...{ names: [], nextMs: T0 + 2 * HOUR_MS },
+      names: [],
+      nextMs: T0 + 2 * HOUR_MS,
     });
   });
 
@@ -294,7 +300,11 @@ describe('a call for several schedules', () => {
   async function fireAll(states: readonly string[], hours: readonly number[], more: Partial<ScheduleFire> = {}) {
     const reachedMs = T0 + Math.max(...hours) * HOUR_MS;
     const schedules = NAMES.map((name, at) => ({
-      ...{ name, state: states[at] ?? '', reachedMs, lookMs: reachedMs + HOUR_MS, overlap: 'allow' as const },
+      name,
+      state: states[at] ?? '',
+      reachedMs,
+      lookMs: reachedMs + HOUR_MS,
+      overlap: 'allow' as const,
       items: hours.map((hour) => ({ ...itemOf(hour), member: memberOf(name, hour) })),
       ...more,
     }));

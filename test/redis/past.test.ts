@@ -30,9 +30,23 @@ describe('what ends a job keeps its record', () => {
     const claim = await p.running('a');
     await done([claim], note({ url: 'x' }, 'welcome', '1a;t=user:42,vip|{}'), { nowMs: T0 + 20 });
     expect(await end('a')).toEqual({
-      ...{ id: 'a', bare: false, outcome: 'done', name: 'welcome', tags: ['user:42', 'vip'], askedDueMs: T0 },
-      ...{ attempts: 1, failures: 0, crashes: 0, generation: 0, token: claim.token, owner: 'w1' },
-      ...{ startedMs: T0 + 1, tookMs: 12, overMs: T0 + 20, history: [], deadLetter: undefined },
+      id: 'a',
+      bare: false,
+      outcome: 'done',
+      name: 'welcome',
+      tags: ['user:42', 'vip'],
+      askedDueMs: T0,
+      attempts: 1,
+      failures: 0,
+      crashes: 0,
+      generation: 0,
+      token: claim.token,
+      owner: 'w1',
+      startedMs: T0 + 1,
+      tookMs: 12,
+      overMs: T0 + 20,
+      history: [],
+      deadLetter: undefined,
       result: { kind: 'kept', value: { url: 'x' } },
     });
     expect(await p.redis.zscore(p.keys.ended, 'j:a')).toBe(String(T0 + 20));
@@ -46,7 +60,9 @@ describe('what ends a job keeps its record', () => {
     }
     await done([claim]);
     expect(await end('a')).toMatchObject({
-      ...{ outcome: 'done', attempts: 3, failures: 2 },
+      outcome: 'done',
+      attempts: 3,
+      failures: 2,
       history: [
         { attempt: 1, message: 'boom 1' },
         { attempt: 2, message: 'boom 2' },
@@ -92,8 +108,15 @@ describe('what ends a job keeps its record', () => {
     await p.scheduleAll([{ member: 'j:a', record, dueMs: T0 }]);
     await p.cancel('j:a', { nowMs: T0 - 5 });
     expect(await end('a')).toMatchObject({
-      ...{ outcome: 'cancelled', name: 'invoice', tags: ['user:42'], attempts: 0, token: undefined, owner: undefined },
-      ...{ askedDueMs: T0, overMs: T0 - 5, startedMs: undefined },
+      outcome: 'cancelled',
+      name: 'invoice',
+      tags: ['user:42'],
+      attempts: 0,
+      token: undefined,
+      owner: undefined,
+      askedDueMs: T0,
+      overMs: T0 - 5,
+      startedMs: undefined,
     });
   });
 

@@ -48,7 +48,9 @@ test('a batch is bounded by the dead letters it looks at, and says where the nex
   const first = await call({ reason: 'attempts', limit: 2 });
   expect(first).toEqual({ matched: 1, looked: 2, next: second });
   expect(await call({ reason: 'attempts', limit: 2, after: first.next })).toEqual({
-    ...{ matched: 1, looked: 1, next: undefined },
+    matched: 1,
+    looked: 1,
+    next: undefined,
   });
   expect(await left()).toEqual(['j:b: no-handler']);
 });

@@ -221,7 +221,9 @@ describe('maxBytes', () => {
     await kinds('c');
     expect(await held()).toEqual([sizeOf('c'), 1]);
     expect((await stats(p.redis, p.ref)).quota).toEqual({
-      ...{ pending: 3, pendingMax: 0, bytesMax: 4096 },
+      pending: 3,
+      pendingMax: 0,
+      bytesMax: 4096,
       bytes: sizeOf('c'),
     });
   });

@@ -19,7 +19,12 @@ describe('a job that ran', () => {
       pending: { w2: ['j:a'] },
     });
     expect(await runOf('j:a')).toMatchObject({
-      ...{ token: claim.token, entry: claim.entry, owner: undefined, attempts: 1, failures: 0, crashes: 1 },
+      token: claim.token,
+      entry: claim.entry,
+      owner: undefined,
+      attempts: 1,
+      failures: 0,
+      crashes: 1,
       history: [{ atMs: T0, attempt: 1, kind: 'crash', message: 'worker w1 was lost' }],
     });
     expect([await p.count('reclaimed'), await p.count('crashed')]).toEqual([1, 1]);

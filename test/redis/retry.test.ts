@@ -17,7 +17,12 @@ describe('a running job', () => {
       runs: { 'j:a': 'waiting' },
     });
     expect(await runOf('j:a')).toMatchObject({
-      ...{ token: claim.token, attempts: 1, failures: 1, crashes: 0, nextDueMs: T0 + 2500, cancelRequested: false },
+      token: claim.token,
+      attempts: 1,
+      failures: 1,
+      crashes: 0,
+      nextDueMs: T0 + 2500,
+      cancelRequested: false,
       history: [{ atMs: T0, attempt: 1, kind: 'failure', message: 'boom' }],
     });
     expect(await p.count('retried')).toBe(1);

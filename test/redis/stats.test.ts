@@ -8,8 +8,16 @@ const now = () => p.withoutWrite(() => stats(p.redis, p.ref));
 
 test('an empty partition has nothing and nobody', async () => {
   expect(await now()).toMatchObject({
-    ...{ scheduled: 0, headDueMs: undefined, ready: 0, running: 0, dead: 0, done: 0 },
-    ...{ term: undefined, paused: false, wakeMs: undefined, counters: {} },
+    scheduled: 0,
+    headDueMs: undefined,
+    ready: 0,
+    running: 0,
+    dead: 0,
+    done: 0,
+    term: undefined,
+    paused: false,
+    wakeMs: undefined,
+    counters: {},
   });
 });
 
@@ -21,7 +29,12 @@ test('every state is counted, and nothing twice', async () => {
   await p.promote();
   await p.scheduleAll([item('later', { dueMs: T0 + 900 }), item('latest', { dueMs: T0 + 999 })]);
   expect(await now()).toMatchObject({
-    ...{ scheduled: 2, headDueMs: T0 + 900, ready: 1, running: 1, dead: 1, done: 2 },
+    scheduled: 2,
+    headDueMs: T0 + 900,
+    ready: 1,
+    running: 1,
+    dead: 1,
+    done: 2,
     counters: { scheduled: 6, promoted: 4, done: 1, dead: 1 },
   });
 });

@@ -53,7 +53,10 @@ export async function serveApi(
   const place = { redis: client, namespace: given.namespace ?? 'duestream' };
   let tokens = 0;
   return {
-    ...{ url, redis, place, daemon },
+    url,
+    redis,
+    place,
+    daemon,
     ask: (what, options) => ask(url, what, options),
     async tokenOf({ name, scopes = ['read'], ...rest }) {
       tokens += 1;

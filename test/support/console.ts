@@ -19,7 +19,10 @@ export async function runHere(
   let out = '';
   let err = '';
   const code = await runCli({
-    ...{ args, env, cwd, stdin: Readable.from([input]) },
+    args,
+    env,
+    cwd,
+    stdin: Readable.from([input]),
     stdout: { write: (text) => (out += text) },
     stderr: { write: (text) => (err += text) },
   });

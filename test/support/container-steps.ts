@@ -54,8 +54,15 @@ interface Stage {
 const HOST_IDS = 61_000;
 
 const EMPTY: Omit<Image, 'root'> = {
-  ...{ env: {}, workdir: '/', user: '0:0', labels: {}, ports: [], stopSignal: 'SIGTERM' },
-  ...{ healthcheck: [], entrypoint: [], cmd: [] },
+  env: {},
+  workdir: '/',
+  user: '0:0',
+  labels: {},
+  ports: [],
+  stopSignal: 'SIGTERM',
+  healthcheck: [],
+  entrypoint: [],
+  cmd: [],
 };
 
 /** The last stage. */

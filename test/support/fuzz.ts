@@ -20,7 +20,9 @@ export function createRandom(seed: number): Random {
   };
   const below = (end: number) => Math.floor(next() * end);
   return {
-    ...{ next, below, chance: (share) => next() < share },
+    next,
+    below,
+    chance: (share) => next() < share,
     of(list) {
       const one = list[below(list.length)];
       if (one === undefined) throw new Error('nothing to choose from');

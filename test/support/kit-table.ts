@@ -81,8 +81,16 @@ export async function inKitWith(record: string, handlers: Story['handlers']): Pr
   const agenda = createAgenda(Date.UTC(2026, 0));
   const runs: Run[] = [];
   const book = createJobBook({
-    ...{ agenda, runs, clock: virtualClock(agenda.nowMs), servedBy: servedBy(map), queueOf: () => q },
-    ...{ lastsMs: () => 0, random: () => 0.5, inline: false, calls: noCalls, subscribersOf: () => [] },
+    agenda,
+    runs,
+    clock: virtualClock(agenda.nowMs),
+    servedBy: servedBy(map),
+    queueOf: () => q,
+    lastsMs: () => 0,
+    random: () => 0.5,
+    inline: false,
+    calls: noCalls,
+    subscribersOf: () => [],
   });
   await book.add(q, { id: ID, record, dueMs: agenda.nowMs(), mode: 'keep', strict: false });
   await agenda.advanceTo(agenda.nowMs() + 1000);

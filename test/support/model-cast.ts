@@ -57,8 +57,11 @@ export async function heldIn(redis: Redis, keys: PartitionKeys): Promise<Held> {
     done: Object.fromEntries(pairs(await redis.zrange(keys.done, '0', '-1', 'WITHSCORES'))),
     meta: await redis.hgetall(keys.meta),
     cast: (await redis.xrange(keys.cast, '-', '+')).map(([, fields]) => ({
-      ...{ count: Number(field(fields, 'count')), before: Number(field(fields, 'before')) },
-      ...{ member: field(fields, 'member'), due: Number(field(fields, 'due')), record: field(fields, 'record') },
+      count: Number(field(fields, 'count')),
+      before: Number(field(fields, 'before')),
+      member: field(fields, 'member'),
+      due: Number(field(fields, 'due')),
+      record: field(fields, 'record'),
     })),
     stale: await redis.zrange(keys.stale, '0', '-1'),
     tags: await redis.zrange(keys.tags, '0', '-1'),

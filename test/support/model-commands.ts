@@ -18,43 +18,43 @@ export type Numbers = readonly [a: number, b: number, c: number];
 export type Resolve = (world: World, numbers: Numbers) => Call | undefined;
 
 export const words: Readonly<Record<string, Resolve>> = {
-  ...{ ...producing, ...editing, ...working, relay, ...disturbing },
+  ...producing,
+  ...editing,
+  ...working,
+  relay,
+  ...disturbing,
   ...limiting,
 };
 
 /** How often a word comes up; 1 unless named. What is costly comes up in scenes only. */
 const WEIGHTS: Readonly<Record<string, number>> = {
-  ...{
-    schedule: 8,
-    promote: 9,
-    read: 8,
-    start: 10,
-    complete: 5,
-    serve: 10,
-    relay: 8,
-    retry: 4,
-    put: 5,
-    cancel: 4,
-    reclaim: 4,
-  },
-  ...{
-    putHuge: 0,
-    // Limits would refuse what the others need; they have lists of their own.
-    allot: 0,
-    weigh: 0,
-    bury: 4,
-    reschedule: 3,
-    edit: 3,
-    replay: 3,
-    advance: 4,
-    expire: 3,
-    release: 3,
-    defer: 2,
-    commit: 2,
-    extend: 2,
-    repeat: 3,
-    elect: 2,
-  },
+  schedule: 8,
+  promote: 9,
+  read: 8,
+  start: 10,
+  complete: 5,
+  serve: 10,
+  relay: 8,
+  retry: 4,
+  put: 5,
+  cancel: 4,
+  reclaim: 4,
+  putHuge: 0,
+  // Limits would refuse what the others need; they have lists of their own.
+  allot: 0,
+  weigh: 0,
+  bury: 4,
+  reschedule: 3,
+  edit: 3,
+  replay: 3,
+  advance: 4,
+  expire: 3,
+  release: 3,
+  defer: 2,
+  commit: 2,
+  extend: 2,
+  repeat: 3,
+  elect: 2,
 };
 
 const number = fc.nat(23);

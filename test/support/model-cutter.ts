@@ -84,7 +84,11 @@ async function cutOnce(
 const again = ({ real, otherwise = real }: Call): Promise<unknown> => otherwise().catch(() => undefined);
 
 const faultsOf = ({ model }: World) => ({
-  ...{ keeps: true, foreign: new Set(['j:ghost']), spoiled: true, groupless: !model.group, regrouped: model.regrouped },
+  keeps: true,
+  foreign: new Set(['j:ghost']),
+  spoiled: true,
+  groupless: !model.group,
+  regrouped: model.regrouped,
 });
 
 async function wrongAfterCut(world: World): Promise<readonly string[]> {

@@ -82,7 +82,9 @@ export function commit(
   const line = JSON.stringify({ t: model.nowMs, a: run.attempts, k: 'failure', m: message });
   const history = [...run.history, line].slice(-5);
   const deadLetter = deadLetterOf(claim.member, jobOf(model, claim.member), {
-    ...{ reason: 'half-committed', history, failures: run.failures + (run.owner === undefined ? 0 : 1) },
+    reason: 'half-committed',
+    history,
+    failures: run.failures + (run.owner === undefined ? 0 : 1),
   });
   model.deadLetters.push(deadLetter);
   finish(model, { claim, run, windowMs, outcome: 'x', deadLetter });

@@ -93,7 +93,10 @@ export function promote(
   model.wake = room <= 0 ? 0 : (next ?? MAX_MS);
   return {
     kind: room > 0 ? 'promoted' : model.paused === undefined ? 'capped' : 'paused',
-    ...{ nowMs: model.nowMs, nextMs: next, backlog: backlog + late.length, count: late.length },
+    nowMs: model.nowMs,
+    nextMs: next,
+    backlog: backlog + late.length,
+    count: late.length,
     deadLetters: fates.filter((fate) => fate === 'deadLetter').length,
     lateness: [...lateness].sort(([one], [other]) => one - other),
   };
@@ -326,8 +329,13 @@ export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; ho
   model.stale.clear();
   const { jobs, counters, stale, ...empty } = createModel(nowMs);
   const unset = {
-    ...{ leader: undefined, epoch: undefined, wake: undefined, paused: undefined, evicted: undefined },
-    ...{ quota: undefined, held: undefined },
+    leader: undefined,
+    epoch: undefined,
+    wake: undefined,
+    paused: undefined,
+    evicted: undefined,
+    quota: undefined,
+    held: undefined,
   };
   model.declared = false;
   Object.assign(model, { ...empty, ...unset, nudges, effects });

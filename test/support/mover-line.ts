@@ -40,7 +40,12 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
   const { processId = 'm1', rank = () => 0, betterBeatSince, ...own } = call;
   const events = createEmitter();
   const mover = createMover({
-    ...{ redis, ref: line.ref, processId, rank, clock, events },
+    redis,
+    ref: line.ref,
+    processId,
+    rank,
+    clock,
+    events,
     ...(betterBeatSince ? { betterBeatSince } : {}),
     options: { ...OPTIONS, ...own },
   });
@@ -62,7 +67,13 @@ export async function daemonOn(
   const events = createEmitter();
   const identity = { id, role: 'daemon' as const, host: 'here', pid: 1, startedMs: 0, queues: [] };
   const movers = createMovers({
-    ...{ redis, subscriber, namespace: NAMESPACE, identity, beatTtlMs, clock, events },
+    redis,
+    subscriber,
+    namespace: NAMESPACE,
+    identity,
+    beatTtlMs,
+    clock,
+    events,
     options: { ...OPTIONS, ...options },
     limits: {
       batch: 500,

@@ -103,7 +103,10 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
   const verbs = {
     async scheduleAll(items: readonly ScheduleItem[], call: Call = {}): Promise<readonly ScheduleReply[]> {
       const reply = await the().jobs.schedule(ref, items, {
-        ...{ mode: 'keep', horizonMs: 3650 * DAY_MS, bytesMax: 1_000_000, nowMs: T0 },
+        mode: 'keep',
+        horizonMs: 3650 * DAY_MS,
+        bytesMax: 1_000_000,
+        nowMs: T0,
         ...call,
       });
       if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
@@ -148,7 +151,10 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
       the().jobs.commit(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, effects, ...call }),
     retry: (claim: Claim, call: Settle & { delayMs?: number; error?: string; note?: string } = {}) =>
       the().jobs.retry(ref, claim, {
-        ...{ windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, error: failure('boom') },
+        windowMs: WINDOW_MS,
+        nowMs: T0,
+        delayMs: 1000,
+        error: failure('boom'),
         ...call,
       }),
     defer: (claim: Claim, call: Settle & { delayMs?: number; why?: string; note?: string } = {}) =>
@@ -158,7 +164,10 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
       call: Settle & { reason?: string; error?: string; compensation?: Compensation; note?: string } = {},
     ) =>
       the().jobs.bury(ref, claim, {
-        ...{ windowMs: WINDOW_MS, nowMs: T0, reason: 'attempts', error: failure('boom') },
+        windowMs: WINDOW_MS,
+        nowMs: T0,
+        reason: 'attempts',
+        error: failure('boom'),
         ...call,
       }),
     async cancel(member: string, call: Settle = {}) {

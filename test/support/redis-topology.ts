@@ -66,7 +66,9 @@ async function startAsCluster(isSecure: boolean) {
   const login = isSecure ? { username, password, tls: { ca } } : {};
   const places = nodes.map(({ host, port }) => ({ host, port }));
   return {
-    ...{ url, dir, close },
+    url,
+    dir,
+    close,
     // It has every command that one key goes with, and these tests send no others.
     client: () => new Cluster(places, { redisOptions: login }) as unknown as Redis,
   };

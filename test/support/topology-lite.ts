@@ -155,7 +155,10 @@ export async function startSentinel({
   await until(async () => /master_link_status:up/.test(await replica.client.info('replication')));
   return {
     url: `sentinel://${guards.map(({ port }) => `127.0.0.1:${port}`).join(',')}/mine`,
-    ...{ primary, replica, sentinels: guards, current },
+    primary,
+    replica,
+    sentinels: guards,
+    current,
     async failover() {
       const before = await current();
       // Refused while it does not see the replica as good, or the last one is not over.

@@ -115,8 +115,10 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
         const old = given.map((one): Taken => reply?.taken?.find(({ entry }) => entry === one.entry) ?? runOf(one));
         const fresh = (reply?.taken ?? []).filter(({ entry }) => given.every((one) => one.entry !== entry));
         return {
-          ...{ completed: reply?.completed, taken: [...old, ...fresh] },
-          ...{ delivered: fresh.length, refusal: reply?.refusal },
+          completed: reply?.completed,
+          taken: [...old, ...fresh],
+          delivered: fresh.length,
+          refusal: reply?.refusal,
         };
       });
     },
@@ -127,7 +129,10 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
         const taken = reply?.taken ?? [];
         const found = { nowMs: 1, nextMs: undefined, backlog: 0, deadLetters: 0, lateness: [] };
         return {
-          ...{ completed: reply?.completed, taken, delivered: taken.length, refusal: reply?.refusal },
+          completed: reply?.completed,
+          taken,
+          delivered: taken.length,
+          refusal: reply?.refusal,
           promoted: pass.term === '' ? { kind: 'fenced' } : { kind: 'promoted', ...found, count: taken.length },
         };
       });
@@ -177,7 +182,13 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const completions = createCompletions(common);
   const turns = createTurns({ ...common, readerJobs: jobs, completions });
   const consumer = createConsumer({
-    ...{ ...common, turns, commands: blocking, blocking, refs, jobLeaseMs: LEASE_MS, expire: async () => [] },
+    ...common,
+    turns,
+    commands: blocking,
+    blocking,
+    refs,
+    jobLeaseMs: LEASE_MS,
+    expire: async () => [],
     execute(held, { record }) {
       const run = () => {
         inflight.handlerBegan(held, { abort: () => undefined });
@@ -191,7 +202,16 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   });
 
   return {
-    ...{ consumer, turns, inflight, refs, heard, reads, counts, released, begun, asked },
+    consumer,
+    turns,
+    inflight,
+    refs,
+    heard,
+    reads,
+    counts,
+    released,
+    begun,
+    asked,
     advance: hand.advance,
     /** The end of it: Redis is gone, and handlers return. */
     async close(): Promise<void> {

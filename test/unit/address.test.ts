@@ -42,7 +42,10 @@ describe('sentinel://', () => {
     const natMap = { '10.0.0.1:6379': { host: 'localhost', port: 7000 } };
     const own = { sentinelUsername: 's', sentinelPassword: 'sp' };
     expect(optionsOf({ url: 'sentinel://u:p@one/mine', ...own, natMap })).toMatchObject({
-      ...{ username: 'u', password: 'p', ...own, natMap },
+      username: 'u',
+      password: 'p',
+      ...own,
+      natMap,
     });
   });
 });

@@ -19,7 +19,8 @@ function ratesOf(perSecond: number) {
     return count;
   };
   return {
-    ...{ rates, passed },
+    rates,
+    passed,
     later(ms: number) {
       nowMs += ms;
     },

@@ -81,7 +81,10 @@ describe('jitter', () => {
   test('is full by default for exponential, which is the default: 10 s to 1 h', () => {
     expect(defaultBackoff).toEqual({
       kind: 'exponential',
-      ...{ delayMs: 10_000, factor: 2, maxMs: 3_600_000, jitter: 'full' },
+      delayMs: 10_000,
+      factor: 2,
+      maxMs: 3_600_000,
+      jitter: 'full',
     });
   });
 });

@@ -17,7 +17,9 @@ const NOW = Date.UTC(2026, 5, 15, 12);
 
 const firesDue = (...given: Parameters<typeof firesDueIn>) => atOnce(firesDueIn(...given));
 const of = (cron: string, zone = 'UTC'): Recurrence => ({
-  ...{ rule: { cron: parseCron(cron, 'seed') }, zone: parseZone(zone), dst: DEFAULT_DST },
+  rule: { cron: parseCron(cron, 'seed') },
+  zone: parseZone(zone),
+  dst: DEFAULT_DST,
 });
 const hourly = of('0 * * * *');
 const all = (windowMs = DAY_MS, limit = 100): CatchUp => ({ policy: 'all', windowMs, limit });
@@ -64,18 +66,24 @@ describe('on time', () => {
 
   test('nothing is fired between instants, twice, or before what was handled', () => {
     expect(firesDue(hourly, { afterMs: NOW, nowMs: NOW + 1000, catchUp: all() })).toEqual({
-      ...{ instants: [], missed: 0, nextMs: NOW + HOUR_MS },
+      instants: [],
+      missed: 0,
+      nextMs: NOW + HOUR_MS,
     });
     // A clock that was set back: what was handled lies ahead.
     expect(firesDue(hourly, { afterMs: NOW, nowMs: NOW - 5 * HOUR_MS, catchUp: all() })).toEqual({
-      ...{ instants: [], missed: 0, nextMs: NOW + HOUR_MS },
+      instants: [],
+      missed: 0,
+      nextMs: NOW + HOUR_MS,
     });
   });
 
   test('nothing comes after the end', () => {
     const ended = { ...hourly, endMs: NOW };
     expect(firesDue(ended, { afterMs: NOW - 2 * HOUR_MS, nowMs: NOW, catchUp: all() })).toEqual({
-      ...{ instants: back(1), missed: 0, nextMs: undefined },
+      instants: back(1),
+      missed: 0,
+      nextMs: undefined,
     });
   });
 });

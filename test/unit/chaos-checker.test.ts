@@ -210,7 +210,9 @@ function healthy(): Story {
     kinds: new Map([['a', 'plain']]),
     calls: [call('enq.call', 'a'), call('enq.ok', 'a')],
     effects: run('a', '5'),
-    ...{ exits: [], pauses: [], passes: [pass(1), pass(1), pass(2)] },
+    exits: [],
+    pauses: [],
+    passes: [pass(1), pass(1), pass(2)],
     members: [done('a', '5')],
     left: { scheduled: 0, pending: 0 },
   };

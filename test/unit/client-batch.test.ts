@@ -17,7 +17,13 @@ const layouts: Layouts = {
   doubt: () => undefined,
 };
 const plan = (id: string, bytes = 100): Plan => ({
-  ...{ id, member: `j:${id}`, record: '1a|{}', dueMs: 1e12, bytes, mode: 'keep', strict: false },
+  id,
+  member: `j:${id}`,
+  record: '1a|{}',
+  dueMs: 1e12,
+  bytes,
+  mode: 'keep',
+  strict: false,
 });
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -19,7 +19,8 @@ afterEach(() => {
 /** A connection that is up at once. The one to the master is a subscriber's: it may not ask. */
 function played(place: Place): Redis {
   const redis = Object.assign(new EventEmitter(), {
-    ...{ status: 'connecting', options: place },
+    status: 'connecting',
+    options: place,
     call: () =>
       place.port === MASTER.port ? Promise.reject(new Error('ERR only (P|S)SUBSCRIBE')) : Promise.resolve(SLOTS),
     sendCommand: () => undefined,
@@ -40,12 +41,15 @@ function played(place: Place): Redis {
 test('a replica that draws the map for subscribers is left, and not opened again', async () => {
   const opened: number[] = [];
   const nodes = createNodes({
-    ...{ seeds: [MASTER, REPLICA], natMap: undefined, subscribes: false },
+    seeds: [MASTER, REPLICA],
+    natMap: undefined,
+    subscribes: false,
     open(place) {
       opened.push(place.port);
       return played(place);
     },
-    ...{ onChange: () => undefined, onTrouble: () => undefined },
+    onChange: () => undefined,
+    onTrouble: () => undefined,
   });
   await vi.advanceTimersByTimeAsync(10_000);
   expect(nodes.isMapped()).toBe(true);

@@ -130,7 +130,7 @@ describe('data that JSON cannot carry', () => {
       );
     }
     const tree = (depth: number) => Array.from({ length: depth }).reduce((inner: unknown) => ({ a: inner, b: 1 }), 1);
-    expect(() => record({ at: new Date(0), ...{ tree: tree(1000) } })).toThrow(/^data\.tree\.a\.a/);
+    expect(() => record({ at: new Date(0), tree: tree(1000) })).toThrow(/^data\.tree\.a\.a/);
   });
 
   const other = (code: string): unknown => runInNewContext(code);
@@ -222,7 +222,11 @@ describe('data that JSON cannot carry', () => {
 describe('a tombstone', () => {
   test('is read with all its parts', () => {
     expect(decodeTombstone('.xmi8or64g e0a3c1bd52f9dee7 1795264499478168 3 1795264499478-0')).toEqual({
-      ...{ outcome: 'dead', askedDueMs: DUE, digest: 'e0a3c1bd52f9dee7', token: '1795264499478168', attempts: 3 },
+      outcome: 'dead',
+      askedDueMs: DUE,
+      digest: 'e0a3c1bd52f9dee7',
+      token: '1795264499478168',
+      attempts: 3,
       deadLetter: '1795264499478-0',
     });
     expect(decodeTombstone('.dmi8or64g e0a3c1bd52f9dee7 0 0 -')).toMatchObject({
@@ -242,12 +246,23 @@ describe('a run', () => {
   test('is read with all its parts', () => {
     const line = encodeAttempted({ atMs: 5, attempt: 2, kind: 'timeout', message: 'too "long"' });
     expect(decodeRun(`17 1 3 1 1 1763-0 w1 1763719000500 1\n${line}`)).toEqual({
-      ...{ token: '17', generation: 1, attempts: 3, failures: 1, crashes: 1, entry: '1763-0', owner: 'w1' },
-      ...{ nextDueMs: 1763719000500, cancelRequested: true },
+      token: '17',
+      generation: 1,
+      attempts: 3,
+      failures: 1,
+      crashes: 1,
+      entry: '1763-0',
+      owner: 'w1',
+      nextDueMs: 1763719000500,
+      cancelRequested: true,
       history: [{ atMs: 5, attempt: 2, kind: 'timeout', message: 'too "long"' }],
     });
     expect(decodeRun('0 0 0 0 0 - - - 0')).toMatchObject({
-      ...{ entry: undefined, owner: undefined, nextDueMs: undefined, cancelRequested: false, history: [] },
+      entry: undefined,
+      owner: undefined,
+      nextDueMs: undefined,
+      cancelRequested: false,
+      history: [],
     });
   });
 

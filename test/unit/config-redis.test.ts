@@ -20,14 +20,19 @@ test('without more it is the address and two time-outs', () => {
 
 test('certificates are read from their files, and addresses of a NAT from pairs', () => {
   const env = {
-    ...{ DUESTREAM_REDIS_URL: 'sentinels://one:1/mine', DUESTREAM_REDIS__CA: file('ca') },
-    ...{ DUESTREAM_REDIS__CERT: file('cert'), DUESTREAM_REDIS__KEY: file('key') },
-    ...{ DUESTREAM_REDIS__SENTINEL_USERNAME: 'ann', DUESTREAM_REDIS__SENTINEL_PASSWORD: 'secret' },
+    DUESTREAM_REDIS_URL: 'sentinels://one:1/mine',
+    DUESTREAM_REDIS__CA: file('ca'),
+    DUESTREAM_REDIS__CERT: file('cert'),
+    DUESTREAM_REDIS__KEY: file('key'),
+    DUESTREAM_REDIS__SENTINEL_USERNAME: 'ann',
+    DUESTREAM_REDIS__SENTINEL_PASSWORD: 'secret',
     DUESTREAM_REDIS__NAT_MAP: '10.0.0.1:6379=localhost:7000,10.0.0.2:6379=[::1]:7001',
   };
   expect(redisOf(loadConfig({ env, cwd: folder }).config)).toMatchObject({
-    ...{ url: 'sentinels://one:1/mine', tls: { ca: 'CA', cert: 'CERT', key: 'KEY' } },
-    ...{ sentinelUsername: 'ann', sentinelPassword: 'secret' },
+    url: 'sentinels://one:1/mine',
+    tls: { ca: 'CA', cert: 'CERT', key: 'KEY' },
+    sentinelUsername: 'ann',
+    sentinelPassword: 'secret',
     natMap: {
       '10.0.0.1:6379': { host: 'localhost', port: 7000 },
       '10.0.0.2:6379': { host: '::1', port: 7001 },

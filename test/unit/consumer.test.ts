@@ -19,7 +19,14 @@ const TRUSTED_MS = 0.9 * LEASE_MS - 750;
 const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const deliveryOf = (id: string, nth: number) => ({ entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
 const started = (kind: 'run' | 'again'): StartReply => ({
-  ...{ kind, token: '7' as Token, attempts: 1, failures: 0, crashes: 0, generation: 0, history: [], record: '' },
+  kind,
+  token: '7' as Token,
+  attempts: 1,
+  failures: 0,
+  crashes: 0,
+  generation: 0,
+  history: [],
+  record: '',
 });
 
 /** Lets every microtask that waits have its turn. */
@@ -45,7 +52,9 @@ function setUp() {
       new Promise((resolve) =>
         starts.push((reply) =>
           resolve({
-            ...{ completed: undefined, delivered: 0, refusal: undefined },
+            completed: undefined,
+            delivered: 0,
+            refusal: undefined,
             taken: given.map((one) => ({ ...one, ...reply })),
           }),
         ),
@@ -54,19 +63,31 @@ function setUp() {
   };
   const base = { inflight, clock, events: createEmitter(), signal: new AbortController().signal };
   const turns = createTurns({
-    ...{ ...base, jobs: jobs as unknown as Jobs, consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000 },
-    ...{ suspectCrashes: 2, completions: { settled: () => undefined, repeat: () => undefined } },
+    ...base,
+    jobs: jobs as unknown as Jobs,
+    consumer: 'w',
+    concurrency: 1,
+    bytesMax: 1000,
+    windowMs: 60_000,
+    suspectCrashes: 2,
+    completions: { settled: () => undefined, repeat: () => undefined },
     readerJobs: jobs as unknown as Jobs,
   });
   const consumer = createConsumer({
     turns,
-    ...{
-      commands: blocking as unknown as Redis,
-      blocking: blocking as unknown as Redis,
-      jobs: jobs as unknown as Jobs,
-    },
-    ...{ refs: [ref], consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000, suspectCrashes: 2 },
-    ...{ ...base, jobLeaseMs: LEASE_MS, expire: async () => [], faults: { caught: inflight.abandoned } },
+    commands: blocking as unknown as Redis,
+    blocking: blocking as unknown as Redis,
+    jobs: jobs as unknown as Jobs,
+    refs: [ref],
+    consumer: 'w',
+    concurrency: 1,
+    bytesMax: 1000,
+    windowMs: 60_000,
+    suspectCrashes: 2,
+    ...base,
+    jobLeaseMs: LEASE_MS,
+    expire: async () => [],
+    faults: { caught: inflight.abandoned },
     execute(held, { kind }) {
       executed.push(`${held.delivery.member} ${kind}`);
       // All workers of a process share one quarantine, so nothing may seem to run on after its test.
@@ -75,7 +96,11 @@ function setUp() {
     },
   });
   return {
-    ...{ consumer, inflight, clock, reads, executed },
+    consumer,
+    inflight,
+    clock,
+    reads,
+    executed,
     starts: () => starts.length,
     /** Redis answers the last start. */
     async answers(reply: StartReply) {

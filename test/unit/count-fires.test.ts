@@ -39,12 +39,10 @@ const dst = fc.record({
 
 test('a count is that of a walk which leaps over nothing, in any zone, with any calendar', () => {
   const given = fc.record({
-    ...{
-      of: fc.constantFrom(...RULES),
-      zone: fc.constantFrom(...ZONES),
-      dst,
-      calendar: fc.option(calendar, { nil: undefined }),
-    },
+    of: fc.constantFrom(...RULES),
+    zone: fc.constantFrom(...ZONES),
+    dst,
+    calendar: fc.option(calendar, { nil: undefined }),
     // Clock changes of these zones, and the day that Apia left out.
     day: fc.constantFrom('2026-03-06', '2026-10-30', '2026-04-03', '2026-10-02', '2026-04-23', '2011-12-28'),
     offsetMs: fc.integer({ min: 0, max: DAY_MS }),
@@ -68,8 +66,12 @@ test('a count is that of a walk which leaps over nothing, in any zone, with any 
 
 test('what a leap leaves out is what a walk without leaps tells', () => {
   const given = fc.record({
-    ...{ of: fc.constantFrom(...RULES), zone: fc.constantFrom(...ZONES), dst, calendar },
-    ...{ closedRows: fc.integer({ min: 2, max: 12 }), spanMs: fc.integer({ min: 0, max: 9 * DAY_MS }) },
+    of: fc.constantFrom(...RULES),
+    zone: fc.constantFrom(...ZONES),
+    dst,
+    calendar,
+    closedRows: fc.integer({ min: 2, max: 12 }),
+    spanMs: fc.integer({ min: 0, max: 9 * DAY_MS }),
     day: fc.constantFrom('2026-03-06', '2026-10-30', '2026-04-03', '2026-10-02', '2026-04-23'),
   });
   fc.assert(

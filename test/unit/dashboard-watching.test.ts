@@ -48,7 +48,8 @@ function rig() {
     wordsFor: (problem) => (problem instanceof Error ? problem.message : String(problem)),
   });
   return {
-    ...{ watching, counts },
+    watching,
+    counts,
     shown: () => shown,
     /** What the open stream hears; fails where none is open. */
     stream(): StreamListener<Look> {

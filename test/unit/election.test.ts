@@ -30,7 +30,13 @@ function electionOf(answers: Answers = {}, rank = 0) {
     duestream_resign: script('resign', 'ok'),
   } as unknown as Redis;
   const election = createElection({
-    ...{ redis, ref, processId: 'me', leaseMs: LEASE_MS, clock, events, rank: () => rank },
+    redis,
+    ref,
+    processId: 'me',
+    leaseMs: LEASE_MS,
+    clock,
+    events,
+    rank: () => rank,
   });
   return { ...election, answers, clock, said, calls };
 }

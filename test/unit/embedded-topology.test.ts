@@ -46,7 +46,9 @@ test('a server takes the next port when somebody was quicker with the first', as
   await occupy(taken);
   const ports = [taken, free];
   const node = await startNode({
-    ...{ binary: await testBinary(), dir, name: 'one' },
+    binary: await testBinary(),
+    dir,
+    name: 'one',
     nextPort: async () => ports.shift() ?? expect.fail('a third port was asked for'),
     settings: (port) => ({ port: String(port), bind: '127.0.0.1' }),
   });

@@ -39,7 +39,12 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
   const inflight = createInflight();
   const told: string[] = [];
   const extender = createExtender({
-    ...{ inflight, consumer: 'w', queue: 'q', clock, events: createEmitter(), jobLeaseMs },
+    inflight,
+    consumer: 'w',
+    queue: 'q',
+    clock,
+    events: createEmitter(),
+    jobLeaseMs,
     extendEveryMs: jobLeaseMs / 3,
     probe: async () => 'PONG',
     jobs: { extend: async (ref, claims) => Promise.all(claims.map(() => reply(ref))) },

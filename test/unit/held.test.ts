@@ -18,10 +18,20 @@ interface Handled {
   readonly owed?: boolean;
 }
 const running = ({ acknowledged = false, owed = true }: Handled = {}, extendedMs?: number): State => ({
-  ...{ phase: 'running', start, acknowledged, owed, extendedMs, handler },
+  phase: 'running',
+  start,
+  acknowledged,
+  owed,
+  extendedMs,
+  handler,
 });
 const overtaken = ({ acknowledged = false, owed = true }: Handled = {}, slotLost = false): State => ({
-  ...{ phase: 'overtaken', start, acknowledged, owed, handler, slotLost },
+  phase: 'overtaken',
+  start,
+  acknowledged,
+  owed,
+  handler,
+  slotLost,
 });
 
 /** Every state that can be reached. */

@@ -7,8 +7,14 @@ import { root } from '../support/repository.ts';
 
 const path = join(root, 'src/schedule/input.ts');
 const program = ts.createProgram([path], {
-  ...{ strict: true, target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.NodeNext, types: [], skipLibCheck: true },
-  ...{ noEmit: true, allowImportingTsExtensions: true, exactOptionalPropertyTypes: true },
+  strict: true,
+  target: ts.ScriptTarget.ES2023,
+  module: ts.ModuleKind.NodeNext,
+  types: [],
+  skipLibCheck: true,
+  noEmit: true,
+  allowImportingTsExtensions: true,
+  exactOptionalPropertyTypes: true,
 });
 
 /** The properties of a type that a file exports → whether each has a comment. */

@@ -68,7 +68,8 @@ describe('a start', () => {
     const record = { askedDueMs: 5, bare: false, name: 'default', data: 1 };
     expect(start()).toEqual({ kind: 'run', record, handler, timeoutMs: 900_000, isOver: false });
     expect(start({ queue: { timeout: '2s', delivery: 'effectively-once' } })).toMatchObject({
-      ...{ timeoutMs: 2000, isOver: false },
+      timeoutMs: 2000,
+      isOver: false,
     });
     expect(start({ queue: { delivery: 'at-most-once' } })).toMatchObject({ isOver: true });
   });
@@ -78,25 +79,26 @@ describe('a start', () => {
     expect(start({ failures: 3 })).toMatchObject({ kind: 'refused', outcome: { reason: 'attempts-exhausted' } });
     expect(start({ failures: 3, own: { attempts: 4 } })).toMatchObject({ kind: 'run' });
     expect(start({ failures: 1, own: { attempts: 1 } })).toMatchObject({
-      ...{
-        kind: 'refused',
-        outcome: { kind: 'dead', reason: 'attempts-exhausted', error: { message: 'failed once' } },
-      },
+      kind: 'refused',
+      outcome: { kind: 'dead', reason: 'attempts-exhausted', error: { message: 'failed once' } },
     });
   });
 
   it('is refused for its crashes before its record is read, then for its record, then for its name', () => {
     expect(start({ crashes: 3, record: 'nonsense' })).toEqual({
-      ...{ kind: 'refused', name: 'default' },
+      kind: 'refused',
+      name: 'default',
       outcome: {
-        ...{ kind: 'dead', reason: 'crashes-exhausted' },
+        kind: 'dead',
+        reason: 'crashes-exhausted',
         error: { atMs: 77, attempt: 1, kind: 'refused', message: 'the worker died 3 times under this job' },
       },
     });
     expect(start({ record: '15|{' })).toMatchObject({ kind: 'refused', outcome: { reason: 'unreadable-record' } });
     expect(start({ name: 'other', failures: 3 })).toMatchObject({ outcome: { reason: 'attempts-exhausted' } });
     expect(start({ name: 'other' })).toMatchObject({
-      ...{ kind: 'refused', name: 'other' },
+      kind: 'refused',
+      name: 'other',
       outcome: { reason: 'no-handler', error: { message: 'no handler for jobs named other' } },
     });
   });
@@ -122,11 +124,13 @@ describe('an end', () => {
       judgeEnd({ kind: 'threw', thrown, aborted }, partsOf({ queue, compensations: true }));
     expect(judgeEnd({ kind: 'returned' }, partsOf({ queue }))).toEqual({ kind: 'told', error: undefined });
     expect(end(new Error('x'))).toEqual({
-      ...{ kind: 'told', error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x', stack: HERE } },
+      kind: 'told',
+      error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x', stack: HERE },
     });
     expect(end(new Defer('5s'))).toMatchObject({ kind: 'told', error: { message: 'deferred' } });
     expect(end(timedOut(50), 'timeout')).toMatchObject({
-      ...{ kind: 'told', error: { kind: 'timeout', message: 'timeout: timed out after 50 ms' } },
+      kind: 'told',
+      error: { kind: 'timeout', message: 'timeout: timed out after 50 ms' },
     });
   });
 
@@ -156,7 +160,8 @@ describe('an end', () => {
 describe('a failure', () => {
   it('is tried again after the backoff while there are attempts', () => {
     expect(judge(new Error('x'))).toEqual({
-      ...{ kind: 'retry', delayMs: 1000 },
+      kind: 'retry',
+      delayMs: 1000,
       error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x', stack: HERE },
     });
     expect(judge('x')).toMatchObject({ error: { message: 'x' } });
@@ -195,7 +200,9 @@ describe('a wish of the handler', () => {
   it('to be put aside is carried out to the millisecond, unless it asks for jitter', () => {
     for (const random of [0, 0.5, 0.999]) {
       expect(judge(new Defer('1h', 'night'), { random })).toEqual({
-        ...{ kind: 'defer', delayMs: 3_600_000, deferral: { atMs: 77, reason: 'night' } },
+        kind: 'defer',
+        delayMs: 3_600_000,
+        deferral: { atMs: 77, reason: 'night' },
       });
     }
     expect(judge(new Defer(0))).toMatchObject({ delayMs: 0, deferral: { reason: 'deferred' } });

@@ -20,9 +20,12 @@ const counts = {
 const perSecond = { scheduled: 0, promoted: 0, started: 0, ended: 0 };
 const queue = (name: string) => ({ ...counts, queue: name, leaders: ['host:1', undefined], perSecond });
 const LOOK: Look = {
-  ...{ nowMs: 1, queues: [queue('emails'), queue('sms')], processes: { daemons: 1, workers: 2, versions: [] } },
+  nowMs: 1,
+  queues: [queue('emails'), queue('sms')],
+  processes: { daemons: 1, workers: 2, versions: [] },
   redis: { usedBytes: 1, maxBytes: 0, policy: 'noeviction', durability: 'none' },
-  ...{ forecast: undefined, doctor: undefined },
+  forecast: undefined,
+  doctor: undefined,
 };
 const all: Caller = { name: 'a', key: 'a', scopes: new Set(['read']), queues: undefined, way: 'api' };
 

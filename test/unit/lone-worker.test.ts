@@ -8,7 +8,12 @@ import type { Identity } from '../../src/redis/scripts/presence.ts';
 const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const pass: LeadersPass = { term: 'm:1:1000', leaseMs: undefined, limit: 5, cap: 10 };
 const worker = (id: string, ...queues: readonly string[]): Identity => ({
-  ...{ id, role: 'worker', host: 'here', pid: 1, startedMs: 0, queues },
+  id,
+  role: 'worker',
+  host: 'here',
+  pid: 1,
+  startedMs: 0,
+  queues,
 });
 const daemon: Identity = { ...worker('d'), role: 'daemon' };
 const near = {

@@ -13,8 +13,19 @@ const made = { duestream: '1.0.0', node: '20.0.0', system: 'linux x64' };
 
 function cell(changes: Partial<Cell> = {}): Cell {
   return {
-    ...{ server: 'valkey-9.1', version: '9.1.2', from: 'Debian unstable', topology: 'standalone', tier: 'scripts' },
-    ...{ few: false, files: 46, passed: 680, failed: 0, skipped: 0, seconds: 60, date: '2026-11-22', failures: [] },
+    server: 'valkey-9.1',
+    version: '9.1.2',
+    from: 'Debian unstable',
+    topology: 'standalone',
+    tier: 'scripts',
+    few: false,
+    files: 46,
+    passed: 680,
+    failed: 0,
+    skipped: 0,
+    seconds: 60,
+    date: '2026-11-22',
+    failures: [],
     ...changes,
   };
 }
@@ -71,7 +82,8 @@ describe('a cell', () => {
     const counts = { files: 3, passed: 40, failed: 0, skipped: 0, failures: [] };
     const output = 'something\nUnhandled Rejection: nobody caught it';
     expect(judged(counts, { code: 1, output })).toMatchObject({
-      ...{ passed: 40, failed: 1 },
+      passed: 40,
+      failed: 1,
       failures: ['the tests ended with 1: Unhandled Rejection: nobody caught it'],
     });
     expect(judged(counts, ended)).toBe(counts);

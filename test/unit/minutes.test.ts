@@ -21,7 +21,9 @@ const buckets = (...given: readonly (readonly [at: number, count: number])[]) =>
 };
 const state = {
   counters: [1, 0, 123_456_789, 0, 0, 0, 0, 8],
-  ...{ promotion: buckets([0, 5]), start: buckets(), run: buckets([12, 1_000_000]) },
+  promotion: buckets([0, 5]),
+  start: buckets(),
+  run: buckets([12, 1_000_000]),
 };
 
 describe('a state', () => {

@@ -19,7 +19,9 @@ const RECURRENCES: readonly (() => Recurrence)[] = [
   () => ({ rule: { cron: parseCron('*/20 1,2 * * *', 'a') }, zone, dst: { gap: 'skip', overlap: 'both' } }),
   () => ({ rule: { everyMs: 7_000_000, anchorMs: 5 }, zone, dst: DEFAULT_DST, startMs: NOW + 3, endMs: NOW + DAY_MS }),
   () => ({
-    ...{ rule: { cron: parseCron('0 * * * *', 'a') }, zone, dst: DEFAULT_DST },
+    rule: { cron: parseCron('0 * * * *', 'a') },
+    zone,
+    dst: DEFAULT_DST,
     calendar: parseCalendar({ hours: { 'mon-fri': '09:00-17:00' }, outside: 'next' }),
   }),
 ];

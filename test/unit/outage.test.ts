@@ -159,7 +159,8 @@ describe('the retry layer', () => {
   test.each(['NOPERM no', 'OOM command not allowed'])('is in doubt when %s follows a lost reply', async (refusal) => {
     const policy = { clock: sleeper(), budgetMs: 10_000, random };
     await expect(withRetry('edit', failing('read ECONNRESET', refusal).call, policy)).rejects.toMatchObject({
-      ...{ name: 'Indeterminate', message: expect.stringContaining(refusal) },
+      name: 'Indeterminate',
+      message: expect.stringContaining(refusal),
     });
     const reading = withRetry('get', failing('read ECONNRESET', refusal).call, {
       ...policy,

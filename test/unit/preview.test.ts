@@ -25,12 +25,14 @@ describe('a row', () => {
   test('tells id, UTC, local time, offset and due time', () => {
     expect(rows({ cron: '30 2 * * *', zone: 'Asia/Kathmandu' }, '2026-01-01T00:00Z', { next: 1 })).toEqual([
       {
-        ...{
-          id: '{schedule:n}2026-01-01T20:45:00Z',
-          atMs: Date.parse('2026-01-01T20:45:00Z'),
-          local: '2026-01-02T02:30:00',
-        },
-        ...{ offset: '+05:45', named: undefined, dst: undefined, calendar: undefined, dropped: undefined },
+        id: '{schedule:n}2026-01-01T20:45:00Z',
+        atMs: Date.parse('2026-01-01T20:45:00Z'),
+        local: '2026-01-02T02:30:00',
+        offset: '+05:45',
+        named: undefined,
+        dst: undefined,
+        calendar: undefined,
+        dropped: undefined,
         dueMs: Date.parse('2026-01-01T20:45:00Z'),
       },
     ]);
@@ -64,7 +66,10 @@ describe('a row', () => {
     expect(
       rows({ cron: '30 2 * * *', ...NEW_YORK, dst: { gap: 'skip' } }, '2026-03-08T00:00Z', { next: 1 })[0],
     ).toMatchObject({
-      ...{ named: '2026-03-08T02:30:00', dst: 'gap', dropped: 'gap', id: undefined },
+      named: '2026-03-08T02:30:00',
+      dst: 'gap',
+      dropped: 'gap',
+      id: undefined,
     });
   });
 
@@ -164,7 +169,8 @@ describe('what a preview leaves out', () => {
 
   test('is nothing where all is shown', () => {
     expect(look({ cron: '0 9 * * *', calendar: { hours: { mon: '09:00-10:00' } } }, { next: 2 })).toMatchObject({
-      ...{ leftOut: undefined, rows: { length: 12 } },
+      leftOut: undefined,
+      rows: { length: 12 },
     });
   });
 

@@ -76,7 +76,9 @@ function setUp() {
       return inflight.add(ref, { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
     };
     return {
-      ...{ inflight, started, membership },
+      inflight,
+      started,
+      membership,
       runs(id: string, acknowledged = false): Held {
         const held = add(id);
         begin(inflight, held, { leasedMs: clock.monotonicMs(), acknowledged });
@@ -94,7 +96,10 @@ function setUp() {
     };
   };
   return {
-    ...{ advance, clock, waiting, worker },
+    advance,
+    clock,
+    waiting,
+    worker,
     givesUp: async () => {
       giveUp();
       await breathe();

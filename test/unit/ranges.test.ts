@@ -48,7 +48,8 @@ describe.each(keys)('%s', (key) => {
     [max + 1, false],
   ])('of %d is taken by both or by neither', (value, taken) => {
     expect({ file: takes(() => inFile(key, value)), code: takes(() => inCode(key, value)) }).toEqual({
-      ...{ file: taken, code: taken },
+      file: taken,
+      code: taken,
     });
   });
 });

@@ -7,7 +7,13 @@ import type { Identity } from '../../src/redis/scripts/presence.ts';
 import { handClock } from '../support/mover-line.ts';
 
 const daemon = (id: string): Identity => ({
-  ...{ id, role: 'daemon', host: 'h', pid: 1, startedMs: 0, queues: [], beatTtlMs: 15_000 },
+  id,
+  role: 'daemon',
+  host: 'h',
+  pid: 1,
+  startedMs: 0,
+  queues: [],
+  beatTtlMs: 15_000,
 });
 const ids = ['d1', 'd2', 'd3', 'd4', 'd5'];
 

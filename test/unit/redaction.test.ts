@@ -38,7 +38,9 @@ describe('a path', () => {
 
   test('of several each counts, and no value but an object has fields', () => {
     expect(redactedData(order, ['email', 'card', 'items'])).toEqual({
-      ...{ email: '[redacted]', card: '[redacted]', items: '[redacted]' },
+      email: '[redacted]',
+      card: '[redacted]',
+      items: '[redacted]',
     });
     for (const data of [undefined, null, 7, 'email', true]) expect(redactedData(data, ['email'])).toBe(data);
     expect(redactedData({ email: null }, ['email'])).toEqual({ email: '[redacted]' });

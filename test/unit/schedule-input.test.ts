@@ -23,10 +23,23 @@ test('a fifth Monday in February is a rule, though its first instant is many yea
 
 test('the defaults are UTC, shift and first, one missed run, and no limits', () => {
   expect(parse({})).toEqual({
-    ...{ name: 'n', queue: 'q', body: '{}', header: {}, rule: { cron: '0 0 * * *' }, zone: 'UTC' },
-    ...{ dst: { gap: 'shift', overlap: 'first' }, jitterMs: 0, overlap: 'allow', tags: [], sinceMs: SINCE },
-    ...{ catchUp: { policy: 'once', windowMs: 86_400_000, limit: 100 } },
-    ...{ calendar: undefined, startMs: undefined, endMs: undefined, maxRuns: undefined, paused: undefined },
+    name: 'n',
+    queue: 'q',
+    body: '{}',
+    header: {},
+    rule: { cron: '0 0 * * *' },
+    zone: 'UTC',
+    dst: { gap: 'shift', overlap: 'first' },
+    jitterMs: 0,
+    overlap: 'allow',
+    tags: [],
+    sinceMs: SINCE,
+    catchUp: { policy: 'once', windowMs: 86_400_000, limit: 100 },
+    calendar: undefined,
+    startMs: undefined,
+    endMs: undefined,
+    maxRuns: undefined,
+    paused: undefined,
   });
 });
 
@@ -34,22 +47,34 @@ describe('a definition', () => {
   test('keeps all that is given', () => {
     const calendar = { hours: { 'mon-fri': '08:00-18:00' } };
     const given = {
-      ...{
-        job: 'report',
-        data: { a: 1 },
-        zone: 'Europe/Berlin',
-        dst: { gap: 'skip' },
-        calendar,
-        maxRuns: 7,
-        jitter: '30s',
-      },
-      ...{ start: '2026-03-01T09:00', end: '2026-12-31', overlap: 'queue', catchUp: { policy: 'all', limit: 5 } },
-      ...{ tags: ['a', 'b', 'a'], paused: 'for the holidays', attempts: 3, maxLateness: '1h', onLate: 'dead' },
+      job: 'report',
+      data: { a: 1 },
+      zone: 'Europe/Berlin',
+      dst: { gap: 'skip' },
+      calendar,
+      maxRuns: 7,
+      jitter: '30s',
+      start: '2026-03-01T09:00',
+      end: '2026-12-31',
+      overlap: 'queue',
+      catchUp: { policy: 'all', limit: 5 },
+      tags: ['a', 'b', 'a'],
+      paused: 'for the holidays',
+      attempts: 3,
+      maxLateness: '1h',
+      onLate: 'dead',
     };
     expect(parse(given, { queue: 'q', cron: '0 12 * * *' })).toMatchObject({
-      ...{ dst: { gap: 'skip', overlap: 'first' }, calendar, maxRuns: 7, jitterMs: 30_000, overlap: 'queue' },
-      ...{ startMs: Date.parse('2026-03-01T08:00Z'), endMs: Date.parse('2026-12-31T23:00Z'), tags: ['a', 'b'] },
-      ...{ catchUp: { policy: 'all', windowMs: 86_400_000, limit: 5 }, paused: 'for the holidays' },
+      dst: { gap: 'skip', overlap: 'first' },
+      calendar,
+      maxRuns: 7,
+      jitterMs: 30_000,
+      overlap: 'queue',
+      startMs: Date.parse('2026-03-01T08:00Z'),
+      endMs: Date.parse('2026-12-31T23:00Z'),
+      tags: ['a', 'b'],
+      catchUp: { policy: 'all', windowMs: 86_400_000, limit: 5 },
+      paused: 'for the holidays',
       header: { maxLatenessMs: 3_600_000, onLate: 'dead' },
     });
   });

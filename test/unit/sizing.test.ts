@@ -7,8 +7,19 @@ import { bytesOf, bytesText, countOf, short } from '../../src/inspect/sizing/qua
 import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
 
 const LOAD: PlanInput = {
-  ...{ jobs: 10_000_000, payloadBytes: 200, idChars: 16, perSecond: 2000, handlerMs: 100, workers: 20 },
-  ...{ concurrency: 50, daemons: 2, producers: 4, dead: 1000, doneMs: 600_000, doneMax: 10_000, readyMax: 10_000 },
+  jobs: 10_000_000,
+  payloadBytes: 200,
+  idChars: 16,
+  perSecond: 2000,
+  handlerMs: 100,
+  workers: 20,
+  concurrency: 50,
+  daemons: 2,
+  producers: 4,
+  dead: 1000,
+  doneMs: 600_000,
+  doneMax: 10_000,
+  readyMax: 10_000,
 };
 const plan = (changes: Partial<PlanInput> = {}) => planOf({ ...LOAD, ...changes });
 const step = (what: string, changes: Partial<PlanInput> = {}) => plan(changes).steps.find((one) => one.what === what);

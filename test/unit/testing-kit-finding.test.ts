@@ -128,12 +128,21 @@ describe('a change by filter in the kit', () => {
     const running = await kit.producer.list('q', { state: 'running' });
     expect(running.jobs).toMatchObject([{ id: 'runs', owner: 'kit', attempts: 1 }]);
     expect(await kit.producer.cancelWhere('q', { tag: 't' }, { dryRun: true })).toMatchObject({
-      ...{ dryRun: true, matched: 2, changed: 0, ids: ['runs', 'waits'] },
+      dryRun: true,
+      matched: 2,
+      changed: 0,
+      ids: ['runs', 'waits'],
     });
     expect(kit.jobs({ state: 'cancelled' })).toEqual([]);
     expect(await kit.producer.cancelWhere('q', { tag: 't' })).toEqual({
-      ...{ dryRun: false, matched: 2, changed: 1, requested: 1, skipped: {}, scanned: 2 },
-      ...{ ids: ['runs', 'waits'], cursor: undefined },
+      dryRun: false,
+      matched: 2,
+      changed: 1,
+      requested: 1,
+      skipped: {},
+      scanned: 2,
+      ids: ['runs', 'waits'],
+      cursor: undefined,
     });
     await kit.advance('3h');
     expect(reasons).toEqual([expect.stringContaining('cancelled')]);
@@ -216,7 +225,7 @@ describe('a change by filter in the kit', () => {
       const acts = {
         cancel: cancelling(finding.jobs, 600_000),
         reschedule: rescheduling(finding.jobs, { dueMs: agenda.nowMs() + 9e6, mode: 'any', horizonMs: 1e12 }),
-        edit: editing(finding.jobs, { ...{ queue: mail, bytesMax: 1e6 }, change: NINE }),
+        edit: editing(finding.jobs, { queue: mail, bytesMax: 1e6, change: NINE }),
         runNow: rescheduling(finding.jobs, { dueMs: 0, mode: 'earlier', horizonMs: 1e12 }),
       };
       const done = await changeWhere(racing, { ...ASK, act: acts[verb] });
@@ -245,13 +254,14 @@ describe('a change by filter in the kit', () => {
   const mail = defineQueue('mail');
   const NINE = { hasData: false, options: { attempts: 9 } };
   const ASK = {
-    ...{
-      queue: mail,
-      means: 'a test',
-      filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }),
-      dryRun: false,
-    },
-    ...{ limit: Number.POSITIVE_INFINITY, cursor: undefined, signal: undefined, onProgress: undefined },
+    queue: mail,
+    means: 'a test',
+    filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }),
+    dryRun: false,
+    limit: Number.POSITIVE_INFINITY,
+    cursor: undefined,
+    signal: undefined,
+    onProgress: undefined,
   };
 
   /** The parts of a kit in which nobody serves a queue. */
@@ -259,8 +269,16 @@ describe('a change by filter in the kit', () => {
     const agenda = createAgenda(Date.parse(start));
     const clock = virtualClock(agenda.nowMs);
     const book = createJobBook({
-      ...{ agenda, clock, runs: [], inline: false, random: () => 0.5, lastsMs: () => 0 },
-      ...{ queueOf: (given) => given, servedBy: () => undefined, subscribersOf: () => [], calls: () => producer },
+      agenda,
+      clock,
+      runs: [],
+      inline: false,
+      random: () => 0.5,
+      lastsMs: () => 0,
+      queueOf: (given) => given,
+      servedBy: () => undefined,
+      subscribersOf: () => [],
+      calls: () => producer,
     });
     const producer = createKitProducer(book, clock);
     const finding = findingIn(book, settingsOf({ redis: 'redis://127.0.0.1:6379', clock }));

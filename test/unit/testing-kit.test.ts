@@ -198,7 +198,9 @@ describe('schedules', () => {
     ['queue', ['00:00', '00:02'], 2],
   ] as const)('overlap %s', async (overlap, starts, count) => {
     const kit = createTestKit({
-      ...{ start: '2026-02-28T23:59:30Z', handlers: { slow: () => undefined }, lasts: () => '150s' },
+      start: '2026-02-28T23:59:30Z',
+      handlers: { slow: () => undefined },
+      lasts: () => '150s',
       schedules: { tick: { queue: 'slow', every: '1m', overlap } },
     });
     await kit.advanceTo('2026-03-01T00:03:10Z');
@@ -215,7 +217,8 @@ describe('schedules', () => {
     ['all', 6],
   ] as const)('catch-up %s after an outage', async (catchUp, count) => {
     const kit = createTestKit({
-      ...{ start: '2026-03-01T00:30:00Z', handlers: { q: () => undefined } },
+      start: '2026-03-01T00:30:00Z',
+      handlers: { q: () => undefined },
       schedules: { hourly: { queue: 'q', cron: '0 * * * *', catchUp } },
     });
     await kit.advance('1m');
@@ -240,7 +243,8 @@ describe('schedules', () => {
 
   test('of which the newest replaces those before, also when they are caught up together', async () => {
     const kit = createTestKit({
-      ...{ start: '2026-03-01T00:30:00Z', handlers: { q: () => undefined } },
+      start: '2026-03-01T00:30:00Z',
+      handlers: { q: () => undefined },
       schedules: { hourly: { queue: 'q', cron: '0 * * * *', catchUp: 'all', overlap: 'replace', jitter: '10m' } },
     });
     await kit.advance('1m');
@@ -263,7 +267,9 @@ describe('schedules', () => {
 
   test('end after their last run', async () => {
     const kit = createTestKit({
-      ...{ start, handlers: { q: () => undefined }, schedules: { thrice: { queue: 'q', every: '1h', maxRuns: 3 } } },
+      start,
+      handlers: { q: () => undefined },
+      schedules: { thrice: { queue: 'q', every: '1h', maxRuns: 3 } },
     });
     await kit.advance('30d');
     expect(kit.runs).toHaveLength(3);

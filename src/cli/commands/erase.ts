@@ -59,7 +59,9 @@ async function eraseAll(
   const { config } = session;
   const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
   const erasure = createErasureOf({
-    ...{ redis: redisOf(config), namespace: config.namespace, doneWindow: windowMs },
+    redis: redisOf(config),
+    namespace: config.namespace,
+    doneWindow: windowMs,
     retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
   });
   const queues = queue === undefined ? {} : { queues: [queue] };

@@ -60,8 +60,18 @@ function run({ config, out }: Session, flags: Flags): Promise<Exit> {
   const { jobs, payload, rate, workers, handler, id, daemons, producers, dead } = flags;
   const { windowMs, tombstonesMax } = doneLimits(config);
   const planned = planOf({
-    ...{ jobs, payloadBytes: payload, perSecond: rate, handlerMs: handler, workers, idChars: id },
-    ...{ daemons, producers, dead, doneMs: windowMs, doneMax: tombstonesMax, readyMax: config.mover.readyMax },
+    jobs,
+    payloadBytes: payload,
+    perSecond: rate,
+    handlerMs: handler,
+    workers,
+    idChars: id,
+    daemons,
+    producers,
+    dead,
+    doneMs: windowMs,
+    doneMax: tombstonesMax,
+    readyMax: config.mover.readyMax,
     concurrency: flags.concurrency ?? config.worker.concurrency,
   });
   const { steps, warnings, ...numbers } = planned;

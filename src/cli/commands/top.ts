@@ -43,7 +43,9 @@ async function run(session: Session, { every, frames }: Flags): Promise<Exit> {
   await withRedis(session, async (redis) => {
     const schedules = createSchedules({ redis: redisOf(config), namespace: config.namespace, retryBudget: 0 });
     const examined = {
-      ...{ namespace: config.namespace, horizonMs: config.limits.horizonMs, done: doneLimits(config) },
+      namespace: config.namespace,
+      horizonMs: config.limits.horizonMs,
+      done: doneLimits(config),
     };
     const place = async () => ({ redis, namespace: config.namespace });
     const look = createLook({ backend: { place, schedules, examined }, clock: systemClock, log: silentLog });

@@ -97,9 +97,14 @@ async function serverPlace(session: Session, port: number): Promise<Place> {
   const dataDir = join(makeDevFolder(session.invocation.cwd), 'data');
   const { url, pid, stop, reused } = await startEmbedded({ binary: found.path, dataDir, port });
   return {
-    ...{ url, pid, stop, kind: reused ? 'attached' : 'started' },
+    url,
+    pid,
+    stop,
+    kind: reused ? 'attached' : 'started',
     about: reused ? `of another dev, pid ${pid}; it ends with that one` : `pid ${pid}, data in ${DEV_FOLDER}/data`,
-    ...{ shell: `${cliOf(found)} -u ${url}`, servers: [], notice: EMBEDDED_NOTICE },
+    shell: `${cliOf(found)} -u ${url}`,
+    servers: [],
+    notice: EMBEDDED_NOTICE,
   };
 }
 
@@ -116,9 +121,14 @@ async function startedPlace(session: Session, wanted: 'cluster' | 'sentinel', fi
   // Clients can be pointed at it from now on; the daemon takes a moment more.
   session.out.note(line`${group.url} is up`);
   return {
-    ...{ url: group.url, pid: undefined, kind: 'started', about: `${all.length} servers`, servers },
+    url: group.url,
+    pid: undefined,
+    kind: 'started',
+    about: `${all.length} servers`,
+    servers,
     shell: `${cliOf(found)} ${wanted === 'cluster' ? '-c ' : ''}-p ${group.nodes[0]?.port}`,
-    ...{ notice: SEVERAL_NOTICE, stop: group.close },
+    notice: SEVERAL_NOTICE,
+    stop: group.close,
   };
 }
 

@@ -76,8 +76,13 @@ interface Batching extends BatchParts {
 export function createBatch(parts: BatchParts): Batch {
   const batching: Batching = {
     ...parts,
-    ...{ chunks: createChunks(parts.clock), listeners: [], waiting: 0, waitingBytes: 0, inFlight: 0 },
-    ...{ flushing: false, away: false },
+    chunks: createChunks(parts.clock),
+    listeners: [],
+    waiting: 0,
+    waitingBytes: 0,
+    inFlight: 0,
+    flushing: false,
+    away: false,
   };
   return {
     add: (queue, plan) =>

@@ -42,15 +42,7 @@ export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
   });
   const durable = new Map<string, Opening<ConnectedParts>>();
 
-  function openingOf(level: Level | undefined): Opening<ConnectedParts> {
-    if (!level) return memory;
-    const name = `${level.replicas} ${level.fsynced}`;
-    const known = durable.get(name);
-    if (known) return known;
-    const made = openDurable(settings, level, memory);
-    durable.set(name, made);
-    return made;
-  }
+  const openingOf = (level: Level | undefined) => (level ? durableOpening(durable, settings, level, memory) : memory);
 
   function check(): void {
     if (stopping) throw stopped();
@@ -77,7 +69,9 @@ export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
   }
 
   return {
-    ...{ check, run, opened: (level) => openingOf(level).opened() },
+    check,
+    run,
+    opened: (level) => openingOf(level).opened(),
     async connected(level) {
       check();
       await memory.connected(stopAsked.signal);
@@ -94,6 +88,19 @@ export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
     },
     stop: () => (stopping ??= end()),
   };
+}
+
+/** The connections of a level of durability, opened once. */
+function durableOpening(
+  known: Map<string, Opening<ConnectedParts>>,
+  settings: ProducerSettings,
+  level: Level,
+  memory: Opening<ConnectedParts>,
+): Opening<ConnectedParts> {
+  const name = `${level.replicas} ${level.fsynced}`;
+  const opening = known.get(name) ?? openDurable(settings, level, memory);
+  known.set(name, opening);
+  return opening;
 }
 
 /**
@@ -118,7 +125,10 @@ export function createCallsOn(redis: Redis, settings: ProducerSettings, signal: 
   }
 
   return {
-    ...{ run, check: () => undefined, opened: (level) => (level ? undefined : parts), connected: use },
+    run,
+    check: () => undefined,
+    opened: (level) => (level ? undefined : parts),
+    connected: use,
     async runChecked(read, work, levelOf) {
       const level = levelOf?.();
       const input = read();

@@ -60,8 +60,16 @@ const BARE_CHARS_MAX = 1024;
 const NAME = /^[!-~]{1,64}$/;
 
 const PRODUCER_OPTIONS: readonly string[] = Object.keys({
-  ...{ redis: 0, namespace: 0, horizon: 0, dataBytesMax: 0, retryBudget: 0, doneWindow: 0, name: 0, clock: 0 },
-  ...{ durability: 0, durabilityTimeout: 0 },
+  redis: 0,
+  namespace: 0,
+  horizon: 0,
+  dataBytesMax: 0,
+  retryBudget: 0,
+  doneWindow: 0,
+  name: 0,
+  clock: 0,
+  durability: 0,
+  durabilityTimeout: 0,
 } satisfies Record<keyof ProducerOptions, number>);
 
 /** @throws DuestreamError `bad-config` */

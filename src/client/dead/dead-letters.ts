@@ -168,7 +168,9 @@ function looks(
   { runChecked }: Calls<ConnectedParts>,
 ): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
   const asked = (queue: QueueInput<unknown>, search: SearchAsk) => ({
-    ...{ to: queueOf(queue), search, calledMs: clock.monotonicMs() },
+    to: queueOf(queue),
+    search,
+    calledMs: clock.monotonicMs(),
   });
   return {
     list: (queue, filter = {}, bounds = {}) =>
@@ -201,7 +203,9 @@ function changes(
     replay: (queue, deadLetter, given = {}) =>
       runChecked(
         () => ({
-          ...{ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: calledMs() },
+          to: queueOf(queue),
+          target: parseReplayed(deadLetter),
+          calledMs: calledMs(),
           ifMatch: parseIfMatch(given.ifMatch),
         }),
         async (parts, { to, target, calledMs, ifMatch }) => {
@@ -214,7 +218,9 @@ function changes(
     replayMany: (queue, filter, given = {}) =>
       runChecked(
         () => ({
-          ...{ to: queueOf(queue), search: searchOf(filter, given, REPLAY), calledMs: calledMs() },
+          to: queueOf(queue),
+          search: searchOf(filter, given, REPLAY),
+          calledMs: calledMs(),
           overMs: durationIn(given.over ?? 0, 'over', { min: 0, max: OVER_MS_MAX }),
         }),
         async (parts, { to, search, calledMs, overMs }) => {
@@ -243,7 +249,13 @@ function changes(
 }
 
 const DEAD_LETTERS_OPTIONS: readonly string[] = Object.keys({
-  ...{ redis: 0, namespace: 0, horizon: 0, retryBudget: 0, durability: 0, durabilityTimeout: 0, clock: 0 },
+  redis: 0,
+  namespace: 0,
+  horizon: 0,
+  retryBudget: 0,
+  durability: 0,
+  durabilityTimeout: 0,
+  clock: 0,
 } satisfies Record<keyof DeadLettersOptions, number>);
 
 /** The due time as it is asked for: of a delay, and of now, the call that began has made an instant. */

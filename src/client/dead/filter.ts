@@ -43,7 +43,13 @@ export interface Filter {
 const TEXTS = ['reason', 'name', 'tag', 'id', 'error'] as const;
 
 export const FILTER_OPTIONS: readonly string[] = Object.keys({
-  ...{ reason: 0, name: 0, tag: 0, id: 0, error: 0, olderThan: 0, newerThan: 0 },
+  reason: 0,
+  name: 0,
+  tag: 0,
+  id: 0,
+  error: 0,
+  olderThan: 0,
+  newerThan: 0,
 } satisfies Record<keyof DeadLetterFilter, number>);
 
 /** @throws DuestreamError `bad-input` */
@@ -53,7 +59,12 @@ export function parseFilter(filter: DeadLetterFilter, owner: string): Filter {
   const { reason, name, tag, id, error, olderThan, newerThan } = filter;
   const isPlain = [name, tag, id, error, newerThan].every((one) => one === undefined);
   return {
-    ...{ reason, name, tag, id, error, isPlain },
+    reason,
+    name,
+    tag,
+    id,
+    error,
+    isPlain,
     olderMs: olderThan === undefined ? undefined : durationMs(olderThan, 'olderThan'),
     newerMs: newerThan === undefined ? undefined : durationMs(newerThan, 'newerThan'),
     isAll: isPlain && reason === undefined && olderThan === undefined,

@@ -48,8 +48,12 @@ function count(groups: Map<string, DeadLetterGroup>, { ref, letter }: Placed): b
   const example = { deadLetter, partition: ref.partition, id };
   const { count, firstMs, lastMs } = known ?? { count: 0, firstMs: atMs, lastMs: atMs };
   groups.set(key, {
-    ...{ reason, error, name, count: count + 1 },
-    ...{ firstMs: Math.min(firstMs, atMs), lastMs: Math.max(lastMs, atMs) },
+    reason,
+    error,
+    name,
+    count: count + 1,
+    firstMs: Math.min(firstMs, atMs),
+    lastMs: Math.max(lastMs, atMs),
     example: known && known.lastMs >= atMs ? known.example : example,
   });
   return true;

@@ -35,10 +35,19 @@ const WORK = [...BOUNDS, 'all', 'dryRun', 'onProgress'];
 const EVERY = Number.MAX_SAFE_INTEGER;
 const MANY = { limit: 1000, limitMax: 100_000, scanMax: 100_000, isWork: true };
 export const PAGE: Takes = {
-  ...{ method: 'list', options: BOUNDS, limit: 100, limitMax: 1000, scanMax: 10_000, isWork: false },
+  method: 'list',
+  options: BOUNDS,
+  limit: 100,
+  limitMax: 1000,
+  scanMax: 10_000,
+  isWork: false,
 };
 export const GROUPS: Takes = {
-  ...{ method: 'groups', options: ['scanMax', 'cursor'], limit: EVERY, limitMax: EVERY, scanMax: 100_000 },
+  method: 'groups',
+  options: ['scanMax', 'cursor'],
+  limit: EVERY,
+  limitMax: EVERY,
+  scanMax: 100_000,
   isWork: false,
 };
 export const REPLAY: Takes = { ...MANY, method: 'replayMany', options: [...WORK, 'delay', 'at', 'over', 'durability'] };

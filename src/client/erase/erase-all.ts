@@ -34,7 +34,9 @@ export async function eraseEverywhere(given: ErasingParts, ask: EraseAllAsk): Pr
   const names = layouts.map(({ queue }) => queue);
   const queues: ErasedQueue[] = [];
   const told = (spot: QueueSpot | undefined): ErasedEverywhere => ({
-    ...{ dryRun, queues, cursor: spot && queueCursorOf(spot, { tag, wanted }) },
+    dryRun,
+    queues,
+    cursor: spot && queueCursorOf(spot, { tag, wanted }),
     left: queues.reduce((sum, { running, left }) => sum + Math.max(running, left), 0),
   });
   let scanMax = ask.scanMax;
@@ -43,7 +45,13 @@ export async function eraseEverywhere(given: ErasingParts, ask: EraseAllAsk): Pr
     const begin = from?.queue === queue ? from.spot : BEGINNING;
     if (scanMax <= 0 || signal?.aborted) return told({ queue, spot: begin });
     const { erased, spot } = await eraseTag(parts, {
-      ...{ tag, dryRun, signal, note, scanMax, from: begin, queue: defineQueue(queue) },
+      tag,
+      dryRun,
+      signal,
+      note,
+      scanMax,
+      from: begin,
+      queue: defineQueue(queue),
       onProgress: onProgress && (({ cursor: _, ...progress }) => onProgress({ queue, ...progress })),
     });
     queues.push({ queue, ...erased });

@@ -141,7 +141,12 @@ async function takeJobs(
 ): Promise<Spot> {
   const { queue, tag, dryRun, signal } = ask;
   const done = await changeWhere(finding, {
-    ...{ queue, dryRun, signal, limit: most, cursor: spot.at, onProgress: undefined },
+    queue,
+    dryRun,
+    signal,
+    limit: most,
+    cursor: spot.at,
+    onProgress: undefined,
     filter: parseFilter({ tag }, { owner: 'erase' }),
     act: cancelling(finding.jobs, windowMs),
     means: 'erase',

@@ -116,7 +116,10 @@ export function createErasureOf(options: ErasureOptions, note?: Note): Erasure {
           const from = cursor === undefined ? undefined : parseQueueCursor(cursor, { tag: asked.tag, wanted });
           return {
             ...asked,
-            ...{ from, note, policy, wanted },
+            from,
+            note,
+            policy,
+            wanted,
             onProgress: quietly('onProgress', given.onProgress),
           };
         },
@@ -132,7 +135,11 @@ export function createErasureOf(options: ErasureOptions, note?: Note): Erasure {
 }
 
 const ERASURE_OPTIONS: readonly string[] = Object.keys({
-  ...{ redis: 0, namespace: 0, retryBudget: 0, doneWindow: 0, clock: 0 },
+  redis: 0,
+  namespace: 0,
+  retryBudget: 0,
+  doneWindow: 0,
+  clock: 0,
 } satisfies Record<keyof ErasureOptions, number>);
 const ERASE_OPTIONS: readonly string[] = ['dryRun', 'scanMax', 'cursor', 'onProgress', 'signal'];
 const SCAN_MAX = 1_000_000_000;
@@ -144,7 +151,8 @@ function askedOf(filter: EraseFilter, given: EraseOptions<never>, names: readonl
   return {
     tag: parseTag(filter.tag),
     scanMax: wholeNumber(scanMax, { what: 'scanMax', min: 1, max: SCAN_MAX }),
-    ...{ dryRun, signal },
+    dryRun,
+    signal,
   };
 }
 

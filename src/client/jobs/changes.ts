@@ -121,7 +121,10 @@ export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls
   function rescheduleAll(queue: QueueInput<unknown>, list: readonly DueOf[], how: How) {
     const read = () => {
       const jobs = list.map(({ ifMatch, ...due }) => ({
-        ...{ ...due, id: parseAnyId(due.id, false), mode: modeOf(due), ifMatch: parseIfMatch(ifMatch) },
+        ...due,
+        id: parseAnyId(due.id, false),
+        mode: modeOf(due),
+        ifMatch: parseIfMatch(ifMatch),
       }));
       return { queue: to(queue), jobs, calledMs: clock.monotonicMs() };
     };
@@ -131,11 +134,10 @@ export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls
     ) => {
       await server.settle();
       const within = limits(calledMs);
-      const requests = jobs.map(
-        (due): Request => ({
-          ...{ id: due.id, mode: due.mode, dueMs: dueOf(due, within), ifMatch: due.ifMatch },
-        }),
-      );
+      const requests = jobs.map((due): Request => {
+        const { id, mode, ifMatch } = due;
+        return { id, mode, dueMs: dueOf(due, within), ifMatch };
+      });
       return reschedule(found, requests);
     };
     return runChecked(read, work, () => levelIn(how, []));
@@ -174,7 +176,10 @@ export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls
 }
 
 const dueNow = ({ id, ifMatch }: SeenJob): Request => ({
-  ...{ id: parseAnyId(id, false), dueMs: 0, mode: 'earlier', ifMatch: parseIfMatch(ifMatch) },
+  id: parseAnyId(id, false),
+  dueMs: 0,
+  mode: 'earlier',
+  ifMatch: parseIfMatch(ifMatch),
 });
 
 function checked<T>(list: readonly T[], what: string): readonly T[] {

@@ -113,7 +113,9 @@ async function lookAndCall(
   const members = some.map(({ id }) => memberOf(id));
   const seen = await withReadRetry('reschedule', () => lastTokens(redis, ref, members), policy);
   const items = some.map(({ dueMs, mode, ifMatch }, at) => ({
-    ...{ member: members[at] ?? '', dueMs, mode },
+    member: members[at] ?? '',
+    dueMs,
+    mode,
     seen: seenOfEtag(ifMatch) ?? seen[at] ?? '0',
   }));
   const send = () => jobs.reschedule(ref, items, { horizonMs });

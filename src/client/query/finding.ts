@@ -148,7 +148,9 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
       const calledMs = settings.clock.monotonicMs();
       const read = () => ({
         ask: whereOf({ queue, filter, options, owner: 'rescheduleWhere', states: WAITING }),
-        ...{ due, mode: modeOf(due), calledMs },
+        due,
+        mode: modeOf(due),
+        calledMs,
       });
       return changed(runChecked(read, rescheduleAll, () => levelIn(options)));
     },
@@ -226,14 +228,12 @@ function whereOf(asked: {
   checkNames(options, WHERE_NAMES, owner, 'bad-input');
   const { dryRun = false, limit, cursor, signal } = options;
   return {
-    ...{
-      queue: queueOf(asked.queue),
-      filter,
-      dryRun,
-      cursor,
-      onProgress: quietly('onProgress', options.onProgress),
-      signal,
-    },
+    queue: queueOf(asked.queue),
+    filter,
+    dryRun,
+    cursor,
+    onProgress: quietly('onProgress', options.onProgress),
+    signal,
     limit:
       limit === undefined
         ? Number.POSITIVE_INFINITY

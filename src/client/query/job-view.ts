@@ -197,27 +197,45 @@ function pastView<Data>(ref: PartitionRef, { past, letter }: Known): JobView<Dat
   const { id, bare, outcome: state, name, askedDueMs, attempts, failures, crashes, generation } = end;
   const { data, headers, codec, options, readable } = letter ? contentIn(letter.record) : OVER;
   return {
-    ...{ id, bare, queue: ref.queue, partition: ref.partition, state, name, headers, codec },
+    id,
+    bare,
+    queue: ref.queue,
+    partition: ref.partition,
+    state,
+    name,
+    headers,
+    codec,
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
-    ...{
-      options,
-      digest: undefined,
-      etag: undefined,
-      dueMs: undefined,
-      askedDueMs,
-      attempts,
-      failures,
-      crashes,
-      generation,
-    },
-    ...{ cancelRequested: false, owner: end.owner, token: end.token, history: end.history, overMs: end.overMs },
-    ...{ deferred: end.deferred, deadLetter: end.deadLetter, reason: letter?.reason, past, readable },
+    options,
+    digest: undefined,
+    etag: undefined,
+    dueMs: undefined,
+    askedDueMs,
+    attempts,
+    failures,
+    crashes,
+    generation,
+    cancelRequested: false,
+    owner: end.owner,
+    token: end.token,
+    history: end.history,
+    overMs: end.overMs,
+    deferred: end.deferred,
+    deadLetter: end.deadLetter,
+    reason: letter?.reason,
+    past,
+    readable,
   };
 }
 
 const NO_CONTENT = {
-  ...{ name: undefined, data: undefined, headers: undefined, codec: undefined, options: {}, digest: undefined },
+  name: undefined,
+  data: undefined,
+  headers: undefined,
+  codec: undefined,
+  options: {},
+  digest: undefined,
 } as const;
 
 /** Of what is over nobody keeps the record. */

@@ -108,7 +108,9 @@ async function resultIn(
 }
 
 const pending = ({ state, dueMs }: Peek): JobResult => ({
-  ...{ status: 'pending', state: state as Exclude<JobState, OverState>, dueMs },
+  status: 'pending',
+  state: state as Exclude<JobState, OverState>,
+  dueMs,
 });
 
 /** A page of what is over, over all partitions of a queue, in the order of the ends. What is there stays, or is swept. */

@@ -194,7 +194,10 @@ function note({ ids }: Tally, jobs: readonly Found[]): void {
 }
 
 const progressOf = ({ matched, changed, scanned, cursor, skipped }: Tally): WhereProgress => ({
-  ...{ matched, changed, scanned, cursor },
+  matched,
+  changed,
+  scanned,
+  cursor,
   skipped: { ...skipped },
 });
 

@@ -94,7 +94,8 @@ export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, no
   const place = { what: 'until', zone: parseZone('UTC'), dst: DEFAULT_DST, date: 'next' } as const;
   return {
     untilMs: momentOf(until, place) ?? nowMs + 24 * STEPS.hour,
-    ...{ by, queue: queue === undefined ? undefined : parseName(queue, 'queue') },
+    by,
+    queue: queue === undefined ? undefined : parseName(queue, 'queue'),
   };
 }
 
@@ -117,8 +118,16 @@ export async function forecastOf(
   });
   const most = Math.max(...all.map(({ jobs }) => jobs));
   return {
-    ...{ atMs, untilMs, by: unit, queue, buckets: all, overdue: due[0] ?? 0, ready },
-    ...{ paused, schedules, busiest: most === 0 ? undefined : all.find(({ jobs }) => jobs === most) },
+    atMs,
+    untilMs,
+    by: unit,
+    queue,
+    buckets: all,
+    overdue: due[0] ?? 0,
+    ready,
+    paused,
+    schedules,
+    busiest: most === 0 ? undefined : all.find(({ jobs }) => jobs === most),
   };
 }
 

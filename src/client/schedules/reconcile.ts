@@ -41,7 +41,10 @@ export async function reconcileSchedules(
   const store = createScheduleStore({ redis, namespace });
   const held = await heldIn(redis, namespace);
   const done: Record<'created' | 'changed' | 'unchanged' | 'removed', string[]> = {
-    ...{ created: [], changed: [], unchanged: [], removed: [] },
+    created: [],
+    changed: [],
+    unchanged: [],
+    removed: [],
   };
   const kept = [...wanted.keys()].filter((name) => held.get(name)?.fromFile === false);
   const mine = [...wanted].filter(([name]) => held.get(name)?.fromFile !== false);

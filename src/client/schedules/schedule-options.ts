@@ -21,7 +21,10 @@ export interface SchedulesOptions {
 }
 
 export const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
-  ...{ redis: 0, namespace: 0, retryBudget: 0, clock: 0 },
+  redis: 0,
+  namespace: 0,
+  retryBudget: 0,
+  clock: 0,
 } satisfies Record<keyof SchedulesOptions, number>);
 
 const IF_MATCH = { ifMatch: 0 } satisfies Record<keyof IfMatchOption, number>;

@@ -80,7 +80,16 @@ export function* viewOf(stored: Pick<StoredSchedule, 'definition' | 'fired'>, no
   const fromMs = Math.max(nowMs, sinceMs, fired?.reachedMs ?? 0);
   const nextMs = isOver ? undefined : yield* nextFire(recurrenceOf(schedule), fromMs);
   return {
-    ...{ name, queue, source, input, schedule, etag, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
+    name,
+    queue,
+    source,
+    input,
+    schedule,
+    etag,
+    paused,
+    runs,
+    skipped: fired?.skipped ?? 0,
+    unreadable,
     nextMs,
     lastMs: fired?.last === undefined ? undefined : instantOf(fired.last),
     reachedMs: fired && fired.reachedMs > 0 ? fired.reachedMs : undefined,

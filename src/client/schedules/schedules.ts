@@ -195,7 +195,8 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       const { redis } = await opening.connected(ending.signal);
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
     },
-    ...{ stop, [Symbol.asyncDispose]: stop },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

@@ -66,7 +66,13 @@ export function createBackend(options: BackendOptions): Backend {
   const { redis, namespace, horizonMs, dataBytesMax, doneWindowMs, queueOf, limits, readyMax } = options;
   const retryBudget = doneWindowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, doneWindowMs / 2);
   const producer = createProducer({
-    ...{ redis, namespace, horizon: horizonMs, dataBytesMax, doneWindow: doneWindowMs, retryBudget, name: 'api' },
+    redis,
+    namespace,
+    horizon: horizonMs,
+    dataBytesMax,
+    doneWindow: doneWindowMs,
+    retryBudget,
+    name: 'api',
   });
   const deadLetters = createDeadLetters({ redis, namespace, horizon: horizonMs, retryBudget });
   const schedules = createSchedules({ redis, namespace, retryBudget: RETRY_MS });
@@ -86,7 +92,14 @@ export function createBackend(options: BackendOptions): Backend {
     },
   });
   return {
-    ...{ namespace, queueOf, limits, readyMax, producer, deadLetters, schedules, erasure },
+    namespace,
+    queueOf,
+    limits,
+    readyMax,
+    producer,
+    deadLetters,
+    schedules,
+    erasure,
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },
     async stop() {

@@ -44,7 +44,14 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
     body: verb.body ? given('json') : (undefined as never),
     header: (name: string) => c.req.header(name),
     cookie: (name: string) => getCookie(c, name),
-    ...{ ifMatch, isSecure, failed, caller, backend, pulse, stillMay, cut },
+    ifMatch,
+    isSecure,
+    failed,
+    caller,
+    backend,
+    pulse,
+    stillMay,
+    cut,
   };
   const answer = await verb.run(call).catch(async (error: unknown) => {
     throw await withEtag(error, verb, call);

@@ -25,7 +25,11 @@ const problemsOf = (one: AnyVerb): readonly ProblemCode[] => [
 export function routeOf(one: AnyVerb): RouteConfig {
   const { name, method, at, summary, doc, scope, path, query, body, bodyRequired = true } = one;
   return {
-    ...{ method, path: at, operationId: name, summary, tags: [name.split('.')[0] ?? name] },
+    method,
+    path: at,
+    operationId: name,
+    summary,
+    tags: [name.split('.')[0] ?? name],
     ...(doc === undefined ? {} : { description: doc }),
     security: scope === 'none' ? [] : [{ token: [] }, { session: [] }],
     'x-scope': scope,
@@ -40,7 +44,10 @@ export function routeOf(one: AnyVerb): RouteConfig {
         : {}),
     },
     parameters: [...(one.headers ?? []), ...(one.versioned ? [IF_MATCH] : [])].map((header) => ({
-      ...{ name: header.name, in: 'header' as const, description: header.doc, required: false },
+      name: header.name,
+      in: 'header' as const,
+      description: header.doc,
+      required: false,
       schema: { type: 'string' as const },
     })),
     responses: { ...answersOf(one), ...problemAnswersOf(one) },
@@ -85,11 +92,14 @@ export function openApiOf(app: OpenAPIHono): object {
 /** How a caller says who it is. */
 export function registerSecurity(app: OpenAPIHono): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', {
-    ...{ type: 'http', scheme: 'bearer' },
+    type: 'http',
+    scheme: 'bearer',
     description: 'A token of `duestream tokens create`. On a loopback address none is needed.',
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
-    ...{ type: 'apiKey', in: 'cookie', name: 'duestream_session' },
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'duestream_session',
     description: 'The cookie of `POST /session`; each change needs the header `X-CSRF-Token` too.',
   });
 }

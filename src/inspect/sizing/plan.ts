@@ -73,8 +73,12 @@ export function planOf(input: PlanInput): Plan {
     how: `at most ${short(JOBS_PER_PARTITION)} pending jobs each; on Redis Cluster at least 2 per master`,
   };
   return {
-    ...{ memoryBytes: memory.bytes, maxmemoryBytes: memory.bytes * ROOM, partitions },
-    ...{ redisCores: cpu.redisCores, workerCores: cpu.workerCores, ...fleet.numbers },
+    memoryBytes: memory.bytes,
+    maxmemoryBytes: memory.bytes * ROOM,
+    partitions,
+    redisCores: cpu.redisCores,
+    workerCores: cpu.workerCores,
+    ...fleet.numbers,
     steps: [...memory.steps, ...cpu.steps, split, ...fleet.steps],
     warnings: [...cpu.warnings, ...fleet.warnings],
   };
@@ -102,7 +106,8 @@ function memoryOf(input: PlanInput, partitions: number) {
   });
   const parts = [
     part('pending', {
-      ...{ count: jobs, bytes: each.pending },
+      count: jobs,
+      bytes: each.pending,
       why: `member and due time ${short(zset)}, record ${short(hash)} (${recordChars(input)} characters)`,
     }),
     part('running', { count: running, bytes: each.running, why: `${short(perSecond)}/s × ${short(handlerMs)} ms` }),

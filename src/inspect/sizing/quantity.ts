@@ -2,7 +2,16 @@
 
 const COUNT_UNITS: Readonly<Record<string, number>> = { '': 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9 };
 const BYTE_UNITS: Readonly<Record<string, number>> = {
-  ...{ '': 1, B: 1, kB: 1e3, KB: 1e3, MB: 1e6, KiB: 2 ** 10, MiB: 2 ** 20, k: 2 ** 10, K: 2 ** 10, M: 2 ** 20 },
+  '': 1,
+  B: 1,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  k: 2 ** 10,
+  K: 2 ** 10,
+  M: 2 ** 20,
 };
 
 /** A whole number in a range, also with a unit; undefined for anything else. */

@@ -103,8 +103,12 @@ interface Pass {
 export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
   const { redis, ref, clock, events } = parts;
   const enqueuing: Enqueuing = {
-    ...{ ...parts, errands: createErrands(parts), lookForGone: createGoneLook(parts) },
-    ...{ names: NAMES_MIN, reads: READ_FIRST, ahead: undefined },
+    ...parts,
+    errands: createErrands(parts),
+    lookForGone: createGoneLook(parts),
+    names: NAMES_MIN,
+    reads: READ_FIRST,
+    ahead: undefined,
   };
   const run = () => pass(enqueuing);
   const who = `enqueuer of ${ref.queue}:${ref.partition}`;

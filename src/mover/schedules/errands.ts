@@ -142,8 +142,12 @@ function aboutNothing({ missing, clock, known }: Deciding, look: Look): Errand |
 function later(look: Look, byMs: number): Errand {
   const { name, fired, nowMs } = look;
   const fire: ScheduleFire = {
-    ...{ name, state: fired.text, reachedMs: undefined, lookMs: nowMs + byMs },
-    ...{ overlap: 'allow', items: [] },
+    name,
+    state: fired.text,
+    reachedMs: undefined,
+    lookMs: nowMs + byMs,
+    overlap: 'allow',
+    items: [],
   };
   return { look, fire, size: fired.text.length, atMs: [], plan: undefined };
 }

@@ -66,9 +66,21 @@ function listen(
   const { name = '', family, sentinelUsername, sentinelPassword, sentinelTLS, connectTimeout } = address;
   const user = { username: sentinelUsername ?? undefined, password: sentinelPassword ?? undefined };
   const sentinel = new Redis({
-    ...{ host, port, family, ...user, tls: sentinelTLS, connectTimeout, protocol: 2, replyMapping: 'legacy' },
-    ...{ enableReadyCheck: false, disableClientInfo: true, enableOfflineQueue: false, autoResubscribe: false },
-    ...{ keepAlive: 5000, disconnectTimeout: 200, maxRetriesPerRequest: 0 },
+    host,
+    port,
+    family,
+    ...user,
+    tls: sentinelTLS,
+    connectTimeout,
+    protocol: 2,
+    replyMapping: 'legacy',
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    keepAlive: 5000,
+    disconnectTimeout: 200,
+    maxRetriesPerRequest: 0,
     retryStrategy: () => AGAIN_MS * (0.5 + Math.random()),
   });
   let named: string | undefined;

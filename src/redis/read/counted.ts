@@ -77,5 +77,8 @@ export async function membersOf(
 const LIVE: readonly LiveState[] = ['scheduled', 'ready', 'running'];
 
 const countArgs = ({ layoutGeneration }: PartitionRef, { fromMs, toMs }: DueRange) => ({
-  ...{ generation: layoutGeneration, from: fromMs ?? '', to: toMs ?? '', limit: COUNTED_AT_ONCE },
+  generation: layoutGeneration,
+  from: fromMs ?? '',
+  to: toMs ?? '',
+  limit: COUNTED_AT_ONCE,
 });

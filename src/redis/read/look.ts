@@ -70,7 +70,13 @@ function foundAt(
   const state = run?.owner !== undefined ? 'running' : due === undefined ? 'ready' : 'scheduled';
   const at = state === 'scheduled' ? due : undefined;
   return {
-    ...{ ref, member, id, bare, state, record, run },
+    ref,
+    member,
+    id,
+    bare,
+    state,
+    record,
+    run,
     dueMs: at === undefined ? entryDue(place, record, run) : score(at),
     seen: seenIn({ record, run, due: at }),
   };

@@ -48,7 +48,9 @@ export async function stateNow(redis: Redis, { keys }: PartitionRef): Promise<st
   const spread = (at: number): Buckets => numbers.slice(at * BUCKETS.length, (at + 1) * BUCKETS.length);
   const state: MinuteState = {
     counters: counters.map((one) => Number(one ?? 0)),
-    ...{ promotion: spread(0), start: spread(1), run: spread(2) },
+    promotion: spread(0),
+    start: spread(1),
+    run: spread(2),
   };
   return stateText(state);
 }

@@ -192,8 +192,10 @@ async function ready(redis: Redis, { keys }: PartitionRef, { after, last = '+', 
   const places = reply.map(([id, flat]): Place => {
     const [entry, fields] = [text(id), fieldsOf(flat)];
     return {
-      ...{ member: fields.get('member') ?? '', at: entry },
-      ...{ dueMs: Number(fields.get('due')), entryMs: Number.parseInt(entry, 10) },
+      member: fields.get('member') ?? '',
+      at: entry,
+      dueMs: Number(fields.get('due')),
+      entryMs: Number.parseInt(entry, 10),
     };
   });
   return sliceOf(places, limit);

@@ -96,10 +96,17 @@ async function look(redis: Redis, { namespace, refs }: Of): Promise<Leftovers> {
   const timed = await endlessKeys(redis, namespace);
   const schedules = await gone(redis, namespace, refs);
   const counts: Bookkeeping = {
-    ...{ settings: settings.all, settingsWithoutQueue: settings.without.length, tokens, tokensMax: TOKENS_MAX },
-    ...{ processes: processes.all, processesWithoutBeat: processes.lost.length },
-    ...{ sessions: timed?.session, idempotencyKeys: timed?.idempotency, withoutTtl: timed?.endless.length },
-    ...{ firedSchedules: schedules.all, firedSchedulesGone: schedules.gone.length },
+    settings: settings.all,
+    settingsWithoutQueue: settings.without.length,
+    tokens,
+    tokensMax: TOKENS_MAX,
+    processes: processes.all,
+    processesWithoutBeat: processes.lost.length,
+    sessions: timed?.session,
+    idempotencyKeys: timed?.idempotency,
+    withoutTtl: timed?.endless.length,
+    firedSchedules: schedules.all,
+    firedSchedulesGone: schedules.gone.length,
   };
   const crowded = flawOf('crowded', controlKeys(namespace).tokens, `${tokens} tokens`);
   const found = [

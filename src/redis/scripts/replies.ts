@@ -177,8 +177,12 @@ function otherOf(reply: readonly Reply[]): Taken {
     return { ...delivery, kind: kind as Exclude<StartReply, Started | { kind: 'suspect' }>['kind'] };
   }
   return {
-    ...{ ...delivery, kind, token: text(token) as Token },
-    ...{ attempts: Number(attempts), failures: Number(failures), crashes: Number(crashes) },
+    ...delivery,
+    kind,
+    token: text(token) as Token,
+    attempts: Number(attempts),
+    failures: Number(failures),
+    crashes: Number(crashes),
     generation: Number(generation),
     history: history === '' ? NO_HISTORY : decodeHistory(text(history).split('\n')),
     record: text(record),

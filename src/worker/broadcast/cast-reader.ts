@@ -84,7 +84,11 @@ interface Reading extends CastReaderParts {
 export function createCastReader(parts: CastReaderParts): CastReader {
   const { redis, ref, calls, clock, events } = parts;
   const reading: Reading = {
-    ...{ ...parts, place: undefined, count: undefined, stopping: false, doubtful: false },
+    ...parts,
+    place: undefined,
+    count: undefined,
+    stopping: false,
+    doubtful: false,
     checkedMs: clock.monotonicMs(),
   };
   const run = () => pass(reading);

@@ -145,9 +145,18 @@ async function handled(casting: Casting, { ref, entry, life, verdict }: Called, 
   const record = (await verdict.opening) ?? verdict.record;
   const { attempts, failures, crashes, history, token } = life.started;
   const job = {
-    ...{ id, bare, queue: queue.name, name: record.name, data: record.data as never, dueMs: entry.dueMs },
+    id,
+    bare,
+    queue: queue.name,
+    name: record.name,
+    data: record.data as never,
+    dueMs: entry.dueMs,
     headers: record.headers ?? NO_HEADERS,
-    ...{ askedDueMs: record.askedDueMs, attempt: attempts, failures, crashes, history },
+    askedDueMs: record.askedDueMs,
+    attempt: attempts,
+    failures,
+    crashes,
+    history,
   };
   const deadlineMs = clock.monotonicMs() + verdict.timeoutMs;
   const parts = { job, ref, lazyAbort, token, deadlineMs, clock, log, calls, queue, serverOf, effects: undefined };

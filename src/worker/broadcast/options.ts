@@ -34,7 +34,14 @@ export interface SubscriberOptions {
 }
 
 const SUBSCRIBER_OPTIONS: readonly string[] = Object.keys({
-  ...{ redis: 0, namespace: 0, from: 0, onMissed: 0, shutdown: 0, beatTtl: 0, log: 0, clock: 0 },
+  redis: 0,
+  namespace: 0,
+  from: 0,
+  onMissed: 0,
+  shutdown: 0,
+  beatTtl: 0,
+  log: 0,
+  clock: 0,
 } satisfies Record<keyof SubscriberOptions, number>);
 
 export interface SubscriberSettings {
@@ -69,7 +76,11 @@ export function readSubscriber(
     }
     if (onMissed !== undefined) checkFunction(onMissed, 'onMissed');
     return {
-      ...{ queue: definition, handlers, redis: options.redis, log: parseLog(options.log), clock },
+      queue: definition,
+      handlers,
+      redis: options.redis,
+      log: parseLog(options.log),
+      clock,
       namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
       onMissed: quietly('onMissed', onMissed),
       fromOldest: from === 'oldest',

@@ -135,7 +135,10 @@ function subscriberOf(settings: SubscriberSettings): Subscriber {
   });
   events.on('schema.refused', () => void life.stop());
   return {
-    ...{ start: life.start, stop: () => life.stop(), events, queue: queue.name },
+    start: life.start,
+    stop: () => life.stop(),
+    events,
+    queue: queue.name,
     [Symbol.asyncDispose]: () => life.stop(),
     use(middleware) {
       chains.handle.use(middleware);
@@ -173,16 +176,34 @@ function wire(
   const calls = createHandlerCalls(commands, settings, { chain: chains.schedule, giveUp });
   const log = settings.log.child({ queue: queue.name });
   const runner = createCastRunner({
-    ...{ queue, handlers, around: chains.handle.around, calls, clock, serverOf, events, log },
+    queue,
+    handlers,
+    around: chains.handle.around,
+    calls,
+    clock,
+    serverOf,
+    events,
+    log,
   });
   const readers = createCastReaders({ ...settings, redis: commands, calls: createCalls(subscriber), runner, events });
   const identity = {
-    ...{ id: `s-${newJobId()}`, role: 'subscriber' as const, host: hostname(), pid: process.pid, version },
-    ...{ startedMs: clock.wallMs(), queues: [queue.name] },
+    id: `s-${newJobId()}`,
+    role: 'subscriber' as const,
+    host: hostname(),
+    pid: process.pid,
+    version,
+    startedMs: clock.wallMs(),
+    queues: [queue.name],
     connections: membersOf(commands).length + membersOf(subscriber).length,
   };
   const heartbeat = createHeartbeat({
-    ...{ redis: commands, namespace, identity, beatTtlMs, server: serverOf(), clock, events },
+    redis: commands,
+    namespace,
+    identity,
+    beatTtlMs,
+    server: serverOf(),
+    clock,
+    events,
     async onBeat() {
       await readers.follow();
       await noteLag(commands, { namespace, identity, beatTtlMs, lag: await readers.behind() });

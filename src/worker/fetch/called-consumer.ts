@@ -64,10 +64,18 @@ export function createCalledConsumer(parts: CalledParts): Consumer {
   const queue = refs[0]?.queue ?? '';
   const starter = createStarter({ ...parts, queue });
   const consuming: Consuming = {
-    ...{ ...parts, stopping: createAbort(), called: new Set(refs), asking: new Set() },
-    ...{ heard: new Map(), resting: new Map(), wake: () => loop.wake(), swept: 0 },
-    ...{ answered: false, failure: undefined },
-    ...{ tickMs: Number.NEGATIVE_INFINITY, mendedMs: clock.monotonicMs() },
+    ...parts,
+    stopping: createAbort(),
+    called: new Set(refs),
+    asking: new Set(),
+    heard: new Map(),
+    resting: new Map(),
+    wake: () => loop.wake(),
+    swept: 0,
+    answered: false,
+    failure: undefined,
+    tickMs: Number.NEGATIVE_INFINITY,
+    mendedMs: clock.monotonicMs(),
   };
   // What calls has its turn before a busy partition is given more.
   turns.yieldWhile(() => consuming.called.size > 0);
@@ -75,7 +83,9 @@ export function createCalledConsumer(parts: CalledParts): Consumer {
     who: `consumer of ${queue}`,
     pass: () => pass(consuming),
     probe: () => commands.ping(),
-    ...{ clock, events, pauseAfter },
+    clock,
+    events,
+    pauseAfter,
   });
   const forgetFleet = parts.calls.listen(parts.fleet, parts.assignment.outdate);
   return {

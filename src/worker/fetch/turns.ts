@@ -88,9 +88,15 @@ const RELAYED_MS = 15_000;
 
 export function createTurns(parts: TurnsParts): Turns {
   const taking: Taking = {
-    ...{ ...parts, lines: new Map(), underWay: new Set<Promise<unknown>>(), takeIn: () => undefined },
-    ...{ isLookDue: () => false, isOpen: false, isThroughReader: false },
-    ...{ reserved: 0, relayedMs: Number.NEGATIVE_INFINITY },
+    ...parts,
+    lines: new Map(),
+    underWay: new Set<Promise<unknown>>(),
+    takeIn: () => undefined,
+    isLookDue: () => false,
+    isOpen: false,
+    isThroughReader: false,
+    reserved: 0,
+    relayedMs: Number.NEGATIVE_INFINITY,
   };
   return {
     begin(takeIn) {

@@ -60,7 +60,10 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   }
 
   const loop = createLoop({
-    ...{ who: `heartbeat of ${identity.id}`, pass, clock, events },
+    who: `heartbeat of ${identity.id}`,
+    pass,
+    clock,
+    events,
     // Never longer than usual: what fails may come after the beat, and others must not miss that meanwhile.
     pauseAfter: (...failed) => Math.min(beatTtlMs / 3, pauseAfter(...failed)),
     onError() {

@@ -80,7 +80,10 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
   const restMs = graceMs * 0.4;
   const reclaiming: Reclaiming = {
     ...parts,
-    ...{ missingSince: new Map(), rounds: new Map(), restMs, duty: createDuty({ ...parts, restMs }) },
+    missingSince: new Map(),
+    rounds: new Map(),
+    restMs,
+    duty: createDuty({ ...parts, restMs }),
   };
   const loop = createLoop({
     who: `reclaimer of ${refs[0]?.queue ?? ''}`,

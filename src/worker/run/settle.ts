@@ -126,7 +126,9 @@ async function commit(parts: SettleParts, ended: Ended, { effects, otherwise }: 
     'commit',
     () => jobs.commit(ref, claim, { windowMs, effects, note: ended.note }).catch(refused),
     {
-      ...{ clock, budgetMs: Number.POSITIVE_INFINITY, signal },
+      clock,
+      budgetMs: Number.POSITIVE_INFINITY,
+      signal,
     },
   ).catch((error: unknown) => {
     refusal = error;

@@ -72,7 +72,9 @@ export function createStarter(parts: StarterParts): Starter {
   const parked = createParked({ queue, clock, events });
   const starting: Starting = {
     ...parts,
-    ...{ stopping: createAbort(), parked, tell },
+    stopping: createAbort(),
+    parked,
+    tell,
     admit: (held, token) => membership.admit(held, token),
   };
   const underWay = new Set<Promise<void>>();

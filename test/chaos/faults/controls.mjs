@@ -107,7 +107,12 @@ export async function runControl({ id, title, row: rowId, expected, patches, cha
     if (verdict.kept && !settings.keep) rmSync(verdict.kept, { recursive: true, force: true });
     const complaints = passed ? [] : [`not caught: no ${expected.join(', ')} in ${rowId}`, ...verdict.complaints];
     return {
-      ...{ ...verdict, id, title: `${title} (${rowId})`, passed, complaints, kept: undefined },
+      ...verdict,
+      id,
+      title: `${title} (${rowId})`,
+      passed,
+      complaints,
+      kept: undefined,
       verdict: /** @type {import('../stage/run.mjs').Verdict['verdict']} */ (passed ? 'passed' : 'failed'),
     };
   } finally {

@@ -40,8 +40,12 @@ export function whyNoTls(_folder, binary) {
 
 /** Settings of a server. @param {Certificate} certificate @param {string} authority @param {number} port */
 export const tlsSettings = ({ cert, key }, authority, port) => ({
-  ...{ 'tls-port': String(port), 'tls-cert-file': cert, 'tls-key-file': key },
-  ...{ 'tls-ca-cert-file': authority, 'tls-auth-clients': 'no', bind: '127.0.0.1' },
+  'tls-port': String(port),
+  'tls-cert-file': cert,
+  'tls-key-file': key,
+  'tls-ca-cert-file': authority,
+  'tls-auth-clients': 'no',
+  bind: '127.0.0.1',
 });
 
 /**

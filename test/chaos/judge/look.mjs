@@ -40,13 +40,17 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   const fault = { fromUs: begun?.us ?? 0, toUs: ended?.us ?? Number.POSITIVE_INFINITY };
   const { anomalies, counts } = check({
     kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
-    ...{ calls, effects, ...livesOf(nemesis), passes },
+    calls,
+    effects,
+    ...livesOf(nemesis),
+    passes,
     cuts: cutsIn(nemesis, row.severs ? fault : undefined),
     timeouts: new Map(calls.flatMap(({ id = '', timeoutMs }) => (timeoutMs === undefined ? [] : [[id, timeoutMs]]))),
     members: await membersOf(redis),
     left: await leftIn(redis),
     repaired: await counted(redis, 'mended'),
-    ...{ fault, ranOut },
+    fault,
+    ranOut,
     loss: lossIn(nemesis, row.declaredLossMs?.[mode], mode === 'replicated'),
   });
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));

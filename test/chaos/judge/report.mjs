@@ -36,7 +36,15 @@ export function resultOf(verdict) {
   const { id, title, how, wanted, mode, passed, asked, excused, starts, duplicates, seconds } = verdict;
   const pathless = (/** @type {string} */ text) => text.replaceAll(/(?<=^|[\s'"(])\/[\w./-]+/g, 'its folder');
   return {
-    ...{ id, title, how, wanted, mode, passed, jobs: asked, starts, duplicates },
+    id,
+    title,
+    how,
+    wanted,
+    mode,
+    passed,
+    jobs: asked,
+    starts,
+    duplicates,
     lost: verdict.anomalies.LOST ?? 0,
     excused,
     unexplained: verdict.anomalies['DUP-START'] ?? 0,

@@ -102,7 +102,9 @@ export const accessRows = [
       await until(async () => (await redis.exists(loadKey('leader'))) === 1, 'a leader of load');
       const verbs = await everyVerb({
         main: cast.main,
-        ...{ all: urlOf('duestream', port), producing: urlOf('shop', port), looking: urlOf('onlooker', port) },
+        all: urlOf('duestream', port),
+        producing: urlOf('shop', port),
+        looking: urlOf('onlooker', port),
       });
       const through = [
         ...(await trespass('duestream', port, FOREIGN)),

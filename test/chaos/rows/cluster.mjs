@@ -38,7 +38,11 @@ const MOVES = 3;
  * @type {Pick<Row, 'topology' | 'mode' | 'workload' | 'env' | 'severs'>}
  */
 const COMMON = {
-  ...{ topology: { kind: 'cluster' }, mode: 'none', workload: STEADY, env: GRACE_TO_DIAL, severs: true },
+  topology: { kind: 'cluster' },
+  mode: 'none',
+  workload: STEADY,
+  env: GRACE_TO_DIAL,
+  severs: true,
 };
 
 /**

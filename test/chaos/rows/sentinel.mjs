@@ -24,13 +24,11 @@ const LASTING = { ...STEADY, jobs: 1500, callsMs: 11_000, farMs: 6000 };
  */
 const COMMON = {
   // Longer than a busy machine keeps a healthy server waiting: a failover that nobody asked for loses what it likes.
-  ...{
-    topology: { kind: 'sentinel', downAfterMs: 3000 },
-    mode: 'none',
-    workload: STEADY,
-    env: GRACE_TO_DIAL,
-    severs: true,
-  },
+  topology: { kind: 'sentinel', downAfterMs: 3000 },
+  mode: 'none',
+  workload: STEADY,
+  env: GRACE_TO_DIAL,
+  severs: true,
 };
 
 /**
@@ -167,7 +165,8 @@ export const sentinelRows = [
     how: `min-replicas-to-write 1, min-replicas-max-lag ${HEARD_S}; the network cut as in F48`,
     wanted: `the master refuses writes <= ${REFUSES_MS / 1000} s after the cut; lost only of those acknowledged from 1.0 s before the cut until then; each partition goes on <= 5 s`,
     topology: {
-      ...{ kind: 'parted', downAfterMs: 3000 },
+      kind: 'parted',
+      downAfterMs: 3000,
       settings: { 'min-replicas-to-write': '1', 'min-replicas-max-lag': String(HEARD_S) },
     },
     workload: LASTING,

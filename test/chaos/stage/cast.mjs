@@ -135,7 +135,12 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
   }
 
   return {
-    ...{ product, actors, folder, url, main: mainOf(undefined), lua: join(product, 'lua') },
+    product,
+    actors,
+    folder,
+    url,
+    main: mainOf(undefined),
+    lua: join(product, 'lua'),
     living,
     /** Nobody is still on the way up: who is started again after a crash takes seconds on a busy machine. */
     isUp: () => [...living('daemon'), ...living('worker')].every((actor) => actor.isUp()),

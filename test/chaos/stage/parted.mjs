@@ -78,7 +78,10 @@ export async function startParted({ binary, downAfterMs = 1000, settings = {} })
     const nodes = [master, ...replicas];
     return {
       ...control,
-      ...{ close, name: NAME, nodes, sentinels },
+      close,
+      name: NAME,
+      nodes,
+      sentinels,
       url: `sentinel://${sentinels.map((node) => `${HERE}:${portOf(node)}`).join(',')}/${NAME}`,
       master: () => namedMaster(sentinels, (port) => nodes.find((node) => portOf(node) === port)),
       cut() {

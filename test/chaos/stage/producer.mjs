@@ -44,7 +44,9 @@ async function schedule({ id, delayMs, kind, workMs, padBytes }) {
     note('enq.call', { id, due: dueMs });
     try {
       const { status, dueMs: due } = await producer.schedule(queue, data, {
-        ...{ id, at: new Date(dueMs), backoff: fixed('300ms') },
+        id,
+        at: new Date(dueMs),
+        backoff: fixed('300ms'),
       });
       note('enq.ok', { id, due, status });
       return;

@@ -127,8 +127,16 @@ export async function runRow(row, settings) {
   const kept = settings.keep || isFaulty ? folder : undefined;
   if (kept === undefined) rmSync(folder, { recursive: true, force: true });
   return {
-    ...{ id: row.id, title: row.title, how: row.how ?? '', wanted: row.wanted ?? '' },
-    ...{ mode, seed: settings.seed, verdict, passed: verdict === 'passed', notRun, ...seen },
+    id: row.id,
+    title: row.title,
+    how: row.how ?? '',
+    wanted: row.wanted ?? '',
+    mode,
+    seed: settings.seed,
+    verdict,
+    passed: verdict === 'passed',
+    notRun,
+    ...seen,
     seconds: Math.round((performance.now() - startedMs) / 100) / 10,
     kept,
   };

@@ -30,7 +30,12 @@ export async function startServer({ binary, folder, mode, settings: special = {}
   mkdirSync(dir, { recursive: true });
   const socketPath = join(folder, 'r.sock');
   const settings = {
-    ...{ port: '0', unixsocket: socketPath, unixsocketperm: '700', dir, save: '', daemonize: 'no' },
+    port: '0',
+    unixsocket: socketPath,
+    unixsocketperm: '700',
+    dir,
+    save: '',
+    daemonize: 'no',
     appendonly: mode === 'none' ? 'no' : 'yes',
     appendfsync: mode === 'none' ? 'no' : mode,
     'maxmemory-policy': 'noeviction',

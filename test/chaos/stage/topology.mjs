@@ -61,8 +61,11 @@ function throughCluster({ nodes }, endings) {
   const routed = new Routed(
     nodes.map(({ host, port }) => ({ host, port })),
     {
-      ...{ maxRedirections: REDIRECTIONS, clusterRetryStrategy: () => PAUSE_MS },
-      ...{ retryDelayOnClusterDown: PAUSE_MS, retryDelayOnFailover: PAUSE_MS, retryDelayOnTryAgain: PAUSE_MS },
+      maxRedirections: REDIRECTIONS,
+      clusterRetryStrategy: () => PAUSE_MS,
+      retryDelayOnClusterDown: PAUSE_MS,
+      retryDelayOnFailover: PAUSE_MS,
+      retryDelayOnTryAgain: PAUSE_MS,
     },
   );
   // Its own option for this starts another timer when it is closed meanwhile, and no process would end.
@@ -75,8 +78,11 @@ function throughCluster({ nodes }, endings) {
 /** @param {readonly Node[]} sentinels @param {string} name */
 function throughSentinels(sentinels, name) {
   return new Redis({
-    ...{ sentinels: sentinels.map(({ host, port }) => ({ host, port })), name, maxRetriesPerRequest: null },
-    ...{ sentinelRetryStrategy: () => PAUSE_MS, retryStrategy: () => PAUSE_MS },
+    sentinels: sentinels.map(({ host, port }) => ({ host, port })),
+    name,
+    maxRetriesPerRequest: null,
+    sentinelRetryStrategy: () => PAUSE_MS,
+    retryStrategy: () => PAUSE_MS,
   });
 }
 
@@ -92,8 +98,16 @@ function nobody(url, folder) {
     throw new Error('this row has several servers: name the one that is meant');
   };
   return {
-    ...{ url, dir: folder, socketPath: join(folder, 'r.sock'), pid: () => undefined, isGone: () => false },
-    ...{ signal: refuse, begin: refuse, ended: refuse, start: refuse, answering: refuse },
+    url,
+    dir: folder,
+    socketPath: join(folder, 'r.sock'),
+    pid: () => undefined,
+    isGone: () => false,
+    signal: refuse,
+    begin: refuse,
+    ended: refuse,
+    start: refuse,
+    answering: refuse,
     stop: async () => {},
   };
 }

@@ -46,8 +46,16 @@ export const SLOTS = 8;
  * @type {Workload}
  */
 export const FULL = {
-  ...{ jobs: 2000, callsMs: 5000, nearMs: 4000, farMs: 9000 },
-  ...{ throws: 0.05, crashes: 0.001, poison: 0.0005, odd: 0, workMs: [5, 60], padBytes: 0 },
+  jobs: 2000,
+  callsMs: 5000,
+  nearMs: 4000,
+  farMs: 9000,
+  throws: 0.05,
+  crashes: 0.001,
+  poison: 0.0005,
+  odd: 0,
+  workMs: [5, 60],
+  padBytes: 0,
 };
 
 /**

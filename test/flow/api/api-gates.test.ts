@@ -35,12 +35,20 @@ afterAll(() => redis.stop());
 /** The API without a server around it, so that it can believe to listen anywhere. */
 function create(given: Partial<ApiOptions> = {}): (path: string, init?: RequestInit) => Promise<Response> {
   const api = createApi({
-    ...{ redis: redis.url, namespace: 'duestream', horizonMs: 1e9, dataBytesMax: 1000, doneWindowMs: 60_000 },
+    redis: redis.url,
+    namespace: 'duestream',
+    horizonMs: 1e9,
+    dataBytesMax: 1000,
+    doneWindowMs: 60_000,
     queueOf: (name) => defineQueue(name),
     examined: { done: doneLimits(defineConfig({})) },
     readyMax: 10_000,
     limits: { bodyBytesMax: 2000, batchMax: 3, rateMax: 1_000_000 },
-    ...{ host: '127.0.0.1', tokens: 'beyond-loopback', allowedHosts: [], allowedOrigins: [], isTls: false },
+    host: '127.0.0.1',
+    tokens: 'beyond-loopback',
+    allowedHosts: [],
+    allowedOrigins: [],
+    isTls: false,
     ...given,
   });
   apis.push(api);
@@ -206,12 +214,14 @@ describe('while something goes', () => {
         came();
       });
     const http = createHttp({
-      ...{ host: '127.0.0.1', port: 0, drainMs: 600_000, contentType: 'text/plain', api: answer },
-      ...{
-        live: () => ({ ok: true, detail: '' }),
-        ready: async () => ({ ok: true, detail: '' }),
-        scrape: async () => '',
-      },
+      host: '127.0.0.1',
+      port: 0,
+      drainMs: 600_000,
+      contentType: 'text/plain',
+      api: answer,
+      live: () => ({ ok: true, detail: '' }),
+      ready: async () => ({ ok: true, detail: '' }),
+      scrape: async () => '',
     });
     const { port } = await http.start();
     const agent = new Agent({ keepAlive: true });

@@ -112,9 +112,18 @@ describe('the story of a job', () => {
     const job = 'GET /v1/queues/lost/jobs/x';
     const { body } = await api.ask(job, { token: data });
     expect(body).toMatchObject({
-      ...{ state: 'dead', name: 'welcome', data: { to: CANARY }, tags: ['user:1'], options: { attempts: 2 } },
-      ...{ attempts: 4, failures: 2, crashes: 0, reason: 'attempts-exhausted', readable: true, hidden: false },
-      ...{ deferred: { times: 2, reason: `${CANARY} holds it` } },
+      state: 'dead',
+      name: 'welcome',
+      data: { to: CANARY },
+      tags: ['user:1'],
+      options: { attempts: 2 },
+      attempts: 4,
+      failures: 2,
+      crashes: 0,
+      reason: 'attempts-exhausted',
+      readable: true,
+      hidden: false,
+      deferred: { times: 2, reason: `${CANARY} holds it` },
     });
     const [first, last] = body.history;
     expect([first.stack, last.stack]).toEqual([undefined, expect.stringContaining('api-story.test')]);
@@ -123,7 +132,11 @@ describe('the story of a job', () => {
     expect(letter).toMatchObject({ failures: 2, crashes: 0, deferred: body.deferred, history: body.history });
     const producer = createProducer({ redis: api.redis.url });
     expect(await producer.get('lost', 'x')).toMatchObject({
-      ...{ name: 'welcome', data: { to: CANARY }, failures: 2, reason: 'attempts-exhausted', deferred: body.deferred },
+      name: 'welcome',
+      data: { to: CANARY },
+      failures: 2,
+      reason: 'attempts-exhausted',
+      deferred: body.deferred,
     });
     await producer.stop();
     for (const path of [job, 'GET /v1/queues/lost/dead', `GET /v1/queues/lost/dead/${body.deadLetter}`]) {
@@ -191,7 +204,9 @@ describe('dead letters', () => {
     const asked = { deadLetters: [left.deadLetter, '1-1'], delay: '1h' };
     const done = await api.ask('POST /v1/queues/dying/dead/replay', { token: data, body: asked });
     expect(done.body).toMatchObject({
-      ...{ matched: 2, replayed: 1, gone: 1 },
+      matched: 2,
+      replayed: 1,
+      gone: 1,
       deadLetters: [
         { id: 'c', status: 'scheduled' },
         { deadLetter: '1-1', status: 'gone' },

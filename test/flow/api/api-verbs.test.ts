@@ -285,7 +285,8 @@ describe('an Idempotency-Key', () => {
     const other = { tags: ['x', 'y'], delay: '1h', data: { b: [{ d: 3, c: 2 }], a: 1 } };
     expect(await ask('POST /v1/queues/orders/jobs', { body, headers: same })).toMatchObject({ status: 201 });
     expect(await ask('POST /v1/queues/orders/jobs', { body: other, headers: same })).toMatchObject({
-      ...{ status: 200, body: { status: 'already' } },
+      status: 200,
+      body: { status: 'already' },
     });
     const swapped = { ...body, data: { a: 1, b: [{ c: 3, d: 2 }] } };
     expect(await ask('POST /v1/queues/orders/jobs', { body: swapped, headers: same })).toMatchObject(

@@ -30,8 +30,15 @@ test('a TypeScript client made from the file compiles, and schedules, edits and 
   await copyFile(join(root, 'test/fixtures/api-client.ts.txt'), join(dir, 'program.ts'));
   await writeFile(join(dir, 'package.json'), '{"type":"module"}');
   const compilerOptions = {
-    ...{ target: 'es2022', module: 'nodenext', strict: true, skipLibCheck: true, types: ['node'], rootDir: '.' },
-    ...{ allowImportingTsExtensions: true, rewriteRelativeImportExtensions: true, outDir: 'out' },
+    target: 'es2022',
+    module: 'nodenext',
+    strict: true,
+    skipLibCheck: true,
+    types: ['node'],
+    rootDir: '.',
+    allowImportingTsExtensions: true,
+    rewriteRelativeImportExtensions: true,
+    outDir: 'out',
   };
   await writeFile(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
@@ -39,8 +46,13 @@ test('a TypeScript client made from the file compiles, and schedules, edits and 
   expect(compiled.stdout).toBe('');
   const { stdout } = await run(process.execPath, [join(dir, 'out', 'program.js'), `${api.url}/v1`]);
   expect(JSON.parse(stdout)).toEqual({
-    ...{ status: 'scheduled', edited: 'edited', stale: 'changed', cancelled: 'cancelled' },
-    ...{ data: { to: 'new@example.org' }, options: {}, fates: [] },
+    status: 'scheduled',
+    edited: 'edited',
+    stale: 'changed',
+    cancelled: 'cancelled',
+    data: { to: 'new@example.org' },
+    options: {},
+    fates: [],
   });
 });
 
@@ -49,7 +61,11 @@ test('a Python program that reads the file schedules, edits and cancels', async 
   if (!python) return context.skip('there is no python3 on the PATH');
   const { stdout } = await run('python3', [join(root, 'test/fixtures/api_client.py'), `${api.url}/v1`, file]);
   expect(JSON.parse(stdout)).toEqual({
-    ...{ made: 201, edited: 'edited', stale: [412, 'changed'], data: { to: 'new' }, cancelled: 'cancelled' },
+    made: 201,
+    edited: 'edited',
+    stale: [412, 'changed'],
+    data: { to: 'new' },
+    cancelled: 'cancelled',
     misspelt: 'body.dely is unknown',
   });
 });

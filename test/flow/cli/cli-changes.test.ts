@@ -35,10 +35,12 @@ describe('reschedule', () => {
 
   test('says what is missing, and what is not allowed', async () => {
     expect(await due(['reschedule', 'q', 'a'])).toMatchObject({
-      ...{ code: 64, err: expect.stringContaining('neither delay nor at is given') },
+      code: 64,
+      err: expect.stringContaining('neither delay nor at is given'),
     });
     expect(await due(['reschedule', 'q', 'a', '--delay', '1h', '--only', 'x'])).toMatchObject({
-      ...{ code: 64, err: expect.stringContaining('Allowed choices are earlier, later') },
+      code: 64,
+      err: expect.stringContaining('Allowed choices are earlier, later'),
     });
     expect((await due(['reschedule', 'other', 'a', '--delay', '1h'])).err).toContain('queue "other" was never used');
   });
@@ -59,7 +61,9 @@ describe('edit', () => {
     const { code, out } = await due(['edit', 'q', 'a', ...flags]);
     expect([code, out]).toEqual([0, expect.stringMatching(/^a {2}edited {2}digest [0-9a-f]{16}\n$/)]);
     expect(await answer(['show', 'q', 'a'])).toMatchObject({
-      ...{ name: 'other', data: { to: 'bob' }, options: { attempts: 3, maxLatenessMs: 600_000 } },
+      name: 'other',
+      data: { to: 'bob' },
+      options: { attempts: 3, maxLatenessMs: 600_000 },
     });
     const shown = (await due(['show', 'q', 'a'])).out;
     expect(shown).toMatch(/^budget +3 attempts\nlateness +at most 10 ?m.*, then it is dropped$/m);
@@ -72,7 +76,8 @@ describe('edit', () => {
     const { digest } = await answer(['show', 'q', 'a']);
     await due(['edit', 'q', 'a', '--name', 'other']);
     expect(await due(['edit', 'q', 'a', '--name', 'third', '--if-digest', digest])).toMatchObject({
-      ...{ code: 1, out: expect.stringContaining('somebody else has changed it') },
+      code: 1,
+      out: expect.stringContaining('somebody else has changed it'),
     });
   });
 

@@ -46,7 +46,11 @@ describe('dead show', () => {
     );
     expect(out).toContain(`duestream dead replay q ${found[0].deadLetter}`);
     expect(await answer(['dead', 'show', 'q', found[0].deadLetter])).toMatchObject({
-      ...{ id: 'a', data: { to: 'a@b.c' }, reason: 'gone\u001b[31m', attempts: 1, readable: true },
+      id: 'a',
+      data: { to: 'a@b.c' },
+      reason: 'gone\u001b[31m',
+      attempts: 1,
+      readable: true,
     });
   });
 
@@ -70,7 +74,10 @@ describe('dead show', () => {
       expect(out).toMatch(/attempt 2 failed: first\n[^ ].*attempt 3 failed after 7 ms on worker w1: last\n/);
       expect(out).toContain(': last\n    at g (/b.js:2:2)\n    Caused by: Error: why\n    at h (/c.js:3:3)\n');
       expect(await answer(args)).toMatchObject({
-        ...{ attempts: 3, failures: 2, crashes: 0, deferred: { times: 1, lastMs: T0, reason: 'ann holds it' } },
+        attempts: 3,
+        failures: 2,
+        crashes: 0,
+        deferred: { times: 1, lastMs: T0, reason: 'ann holds it' },
         history: [{ message: 'first' }, { message: 'last', stack }],
       });
     }

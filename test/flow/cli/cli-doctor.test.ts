@@ -129,7 +129,10 @@ describe('clock', () => {
   const clock = checks.find(({ name }) => name === 'clock');
   const withOffset = (offsetMs: number) =>
     clock?.look({
-      ...{ info: new Map(), namespace: 't', horizonMs: 1, done: OFF },
+      info: new Map(),
+      namespace: 't',
+      horizonMs: 1,
+      done: OFF,
       redis: new Proxy(the.redis, {
         get: (target, name) =>
           name === 'time'
@@ -146,7 +149,8 @@ describe('clock', () => {
   test('that is further away is told, with its direction', async () => {
     expect(await withOffset(-120_000)).toMatchObject({ status: 'warn', saw: 'Redis is 2 min behind this machine' });
     expect(await withOffset(2000)).toMatchObject({
-      ...{ status: 'warn', saw: 'Redis is 2 s ahead of this machine' },
+      status: 'warn',
+      saw: 'Redis is 2 s ahead of this machine',
       advice: expect.stringContaining('NTP'),
     });
   });
@@ -170,7 +174,8 @@ describe('rights', () => {
 
   test('that lack a command, keys or channels are told with the rule that gives them', async () => {
     expect(await as('~other:*', '&t:*', '+@all', '-xadd')).toEqual({
-      ...{ check: 'rights', status: 'fail' },
+      check: 'rights',
+      status: 'fail',
       saw: expect.stringMatching(/user limited may not use .*keys like t:v1:.*command xadd/),
       advice: 'ACL SETUSER limited ~t:v1:* &t:v1:* +xadd',
     });
@@ -181,7 +186,8 @@ describe('rights', () => {
 
   test('that cannot be seen are a warning with what they must be', async () => {
     expect(await as('~*', '&*', '+@all', '-acl|dryrun')).toMatchObject({
-      ...{ status: 'warn', saw: 'the rights of user limited cannot be seen: ACL DRYRUN is not allowed' },
+      status: 'warn',
+      saw: 'the rights of user limited cannot be seen: ACL DRYRUN is not allowed',
       advice: expect.stringContaining(`has ${ruleOf('service', { namespace: 't' })}`),
     });
   });

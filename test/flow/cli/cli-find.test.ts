@@ -111,15 +111,18 @@ describe('by filter', () => {
     await some();
     const where = ['--tag', 'user:42', '--yes'];
     expect(await run(['reschedule', 'q', ...where, '--delay', '9d'])).toMatchObject({
-      ...{ code: 0, out: '3 jobs matched, 3 rescheduled\n' },
+      code: 0,
+      out: '3 jobs matched, 3 rescheduled\n',
     });
     expect(await run(['reschedule', 'q', ...where, '--delay', '10d', '--only', 'earlier'])).toMatchObject({
-      ...{ code: 0, out: '3 jobs matched, 0 rescheduled\n3 skipped: kept by --only\n' },
+      code: 0,
+      out: '3 jobs matched, 0 rescheduled\n3 skipped: kept by --only\n',
     });
     const edited = ['edit', 'q', '--where-tag', 'user:42', '--tag', 'user:44', '--attempts', '2', '--yes'];
     expect(await run(edited)).toMatchObject({ code: 0, out: '3 jobs matched, 3 edited\n' });
     expect(await run(['run-now', 'q', '--tag', 'user:44', '--yes'])).toMatchObject({
-      ...{ code: 0, out: '3 jobs matched, 3 due now\n' },
+      code: 0,
+      out: '3 jobs matched, 3 due now\n',
     });
   });
 });

@@ -69,8 +69,11 @@ describe('schedule', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const record = decodeRecord((await the.redis.hget(the.keys.jobs, 'j:a')) ?? '');
     expect(record).toMatchObject({
-      ...{ expiresAtMs: Date.parse('2030-01-02T00:00:00Z'), maxLatenessMs: 600_000, onLate: 'dead' },
-      ...{ attempts: 3, timeoutMs: 300_000 },
+      expiresAtMs: Date.parse('2030-01-02T00:00:00Z'),
+      maxLatenessMs: 600_000,
+      onLate: 'dead',
+      attempts: 3,
+      timeoutMs: 300_000,
       backoff: { kind: 'exponential', delayMs: 1000, factor: 2, maxMs: 60_000, jitter: 'full' },
     });
     const line = '{"id":"b","at":"2030-01-01T00:00:00Z","maxLateness":"10m","onLate":"run"}';
@@ -151,7 +154,11 @@ describe('ls', () => {
     await the.schedule('sooner', { dueMs: T0 + 1000 });
     for (const [state, ids] of Object.entries({
       scheduled: ['sooner', 'later'],
-      ...{ ready: ['ready'], running: ['running'], done: ['done'], cancelled: ['cancelled'], dead: ['dead'] },
+      ready: ['ready'],
+      running: ['running'],
+      done: ['done'],
+      cancelled: ['cancelled'],
+      dead: ['dead'],
     })) {
       const { jobs } = await answer(['ls', 'q', '--state', state]);
       expect(
@@ -254,7 +261,12 @@ describe('show', () => {
     expect(text).toContain(`attempt 1 runs on worker w1, token ${claim.token}`);
     expect(text).toContain('a cancel was requested');
     expect(await answer(['show', 'q', 'a'])).toMatchObject({
-      ...{ id: 'a', state: 'running', attempts: 1, owner: 'w1', token: claim.token, cancelRequested: true },
+      id: 'a',
+      state: 'running',
+      attempts: 1,
+      owner: 'w1',
+      token: claim.token,
+      cancelRequested: true,
     });
     await the.complete([claim]);
   });

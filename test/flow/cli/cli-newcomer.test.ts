@@ -95,7 +95,8 @@ describe('a schedule that is misspelt is told with the nearest one', () => {
   test('schedules rm nightli', async () => {
     const { code, out } = await say(['schedules', 'rm', 'nightli']);
     expect({ code, out }).toEqual({
-      ...{ code: 1, out: expect.stringContaining('there is no schedule "nightli"; did you mean nightly?') },
+      code: 1,
+      out: expect.stringContaining('there is no schedule "nightli"; did you mean nightly?'),
     });
   });
 

@@ -45,7 +45,8 @@ describe('fields that a queue redacts', () => {
     await the.schedule('waits', { data });
     expect((await answer('show', 'q', 'waits')).data).toEqual(hidden);
     expect((await answer('history', 'ls', 'q', '--state', 'done')).jobs[0].result).toEqual({
-      ...{ kind: 'kept', value: { email: '[redacted]', sent: true } },
+      kind: 'kept',
+      value: { email: '[redacted]', sent: true },
     });
     const { deadLetters } = await answer('dead', 'ls', 'q');
     expect((await answer('dead', 'show', 'q', deadLetters[0].deadLetter)).data).toEqual(hidden);
@@ -117,11 +118,9 @@ describe('fields that a queue redacts', () => {
       },
     );
     expect(JSON.parse(out)).toMatchObject({
-      ...{
-        scheduled: 1,
-        refused: 1,
-        malformed: [{ line: 1, reason: expect.stringMatching(/data\.\S+ is "\[redacted\]"/) }],
-      },
+      scheduled: 1,
+      refused: 1,
+      malformed: [{ line: 1, reason: expect.stringMatching(/data\.\S+ is "\[redacted\]"/) }],
     });
   });
 
@@ -196,7 +195,8 @@ describe('erase', () => {
     expect(await answer('erase', '--tag', 'user:42', '--queue', 'q', '--yes')).toEqual({
       dryRun: false,
       queues: [{ queue: 'q', dryRun: false, jobs: 0, running: 0, deadLetters: 0, history: 0, left: 0, scanned: 1 }],
-      ...{ left: 0, schedules: [] },
+      left: 0,
+      schedules: [],
     });
     expect((await due('erase', '--tag', 'user:42', '--yes')).out).toBe('nothing has this tag\n');
   });

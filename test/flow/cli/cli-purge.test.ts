@@ -27,7 +27,9 @@ test('dead letters of an age and a reason go, the others stay', async () => {
   await deadLetter(7.5, 'no-handler');
   await deadLetter(1);
   expect(await purge('--older-than', '7d', '--reason', 'no-handler', '--yes')).toEqual({
-    ...{ code: 0, out: '1 dead letter removed\n', err: '' },
+    code: 0,
+    out: '1 dead letter removed\n',
+    err: '',
   });
   const { out } = await purge('--older-than', '7d', '--yes', '--json');
   expect(JSON.parse(out)).toEqual({ queue: 'q', dryRun: false, removed: 2, looked: 2, more: false });

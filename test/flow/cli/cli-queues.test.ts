@@ -57,7 +57,13 @@ describe('queues stats', () => {
   test('says the same as JSON', async () => {
     const found = await answer(['queues', 'stats', 'q']);
     expect(found).toMatchObject({
-      ...{ queue: 'q', scheduled: 5, ready: 0, running: 1, dead: 1, over: 2, paused: false },
+      queue: 'q',
+      scheduled: 5,
+      ready: 0,
+      running: 1,
+      dead: 1,
+      over: 2,
+      paused: false,
       counters: { dead: 1, done: 1, promoted: 3, scheduled: 8 },
       partitions: [{ partition: 0, scheduled: 5, leader: { process: 'm1' } }],
     });
@@ -79,13 +85,15 @@ describe('queues pause', () => {
   test('says since when and why, what goes on, and shows in the stats', async () => {
     await the.running('runs');
     expect(await due(['queues', 'pause', 'q', '--reason', 'the mail server moves'])).toEqual({
-      ...{ code: 0, err: '' },
+      code: 0,
+      err: '',
       out: 'q is paused\nrunning jobs go on to their end: 1 job\nto go on: duestream queues resume q\n',
     });
     expect(await the.promote()).toMatchObject({ kind: 'paused' });
     expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^paused +since 20.*: the mail server moves$/m);
     expect(await answer(['queues', 'stats', 'q'])).toMatchObject({
-      ...{ paused: true, pause: { reason: 'the mail server moves', sinceMs: expect.any(Number) } },
+      paused: true,
+      pause: { reason: 'the mail server moves', sinceMs: expect.any(Number) },
     });
     expect((await due(['queues', 'pause', 'q'])).out).toMatch(
       /^q was paused already, since 20.*the mail server moves\n/,
@@ -95,7 +103,11 @@ describe('queues pause', () => {
   test('is one answer as JSON, of all partitions', async () => {
     await declareQueue(the.redis, { namespace, queue: 'wide', partitions: 3 });
     expect(await answer(['queues', 'pause', 'wide', '--reason', 'why'])).toMatchObject({
-      ...{ queue: 'wide', paused: true, changed: true, running: 0, pause: { reason: 'why' } },
+      queue: 'wide',
+      paused: true,
+      changed: true,
+      running: 0,
+      pause: { reason: 'why' },
     });
     for (const partition of [0, 1, 2]) {
       const { meta } = partitionKeys({ namespace, queue: 'wide', partition });
@@ -151,7 +163,10 @@ describe('queues rm', () => {
     });
     expect(await queueNames()).toEqual(['q']);
     expect(await answer(['queues', 'rm', 'q', '--force'])).toEqual({
-      ...{ queue: 'q', removed: true, forced: true, held: { scheduled: 1, ready: 0, running: 0, dead: 1 } },
+      queue: 'q',
+      removed: true,
+      forced: true,
+      held: { scheduled: 1, ready: 0, running: 0, dead: 1 },
       schedules: [],
     });
     expect((await the.redis.keys('*')).sort()).toEqual(kept);

@@ -72,7 +72,9 @@ test('nothing runs until a queue is resumed; what may run twice is listed, and w
   expect(open.code).toBe(1);
   expect(open.found).toEqual([
     {
-      ...{ check: 'restored', status: 'fail', saw: expect.stringContaining('"mail": 3 jobs may run twice') },
+      check: 'restored',
+      status: 'fail',
+      saw: expect.stringContaining('"mail": 3 jobs may run twice'),
       advice: expect.stringContaining('duestream queues pause --all'),
     },
   ]);
@@ -82,11 +84,9 @@ test('nothing runs until a queue is resumed; what may run twice is listed, and w
   const { found } = await doctor();
   expect(found).toEqual([
     {
-      ...{
-        check: 'restored',
-        status: 'warn',
-        saw: expect.stringMatching(/3 jobs .* that ran.*: runs, (sent|soon), (sent|soon); it is paused$/),
-      },
+      check: 'restored',
+      status: 'warn',
+      saw: expect.stringMatching(/3 jobs .* that ran.*: runs, (sent|soon), (sent|soon); it is paused$/),
       advice: expect.stringContaining('duestream queues resume mail'),
     },
   ]);

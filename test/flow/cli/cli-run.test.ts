@@ -48,7 +48,9 @@ describe('dev', () => {
       /^or +\S*redis-cli -u redis:\/\/127\.0\.0\.1:\d+ ZADD 'duestream:v1:\{emails:0\}:scheduled' \$\(\(/m,
     );
     expect(JSON.parse(readFileSync(join(cli.folder, '.duestream/dev.json'), 'utf8'))).toEqual({
-      ...{ url: url?.[1], pid: dev.child.pid, http: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
+      url: url?.[1],
+      pid: dev.child.pid,
+      http: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     });
 
     await cli.run(['schedule', 'emails', '--id', 'a', '--data', '{"to":"a@b.c"}', '--delay', '200ms']);
@@ -70,7 +72,10 @@ describe('dev', () => {
   test('uses a Redis that was named, and starts none', async () => {
     const dev = await cli.start(['dev', '--json', '--redis', server.url, '--http-port', '0']);
     expect(JSON.parse(await dev.saying('\n'))).toEqual({
-      ...{ url: server.url, attached: false, embedded: false, http: expect.any(String) },
+      url: server.url,
+      attached: false,
+      embedded: false,
+      http: expect.any(String),
     });
     expect(await dev.end()).toBe(0);
     expect(existsSync(join(cli.folder, '.duestream/dev.json'))).toBe(false);

@@ -99,7 +99,9 @@ describe('schedules backfill', () => {
     expect((await say(range)).out).toMatch(/\n2 jobs scheduled\n$/);
     expect((await say(range)).out).toMatch(/\n0 jobs scheduled; 2 were not run again\n$/);
     expect((await answer(range)).jobs[0]).toEqual({
-      ...{ id: '{schedule:nightly}2026-03-01T07:30:00Z', status: 'exists', at: '2026-03-01T07:30:00.000Z' },
+      id: '{schedule:nightly}2026-03-01T07:30:00Z',
+      status: 'exists',
+      at: '2026-03-01T07:30:00.000Z',
     });
   });
 

@@ -48,11 +48,26 @@ describe('schedules put', () => {
     ]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(await stored('all')).toEqual({
-      ...{ queue: 'q', job: 'sum', data: { a: 1 }, cron: '0 9 * * *', zone: 'Europe/Berlin', maxRuns: 5 },
-      ...{ dst: { gap: 'skip', overlap: 'both' }, start: '2026-01-01T08:00:00.000Z', end: '2090-01-01T23:00:00.000Z' },
-      ...{ jitter: '1m', overlap: 'queue', catchUp: { policy: 'all', window: '2h', limit: 7 }, tags: ['a', 'b'] },
-      ...{ calendar: { hours: { 'mon-fri': '09:00-17:00' }, outside: 'next' }, paused: 'not yet', attempts: 3 },
-      ...{ timeout: '30s', maxLateness: '10m', onLate: 'dead', backoff: expect.objectContaining({ delayMs: 5000 }) },
+      queue: 'q',
+      job: 'sum',
+      data: { a: 1 },
+      cron: '0 9 * * *',
+      zone: 'Europe/Berlin',
+      maxRuns: 5,
+      dst: { gap: 'skip', overlap: 'both' },
+      start: '2026-01-01T08:00:00.000Z',
+      end: '2090-01-01T23:00:00.000Z',
+      jitter: '1m',
+      overlap: 'queue',
+      catchUp: { policy: 'all', window: '2h', limit: 7 },
+      tags: ['a', 'b'],
+      calendar: { hours: { 'mon-fri': '09:00-17:00' }, outside: 'next' },
+      paused: 'not yet',
+      attempts: 3,
+      timeout: '30s',
+      maxLateness: '10m',
+      onLate: 'dead',
+      backoff: expect.objectContaining({ delayMs: 5000 }),
     });
     expect((await say(['put', 'beat', '--queue', 'q', '--every', '1h', '--align', 'start', '--paused'])).out).toBe(
       'beat  created  paused\n',
@@ -67,7 +82,8 @@ describe('schedules put', () => {
     expect(await stored('three')).toEqual({ queue: 'q', every: '5m' });
     const absent = await say(['put', 'four', '--file', '-'], many);
     expect({ code: absent.code, err: absent.err }).toEqual({
-      ...{ code: 64, err: expect.stringContaining('has no schedule "four"') },
+      code: 64,
+      err: expect.stringContaining('has no schedule "four"'),
     });
   });
 
@@ -114,7 +130,8 @@ describe('schedules ls', () => {
     expect(out).toMatch(/^odd {2}cannot be read and does not fire: schedule odd: cron is "nonsense"/m);
     const value = await answer(['ls']);
     expect(value).toMatchObject({
-      ...{ namespace, unreadable: [{ name: 'odd', why: expect.stringContaining('nonsense') }] },
+      namespace,
+      unreadable: [{ name: 'odd', why: expect.stringContaining('nonsense') }],
       schedules: [
         {
           name: 'nightly',

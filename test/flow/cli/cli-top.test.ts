@@ -16,8 +16,16 @@ const paint = paintFor({ write: () => undefined }, {});
 
 describe('a frame', () => {
   const quiet: LiveQueue = {
-    ...{ queue: 'emails', partitions: 1, scheduled: 10, ready: 0, running: 1, dead: 0, paused: false },
-    ...{ oldestDueAgeMs: 0, workers: 1, leaders: ['mill:7'] },
+    queue: 'emails',
+    partitions: 1,
+    scheduled: 10,
+    ready: 0,
+    running: 1,
+    dead: 0,
+    paused: false,
+    oldestDueAgeMs: 0,
+    workers: 1,
+    leaders: ['mill:7'],
     perSecond: { scheduled: 1.5, promoted: 2, started: 2, ended: 2 },
   };
   const look: Look = {
@@ -26,7 +34,10 @@ describe('a frame', () => {
     processes: { daemons: 1, workers: 1, versions: [] },
     redis: { usedBytes: 3 * 2 ** 20, maxBytes: 12 * 2 ** 20, policy: 'noeviction', durability: 'everysec' },
     forecast: {
-      ...{ atMs: 0, nextHour: 12, scheduled: 10, coming: 2 },
+      atMs: 0,
+      nextHour: 12,
+      scheduled: 10,
+      coming: 2,
       busiest: { fromMs: Date.UTC(2026, 2, 1, 10, 30), jobs: 8, scheduled: 8, coming: 0 },
       buckets: [0, 4, 8].map((jobs, at) => ({ fromMs: at * 60_000, jobs, scheduled: jobs, coming: 0 })),
     },

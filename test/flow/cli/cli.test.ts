@@ -245,11 +245,15 @@ describe('doctor', () => {
     const { ok, checks } = JSON.parse(out);
     expect(ok).toBe(false);
     expect(checks).toContainEqual({
-      ...{ check: 'eviction', status: 'fail', saw: 'allkeys-lru, limit 100 MiB' },
+      check: 'eviction',
+      status: 'fail',
+      saw: 'allkeys-lru, limit 100 MiB',
       advice: expect.stringContaining('CONFIG SET maxmemory-policy noeviction'),
     });
     expect(checks).toContainEqual({
-      ...{ check: 'persistence', status: 'warn', saw: expect.stringContaining('snapshots only, last snapshot') },
+      check: 'persistence',
+      status: 'warn',
+      saw: expect.stringContaining('snapshots only, last snapshot'),
       advice: expect.stringContaining('loses every job'),
     });
   });
@@ -269,7 +273,9 @@ describe('doctor', () => {
     await client.call('ACL', 'SETUSER', 'limited', 'on', '>pw', '~*', '&*', '+@all', '-config');
     const { code, out } = await cli.run(['doctor', '--json', '--redis', `redis://limited:pw@127.0.0.1:${server.port}`]);
     expect(JSON.parse(out).checks).toContainEqual({
-      ...{ check: 'persistence', status: 'warn', saw: 'AOF, fsync not visible' },
+      check: 'persistence',
+      status: 'warn',
+      saw: 'AOF, fsync not visible',
       advice: expect.stringContaining('appendfsync'),
     });
     expect(code).toBe(0);

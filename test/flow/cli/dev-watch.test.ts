@@ -52,8 +52,10 @@ test('a saved file starts the handlers anew; a broken one waits for the next sav
   writeFileSync(join(cwd, 'handlers.mjs'), MODULE);
   const port = await freePort(20_000 + Math.floor(Math.random() * 10_000));
   const dev = processes.launch({
-    ...{ name: 'dev', args: ['dev', 'handlers.mjs', '--watch', '--json', '--redis-port', String(port)] },
-    ...{ env, cwd },
+    name: 'dev',
+    args: ['dev', 'handlers.mjs', '--watch', '--json', '--redis-port', String(port)],
+    env,
+    cwd,
   });
   const { pid } = await dev.line((line) => 'attached' in line);
   await expect.poll(() => said().some((line) => line.startsWith('loaded first'))).toBe(true);

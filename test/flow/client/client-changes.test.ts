@@ -70,7 +70,10 @@ describe('another due time', () => {
     const before = await producer.get(reminders, 'x');
     const at = new Date(dueMs + HOUR_MS);
     expect(await producer.reschedule(reminders, 'x', { at })).toEqual({
-      ...{ id: 'x', status: 'rescheduled', dueMs: at.getTime(), wasMs: dueMs },
+      id: 'x',
+      status: 'rescheduled',
+      dueMs: at.getTime(),
+      wasMs: dueMs,
     });
     const etag = `${before?.digest}:0:${at.getTime()}`;
     expect(await producer.get(reminders, 'x')).toEqual({ ...before, dueMs: at.getTime(), etag });
@@ -90,7 +93,9 @@ describe('another due time', () => {
     const { dueMs } = await schedule('x');
     const later = { at: new Date(dueMs + 1) };
     expect(await producer.reschedule(reminders, 'x', { ...later, only: 'earlier' })).toEqual({
-      ...{ id: 'x', status: 'kept', dueMs },
+      id: 'x',
+      status: 'kept',
+      dueMs,
     });
     expect(await producer.reschedule(reminders, 'x', { ...later, only: 'later' })).toMatchObject({
       status: 'rescheduled',
@@ -101,7 +106,8 @@ describe('another due time', () => {
     await schedule('x', { delay: 0 });
     await promote();
     expect(await producer.reschedule(reminders, 'x', { delay: '1h' })).toMatchObject({
-      ...{ status: 'rescheduled', wasMs: undefined },
+      status: 'rescheduled',
+      wasMs: undefined,
     });
     expect(await producer.get(reminders, 'x')).toMatchObject({ state: 'scheduled' });
     await schedule('y', { delay: 0 });
@@ -112,10 +118,13 @@ describe('another due time', () => {
     expect(await producer.reschedule(reminders, 'z', { delay: '1h' })).toEqual({ id: 'z', status: 'running' });
     await jobs.complete(ref, [claim], { windowMs });
     expect(await producer.reschedule(reminders, 'z', { delay: '1h' })).toEqual({
-      ...{ id: 'z', status: 'over', over: 'done' },
+      id: 'z',
+      status: 'over',
+      over: 'done',
     });
     expect(await producer.reschedule(reminders, 'nobody', { delay: '1h' })).toEqual({
-      ...{ id: 'nobody', status: 'unknown' },
+      id: 'nobody',
+      status: 'unknown',
     });
   });
 
@@ -173,14 +182,18 @@ describe('another content', () => {
     expect(edited).toEqual({ id: 'x', status: 'edited', digest: after?.digest, etag: after?.etag });
     expect(after).toEqual({
       ...before,
-      ...{ data: { to: 'bob' }, digest: edited.digest, etag: edited.etag },
+      data: { to: 'bob' },
+      digest: edited.digest,
+      etag: edited.etag,
       options: { ...before?.options, attempts: 5, timeoutMs: 9000 },
     });
     expect(await producer.edit(reminders, 'x', { attempts: null, timeout: null, name: 'second' })).toMatchObject({
       status: 'edited',
     });
     expect((await producer.get(reminders, 'x'))?.options).toEqual({
-      ...{ backoff: before?.options.backoff, maxLatenessMs: 600_000, onLate: 'drop' },
+      backoff: before?.options.backoff,
+      maxLatenessMs: 600_000,
+      onLate: 'drop',
     });
   });
 

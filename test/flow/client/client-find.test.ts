@@ -228,7 +228,10 @@ test('a walk goes on behind a job that was the last of its page and has gone', a
 
 test('jobs goes through all, and count counts them, over several partitions', async () => {
   const list = Array.from({ length: 250 }, (_, nth) => ({
-    ...{ id: `j${nth}`, data: nth, delay: '1h', name: nth % 5 === 0 ? 'five' : 'default' },
+    id: `j${nth}`,
+    data: nth,
+    delay: '1h',
+    name: nth % 5 === 0 ? 'five' : 'default',
     tags: [`third:${nth % 3}`],
   }));
   await producer.scheduleMany(wide, list);
@@ -261,8 +264,14 @@ describe('a change of all that a filter means', () => {
     expect(await producer.count(mail, { tag: 'user:42' })).toBe(3);
     const done = await producer.cancelWhere(mail, { tag: 'user:42' });
     expect(done).toEqual({
-      ...{ dryRun: false, matched: 3, changed: 2, requested: 1, skipped: {}, scanned: 3 },
-      ...{ ids: ['later', 'ready', 'run'], cursor: undefined },
+      dryRun: false,
+      matched: 3,
+      changed: 2,
+      requested: 1,
+      skipped: {},
+      scanned: 3,
+      ids: ['later', 'ready', 'run'],
+      cursor: undefined,
     });
     expect(await producer.get(mail, 'later')).toMatchObject({ state: 'cancelled' });
     expect(await producer.get(mail, 'run')).toMatchObject({ state: 'running', cancelRequested: true });
@@ -289,7 +298,9 @@ describe('a change of all that a filter means', () => {
     expect(await idsOf({ tag: 'user:42' })).toEqual(['run']);
     expect(await idsOf({ tag: 'user:44' })).toEqual(['later', 'ready']);
     expect(await producer.editWhere(mail, { tag: 'user:44' }, { data: { to: 'z' } })).toMatchObject({
-      ...{ matched: 2, changed: 0, skipped: { already: 2 } },
+      matched: 2,
+      changed: 0,
+      skipped: { already: 2 },
     });
     const early = { expiresAt: new Date(Date.now() + HOUR_MS / 2) };
     const refused = await producer.editWhere(mail, { tag: 'user:44' }, early);
@@ -362,13 +373,14 @@ describe('a change of all that a filter means', () => {
   });
 
   const ASK = {
-    ...{
-      queue: mail,
-      means: 'a test',
-      filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }),
-      dryRun: false,
-    },
-    ...{ limit: Number.POSITIVE_INFINITY, cursor: undefined, signal: undefined, onProgress: undefined },
+    queue: mail,
+    means: 'a test',
+    filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }),
+    dryRun: false,
+    limit: Number.POSITIVE_INFINITY,
+    cursor: undefined,
+    signal: undefined,
+    onProgress: undefined,
   };
   const acts = () => ({
     cancel: cancelling(jobs, windowMs),

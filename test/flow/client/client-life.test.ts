@@ -66,11 +66,29 @@ describe('looking at a job', () => {
   test('shows one that waits, with its data and due times', async () => {
     const { dueMs } = await producer.schedule(emails, { to: 'a' }, { id: 'x', delay: '1h', name: 'welcome' });
     expect(await producer.get(emails, 'x')).toEqual({
-      ...{ id: 'x', queue: 'emails', partition: 0, bare: false, state: 'scheduled' },
-      ...{ name: 'welcome', data: { to: 'a' }, dueMs, askedDueMs: dueMs, readable: true },
-      ...{ attempts: 0, failures: 0, crashes: 0, generation: 0, cancelRequested: false, history: [] },
-      ...{ owner: undefined, token: undefined, overMs: undefined, deadLetter: undefined },
-      ...{ options: {}, digest: expect.stringMatching(/^[0-9a-f]{16}$/), past: [] },
+      id: 'x',
+      queue: 'emails',
+      partition: 0,
+      bare: false,
+      state: 'scheduled',
+      name: 'welcome',
+      data: { to: 'a' },
+      dueMs,
+      askedDueMs: dueMs,
+      readable: true,
+      attempts: 0,
+      failures: 0,
+      crashes: 0,
+      generation: 0,
+      cancelRequested: false,
+      history: [],
+      owner: undefined,
+      token: undefined,
+      overMs: undefined,
+      deadLetter: undefined,
+      options: {},
+      digest: expect.stringMatching(/^[0-9a-f]{16}$/),
+      past: [],
       etag: expect.stringMatching(`^[0-9a-f]{16}:0:${dueMs}$`),
     });
   });
@@ -86,7 +104,11 @@ describe('looking at a job', () => {
     expect(await producer.get(emails, 'x')).toMatchObject(running);
     await jobs.retry(ref, claim, { windowMs, delayMs: 60_000, error: failed });
     expect(await producer.get(emails, 'x')).toMatchObject({
-      ...{ state: 'scheduled', owner: undefined, attempts: 1, failures: 1, askedDueMs: dueMs },
+      state: 'scheduled',
+      owner: undefined,
+      attempts: 1,
+      failures: 1,
+      askedDueMs: dueMs,
       history: [{ message: 'boom', attempt: 1, kind: 'failure' }],
     });
   });
@@ -269,7 +291,9 @@ describe('replaying a dead letter', () => {
     expect(await producer.replay(emails, { id: 'x' })).toMatchObject({ deadLetter: first, status: 'live', id: 'x' });
     await producer.cancel(emails, 'x');
     expect(await producer.replay(emails, { id: 'x' }, { delay: '1h' })).toMatchObject({
-      ...{ deadLetter: first, status: 'scheduled', id: 'x' },
+      deadLetter: first,
+      status: 'scheduled',
+      id: 'x',
     });
     expect(await deadLetters(redis, ref, { limit: 5 })).toEqual([]);
   });

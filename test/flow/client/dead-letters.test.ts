@@ -76,11 +76,25 @@ describe('a list', () => {
     const deadLetter = await died('a', { name: 'welcome', tags: 'user:42,vip', partition: 1 });
     const [row] = (await dead.list(mails)).deadLetters;
     expect(row).toEqual({
-      ...{ deadLetter, queue: 'mails', partition: 1, id: 'a', bare: false, name: 'welcome', tags: ['user:42', 'vip'] },
-      ...{ reason: 'attempts-exhausted', error: 'boom', attempts: 5, generation: 0, readable: true },
-      ...{ failures: 0, crashes: 0, deferred: undefined, etag: expect.any(String) },
+      deadLetter,
+      queue: 'mails',
+      partition: 1,
+      id: 'a',
+      bare: false,
+      name: 'welcome',
+      tags: ['user:42', 'vip'],
+      reason: 'attempts-exhausted',
+      error: 'boom',
+      attempts: 5,
+      generation: 0,
+      readable: true,
+      failures: 0,
+      crashes: 0,
+      deferred: undefined,
+      etag: expect.any(String),
       history: [{ atMs: expect.any(Number), attempt: 5, kind: 'failure', message: 'boom' }],
-      ...{ overMs: expect.any(Number), askedDueMs: 1_763_719_000_000 },
+      overMs: expect.any(Number),
+      askedDueMs: 1_763_719_000_000,
     });
     expect(await dead.get(mails, deadLetter)).toEqual({
       ...row,

@@ -29,7 +29,10 @@ afterAll(() => cluster?.stop());
 
 function open(options: Partial<ProducerOptions> = {}): Producer {
   const producer = createProducer({
-    ...{ redis: cluster.url, durability: 'replicated', durabilityTimeout: '10s', retryBudget: '60s' },
+    redis: cluster.url,
+    durability: 'replicated',
+    durabilityTimeout: '10s',
+    retryBudget: '60s',
     ...options,
   });
   ends.push(() => producer.stop());

@@ -95,7 +95,13 @@ test('jobs, dead letters and history with the tag go, what others have stays, an
   expect(await producer.count(mails, { tag })).toBe(7);
   // Those that are cancelled leave a record in the history, which goes too.
   expect(await erasure.erase(mails, { tag })).toMatchObject({
-    ...{ dryRun: false, jobs: 7, running: 0, deadLetters: 5, history: 18, left: 0, cursor: undefined },
+    dryRun: false,
+    jobs: 7,
+    running: 0,
+    deadLetters: 5,
+    history: 18,
+    left: 0,
+    cursor: undefined,
   });
   expect(await producer.count(mails)).toBe(2);
   expect(await producer.result(mails, 'x-done0')).toMatchObject({

@@ -89,7 +89,8 @@ describe('a schedule', () => {
     withSchedules(async (schedules) => {
       await schedules.put('now:here', { queue: 'one', every: '1h' });
       expect(await schedules.trigger('now:here', { id: 'a' })).toMatchObject({
-        ...{ id: '{schedule:now:here}now:a', status: 'scheduled' },
+        id: '{schedule:now:here}now:a',
+        status: 'scheduled',
       });
     }));
 
@@ -104,10 +105,8 @@ describe('a schedule', () => {
         expect([id.length, status]).toEqual([128, 'scheduled']);
         for (const beyond of [most + 1, 128]) {
           await expect(schedules.trigger(name, { id: 'i'.repeat(beyond) })).rejects.toMatchObject({
-            ...{
-              code: 'bad-input',
-              message: expect.stringContaining(`allowed: at most ${most} for schedule ${name},`),
-            },
+            code: 'bad-input',
+            message: expect.stringContaining(`allowed: at most ${most} for schedule ${name},`),
           });
         }
         expect(await p.redis.zrange(refOf('one').keys.scheduled, '0', '-1')).toEqual([`j:${id}`]);

@@ -82,7 +82,8 @@ test('a TypeScript module is run where Node strips types, and is refused with wh
 
 test('TypeScript that needs more than its types stripped is refused with file, line and what to do', () => {
   const error = Object.assign(new Error('TypeScript enum is not supported in strip-only mode'), {
-    ...{ name: 'SyntaxError', code: 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' },
+    name: 'SyntaxError',
+    code: 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
     stack: '/app/handlers.ts:7\n enum A {}\n ^^^^\n\nSyntaxError: x',
   });
   expect(whyUnloadable(error, { path: '/app/handlers.ts' })).toBe(

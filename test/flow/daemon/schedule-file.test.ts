@@ -40,7 +40,10 @@ describe('the schedules of a file', () => {
     expect(await reconcile({ a: hourly, b: daily })).toEqual({ ...nothing, unchanged: ['a', 'b'] });
     expect(await the.redis.hgetall(definitions)).toEqual(before);
     expect(await reconcile({ b: hourly, c: daily })).toEqual({
-      ...{ ...nothing, created: ['c'], changed: ['b'], removed: ['a'] },
+      ...nothing,
+      created: ['c'],
+      changed: ['b'],
+      removed: ['a'],
     });
     expect(await the.redis.zrange(fires, '0', '-1')).toEqual(['b', 'c']);
   });
@@ -69,7 +72,11 @@ describe('the schedules of a file', () => {
     await the.redis.hset(definitions, 'gone', '{"source":"file","schedule":{}}');
     await the.redis.hset(definitions, 'whose', 'no JSON');
     expect(await reconcile({ mine: hourly, whose: hourly })).toEqual({
-      ...{ ...nothing, changed: [], created: ['mine'], removed: ['gone'], kept: ['whose'] },
+      ...nothing,
+      changed: [],
+      created: ['mine'],
+      removed: ['gone'],
+      kept: ['whose'],
     });
   });
 
@@ -119,7 +126,8 @@ describe('a daemon with a file of schedules', () => {
   test('does not start with one that has anything wrong in it, and changes nothing', async () => {
     const text = 'schedules: { a: { queue: q, every: 1h }, b: { queue: q, every: 1h, zone: Mars } }';
     await expect(runWith(text)).rejects.toMatchObject({
-      ...{ code: 'bad-config', message: expect.stringContaining('s.yaml: schedule b: zone is "Mars"') },
+      code: 'bad-config',
+      message: expect.stringContaining('s.yaml: schedule b: zone is "Mars"'),
     });
     expect(await the.redis.keys('*')).toEqual([]);
   });

@@ -54,7 +54,11 @@ function workerOf(place: Place): Service {
 
 const backendOf = (place: Place) =>
   createBackend({
-    ...{ ...place, horizonMs: 1e9, dataBytesMax: 1000, doneWindowMs: 60_000, readyMax: 1000 },
+    ...place,
+    horizonMs: 1e9,
+    dataBytesMax: 1000,
+    doneWindowMs: 60_000,
+    readyMax: 1000,
     queueOf: (name) => defineQueue(name),
     examined: { done: { windowMs: 60_000, tombstonesMax: 1000, floorMs: 0 } },
     limits: { bodyBytesMax: 1000, batchMax: 10, rateMax: 10 },

@@ -44,10 +44,16 @@ const STORIES: Readonly<Record<string, Story>> = {
   'one that fails until its budget is spent': { queue: { attempts: 3, backoff: soon }, handlers: fails, starts: 3 },
   'one that fails and then is done': { queue: { backoff: soon }, handlers: throws('x', new Error('y')), starts: 3 },
   'one with a budget of its own': {
-    ...{ queue: { attempts: 5, backoff: soon }, handlers: fails, options: () => ({ attempts: 2 }), starts: 2 },
+    queue: { attempts: 5, backoff: soon },
+    handlers: fails,
+    options: () => ({ attempts: 2 }),
+    starts: 2,
   },
   'one with a backoff of its own': {
-    ...{ queue: { attempts: 2 }, handlers: fails, options: () => ({ backoff: soon }), starts: 2 },
+    queue: { attempts: 2 },
+    handlers: fails,
+    options: () => ({ backoff: soon }),
+    starts: 2,
   },
   'one that throws nothing': { queue: { attempts: 1 }, handlers: throws(undefined) },
   'one that throws what cannot be looked at': {
@@ -64,24 +70,33 @@ const STORIES: Readonly<Record<string, Story>> = {
     ),
   },
   'Defer, which costs no attempt': {
-    ...{ queue: { attempts: 1 }, handlers: throws(new Defer(1), new Defer(1)), starts: 3 },
+    queue: { attempts: 1 },
+    handlers: throws(new Defer(1), new Defer(1)),
+    starts: 3,
   },
   'Unrecoverable, whatever is left of the budget': { handlers: throws(new Unrecoverable('customer is gone')) },
   'the time-out of the queue': {
     queue: { timeout: 40, attempts: 2, backoff: soon },
-    ...{ handlers: waitsForItsSignal, lasts: () => '1h', starts: 2 },
+    handlers: waitsForItsSignal,
+    lasts: () => '1h',
+    starts: 2,
   },
   'the time-out of the job': {
     queue: { timeout: '1h', attempts: 1 },
-    ...{ handlers: waitsForItsSignal, options: () => ({ timeout: 40 }), lasts: () => '10m' },
+    handlers: waitsForItsSignal,
+    options: () => ({ timeout: 40 }),
+    lasts: () => '10m',
   },
   'a longer time-out of the job': {
-    ...{ queue: { timeout: 1 }, handlers: () => () => undefined, options: () => ({ timeout: '1h' }) },
+    queue: { timeout: 1 },
+    handlers: () => () => undefined,
+    options: () => ({ timeout: '1h' }),
     lasts: () => '10m',
   },
   'a time-out that the handler ignores': {
     queue: { timeout: 40, attempts: 1 },
-    ...{ handlers: (hold) => () => hold(), lasts: () => '1h' },
+    handlers: (hold) => () => hold(),
+    lasts: () => '1h',
   },
   'a time-out whose handler says Unrecoverable when it is told': {
     queue: { timeout: 40, attempts: 1 },
@@ -95,7 +110,9 @@ const STORIES: Readonly<Record<string, Story>> = {
   },
   'compensation of a job that died of its time-out': {
     queue: { timeout: 40, attempts: 1 },
-    ...{ handlers: waitsForItsSignal, lasts: ({ name }) => (name === 'default' ? '1h' : 0), starts: 2 },
+    handlers: waitsForItsSignal,
+    lasts: ({ name }) => (name === 'default' ? '1h' : 0),
+    starts: 2,
     onAbandoned: ({ data }) => {
       if (data.id !== 'a' || data.data !== 7 || data.reason !== 'attempts-exhausted') throw new Error('another job');
     },
@@ -103,20 +120,25 @@ const STORIES: Readonly<Record<string, Story>> = {
   },
   'compensation that fails, and has none of its own': {
     queue: { timeout: 40, attempts: 2, backoff: soon },
-    ...{ handlers: waitsForItsSignal, lasts: ({ name }) => (name === 'default' ? '1h' : 0), starts: 4 },
+    handlers: waitsForItsSignal,
+    lasts: ({ name }) => (name === 'default' ? '1h' : 0),
+    starts: 4,
     onAbandoned: () => {
       throw new Error('cannot take it back');
     },
   },
   'no compensation where nothing is half done': {
-    ...{ queue: { attempts: 1 }, handlers: fails, onAbandoned: () => undefined },
+    queue: { attempts: 1 },
+    handlers: fails,
+    onAbandoned: () => undefined,
   },
   'a name without a handler': { handlers: () => ({ other: () => undefined }), options: () => ({ name: 'welcome' }) },
   'a name of its own': { handlers: () => ({ welcome: () => undefined }), options: () => ({ name: 'welcome' }) },
   'a job past its expiry, which is dropped': { handlers: fails, options: late },
   'a job past its expiry, which is dead': { handlers: fails, options: (ms) => ({ ...late(ms), onLate: 'dead' }) },
   'a job past its expiry, which runs': {
-    ...{ handlers: () => () => 1, options: (ms) => ({ ...late(ms), onLate: 'run' }) },
+    handlers: () => () => 1,
+    options: (ms) => ({ ...late(ms), onLate: 'run' }),
   },
   'an instant of expiry that is past': {
     handlers: fails,
@@ -128,7 +150,8 @@ const STORIES: Readonly<Record<string, Story>> = {
   'at most once, Unrecoverable': { queue: once, handlers: throws(new Unrecoverable('never')) },
   'at most once, timed out': {
     queue: { ...once, timeout: 40 },
-    ...{ handlers: waitsForItsSignal, lasts: () => '1h' },
+    handlers: waitsForItsSignal,
+    lasts: () => '1h',
   },
   'at most once, commit is refused': { queue: once, handlers: commits('tag') },
   'at most once, without a handler': { queue: once, handlers: () => ({ other: () => undefined }) },
@@ -136,7 +159,8 @@ const STORIES: Readonly<Record<string, Story>> = {
   'effectively once, committed': { queue: { delivery: 'effectively-once' }, handlers: commits('tag') },
   'effectively once, failed and tried again': {
     queue: { delivery: 'effectively-once', backoff: soon },
-    ...{ handlers: throws('x'), starts: 2 },
+    handlers: throws('x'),
+    starts: 2,
   },
   'a commit elsewhere': { queue: { attempts: 1 }, handlers: commits('{elsewhere}:count') },
   'a cancel of one that runs and returns': { handlers: (hold) => () => hold(), lasts: () => '10m', cancel: true },
@@ -145,24 +169,30 @@ const STORIES: Readonly<Record<string, Story>> = {
       await hold();
       throw new Error('stopped half-way');
     },
-    ...{ lasts: () => '10m', cancel: true },
+    lasts: () => '10m',
+    cancel: true,
   },
   'a cancel of one that runs and is Unrecoverable': {
     handlers: (hold) => async () => {
       await hold();
       throw new Unrecoverable('never');
     },
-    ...{ lasts: () => '10m', cancel: true },
+    lasts: () => '10m',
+    cancel: true,
   },
   'a cancel of one that runs and commits': {
     handlers: (hold) => async (_job, context) => {
       await hold();
       context.commit('INCR', `${context.tag}:count`);
     },
-    ...{ lasts: () => '10m', cancel: true },
+    lasts: () => '10m',
+    cancel: true,
   },
   'a cancel of one that runs at most once, and is over': {
-    ...{ queue: once, handlers: (hold) => () => hold(), lasts: () => '10m', cancel: true },
+    queue: once,
+    handlers: (hold) => () => hold(),
+    lasts: () => '10m',
+    cancel: true,
   },
 };
 

@@ -54,7 +54,11 @@ async function scraped(): Promise<Readonly<Record<string, number>>> {
     version: '1.2.3',
     queueStats: async () => [
       {
-        ...{ queue, partition, leading: true as const, epoch: 1, stats: await stats(p.redis, p.ref) },
+        queue,
+        partition,
+        leading: true as const,
+        epoch: 1,
+        stats: await stats(p.redis, p.ref),
         oldestAgeMs: await oldestDueAge(p.redis, p.ref),
       },
     ],

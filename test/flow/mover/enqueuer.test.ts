@@ -47,7 +47,11 @@ async function open(redis: Redis = p.redis, asked: () => void = () => undefined,
   events.on('schedule.unreadable', (event) => unreadable.push(event));
   let nowMs = START;
   const enqueuer = createEnqueuer({
-    ...{ redis, ref: p.ref, namespace: NAMESPACE, clock, events },
+    redis,
+    ref: p.ref,
+    namespace: NAMESPACE,
+    clock,
+    events,
     leading: () => ({ term, epoch: 1 }),
     nowMs: () => {
       asked();
@@ -55,7 +59,10 @@ async function open(redis: Redis = p.redis, asked: () => void = () => undefined,
     },
   });
   return {
-    ...{ fired, missed, unreadable, now: () => nowMs },
+    fired,
+    missed,
+    unreadable,
+    now: () => nowMs,
     outcomes: () => fired.splice(0).map(({ outcome }) => outcome),
     /** Lets time pass, and fires all that is due then. */
     async at(hour: number, more = 0): Promise<number> {

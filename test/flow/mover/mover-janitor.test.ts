@@ -26,7 +26,11 @@ function janitorOn(
   promoted = () => 0,
 ) {
   return createJanitor({
-    ...{ redis: line.redis, ref: line.ref, clock, events: createEmitter(), promoted },
+    redis: line.redis,
+    ref: line.ref,
+    clock,
+    events: createEmitter(),
+    promoted,
     limits: { ...LIMITS, ...limits },
     leading: () => (term === undefined ? undefined : { term, epoch: 1 }),
   });

@@ -40,7 +40,11 @@ function leader(minute: number, isLeading = true, of: PartitionRef = ref) {
   const events = createEmitter();
   const now = { minute, isLeading };
   const recorder = createRecorder({
-    ...{ redis, ref: of, events, clock: systemClock, serverMs: () => now.minute * MINUTE_MS + 30 },
+    redis,
+    ref: of,
+    events,
+    clock: systemClock,
+    serverMs: () => now.minute * MINUTE_MS + 30,
     leading: () => (now.isLeading ? { term: 'm:1:5000', epoch: 1 } : undefined),
   });
   return {
@@ -48,7 +52,12 @@ function leader(minute: number, isLeading = true, of: PartitionRef = ref) {
     recorder,
     promotes(...lateness: readonly (readonly [number, number])[]) {
       events.emit('jobs.promoted', {
-        ...{ queue: of.queue, partition: 0, count: 1, deadLetters: 0, tookMs: 1, lateness },
+        queue: of.queue,
+        partition: 0,
+        count: 1,
+        deadLetters: 0,
+        tookMs: 1,
+        lateness,
       });
     },
     async at(next: number) {

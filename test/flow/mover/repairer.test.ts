@@ -18,7 +18,11 @@ function repairerOn(options: Partial<RepairerOptions> = SHORT, clock = systemClo
   events.on('partition.repaired', (event) => repaired.push(event));
   const state = { leads: true };
   const repairer = createRepairer({
-    ...{ redis: line.redis, ref: line.ref, options, clock, events },
+    redis: line.redis,
+    ref: line.ref,
+    options,
+    clock,
+    events,
     leading: () => (state.leads ? { term: 'm:1:1', epoch: 1 } : undefined),
   });
   line.onEnd(() => repairer.stop());

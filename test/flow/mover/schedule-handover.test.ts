@@ -41,8 +41,13 @@ async function lead(processId: string): Promise<() => Promise<void>> {
   if (reply.kind !== 'elected') throw new Error('the lease was not free');
   const { term, epoch } = reply;
   const enqueuer = createEnqueuer({
-    ...{ redis: p.redis, ref: p.ref, namespace: 't', clock: systemClock, events: createEmitter() },
-    ...{ leading: () => ({ term, epoch }), nowMs: () => nowMs },
+    redis: p.redis,
+    ref: p.ref,
+    namespace: 't',
+    clock: systemClock,
+    events: createEmitter(),
+    leading: () => ({ term, epoch }),
+    nowMs: () => nowMs,
   });
   return async () => {
     while ((await enqueuer.pass()) === 0);
@@ -111,7 +116,11 @@ test('a daemon whose clock is wrong by an hour fires nothing early and misses no
   for (const skewMs of [3_600_000, -3_600_000]) {
     const clock = { ...systemClock, wallMs: () => systemClock.wallMs() + skewMs };
     const enqueuer = createEnqueuer({
-      ...{ redis: p.redis, ref: p.ref, namespace: 't', clock, events: createEmitter() },
+      redis: p.redis,
+      ref: p.ref,
+      namespace: 't',
+      clock,
+      events: createEmitter(),
       leading: () => ({ term, epoch: 1 }),
     });
     while ((await enqueuer.pass()) === 0);

@@ -13,7 +13,10 @@ const DUE = T0 + 5000;
 async function weigherOn(given: { quota?: Quota; term?: string } = {}) {
   const now = { quota: given.quota, term: given.term ?? (await p.lead()) };
   const weigher = createWeigher({
-    ...{ redis: p.redis, ref: p.ref, clock: systemClock, events: createEmitter() },
+    redis: p.redis,
+    ref: p.ref,
+    clock: systemClock,
+    events: createEmitter(),
     current: () => ({ ...p.ref, ...(now.quota && { quota: now.quota }) }),
     leading: () => (now.term === '' ? undefined : { term: now.term, epoch: 1 }),
   });

@@ -71,7 +71,10 @@ const places: Readonly<Record<string, () => { readonly redis: RedisInput; readon
   Sentinel: () => ({
     redis: {
       url: secureUrl('sentinels', sentinel.sentinels, '/mine'),
-      ...{ tls, natMap: natMap(), sentinelUsername: USER, sentinelPassword: 'secret' },
+      tls,
+      natMap: natMap(),
+      sentinelUsername: USER,
+      sentinelPassword: 'secret',
     },
     servers: [sentinel.primary, sentinel.replica],
   }),
@@ -103,7 +106,8 @@ describe.each(Object.keys(places))('%s', (name) => {
     const url = typeof redis === 'string' ? redis : (redis.url ?? '');
     const pairs = Object.entries(natMap()).map(([from, { host, port }]) => `${from}=${host}:${port}`);
     const ofSentinels = {
-      ...{ DUESTREAM_REDIS__SENTINEL_USERNAME: USER, DUESTREAM_REDIS__SENTINEL_PASSWORD: 'secret' },
+      DUESTREAM_REDIS__SENTINEL_USERNAME: USER,
+      DUESTREAM_REDIS__SENTINEL_PASSWORD: 'secret',
       DUESTREAM_REDIS__NAT_MAP: pairs.join(','),
     };
     const env = { ...paths, ...(name === 'Sentinel' ? ofSentinels : {}) };

@@ -91,9 +91,18 @@ test('every promise settles within its time, and work resumes within 5 s after t
   expect(Object.entries(ended).filter(([, { ms }]) => ms > CALL_MS)).toEqual([]);
   const codes = Object.fromEntries(Object.entries(ended).map(([name, { end }]) => [name, end]));
   expect(codes).toMatchObject({
-    ...{ schedule: 'indeterminate', scheduleMany: 'indeterminate', cancel: 'indeterminate' },
-    ...{ get: 'unavailable', createProducer: 'unavailable', workerStart: 'unavailable', daemonStart: 'unavailable' },
-    ...{ newQueue: 'unavailable', cancelMany: 'indeterminate', replay: 'unavailable', workerStop: 'ok', ready: 'ok' },
+    schedule: 'indeterminate',
+    scheduleMany: 'indeterminate',
+    cancel: 'indeterminate',
+    get: 'unavailable',
+    createProducer: 'unavailable',
+    workerStart: 'unavailable',
+    daemonStart: 'unavailable',
+    newQueue: 'unavailable',
+    cancelMany: 'indeterminate',
+    replay: 'unavailable',
+    workerStop: 'ok',
+    ready: 'ok',
   });
   expect(new Set(await statuses)).toEqual(new Set([69]));
   expect(daemon.isLive()).toBe(true);

@@ -38,7 +38,8 @@ const fsck = async (...args: readonly string[]) =>
   cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', namespace]);
 const lives = (id: string) =>
   beat(p.redis, {
-    ...{ namespace, ttlMs: 60_000 },
+    namespace,
+    ttlMs: 60_000,
     identity: { id, role: 'worker', host: 'h', pid: 1, startedMs: T0, queues: ['q'] },
   });
 const define = (name: string, queue = 'q') =>
@@ -88,15 +89,17 @@ describe('what is found', () => {
     await furnish();
     expect(await look()).toEqual({
       counts: {
-        ...{
-          settings: 1,
-          settingsWithoutQueue: 0,
-          tokens: 1,
-          tokensMax: 1000,
-          processes: 100,
-          processesWithoutBeat: 99,
-        },
-        ...{ sessions: 1, idempotencyKeys: 1, withoutTtl: 0, firedSchedules: 1, firedSchedulesGone: 0 },
+        settings: 1,
+        settingsWithoutQueue: 0,
+        tokens: 1,
+        tokensMax: 1000,
+        processes: 100,
+        processesWithoutBeat: 99,
+        sessions: 1,
+        idempotencyKeys: 1,
+        withoutTtl: 0,
+        firedSchedules: 1,
+        firedSchedulesGone: 0,
       },
       found: [],
     });

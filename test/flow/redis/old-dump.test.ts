@@ -103,9 +103,13 @@ describe.each(FROZEN.length > 0 ? FROZEN : [MADE_HERE])('the dump of %s', (versi
       handler: (job: { readonly id: string; readonly data: unknown }) => handler(job, { queue: queue.name }),
     }));
     const daemon = createDaemon({
-      ...{ redis: { url: server.url }, roles: ['mover'], log: { level: 'fatal' }, mover: { lease: '1500ms' } },
+      redis: { url: server.url },
+      roles: ['mover'],
+      log: { level: 'fatal' },
+      mover: { lease: '1500ms' },
       // A dump may be years old. Its tombstones are swept then, its dead letters must stay.
-      ...{ done: { window: '30d', max: 1_000_000 }, dead: { retention: '3650d' } },
+      done: { window: '30d', max: 1_000_000 },
+      dead: { retention: '3650d' },
     });
     const worker = createWorker({ redis: server.url, queues: works, ...SHORT });
     await daemon.start();

@@ -88,8 +88,11 @@ test('jobs that are ready, that run, that are over or dead take what the plan sa
   const shape = { idChars: 16, payloadBytes: 200 };
   const list = Array.from({ length: jobs }, (_, at) => ({ data: 'x'.repeat(198), id: idOf(at, 16) }));
   const daemon = createDaemon({
-    ...{ redis: { url: server.url }, roles: ['mover'], log: { level: 'fatal' } },
-    ...{ mover: { readyMax: 100_000 }, done: { max: 1_000_000 } },
+    redis: { url: server.url },
+    roles: ['mover'],
+    log: { level: 'fatal' },
+    mover: { readyMax: 100_000 },
+    done: { max: 1_000_000 },
   });
   await daemon.start();
   let open = () => {};

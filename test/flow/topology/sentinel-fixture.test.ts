@@ -64,8 +64,13 @@ test('with TLS, access rules and a login for the Sentinels only who has all of t
   expect(group.url).toMatch(/^sentinels:\/\/app:secret-of-app@127\.0\.0\.1:\d+,.*\/duestream$/);
   const all = {
     sentinels: group.sentinels.map(({ host, port }) => ({ host, port })),
-    ...{ name: group.name, username: 'app', password: 'secret-of-app', tls: { ca: group.ca } },
-    ...{ sentinelUsername: 'watch', sentinelPassword: 'secret-of-watch', sentinelTLS: { ca: group.ca } },
+    name: group.name,
+    username: 'app',
+    password: 'secret-of-app',
+    tls: { ca: group.ca },
+    sentinelUsername: 'watch',
+    sentinelPassword: 'secret-of-watch',
+    sentinelTLS: { ca: group.ca },
     enableTLSForSentinelMode: true,
   };
   const connect = (options: object) => {

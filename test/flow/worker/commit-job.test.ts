@@ -34,7 +34,11 @@ describe('the new job', () => {
     expect(id).toMatch(/^\{a\}then:\d+\.00$/);
     const made = producer();
     expect(await made.get(line.queue, id)).toMatchObject({
-      ...{ state: 'scheduled', name: 'second', data: { step: 2 }, dueMs, options: { tags: ['user:42', 'vip'] } },
+      state: 'scheduled',
+      name: 'second',
+      data: { step: 2 },
+      dueMs,
+      options: { tags: ['user:42', 'vip'] },
     });
     expect(dueMs).toBeGreaterThan(Date.now() + 2 * DAY_MS);
     expect(await made.count(line.queue, { tag: 'user:42' })).toBe(1);

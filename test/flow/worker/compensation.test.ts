@@ -62,15 +62,16 @@ describe('one partition', () => {
     const [deadLetter] = await line.deadLetters();
     expect(compensations).toMatchObject([
       {
-        ...{
-          id: `{order-7}abandoned:${deadLetter?.token}`,
-          name: ABANDONED,
-          queue: line.queue,
-          attempt: 1,
-          bare: false,
-        },
+        id: `{order-7}abandoned:${deadLetter?.token}`,
+        name: ABANDONED,
+        queue: line.queue,
+        attempt: 1,
+        bare: false,
         data: {
-          ...{ id: 'order-7', name: 'charge', data: { amount: 5, text: 'ä "{}" |' }, token: deadLetter?.token },
+          id: 'order-7',
+          name: 'charge',
+          data: { amount: 5, text: 'ä "{}" |' },
+          token: deadLetter?.token,
           reason: 'crashes-exhausted',
           history: [
             { kind: 'crash', attempt: 1, message: 'worker ghost was lost' },
@@ -89,7 +90,10 @@ describe('one partition', () => {
     await line.plan({ data: 'kept' });
     await eventually(() => compensations.map(({ data }) => data)).toMatchObject([
       {
-        ...{ id: 'a', name: 'default', data: 'kept', reason: 'attempts-exhausted' },
+        id: 'a',
+        name: 'default',
+        data: 'kept',
+        reason: 'attempts-exhausted',
         history: [{ kind: 'timeout' }, { kind: 'timeout' }],
       },
     ]);
@@ -298,7 +302,9 @@ describe('four partitions', () => {
           return step < 12 ? context.commitJob({ step: step + 1 }) : hang(undefined, context);
         },
         {
-          ...{ timeout: 500, attempts: 1, delivery: 'effectively-once' },
+          timeout: 500,
+          attempts: 1,
+          delivery: 'effectively-once',
           onAbandoned: ({ id, data }) => compensations.push({ id, of: data.id }),
         },
       );

@@ -174,7 +174,8 @@ describe('an effect that Redis refuses', () => {
     ['XCLAIM', ['nobody', 'me', 0, '1-1'], /NOGROUP/],
   ])('because %s is no good ends in a dead letter after the attempts', async (command, words, message) => {
     const worker = await line.worker((_job, { commit, tag }) => commit(command, `${tag}:sum`, ...words), {
-      ...{ ...EFFECTIVELY, attempts: 2 },
+      ...EFFECTIVELY,
+      attempts: 2,
     });
     await line.plan({});
     await eventually(() => worker.heard.of('job.dead')).toMatchObject([{ reason: 'attempts-exhausted' }]);

@@ -15,13 +15,19 @@ let redis: Redis;
 let file = '';
 
 const env = () => ({
-  ...{ DUESTREAM_REDIS_URL: server.url, DUESTREAM_MOVER__LEASE: '1000', EFFECTS_FILE: file },
-  ...{ DUESTREAM_WORKER__JOB_LEASE: '500', DUESTREAM_WORKER__EXTEND_EVERY: '150' },
-  ...{ DUESTREAM_WORKER__BEAT_TTL: '500', DUESTREAM_WORKER__GRACE: '200', DUESTREAM_WORKER__CONCURRENCY: '1' },
+  DUESTREAM_REDIS_URL: server.url,
+  DUESTREAM_MOVER__LEASE: '1000',
+  EFFECTS_FILE: file,
+  DUESTREAM_WORKER__JOB_LEASE: '500',
+  DUESTREAM_WORKER__EXTEND_EVERY: '150',
+  DUESTREAM_WORKER__BEAT_TTL: '500',
+  DUESTREAM_WORKER__GRACE: '200',
+  DUESTREAM_WORKER__CONCURRENCY: '1',
 });
 const worker = (name: string) =>
   processes.launch({
-    ...{ name, env: env() },
+    name,
+    env: env(),
     args: ['worker', join(root, 'test/fixtures/delivery-handlers.mjs'), '--log-level', 'debug'],
   });
 const effects = () => readFileSync(file, 'utf8').split('\n').slice(0, -1);

@@ -56,7 +56,10 @@ describe('the SQL recipe', () => {
     await eventually(() => stuck.heard.of('job.started').length).toBe(1);
     await line.redis.del(`t:v1:{control}:beat:${stuck.consumer}`);
     const other = await line.worker(recipe.chargeWith(store, async () => undefined) as never, {
-      ...{ ...ONCE, ...QUICK, jobLease: 300, grace: 100 },
+      ...ONCE,
+      ...QUICK,
+      jobLease: 300,
+      grace: 100,
     });
     await eventually(() => other.heard.of('job.completed').length).toBe(1);
     expect([store.rows(), store.balance('ada')]).toEqual([1, 500]);
@@ -99,9 +102,13 @@ describe('the SQL recipe', () => {
 
 describe('as worker processes', () => {
   const env = (url: string, more: Readonly<Record<string, string>> = {}) => ({
-    ...{ DUESTREAM_REDIS_URL: url, DUESTREAM_MOVER__LEASE: '1000', DUESTREAM_WORKER__JOB_LEASE: '1000' },
-    ...{ DUESTREAM_WORKER__EXTEND_EVERY: '300', DUESTREAM_WORKER__BEAT_TTL: '1000' },
-    ...{ DUESTREAM_WORKER__GRACE: '300', ...more },
+    DUESTREAM_REDIS_URL: url,
+    DUESTREAM_MOVER__LEASE: '1000',
+    DUESTREAM_WORKER__JOB_LEASE: '1000',
+    DUESTREAM_WORKER__EXTEND_EVERY: '300',
+    DUESTREAM_WORKER__BEAT_TTL: '1000',
+    DUESTREAM_WORKER__GRACE: '300',
+    ...more,
   });
 
   it('the Redis recipe credits every account exactly, although workers are killed at their work', async () => {
@@ -112,7 +119,8 @@ describe('as worker processes', () => {
       const recipe = (name: string, workMs: number) => {
         const args = ['worker', join(root, FOLDER, 'redis-balances.mjs'), '--log-level', 'debug'];
         return processes.started({
-          ...{ name, args },
+          name,
+          args,
           env: env(server.url, { WORK_MS: String(workMs), DUESTREAM_WORKER__CONCURRENCY: '4' }),
         });
       };
@@ -133,7 +141,9 @@ describe('as worker processes', () => {
       const done = async () => Number(await redis.hget('duestream:v1:{credits:0}:meta', 'n.done'));
       await expect.poll(done).toBe(40);
       expect(await redis.hgetall('{credits:0}:balances')).toEqual({
-        ...{ 'account-0': '273', 'account-1': '247', 'account-2': '260' },
+        'account-0': '273',
+        'account-1': '247',
+        'account-2': '260',
       });
       const statements = await Promise.all(
         [0, 1, 2].map((nth) => redis.lrange(`{credits:0}:statement:account-${nth}`, 0, -1)),

@@ -52,7 +52,8 @@ describe('a job that is too late', () => {
     expect([ran, worker.running(), worker.heard.names()]).toEqual([[], 0, ['job.expired']]);
     expect([await counted('jobs_expired_total'), await counted('jobs_dead_total')]).toEqual([1, 0]);
     expect(await producer.schedule(line.queue, 'x', { id: 'a', ...options })).toMatchObject({
-      ...{ status: 'already', over: 'expired' },
+      status: 'already',
+      over: 'expired',
     });
   });
 
@@ -178,13 +179,17 @@ describe('onAbandoned', () => {
     const producer = await open();
     const compensations: Job<Abandoned>[] = [];
     await line.worker((_job, { signal }) => aborted(signal), {
-      ...{ timeout: 20, backoff: fixed(IN_TIME_MS) },
+      timeout: 20,
+      backoff: fixed(IN_TIME_MS),
       onAbandoned: (job) => compensations.push(job),
     });
     await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(Date.now() + IN_TIME_MS), onLate });
     await eventually(() => compensations.map(({ data }) => data)).toMatchObject([
       {
-        ...{ id: 'a', data: 'x', reason: 'expired', token: expect.stringMatching(/^\d{16}$/) },
+        id: 'a',
+        data: 'x',
+        reason: 'expired',
+        token: expect.stringMatching(/^\d{16}$/),
         history: [{ kind: 'timeout' }, { kind: 'refused', message: 'past its expiry' }],
       },
     ]);

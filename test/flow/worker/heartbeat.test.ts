@@ -13,7 +13,11 @@ function heartbeatOf(id: string, beatTtlMs: number, clock: Clock = systemClock) 
   let refused = 0;
   const identity = { id, role: 'worker' as const, host: 'h', pid: 1, startedMs: 0, queues: [line.queue] };
   const heartbeat = createHeartbeat({
-    ...{ redis: line.redis, namespace: NAMESPACE, identity, beatTtlMs, clock },
+    redis: line.redis,
+    namespace: NAMESPACE,
+    identity,
+    beatTtlMs,
+    clock,
     server: createServers(line.redis, systemClock)(),
     events: createEmitter(),
     async onBeat() {

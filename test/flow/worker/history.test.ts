@@ -66,11 +66,15 @@ describe('a result', () => {
     await until('a', 'done');
     await redis.del(ref.keys.done, ref.keys.jobs);
     expect(await producer.result('reports', 'a')).toEqual({
-      ...{ status: 'done', overMs: expect.any(Number) },
+      status: 'done',
+      overMs: expect.any(Number),
       result: { kind: 'kept', value: { url: 'https://x', data: {} } },
     });
     expect(await producer.get('reports', 'a')).toMatchObject({
-      ...{ state: 'done', name: 'monthly', attempts: 1, owner: expect.any(String) },
+      state: 'done',
+      name: 'monthly',
+      attempts: 1,
+      owner: expect.any(String),
       past: [{ outcome: 'done', startedMs: expect.any(Number), tookMs: expect.any(Number) }],
     });
   });
@@ -90,7 +94,9 @@ describe('a result', () => {
     await producer.schedule(reports(), {}, { id: 'a' });
     await until('a', 'dead');
     expect(await producer.result('reports', 'a')).toMatchObject({
-      ...{ status: 'dead', reason: 'customer is gone', deadLetter: expect.stringMatching(/^\d+-\d+$/) },
+      status: 'dead',
+      reason: 'customer is gone',
+      deadLetter: expect.stringMatching(/^\d+-\d+$/),
       error: { message: 'customer is gone', stack: expect.stringContaining('history.test') },
     });
   });

@@ -32,7 +32,9 @@ async function lossyWorker(handler: Handler) {
   const lossy = await openLossyLine(line.server);
   line.onEnd(lossy.close);
   const worker = await line.worker(handler, {
-    ...{ redis: lossy.url, delivery: 'effectively-once', backoff: fixed('1h') },
+    redis: lossy.url,
+    delivery: 'effectively-once',
+    backoff: fixed('1h'),
   });
   const ends = () => worker.heard.names().filter((name) => name !== 'job.started' && !name.startsWith('redis.'));
   return { lossy, worker, ends };

@@ -36,23 +36,19 @@ async function watchers(count: number, jobLeaseMs = 1, commands = line.redis, gr
     const events = createEmitter();
     const took: string[] = [];
     const reclaimer = createReclaimer({
-      ...{
-        commands,
-        namespace: NAMESPACE,
-        refs: line.refs,
-        consumer,
-        inflight: createInflight(),
-        clock,
-        events,
-      },
-      ...{
-        concurrency: 50,
-        graceMs,
-        beatTtlMs: 120_000,
-        jobLeaseMs,
-        random: () => 0,
-        beats: { lastProgressMs: clock.monotonicMs, steadySinceMs: () => steadySinceMs },
-      },
+      commands,
+      namespace: NAMESPACE,
+      refs: line.refs,
+      consumer,
+      inflight: createInflight(),
+      clock,
+      events,
+      concurrency: 50,
+      graceMs,
+      beatTtlMs: 120_000,
+      jobLeaseMs,
+      random: () => 0,
+      beats: { lastProgressMs: clock.monotonicMs, steadySinceMs: () => steadySinceMs },
       take: async (_, deliveries) => void took.push(...deliveries.map(({ member }) => member)),
     });
     return { consumer, pass: reclaimer.pass, heard: listen(events), took };

@@ -115,7 +115,7 @@ test('of a record that cannot be read nothing is quoted', async () => {
   await worker.start();
   await expect.poll(async () => (await producer.result(mails(), 'a')).status, patience).toBe('dead');
   expect(await producer.result(mails(), 'a')).toMatchObject({
-    ...{ reason: 'unreadable-record' },
+    reason: 'unreadable-record',
     error: { message: 'the record cannot be read, and is not quoted because its queue redacts data' },
   });
 }, 60_000);

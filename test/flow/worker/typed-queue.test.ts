@@ -117,7 +117,10 @@ test('an edit by filter is checked and encoded for each job', async () => {
 
   const seven = { data: { n: 7 } };
   expect(await producer.editWhere(queue, { tag: 't' }, seven)).toMatchObject({
-    ...{ matched: 3, changed: 2, skipped: { refused: 1 }, ids: ['a', 'b'] },
+    matched: 3,
+    changed: 2,
+    skipped: { refused: 1 },
+    ids: ['a', 'b'],
   });
   const after = await stored();
   expect(after['j:c']).toBe(before['j:c']);
@@ -125,7 +128,9 @@ test('an edit by filter is checked and encoded for each job', async () => {
   const data = Buffer.from(`${line.queue} {"n":7}`).toString('base64');
   expect(await producer.get(queue, 'a')).toMatchObject({ data, codec: 'base64' });
   expect(await producer.editWhere(queue, { tag: 't', name: 'default' }, seven)).toMatchObject({
-    ...{ matched: 2, changed: 0, skipped: { already: 2 } },
+    matched: 2,
+    changed: 0,
+    skipped: { already: 2 },
   });
   const named = { name: 'other', data: 'new' } as const;
   expect(await producer.editWhere(queue, { idPrefix: 'b' }, named)).toMatchObject({ changed: 1 });

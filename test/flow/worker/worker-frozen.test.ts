@@ -47,8 +47,15 @@ it('a worker that cannot extend tells its handlers before anybody else may start
   const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
   inflight.extended(held, clock.monotonicMs());
   const extender = createExtender({
-    ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 500, jobLeaseMs: 1500, probe: () => line.redis.ping() },
+    jobs: createJobs(redis),
+    inflight,
+    consumer: 'w',
+    queue: line.queue,
+    clock,
+    events: createEmitter(),
+    extendEveryMs: 500,
+    jobLeaseMs: 1500,
+    probe: () => line.redis.ping(),
   });
   await expect(extender.pass()).rejects.toThrow('timed out');
   extender.start();
@@ -69,8 +76,15 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
   const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
   inflight.extended(held, clock.monotonicMs());
   const { pass } = createExtender({
-    ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 500, jobLeaseMs: 1500, probe: () => line.redis.ping() },
+    jobs: createJobs(redis),
+    inflight,
+    consumer: 'w',
+    queue: line.queue,
+    clock,
+    events: createEmitter(),
+    extendEveryMs: 500,
+    jobLeaseMs: 1500,
+    probe: () => line.redis.ping(),
   });
   void pass();
   clock.advance(1300);
@@ -88,8 +102,15 @@ it('after the event loop stood still, the reply that lies in the socket is read 
   inflight.extended(held, clock.monotonicMs() - 2600);
   const extend = () => line.redis.ping().then(() => ['ok' as const]);
   const extender = createExtender({
-    ...{ jobs: { extend }, inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 1000, jobLeaseMs: 3000, probe: () => line.redis.ping() },
+    jobs: { extend },
+    inflight,
+    consumer: 'w',
+    queue: line.queue,
+    clock,
+    events: createEmitter(),
+    extendEveryMs: 1000,
+    jobLeaseMs: 3000,
+    probe: () => line.redis.ping(),
   });
   const passed = extender.pass();
   // A handler that blocks: 2700 ms after the last extension are over meanwhile.
@@ -109,8 +130,15 @@ it('after an outage only handlers that were running are told, not those that wer
     running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(`${id} ${why}`), ...own });
   };
   const extender = createExtender({
-    ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 500, jobLeaseMs: 3000, probe: () => line.redis.ping() },
+    jobs: createJobs(redis),
+    inflight,
+    consumer: 'w',
+    queue: line.queue,
+    clock,
+    events: createEmitter(),
+    extendEveryMs: 500,
+    jobLeaseMs: 3000,
+    probe: () => line.redis.ping(),
   });
   runs('old', { leasedMs: clock.monotonicMs() });
   runs('over', { leasedMs: clock.monotonicMs(), acknowledged: true });

@@ -45,8 +45,18 @@ it('a handler sees the whole job and its context', async () => {
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);
   const [job, token, attempt, left] = seen;
   expect(job).toEqual({
-    ...{ id: 'x', bare: false, queue: line.queue, name: 'n1', data: { a: [1] }, dueMs, askedDueMs: dueMs },
-    ...{ attempt: 1, failures: 0, crashes: 0, history: [], headers: {} },
+    id: 'x',
+    bare: false,
+    queue: line.queue,
+    name: 'n1',
+    data: { a: [1] },
+    dueMs,
+    askedDueMs: dueMs,
+    attempt: 1,
+    failures: 0,
+    crashes: 0,
+    history: [],
+    headers: {},
   });
   expect([typeof token, attempt]).toEqual(['string', 1]);
   expect(left).toBeGreaterThan(55_000);

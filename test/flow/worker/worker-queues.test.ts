@@ -91,7 +91,10 @@ test('extends the leases of all its queues, and hands all of them over when it s
   const held = gate();
   const handler = (): Promise<void> => held.opened;
   const worker = createWorker({
-    ...{ redis: server.url, jobLease: '30s', extendEvery: 100, shutdown: 0 },
+    redis: server.url,
+    jobLease: '30s',
+    extendEvery: 100,
+    shutdown: 0,
     queues: [
       { queue: 'one', handler },
       { queue: 'two', handler },

@@ -124,7 +124,10 @@ it('a late end of the lost worker wins until the job is started again', async ()
 it('a worker that stops extending loses its job to another, and what it says afterwards is refused', async () => {
   const door = gate();
   const stuck = await line.worker(() => door.opened, {
-    ...{ jobLease: 86_400_000, extendEvery: 43_200_000, beatTtl: 100, concurrency: 1 },
+    jobLease: 86_400_000,
+    extendEvery: 43_200_000,
+    beatTtl: 100,
+    concurrency: 1,
   });
   await line.plan({});
   await eventually(() => stuck.heard.of('job.started').length).toBe(1);
@@ -154,7 +157,9 @@ it('a handler whose lease was lost is told so, and the job goes on at its new ow
   const entry = (await line.redis.xrange(line.ref.keys.ready, '-', '+'))[0]?.[0] ?? '';
   const taken = await reclaim(line.redis, line.ref, { owner: first.consumer, consumer: 'b', idleMs: 0, limit: 1 });
   const [started] = await line.jobs.start(line.ref, taken.deliveries, {
-    ...{ consumer: 'b', bytesMax: 1000, windowMs: 60_000 },
+    consumer: 'b',
+    bytesMax: 1000,
+    windowMs: 60_000,
   });
   await eventually(() => reasons).toEqual(['job aborted: lease lost']);
   await eventually(() => first.running()).toBe(0);
@@ -200,15 +205,14 @@ it('a delivery that was lost with its connection is found as soon as the reader 
   const taken: string[] = [];
   const inflight = createInflight();
   const adopter = createAdopter({
-    ...{
-      commands: line.redis,
-      refs: [line.ref],
-      consumer: 'me',
-      inflight,
-      clock: { ...systemClock, monotonicMs: () => nowMs },
-      events: createEmitter(),
-    },
-    ...{ idleMs: 60_000, concurrency: 10 },
+    commands: line.redis,
+    refs: [line.ref],
+    consumer: 'me',
+    inflight,
+    clock: { ...systemClock, monotonicMs: () => nowMs },
+    events: createEmitter(),
+    idleMs: 60_000,
+    concurrency: 10,
     take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
   });
   adopter.connected();
@@ -249,8 +253,14 @@ it('an adopted entry that somebody deleted is only forgotten', async () => {
   const [delivery] = await giveToGhost(1, { start: false, ghost: 'me' });
   await line.redis.xdel(line.ref.keys.ready, delivery?.entry ?? '');
   const adopter = createAdopter({
-    ...{ commands: line.redis, refs: [line.ref], consumer: 'me', inflight: createInflight() },
-    ...{ idleMs: 0, concurrency: 10, clock: systemClock, events: createEmitter() },
+    commands: line.redis,
+    refs: [line.ref],
+    consumer: 'me',
+    inflight: createInflight(),
+    idleMs: 0,
+    concurrency: 10,
+    clock: systemClock,
+    events: createEmitter(),
     take: () => Promise.reject(new Error('there is nothing to take')),
   });
   await adopter.pass();

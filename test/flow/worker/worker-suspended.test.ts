@@ -19,12 +19,22 @@ it('a worker whose clock stood still is told with its next extension, and its en
   const inflight = createInflight();
   const told: AbortReason[] = [];
   running(inflight, {
-    ...{ ref: p.ref, delivery: { entry: claim.entry, member: claim.member, dueMs: 0 }, token: claim.token },
-    ...{ leasedMs: clock.monotonicMs(), abort: (why) => told.push(why) },
+    ref: p.ref,
+    delivery: { entry: claim.entry, member: claim.member, dueMs: 0 },
+    token: claim.token,
+    leasedMs: clock.monotonicMs(),
+    abort: (why) => told.push(why),
   });
   const extender = createExtender({
-    ...{ jobs: p.jobs, inflight, consumer: 'w1', queue: 'q', clock, events: createEmitter() },
-    ...{ extendEveryMs: 5000, jobLeaseMs: 15_000, probe: () => p.redis.ping() },
+    jobs: p.jobs,
+    inflight,
+    consumer: 'w1',
+    queue: 'q',
+    clock,
+    events: createEmitter(),
+    extendEveryMs: 5000,
+    jobLeaseMs: 15_000,
+    probe: () => p.redis.ping(),
   });
 
   // Suspended: the others see it die, take its job and start it, and no time passes here.

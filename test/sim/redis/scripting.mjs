@@ -48,7 +48,8 @@ export function load(source, execute) {
     }
   };
   const redis = named({
-    ...{ call, pcall },
+    call,
+    pcall,
     sha1hex: (text) => [sha1(word(text))],
     error_reply: (text) => [named({ err: text })],
     status_reply: (text) => [named({ ok: text })],

@@ -189,7 +189,9 @@ export function readingOf(words) {
   if (rest.slice(keys.length).some((id) => id !== '>')) throw new Refusal('ERR only new entries are read here');
   const block = after('BLOCK');
   return {
-    ...{ group: words[1] ?? '', consumer: words[2] ?? '', keys },
+    group: words[1] ?? '',
+    consumer: words[2] ?? '',
+    keys,
     count: integer(after('COUNT') ?? '1000000'),
     blockMs: block === undefined ? undefined : integer(block),
   };

@@ -53,7 +53,9 @@ export function createCast({ product, time, network, journal, random, partitions
     let ask;
     /** @type {Actor} */
     const actor = {
-      ...{ role, process, leaving: false },
+      role,
+      process,
+      leaving: false,
       note: (ev, more = {}) => {
         if (!process.dead) journal.note(process, ev, more);
       },
@@ -110,7 +112,8 @@ export function createCast({ product, time, network, journal, random, partitions
   const daemon = () =>
     launch('daemon', () =>
       createDaemon({
-        ...{ redis: { url: URL }, roles: ['mover'] },
+        redis: { url: URL },
+        roles: ['mover'],
         queues: { [QUEUE]: { partitions } },
       }),
     );
@@ -118,7 +121,9 @@ export function createCast({ product, time, network, journal, random, partitions
   const worker = () =>
     launch('worker', (actor) =>
       createWorker(queue, handlerOf(actor), {
-        ...{ redis: URL, concurrency: 8, shutdown: SHUTDOWN_MS },
+        redis: URL,
+        concurrency: 8,
+        shutdown: SHUTDOWN_MS,
       }),
     );
 
@@ -127,7 +132,9 @@ export function createCast({ product, time, network, journal, random, partitions
     launch('worker', (actor) =>
       createDaemon(
         {
-          ...{ redis: { url: URL }, roles: ['mover', 'worker'], worker: { concurrency: 8, shutdown: SHUTDOWN_MS } },
+          redis: { url: URL },
+          roles: ['mover', 'worker'],
+          worker: { concurrency: 8, shutdown: SHUTDOWN_MS },
           queues: { [QUEUE]: { partitions } },
         },
         { handlers: defineHandlers({ [QUEUE]: handlerOf(actor) }) },

@@ -33,7 +33,14 @@ export function createJournal({ nowUs, serverMs, print }) {
   const tell = (line) => print?.(`${(nowUs() / 1e6).toFixed(6)} ${line}`);
 
   return {
-    ...{ calls, effects, exits, pauses, stalls, passes, complaints, tell },
+    calls,
+    effects,
+    exits,
+    pauses,
+    stalls,
+    passes,
+    complaints,
+    tell,
     /** Looks at the clock of the server: before it is changed, and whenever something happens. */
     look() {
       latestMs = Math.max(latestMs, serverMs());

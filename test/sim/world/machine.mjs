@@ -17,7 +17,8 @@ export function createMachine({ time, host, director, network, epochMs, journal,
   let offsetUs = 0;
   const nowUs = () => epochMs * 1000 + time.nowUs() + offsetUs;
   const server = createServer({
-    ...{ nowUs, ran },
+    nowUs,
+    ran,
     timer(ms, act) {
       const event = time.schedule(host, ms * 1000, act);
       return () => {

@@ -117,16 +117,14 @@ export async function simulate(settings) {
       cuts: stalls
         .filter(({ fromUs, toUs }) => toUs - fromUs > CUT_MS * 1000)
         .map((stall) => ({ pid: undefined, ...stall })),
-      ...{
-        calls,
-        effects,
-        exits,
-        pauses,
-        stalls,
-        passes,
-        left: look.left(),
-        repaired: look.repaired() - repairedBefore,
-      },
+      calls,
+      effects,
+      exits,
+      pauses,
+      stalls,
+      passes,
+      left: look.left(),
+      repaired: look.repaired() - repairedBefore,
       members: look.members().filter(({ id }) => id.startsWith(`${totals.episodes}-`)),
     });
     const flaws = look.flaws(join(folder, 'lua')).map((detail) => ({ kind: 'FLAW', id: 'redis', detail }));

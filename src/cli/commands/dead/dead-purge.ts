@@ -76,7 +76,10 @@ async function purgeAll(
     const limit = Math.min(SLICE, flags.limit - sum.matched);
     const before = sum;
     const slice = await dead.purge(queue, filterOf(flags), {
-      ...{ limit, cursor, dryRun, all: true },
+      limit,
+      cursor,
+      dryRun,
+      all: true,
       onProgress: ({ scanned, matched }) => steps(before.scanned + scanned, before.matched + matched),
     });
     sum = {

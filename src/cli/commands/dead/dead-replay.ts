@@ -134,7 +134,12 @@ async function replayAll(
     const most = Math.min(SLICE, limit - matched);
     const [seen, taken] = [looked, matched];
     const slice = await dead.replayMany(queue, filterOf(flags), {
-      ...{ ...options, over, dryRun, cursor, limit: most, all: true },
+      ...options,
+      over,
+      dryRun,
+      cursor,
+      limit: most,
+      all: true,
       onProgress: (soFar) => steps(seen + soFar.scanned, taken + soFar.matched),
     });
     matched += slice.matched;

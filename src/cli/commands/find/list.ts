@@ -37,6 +37,13 @@ export async function listByFilter(
 
 /** As `ls` has it, with the tags. */
 const listed = ({ id, bare, partition, state, name, dueMs, attempts, owner, options }: JobView) => ({
-  ...{ id, bare, partition, state, name, dueMs, attempts, owner },
+  id,
+  bare,
+  partition,
+  state,
+  name,
+  dueMs,
+  attempts,
+  owner,
   tags: options.tags ?? [],
 });

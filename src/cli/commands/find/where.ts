@@ -83,7 +83,9 @@ export async function runWhere(session: Session, asked: Asked, verb: WhereVerb):
   let told = 0;
   const result = await withProducer(session, (producer) =>
     verb.call(producer, filter, {
-      ...{ dryRun, limit, cursor },
+      dryRun,
+      limit,
+      cursor,
       onProgress(progress) {
         if (progress.matched < told + PROGRESS_EVERY) return;
         told = progress.matched;

@@ -85,7 +85,11 @@ export function storyLines(story: Story): readonly string[] {
   const end = endOf(story);
   return [
     ...jobFields({
-      ...{ id, bare, queue, partition, content: content.readable ? content : remembered(content, end) },
+      id,
+      bare,
+      queue,
+      partition,
+      content: content.readable ? content : remembered(content, end),
       record: peek.tombstone && !deadLetter ? undefined : record,
     }),
     ...fields([

@@ -60,7 +60,8 @@ async function run(
 ): Promise<Exit> {
   const nowMs = systemClock.wallMs();
   const range = {
-    ...{ next, until: until === undefined ? undefined : instantOf(until, '--until', nowMs) },
+    next,
+    until: until === undefined ? undefined : instantOf(until, '--until', nowMs),
     from: from === undefined ? undefined : instantOf(from, '--from', nowMs),
   };
   const { rows, leftOut } = saysDefinition(definition)

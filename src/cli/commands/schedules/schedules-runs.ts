@@ -80,7 +80,8 @@ async function runBackfill(session: Session, name: string, flags: BackfillFlags)
 }
 
 const withInstant = ({ id, atMs, status }: FiredJob) => ({
-  ...{ id, status },
+  id,
+  status,
   at: atMs === undefined ? undefined : iso(atMs),
 });
 

@@ -74,7 +74,11 @@ function callerWith({ id, name, scopes, queues }: Token, way: Caller['way']): Ca
 }
 
 const anonymous: Caller = {
-  ...{ name: 'anonymous', key: 'anonymous', scopes: new Set(SCOPES), queues: undefined, way: 'api' },
+  name: 'anonymous',
+  key: 'anonymous',
+  scopes: new Set(SCOPES),
+  queues: undefined,
+  way: 'api',
 };
 
 /** What a proxy adds. One on this machine may hand over requests of the whole world. */

@@ -52,8 +52,14 @@ interface Pulsing {
 
 export function createPulse(look: () => Promise<Look>, clock: Clock = systemClock): Pulse {
   const pulsing: Pulsing = {
-    ...{ look, clock, boot: newJobId().slice(-8), viewers: new Map() },
-    ...{ beats: 0, awaySinceMs: undefined, going: undefined, isStopped: false },
+    look,
+    clock,
+    boot: newJobId().slice(-8),
+    viewers: new Map(),
+    beats: 0,
+    awaySinceMs: undefined,
+    going: undefined,
+    isStopped: false,
   };
   const check = () => {
     if (pulsing.isStopped) throw new Problem('stopped', { detail: 'repeat the request: another daemon may answer it' });

@@ -122,7 +122,8 @@ export function seenLook({ nowMs, queues, processes, redis, forecast, doctor }: 
   const led = leaders.filter((one) => one !== undefined);
   const whole = caller.queues === undefined ? { redis, forecast, doctor } : {};
   return {
-    ...{ nowMs, everyMs: BEAT_MS },
+    nowMs,
+    everyMs: BEAT_MS,
     queues: mine.map((one) => ({ ...one, leaders: one.leaders.map((name) => name ?? null) })),
     total: totalOf(mine),
     processes: { ...processes, leaders: new Set(led).size, partitions: leaders.length, led: led.length },
@@ -134,12 +135,16 @@ function totalOf(queues: readonly LiveQueue[]): object {
   const sum = (of: (one: LiveQueue) => number) => queues.reduce((total, one) => total + of(one), 0);
   const rate = (name: keyof Rates) => Math.round(sum(({ perSecond }) => perSecond[name]) * 10) / 10;
   return {
-    ...{ scheduled: sum((one) => one.scheduled), ready: sum((one) => one.ready) },
-    ...{ running: sum((one) => one.running), dead: sum((one) => one.dead) },
+    scheduled: sum((one) => one.scheduled),
+    ready: sum((one) => one.ready),
+    running: sum((one) => one.running),
+    dead: sum((one) => one.dead),
     oldestDueAgeMs: Math.max(0, ...queues.map((one) => one.oldestDueAgeMs)),
     perSecond: {
-      ...{ scheduled: rate('scheduled'), promoted: rate('promoted') },
-      ...{ started: rate('started'), ended: rate('ended') },
+      scheduled: rate('scheduled'),
+      promoted: rate('promoted'),
+      started: rate('started'),
+      ended: rate('ended'),
     },
   };
 }

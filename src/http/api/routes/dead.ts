@@ -118,7 +118,11 @@ function seenGroups(groups: readonly DeadLetterGroup[], { partitions, scopes }: 
     const known = merged.get(key);
     const newest = known && known.lastMs >= group.lastMs ? known : group;
     merged.set(key, {
-      ...{ reason, error, name: group.name, example: newest.example, lastMs: newest.lastMs },
+      reason,
+      error,
+      name: group.name,
+      example: newest.example,
+      lastMs: newest.lastMs,
       firstMs: Math.min(known?.firstMs ?? group.firstMs, group.firstMs),
       count: (known?.count ?? 0) + group.count,
     });

@@ -151,7 +151,13 @@ async function pastPage(backend: Backend, refs: readonly PartitionRef[], asked: 
   const { redis } = await backend.place();
   const policy = { clock: systemClock, budgetMs: RETRY_MS };
   const page = await listPast({ redis, policy }, refs, {
-    ...{ outcome, tag, name, idPrefix, limit, scanMax: PAST_SCAN_MAX, cursor: from },
+    outcome,
+    tag,
+    name,
+    idPrefix,
+    limit,
+    scanMax: PAST_SCAN_MAX,
+    cursor: from,
     endedFromMs: endedFrom === undefined ? undefined : instantMs(endedFrom, 'endedFrom'),
     endedToMs: endedTo === undefined ? undefined : instantMs(endedTo, 'endedTo'),
   });

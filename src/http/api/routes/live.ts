@@ -12,7 +12,10 @@ const rates = z
   .object({ scheduled: z.number(), promoted: z.number(), started: z.number(), ended: z.number() })
   .openapi('Rates', { description: 'Jobs per second since the event before.' });
 const counts = {
-  ...{ scheduled: count, ready: count, running: count, dead: count },
+  scheduled: count,
+  ready: count,
+  running: count,
+  dead: count,
   oldestDueAgeMs: z.number(),
 };
 
@@ -39,7 +42,10 @@ const now = z
       .openapi({ description: 'This and what follows: only for tokens of all queues, and not in the first event.' }),
     forecast: z
       .object({
-        ...{ atMs: epochMs, nextHour: count, scheduled: count, coming: count },
+        atMs: epochMs,
+        nextHour: count,
+        scheduled: count,
+        coming: count,
         busiest: bucket.optional(),
         buckets: z.array(bucket),
       })

@@ -34,8 +34,14 @@ const minutesShape = z
     startMs: epochMs.openapi({ description: 'When the first step began.' }),
     stepMs: z.number(),
     counts: z.object({
-      ...{ scheduled: counts, promoted: counts, done: counts, retried: counts },
-      ...{ deferred: counts, dead: counts, cancelled: counts, expired: counts },
+      scheduled: counts,
+      promoted: counts,
+      done: counts,
+      retried: counts,
+      deferred: counts,
+      dead: counts,
+      cancelled: counts,
+      expired: counts,
     }),
     known: z
       .array(z.boolean())

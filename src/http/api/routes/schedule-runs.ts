@@ -83,7 +83,10 @@ const runs = verb({
     const place = await backend.place();
     const of = backend.queueOf(queue);
     const found = await pastRuns(place, {
-      ...{ schedule, limit: query.limit, beforeMs: before, nowMs: nowOf(place) },
+      schedule,
+      limit: query.limit,
+      beforeMs: before,
+      nowMs: nowOf(place),
       job: (id) => backend.producer.get(of, id),
     });
     const next = found.beforeMs === undefined ? undefined : cursorOf({ before: found.beforeMs });
@@ -135,7 +138,9 @@ const backfill = verb({
     200: {
       schema: z
         .object({
-          ...{ name: z.string(), dryRun: z.boolean(), jobs: z.array(firedJob) },
+          name: z.string(),
+          dryRun: z.boolean(),
+          jobs: z.array(firedJob),
           leftOut: count.optional().openapi({ description: `So many more, behind the first ${JOBS_SHOWN}.` }),
         })
         .openapi('Backfilled'),

@@ -38,7 +38,8 @@ export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes)
     // It may have been replayed or removed.
     deadLetter: found.reason === undefined ? undefined : written(found.deadLetter),
     reason: seenReason(found.reason, scopes),
-    ...{ startedMs, tookMs: end?.tookMs },
+    startedMs,
+    tookMs: end?.tookMs,
     result: end && seenResult(end.result, scopes),
     past: found.past.map((one) => ({ ...seenEnd(one, scopes, redact), deadLetter: written(one.deadLetter) })),
     timeline: timelineOf(found, { end, startedMs, history }),

@@ -44,7 +44,9 @@ export function openCluster({ seeds, options, manner, subscribes }: ClusterParts
     });
   };
   const nodes = createNodes({
-    ...{ seeds, natMap, subscribes },
+    seeds,
+    natMap,
+    subscribes,
     open(place) {
       const redis = openOne({ ...shared, ...place }, manner);
       redis.on('smessage', (channel: string, message: string) => void cluster.emit('smessage', channel, message));
