@@ -8,11 +8,11 @@ import { newJobId } from '../job/new-job-id.ts';
 import { defineQueue } from '../job/queue.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { version } from '../kernel/version.ts';
-import { createGuard } from '../mover/guard.ts';
-import { createMovers } from '../mover/movers.ts';
+import { createMovers } from '../mover/leader-pool.ts';
 import type { NearWorker } from '../mover/promotion/lone-worker.ts';
 import { openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { claimNamespace, declareQueue } from '../redis/scripts/queues.ts';
+import { createGuard } from './eviction-guard.ts';
 import type { DaemonSettings } from './input.ts';
 
 /** One for commands, and one that hears nudges where it moves jobs. */

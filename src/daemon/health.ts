@@ -2,7 +2,7 @@
 import type { Config } from '../config/options.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { version } from '../kernel/version.ts';
-import type { Movers } from '../mover/movers.ts';
+import type { Movers } from '../mover/leader-pool.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
 

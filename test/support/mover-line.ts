@@ -7,7 +7,7 @@ import { createEmitter } from '../../src/job/emitter.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { Idle } from '../../src/kernel/loop.ts';
-import { createMovers } from '../../src/mover/movers.ts';
+import { createMovers } from '../../src/mover/leader-pool.ts';
 import { createMover } from '../../src/mover/promotion/mover.ts';
 import type { MoverOptions } from '../../src/mover/promotion/moving.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';

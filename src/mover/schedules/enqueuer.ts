@@ -22,7 +22,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { arm, definitions, disarm, firedOf, lookedAt, lookedAtThen } from '../../redis/scripts/schedules.ts';
 import type { Fired } from '../../schedule/progress.ts';
 import type { Leadership } from '../election/election.ts';
-import { createErrands, type Errand, type Errands } from './errands.ts';
+import { createErrands, type Errand, type Errands } from './fire-plan.ts';
 import { sendErrands } from './fires.ts';
 import { createGoneLook } from './gone-schedules.ts';
 

@@ -9,7 +9,7 @@ import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import { createJobs } from '../../redis/scripts/jobs.ts';
 import { fire, type ScheduleFired } from '../../redis/scripts/schedules.ts';
 import type { Fired } from '../../schedule/progress.ts';
-import { type Errand, onceMore } from './errands.ts';
+import { type Errand, onceMore } from './fire-plan.ts';
 
 export interface FiresParts {
   readonly redis: Redis;

@@ -1,10 +1,10 @@
 /** A Redis that may delete keys of its own accord: daemons say so, and producers give it no job. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
+import { createGuard } from '../../../src/daemon/eviction-guard.ts';
 import { createEmitter } from '../../../src/job/emitter.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
-import { createGuard } from '../../../src/mover/guard.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { EVICTION_LOOK_MS, evictionOf } from '../../../src/redis/connection/eviction.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';

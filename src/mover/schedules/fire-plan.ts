@@ -17,7 +17,7 @@ import { firesDue } from '../../schedule/catch-up.ts';
 import { type Fired, firedSince, instantOf } from '../../schedule/progress.ts';
 import { dueOfFire, fireMember, type Schedule } from '../../schedule/schedule.ts';
 import { nextFireOf } from '../../time/next-fires.ts';
-import { createKnownSchedules, type KnownSchedules, type ReadSchedule } from './known-schedules.ts';
+import { createKnownSchedules, type KnownSchedules, type ReadSchedule } from './schedule-cache.ts';
 
 /** A schedule as it was found. */
 export interface Look {

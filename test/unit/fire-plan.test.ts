@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createEmitter } from '../../src/job/emitter.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { atOnce, type Steps, within } from '../../src/kernel/steps.ts';
-import { createErrands } from '../../src/mover/schedules/errands.ts';
+import { createErrands } from '../../src/mover/schedules/fire-plan.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { decodeFired } from '../../src/schedule/progress.ts';
 import { defineSchedule, encodeDefinition } from '../../src/schedule/text.ts';
