@@ -31,9 +31,8 @@ import { createExpire } from './run/expiry.ts';
 import { createFaults } from './run/faults.ts';
 import { createFullWatch } from './run/full-watch.ts';
 import type { HandlerCalls } from './run/handlers.ts';
-import { abort, createInflight, type Inflight } from './run/inflight.ts';
+import { abort, InFlight, LostSlots } from './run/in-flight.ts';
 import type { HandleChain } from './run/middleware.ts';
-import { createSlots } from './run/overdue-slots.ts';
 import { createSettle } from './run/settle.ts';
 
 export interface ServedQueueParts {
@@ -56,7 +55,7 @@ export interface ServedQueueParts {
 
 export interface ServedQueue {
   readonly name: string;
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   /** Declares the queue unless it is declared, and follows its layout. May be repeated. */
   readonly declare: () => Promise<void>;
   /** Begins to read. The queue was declared before. */
@@ -80,18 +79,18 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
   const { work, settings, commands, source, jobs, consumer } = parts;
   const { clock, namespace, windowMs } = settings;
   const blocking = 'listen' in source ? undefined : source;
-  const inflight = createInflight();
+  const inFlight = new InFlight(work.concurrency);
   const log = settings.log.child({ queue: work.queue.name });
   const partitions = createServedPartitions({ redis: commands, namespace, queue: work.queue, consumer, log });
   const { refs } = partitions;
-  const slots = createSlots({ ...settings, ...parts, inflight, queue: work.queue.name, concurrency: work.concurrency });
-  const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs });
+  const slots = new LostSlots({ ...settings, ...parts, inFlight, queue: work.queue.name });
+  const handover = createHandover({ commands, jobs, inFlight, consumer, windowMs, refs });
   /** Four reads without an answer. */
   const stuckAfterMs = 4 * timeoutOf(blocking ?? commands);
   let reading: Reading | undefined;
 
   function start(): void {
-    reading = assemble(parts, { inflight, refs, slots, log });
+    reading = assemble(parts, { inFlight, refs, slots, log });
     const { adopter, reclaimer, consuming } = reading;
     if (blocking) watchReads(commands, blocking);
     blocking?.on('ready', adopter.connected).on('ready', consuming.wake);
@@ -104,8 +103,8 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
     await Promise.all([reading?.consuming.stop(), reading?.adopter.stop(), reading?.reclaimer.stop()]);
     await handover.unseen();
     await drained(endMs - clock.monotonicMs());
-    if (inflight.size() === 0) return;
-    for (const held of inflight.all()) abort(held, 'shutdown');
+    if (inFlight.size() === 0) return;
+    for (const held of inFlight.all()) abort(held, 'shutdown');
     await drained(END_MS);
     await handover.running();
   }
@@ -113,17 +112,17 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
   function drained(ms: number): Promise<void> {
     const over = createAbort();
     const callOff = clock.timer(ms, () => over.abort());
-    return inflight.whenEmpty(over.signal).finally(callOff);
+    return inFlight.whenEmpty(over.signal).finally(callOff);
   }
 
-  const isFullyUsed = () => inflight.free(work.concurrency) === 0;
+  const isFullyUsed = () => inFlight.free() === 0;
 
   function isLive(): boolean {
     if (!reading) return true;
     // Without a free slot the reader rests; the heartbeat never does.
     const turnedMs = isFullyUsed() ? Number.POSITIVE_INFINITY : reading.consuming.lastTurnMs();
     const turning = clock.monotonicMs() - Math.min(turnedMs, parts.beats.lastTurnMs()) < stuckAfterMs;
-    return turning && inflight.overdue() < work.concurrency && !slots.exhausted();
+    return turning && inFlight.overdue() < work.concurrency && !slots.isExhausted();
   }
 
   function isReady(): boolean {
@@ -134,7 +133,7 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
 
   return {
     name: work.queue.name,
-    inflight,
+    inFlight,
     declare: partitions.declare,
     start,
     stop,
@@ -159,9 +158,9 @@ function wake(reading: Reading | undefined, isCalled: boolean): void {
 function assemble(
   parts: ServedQueueParts,
   own: {
-    readonly inflight: Inflight;
+    readonly inFlight: InFlight;
     readonly refs: ReturnType<typeof createServedPartitions>['refs'];
-    readonly slots: ReturnType<typeof createSlots>;
+    readonly slots: LostSlots;
     readonly log: Settings['log'];
   },
 ) {
@@ -170,7 +169,7 @@ function assemble(
   const isCalled = 'listen' in source;
   const blocking = isCalled ? commands : source;
   const { queue, handlers, onAbandoned, concurrency } = work;
-  const base = { clock, events, inflight: own.inflight, random: Math.random };
+  const base = { clock, events, inFlight: own.inFlight, random: Math.random };
   const full = (ref: { readonly keys: Parameters<typeof isFull>[1] }) => isFull(commands, ref.keys);
   const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
   const ending = { ...base, jobs, consumer, windowMs, signal: parts.giveUp };

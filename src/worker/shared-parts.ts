@@ -83,10 +83,7 @@ export function wire(
     probe: () => commands.ping(),
     extendEveryMs: settings.extendEveryMs,
     jobLeaseMs: settings.jobLeaseMs,
-    inflight: {
-      all: () => served.flatMap(({ inflight }) => [...inflight.all()]),
-      extended: (held, sentMs) => served.find(({ name }) => name === held.ref.queue)?.inflight.extended(held, sentMs),
-    },
+    inFlights: served.map(({ inFlight }) => inFlight),
   });
   return { commands, heartbeat, extender, served };
 }

@@ -177,7 +177,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const notLive = () => (life.state() === 'stopped' ? names : namesOf(served().filter((one) => !one.isLive())));
   const connected = () => life.state() === 'running' && opening.opened()?.commands.status === 'ready';
   const notReady = () => (connected() ? namesOf(served().filter((one) => !one.isReady())) : names);
-  const stop = async (options: StopOptions = {}) => life.stop(shutdownOf(options, settings.shutdownMs));
+  const stop = (options: StopOptions = {}) => stopWithin(life, () => shutdownOf(options, settings.shutdownMs));
   function abandon(): void {
     giveUp.abort();
     opening.close();
@@ -210,8 +210,17 @@ function workerOf({ settings, works }: Working): WatchedWorker {
     },
     isLive: () => notLive().length === 0,
     isReady: () => notReady().length === 0,
-    running: () => served().reduce((sum, { inflight }) => sum + inflight.busy(), 0),
+    running: () => served().reduce((sum, { inFlight }) => sum + inFlight.busy(), 0),
   };
+}
+
+/** Calls at the same time get one promise. An option that there is not rejects, and stops nothing. */
+function stopWithin(life: { readonly stop: (ms: number) => Promise<void> }, shutdownMs: () => number): Promise<void> {
+  try {
+    return life.stop(shutdownMs());
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 async function declaredIn(opened: Shared | undefined, { namespace }: Settings, asked: readonly string[]) {

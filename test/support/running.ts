@@ -3,7 +3,7 @@ import type { Token } from '../../src/job/job.ts';
 import type { AbortReason } from '../../src/job/outcome.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import type { Delivery } from '../../src/redis/scripts/replies.ts';
-import type { Held, Inflight } from '../../src/worker/run/inflight.ts';
+import type { InFlight, InFlightEntry } from '../../src/worker/run/in-flight.ts';
 
 interface Began {
   readonly token?: string;
@@ -14,28 +14,32 @@ interface Began {
 }
 
 /** An entry that was just added, or whose turn came, is started. */
-export function start(inflight: Inflight, held: Held, { token = '1', leasedMs = 0, acknowledged }: Began = {}): void {
-  inflight.startSent(held, leasedMs);
-  inflight.started(held, token as Token, leasedMs);
-  if (acknowledged) inflight.acknowledged(held);
+export function start(
+  inFlight: InFlight,
+  held: InFlightEntry,
+  { token = '1', leasedMs = 0, acknowledged }: Began = {},
+): void {
+  inFlight.startSent(held, leasedMs);
+  inFlight.started(held, token as Token, leasedMs);
+  if (acknowledged) inFlight.completedEarly(held);
 }
 
-export function begin(inflight: Inflight, held: Held, began: Began = {}): void {
-  start(inflight, held, began);
-  inflight.handlerBegan(held, { abort: began.abort ?? (() => undefined) });
+export function begin(inFlight: InFlight, held: InFlightEntry, began: Began = {}): void {
+  start(inFlight, held, began);
+  inFlight.handlerBegan(held, { abort: began.abort ?? (() => undefined) });
 }
 
 export function running(
-  inflight: Inflight,
+  inFlight: InFlight,
   { ref, delivery, ...began }: Began & { readonly ref: PartitionRef; readonly delivery: Delivery },
-): Held {
-  const held = inflight.add(ref, delivery);
-  begin(inflight, held, began);
+): InFlightEntry {
+  const held = inFlight.add(ref, delivery);
+  begin(inFlight, held, began);
   return held;
 }
 
 /** Its handler ends, and Redis answers for its outcome. */
-export function end(inflight: Inflight, held: Held): void {
-  inflight.handlerEnded(held);
-  inflight.answered(held);
+export function end(inFlight: InFlight, held: InFlightEntry): void {
+  inFlight.handlerEnded(held);
+  inFlight.answered(held);
 }

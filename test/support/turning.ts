@@ -13,7 +13,7 @@ import type { Delivery, Ended, Served, SettleReply, StartReply, Taken } from '..
 import { createConsumer } from '../../src/worker/fetch/consumer.ts';
 import { createTurns } from '../../src/worker/fetch/turns.ts';
 import { createCompletions } from '../../src/worker/run/completions.ts';
-import { createInflight, type Held } from '../../src/worker/run/inflight.ts';
+import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { handClock } from './mover-line.ts';
 import { listen } from './worker-line.ts';
 
@@ -70,14 +70,14 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
       return () => void timers.delete(act);
     },
   };
-  const inflight = createInflight();
+  const inFlight = new InFlight(concurrency);
   const asked: Asked[] = [];
   const unanswered = new Set<() => void>();
   const reads: string[] = [];
   /** How many entries each read asked for. */
   const counts: number[] = [];
   const released: string[] = [];
-  const runs = new Map<string, Held>();
+  const runs = new Map<string, InFlightEntry>();
   const begun: string[] = [];
   let most = 0;
   let arrivals: (readonly [PartitionRef, readonly Delivery[]])[] = [];
@@ -176,8 +176,8 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const giveUp = new AbortController();
   const events = createEmitter();
   const heard = listen(events);
-  const base = { inflight, clock, events, signal: giveUp.signal };
-  const faults = { caught: inflight.abandoned };
+  const base = { inFlight, clock, events, signal: giveUp.signal };
+  const faults = { caught: (held: InFlightEntry) => inFlight.abandoned(held) };
   const common = { ...base, faults, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
   const completions = createCompletions(common);
   const turns = createTurns({ ...common, readerJobs: jobs, completions });
@@ -191,7 +191,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
     expire: async () => [],
     execute(held, { record }) {
       const run = () => {
-        inflight.handlerBegan(held, { abort: () => undefined });
+        inFlight.handlerBegan(held, { abort: () => undefined });
         runs.set(held.delivery.member.slice(2), held);
         begun.push(held.delivery.member.slice(2));
         most = Math.max(most, runs.size);
@@ -204,7 +204,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   return {
     consumer,
     turns,
-    inflight,
+    inFlight,
     refs,
     heard,
     reads,
@@ -263,7 +263,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
         const held = runs.get(id);
         if (!held) throw new Error(`${id} does not run`);
         runs.delete(id);
-        inflight.handlerEnded(held);
+        inFlight.handlerEnded(held);
         if (once) continue;
         turns.complete({ held, name: 'default', record: RECORD, tookMs: 0 });
       }

@@ -10,7 +10,7 @@ import type { Jobs } from '../../src/redis/scripts/jobs.ts';
 import type { Delivery, StartReply } from '../../src/redis/scripts/replies.ts';
 import { createConsumer } from '../../src/worker/fetch/consumer.ts';
 import { createTurns } from '../../src/worker/fetch/turns.ts';
-import { createInflight } from '../../src/worker/run/inflight.ts';
+import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { handClock } from '../support/mover-line.ts';
 
 const LEASE_MS = 3000;
@@ -35,7 +35,7 @@ const breathe = () => new Promise((resolve) => setImmediate(resolve));
 /** A worker with one slot. */
 function setUp() {
   const clock = handClock();
-  const inflight = createInflight();
+  const inFlight = new InFlight(1);
   const reads: string[][] = [];
   const starts: ((reply: StartReply) => void)[] = [];
   const executed: string[] = [];
@@ -61,7 +61,7 @@ function setUp() {
       ),
     release: async () => ['ok'],
   };
-  const base = { inflight, clock, events: createEmitter(), signal: new AbortController().signal };
+  const base = { inFlight, clock, events: createEmitter(), signal: new AbortController().signal };
   const turns = createTurns({
     ...base,
     jobs: jobs as unknown as Jobs,
@@ -87,17 +87,17 @@ function setUp() {
     ...base,
     jobLeaseMs: LEASE_MS,
     expire: async () => [],
-    faults: { caught: inflight.abandoned },
+    faults: { caught: (held: InFlightEntry) => inFlight.abandoned(held) },
     execute(held, { kind }) {
       executed.push(`${held.delivery.member} ${kind}`);
       // All workers of a process share one quarantine, so nothing may seem to run on after its test.
-      inflight.refused(held);
-      inflight.answered(held);
+      inFlight.refused(held);
+      inFlight.answered(held);
     },
   });
   return {
     consumer,
-    inflight,
+    inFlight,
     clock,
     reads,
     executed,
@@ -111,13 +111,13 @@ function setUp() {
 }
 
 it('a slot that a take-over had first is not read for: the reader waits again', async () => {
-  const { consumer, inflight, reads, answers } = setUp();
-  inflight.setOpen(false);
+  const { consumer, inFlight, reads, answers } = setUp();
+  inFlight.setOpen(false);
   const taken = consumer.take(ref, [deliveryOf('a', 1)]);
   const passed = consumer.pass();
-  inflight.setOpen(true);
+  inFlight.setOpen(true);
   expect(await passed).toEqual(idle(0));
-  expect([reads, inflight.busy()]).toEqual([[], 1]);
+  expect([reads, inFlight.busy()]).toEqual([[], 1]);
   const next = consumer.pass();
   await breathe();
   expect(reads).toEqual([]);
@@ -129,12 +129,12 @@ it('a slot that a take-over had first is not read for: the reader waits again', 
 });
 
 it('a start that is answered too late to be trusted is asked for again, and the answer decides', async () => {
-  const { consumer, clock, inflight, executed, starts, answers } = setUp();
+  const { consumer, clock, inFlight, executed, starts, answers } = setUp();
   const taken = consumer.take(ref, [deliveryOf('a', 1)]);
   await breathe();
   clock.advance(TRUSTED_MS);
   await answers(started('run'));
-  expect([executed, starts(), inflight.busy()]).toEqual([[], 2, 1]);
+  expect([executed, starts(), inFlight.busy()]).toEqual([[], 2, 1]);
   clock.advance(TRUSTED_MS - 1);
   await answers(started('again'));
   await taken;
@@ -142,24 +142,24 @@ it('a start that is answered too late to be trusted is asked for again, and the 
 });
 
 it('a start that is answered too late, and is no longer ours by then, is over', async () => {
-  const { consumer, clock, inflight, executed, answers } = setUp();
+  const { consumer, clock, inFlight, executed, answers } = setUp();
   const taken = consumer.take(ref, [deliveryOf('a', 1)]);
   await breathe();
   clock.advance(LEASE_MS);
   await answers(started('run'));
   await answers({ kind: 'lost' });
   await taken;
-  expect([executed, inflight.size()]).toEqual([[], 0]);
+  expect([executed, inFlight.size()]).toEqual([[], 0]);
 });
 
 it('a suspect whose start is answered too late is left to adoption', async () => {
-  const { consumer, clock, inflight, executed, starts, answers } = setUp();
+  const { consumer, clock, inFlight, executed, starts, answers } = setUp();
   const taken = consumer.take(ref, [deliveryOf('a', 1)]);
   await breathe();
   await answers({ kind: 'suspect', token: '3' as Token });
   await taken;
-  expect([starts(), inflight.isOpen()]).toEqual([2, false]);
+  expect([starts(), inFlight.isOpen()]).toEqual([2, false]);
   clock.advance(LEASE_MS);
   await answers(started('run'));
-  expect([executed, inflight.size(), inflight.isOpen()]).toEqual([[], 0, true]);
+  expect([executed, inFlight.size(), inFlight.isOpen()]).toEqual([[], 0, true]);
 });

@@ -8,7 +8,7 @@ import type { Clock } from '../../src/kernel/clock.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import type { ExtendReply } from '../../src/redis/scripts/replies.ts';
 import { createExtender } from '../../src/worker/run/extender.ts';
-import { createInflight, type Held } from '../../src/worker/run/inflight.ts';
+import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { running } from '../support/running.ts';
 
 const LEASE_MS = 15_000;
@@ -22,7 +22,7 @@ const other = partitionRef('t', { queue: 'q', partition: 1, layoutGeneration: 0 
 const breathe = () => new Promise((resolve) => setImmediate(resolve));
 const never = () => new Promise<never>(() => undefined);
 const answered = async () => 'ok' as const;
-const extendedMs = ({ state }: Held) => (state.phase === 'running' ? state.extendedMs : undefined);
+const extendedMs = ({ state }: InFlightEntry) => (state.phase === 'running' ? state.extendedMs : undefined);
 
 function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = LEASE_MS) {
   let nowMs = 0;
@@ -36,10 +36,10 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
     };
   };
   const clock: Clock = { wallMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => true, timer };
-  const inflight = createInflight();
+  const inFlight = new InFlight(4);
   const told: string[] = [];
   const extender = createExtender({
-    inflight,
+    inFlights: [inFlight],
     consumer: 'w',
     queue: 'q',
     clock,
@@ -51,7 +51,7 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
   });
   return {
     extender,
-    inflight,
+    inFlight,
     told,
     armed: () => timers.length,
     /** A job of which the call that started it is sent now. */
@@ -59,7 +59,7 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
       nth += 1;
       const delivery = { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 };
       const abort = (why: AbortReason) => void told.push(`${id}: ${why}`);
-      return running(inflight, { ref, delivery, token: String(nth), leasedMs: nowMs, acknowledged, abort });
+      return running(inFlight, { ref, delivery, token: String(nth), leasedMs: nowMs, acknowledged, abort });
     },
     /** The event loop turns at every millisecond. */
     async advance(ms: number) {
@@ -218,12 +218,12 @@ it('also the shortest lease outlasts the time until its first extension', async 
 });
 
 it('a job that is over in Redis, or whose handler has ended, is not told, and no timer stays after the stop', async () => {
-  const { extender, inflight, told, runs, advance, armed } = setUp(never);
+  const { extender, inFlight, told, runs, advance, armed } = setUp(never);
   runs('over', one, true);
   const ended = runs('ended');
   runs('a');
   void extender.pass();
-  inflight.handlerEnded(ended);
+  inFlight.handlerEnded(ended);
   await advance(100);
   expect(armed()).toBe(1);
   await extender.stop();

@@ -4,7 +4,7 @@ import { memberOf } from '../../src/job/codec.ts';
 import type { EntryId, Token } from '../../src/job/job.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { createInflight, type Held } from '../../src/worker/run/inflight.ts';
+import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { ALONE_MS, createQuarantine } from '../../src/worker/run/quarantine.ts';
 import { begin, end } from '../support/running.ts';
 
@@ -62,35 +62,35 @@ function setUp() {
     });
   /** A worker of this process. */
   const worker = () => {
-    const inflight = createInflight();
+    const inFlight = new InFlight(4);
     const started: string[] = [];
-    const start = async (held: Held) => {
+    const start = async (held: InFlightEntry) => {
       if (held.delivery.member === 'j:broken') throw new Error('no start');
-      if (held.delivery.member === 'j:silent') return silence(() => inflight.forgotten(held));
-      begin(inflight, held, { leasedMs: clock.monotonicMs() });
+      if (held.delivery.member === 'j:silent') return silence(() => inFlight.forgotten(held));
+      begin(inFlight, held, { leasedMs: clock.monotonicMs() });
       started.push(held.delivery.member);
     };
-    const membership = quarantine.join({ inflight, clock, start });
+    const membership = quarantine.join({ inFlight, clock, start });
     const add = (id: string) => {
       nth += 1;
-      return inflight.add(ref, { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
+      return inFlight.add(ref, { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
     };
     return {
-      inflight,
+      inFlight,
       started,
       membership,
-      runs(id: string, acknowledged = false): Held {
+      runs(id: string, acknowledged = false): InFlightEntry {
         const held = add(id);
-        begin(inflight, held, { leasedMs: clock.monotonicMs(), acknowledged });
+        begin(inFlight, held, { leasedMs: clock.monotonicMs(), acknowledged });
         return held;
       },
-      suspect(id: string, token = '1'): Held {
+      suspect(id: string, token = '1'): InFlightEntry {
         const held = add(id);
         membership.admit(held, token as Token);
         return held;
       },
-      ends: async (held: Held) => {
-        end(inflight, held);
+      ends: async (held: InFlightEntry) => {
+        end(inFlight, held);
         await breathe();
       },
     };
@@ -109,28 +109,28 @@ function setUp() {
 
 it('a suspect waits for what runs, and nothing new starts meanwhile or beside it', async () => {
   const { worker } = setUp();
-  const { inflight, started, runs, suspect, ends } = worker();
+  const { inFlight, started, runs, suspect, ends } = worker();
   const [one, two] = [runs('a'), runs('b')];
   const held = suspect('s');
   await breathe();
-  expect([inflight.isOpen(), started]).toEqual([false, []]);
+  expect([inFlight.isOpen(), started]).toEqual([false, []]);
   await ends(one);
   expect(started).toEqual([]);
   await ends(two);
-  expect([inflight.isOpen(), started]).toEqual([false, ['j:s']]);
+  expect([inFlight.isOpen(), started]).toEqual([false, ['j:s']]);
   await ends(held);
-  expect(inflight.isOpen()).toBe(true);
+  expect(inFlight.isOpen()).toBe(true);
 });
 
 it('a job that is being settled counts as running: its worker may die before Redis has heard of its end', async () => {
   const { worker } = setUp();
-  const { inflight, started, runs, suspect } = worker();
+  const { inFlight, started, runs, suspect } = worker();
   const held = runs('a');
-  inflight.handlerEnded(held);
+  inFlight.handlerEnded(held);
   suspect('s');
   await breathe();
   expect(started).toEqual([]);
-  inflight.answered(held);
+  inFlight.answered(held);
   await breathe();
   expect(started).toEqual(['j:s']);
 });
@@ -146,20 +146,20 @@ it('a job that is over in Redis before its handler ends is not waited for', asyn
 
 it('a long job holds up a suspect for two seconds at most, and a long suspect the others', async () => {
   const { worker, advance } = setUp();
-  const { inflight, started, runs, suspect } = worker();
+  const { inFlight, started, runs, suspect } = worker();
   runs('long');
   suspect('s');
   await advance(ALONE_MS - 1);
   expect(started).toEqual([]);
   await advance(1);
-  expect([started, inflight.isOpen()]).toEqual([['j:s'], false]);
+  expect([started, inFlight.isOpen()]).toEqual([['j:s'], false]);
   await advance(ALONE_MS);
-  expect([inflight.isOpen(), inflight.free(SLOTS)]).toEqual([true, SLOTS - 2]);
+  expect([inFlight.isOpen(), inFlight.free()]).toEqual([true, SLOTS - 2]);
 });
 
 it('short suspects follow each other at once, the one that was started last before the crash first', async () => {
   const { worker } = setUp();
-  const { inflight, started, runs, suspect, ends } = worker();
+  const { inFlight, started, runs, suspect, ends } = worker();
   const held = runs('a');
   const [old, young, middle] = [suspect('old', '99'), suspect('young', '120'), suspect('middle', '110')];
   await ends(held);
@@ -167,23 +167,23 @@ it('short suspects follow each other at once, the one that was started last befo
   await ends(young);
   await ends(middle);
   expect(started).toEqual(['j:young', 'j:middle', 'j:old']);
-  expect(inflight.isOpen()).toBe(false);
+  expect(inFlight.isOpen()).toBe(false);
   await ends(old);
-  expect(inflight.isOpen()).toBe(true);
+  expect(inFlight.isOpen()).toBe(true);
 });
 
 it('between long suspects the others have as long as they waited', async () => {
   const { worker, advance } = setUp();
-  const { inflight, started, suspect } = worker();
+  const { inFlight, started, suspect } = worker();
   suspect('s', '2');
   suspect('t', '1');
   await breathe();
   await advance(ALONE_MS);
-  expect([started, inflight.isOpen()]).toEqual([['j:s'], true]);
+  expect([started, inFlight.isOpen()]).toEqual([['j:s'], true]);
   await advance(ALONE_MS - 1);
-  expect([started, inflight.isOpen()]).toEqual([['j:s'], true]);
+  expect([started, inFlight.isOpen()]).toEqual([['j:s'], true]);
   await advance(1);
-  expect([started, inflight.isOpen()]).toEqual([['j:s', 'j:t'], false]);
+  expect([started, inFlight.isOpen()]).toEqual([['j:s', 'j:t'], false]);
 });
 
 it('workers of one process wait for each other, because they die together', async () => {
@@ -192,24 +192,24 @@ it('workers of one process wait for each other, because they die together', asyn
   const running = other.runs('a');
   const held = one.suspect('s');
   await breathe();
-  expect([one.started, other.inflight.isOpen()]).toEqual([[], false]);
+  expect([one.started, other.inFlight.isOpen()]).toEqual([[], false]);
   await other.ends(running);
   expect(one.started).toEqual(['j:s']);
   await one.ends(held);
-  expect(other.inflight.isOpen()).toBe(true);
+  expect(other.inFlight.isOpen()).toBe(true);
 });
 
 it('each suspect that waits keeps a slot, so that no more handlers run at once than there are slots', async () => {
   const { worker, advance } = setUp();
-  const { inflight, started, runs, suspect } = worker();
+  const { inFlight, started, runs, suspect } = worker();
   for (const id of ['s', 't', 'u']) suspect(id);
   await breathe();
   await advance(ALONE_MS);
-  expect([started.length, inflight.isOpen(), inflight.free(SLOTS)]).toEqual([1, true, 1]);
+  expect([started.length, inFlight.isOpen(), inFlight.free()]).toEqual([1, true, 1]);
   runs('fresh');
-  expect(inflight.free(SLOTS)).toBe(0);
+  expect(inFlight.free()).toBe(0);
   for (let turn = 0; turn < 4; turn += 1) await advance(ALONE_MS);
-  expect([started.length, inflight.busy()]).toEqual([3, SLOTS]);
+  expect([started.length, inFlight.busy()]).toEqual([3, SLOTS]);
 });
 
 it('of many suspects that run for long, one starts every four seconds', async () => {
@@ -234,21 +234,21 @@ it('a worker that leaves takes its suspects along, and no timer stays', async ()
   await advance(ALONE_MS);
   expect(one.membership.leave()).toEqual([left]);
   await one.ends(long);
-  expect([one.inflight.size(), waiting()]).toEqual([0, 0]);
+  expect([one.inFlight.size(), waiting()]).toEqual([0, 0]);
 });
 
 it('a suspect whose start fails is let go: the next one has its turn, and then everything is started again', async () => {
   const { worker, waiting } = setUp();
-  const { inflight, started, suspect, ends } = worker();
+  const { inFlight, started, suspect, ends } = worker();
   const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
   const broken = suspect('broken', '2');
   const held = suspect('s', '1');
   await breathe();
   expect(warn).toHaveBeenCalledWith(expect.stringContaining('no start'));
   warn.mockRestore();
-  expect([started, inflight.has(ref, broken.delivery.entry)]).toEqual([['j:s'], false]);
+  expect([started, inFlight.has(ref, broken.delivery.entry)]).toEqual([['j:s'], false]);
   await ends(held);
-  expect([inflight.isOpen(), inflight.size(), waiting()]).toEqual([true, 0, 0]);
+  expect([inFlight.isOpen(), inFlight.size(), waiting()]).toEqual([true, 0, 0]);
   const later = suspect('later');
   await breathe();
   expect(started).toEqual(['j:s', 'j:later']);
@@ -257,35 +257,35 @@ it('a suspect whose start fails is let go: the next one has its turn, and then e
 
 it('while Redis does not answer the start of a suspect nothing else starts, and all goes on once it is given up', async () => {
   const { worker, advance, givesUp, waiting } = setUp();
-  const { inflight, started, suspect, ends } = worker();
+  const { inFlight, started, suspect, ends } = worker();
   suspect('silent', '2');
   const held = suspect('s', '1');
   await advance(5 * ALONE_MS);
-  expect([inflight.isOpen(), started]).toEqual([false, []]);
+  expect([inFlight.isOpen(), started]).toEqual([false, []]);
   await givesUp();
-  expect([inflight.isOpen(), inflight.free(SLOTS)]).toEqual([true, SLOTS - 1]);
+  expect([inFlight.isOpen(), inFlight.free()]).toEqual([true, SLOTS - 1]);
   await advance(5 * ALONE_MS);
   expect(started).toEqual(['j:s']);
   await ends(held);
-  expect([inflight.isOpen(), waiting()]).toEqual([true, 0]);
+  expect([inFlight.isOpen(), waiting()]).toEqual([true, 0]);
 });
 
 it('a clock that fails leaves no process closed for ever', async () => {
   const { worker, clock, waiting } = setUp();
-  const { inflight, started, suspect, ends } = worker();
+  const { inFlight, started, suspect, ends } = worker();
   const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
   const timer = vi.spyOn(clock, 'timer').mockImplementation(() => {
     throw new Error('no timer');
   });
   const lost = suspect('s');
   await breathe();
-  expect([inflight.isOpen(), inflight.has(ref, lost.delivery.entry), started]).toEqual([true, false, []]);
+  expect([inFlight.isOpen(), inFlight.has(ref, lost.delivery.entry), started]).toEqual([true, false, []]);
   timer.mockRestore();
   warn.mockRestore();
   const held = suspect('t');
   await breathe();
   await ends(held);
-  expect([started, inflight.isOpen(), waiting()]).toEqual([['j:t'], true, 0]);
+  expect([started, inFlight.isOpen(), waiting()]).toEqual([['j:t'], true, 0]);
 });
 
 it('of a worker that left nothing is started, also not when the turn of its suspect had begun', async () => {
@@ -296,5 +296,5 @@ it('of a worker that left nothing is started, also not when the turn of its susp
   await breathe();
   expect(one.membership.leave()).toEqual([held]);
   await other.ends(running);
-  expect([one.started, other.inflight.isOpen()]).toEqual([[], true]);
+  expect([one.started, other.inFlight.isOpen()]).toEqual([[], true]);
 });

@@ -35,7 +35,7 @@ it('what is over brings the next, half of the slots at a time, and no more run t
   await line.end('c', 'd');
   const other = line.next();
   expect(other).toMatchObject({ over: ['c', 'd'], take: 2 });
-  expect([line.inflight.busy(), line.inflight.free(4)]).toEqual([0, 0]);
+  expect([line.inFlight.busy(), line.inFlight.free()]).toEqual([0, 0]);
   const passed = await line.pass();
   await other.answer({ taken: ['g', 'h'].map((id) => runOf(line.delivery(id))) });
   await one.answer({ taken: ['e', 'f'].map((id) => runOf(line.delivery(id))) });
@@ -98,7 +98,7 @@ it('of more jobs that are over at once than a call may complete, the rest has a 
     await line.ring();
   }
   await Promise.all(taken);
-  expect([over.length, new Set(over).size, line.inflight.size()]).toEqual([250, 250, 1]);
+  expect([over.length, new Set(over).size, line.inFlight.size()]).toEqual([250, 250, 1]);
 });
 
 it('without a reply what is over is completed by itself, and told once', async () => {
@@ -108,11 +108,11 @@ it('without a reply what is over is completed by itself, and told once', async (
   await line.next().fail();
   const again = line.next();
   expect(again).toMatchObject({ verb: 'complete', over: ['a', 'b'], marks: [markOf(RECORD), markOf(RECORD)] });
-  expect([line.inflight.free(4), line.turns.hasMore()]).toEqual([2, false]);
+  expect([line.inFlight.free(), line.turns.hasMore()]).toEqual([2, false]);
   await again.answer({ completed: ['already', 'fenced'] });
   expect(line.heard.of('job.completed').map(({ id }) => id)).toEqual(['a']);
   expect(line.heard.of('job.fenced').map(({ id }) => id)).toEqual(['b']);
-  expect(line.inflight.size()).toBe(2);
+  expect(line.inFlight.size()).toBe(2);
 });
 
 it('without a reply what was given is started by itself, and runs once', async () => {
@@ -124,7 +124,7 @@ it('without a reply what was given is started by itself, and runs once', async (
   const again = line.next();
   expect(again).toMatchObject({ verb: 'start', given: ['a'] });
   await again.answer({ taken: [runOf(delivery, 'again')] });
-  expect([line.begun, line.inflight.size()]).toEqual([['a'], 1]);
+  expect([line.begun, line.inFlight.size()]).toEqual([['a'], 1]);
 });
 
 it('what a turn without a reply had delivered comes by adoption, and runs once', async () => {
@@ -146,7 +146,7 @@ it('a turn that finds no group ends in a read, which makes it again', async () =
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a', 'b');
   await line.next().answer({ refusal: 'NOGROUP No such key' });
-  expect([line.turns.hasMore(), line.inflight.free(4), line.inflight.size()]).toEqual([false, 2, 2]);
+  expect([line.turns.hasMore(), line.inFlight.free(), line.inFlight.size()]).toEqual([false, 2, 2]);
   await line.pass();
   expect(line.reads).toEqual(['wait', 'wait']);
 });
@@ -164,7 +164,7 @@ it('a stop waits for a turn that is under way, and what that brings is left to t
   expect(isStopped).toBe(false);
   await turn.answer({ taken: ['e', 'f'].map((id) => runOf(line.delivery(id))) });
   await stopped;
-  expect([line.running(), line.inflight.size(), line.begun.length]).toEqual([['c', 'd'], 2, 4]);
+  expect([line.running(), line.inFlight.size(), line.begun.length]).toEqual([['c', 'd'], 2, 4]);
   await line.end('c', 'd');
   expect(line.next()).toMatchObject({ over: ['c', 'd'], take: 0 });
 });
@@ -208,7 +208,7 @@ it('partitions with more take turns, and share the free slots', async () => {
   }
   expect(turns.map(({ partition }) => partition)).toEqual([0, 1, 0, 1]);
   expect(turns.map(({ take }) => take)).toEqual([4, 2, 1, 1]);
-  expect(line.inflight.free(8)).toBe(0);
+  expect(line.inFlight.free()).toBe(0);
 });
 
 it('while one partition has more and more, the others are looked into every 20 ms', async () => {
@@ -270,9 +270,9 @@ it('delivered at most once, a job is completed before it runs, and its entry goe
   const last = line.next();
   expect(last).toMatchObject({ verb: 'serve', over: ['a'] });
   await last.answer({ completed: ['already'] });
-  expect(line.inflight.size()).toBe(1);
+  expect(line.inFlight.size()).toBe(1);
   await line.end('a');
-  expect(line.inflight.size()).toBe(0);
+  expect(line.inFlight.size()).toBe(0);
 });
 
 it('without a done window a completion of a job without tags brings a bar alone', async () => {
@@ -295,7 +295,7 @@ it('what a turn brings too late to be trusted is asked for again, and the answer
   expect(again).toMatchObject({ given: ['e', 'f'], take: 0 });
   line.advance(TRUSTED_MS - 1);
   await again.answer({ taken: [runOf(e, 'again'), { ...f, kind: 'lost' }] });
-  expect([line.begun.slice(4), line.inflight.busy()]).toEqual([['e'], 3]);
+  expect([line.begun.slice(4), line.inFlight.busy()]).toEqual([['e'], 3]);
   line.advance(LEASE_MS);
 });
 
@@ -310,10 +310,10 @@ it('a pass of the leader completes what is over and brings what it promotes, int
   const passed = line.relay();
   const asked = line.next();
   expect(asked).toMatchObject({ verb: 'relay', over: ['a'], take: 3 });
-  expect(line.inflight.free(4)).toBe(1);
+  expect(line.inFlight.free()).toBe(1);
   await asked.answer({ taken: ['b', 'c'].map((id) => runOf(line.delivery(id))) });
   expect(await passed).toMatchObject({ reply: { kind: 'promoted', count: 2 }, limit: 3 });
-  expect([line.running(), line.inflight.free(4), line.turns.hasMore()]).toEqual([['b', 'c'], 2, false]);
+  expect([line.running(), line.inFlight.free(), line.turns.hasMore()]).toEqual([['b', 'c'], 2, false]);
   void line.relay();
   expect(line.next().take).toBe(1);
 });
@@ -330,9 +330,9 @@ it('a leader passes by itself where no slot is left, more waits, or nothing may 
   await line.end('a');
   await line.next().answer();
   expect(line.turns.hasMore()).toBe(false);
-  line.inflight.setOpen(false);
+  line.inFlight.setOpen(false);
   expect(line.relay()).toBeUndefined();
-  line.inflight.setOpen(true);
+  line.inFlight.setOpen(true);
   expect(line.relay(1)).toBeDefined();
   expect(line.relay()).toBeUndefined();
   await line.next().answer();
@@ -349,7 +349,7 @@ it('a pass without a reply is told to the leader, and what was over is completed
   await line.next().fail();
   await expect(passed).rejects.toThrow('closed');
   expect(line.next()).toMatchObject({ verb: 'complete', over: ['a'] });
-  expect(line.inflight.free(4)).toBe(4);
+  expect(line.inFlight.free()).toBe(4);
 });
 
 it('a pass of a leader that was deposed is told so, and what was over is completed', async () => {

@@ -111,8 +111,8 @@ export function createCalledConsumer(parts: CalledParts): Consumer {
 }
 
 async function pass(consuming: Consuming): Promise<number | Idle> {
-  const { inflight, concurrency, stopping, called, clock, refs, resting } = consuming;
-  await inflight.whenFree(concurrency, stopping.signal);
+  const { inFlight, stopping, called, clock, refs, resting } = consuming;
+  await inFlight.whenFree(stopping.signal);
   if (stopping.signal.aborted) return idle(0);
   const nowMs = clock.monotonicMs();
   if (nowMs >= consuming.tickMs) tick(consuming, nowMs);
@@ -169,12 +169,12 @@ function hear({ assignment, refs, calls, heard, called, stopping, wake }: Consum
 }
 
 /** As many as there are free slots, and none that is being asked or rests. */
-function chosen({ called, asking, resting, refs, inflight, concurrency, clock, turns }: Consuming) {
+function chosen({ called, asking, resting, refs, inFlight, clock, turns }: Consuming) {
   const nowMs = clock.monotonicMs();
   const isFree = (ref: PartitionRef) => !asking.has(ref) && (resting.get(ref) ?? 0) <= nowMs;
   // The queue may have been laid out anew.
   for (const ref of called) if (!refs.includes(ref)) called.delete(ref);
-  const some = [...called].filter(isFree).slice(0, inflight.free(concurrency));
+  const some = [...called].filter(isFree).slice(0, inFlight.free());
   for (const ref of some) {
     called.delete(ref);
     turns.expectMore(ref);

@@ -90,12 +90,12 @@ export function createConsumer(parts: ConsumerParts): Consumer {
 }
 
 async function pass(consuming: Consuming): Promise<number | Idle> {
-  const { inflight, concurrency, stopping, turns, blocking } = consuming;
+  const { inFlight, stopping, turns, blocking } = consuming;
   if (!consuming.reading) {
-    await inflight.whenFree(concurrency, stopping.signal);
+    await inFlight.whenFree(stopping.signal);
     if (stopping.signal.aborted) return idle(0);
     // Since the wait resolved, a take may have had the slot; the next pass waits again.
-    if (inflight.free(concurrency) === 0) return idle(0);
+    if (inFlight.free() === 0) return idle(0);
     // Where more waits there is no need to wait for it.
     const hasMore = turns.hasMore();
     if (hasMore && isLookedInto(consuming)) {
@@ -107,7 +107,7 @@ async function pass(consuming: Consuming): Promise<number | Idle> {
   const batches = await ended(consuming);
   together(blocking, () => {
     turns.throughReader(() => startAll(consuming, batches));
-    const mayRead = !stopping.signal.aborted && !turns.hasMore() && inflight.mayRead(concurrency);
+    const mayRead = !stopping.signal.aborted && !turns.hasMore() && inFlight.mayRead();
     if (batches.length > 0 && mayRead) readOn(consuming, true);
   });
   return 0;
@@ -119,8 +119,8 @@ const isLookedInto = ({ refs, clock, lookedMs }: Consuming) =>
 
 /** Where a leader relays what is due, the read waits for one entry of each partition, and leaves the slots to relays. */
 function readOn(consuming: Consuming, waits: boolean): void {
-  const { inflight, concurrency, refs, read, turns } = consuming;
-  const slots = Math.min(READ_MAX, inflight.free(concurrency));
+  const { inFlight, refs, read, turns } = consuming;
+  const slots = Math.min(READ_MAX, inFlight.free());
   const free = waits && turns.isRelayed() ? Math.min(refs.length, slots) : slots;
   turns.readsUpTo(free);
   const batches = read(free, waits);

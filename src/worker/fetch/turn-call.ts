@@ -5,19 +5,19 @@ import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, PromoteReply } from '../../redis/scripts/passes.ts';
 import type { Served } from '../../redis/scripts/replies.ts';
 import type { Over } from '../run/completions.ts';
-import type { Held, Inflight } from '../run/inflight.ts';
+import type { InFlight, InFlightEntry } from '../run/in-flight.ts';
 
 /** What one call asks for. */
 export interface Turn {
   readonly over: readonly Over[];
-  readonly given: readonly Held[];
+  readonly given: readonly InFlightEntry[];
   readonly take: number;
   /** The call is a pass of the leader, too. It is given nothing then, and takes something. */
   readonly pass?: LeadersPass;
 }
 
 export interface TurnCallParts {
-  readonly inflight: Pick<Inflight, 'startSent'>;
+  readonly inFlight: InFlight;
   readonly clock: Clock;
   readonly consumer: string;
   readonly bytesMax: number;
@@ -32,13 +32,13 @@ export interface Turned extends Served {
 }
 
 export function callTurn(
-  { inflight, clock, consumer, bytesMax, windowMs, suspectCrashes }: TurnCallParts,
+  { inFlight, clock, consumer, bytesMax, windowMs, suspectCrashes }: TurnCallParts,
   jobs: Pick<Jobs, 'serve' | 'relay'>,
   ref: PartitionRef,
   { over, given, take, pass }: Turn,
 ): Promise<Turned> {
   const sentMs = clock.monotonicMs();
-  for (const held of given) inflight.startSent(held, sentMs);
+  for (const held of given) inFlight.startSent(held, sentMs);
   const ended = over.map(({ claim }) => claim);
   const settings = { consumer, bytesMax, windowMs, suspects: suspectCrashes };
   if (pass) return jobs.relay(ref, { ended, take, pass }, settings);

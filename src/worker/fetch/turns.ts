@@ -23,7 +23,7 @@ import type { LeadersPass, Passed, Relay } from '../../redis/scripts/passes.ts';
 import type { Served, StartReply, Taken } from '../../redis/scripts/replies.ts';
 import { type Completions, type CompletionsParts, type Over, overOf } from '../run/completions.ts';
 import type { Ended } from '../run/conclude.ts';
-import type { Held } from '../run/inflight.ts';
+import type { InFlightEntry } from '../run/in-flight.ts';
 import { type Line, type Lines, lineOf, linesWithMore } from './lines.ts';
 import { callTurn, type Turn, type Turned } from './turn-call.ts';
 
@@ -48,7 +48,7 @@ export interface Turns {
   /** A job is over. It travels with the next turn of its partition. */
   readonly complete: (ended: Ended) => void;
   /** Starts entries of one partition, which are in the in-flight map. Undefined: there was no reply. */
-  readonly start: (ref: PartitionRef, given: readonly Held[]) => Promise<readonly StartReply[] | undefined>;
+  readonly start: (ref: PartitionRef, given: readonly InFlightEntry[]) => Promise<readonly StartReply[] | undefined>;
   /** Turns that are sent while this runs go out on the connection of the reader, which must not be waiting there. */
   readonly throughReader: (send: () => void) => void;
   /** While this says so, what is over asks for nothing new: the slots are for a look into other partitions. */
@@ -182,13 +182,17 @@ function takeOver(taking: Taking, line: Line, most = OVER_MAX): readonly Over[] 
 
 /** New entries that a turn may ask for: a share of the free slots, where several partitions have more. */
 function roomFor(taking: Taking, line: Line): number {
-  const { inflight, concurrency, isOpen } = taking;
-  if (!line.hasMore || !isOpen || !inflight.isOpen()) return 0;
-  const share = Math.ceil(inflight.free(concurrency) / linesWithMore(taking.lines).length);
+  const { inFlight, concurrency, isOpen } = taking;
+  if (!line.hasMore || !isOpen || !inFlight.isOpen()) return 0;
+  const share = Math.ceil(inFlight.free() / linesWithMore(taking.lines).length);
   return Math.min(share, Math.ceil(concurrency / 2), READ_JOBS_MAX);
 }
 
-async function start(taking: Taking, line: Line, given: readonly Held[]): Promise<readonly StartReply[] | undefined> {
+async function start(
+  taking: Taking,
+  line: Line,
+  given: readonly InFlightEntry[],
+): Promise<readonly StartReply[] | undefined> {
   const served = await turn(taking, line, { over: takeOver(taking, line), given, take: 0 }).catch(() => undefined);
   if (!served) return undefined;
   const replies = new Map(served.taken.map((one) => [one.entry, one]));
@@ -214,10 +218,10 @@ async function at(taking: Taking, line: Line): Promise<boolean> {
 
 /** Where turns are busy with what waits already, the leader passes by itself, and moves as much as it may. */
 function relay(taking: Taking, line: Line, pass: LeadersPass): Promise<Passed> | undefined {
-  const { inflight, concurrency, clock, isOpen } = taking;
+  const { inFlight, clock, isOpen } = taking;
   taking.relayedMs = clock.monotonicMs();
-  const take = Math.min(inflight.free(concurrency) - taking.reserved, RELAY_JOBS_MAX, pass.limit);
-  if (!isOpen || !inflight.isOpen() || line.hasMore || take <= 0) return undefined;
+  const take = Math.min(inFlight.free() - taking.reserved, RELAY_JOBS_MAX, pass.limit);
+  if (!isOpen || !inFlight.isOpen() || line.hasMore || take <= 0) return undefined;
   return relayed(taking, line, { ...pass, limit: take });
 }
 
@@ -229,11 +233,11 @@ async function relayed(taking: Taking, line: Line, pass: LeadersPass): Promise<P
 
 /** One call. @throws what it failed with, when what must be repeated is on its way. */
 function turn(taking: Taking, line: Line, asked: Turn): ReturnType<typeof send> {
-  const { inflight, underWay } = taking;
+  const { inFlight, underWay } = taking;
   if (asked.take === 0) return send(taking, line, asked);
-  inflight.keep(asked.take);
+  inFlight.reserve(asked.take);
   const call = send(taking, line, asked).finally(() => {
-    inflight.keep(-asked.take);
+    inFlight.reserve(-asked.take);
     underWay.delete(call);
   });
   underWay.add(call);
@@ -263,7 +267,7 @@ async function send(taking: Taking, line: Line, asked: Turn): Promise<Turned & {
   return { ...served, receivedMs };
 }
 
-function freshOf({ taken }: Served, given: readonly Held[]): readonly Taken[] {
+function freshOf({ taken }: Served, given: readonly InFlightEntry[]): readonly Taken[] {
   const known = new Set(given.map(({ delivery }) => delivery.entry));
   return taken.filter(({ entry }) => !known.has(entry));
 }

@@ -17,17 +17,16 @@ import { outageOf, pauseAfter } from '../../redis/connection/outage.ts';
 import { GROUP, type PartitionRef } from '../../redis/keys.ts';
 import { ownPending, readEntries } from '../../redis/scripts/ready.ts';
 import type { Consumer } from '../fetch/consumer.ts';
-import type { Inflight } from '../run/inflight.ts';
+import type { InFlight } from '../run/in-flight.ts';
 
 export interface AdopterParts {
   readonly commands: Redis;
   readonly refs: readonly PartitionRef[];
   readonly consumer: string;
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly take: Consumer['take'];
   /** How long an entry must be idle: as long as a read can be under way. */
   readonly idleMs: number;
-  readonly concurrency: number;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -80,9 +79,9 @@ async function pass(adopting: Adopting): Promise<number> {
 
 /** Returns how many had to wait for a free slot. */
 async function adopt(adopting: Adopting, ref: PartitionRef): Promise<number> {
-  const { commands, inflight, concurrency, events, take } = adopting;
+  const { commands, inFlight, events, take } = adopting;
   const unseen = await unseenOf(adopting, ref);
-  const strange = unseen.slice(0, inflight.free(concurrency));
+  const strange = unseen.slice(0, inFlight.free());
   const left = unseen.length - strange.length;
   if (strange.length === 0) return left;
   const deliveries = await readEntries(commands, ref.keys, strange);
@@ -96,7 +95,7 @@ async function adopt(adopting: Adopting, ref: PartitionRef): Promise<number> {
 }
 
 async function unseenOf(adopting: Adopting, ref: PartitionRef): Promise<readonly EntryId[]> {
-  const { commands, consumer, inflight, idleMs, clock } = adopting;
+  const { commands, consumer, inFlight, idleMs, clock } = adopting;
   const unseen: EntryId[] = [];
   let after: EntryId | undefined;
   do {
@@ -104,7 +103,7 @@ async function unseenOf(adopting: Adopting, ref: PartitionRef): Promise<readonly
     const of = { consumer, idleMs: Math.min(idleMs, sinceMs), limit: PAGE, after };
     const page = await ownPending(commands, ref.keys, of).catch(noGroup);
     // @unseen-entries
-    unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));
+    unseen.push(...page.filter((entry) => !inFlight.has(ref, entry)));
     after = page.length < PAGE ? undefined : page.at(-1);
   } while (after !== undefined && unseen.length < PAGE);
   return unseen;

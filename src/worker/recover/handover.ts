@@ -11,12 +11,12 @@ import { READ_BYTES_MAX, READ_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import { ownPending, readEntries, retire } from '../../redis/scripts/ready.ts';
 import type { Claim, Delivery } from '../../redis/scripts/replies.ts';
-import { claimOf, type Inflight, isLeased } from '../run/inflight.ts';
+import { claimOf, type InFlight, isLeased } from '../run/in-flight.ts';
 
 export interface HandoverParts {
   readonly commands: Redis;
   readonly jobs: Jobs;
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly consumer: string;
   readonly windowMs: number;
   readonly refs: readonly PartitionRef[];
@@ -35,14 +35,17 @@ export interface Handover {
 const PAGE = 256;
 
 export function createHandover(parts: HandoverParts): Handover {
-  const { commands, inflight, consumer, refs } = parts;
+  const { commands, inFlight, consumer, refs } = parts;
   return {
     async unseen() {
       await Promise.allSettled(refs.map((ref) => releaseUnseen(parts, ref)));
     },
     async running() {
       await Promise.allSettled(
-        [...inflight.all()].filter(isLeased).map((held) => defer(parts, held.ref, claimOf(held))),
+        inFlight
+          .all()
+          .filter(isLeased)
+          .map((held) => defer(parts, held.ref, claimOf(held))),
       );
     },
     async consumer() {
@@ -52,11 +55,11 @@ export function createHandover(parts: HandoverParts): Handover {
 }
 
 async function releaseUnseen(parts: HandoverParts, ref: PartitionRef): Promise<void> {
-  const { commands, consumer, inflight } = parts;
+  const { commands, consumer, inFlight } = parts;
   let after: EntryId | undefined;
   do {
     const page = await ownPending(commands, ref.keys, { consumer, idleMs: 0, limit: PAGE, after });
-    const unseen = page.filter((entry) => !inflight.has(ref, entry));
+    const unseen = page.filter((entry) => !inFlight.has(ref, entry));
     for (let from = 0; from < unseen.length; from += READ_JOBS_MAX) {
       await release(parts, ref, await readEntries(commands, ref.keys, unseen.slice(from, from + READ_JOBS_MAX)));
     }

@@ -7,14 +7,13 @@ import { RECLAIM_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import { type ConsumerInfo, ownPending, reclaim } from '../../redis/scripts/ready.ts';
 import type { Consumer } from '../fetch/consumer.ts';
 import { sharesOf } from '../fetch/shares.ts';
-import type { Inflight } from '../run/inflight.ts';
+import type { InFlight } from '../run/in-flight.ts';
 
 export interface TakingOver {
   readonly commands: Redis;
   readonly consumer: string;
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly take: Consumer['take'];
-  readonly concurrency: number;
   readonly jobLeaseMs: number;
   readonly events: Emitter;
   /** Sighting (`partition consumer`) → rounds in which it had entries to take. */
@@ -32,14 +31,14 @@ const SCAN_MAX = 1000;
 const BATCH_MAX = 200;
 
 export async function takeShare(reclaiming: TakingOver, ref: PartitionRef, found: Nominated): Promise<void> {
-  const { commands, rounds, inflight, concurrency, consumer } = reclaiming;
+  const { commands, rounds, inFlight, consumer } = reclaiming;
   const { dead, living, sighting } = found;
   const of = { consumer: dead.name, idleMs: reclaiming.jobLeaseMs };
   const entries = await ownPending(commands, ref.keys, { ...of, limit: SCAN_MAX });
   if (entries.length === 0) return;
   const round = rounds.get(sighting) ?? 0;
   rounds.set(sighting, round + 1);
-  const most = Math.min(BATCH_MAX, inflight.free(concurrency));
+  const most = Math.min(BATCH_MAX, inFlight.free());
   const wanted = await sharesOf(entries, { consumer, living, round, most });
   for (let from = 0; from < wanted.length; from += RECLAIM_JOBS_MAX) {
     await takeSome(reclaiming, ref, dead.name, wanted.slice(from, from + RECLAIM_JOBS_MAX));

@@ -16,7 +16,7 @@ import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { Claim, SettleReply } from '../../redis/scripts/replies.ts';
 import { type ConcludeParts, conclude, type Ended, isMine, persist, tellCompleted } from './conclude.ts';
 import type { Faults } from './faults.ts';
-import { claimOf } from './inflight.ts';
+import { claimOf, isCompletedEarly } from './in-flight.ts';
 
 export interface CompletionsParts extends ConcludeParts {
   readonly jobs: Pick<Jobs, 'complete' | 'serve'>;
@@ -72,12 +72,11 @@ function settled(parts: CompletionsParts, ended: Ended, reply: SettleReply | und
 }
 
 function settle(parts: CompletionsParts, ended: Ended, reply: SettleReply | undefined): void {
-  const { state } = ended.held;
   // Our own code failed at it while it was on its way.
-  if (state.phase === 'gone') return;
-  if ('acknowledged' in state && state.acknowledged) {
+  if (ended.held.state.phase === 'gone') return;
+  if (isCompletedEarly(ended.held)) {
     // Its entry is gone from Redis, or is left there for others to drop.
-    parts.inflight.answered(ended.held);
+    parts.inFlight.answered(ended.held);
     return;
   }
   if (isMine(reply)) tellCompleted(parts, ended);
@@ -148,7 +147,7 @@ function acknowledged(
       conclude(parts, ended, 'complete', reply);
       return;
     }
-    parts.inflight.acknowledged(ended.held);
+    parts.inFlight.completedEarly(ended.held);
     complete(ended);
     run();
   } catch (thrown) {

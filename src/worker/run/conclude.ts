@@ -9,10 +9,10 @@ import type { Outcome } from '../../job/outcome.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
 import type { CommitReply } from '../../redis/scripts/replies.ts';
-import type { Held, Inflight } from './inflight.ts';
+import type { InFlight, InFlightEntry } from './in-flight.ts';
 
 export interface ConcludeParts {
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly clock: Clock;
   readonly events: Emitter;
   /** Ends the repetitions when the worker gives up at last. */
@@ -21,7 +21,7 @@ export interface ConcludeParts {
 
 /** What the event needs to know about the job. */
 export interface Ended {
-  readonly held: Held;
+  readonly held: InFlightEntry;
   readonly name: string;
   /** As Redis gave it. */
   readonly record: string;
@@ -49,13 +49,13 @@ export async function persist<T>(
 }
 
 /** The last reply for an entry: without one the worker gave up. */
-export function conclude({ events, inflight }: ConcludeParts, ended: Ended, verb: string, reply?: CommitReply): void {
+export function conclude({ events, inFlight }: ConcludeParts, ended: Ended, verb: string, reply?: CommitReply): void {
   if (reply === 'cancelled') events.emit('job.cancelled', named(ended));
   if (reply === 'fenced' || reply === 'gone') {
     const { queue, id } = named(ended);
     events.emit('job.fenced', { queue, id, verb, reply });
   }
-  inflight.answered(ended.held);
+  inFlight.answered(ended.held);
 }
 
 /** `already` is this very call repeated: the script answers it for a job that this token completed, and no other. */

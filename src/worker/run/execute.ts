@@ -10,7 +10,7 @@ import type { Queue } from '../../job/queue.ts';
 import type { Started } from '../../redis/scripts/replies.ts';
 import { handlerFor } from './handler-for.ts';
 import type { Handler, PlainHandlers } from './handlers.ts';
-import type { Held } from './inflight.ts';
+import type { InFlightEntry } from './in-flight.ts';
 import type { HandleChain } from './middleware.ts';
 import { type Executing, endedUnstarted, nowMs, Run, rulesFor, type Stations } from './run.ts';
 import { within } from './within.ts';
@@ -24,7 +24,7 @@ export interface ExecuteParts extends Stations {
 }
 
 /** Runs a started entry to its outcome. Returns at once, and never throws; the settle station hears of the end. */
-export type Execute = (held: Held, started: Started) => void;
+export type Execute = (held: InFlightEntry, started: Started) => void;
 
 export function createExecute(parts: ExecuteParts): Execute {
   const { queue, handlers, onAbandoned, around, ...stations } = parts;
@@ -43,8 +43,8 @@ export function createExecute(parts: ExecuteParts): Execute {
   };
 }
 
-function execute(executing: Executing, held: Held, started: Started): void {
-  const { settle, inflight } = executing;
+function execute(executing: Executing, held: InFlightEntry, started: Started): void {
+  const { settle, inFlight } = executing;
   const rules = rulesFor(executing, held);
   const life = { member: held.delivery.member, started };
   const verdict = startVerdict(life, rules, nowMs(executing, held));
@@ -53,7 +53,7 @@ function execute(executing: Executing, held: Held, started: Started): void {
     return;
   }
   if (verdict.kind === 'refused') {
-    inflight.refused(held);
+    inFlight.refused(held);
     settle.settle(endedUnstarted(held, verdict.name, started.record), verdict.outcome);
     return;
   }
@@ -67,7 +67,7 @@ function execute(executing: Executing, held: Held, started: Started): void {
  * meanwhile: if somebody else starts it, this start is not the one that completes it, and its handler is not called.
  */
 async function openFirst(
-  { clock, inflight, settle, faults }: Executing,
+  { clock, inFlight, settle, faults }: Executing,
   run: Run,
   opening: Promise<JobRecord>,
 ): Promise<void> {
@@ -79,7 +79,7 @@ async function openFirst(
   } catch (thrown) {
     try {
       const outcome = run.judgeUnopened(thrown);
-      inflight.refused(held);
+      inFlight.refused(held);
       settle.settle(endedUnstarted(held, verdict.record.name, run.record), outcome);
     } catch (fault) {
       faults.caught(held, fault, { name: verdict.record.name });

@@ -27,14 +27,14 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { EXTEND_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ExtendReply } from '../../redis/scripts/replies.ts';
-import { abort, claimOf, type Held, type Inflight, isLeased } from './inflight.ts';
+import { abort, claimOf, type InFlight, type InFlightEntry, isLeased } from './in-flight.ts';
 
 export interface ExtenderParts {
   readonly jobs: Pick<Jobs, 'extend'>;
   /** Asks Redis for a sign of life. */
   readonly probe: () => Promise<unknown>;
-  /** Of all queues of the worker. */
-  readonly inflight: Pick<Inflight, 'all' | 'extended'>;
+  /** Of each queue of the worker. */
+  readonly inFlights: readonly InFlight[];
   readonly consumer: string;
   /** Their names. */
   readonly queue: string;
@@ -92,52 +92,57 @@ export function createExtender(parts: ExtenderParts): Extender {
 }
 
 async function pass(extending: Extending): Promise<number | Idle> {
-  const { inflight, extendEveryMs } = extending;
+  const { inFlights, extendEveryMs } = extending;
   fence(extending);
-  const leased = [...inflight.all()].filter(isLeased);
+  let hasLeased = false;
   // One partition that cannot be extended must not cost those behind it their jobs.
   const failures: unknown[] = [];
-  for (const [ref, held] of byPartition(leased)) {
-    await extendAll(extending, ref, held).catch((error: unknown) => void failures.push(error));
+  for (const inFlight of inFlights) {
+    const leased = inFlight.all().filter(isLeased);
+    hasLeased ||= leased.length > 0;
+    for (const [ref, entries] of byPartition(leased)) {
+      await extendAll(extending, inFlight, { ref, entries }).catch((error: unknown) => void failures.push(error));
+    }
   }
   fence(extending);
   if (failures.length > 0) throw failures[0];
-  return leased.length > 0 ? extendEveryMs : idle(extendEveryMs);
+  return hasLeased ? extendEveryMs : idle(extendEveryMs);
 }
 
-async function extendAll(extending: Extending, ref: PartitionRef, held: readonly Held[]): Promise<void> {
-  for (let from = 0; from < held.length; from += EXTEND_JOBS_MAX) {
-    // Some may have ended while the calls before this one were under way.
-    const leased = held.slice(from, from + EXTEND_JOBS_MAX).filter(isLeased);
-    if (leased.length > 0) await extend(extending, ref, leased);
+interface OfPartition {
+  readonly ref: PartitionRef;
+  readonly entries: readonly InFlightEntry[];
+}
+
+async function extendAll(extending: Extending, inFlight: InFlight, { ref, entries }: OfPartition): Promise<void> {
+  const { jobs, consumer, clock } = extending;
+  for (let from = 0; from < entries.length; from += EXTEND_JOBS_MAX) {
+    // Some handlers may have ended while the calls before this one were under way.
+    const leased = entries.slice(from, from + EXTEND_JOBS_MAX).filter(isLeased);
+    if (leased.length === 0) continue;
+    const sentMs = clock.monotonicMs();
+    const replies = await jobs.extend(ref, leased.map(claimOf), consumer);
+    for (const [index, entry] of leased.entries()) {
+      const reply = replies[index];
+      if (reply === 'ok' || reply === 'cancel') inFlight.extended(entry, sentMs);
+      abortAfter(entry, reply);
+    }
   }
 }
 
-async function extend(extending: Extending, ref: PartitionRef, held: readonly Held[]): Promise<void> {
-  const { jobs, consumer, clock } = extending;
-  const sentMs = clock.monotonicMs();
-  const replies = await jobs.extend(ref, held.map(claimOf), consumer);
-  for (const [index, one] of held.entries()) obey(extending, one, { reply: replies[index], sentMs });
-}
-
-/** The handler may have ended while the call was under way; then its own settle tells the rest. */
-function obey(
-  { inflight }: Extending,
-  held: Held,
-  { reply, sentMs }: { readonly reply: ExtendReply | undefined; readonly sentMs: number },
-): void {
-  if (reply === 'ok' || reply === 'cancel') inflight.extended(held, sentMs);
-  if (reply === 'cancel') abort(held, 'cancelled');
-  if (reply === 'fenced' || reply === 'gone') abort(held, 'lease lost');
+/** The handler may have ended while the call was under way; then its own acknowledgement tells the rest. */
+function abortAfter(entry: InFlightEntry, reply: ExtendReply | undefined): void {
+  if (reply === 'cancel') abort(entry, 'cancelled');
+  if (reply === 'fenced' || reply === 'gone') abort(entry, 'lease lost');
 }
 
 /** Tells those whose time is up, and comes back when it is up for the next. What is over in Redis needs no lease. */
 function fence(extending: Extending): void {
-  const { inflight, clock, jobLeaseMs } = extending;
+  const { inFlights, clock, jobLeaseMs } = extending;
   extending.disarm();
   const nowMs = clock.monotonicMs();
   let nextMs = Number.POSITIVE_INFINITY;
-  for (const held of inflight.all()) {
+  for (const held of inFlights.flatMap((one) => one.all())) {
     const untilMs = trustedUntilMs(held, { jobLeaseMs, nowMs });
     if (nowMs >= untilMs) abort(held, 'lease lost');
     else nextMs = Math.min(nextMs, untilMs);
@@ -159,21 +164,21 @@ function readFirst(extending: Extending): void {
  * in Redis, or whose outcome is on the way, is trusted for ever.
  */
 export function trustedUntilMs(
-  { state }: Held,
+  { state }: InFlightEntry,
   { jobLeaseMs, nowMs }: { readonly jobLeaseMs: number; readonly nowMs: number },
 ): number {
   switch (state.phase) {
     case 'starting':
       return startTrustedUntilMs(state.leasedMs ?? nowMs, jobLeaseMs);
     case 'started':
-      return state.acknowledged ? Number.POSITIVE_INFINITY : startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
+      return state.completedEarly ? Number.POSITIVE_INFINITY : startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
     case 'running':
-      if (state.acknowledged) return Number.POSITIVE_INFINITY;
+      if (state.completedEarly) return Number.POSITIVE_INFINITY;
       if (state.extendedMs === undefined) return startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
       return state.extendedMs + leaseOf(jobLeaseMs);
     case 'suspected':
     case 'overtaken':
-    case 'settling':
+    case 'acknowledging':
     case 'gone':
       return Number.POSITIVE_INFINITY;
   }
@@ -185,8 +190,8 @@ export const startTrustedUntilMs = (leasedMs: number, jobLeaseMs: number): numbe
 
 const leaseOf = (jobLeaseMs: number) => jobLeaseMs * (1 - MARGIN);
 
-function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {
-  const groups = new Map<PartitionRef, Held[]>();
+function byPartition(held: readonly InFlightEntry[]): Map<PartitionRef, InFlightEntry[]> {
+  const groups = new Map<PartitionRef, InFlightEntry[]>();
   for (const one of held) {
     const group = groups.get(one.ref);
     if (group) group.push(one);

@@ -17,7 +17,7 @@ import type { Attempted } from '../../job/outcome.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import { type ConcludeParts, conclude, named, persist, tellUnhappy } from './conclude.ts';
-import { claimOf, type Held } from './inflight.ts';
+import { claimOf, type InFlightEntry, isCompletedEarly } from './in-flight.ts';
 
 export interface FaultsParts extends ConcludeParts {
   readonly jobs: Pick<Jobs, 'bury'>;
@@ -35,12 +35,12 @@ interface Known {
 
 export interface Faults {
   /** Our own code threw at this job, whose handler does not run or was overtaken. Never throws. */
-  readonly caught: (held: Held, thrown: unknown, known?: Known) => void;
+  readonly caught: (held: InFlightEntry, thrown: unknown, known?: Known) => void;
 }
 
 interface Catching extends FaultsParts {
   /** A fault in the end of a faulty job is no further one. */
-  readonly seen: WeakSet<Held>;
+  readonly seen: WeakSet<InFlightEntry>;
 }
 
 export function createFaults(parts: FaultsParts): Faults {
@@ -56,10 +56,9 @@ export function createFaults(parts: FaultsParts): Faults {
 
 type Fault = Known & { readonly thrown: unknown };
 
-async function endOf(catching: Catching, held: Held, fault: Fault): Promise<void> {
+async function endOf(catching: Catching, held: InFlightEntry, fault: Fault): Promise<void> {
   try {
-    const { state } = held;
-    if (fault.isOver || ('acknowledged' in state && state.acknowledged)) fail(catching, held, fault);
+    if (fault.isOver || isCompletedEarly(held)) fail(catching, held, fault);
     else if (isSettled(catching, held)) await bury(catching, held, fault);
     else leave(catching, held, fault.thrown);
   } catch (thrown) {
@@ -68,14 +67,14 @@ async function endOf(catching: Catching, held: Held, fault: Fault): Promise<void
 }
 
 /** Whether it has a token, so that its outcome can be written down. Its handler has ended, or was overtaken. */
-function isSettled({ inflight }: Catching, held: Held): boolean {
+function isSettled({ inFlight }: Catching, held: InFlightEntry): boolean {
   const { phase } = held.state;
-  if (phase === 'started') inflight.refused(held);
-  if (phase === 'running') inflight.handlerEnded(held);
-  return phase === 'started' || phase === 'running' || phase === 'overtaken' || phase === 'settling';
+  if (phase === 'started') inFlight.refused(held);
+  if (phase === 'running') inFlight.handlerEnded(held);
+  return phase === 'started' || phase === 'running' || phase === 'overtaken' || phase === 'acknowledging';
 }
 
-async function bury(catching: Catching, held: Held, fault: Fault): Promise<void> {
+async function bury(catching: Catching, held: InFlightEntry, fault: Fault): Promise<void> {
   const { jobs, windowMs, log } = catching;
   const error = errorOf(catching, held, fault);
   const ended = endedOf(held, fault);
@@ -88,32 +87,32 @@ async function bury(catching: Catching, held: Held, fault: Fault): Promise<void>
 }
 
 /** It was over before its handler began. */
-function fail(catching: Catching, held: Held, fault: Fault): void {
+function fail(catching: Catching, held: InFlightEntry, fault: Fault): void {
   const error = errorOf(catching, held, fault);
-  const { inflight, events, log } = catching;
-  inflight.abandoned(held);
+  const { inFlight, events, log } = catching;
+  inFlight.abandoned(held);
   const ended = endedOf(held, fault);
   log.error({ job: named(ended).id, error: error.message }, 'duestream failed at a job that is delivered at most once');
   events.emit('job.failed', { ...named(ended), tookMs: 0, error });
 }
 
-function leave({ inflight, log }: Catching, held: Held, thrown: unknown): void {
-  inflight.abandoned(held);
+function leave({ inFlight, log }: Catching, held: InFlightEntry, thrown: unknown): void {
+  inFlight.abandoned(held);
   log.error(
     { job: idIn(held), error: whyOf(thrown, held.ref) },
     'duestream failed at a job, which is left to adoption',
   );
 }
 
-const endedOf = (held: Held, { name = DEFAULT_NAME }: Fault) => ({ held, name, record: '', tookMs: 0 });
+const endedOf = (held: InFlightEntry, { name = DEFAULT_NAME }: Fault) => ({ held, name, record: '', tookMs: 0 });
 
-function errorOf({ clock }: Catching, held: Held, { attempt = 0, thrown }: Fault): Attempted {
+function errorOf({ clock }: Catching, held: InFlightEntry, { attempt = 0, thrown }: Fault): Attempted {
   const message = `duestream failed at this job: ${whyOf(thrown, held.ref)}`;
   return { atMs: clock.wallMs(), attempt, kind: 'refused', message };
 }
 
 /** What names it may be what threw. */
-function idIn({ delivery }: Held): string {
+function idIn({ delivery }: InFlightEntry): string {
   try {
     return idOf(delivery.member).id;
   } catch {

@@ -24,34 +24,34 @@ import type { Token } from '../../job/job.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { reasonOf } from '../../kernel/reason.ts';
-import type { Held, Inflight } from './inflight.ts';
+import { type InFlight, type InFlightEntry, isCompletedEarly } from './in-flight.ts';
 
 /** How long a suspect has its process for itself. */
 export const ALONE_MS = 2000;
 
 export interface Member {
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly clock: Clock;
   /**
    * Starts a suspect. Resolves when its handler runs or the entry has left the in-flight map, as it also does when no
    * reply comes; never rejects.
    */
-  readonly start: (held: Held) => Promise<void>;
+  readonly start: (held: InFlightEntry) => Promise<void>;
 }
 
 /** What a worker has of the quarantine that it joined. */
 export interface Membership {
   /** Takes in an entry of this worker that is in its in-flight map; the token is that of its last start. */
-  readonly admit: (held: Held, token: Token) => void;
+  readonly admit: (held: InFlightEntry, token: Token) => void;
   /**
    * Leaves the quarantine: from this call on it starts nothing of this worker, and nothing may be admitted any more.
    * Returns the suspects that were not started; they have left the in-flight map.
    */
-  readonly leave: () => readonly Held[];
+  readonly leave: () => readonly InFlightEntry[];
 }
 
 interface Suspect {
-  readonly held: Held;
+  readonly held: InFlightEntry;
   readonly token: Token;
   readonly member: Member;
 }
@@ -73,7 +73,7 @@ export function createQuarantine(): Quarantine {
   return {
     join(member) {
       line.members.add(member);
-      if (line.recess) member.inflight.setOpen(false);
+      if (line.recess) member.inFlight.setOpen(false);
       return {
         admit: (held, token) => admit(line, { held, token, member }),
         leave: () => leave(line, member),
@@ -83,17 +83,17 @@ export function createQuarantine(): Quarantine {
 }
 
 function admit(line: Line, suspect: Suspect): void {
-  suspect.member.inflight.suspected(suspect.held);
+  suspect.member.inFlight.suspected(suspect.held);
   line.suspects.push(suspect);
   line.suspects.sort((one, other) => newestFirst(one.token, other.token));
   if (!line.recess) takeTurns(line).catch((error: unknown) => letGo(undefined, error));
 }
 
-function leave(line: Line, member: Member): readonly Held[] {
+function leave(line: Line, member: Member): readonly InFlightEntry[] {
   line.members.delete(member);
   const mine = line.suspects.filter((suspect) => suspect.member === member).map(({ held }) => held);
   line.suspects = line.suspects.filter((suspect) => suspect.member !== member);
-  for (const held of mine) member.inflight.forgotten(held);
+  for (const held of mine) member.inFlight.forgotten(held);
   line.recess?.abort();
   return mine;
 }
@@ -137,10 +137,10 @@ async function takeTurn(line: Line): Promise<void> {
 }
 
 async function startAlone({ held, member }: Suspect): Promise<void> {
-  const { inflight, clock } = member;
-  inflight.turnCame(held);
+  const { inFlight, clock } = member;
+  inFlight.startsAlone(held);
   await member.start(held);
-  await within(clock, (signal) => inflight.until(() => isOver(held), signal));
+  await within(clock, (signal) => inFlight.until(() => isOver(held), signal));
 }
 
 /** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
@@ -148,28 +148,28 @@ function letGo(suspect: Suspect | undefined, error: unknown): void {
   process.emitWarning(`starting a suspect alone failed: ${reasonOf(error)}`);
   if (!suspect) return;
   const { held, member } = suspect;
-  if (held.state.phase === 'suspected' || held.state.phase === 'starting') member.inflight.forgotten(held);
+  if (held.state.phase === 'suspected' || held.state.phase === 'starting') member.inFlight.forgotten(held);
 }
 
 function setOpen({ members }: Line, open: boolean): void {
-  for (const { inflight } of members) inflight.setOpen(open);
+  for (const { inFlight } of members) inFlight.setOpen(open);
 }
 
 /** Of this process, whose workers die together. */
 export const processQuarantine = createQuarantine();
 
 /** Resolves when a crash now would be counted for nothing young of this worker, or with the signal. */
-function quiet({ inflight, clock }: Member, signal: AbortSignal): Promise<void> {
-  const isYoung = (held: Held) => {
+function quiet({ inFlight, clock }: Member, signal: AbortSignal): Promise<void> {
+  const isYoung = (held: InFlightEntry) => {
     if (held.state.phase === 'suspected' || isOver(held)) return false;
     return !('start' in held.state) || clock.monotonicMs() - held.state.start.startedMs < ALONE_MS;
   };
   // What Redis starts for a call that is under way is young when it comes.
-  return inflight.until(() => !inflight.isExpecting() && ![...inflight.all()].some(isYoung), signal);
+  return inFlight.until(() => !inFlight.isExpecting() && !inFlight.all().some(isYoung), signal);
 }
 
 /** A crash is not counted for it any more. */
-const isOver = ({ state }: Held) => state.phase === 'gone' || ('acknowledged' in state && state.acknowledged);
+const isOver = (entry: InFlightEntry) => entry.state.phase === 'gone' || isCompletedEarly(entry);
 
 /** Waits for something, and for `ALONE_MS` at most. */
 async function within(clock: Clock, wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {

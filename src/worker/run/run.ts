@@ -26,17 +26,16 @@ import { Effects, JobContext, LazyAbort } from './context.ts';
 import type { Faults } from './faults.ts';
 import type { FullWatch } from './full-watch.ts';
 import type { Handler, HandlerCalls } from './handlers.ts';
-import type { Held, Inflight } from './inflight.ts';
-import type { Slots } from './overdue-slots.ts';
+import type { InFlight, InFlightEntry, LostSlots } from './in-flight.ts';
 import type { Settle } from './settle.ts';
 import { startedJob } from './started-job.ts';
 
 /** What running a job needs beside its handlers. */
 export interface Stations {
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly settle: Settle;
   readonly faults: Faults;
-  readonly slots: Slots;
+  readonly slots: LostSlots;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
   /** While Redis is at its memory limit no results are kept. */
@@ -64,7 +63,7 @@ type Verdict = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
  */
 export class Run {
   readonly #executing: Executing;
-  readonly held: Held;
+  readonly held: InFlightEntry;
   readonly #life: Life;
   /** Another one once its record is open. */
   verdict: Verdict;
@@ -76,7 +75,7 @@ export class Run {
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
   #disarm: (() => void) | undefined = undefined;
 
-  constructor(executing: Executing, held: Held, life: Life, verdict: Verdict) {
+  constructor(executing: Executing, held: InFlightEntry, life: Life, verdict: Verdict) {
     this.#executing = executing;
     this.held = held;
     this.#life = life;
@@ -98,13 +97,13 @@ export class Run {
   }
 
   #call(): void {
-    const { inflight, clock, serverOf, events, queue, log, calls, rules } = this.#executing;
+    const { inFlight, clock, serverOf, events, queue, log, calls, rules } = this.#executing;
     const { handler, timeoutMs, isOver } = this.verdict;
     const { ref, delivery } = this.held;
     const { opening } = this.verdict;
     const job = startedJob(queue, { held: this.held, life: this.#life, record: this.verdict.record });
     this.#startedMs = clock.monotonicMs();
-    inflight.handlerBegan(this.held, this);
+    inFlight.handlerBegan(this.held, this);
     const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
     events.emit('job.started', { queue, id: job.id, name: job.name, attempt: job.attempt, lateMs });
     const context = new JobContext({
@@ -191,11 +190,11 @@ export class Run {
   }
 
   #overtake(): void {
-    const { inflight, slots, log } = this.#executing;
+    const { inFlight, slots, log } = this.#executing;
     const { timeoutMs } = this.verdict;
     const { id } = idOf(this.#life.member);
     this.#lazyAbort.abort('timeout');
-    inflight.overtaken(this.held);
+    inFlight.overtaken(this.held);
     this.#disarm = slots.watch(this.held, id);
     log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
     this.#end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason });
@@ -206,14 +205,14 @@ export class Run {
   }
 
   #handlerEnded(ending: Ending): void {
-    const { inflight, slots } = this.#executing;
+    const { inFlight, slots } = this.#executing;
     const { state } = this.held;
     this.#isPending = false;
     try {
       this.#disarm?.();
-      inflight.handlerEnded(this.held);
+      inFlight.handlerEnded(this.held);
       if (state.phase !== 'overtaken') this.#end(ending);
-      else if (state.slotLost) slots.freed(idOf(this.#life.member).id);
+      else if (state.slotLost) slots.tell(idOf(this.#life.member).id);
     } catch (thrown) {
       this.#failed(thrown);
     }
@@ -221,10 +220,10 @@ export class Run {
 
   /** Our own code threw. A handler that runs on is told to stop, and keeps its slot until it ends. */
   #failed(thrown: unknown): void {
-    const { inflight, faults } = this.#executing;
+    const { inFlight, faults } = this.#executing;
     if (this.#isPending && this.held.state.phase === 'running') {
       this.#lazyAbort.abort('lease lost');
-      inflight.overtaken(this.held);
+      inFlight.overtaken(this.held);
     }
     const { record, isOver } = this.verdict;
     faults.caught(this.held, thrown, { name: record.name, attempt: this.#life.started.attempts, isOver });
@@ -273,23 +272,23 @@ export class Run {
 }
 
 /** What is over without its handler. */
-export function endedUnstarted(held: Held, name: string, record: string): Ended {
+export function endedUnstarted(held: InFlightEntry, name: string, record: string): Ended {
   const note = noteOf(held, { name, record, startedMs: undefined, tookMs: undefined });
   return { held, name, record, tookMs: 0, note };
 }
 
-function noteOf({ ref: { history } }: Held, note: Note, returned?: unknown): string | undefined {
+function noteOf({ ref: { history } }: InFlightEntry, note: Note, returned?: unknown): string | undefined {
   return history?.isOn ? encodeNote(note, returned, history) : undefined;
 }
 
 /** What holds for a start: also what views of the queue do not show, which somebody may set while the worker runs. */
-export const rulesFor = ({ rules }: Executing, { ref: { redact } }: Held): Rules<Handler<never>> =>
+export const rulesFor = ({ rules }: Executing, { ref: { redact } }: InFlightEntry): Rules<Handler<never>> =>
   redact ? { ...rules, redact } : rules;
 
 const RETURNED: Ending = { kind: 'returned' };
 
 /** Where that cannot be told, the result is kept. */
-function isFullNow({ isFull }: Executing, ref: Held['ref']): boolean {
+function isFullNow({ isFull }: Executing, ref: InFlightEntry['ref']): boolean {
   try {
     return isFull(ref);
   } catch {
@@ -297,4 +296,4 @@ function isFullNow({ isFull }: Executing, ref: Held['ref']): boolean {
   }
 }
 
-export const nowMs = ({ serverOf }: Executing, { ref }: Held) => Math.round(serverOf(ref).nowMs());
+export const nowMs = ({ serverOf }: Executing, { ref }: InFlightEntry) => Math.round(serverOf(ref).nowMs());

@@ -14,7 +14,7 @@ import type { Turns } from '../fetch/turns.ts';
 import type { Completions, CompletionsParts } from './completions.ts';
 import { conclude, type Ended, isMine, named, persist, tellCompleted, tellUnhappy, type Unhappy } from './conclude.ts';
 import type { Faults } from './faults.ts';
-import { claimOf } from './inflight.ts';
+import { claimOf } from './in-flight.ts';
 
 export interface SettleParts extends CompletionsParts {
   readonly jobs: Jobs;

@@ -4,14 +4,14 @@ import { withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { Delivery, StartReply } from '../../redis/scripts/replies.ts';
-import type { Held, Inflight } from './inflight.ts';
+import type { InFlight, InFlightEntry } from './in-flight.ts';
 
 export interface StartCalls {
   readonly jobs: Pick<Jobs, 'start' | 'release'>;
   readonly consumer: string;
   readonly bytesMax: number;
   readonly windowMs: number;
-  readonly inflight: Pick<Inflight, 'startSent'>;
+  readonly inFlight: InFlight;
   readonly clock: Clock;
   /** Ends the repetitions. */
   readonly stopping: AbortController;
@@ -20,12 +20,16 @@ export interface StartCalls {
 const BUDGET_MS = 10_000;
 
 /** @throws DuestreamError when there was no reply in all that time */
-export function callStart(calls: StartCalls, held: readonly Held[], suspects: number): Promise<readonly StartReply[]> {
-  const { jobs, inflight, consumer, bytesMax, windowMs, clock } = calls;
+export function callStart(
+  calls: StartCalls,
+  held: readonly InFlightEntry[],
+  suspects: number,
+): Promise<readonly StartReply[]> {
+  const { jobs, inFlight, consumer, bytesMax, windowMs, clock } = calls;
   const deliveries = held.map(({ delivery }) => delivery);
   const call = async () => {
     const sentMs = clock.monotonicMs();
-    for (const one of held) inflight.startSent(one, sentMs);
+    for (const one of held) inFlight.startSent(one, sentMs);
     return held[0] ? jobs.start(held[0].ref, deliveries, { consumer, bytesMax, windowMs, suspects }) : [];
   };
   return withRetry('start', call, untilStop(calls));

@@ -3,11 +3,11 @@ import { idOf, type JobRecord } from '../../job/codec.ts';
 import { NO_HEADERS } from '../../job/headers.ts';
 import type { Job } from '../../job/job.ts';
 import type { Life } from '../../job/judge.ts';
-import type { Held } from './inflight.ts';
+import type { InFlightEntry } from './in-flight.ts';
 
 export function startedJob(
   queue: string,
-  { held, life, record }: { readonly held: Held; readonly life: Life; readonly record: JobRecord },
+  { held, life, record }: { readonly held: InFlightEntry; readonly life: Life; readonly record: JobRecord },
 ): Job<never> {
   const { attempts, failures, crashes, history } = life.started;
   const { id, bare } = idOf(life.member);

@@ -19,7 +19,7 @@ import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
 import { startTrustedUntilMs, trustedUntilMs } from './extender.ts';
 import type { Faults } from './faults.ts';
-import type { Held, Inflight } from './inflight.ts';
+import type { InFlight, InFlightEntry } from './in-flight.ts';
 import { createParked, type Parked } from './parked.ts';
 import { processQuarantine } from './quarantine.ts';
 import { callRelease, callStart } from './start-calls.ts';
@@ -36,7 +36,7 @@ export interface StarterParts {
   /** A job under which so many workers died is started alone. */
   readonly suspectCrashes: number;
   readonly jobLeaseMs: number;
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly turns: Turns;
   readonly execute: Execute;
   readonly expire: Expire;
@@ -60,15 +60,15 @@ interface Starting extends StarterParts {
   readonly stopping: AbortController;
   readonly parked: Parked;
   readonly tell: Unstarted;
-  readonly admit: (held: Held, token: Token) => void;
+  readonly admit: (held: InFlightEntry, token: Token) => void;
 }
 
 /** What becomes of an entry: it waits for the next call, is past its expiry, or needs nothing more from here. */
 type Answer = 'later' | 'late' | 'answered';
 
 export function createStarter(parts: StarterParts): Starter {
-  const { queue, inflight, clock, events } = parts;
-  const tell = createUnstarted({ queue, inflight, clock, events });
+  const { queue, inFlight, clock, events } = parts;
+  const tell = createUnstarted({ queue, inFlight, clock, events });
   const parked = createParked({ queue, clock, events });
   const starting: Starting = {
     ...parts,
@@ -78,7 +78,7 @@ export function createStarter(parts: StarterParts): Starter {
     admit: (held, token) => membership.admit(held, token),
   };
   const underWay = new Set<Promise<void>>();
-  const membership = processQuarantine.join({ inflight, clock, start: (held) => startAlone(starting, held) });
+  const membership = processQuarantine.join({ inFlight, clock, start: (held) => startAlone(starting, held) });
   parts.turns.begin((ref, taken, sentMs) => {
     const left = takeIn(starting, ref, { taken, sentMs });
     if (!left) return;
@@ -88,7 +88,7 @@ export function createStarter(parts: StarterParts): Starter {
   return {
     start: (ref, deliveries) => start(starting, ref, deliveries),
     async take(ref, deliveries) {
-      await inflight.until(inflight.isOpen, starting.stopping.signal);
+      await inFlight.until(() => inFlight.isOpen(), starting.stopping.signal);
       await start(starting, ref, deliveries);
     },
     async stop() {
@@ -105,18 +105,18 @@ export function createStarter(parts: StarterParts): Starter {
 }
 
 async function start(starting: Starting, ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
-  const { inflight, stopping, concurrency } = starting;
-  const fresh = deliveries.filter(({ entry }) => !inflight.has(ref, entry));
+  const { inFlight, stopping } = starting;
+  const fresh = deliveries.filter(({ entry }) => !inFlight.has(ref, entry));
   // A read and a take can both have counted on the same free slot. Or a suspect is alone meanwhile.
-  const room = stopping.signal.aborted || !inflight.isOpen() ? 0 : inflight.free(concurrency);
-  const taken = fresh.slice(0, room).map((delivery) => inflight.add(ref, delivery));
+  const room = stopping.signal.aborted || !inFlight.isOpen() ? 0 : inFlight.free();
+  const taken = fresh.slice(0, room).map((delivery) => inFlight.add(ref, delivery));
   // Without a wait where nothing is released: the reader sends what starts the rest together with its next read.
   if (fresh.length > room) await callRelease(starting, ref, fresh.slice(room));
   await startAll(starting, ref, taken);
 }
 
 /** Never rejects. */
-async function startAll(starting: Starting, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+async function startAll(starting: Starting, ref: PartitionRef, held: readonly InFlightEntry[]): Promise<void> {
   try {
     await startInTurn(starting, ref, held);
   } catch (thrown) {
@@ -125,34 +125,38 @@ async function startAll(starting: Starting, ref: PartitionRef, held: readonly He
 }
 
 /** Those whose start is still under way. */
-function leave({ faults }: Starting, held: readonly Held[], thrown: unknown): void {
+function leave({ faults }: Starting, held: readonly InFlightEntry[], thrown: unknown): void {
   for (const one of held) if (one.state.phase === 'starting') faults.caught(one, thrown);
 }
 
-async function startInTurn(starting: Starting, ref: PartitionRef, held: readonly Held[]): Promise<void> {
-  const { inflight, stopping, suspectCrashes } = starting;
+async function startInTurn(starting: Starting, ref: PartitionRef, held: readonly InFlightEntry[]): Promise<void> {
+  const { inFlight, stopping, suspectCrashes } = starting;
   let rest = held;
-  while (rest.length > 0 && inflight.isOpen() && !stopping.signal.aborted) {
+  while (rest.length > 0 && inFlight.isOpen() && !stopping.signal.aborted) {
     const later = await startSome(starting, rest.slice(0, READ_JOBS_MAX), suspectCrashes);
     rest = [...later, ...rest.slice(READ_JOBS_MAX)];
   }
   const left = rest.map(({ delivery }) => delivery);
-  for (const one of rest) inflight.forgotten(one);
+  for (const one of rest) inFlight.forgotten(one);
   await callRelease(starting, ref, left);
 }
 
-async function startAlone(starting: Starting, held: Held): Promise<void> {
+async function startAlone(starting: Starting, held: InFlightEntry): Promise<void> {
   try {
     starting.tell.suspects();
     // Left to adoption, as without a reply.
-    for (const late of await startSome(starting, [held], 0)) starting.inflight.forgotten(late);
+    for (const late of await startSome(starting, [held], 0)) starting.inFlight.forgotten(late);
   } catch (thrown) {
     leave(starting, [held], thrown);
   }
 }
 
 /** Starts what fits into one call; returns what was answered `later`, or too late to run it. */
-async function startSome(starting: Starting, held: readonly Held[], suspects: number): Promise<readonly Held[]> {
+async function startSome(
+  starting: Starting,
+  held: readonly InFlightEntry[],
+  suspects: number,
+): Promise<readonly InFlightEntry[]> {
   const [first] = held;
   if (!first) return [];
   const { ref } = first;
@@ -160,7 +164,7 @@ async function startSome(starting: Starting, held: readonly Held[], suspects: nu
   const replies = answered ?? (await callStart(starting, held, suspects).catch(() => undefined));
   if (!replies) {
     // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
-    for (const unanswered of held) starting.inflight.forgotten(unanswered);
+    for (const unanswered of held) starting.inFlight.forgotten(unanswered);
     return [];
   }
   const answers = held.map((one, index) => answerOf(starting, one, replies[index]));
@@ -172,11 +176,11 @@ async function afterwards(
   starting: Starting,
   call: {
     readonly ref: PartitionRef;
-    readonly held: readonly Held[];
+    readonly held: readonly InFlightEntry[];
     readonly answers: readonly Answer[];
     readonly replies: readonly StartReply[];
   },
-): Promise<readonly Held[]> {
+): Promise<readonly InFlightEntry[]> {
   const { ref, held, answers, replies } = call;
   starting.tell.suspects();
   starting.parked.saw(ref.partition, replies.filter(({ kind }) => kind === 'parked').length);
@@ -194,14 +198,14 @@ function takeIn(
   ref: PartitionRef,
   { taken, sentMs }: { readonly taken: readonly Taken[]; readonly sentMs: number },
 ): Promise<void> | undefined {
-  const { inflight, stopping } = starting;
+  const { inFlight, stopping } = starting;
   if (stopping.signal.aborted) return undefined;
   // A group that was made anew delivers what runs here once more, and its start is answered with the token it has.
-  const fresh = taken.filter(({ entry }) => !inflight.has(ref, entry));
+  const fresh = taken.filter(({ entry }) => !inFlight.has(ref, entry));
   const others = fresh.filter((one) => !runAtOnce(starting, ref, one, sentMs));
   if (others.length === 0) return undefined;
-  const held = others.map((one) => inflight.add(ref, one));
-  for (const one of held) inflight.startSent(one, sentMs);
+  const held = others.map((one) => inFlight.add(ref, one));
+  for (const one of held) inFlight.startSent(one, sentMs);
   const answers = held.map((one, index) => answerOf(starting, one, others[index]));
   return afterwards(starting, { ref, held, answers, replies: others }).then(
     (rest) => startAll(starting, ref, rest),
@@ -211,7 +215,7 @@ function takeIn(
 
 /** What nearly all are: started, and answered soon enough. */
 function runAtOnce(
-  { inflight, clock, jobLeaseMs, execute }: Starting,
+  { inFlight, clock, jobLeaseMs, execute }: Starting,
   ref: PartitionRef,
   one: Taken,
   sentMs: number,
@@ -224,12 +228,12 @@ function runAtOnce(
     return false;
   }
   if (nowMs >= startTrustedUntilMs(sentMs, jobLeaseMs)) return false;
-  execute(inflight.startedAtOnce(ref, one, { nowMs, sentMs }), one);
+  execute(inFlight.addStarted(ref, one, { startedMs: nowMs, leasedMs: sentMs }), one);
   return true;
 }
 
 /** What our own code throws at one reply must not cost the others theirs. */
-function answerOf(starting: Starting, held: Held, reply: StartReply | undefined): Answer {
+function answerOf(starting: Starting, held: InFlightEntry, reply: StartReply | undefined): Answer {
   try {
     return obey(starting, held, reply);
   } catch (thrown) {
@@ -238,8 +242,8 @@ function answerOf(starting: Starting, held: Held, reply: StartReply | undefined)
   }
 }
 
-function obey(starting: Starting, held: Held, reply: StartReply | undefined): Answer {
-  const { inflight, clock, jobLeaseMs, execute, stopping, admit, tell } = starting;
+function obey(starting: Starting, held: InFlightEntry, reply: StartReply | undefined): Answer {
+  const { inFlight, clock, jobLeaseMs, execute, stopping, admit, tell } = starting;
   switch (reply?.kind) {
     case 'late':
       return 'late';
@@ -250,7 +254,7 @@ function obey(starting: Starting, held: Held, reply: StartReply | undefined): An
       const nowMs = clock.monotonicMs();
       // Answered so late that others may have it by now: it is asked for again, and the answer says whose it is.
       if (nowMs >= trustedUntilMs(held, { jobLeaseMs, nowMs })) return 'later';
-      inflight.started(held, reply.token, nowMs);
+      inFlight.started(held, reply.token, nowMs);
       execute(held, reply);
       return 'answered';
     }
@@ -272,14 +276,14 @@ function obey(starting: Starting, held: Held, reply: StartReply | undefined): An
     case undefined:
       break;
   }
-  inflight.forgotten(held);
+  inFlight.forgotten(held);
   return 'answered';
 }
 
 /** Jobs past their expiry. One that is not late after all is released and comes again. */
-async function expireSome(starting: Starting, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+async function expireSome(starting: Starting, ref: PartitionRef, held: readonly InFlightEntry[]): Promise<void> {
   const deliveries = held.map(({ delivery }) => delivery);
   const kept = await starting.expire(ref, deliveries, starting.stopping.signal);
-  for (const expired of held) starting.inflight.forgotten(expired);
+  for (const expired of held) starting.inFlight.forgotten(expired);
   await callRelease(starting, ref, kept);
 }

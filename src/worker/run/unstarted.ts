@@ -7,23 +7,23 @@ import { idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Held, Inflight } from './inflight.ts';
+import type { InFlight, InFlightEntry } from './in-flight.ts';
 
 export interface Unstarted {
-  readonly cancelled: (held: Held) => void;
+  readonly cancelled: (held: InFlightEntry) => void;
   /** An entry without a record: nothing can be run, and somebody should know. */
-  readonly deadLetter: (held: Held) => void;
+  readonly deadLetter: (held: InFlightEntry) => void;
   /** How many jobs wait to run alone, when that has changed. */
   readonly suspects: () => void;
 }
 
 export function createUnstarted(parts: {
   readonly queue: string;
-  readonly inflight: Inflight;
+  readonly inFlight: InFlight;
   readonly clock: Clock;
   readonly events: Emitter;
 }): Unstarted {
-  const { queue, inflight, clock, events } = parts;
+  const { queue, inFlight, clock, events } = parts;
   let waitingTold = 0;
 
   return {
@@ -37,7 +37,7 @@ export function createUnstarted(parts: {
       events.emit('job.dead', told);
     },
     suspects() {
-      const waiting = inflight.suspects();
+      const waiting = inFlight.suspects();
       if (waiting === waitingTold) return;
       waitingTold = waiting;
       events.emit('suspects.waiting', { queue, waiting });

@@ -2,16 +2,16 @@
 import { expect, it } from 'vitest';
 import { readNew } from '../../../src/redis/scripts/ready.ts';
 import { createHandover } from '../../../src/worker/recover/handover.ts';
-import { createInflight } from '../../../src/worker/run/inflight.ts';
+import { InFlight } from '../../../src/worker/run/in-flight.ts';
 import { eventually, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();
 const WINDOW_MS = 60_000;
 
 function leaving() {
-  const inflight = createInflight();
+  const inFlight = new InFlight(4);
   const parts = { commands: line.redis, jobs: line.jobs, refs: line.refs, consumer: 'w', windowMs: WINDOW_MS };
-  return { inflight, handover: createHandover({ ...parts, inflight }) };
+  return { inFlight, handover: createHandover({ ...parts, inFlight }) };
 }
 
 /** Jobs that were delivered to the worker. */
@@ -27,13 +27,13 @@ const start = (deliveries: Awaited<ReturnType<typeof delivered>>) =>
 const pending = async () => ((await line.redis.xpending(line.ref.keys.ready, 'workers')) as [number])[0];
 
 it('entries that nobody saw are released also behind a thousand that run', async () => {
-  const { inflight, handover } = leaving();
+  const { inFlight, handover } = leaving();
   const deliveries = await delivered(1300);
-  for (const delivery of deliveries.slice(0, 1100)) inflight.add(line.ref, delivery);
+  for (const delivery of deliveries.slice(0, 1100)) inFlight.add(line.ref, delivery);
   await handover.unseen();
   expect(await pending()).toBe(1100);
   expect(await line.redis.zcard(line.ref.keys.scheduled)).toBe(200);
-  for (const held of inflight.all()) inflight.forgotten(held);
+  for (const held of inFlight.all()) inFlight.forgotten(held);
   await handover.unseen();
   expect(await pending()).toBe(0);
 });

@@ -7,7 +7,7 @@ import { controlKeys } from '../../../src/redis/keys.ts';
 import { beat } from '../../../src/redis/scripts/presence.ts';
 import { consumers, join, readNew } from '../../../src/redis/scripts/ready.ts';
 import { createReclaimer } from '../../../src/worker/recover/reclaimer.ts';
-import { createInflight } from '../../../src/worker/run/inflight.ts';
+import { InFlight } from '../../../src/worker/run/in-flight.ts';
 import { handClock } from '../../support/mover-line.ts';
 import { eventually, listen, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
@@ -40,10 +40,9 @@ async function watchers(count: number, jobLeaseMs = 1, commands = line.redis, gr
       namespace: NAMESPACE,
       refs: line.refs,
       consumer,
-      inflight: createInflight(),
+      inFlight: new InFlight(50),
       clock,
       events,
-      concurrency: 50,
       graceMs,
       beatTtlMs: 120_000,
       jobLeaseMs,

@@ -7,7 +7,7 @@ import type { AbortReason } from '../../../src/job/outcome.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createJobs } from '../../../src/redis/scripts/jobs.ts';
 import { createExtender } from '../../../src/worker/run/extender.ts';
-import { createInflight } from '../../../src/worker/run/inflight.ts';
+import { InFlight } from '../../../src/worker/run/in-flight.ts';
 import { handClock, slowed } from '../../support/mover-line.ts';
 import { running } from '../../support/running.ts';
 import { eventually, gate, useLine } from '../../support/worker-line.ts';
@@ -41,14 +41,14 @@ it('after a standstill longer than every time-out all jobs are done, and none wa
 it('a worker that cannot extend tells its handlers before anybody else may start their jobs', async () => {
   const redis = slowed(line.redis, 'extend', () => Promise.reject(new Error('Command timed out')));
   const clock = handClock();
-  const inflight = createInflight();
+  const inFlight = new InFlight(4);
   const told: AbortReason[] = [];
   const delivery = { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 };
-  const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
-  inflight.extended(held, clock.monotonicMs());
+  const held = running(inFlight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
+  inFlight.extended(held, clock.monotonicMs());
   const extender = createExtender({
     jobs: createJobs(redis),
-    inflight,
+    inFlights: [inFlight],
     consumer: 'w',
     queue: line.queue,
     clock,
@@ -70,14 +70,14 @@ it('a worker that cannot extend tells its handlers before anybody else may start
 it('a worker whose extension hangs on a silent line tells its handlers without waiting for the time-out', async () => {
   const redis = slowed(line.redis, 'extend', () => new Promise(() => undefined));
   const clock = handClock();
-  const inflight = createInflight();
+  const inFlight = new InFlight(4);
   const told: AbortReason[] = [];
   const delivery = { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 };
-  const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
-  inflight.extended(held, clock.monotonicMs());
+  const held = running(inFlight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
+  inFlight.extended(held, clock.monotonicMs());
   const { pass } = createExtender({
     jobs: createJobs(redis),
-    inflight,
+    inFlights: [inFlight],
     consumer: 'w',
     queue: line.queue,
     clock,
@@ -95,15 +95,15 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
 
 it('after the event loop stood still, the reply that lies in the socket is read before handlers are told', async () => {
   const clock = systemClock;
-  const inflight = createInflight();
+  const inFlight = new InFlight(4);
   const told: AbortReason[] = [];
   const delivery = { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 };
-  const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
-  inflight.extended(held, clock.monotonicMs() - 2600);
+  const held = running(inFlight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
+  inFlight.extended(held, clock.monotonicMs() - 2600);
   const extend = () => line.redis.ping().then(() => ['ok' as const]);
   const extender = createExtender({
     jobs: { extend },
-    inflight,
+    inFlights: [inFlight],
     consumer: 'w',
     queue: line.queue,
     clock,
@@ -123,15 +123,15 @@ it('after the event loop stood still, the reply that lies in the socket is read 
 it('after an outage only handlers that were running are told, not those that were started since', async () => {
   const redis = slowed(line.redis, 'extend', () => new Promise(() => undefined));
   const clock = handClock();
-  const inflight = createInflight();
+  const inFlight = new InFlight(4);
   const told: string[] = [];
   const runs = (id: string, own: { readonly leasedMs?: number; readonly acknowledged?: boolean }) => {
     const delivery = { entry: `${id.length}-0` as EntryId, member: `j:${id}`, dueMs: 0 };
-    running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(`${id} ${why}`), ...own });
+    running(inFlight, { ref: line.ref, delivery, abort: (why) => void told.push(`${id} ${why}`), ...own });
   };
   const extender = createExtender({
     jobs: createJobs(redis),
-    inflight,
+    inFlights: [inFlight],
     consumer: 'w',
     queue: line.queue,
     clock,

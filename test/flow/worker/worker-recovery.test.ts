@@ -5,7 +5,7 @@ import { createEmitter } from '../../../src/job/emitter.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { ownPending, readNew, reclaim } from '../../../src/redis/scripts/ready.ts';
 import { createAdopter } from '../../../src/worker/recover/adopter.ts';
-import { createInflight } from '../../../src/worker/run/inflight.ts';
+import { InFlight } from '../../../src/worker/run/in-flight.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { aborted, eventually, gate, listen, QUICK, useLine } from '../../support/worker-line.ts';
 
@@ -175,15 +175,14 @@ it('a delivery whose reply was lost is found by the adopter and runs', async () 
   await giveToGhost(2, { start: false, ghost: 'me' });
   const events = createEmitter();
   const heard = listen(events);
-  const inflight = createInflight();
+  const inFlight = new InFlight(10);
   const taken: string[] = [];
-  const parts = { commands: line.redis, refs: [line.ref], consumer: 'me', inflight, clock: systemClock, events };
+  const parts = { commands: line.redis, refs: [line.ref], consumer: 'me', inFlight, clock: systemClock, events };
   const known = (await line.redis.xrange(line.ref.keys.ready, '-', '+')).at(-1)?.[0] ?? '';
-  inflight.add(line.ref, { entry: known as never, member: 'j:b', dueMs: 0 });
+  inFlight.add(line.ref, { entry: known as never, member: 'j:b', dueMs: 0 });
   const adopter = createAdopter({
     ...parts,
     idleMs: 400,
-    concurrency: 10,
     take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
   });
   await adopter.pass();
@@ -203,16 +202,15 @@ it('a delivery that was lost with its connection is found as soon as the reader 
   await line.redis.xclaim(line.ref.keys.ready, 'workers', 'me', 0, lost?.entry ?? '', 'IDLE', 30_000, 'JUSTID');
   let nowMs = 0;
   const taken: string[] = [];
-  const inflight = createInflight();
+  const inFlight = new InFlight(10);
   const adopter = createAdopter({
     commands: line.redis,
     refs: [line.ref],
     consumer: 'me',
-    inflight,
+    inFlight,
     clock: { ...systemClock, monotonicMs: () => nowMs },
     events: createEmitter(),
     idleMs: 60_000,
-    concurrency: 10,
     take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
   });
   adopter.connected();
@@ -256,9 +254,8 @@ it('an adopted entry that somebody deleted is only forgotten', async () => {
     commands: line.redis,
     refs: [line.ref],
     consumer: 'me',
-    inflight: createInflight(),
+    inFlight: new InFlight(10),
     idleMs: 0,
-    concurrency: 10,
     clock: systemClock,
     events: createEmitter(),
     take: () => Promise.reject(new Error('there is nothing to take')),

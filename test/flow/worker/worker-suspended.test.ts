@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { createEmitter } from '../../../src/job/emitter.ts';
 import type { AbortReason } from '../../../src/job/outcome.ts';
 import { createExtender } from '../../../src/worker/run/extender.ts';
-import { createInflight } from '../../../src/worker/run/inflight.ts';
+import { InFlight } from '../../../src/worker/run/in-flight.ts';
 import { handClock } from '../../support/mover-line.ts';
 import { only, usePartition } from '../../support/partition.ts';
 import { running } from '../../support/running.ts';
@@ -16,9 +16,9 @@ const p = usePartition();
 it('a worker whose clock stood still is told with its next extension, and its end has no effect', async () => {
   const claim = await p.running('a');
   const clock = handClock();
-  const inflight = createInflight();
+  const inFlight = new InFlight(4);
   const told: AbortReason[] = [];
-  running(inflight, {
+  running(inFlight, {
     ref: p.ref,
     delivery: { entry: claim.entry, member: claim.member, dueMs: 0 },
     token: claim.token,
@@ -27,7 +27,7 @@ it('a worker whose clock stood still is told with its next extension, and its en
   });
   const extender = createExtender({
     jobs: p.jobs,
-    inflight,
+    inFlights: [inFlight],
     consumer: 'w1',
     queue: 'q',
     clock,
