@@ -8,7 +8,7 @@ import { newJobId } from '../job/new-job-id.ts';
 import { defineQueue } from '../job/queue.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { version } from '../kernel/version.ts';
-import { createMovers } from '../mover/leader-pool.ts';
+import { LeaderPool } from '../mover/leader-pool.ts';
 import type { NearWorker } from '../mover/promotion/lone-worker.ts';
 import { openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { claimNamespace, declareQueue } from '../redis/scripts/queues.ts';
@@ -63,7 +63,7 @@ function moversOf(parts: {
 }) {
   const { config, redis, subscriber, id, events, nearWorker } = parts;
   const { dead, mover, namespace } = config;
-  return createMovers({
+  return new LeaderPool({
     minutes: keepsMinutes(config),
     redis,
     subscriber,

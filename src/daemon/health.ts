@@ -2,7 +2,7 @@
 import type { Config } from '../config/options.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { version } from '../kernel/version.ts';
-import type { Movers } from '../mover/leader-pool.ts';
+import type { LeaderPool } from '../mover/leader-pool.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
 
@@ -11,7 +11,7 @@ export interface HealthParts {
   readonly clock: Clock;
   readonly state: () => 'new' | 'running' | 'stopping' | 'stopped';
   /** Undefined before they are made. */
-  readonly movers: () => Pick<Movers, 'lastTurnMs' | 'lastProgressMs'> | undefined;
+  readonly movers: () => Pick<LeaderPool, 'lastTurnMs' | 'lastProgressMs'> | undefined;
   readonly worker: () => Pick<WatchedWorker, 'notLive' | 'notReady'> | undefined;
   readonly redis: () => Pick<Redis, 'ping'> | undefined;
 }

@@ -3,7 +3,7 @@
 import { processesOf, subscribersOf } from '../inspect/processes.ts';
 import { systemClock } from '../kernel/clock.ts';
 import type { PartitionReading } from '../metrics/readings.ts';
-import type { Movers } from '../mover/leader-pool.ts';
+import type { LeaderPool } from '../mover/leader-pool.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { readServers, type ServerReading } from '../redis/connection/server-reading.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
@@ -13,7 +13,7 @@ import { declaredAmong } from '../redis/scripts/queues.ts';
 
 interface Opened {
   readonly redis: Redis;
-  readonly movers: Pick<Movers, 'partitions'> | undefined;
+  readonly movers: Pick<LeaderPool, 'partitions'> | undefined;
 }
 
 export function queueReadings({

@@ -1,6 +1,6 @@
 /**
- * All movers of one process: for each partition of every queue a mover, an enqueuer, a janitor, a repairer, a weigher and, if
- * asked, a recorder. Watches the registry for new queues, ranks itself among the daemons, and hands the nudges of `K:wake` on.
+ * The leader pool of a daemon: for each partition of every queue a mover and its chores. It reads the registry for new
+ * queues, sends the heartbeat of the daemon, orders the daemons for each partition, and hands the nudges of `K:wake` on.
  */
 
 import type { Emitter } from '../job/events.ts';
@@ -14,22 +14,21 @@ import { createServerWatch, type ServerWatch } from '../redis/connection/server-
 import { whileStarting } from '../redis/connection/starting.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/scripts/lease.ts';
-import { beat, type Identity, leave, presence } from '../redis/scripts/presence.ts';
+import { beat, forget, type Identity, leave, presence } from '../redis/scripts/presence.ts';
 import { listQueues, partitionsOf } from '../redis/scripts/queues.ts';
-import { forgetLost } from './chores/forget-lost.ts';
 import { createJanitor } from './chores/janitor.ts';
 import { createRecorder } from './chores/recorder.ts';
-import { createRemoved, type Removed } from './chores/removed-queues.ts';
+import { RemovedQueues } from './chores/removed-queues.ts';
 import { createRepairer } from './chores/repairer.ts';
 import { createWeigher } from './chores/weigher.ts';
 import type { Leadership } from './election/election.ts';
-import { createRanks, type Ranks } from './election/leader-order.ts';
-import { createLoneWorker, type LoneWorker, type NearWorker } from './promotion/lone-worker.ts';
-import { createMover, type Mover } from './promotion/mover.ts';
-import type { MoverOptions } from './promotion/moving.ts';
-import { createEnqueuer, type Enqueuer } from './schedules/enqueuer.ts';
+import { LeaderOrder } from './election/leader-order.ts';
+import type { Chore } from './partition-loop.ts';
+import { LoneWorker, type NearWorker } from './promotion/lone-worker.ts';
+import { Mover, type MoverOptions } from './promotion/mover.ts';
+import { Enqueuer } from './schedules/enqueuer.ts';
 
-export interface MoversParts {
+export interface LeaderPoolParts {
   readonly redis: Redis;
   readonly subscriber: Redis;
   readonly namespace: string;
@@ -45,189 +44,218 @@ export interface MoversParts {
   readonly nearWorker?: () => NearWorker | undefined;
 }
 
-export interface Movers {
-  /** Repeats its first pass while Redis is away, within the bound of a start or until the signal comes. */
-  readonly start: (signal?: AbortSignal) => Promise<void>;
-  readonly stop: () => Promise<void>;
-  /** Every partition with its leadership, if this process has it. */
-  readonly partitions: () => readonly { readonly ref: PartitionRef; readonly leadership: Leadership | undefined }[];
-  /** The oldest success of any mover, monotonic ms. */
-  readonly lastProgressMs: () => number;
-  /** The oldest turn of any loop, monotonic ms. */
-  readonly lastTurnMs: () => number;
-  /** Reads the registry and the membership again: the step of the loop. */
-  readonly pass: () => Promise<number>;
-}
-
-/** Who works for one partition. */
+/** The services of one partition. */
 interface Led {
   readonly mover: Mover;
   readonly enqueuer: Enqueuer;
-  readonly chores: readonly Pick<Loop, 'start' | 'stop'>[];
+  readonly chores: readonly Pick<Chore, 'start' | 'stop'>[];
 }
 
-interface Registry extends MoversParts {
-  readonly server: ServerWatch;
-  readonly removed: Removed;
-  readonly ranks: Ranks;
-  readonly loneWorker: LoneWorker;
-  /** Channel of nudges → who works for its partition. */
-  readonly byWake: Map<string, Led>;
+/** A process that ended without leaving stays listed for so long, for people to see in `workers` that it is missing. */
+const FORGET_AFTER_MS = 600_000;
+
+export class LeaderPool {
+  readonly #parts: LeaderPoolParts;
+  readonly #loop: Loop;
+  /** Channel of nudges of the registry. */
+  readonly #registryWake: string;
+  readonly #server: ServerWatch;
+  readonly #removed: RemovedQueues;
+  readonly #order: LeaderOrder;
+  readonly #loneWorker: LoneWorker;
+  /** Channel of nudges → the services of its partition. */
+  readonly #led = new Map<string, Led>();
   /** Channel of nudges → its partition with the settings of its queue as they are now. */
-  readonly current: Map<string, PartitionRef>;
+  readonly #current = new Map<string, PartitionRef>();
   /** Process → monotonic ms since when it has no heartbeat. */
-  readonly missingSince: Map<string, number>;
-  subscribed: boolean;
-  deaf: { readonly sinceMs: number } | undefined;
-  starting: Promise<void> | undefined;
-  stopped: Promise<void> | undefined;
-}
+  readonly #missingSince = new Map<string, number>();
+  #isSubscribed = false;
+  /** Monotonic ms since when this process hears no nudges. */
+  #deafSinceMs: number | undefined = undefined;
+  #starting: Promise<void> | undefined = undefined;
+  #stopped: Promise<void> | undefined = undefined;
 
-interface Listeners {
-  readonly onMessage: (channel: string, message: string) => void;
-  readonly onReady: () => void;
-  readonly wakeAll: () => void;
-}
+  constructor(parts: LeaderPoolParts) {
+    const { redis, namespace, identity, clock, events, nearWorker = () => undefined } = parts;
+    this.#parts = parts;
+    this.#loop = createLoop({ who: 'registry', pass: () => this.pass(), clock, events, pauseAfter });
+    this.#registryWake = controlKeys(namespace).wake;
+    this.#server = createServerWatch({ redis, namespace, who: identity.id, events });
+    this.#removed = new RemovedQueues({ redis, namespace });
+    this.#order = new LeaderOrder({ redis, namespace, processId: identity.id, clock });
+    this.#loneWorker = new LoneWorker(nearWorker);
+  }
 
-export function createMovers(parts: MoversParts): Movers {
-  const { redis, namespace, identity, beatTtlMs, clock, events, nearWorker = () => undefined } = parts;
-  const registry: Registry = {
-    ...parts,
-    server: createServerWatch({ redis, namespace, who: identity.id, events }),
-    removed: createRemoved({ redis, namespace }),
-    ranks: createRanks({ redis, namespace, processId: identity.id, clock }),
-    loneWorker: createLoneWorker(nearWorker),
-    byWake: new Map(),
-    current: new Map(),
-    missingSince: new Map(),
-    subscribed: false,
-    deaf: undefined,
-    starting: undefined,
-    stopped: undefined,
+  /** Repeats its first pass while Redis is away, within the bound of a start or until the signal comes. */
+  start(signal?: AbortSignal): Promise<void> {
+    this.#starting ??= this.#begin(signal);
+    return this.#starting;
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#end();
+    return this.#stopped;
+  }
+
+  /** Every partition with its leadership, if this process has it. */
+  partitions(): readonly { readonly ref: PartitionRef; readonly leadership: Leadership | undefined }[] {
+    return this.#movers().map((mover) => ({ ref: this.#currentOf(mover.ref), leadership: mover.leading() }));
+  }
+
+  /** The oldest success of any mover, monotonic ms. The registry rests for longer than a mover: until then it is on time. */
+  lastProgressMs(): number {
+    const registryMs = this.#loop.lastProgressMs() + this.#parts.beatTtlMs / 3;
+    return Math.min(registryMs, ...this.#movers().map((mover) => mover.lastProgressMs()));
+  }
+
+  /** The oldest turn of any loop, monotonic ms. */
+  lastTurnMs(): number {
+    return Math.min(this.#loop.lastTurnMs(), ...this.#movers().map((mover) => mover.lastTurnMs()));
+  }
+
+  /** Reads the registry and the membership again: the step of the loop. */
+  async pass(): Promise<number> {
+    const { redis, namespace, identity, beatTtlMs } = this.#parts;
+    await this.#listen();
+    await this.#server.look((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew');
+    const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
+    await this.#forgetLost(present.flatMap(({ id, identity }) => (identity ? [] : [id])));
+    const living = present.flatMap(({ id, identity }) => (identity ? [{ ...identity, id }] : []));
+    this.#loneWorker.see(living);
+    const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
+    const leaders = refs.map(({ keys }) => keys.leader);
+    this.#order.see(living, leaders);
+    await this.#removed.look(queues);
+    for (const ref of refs) await this.#lead(ref);
+    const declared = new Set(refs.map(({ keys }) => keys.wake));
+    const gone = [...this.#led.keys()].filter((wake) => !declared.has(wake));
+    await Promise.all(gone.map((wake) => this.#letGo(wake)));
+    return beatTtlMs / 3;
+  }
+
+  /** The id of a process that was killed would stay in the alive set for ever. */
+  async #forgetLost(missing: readonly string[]): Promise<void> {
+    const { redis, namespace, clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    for (const id of this.#missingSince.keys()) if (!missing.includes(id)) this.#missingSince.delete(id);
+    for (const id of missing) {
+      const sinceMs = this.#missingSince.get(id) ?? nowMs;
+      this.#missingSince.set(id, sinceMs);
+      if (nowMs - sinceMs > FORGET_AFTER_MS) await forget(redis, namespace, id);
+    }
+  }
+
+  async #lead(ref: PartitionRef): Promise<void> {
+    const { wake } = ref.keys;
+    this.#current.set(wake, ref);
+    if (this.#led.has(wake) || this.#stopped) return;
+    const led = this.#servicesOf(ref);
+    await this.#subscribe(wake);
+    if (this.#stopped) return;
+    this.#led.set(wake, led);
+    for (const service of [led.mover, ...led.chores]) service.start();
+  }
+
+  #servicesOf(ref: PartitionRef): Led {
+    const { redis, namespace, identity, options, limits, minutes, clock, events } = this.#parts;
+    const current = () => this.#currentOf(ref);
+    const mover = new Mover({
+      redis,
+      ref,
+      current,
+      processId: identity.id,
+      options,
+      windowMs: limits.windowMs,
+      order: this.#order,
+      loneWorker: this.#loneWorker,
+      clock,
+      events,
+    });
+    const duty = { redis, ref, current, leading: () => mover.leading(), clock, events };
+    const enqueuer = new Enqueuer({ ...duty, namespace });
+    const janitor = createJanitor({ ...duty, limits, promoted: () => mover.promoted() });
+    const recorders = minutes ? [createRecorder({ ...duty, serverMs: () => mover.serverMs() })] : [];
+    return { mover, enqueuer, chores: [enqueuer, janitor, createRepairer(duty), createWeigher(duty), ...recorders] };
+  }
+
+  /** A queue that was removed is led no more. If somebody declares it again, it gets a mover again. */
+  async #letGo(wake: string): Promise<void> {
+    const gone = this.#led.get(wake);
+    for (const map of [this.#led, this.#current]) map.delete(wake);
+    if (gone) await stopAll(gone);
+    await this.#parts.subscriber.sunsubscribe(wake).catch(() => undefined);
+  }
+
+  #currentOf(ref: PartitionRef): PartitionRef {
+    return this.#current.get(ref.keys.wake) ?? ref;
+  }
+
+  #movers(): readonly Mover[] {
+    return [...this.#led.values()].map(({ mover }) => mover);
+  }
+
+  /**
+   * Nudges are an optimisation: without them (no right to subscribe, no connection) the safety tick finds the jobs. The
+   * ping shows a socket that died in silence; its time-out dials again.
+   */
+  async #listen(): Promise<void> {
+    if (this.#isSubscribed) this.#parts.subscriber.ping().catch(() => undefined);
+    else await this.#subscribe(this.#registryWake, ...this.#led.keys());
+  }
+
+  async #subscribe(...channels: string[]): Promise<void> {
+    const { subscriber, events, clock } = this.#parts;
+    try {
+      await subscribeAll(subscriber, channels);
+      this.#isSubscribed = true;
+      if (this.#deafSinceMs !== undefined) {
+        events.emit('redis.back', { who: 'nudges', awayMs: Math.round(clock.monotonicMs() - this.#deafSinceMs) });
+      }
+      this.#deafSinceMs = undefined;
+    } catch (error) {
+      this.#isSubscribed = false;
+      const answered = error instanceof Error && error.name === 'ReplyError';
+      if (this.#deafSinceMs === undefined) {
+        events.emit('redis.away', { who: 'nudges', why: reasonOf(error), answered });
+      }
+      this.#deafSinceMs ??= clock.monotonicMs();
+    }
+  }
+
+  readonly #onMessage = (channel: string, message: string): void => {
+    if (channel === this.#registryWake) this.#loop.wake();
+    else if (message === 'schedules') this.#led.get(channel)?.enqueuer.wake();
+    else this.#led.get(channel)?.mover.nudge(message);
   };
-  const run = () => pass(registry);
-  const loop = createLoop({ who: 'registry', pass: run, clock, events, pauseAfter });
-  const listeners = listenersOf(registry, loop.wake);
-  const movers = () => [...registry.byWake.values()].map(({ mover }) => mover);
-  return {
-    start(signal) {
-      registry.starting ??= begin(registry, listeners, { loop, signal });
-      return registry.starting;
-    },
-    stop() {
-      registry.stopped ??= end(registry, listeners, loop);
-      return registry.stopped;
-    },
-    partitions: () =>
-      movers().map(({ ref, leading }) => ({
-        ref: registry.current.get(ref.keys.wake) ?? ref,
-        leadership: leading(),
-      })),
-    // The registry rests for longer than a mover: until its next pass is due, it is on time.
-    lastProgressMs: () =>
-      Math.min(loop.lastProgressMs() + beatTtlMs / 3, ...movers().map(({ lastProgressMs }) => lastProgressMs())),
-    lastTurnMs: () => Math.min(loop.lastTurnMs(), ...movers().map(({ lastTurnMs }) => lastTurnMs())),
-    pass: run,
+
+  /** After a reconnect no channel is subscribed any more; the safety tick finds the jobs of nudges that were missed. */
+  readonly #onReady = (): void => {
+    this.#isSubscribed = false;
+    this.#loop.wake();
   };
-}
 
-function listenersOf(registry: Registry, wake: () => void): Listeners {
-  const { byWake, namespace } = registry;
-  const control = controlKeys(namespace);
-  return {
-    onMessage(channel, message) {
-      if (channel === control.wake) wake();
-      else if (message === 'schedules') byWake.get(channel)?.enqueuer.wake();
-      else byWake.get(channel)?.mover.nudge(message);
-    },
-    /** After a reconnect nothing is subscribed any more; what was missed meanwhile the safety tick finds. */
-    onReady() {
-      registry.subscribed = false;
-      wake();
-    },
-    /** After a reconnect nobody should wait out the pause of its last failure. */
-    wakeAll() {
-      wake();
-      for (const { mover } of byWake.values()) mover.wake();
-    },
+  /** After a reconnect no service should wait out the pause of its last failure. */
+  readonly #wakeAll = (): void => {
+    this.#loop.wake();
+    for (const mover of this.#movers()) mover.wake();
   };
-}
 
-async function pass(registry: Registry): Promise<number> {
-  const { server, redis, namespace, identity, beatTtlMs, ranks, loneWorker, removed, byWake } = registry;
-  await listen(registry);
-  await server.look((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew');
-  const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
-  const missing = present.flatMap(({ id, identity }) => (identity ? [] : [id]));
-  await forgetLost(registry, missing);
-  const living = present.flatMap(({ id, identity }) => (identity ? [{ ...identity, id }] : []));
-  loneWorker.see(living);
-  const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
-  const leaders = refs.map(({ keys }) => keys.leader);
-  ranks.see(living, leaders);
-  await removed.look(queues);
-  for (const ref of refs) await lead(registry, ref);
-  const declared = new Set(refs.map(({ keys }) => keys.wake));
-  await Promise.all([...byWake.keys()].filter((wake) => !declared.has(wake)).map((wake) => letGo(registry, wake)));
-  return beatTtlMs / 3;
-}
+  async #begin(signal: AbortSignal | undefined): Promise<void> {
+    const { subscriber, redis, clock } = this.#parts;
+    subscriber.on('smessage', this.#onMessage).on('ready', this.#onReady);
+    redis.on('ready', this.#wakeAll);
+    await whileStarting('movers', () => this.pass(), { clock, signal });
+    if (!this.#stopped) this.#loop.start();
+  }
 
-async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
-  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits, current, minutes } = registry;
-  current.set(ref.keys.wake, ref);
-  if (byWake.has(ref.keys.wake) || registry.stopped) return;
-  const key = ref.keys.leader;
-  const standing = {
-    rank: () => ranks.betterFor(key).length,
-    betterBeatSince: (sinceMs: number) => ranks.betterBeatSince(key, sinceMs),
-    relay: registry.loneWorker.relay,
-    current: () => current.get(ref.keys.wake) ?? ref,
-    windowMs: limits.windowMs,
-  };
-  const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
-  const duty = { redis, ref, current: standing.current, leading: mover.leading, clock, events };
-  const enqueuer = createEnqueuer({ ...duty, namespace });
-  const janitor = createJanitor({ ...duty, limits, promoted: mover.promoted });
-  const recorders = minutes ? [createRecorder({ ...duty, serverMs: mover.serverMs })] : [];
-  const chores = [enqueuer, janitor, createRepairer(duty), createWeigher(duty), ...recorders];
-  await subscribe(registry, ref.keys.wake);
-  if (registry.stopped) return;
-  byWake.set(ref.keys.wake, { mover, enqueuer, chores });
-  for (const service of [mover, ...chores]) service.start();
-}
-
-/** A queue that was removed is led no more. If it is declared again, it gets a mover of its own again. */
-async function letGo(registry: Registry, wake: string): Promise<void> {
-  const { byWake, current, subscriber } = registry;
-  const gone = byWake.get(wake);
-  for (const map of [byWake, current]) map.delete(wake);
-  if (gone) await stopAll(gone);
-  await subscriber.sunsubscribe(wake).catch(() => undefined);
-}
-
-/**
- * Nudges are an optimisation: without them (no right to subscribe, no connection) the safety tick finds the jobs. The
- * ping shows a socket that died in silence; its time-out dials again.
- */
-async function listen(registry: Registry): Promise<void> {
-  const { subscriber, namespace, byWake } = registry;
-  if (registry.subscribed) subscriber.ping().catch(() => undefined);
-  else await subscribe(registry, controlKeys(namespace).wake, ...byWake.keys());
-}
-
-async function subscribe(registry: Registry, ...channels: string[]): Promise<void> {
-  const { subscriber, events, clock } = registry;
-  try {
-    await subscribeAll(subscriber, channels);
-    registry.subscribed = true;
-    if (registry.deaf)
-      events.emit('redis.back', { who: 'nudges', awayMs: Math.round(clock.monotonicMs() - registry.deaf.sinceMs) });
-    registry.deaf = undefined;
-  } catch (error) {
-    registry.subscribed = false;
-    const answered = error instanceof Error && error.name === 'ReplyError';
-    if (!registry.deaf) events.emit('redis.away', { who: 'nudges', why: reasonOf(error), answered });
-    registry.deaf ??= { sinceMs: clock.monotonicMs() };
+  async #end(): Promise<void> {
+    const { subscriber, redis, namespace, identity } = this.#parts;
+    await this.#starting?.catch(() => undefined);
+    await this.#loop.stop();
+    subscriber.off('smessage', this.#onMessage).off('ready', this.#onReady);
+    redis.off('ready', this.#wakeAll);
+    await Promise.all([...this.#led.values()].map(stopAll));
+    await leave(redis, namespace, identity.id).catch(() => undefined);
   }
 }
 
@@ -235,28 +263,6 @@ async function subscribe(registry: Registry, ...channels: string[]): Promise<voi
 async function subscribeAll(subscriber: Redis, channels: readonly string[]): Promise<void> {
   const calls = isCluster(subscriber) ? channels.map((channel) => [channel]) : [channels];
   await Promise.all(calls.map((some) => subscriber.ssubscribe(...some)));
-}
-
-async function begin(
-  registry: Registry,
-  { onMessage, onReady, wakeAll }: Listeners,
-  { loop, signal }: { readonly loop: Loop; readonly signal: AbortSignal | undefined },
-): Promise<void> {
-  const { subscriber, redis, clock } = registry;
-  subscriber.on('smessage', onMessage).on('ready', onReady);
-  redis.on('ready', wakeAll);
-  await whileStarting('movers', () => pass(registry), { clock, signal });
-  if (!registry.stopped) loop.start();
-}
-
-async function end(registry: Registry, { onMessage, onReady, wakeAll }: Listeners, loop: Loop): Promise<void> {
-  const { subscriber, redis, byWake, namespace, identity } = registry;
-  await registry.starting?.catch(() => undefined);
-  await loop.stop();
-  subscriber.off('smessage', onMessage).off('ready', onReady);
-  redis.off('ready', wakeAll);
-  await Promise.all([...byWake.values()].map(stopAll));
-  await leave(redis, namespace, identity.id).catch(() => undefined);
 }
 
 const stopAll = ({ mover, chores }: Led) => Promise.all([mover, ...chores].map((service) => service.stop()));

@@ -7,9 +7,8 @@ import { createEmitter } from '../../src/job/emitter.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { Idle } from '../../src/kernel/loop.ts';
-import { createMovers } from '../../src/mover/leader-pool.ts';
-import { createMover } from '../../src/mover/promotion/mover.ts';
-import type { MoverOptions } from '../../src/mover/promotion/moving.ts';
+import { LeaderPool } from '../../src/mover/leader-pool.ts';
+import { Mover, type MoverOptions } from '../../src/mover/promotion/mover.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type Line, listen, NAMESPACE } from './worker-line.ts';
 
@@ -37,20 +36,22 @@ export interface MoverCall extends Partial<MoverOptions> {
 
 /** The mover of the test's partition; stopped after the test, not started. */
 export function moverOn(line: Line, { redis = line.redis, clock = systemClock, ...call }: MoverCall = {}) {
-  const { processId = 'm1', rank = () => 0, betterBeatSince, ...own } = call;
+  const { processId = 'm1', rank = () => 0, betterBeatSince = async () => true, ...own } = call;
   const events = createEmitter();
-  const mover = createMover({
+  const mover = new Mover({
     redis,
     ref: line.ref,
+    current: () => line.ref,
     processId,
-    rank,
+    order: { rank, betterBeatSince: (_key, sinceMs) => betterBeatSince(sinceMs) },
+    loneWorker: { relay: () => undefined },
+    windowMs: 600_000,
     clock,
     events,
-    ...(betterBeatSince ? { betterBeatSince } : {}),
     options: { ...OPTIONS, ...own },
   });
   line.onEnd(() => mover.stop());
-  return { ...mover, heard: listen(events) };
+  return Object.assign(mover, { heard: listen(events) });
 }
 
 /** The movers of one daemon with two connections; stopped after the test, not started. */
@@ -66,7 +67,7 @@ export async function daemonOn(
   await Promise.all([whenReady(redis), whenReady(subscriber)]);
   const events = createEmitter();
   const identity = { id, role: 'daemon' as const, host: 'here', pid: 1, startedMs: 0, queues: [] };
-  const movers = createMovers({
+  const pool = new LeaderPool({
     redis,
     subscriber,
     namespace: NAMESPACE,
@@ -89,17 +90,16 @@ export async function daemonOn(
     close(subscriber);
   };
   line.onEnd(async () => {
-    await movers.stop();
+    await pool.stop();
     die();
   });
-  return {
-    ...movers,
+  return Object.assign(pool, {
     heard: listen(events),
     /** Drops the connections without a word, as SIGKILL would. */
     die,
     redis,
-    leads: (queue = line.queue) => movers.partitions().some(({ ref, leadership }) => ref.queue === queue && leadership),
-  };
+    leads: (queue = line.queue) => pool.partitions().some(({ ref, leadership }) => ref.queue === queue && leadership),
+  });
 }
 
 /** Holds the reply to one script until the door opens, or loses it. */

@@ -11,7 +11,7 @@ import type { EventName, EventSource, Events } from '../../src/job/events.ts';
 import type { JobOverrides } from '../../src/job/fields.ts';
 import { defineQueue, type QueueOptions } from '../../src/job/queue.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { createMover, type Mover } from '../../src/mover/promotion/mover.ts';
+import { Mover } from '../../src/mover/promotion/mover.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import { createJobs } from '../../src/redis/scripts/jobs.ts';
@@ -169,7 +169,18 @@ function queuePart({ attempts, crashes, backoff, timeout, delivery }: QueueOptio
 
 function moverOf(redis: Redis, ref: PartitionRef): Mover {
   const options = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, safetyTickMs: 10 };
-  return createMover({ redis, ref, processId: 'm', options, clock: systemClock, events: createEmitter() });
+  return new Mover({
+    redis,
+    ref,
+    current: () => ref,
+    processId: 'm',
+    options,
+    order: { rank: () => 0, betterBeatSince: async () => true },
+    loneWorker: { relay: () => undefined },
+    windowMs: 600_000,
+    clock: systemClock,
+    events: createEmitter(),
+  });
 }
 
 /** Everything a service said, in order. */

@@ -1,7 +1,7 @@
 /** What a leader may believe, with a Redis whose replies come when the test says so. */
 import { expect, it } from 'vitest';
 import { createEmitter } from '../../src/job/emitter.ts';
-import { createElection } from '../../src/mover/election/election.ts';
+import { Election } from '../../src/mover/election/election.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { handClock } from '../support/mover-line.ts';
@@ -29,16 +29,16 @@ function electionOf(answers: Answers = {}, rank = 0) {
     duestream_renew: script('renew', 'ok'),
     duestream_resign: script('resign', 'ok'),
   } as unknown as Redis;
-  const election = createElection({
+  const election = new Election({
     redis,
     ref,
     processId: 'me',
     leaseMs: LEASE_MS,
     clock,
     events,
-    rank: () => rank,
+    order: { rank: () => rank, betterBeatSince: async () => true },
   });
-  return { ...election, answers, clock, said, calls };
+  return Object.assign(election, { answers, clock, said, calls });
 }
 
 it('the elected one leads until its trust runs out, a margin before its lease', async () => {

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { createEmitter } from '../../src/job/emitter.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { atOnce, type Steps, within } from '../../src/kernel/steps.ts';
-import { createErrands } from '../../src/mover/schedules/fire-plan.ts';
+import { FirePlanner } from '../../src/mover/schedules/fire-plan.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { decodeFired } from '../../src/schedule/progress.ts';
 import { defineSchedule, encodeDefinition } from '../../src/schedule/text.ts';
 
 const NOW = Date.UTC(2026, 5, 15, 12);
 
-const errands = createErrands({
+const planner = new FirePlanner({
   ref: partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 }),
   clock: systemClock,
   events: createEmitter(),
@@ -33,11 +33,11 @@ test('a rule that misses its working times is left between them, and one that fi
     encodeDefinition(defineSchedule(name, { queue: 'q', ...input }, { sinceMs: NOW - 60_000, source: 'call' }));
   const look = (name: string) => ({ name, fired: decodeFired('0 0 0 - - 0'), nowMs: NOW });
   const never = stepsOf(
-    errands.about(look('never'), of('never', { cron: '* 30-59 * * * *', calendar: { hours: { 'mon-sun': halves } } })),
+    planner.plan(look('never'), of('never', { cron: '* 30-59 * * * *', calendar: { hours: { 'mon-sun': halves } } })),
   );
   expect(never.steps).toBeGreaterThan(10_000);
   expect(never.found).toMatchObject({ fire: { items: [], lookMs: undefined } });
-  const each = stepsOf(errands.about(look('each'), of('each', { every: '1m' })));
+  const each = stepsOf(planner.plan(look('each'), of('each', { every: '1m' })));
   expect(each.steps).toBeLessThan(5);
   expect(each.found).toMatchObject({ fire: { lookMs: NOW + 60_000 }, atMs: [NOW] });
 });

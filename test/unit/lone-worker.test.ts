@@ -1,6 +1,6 @@
 /** Which worker is the only one of a queue, and lives in the process of a leader. */
 import { expect, test } from 'vitest';
-import { createLoneWorker } from '../../src/mover/promotion/lone-worker.ts';
+import { LoneWorker } from '../../src/mover/promotion/lone-worker.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import type { LeadersPass, Passed } from '../../src/redis/scripts/passes.ts';
 import type { Identity } from '../../src/redis/scripts/presence.ts';
@@ -22,7 +22,7 @@ const near = {
 };
 
 function isRelayed(living: readonly Identity[]): boolean {
-  const lone = createLoneWorker(() => near);
+  const lone = new LoneWorker(() => near);
   lone.see(living);
   return lone.relay(ref, pass) !== undefined;
 }
@@ -38,13 +38,13 @@ test('a pass is relayed to the only worker of its queue, if it lives in this pro
 });
 
 test('without a worker in this process nothing is relayed', () => {
-  const lone = createLoneWorker(() => undefined);
+  const lone = new LoneWorker(() => undefined);
   lone.see([worker('w1', 'q')]);
   expect(lone.relay(ref, pass)).toBeUndefined();
 });
 
 test('who comes and goes is seen', () => {
-  const lone = createLoneWorker(() => near);
+  const lone = new LoneWorker(() => near);
   const isRelayed = () => lone.relay(ref, pass) !== undefined;
   lone.see([worker('w1', 'q')]);
   expect(isRelayed()).toBe(true);

@@ -1,7 +1,7 @@
 /** Definitions are read once and kept, as far as their size allows. */
 import { expect, test } from 'vitest';
 import { createEmitter } from '../../src/job/emitter.ts';
-import { createKnownSchedules } from '../../src/mover/schedules/schedule-cache.ts';
+import { ScheduleCache } from '../../src/mover/schedules/schedule-cache.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import type { ScheduleInput } from '../../src/schedule/input.ts';
 import { defineSchedule, encodeDefinition } from '../../src/schedule/text.ts';
@@ -17,48 +17,48 @@ function setUp() {
   const events = createEmitter();
   const told: string[] = [];
   events.on('schedule.unreadable', ({ schedule }) => told.push(schedule));
-  return { known: createKnownSchedules({ ref, events }), told };
+  return { cache: new ScheduleCache({ ref, events }), told };
 }
 
 test('a definition is read once, and again when its text has changed', () => {
-  const { known } = setUp();
-  const first = known.read('a', text('a'));
-  expect(known.read('a', text('a'))).toBe(first);
-  expect(known.read('a', text('a', 10))).not.toBe(first);
+  const { cache } = setUp();
+  const first = cache.read('a', text('a'));
+  expect(cache.read('a', text('a'))).toBe(first);
+  expect(cache.read('a', text('a', 10))).not.toBe(first);
 });
 
 test('thousands of small definitions are kept', () => {
-  const { known } = setUp();
+  const { cache } = setUp();
   const names = Array.from({ length: 3000 }, (_, at) => `s${at}`);
-  const read = names.map((name) => known.read(name, text(name)));
-  expect(names.filter((name, at) => known.read(name, text(name)) !== read[at])).toEqual([]);
+  const read = names.map((name) => cache.read(name, text(name)));
+  expect(names.filter((name, at) => cache.read(name, text(name)) !== read[at])).toEqual([]);
 });
 
 test('of large ones the last are kept that fit into 8 MiB; what was used lately stays', () => {
-  const { known } = setUp();
+  const { cache } = setUp();
   const names = Array.from({ length: 40 }, (_, at) => `s${at}`);
-  const used = known.read('used', text('used'));
+  const used = cache.read('used', text('used'));
   const read = names.map((name) => {
-    known.read('used', text('used'));
-    return known.read(name, text(name, LARGE));
+    cache.read('used', text('used'));
+    return cache.read(name, text(name, LARGE));
   });
-  expect(known.read('used', text('used'))).toBe(used);
-  expect(known.read('s39', text('s39', LARGE))).toBe(read[39]);
-  expect(known.read('s0', text('s0', LARGE))).not.toBe(read[0]);
+  expect(cache.read('used', text('used'))).toBe(used);
+  expect(cache.read('s39', text('s39', LARGE))).toBe(read[39]);
+  expect(cache.read('s0', text('s0', LARGE))).not.toBe(read[0]);
 });
 
 test('one that nobody can read is told once, and again when it reads otherwise', () => {
-  const { known, told } = setUp();
+  const { cache, told } = setUp();
   const broken = 'x'.repeat(LARGE);
-  for (const content of [broken, broken, `${broken}y`]) expect(known.read('a', content)).toBeUndefined();
+  for (const content of [broken, broken, `${broken}y`]) expect(cache.read('a', content)).toBeUndefined();
   expect(told).toEqual(['a', 'a']);
 });
 
 test('schedules with the same rule share a recurrence; those with H, another zone or other bounds do not', () => {
-  const { known } = setUp();
+  const { cache } = setUp();
   const read = (name: string, input: Partial<ScheduleInput>) => {
     const definition = defineSchedule(name, { queue: 'q', ...input }, { sinceMs: 0, source: 'call' });
-    return known.read(name, encodeDefinition(definition))?.recurrence;
+    return cache.read(name, encodeDefinition(definition))?.recurrence;
   };
   const daily = read('a', { cron: '0 9 * * *', zone: 'Europe/Berlin' });
   expect(daily).toBeDefined();

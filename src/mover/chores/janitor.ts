@@ -1,59 +1,36 @@
 /**
- * Keeps a led partition small: tombstones that left the done window, dead letters past their retention, old history and what
- * a broadcast queue sent long ago go, a bounded batch at a time, so that no command of Redis waits behind a big deletion. Nothing else is ever deleted.
+ * Keeps a led partition small: it deletes tombstones that left the done window, dead letters past their retention, old
+ * history and old entries of a broadcast queue, a bounded batch at a time, so that no command of Redis waits behind a big
+ * deletion. It deletes nothing else.
  */
 
-import type { Emitter } from '../../job/events.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
-import { memberOf } from '../../redis/connection/cluster/members.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { pauseAfter } from '../../redis/connection/outage.ts';
+import { type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { createJobs } from '../../redis/scripts/jobs.ts';
 import { type SweepLimits, sweep } from '../../redis/scripts/lease.ts';
-import type { Leadership } from '../election/election.ts';
+import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
 
-export interface JanitorParts {
-  readonly redis: Redis;
-  readonly ref: PartitionRef;
+export interface JanitorParts extends Duty {
   readonly limits: SweepLimits;
   /** The partition with the settings of its queue as they are now. */
   readonly current?: () => PartitionRef;
-  readonly leading: () => Leadership | undefined;
   /** How many jobs this process has promoted in the partition. */
   readonly promoted: () => number;
-  readonly clock: Clock;
-  readonly events: Emitter;
-}
-
-export interface Janitor {
-  readonly start: () => void;
-  readonly stop: () => Promise<void>;
-  /** One batch. Returns milliseconds until the next: soon while there is more, else seconds. */
-  readonly pass: () => Promise<number | Idle>;
 }
 
 const IDLE_REST_MS = 5000;
-/** While nothing is promoted and nothing was old, it is looked this often: what ends late, and what only time makes old. */
+/** While no job is promoted and nothing was old, the janitor looks this often: jobs end late, and time makes records old. */
 const QUIET_REST_MS = 30_000;
 const REST_MS = 1000;
 const BUSY_REST_MS = 5;
 
-export function createJanitor({
-  redis,
-  ref,
-  limits,
-  current = () => ref,
-  leading,
-  promoted,
-  clock,
-  events,
-}: JanitorParts): Janitor {
+export function createJanitor(parts: JanitorParts): Chore {
+  const { redis, ref, limits, current = () => ref, leading, promoted, clock } = parts;
   const jobs = createJobs(redis);
   /** What had been promoted before a sweep that found nothing, and when that was. */
   let quiet: { readonly promoted: number; readonly sinceMs: number } | undefined;
 
+  /** One batch. Returns milliseconds until the next: soon while there is more, else seconds. */
   async function pass(): Promise<number | Idle> {
     const leadership = leading();
     if (!leadership) quiet = undefined;
@@ -70,7 +47,7 @@ export function createJanitor({
     return isNothing ? IDLE_REST_MS : REST_MS;
   }
 
-  /** What was sent goes in its time, also when nothing more is, and when the queue is no broadcast any more. */
+  /** Entries that were sent go in their time, also when no more are sent, and when the queue is no broadcast any more. */
   async function hasMoreSent(term: string): Promise<boolean> {
     const { broadcast } = current();
     if (!broadcast) return false;
@@ -79,7 +56,6 @@ export function createJanitor({
     return kept.kind !== 'fenced' && kept.backlog > 0;
   }
 
-  const who = `janitor of ${ref.queue}:${ref.partition}`;
-  const loop = createLoop({ who, pass, probe: () => memberOf(redis, ref.keys.meta).ping(), clock, events, pauseAfter });
+  const loop = partitionLoop('janitor', parts, pass);
   return { start: loop.start, stop: loop.stop, pass };
 }

@@ -8,35 +8,21 @@
  * minute that begins, and nothing of ours stands in their way.
  *
  * A state that did not change is not written; when the next differs, it is written beside that, as it was one minute
- * before. A leader that dies takes the lateness of a minute with it, and nothing else. Nobody is told of a failure: the chart
- * has a gap, and whatever failed is told by those who need Redis for jobs.
+ * before. A leader that dies takes the lateness of a minute with it, and nothing else. The recorder does not tell of a
+ * failure: the chart has a gap, and the services that need Redis for jobs tell of the outage.
  */
 
-import type { Emitter, EventSource } from '../../job/events.ts';
+import type { EventSource } from '../../job/events.ts';
 import { bucketOf, MINUTE_MS, type MinuteMark, noBuckets } from '../../job/minutes.ts';
-import type { Clock } from '../../kernel/clock.ts';
 import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
 import { spreadMs } from '../../kernel/spread.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { addTimes, stateNow, type WrittenState, writeStates, writtenState } from '../../redis/read/minutes.ts';
-import type { Leadership } from '../election/election.ts';
+import type { Chore, Duty } from '../partition-loop.ts';
 
-export interface RecorderParts {
-  readonly redis: Redis;
-  readonly ref: PartitionRef;
-  readonly leading: () => Leadership | undefined;
+export interface RecorderParts extends Duty {
   /** Epoch ms by the clock of Redis. */
   readonly serverMs: () => number;
-  readonly clock: Clock;
-  readonly events: Emitter;
-}
-
-export interface Recorder {
-  readonly start: () => void;
-  readonly stop: () => Promise<void>;
-  /** Looks, and writes where a minute has begun. Returns milliseconds until the next. */
-  readonly pass: () => Promise<number | Idle>;
 }
 
 /** The last state that was seen, at the beginning of a minute, or when this process began to lead. */
@@ -44,7 +30,7 @@ interface Seen extends WrittenState {
   readonly isWritten: boolean;
 }
 
-/** How often somebody who does not lead looks whether it does. */
+/** How often a process that does not lead looks whether it leads by now. */
 const IDLE_MS = 5000;
 /** The state of a minute is taken at least so long before it begins, */
 const AHEAD_MIN_MS = 100;
@@ -53,13 +39,14 @@ const AHEAD_SPREAD_MS = 900;
 /** A clock that is a little behind has come so far when the timer fires. */
 const SLACK_MS = 20;
 
-export function createRecorder(parts: RecorderParts): Recorder {
+export function createRecorder(parts: RecorderParts): Chore {
   const { ref, leading, serverMs, clock, events } = parts;
   const late = noBuckets();
   const aheadMs = AHEAD_MIN_MS + spreadMs(`${ref.queue}:${ref.partition}`, AHEAD_SPREAD_MS);
   let seen: Seen | undefined;
   let stopListening: (() => void) | undefined;
 
+  /** Looks, and writes where a minute has begun. Returns milliseconds until the next. */
   async function pass(): Promise<number | Idle> {
     if (!leading()) {
       seen = undefined;

@@ -1,28 +1,24 @@
 /**
- * Puts right what somebody else broke in a led partition: a stream that was deleted or trimmed, a consumer that was
- * removed while it held jobs, a group that is gone. The records are what counts; whatever points to them is made again.
+ * Repairs damage that another client did to a led partition: a stream that was deleted or trimmed, a consumer that was
+ * removed while it held jobs, a group that is gone. The records are the truth; the repairer makes the indexes again that
+ * point to them.
  *
  *  slice of jobs ──▶ in no index? ──▶ remembered ──▶ still so, at least 2 s later ──▶ repair
  *  front of ready ─▶ held by nobody? ─┘
  *
- * Two short calls per pass. A job that somebody ran gets time for its worker to notice that its entry is gone and to
- * stop. A surplus of stored members over indexed ones proves a loss, and then the whole hash is walked without a rest.
+ * Two short calls per pass. A job that a worker ran gets time, so that its worker notices that its entry is gone and
+ * stops. A surplus of stored members over indexed ones proves a loss, and then the whole hash is walked without a rest.
  *
  * When a walk was through and found nothing, and stored members and indexed ones are as many ever since, a loss shows in
  * the counts. Then a pass looks at a small slice, because a partition that waits should cost next to nothing.
  */
 
-import type { Emitter } from '../../job/events.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
-import { memberOf } from '../../redis/connection/cluster/members.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { pauseAfter } from '../../redis/connection/outage.ts';
+import { type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type Counted, checkEntries, checkMembers, type Damage, damageKey } from '../../redis/repair/damage.ts';
 import { isRepairable, notReady, repair } from '../../redis/repair/repair.ts';
 import { ENTRIES_MAX } from '../../redis/scripts/bytes.ts';
-import type { Leadership } from '../election/election.ts';
+import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
 
 export interface RepairerOptions {
   /** Rest while all is well: two round trips each. Less after a slice that large records cut short. */
@@ -33,20 +29,8 @@ export interface RepairerOptions {
   readonly ownedApartMs: number;
 }
 
-export interface RepairerParts {
-  readonly redis: Redis;
-  readonly ref: PartitionRef;
+export interface RepairerParts extends Duty {
   readonly options?: Partial<RepairerOptions>;
-  readonly leading: () => Leadership | undefined;
-  readonly clock: Clock;
-  readonly events: Emitter;
-}
-
-export interface Repairer {
-  readonly start: () => void;
-  readonly stop: () => Promise<void>;
-  /** One slice. Returns milliseconds until the next. */
-  readonly pass: () => Promise<number | Idle>;
 }
 
 const DEFAULTS: RepairerOptions = { restMs: 12_000, apartMs: 2000, ownedApartMs: 10_000 };
@@ -56,7 +40,7 @@ const QUIET_SLICE = 20;
 /** Of a rest, after a slice of 512 KiB that had few records: it costs Redis 2 ms a second. */
 const SHARE_LEAST = 1 / 24;
 const BUSY_REST_MS = 50;
-/** What is remembered at once. The rest is found by a later walk. */
+/** Most suspects that are remembered at once. A later walk finds the rest. */
 const SUSPECTS_MAX = 10_000;
 /** As many are repaired per pass, so that no pass lasts. */
 const REPAIR_MAX = 500;
@@ -66,8 +50,9 @@ interface Suspect {
   readonly sinceMs: number;
 }
 
-export function createRepairer({ redis, ref, options = {}, leading, clock, events }: RepairerParts): Repairer {
-  const { restMs, apartMs, ownedApartMs } = { ...DEFAULTS, ...options };
+export function createRepairer(parts: RepairerParts): Chore {
+  const { redis, ref, leading, clock, events } = parts;
+  const { restMs, apartMs, ownedApartMs } = { ...DEFAULTS, ...parts.options };
   const suspects = new Map<string, Suspect>();
   let cursor: string | undefined;
   /** The entry of ready that was looked at last, until all that was delivered has been. */
@@ -77,6 +62,7 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
   /** The same of the walk under way. */
   let isClean = false;
 
+  /** One slice. Returns milliseconds until the next. */
   async function pass(): Promise<number | Idle> {
     if (!leading()) {
       suspects.clear();
@@ -122,14 +108,7 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
   }
 
   const patience = ({ kind, detail }: Damage) => (kind === 'orphan' && detail !== '-' ? ownedApartMs : apartMs);
-  const { start, stop } = createLoop({
-    who: `repairer of ${ref.queue}:${ref.partition}`,
-    pass,
-    probe: () => memberOf(redis, ref.keys.meta).ping(),
-    clock,
-    events,
-    pauseAfter,
-  });
+  const { start, stop } = partitionLoop('repairer', parts, pass);
   return { start, stop, pass };
 }
 

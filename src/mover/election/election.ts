@@ -1,6 +1,6 @@
 /**
- * Who moves a partition. One process holds a lease in Redis and is the leader; the others follow and wait for it to
- * run out or to be given back.
+ * Who moves a partition. One process holds a lease in Redis and is the leader; the others are followers and wait until
+ * the lease runs out or the leader gives it back.
  *
  *            elect: elected                     renewed in time
  *  follower ────────────────▶ leader(term) ───────────────────┐
@@ -18,9 +18,9 @@
  * moment *before* the request went out: a slow reply cannot stretch leadership. After that it is a follower, whatever
  * the reply says. A failed renewal ends the trust at once; being elected again under the same term is cheap.
  *
- * **Rank.** Rendezvous hashing ranks the daemons of a partition. The best one takes a free lease at once, the others a
- * little later, and a leader of worse rank gives way after a while, to one that has sent a heartbeat since. That spreads
- * leadership; it decides nothing.
+ * **Balance.** `LeaderOrder` ranks the daemons of a partition. The daemon of rank 0 takes a free lease at once, the
+ * others a little later. A leader of worse rank gives way after a while, to a process that has sent a heartbeat since, and
+ * then stays out of the election for a moment. That spreads leadership over the daemons and decides nothing.
  *
  * Correctness never depends on any of this: the promote script checks the term itself, and two leaders would only do
  * the same work twice in turn.
@@ -31,6 +31,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { elect, renew, resign } from '../../redis/scripts/lease.ts';
+import type { LeaderOrder } from './leader-order.ts';
 
 export interface ElectionParts {
   readonly redis: Redis;
@@ -39,8 +40,8 @@ export interface ElectionParts {
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly events: Emitter;
-  /** 0 = this process should lead; higher = others should. */
-  readonly rank: () => number;
+  /** Which daemons should lead the partition rather than this one. */
+  readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince'>;
 }
 
 export interface Leadership {
@@ -48,95 +49,138 @@ export interface Leadership {
   readonly epoch: number;
 }
 
-export interface Election {
-  /** The term, while it can be trusted. */
-  readonly leading: () => Leadership | undefined;
-  /** Tries to become the leader. Returns milliseconds until the next try; 0 when elected. */
-  readonly campaign: () => Promise<number>;
-  /** The lease was prolonged by a request that was sent at this monotonic time. */
-  readonly prolonged: (sentMs: number) => void;
-  /** Keeps the lease without a pass. */
-  readonly renew: () => Promise<void>;
-  /** Leadership is over: fenced, or a reply is missing. */
-  readonly concede: (why: string) => void;
-  /** Gives the lease back, so that the next one need not wait for it to run out. */
-  readonly resign: (why: string) => Promise<void>;
-}
-
-/** A follower of rank n waits this much longer than the best one. */
-export const RANK_STEP_MS = 40;
-
-interface Campaigning extends ElectionParts {
-  /** The term this process was last elected with: it may still be the leader's in Redis after it was conceded here. */
-  lastTerm: string | undefined;
-  held: Trusted | undefined;
-}
-
 /** Leadership, and until when it can be trusted. */
 interface Trusted extends Leadership {
   readonly trustedUntilMs: number;
 }
 
-export function createElection(parts: ElectionParts): Election {
-  const campaigning: Campaigning = { ...parts, lastTerm: undefined, held: undefined };
-  const { redis, ref, clock } = parts;
-  return {
-    leading() {
-      const { held } = campaigning;
-      if (held && clock.monotonicMs() >= held.trustedUntilMs) set(campaigning, undefined, 'the trust window ran out');
-      return campaigning.held;
-    },
-    campaign: () => campaign(campaigning),
-    prolonged: (sentMs) => prolonged(campaigning, sentMs),
-    renew: () => keep(campaigning),
-    concede: (why) => set(campaigning, undefined, why),
-    async resign(why) {
-      const term = campaigning.lastTerm;
-      campaigning.lastTerm = undefined;
-      set(campaigning, undefined, why);
-      if (term !== undefined) await resign(redis, ref, term);
-    },
-  };
-}
+/** A follower of rank n waits this much longer than the best one. */
+const RANK_STEP_MS = 40;
+/** A leader gives way to a process of better rank after this time, so that a restart does not shuffle leadership. */
+const GIVE_WAY_MS = 10_000;
+/** After giving way, the better one must have had its chance. */
+const RESIGNED_REST_MS = 500;
 
-/** The only place where leadership changes hands. */
-function set(campaigning: Campaigning, next: Trusted | undefined, why: string): void {
-  const { ref, events, held: before } = campaigning;
-  const { queue, partition } = ref;
-  campaigning.held = next;
-  if (before && before.term !== next?.term) events.emit('leader.lost', { queue, partition, epoch: before.epoch, why });
-  if (next && before?.term !== next.term) events.emit('leader.elected', { queue, partition, epoch: next.epoch });
-}
+export class Election {
+  readonly #parts: ElectionParts;
+  /** The term of the last election that this process won. It may still stand in Redis after it was conceded here. */
+  #lastTerm: string | undefined = undefined;
+  #trusted: Trusted | undefined = undefined;
+  /** Since when this leader has seen a process of better rank. */
+  #outrankedSinceMs: number | undefined = undefined;
+  #campaignFromMs = Number.NEGATIVE_INFINITY;
 
-async function campaign(campaigning: Campaigning): Promise<number> {
-  const { redis, ref, processId, leaseMs, clock, rank } = campaigning;
-  const sentMs = clock.monotonicMs();
-  const reply = await elect(redis, ref, { processId, leaseMs });
-  if (reply.kind === 'held') return Math.max(10, Math.min(reply.ttlMs, leaseMs)) + 10 + rank() * RANK_STEP_MS;
-  const { term, epoch } = reply;
-  // Held by this very process already: elect does not prolong, so trust has to be earned by a renewal.
-  if ((await renew(redis, ref, { term, leaseMs })) === 'lost') return 0;
-  campaigning.lastTerm = term;
-  set(campaigning, { term, epoch, trustedUntilMs: trustedUntilMs(campaigning, sentMs) }, '');
-  return 0;
-}
+  constructor(parts: ElectionParts) {
+    this.#parts = parts;
+  }
 
-function prolonged(campaigning: Campaigning, sentMs: number): void {
-  const { held } = campaigning;
-  if (held) campaigning.held = { ...held, trustedUntilMs: trustedUntilMs(campaigning, sentMs) };
-}
+  /** The term, while it can be trusted. */
+  leading(): Leadership | undefined {
+    const trusted = this.#trusted;
+    if (trusted && this.#parts.clock.monotonicMs() >= trusted.trustedUntilMs) this.concede('the trust window ran out');
+    return this.#trusted;
+  }
 
-async function keep(campaigning: Campaigning): Promise<void> {
-  const { redis, ref, leaseMs, clock, held } = campaigning;
-  if (!held) return;
-  const sentMs = clock.monotonicMs();
-  try {
-    if ((await renew(redis, ref, { term: held.term, leaseMs })) === 'ok') prolonged(campaigning, sentMs);
-    else set(campaigning, undefined, 'the lease was lost');
-  } catch (error) {
-    set(campaigning, undefined, 'the renewal got no reply');
-    throw error;
+  /** Milliseconds for which this process stays out of the election; 0 or less: none. */
+  outForMs(): number {
+    return this.#campaignFromMs - this.#parts.clock.monotonicMs();
+  }
+
+  /** Tries to become the leader. Returns milliseconds until the next try; 0 when elected. */
+  async campaign(): Promise<number> {
+    const { redis, ref, processId, leaseMs, clock } = this.#parts;
+    this.#outrankedSinceMs = undefined;
+    const sentMs = clock.monotonicMs();
+    const reply = await elect(redis, ref, { processId, leaseMs });
+    if (reply.kind === 'held') return Math.max(10, Math.min(reply.ttlMs, leaseMs)) + 10 + this.#rank() * RANK_STEP_MS;
+    const { term, epoch } = reply;
+    // This very process may hold the lease already: elect does not prolong it, so a renewal has to earn the trust.
+    if ((await renew(redis, ref, { term, leaseMs })) === 'lost') return 0;
+    this.#lastTerm = term;
+    this.#become({ term, epoch, trustedUntilMs: this.#trustedUntilMs(sentMs) }, '');
+    return 0;
+  }
+
+  /** A request that was sent at this monotonic time has prolonged the lease. */
+  prolonged(sentMs: number): void {
+    const trusted = this.#trusted;
+    if (trusted) this.#trusted = { ...trusted, trustedUntilMs: this.#trustedUntilMs(sentMs) };
+  }
+
+  /** Keeps the lease without a pass. */
+  async renew(): Promise<void> {
+    const { redis, ref, leaseMs, clock } = this.#parts;
+    const trusted = this.#trusted;
+    if (!trusted) return;
+    const sentMs = clock.monotonicMs();
+    try {
+      if ((await renew(redis, ref, { term: trusted.term, leaseMs })) === 'ok') this.prolonged(sentMs);
+      else this.concede('the lease was lost');
+    } catch (error) {
+      this.concede('the renewal got no reply');
+      throw error;
+    }
+  }
+
+  /** Leadership is over: the term was fenced, or a reply is missing. */
+  concede(why: string): void {
+    this.#become(undefined, why);
+  }
+
+  /** Gives the lease back, so that the next leader need not wait until it runs out. */
+  async resign(why: string): Promise<void> {
+    const { redis, ref } = this.#parts;
+    const term = this.#lastTerm;
+    this.#lastTerm = undefined;
+    this.concede(why);
+    if (term !== undefined) await resign(redis, ref, term);
+  }
+
+  /** Whether processes of better rank have been there for so long that this leader should offer them the lease. */
+  isOutranked(): boolean {
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (this.#rank() === 0) this.#outrankedSinceMs = undefined;
+    else this.#outrankedSinceMs ??= nowMs;
+    return this.#outrankedSinceMs !== undefined && nowMs - this.#outrankedSinceMs >= GIVE_WAY_MS;
+  }
+
+  /**
+   * Gives the lease back for a process of better rank. A process that was killed does not get it: its heartbeat is listed for
+   * longer than its lease, so only a heartbeat that was sent meanwhile counts. @returns whether the lease was given back
+   */
+  async giveWay(): Promise<boolean> {
+    const { clock, order, ref } = this.#parts;
+    const sinceMs = this.#outrankedSinceMs;
+    this.#outrankedSinceMs = undefined;
+    if (sinceMs === undefined || !(await order.betterBeatSince(ref.keys.leader, sinceMs))) return false;
+    this.#campaignFromMs = clock.monotonicMs() + RESIGNED_REST_MS;
+    await this.resign('a process of better rank is there');
+    return true;
+  }
+
+  /** Another process gave the lease back. The daemons take a free lease in the order of their rank. */
+  onResigned(): void {
+    const nowMs = this.#parts.clock.monotonicMs();
+    this.#campaignFromMs = Math.max(this.#campaignFromMs, nowMs + this.#rank() * RANK_STEP_MS);
+  }
+
+  #rank(): number {
+    return this.#parts.order.rank(this.#parts.ref.keys.leader);
+  }
+
+  /** The only place where leadership changes hands. */
+  #become(next: Trusted | undefined, why: string): void {
+    const { ref, events } = this.#parts;
+    const { queue, partition } = ref;
+    const before = this.#trusted;
+    this.#trusted = next;
+    if (before && before.term !== next?.term)
+      events.emit('leader.lost', { queue, partition, epoch: before.epoch, why });
+    if (next && before?.term !== next.term) events.emit('leader.elected', { queue, partition, epoch: next.epoch });
+  }
+
+  #trustedUntilMs(sentMs: number): number {
+    const { leaseMs } = this.#parts;
+    return sentMs + leaseMs - Math.min(500, leaseMs / 10);
   }
 }
-
-const trustedUntilMs = ({ leaseMs }: Campaigning, sentMs: number) => sentMs + leaseMs - Math.min(500, leaseMs / 10);

@@ -1,13 +1,14 @@
 /**
- * The worker that lives in this process, and the queues of which it is the only worker. There, a pass of the leader is
- * part of a turn of that worker: what becomes due is started in the call that promotes it.
+ * The worker of this process, and the queues of which it is the only worker. There, a leader's pass is a part of that
+ * worker's round trip: the worker starts a due job in the call that promotes it.
  *
- * Where other workers live, nothing is relayed. Redis answers their blocked reads in turns, and so each has its share; a
- * worker that were given what it has slots for would leave them idle. It is a matter of shares and of nothing else, so
- * a worker that came within the last seconds may be missed for so long.
+ * Where other workers live, no pass is relayed. Redis answers the blocked reads of the workers in turn, so each worker has
+ * its share; a worker that took as many jobs as it has slots would leave the other workers idle. Only the shares depend on
+ * it, so it does no harm that a worker is seen some seconds after it came.
  */
 
-import type { Relay } from '../../redis/scripts/passes.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { LeadersPass, Passed, Relay } from '../../redis/scripts/passes.ts';
 import type { Identity } from '../../redis/scripts/presence.ts';
 
 /** A worker in the process of a leader. */
@@ -16,31 +17,31 @@ export interface NearWorker {
   readonly relay: Relay;
 }
 
-export interface LoneWorker {
-  /** The processes whose heartbeats are there. */
-  readonly see: (living: readonly Identity[]) => void;
-  readonly relay: Relay;
-}
-
-export function createLoneWorker(near: () => NearWorker | undefined): LoneWorker {
+export class LoneWorker {
+  readonly #near: () => NearWorker | undefined;
   /** Consumer by queue, of queues with one worker. */
-  const lone = new Map<string, string>();
-  return {
-    see(living) {
-      const workers = living.filter(({ role }) => role === 'worker');
-      const many = new Set<string>();
-      lone.clear();
-      for (const { id, queues } of workers) {
-        for (const queue of queues) {
-          if (lone.has(queue)) many.add(queue);
-          else lone.set(queue, id);
-        }
+  readonly #lone = new Map<string, string>();
+
+  constructor(near: () => NearWorker | undefined) {
+    this.#near = near;
+  }
+
+  /** The processes with a heartbeat. */
+  see(living: readonly Identity[]): void {
+    const many = new Set<string>();
+    this.#lone.clear();
+    for (const { id, queues } of living.filter(({ role }) => role === 'worker')) {
+      for (const queue of queues) {
+        if (this.#lone.has(queue)) many.add(queue);
+        else this.#lone.set(queue, id);
       }
-      for (const queue of many) lone.delete(queue);
-    },
-    relay(ref, pass) {
-      const worker = near();
-      return worker && lone.get(ref.queue) === worker.consumer ? worker.relay(ref, pass) : undefined;
-    },
-  };
+    }
+    for (const queue of many) this.#lone.delete(queue);
+  }
+
+  /** Undefined: the worker takes no job of this partition now, and no call was sent. */
+  relay(ref: PartitionRef, pass: LeadersPass): Promise<Passed> | undefined {
+    const worker = this.#near();
+    return worker && this.#lone.get(ref.queue) === worker.consumer ? worker.relay(ref, pass) : undefined;
+  }
 }

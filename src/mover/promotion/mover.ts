@@ -1,228 +1,296 @@
 /**
  * Moves due jobs of one partition from `scheduled` to `ready`, or of a broadcast queue to `cast`, while this process leads it.
  *
- * It sleeps until the next due time, which every pass replies. A producer that adds a sooner job nudges it through
- * `K:wake`; if that nudge is lost, the safety tick finds the job at most a second late. The alarm clock is a Node timer
- * (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head of
- * the zset and no more: a pass is made when something is due, and every few seconds for the rest of what it looks at.
+ *  follower ──▶ campaign ──▶ leader ──▶ wait ──▶ pass (promote, cast or relay) ──▶ plan the next look ──▶ wait ──▶ …
+ *                                        ▲                                          │
+ *                                        └── nudge: a sooner job ◀── K:wake         └ fenced, or no reply: follower
  *
- * What must always hold: nothing is promoted outside a trusted term; a pass is bounded, so that no other command of
+ * The mover sleeps until the next due time, which every pass replies. A producer that adds a sooner job nudges the mover
+ * through `K:wake`; if that nudge is lost, the safety tick finds the job at most a second late. The alarm clock is a Node
+ * timer (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head
+ * of the zset and no more: the mover makes a pass when a job is due, and every few seconds for the rest of its look.
+ *
+ * What must always hold: no job is promoted outside a trusted term; a pass is bounded, so that no other command of
  * Redis waits for long; when the undelivered backlog is at its cap, jobs stay in the zset, where they can be cancelled.
  */
-import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
-import { memberOf } from '../../redis/connection/cluster/members.ts';
-import { pauseAfter } from '../../redis/connection/outage.ts';
+import type { Emitter } from '../../job/events.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { type Idle, idle, type Loop } from '../../kernel/loop.ts';
+import { isCluster } from '../../redis/connection/cluster/members.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { createServers, type ServerClock } from '../../redis/connection/server-clock.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import { headDue } from '../../redis/read/due-next.ts';
+import { createJobs, type Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, Passed, PromoteReply } from '../../redis/scripts/passes.ts';
-import type { Leadership } from '../election/election.ts';
-import { type MoverParts, type Moving, movingOf } from './moving.ts';
+import { Election, type Leadership } from '../election/election.ts';
+import type { LeaderOrder } from '../election/leader-order.ts';
+import { partitionLoop } from '../partition-loop.ts';
+import type { LoneWorker } from './lone-worker.ts';
+import { BacklogBackoff, PromotionRate } from './pass-gap.ts';
 
-export interface Mover {
-  readonly ref: PartitionRef;
-  readonly start: () => void;
-  /** Stops and gives the lease back. */
-  readonly stop: () => Promise<void>;
-  /** One step: campaign, or promote once. Returns milliseconds until the next. */
-  readonly pass: () => Promise<number | Idle>;
-  /** A message of `K:wake`: a due time in ms, or `resigned`. */
-  readonly nudge: (message: string) => void;
-  readonly leading: () => Leadership | undefined;
-  /** How many jobs it has promoted. */
-  readonly promoted: () => number;
-  /** Epoch ms by the clock of Redis, as its answers have told it. */
-  readonly serverMs: () => number;
-  /** After a reconnect: go on at once. */
-  readonly wake: () => void;
-  readonly lastProgressMs: () => number;
-  readonly lastTurnMs: () => number;
+export interface MoverOptions {
+  /** How long a lease lasts. A dead leader is replaced after this time. */
+  readonly leaseMs: number;
+  /** Most members per pass. */
+  readonly batchMax: number;
+  /** Most undelivered entries in ready; above, promotion waits. */
+  readonly readyMax: number;
+  /** Longest rest: the bound on lateness for producers that do not nudge. */
+  readonly safetyTickMs: number;
 }
 
-/** While nothing is due, a pass is made this often: it tells of a key of another type, and advertises the wake-up anew. */
+export interface MoverParts {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly processId: string;
+  readonly options: MoverOptions;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  /** Which daemons should lead the partition rather than this one. */
+  readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince'>;
+  /** A worker in this process that takes the jobs of a pass in the same call. */
+  readonly loneWorker: Pick<LoneWorker, 'relay'>;
+  /** The partition with the settings of its queue as they are now. */
+  readonly current: () => PartitionRef;
+  /** How long the end of a job that a broadcast queue has sent is remembered. */
+  readonly windowMs: number;
+}
+
+/** While no job is due, a pass is made this often: it tells of a key of another type, and advertises the wake-up anew. */
 const WHOLE_PASS_MS = 15_000;
 /** So much of a lease may be over before a pass prolongs it. */
 const PROLONG_AFTER = 1 / 10;
 
-export function createMover(parts: MoverParts): Mover {
-  const { redis, ref, clock, events } = parts;
-  const moving = movingOf(parts, () => loop.wake());
-  const run = () => pass(moving);
-  const who = `mover of ${ref.queue}:${ref.partition}`;
-  const loop = createLoop({
-    who,
-    pass: run,
-    probe: () => memberOf(redis, ref.keys.meta).ping(),
-    clock,
-    events,
-    pauseAfter,
-  });
-  return {
-    ref,
-    start: loop.start,
-    async stop() {
-      await loop.stop();
-      await moving.election.resign('stopped').catch(() => undefined);
-    },
-    pass: run,
-    nudge(message) {
-      const dueMs = Number(message);
-      if (message === 'resigned') onResigned(moving);
-      else if (Number.isFinite(dueMs)) onSooner(moving, dueMs);
-    },
-    leading: moving.election.leading,
-    promoted: () => moving.promoted,
-    serverMs: () => moving.server.nowMs(),
-    wake: loop.wake,
-    lastProgressMs: loop.lastProgressMs,
-    lastTurnMs: loop.lastTurnMs,
-  };
-}
+type Promoted = Exclude<PromoteReply, { kind: 'fenced' }>;
 
-async function pass(moving: Moving): Promise<number | Idle> {
-  const { election, way, clock, options } = moving;
-  const leadership = election.leading();
-  if (!leadership || (way.isTime() && (await way.give()))) return campaign(moving);
-  if (isDue(moving)) return promote(moving, leadership);
-  const nowMs = clock.monotonicMs();
-  if (nowMs - moving.lookedMs >= options.safetyTickMs) {
-    const isOwing = nowMs - moving.promotedMs >= WHOLE_PASS_MS || (await sawDue(moving));
-    const still = election.leading();
-    if (isOwing && still) return promote(moving, still);
+export class Mover {
+  readonly ref: PartitionRef;
+  readonly #parts: MoverParts;
+  readonly #loop: Loop;
+  readonly #election: Election;
+  readonly #jobs: Jobs;
+  readonly #server: ServerClock;
+  readonly #rate = new PromotionRate();
+  readonly #backoff: BacklogBackoff;
+  /** In a cluster no worker waits in a read, so the mover calls the workers when entries became ready. */
+  readonly #callsWorkers: boolean;
+  /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
+  #nextLookMs = 0;
+  /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
+  #nudgedMs = Number.POSITIVE_INFINITY;
+  #soonestLookMs = 0;
+  #promotedMs = Number.NEGATIVE_INFINITY;
+  #promoted = 0;
+  /** When the head was seen last, by a pass or by the safety tick. */
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  #prolongedMs = Number.NEGATIVE_INFINITY;
+  /** The last promote failed. Being elected again is then no progress: the pass goes on until it has promoted. */
+  #isStuck = false;
+
+  constructor(parts: MoverParts) {
+    const { redis, ref, options, clock } = parts;
+    this.ref = ref;
+    this.#parts = parts;
+    this.#loop = partitionLoop('mover', parts, () => this.pass());
+    this.#election = new Election({ ...parts, leaseMs: options.leaseMs });
+    this.#jobs = createJobs(redis);
+    this.#server = createServers(redis, clock)(ref);
+    this.#backoff = new BacklogBackoff(options);
+    this.#callsWorkers = isCluster(redis);
   }
-  // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
-  if (nowMs - moving.prolongedMs >= options.leaseMs / 4) {
-    moving.prolongedMs = nowMs;
-    await election.renew();
+
+  start(): void {
+    this.#loop.start();
   }
-  return election.leading() ? restMs(moving) : 0;
-}
 
-const isDue = ({ clock, server, nextLookMs }: Moving) => server.earliestMs(clock.monotonicMs()) >= nextLookMs;
+  /** Stops and gives the lease back. */
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await this.#election.resign('stopped').catch(() => undefined);
+  }
 
-/** What a producer put that does not nudge. The clock of Redis is asked as well: it may have been set. */
-async function sawDue(moving: Moving): Promise<boolean> {
-  const { redis, ref, server, clock } = moving;
-  const [dueMs] = await Promise.all([headDue(redis, ref), server.sample()]);
-  moving.lookedMs = clock.monotonicMs();
-  moving.nextLookMs = Math.min(moving.nextLookMs, Math.max(dueMs, moving.soonestLookMs));
-  return isDue(moving);
-}
+  /** After a reconnect: go on at once. */
+  wake(): void {
+    this.#loop.wake();
+  }
 
-async function campaign(moving: Moving): Promise<number | Idle> {
-  const { election, way } = moving;
-  const waitMs = way.outForMs();
-  if (waitMs > 0) return idle(waitMs);
-  moving.nextLookMs = 0;
-  moving.promotedMs = Number.NEGATIVE_INFINITY;
-  moving.prolongedMs = Number.NEGATIVE_INFINITY;
-  way.anew();
-  const nextMs = await election.campaign();
-  const leadership = election.leading();
-  return moving.stuck && leadership ? promote(moving, leadership) : nextMs;
-}
+  /** A message of `K:wake`: a due time in ms, or `resigned`. */
+  nudge(message: string): void {
+    const dueMs = Number(message);
+    if (message === 'resigned') this.#onResigned();
+    else if (Number.isFinite(dueMs)) this.#onSooner(dueMs);
+  }
 
-async function promote(moving: Moving, { term }: Leadership): Promise<number> {
-  const { clock, options, election } = moving;
-  const sentMs = clock.monotonicMs();
-  const prolongs = sentMs - moving.prolongedMs >= options.leaseMs * PROLONG_AFTER;
-  moving.nudgedMs = Number.POSITIVE_INFINITY;
-  const pass = { term, limit: options.batchMax, cap: options.readyMax };
-  const passed = await sent(moving, { ...pass, leaseMs: prolongs ? options.leaseMs : undefined }).catch(
-    (error: unknown) => {
-      moving.stuck = true;
+  leading(): Leadership | undefined {
+    return this.#election.leading();
+  }
+
+  /** How many jobs this mover has promoted. */
+  promoted(): number {
+    return this.#promoted;
+  }
+
+  /** Epoch ms by the clock of Redis, as its answers have told it. */
+  serverMs(): number {
+    return this.#server.nowMs();
+  }
+
+  lastProgressMs(): number {
+    return this.#loop.lastProgressMs();
+  }
+
+  lastTurnMs(): number {
+    return this.#loop.lastTurnMs();
+  }
+
+  /** One step: campaign, or promote once. Returns milliseconds until the next. */
+  async pass(): Promise<number | Idle> {
+    const { clock, options } = this.#parts;
+    const election = this.#election;
+    const leadership = election.leading();
+    if (!leadership || (election.isOutranked() && (await election.giveWay()))) return this.#campaign();
+    if (this.#isDue()) return this.#promote(leadership);
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#lookedMs >= options.safetyTickMs) {
+      const isOwing = nowMs - this.#promotedMs >= WHOLE_PASS_MS || (await this.#sawDue());
+      const still = election.leading();
+      if (isOwing && still) return this.#promote(still);
+    }
+    // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
+    if (nowMs - this.#prolongedMs >= options.leaseMs / 4) {
+      this.#prolongedMs = nowMs;
+      await election.renew();
+    }
+    return election.leading() ? this.#restMs() : 0;
+  }
+
+  async #campaign(): Promise<number | Idle> {
+    const election = this.#election;
+    const waitMs = election.outForMs();
+    if (waitMs > 0) return idle(waitMs);
+    this.#nextLookMs = 0;
+    this.#promotedMs = Number.NEGATIVE_INFINITY;
+    this.#prolongedMs = Number.NEGATIVE_INFINITY;
+    const nextMs = await election.campaign();
+    const leadership = election.leading();
+    return this.#isStuck && leadership ? this.#promote(leadership) : nextMs;
+  }
+
+  #isDue(): boolean {
+    return this.#server.earliestMs(this.#parts.clock.monotonicMs()) >= this.#nextLookMs;
+  }
+
+  /** Finds jobs of producers that do not nudge. The clock of Redis is asked as well: it may have been set. */
+  async #sawDue(): Promise<boolean> {
+    const { redis, ref, clock } = this.#parts;
+    const [dueMs] = await Promise.all([headDue(redis, ref), this.#server.sample()]);
+    this.#lookedMs = clock.monotonicMs();
+    this.#nextLookMs = Math.min(this.#nextLookMs, Math.max(dueMs, this.#soonestLookMs));
+    return this.#isDue();
+  }
+
+  async #promote({ term }: Leadership): Promise<number> {
+    const { clock, options } = this.#parts;
+    const election = this.#election;
+    const sentMs = clock.monotonicMs();
+    const prolongs = sentMs - this.#prolongedMs >= options.leaseMs * PROLONG_AFTER;
+    this.#nudgedMs = Number.POSITIVE_INFINITY;
+    const leaseMs = prolongs ? options.leaseMs : undefined;
+    const pass = { term, leaseMs, limit: options.batchMax, cap: options.readyMax };
+    const { reply, receivedMs, limit } = await this.#send(pass).catch((error: unknown) => {
+      this.#isStuck = true;
       election.concede('promote got no reply');
       throw error;
-    },
-  );
-  moving.stuck = false;
-  const { reply, receivedMs, limit } = passed;
-  if (reply.kind === 'fenced') {
-    election.concede('fenced');
-    return 0;
+    });
+    this.#isStuck = false;
+    if (reply.kind === 'fenced') {
+      election.concede('fenced');
+      return 0;
+    }
+    if (prolongs) {
+      election.prolonged(sentMs);
+      this.#prolongedMs = sentMs;
+    }
+    this.#promotedMs = this.#lookedMs = receivedMs;
+    this.#server.saw({ sentMs, receivedMs, serverMs: reply.nowMs });
+    this.#tell(reply, receivedMs - sentMs);
+    return this.#planNext(reply, { receivedMs, isFull: reply.count + reply.deadLetters >= limit });
   }
-  if (prolongs) {
-    election.prolonged(sentMs);
-    moving.prolongedMs = sentMs;
+
+  /** A worker of this process that has room takes the pass as a part of its round trip. A broadcast queue has no worker. */
+  async #send(pass: LeadersPass): Promise<Passed> {
+    const { ref, clock, loneWorker, current, windowMs } = this.#parts;
+    const { broadcast } = current();
+    if (broadcast?.isOn) {
+      const limit = Math.min(pass.limit, broadcast.max);
+      const reply = await this.#jobs.cast(current(), { ...pass, limit, broadcast, windowMs });
+      return { reply, receivedMs: clock.monotonicMs(), limit };
+    }
+    const relayed = loneWorker.relay(ref, pass);
+    if (relayed) return relayed;
+    const reply = await this.#jobs.promote(ref, pass);
+    return { reply, receivedMs: clock.monotonicMs(), limit: pass.limit };
   }
-  moving.promotedMs = moving.lookedMs = receivedMs;
-  moving.server.saw({ sentMs, receivedMs, serverMs: reply.nowMs });
-  tell(moving, reply, receivedMs - sentMs);
-  return plan(moving, reply, { receivedMs, isFull: reply.count + reply.deadLetters >= limit });
-}
 
-/** With a worker in this process that has room, as a part of its turn. What is broadcast has no worker. */
-async function sent({ jobs, ref, clock, relay, current, windowMs }: Moving, pass: LeadersPass): Promise<Passed> {
-  const { broadcast } = current();
-  if (broadcast?.isOn) {
-    const limit = Math.min(pass.limit, broadcast.max);
-    const reply = await jobs.cast(current(), { ...pass, limit, broadcast, windowMs });
-    return { reply, receivedMs: clock.monotonicMs(), limit };
+  #tell(reply: Promoted, tookMs: number): void {
+    const { ref, events } = this.#parts;
+    const { queue, partition } = ref;
+    const { kind: state, count, deadLetters, lateness } = reply;
+    events.emit('mover.passed', { queue, partition, state, tookMs });
+    if (count + deadLetters === 0) return;
+    events.emit('jobs.promoted', { queue, partition, count, deadLetters, lateness, tookMs });
   }
-  const relayed = relay(ref, pass);
-  if (relayed) return relayed;
-  const reply = await jobs.promote(ref, pass);
-  return { reply, receivedMs: clock.monotonicMs(), limit: pass.limit };
-}
 
-function plan(
-  moving: Moving,
-  reply: Exclude<PromoteReply, { kind: 'fenced' }>,
-  { receivedMs, isFull }: { readonly receivedMs: number; readonly isFull: boolean },
-): number {
-  const { pace, options, standstill } = moving;
-  moving.promoted += reply.count;
-  if (reply.count > 0 && moving.calls && !isBroadcast(moving.current())) callWorkers(moving, reply.count);
-  pace.promoted(reply.count, receivedMs);
-  if (reply.kind === 'capped') {
-    return look(moving, reply.nowMs + Math.min(options.safetyTickMs, standstill.restMs(reply.backlog)));
+  #planNext(
+    reply: Promoted,
+    { receivedMs, isFull }: { readonly receivedMs: number; readonly isFull: boolean },
+  ): number {
+    const { options, current } = this.#parts;
+    this.#promoted += reply.count;
+    if (reply.count > 0 && this.#callsWorkers && !isBroadcast(current())) this.#callWorkers(reply.count);
+    this.#rate.promoted(reply.count, receivedMs);
+    if (reply.kind === 'capped') {
+      return this.#lookAt(reply.nowMs + Math.min(options.safetyTickMs, this.#backoff.waitMs(reply.backlog)));
+    }
+    this.#backoff.reset();
+    if (reply.kind === 'paused') return this.#lookAt(reply.nowMs + options.safetyTickMs);
+    if (isFull) return this.#lookAt(0);
+    this.#soonestLookMs = reply.nowMs + this.#rate.gapMs();
+    const nextMs = Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, this.#nudgedMs);
+    return this.#lookAt(Math.max(nextMs, this.#soonestLookMs));
   }
-  standstill.over();
-  if (reply.kind === 'paused') return look(moving, reply.nowMs + options.safetyTickMs);
-  if (isFull) return look(moving, 0);
-  moving.soonestLookMs = reply.nowMs + pace.gapMs();
-  return look(
-    moving,
-    Math.max(Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, moving.nudgedMs), moving.soonestLookMs),
-  );
-}
 
-/** In a cluster no worker waits in a read; one that misses this looks within a second. */
-function callWorkers({ redis, ref }: Moving, count: number): void {
-  redis.spublish(ref.keys.work, String(count)).catch(() => undefined);
-}
+  /** A worker that misses the call looks within a second. */
+  #callWorkers(count: number): void {
+    const { redis, ref } = this.#parts;
+    redis.spublish(ref.keys.work, String(count)).catch(() => undefined);
+  }
 
-function look(moving: Moving, atMs: number): number {
-  moving.nextLookMs = atMs;
-  return restMs(moving);
-}
+  #lookAt(atMs: number): number {
+    this.#nextLookMs = atMs;
+    return this.#restMs();
+  }
 
-function restMs(moving: Moving): number {
-  const { options, clock, server } = moving;
-  const { nextLookMs, lookedMs, prolongedMs } = moving;
-  const nowMs = clock.monotonicMs();
-  const lookMs = nowMs + nextLookMs - server.earliestMs(nowMs);
-  const untilMs = Math.min(lookMs, lookedMs + options.safetyTickMs, prolongedMs + options.leaseMs / 3);
-  return Math.max(0, Math.ceil(untilMs - nowMs));
-}
+  #restMs(): number {
+    const { options, clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    const lookMs = nowMs + this.#nextLookMs - this.#server.earliestMs(nowMs);
+    const untilMs = Math.min(lookMs, this.#lookedMs + options.safetyTickMs, this.#prolongedMs + options.leaseMs / 3);
+    return Math.max(0, Math.ceil(untilMs - nowMs));
+  }
 
-function tell({ ref, events }: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, tookMs: number): void {
-  const { queue, partition } = ref;
-  const { kind: state, count, deadLetters, lateness } = reply;
-  events.emit('mover.passed', { queue, partition, state, tookMs });
-  if (count + deadLetters === 0) return;
-  events.emit('jobs.promoted', { queue, partition, count, deadLetters, lateness, tookMs });
-}
+  #onResigned(): void {
+    if (this.#election.leading()) return;
+    this.#election.onResigned();
+    this.#loop.wake();
+  }
 
-function onResigned({ election, way, wake }: Moving): void {
-  if (election.leading()) return;
-  way.onResigned();
-  wake();
-}
-
-function onSooner(moving: Moving, dueMs: number): void {
-  moving.nudgedMs = Math.min(moving.nudgedMs, dueMs);
-  const lookMs = Math.max(dueMs, moving.soonestLookMs);
-  if (!(lookMs < moving.nextLookMs)) return;
-  moving.nextLookMs = lookMs;
-  moving.wake();
+  #onSooner(dueMs: number): void {
+    this.#nudgedMs = Math.min(this.#nudgedMs, dueMs);
+    const lookMs = Math.max(dueMs, this.#soonestLookMs);
+    if (!(lookMs < this.#nextLookMs)) return;
+    this.#nextLookMs = lookMs;
+    this.#loop.wake();
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * What the leader does about one schedule that it looks at: fires instants and sets the next look, only sets the look,
- * or hands it to arm or disarm. Nothing is asked of Redis here, so many schedules are decided in one go; it is done in
+ * What the leader does about one schedule that it looks at: it fires instants and sets the next look, only sets the look,
+ * or arms or disarms the schedule. The planner asks Redis nothing, so many schedules are decided in one go; it works in
  * steps, because a rule may name very many instants, and the leader has a lease to renew.
  */
 
@@ -17,7 +17,7 @@ import { firesDue } from '../../schedule/catch-up.ts';
 import { type Fired, firedSince, instantOf } from '../../schedule/progress.ts';
 import { dueOfFire, fireMember, type Schedule } from '../../schedule/schedule.ts';
 import { nextFireOf } from '../../time/next-fires.ts';
-import { createKnownSchedules, type KnownSchedules, type ReadSchedule } from './schedule-cache.ts';
+import { type ReadSchedule, ScheduleCache } from './schedule-cache.ts';
 
 /** A schedule as it was found. */
 export interface Look {
@@ -26,17 +26,17 @@ export interface Look {
   readonly nowMs: number;
 }
 
-/** What is handled by a fire. */
-interface Handled {
+/** The instants that a fire covers. */
+interface Covered {
   readonly instants: readonly number[];
-  /** So many others passed, and make no job. */
+  /** So many other instants passed, and make no job. */
   readonly missed: number;
   readonly upToMs: number;
   readonly nextMs: number | undefined;
 }
 
 /** One schedule's part of a call of `fire`. */
-export interface Errand {
+export interface FirePlan {
   readonly look: Look;
   readonly fire: ScheduleFire;
   /** Of state and records, as characters. */
@@ -44,24 +44,13 @@ export interface Errand {
   /** The instants of its jobs. */
   readonly atMs: readonly number[];
   /** Undefined when only the look is set. */
-  readonly plan: { readonly schedule: Schedule; readonly handled: Handled } | undefined;
+  readonly due: { readonly schedule: Schedule; readonly covered: Covered } | undefined;
 }
 
-export interface Errands {
-  /** @returns `forget` for a schedule whose definition has been away for a minute */
-  readonly about: (look: Look, content: string | undefined) => Steps<Errand | 'forget'>;
-}
-
-export interface ErrandsParts {
+export interface FirePlannerParts {
   readonly ref: PartitionRef;
   readonly clock: Clock;
   readonly events: Emitter;
-}
-
-interface Deciding extends ErrandsParts {
-  readonly known: KnownSchedules;
-  /** Schedule → the state in which its definition was missed, and since when. */
-  readonly missing: Map<string, { readonly state: string; readonly sinceMs: number }>;
 }
 
 /** How often a place without a definition is looked at, and for how long. */
@@ -71,75 +60,94 @@ const UNREADABLE_LOOK_MS = 60_000;
 /** What one schedule fires in one call. The rest follows at once; others have their turn between. */
 const ITEM_SIZE = 300;
 
-export function createErrands(parts: ErrandsParts): Errands {
-  const deciding: Deciding = { ...parts, known: createKnownSchedules(parts), missing: new Map() };
-  return { about: (look, content) => aboutAlone(deciding, look, content) };
-}
+export class FirePlanner {
+  readonly #parts: FirePlannerParts;
+  readonly #cache: ScheduleCache;
+  /** Schedule → the state in which its definition was missed, and since when. */
+  readonly #missing = new Map<string, { readonly state: string; readonly sinceMs: number }>();
 
-/** What is wrong with one schedule is told and looked at later; the others go on. */
-function* aboutAlone(deciding: Deciding, look: Look, content: string | undefined): Steps<Errand | 'forget'> {
-  const { known } = deciding;
-  try {
-    return yield* about(deciding, look, content);
-  } catch (error) {
-    if (!isItsOwn(error)) throw error;
-    const why = reasonOf(error);
-    known.tell(look.name, `${why} ${content}`, why);
-    return later(look, UNREADABLE_LOOK_MS);
+  constructor(parts: FirePlannerParts) {
+    this.#parts = parts;
+    this.#cache = new ScheduleCache(parts);
   }
-}
 
-function* about(deciding: Deciding, look: Look, content: string | undefined): Steps<Errand | 'forget'> {
-  const { known, ref, missing } = deciding;
-  if (content === undefined) return aboutNothing(deciding, look);
-  const { text, unreadable } = look.fired;
-  if (unreadable !== undefined) known.tell(look.name, text, unreadable);
-  const found = unreadable === undefined && known.read(look.name, content);
-  if (found && found.schedule.queue !== ref.queue) return aboutNothing(deciding, look);
-  missing.delete(look.name);
-  if (!found) return later(look, UNREADABLE_LOOK_MS);
-  const { schedule } = found;
-  const since = { ...look, fired: firedSince(schedule, look.fired, look.nowMs) };
-  const errand =
-    schedule.paused === undefined
-      ? yield* due(deciding, since, found)
-      : errandOf(since, schedule, { instants: [], missed: 0, upToMs: 0, nextMs: undefined });
-  known.wasFine(look.name);
-  return errand;
-}
-
-function* due({ ref, events }: Deciding, look: Look, { schedule, recurrence }: ReadSchedule): Steps<Errand> {
-  const { fired, nowMs } = look;
-  const afterMs = Math.max(fired.reachedMs, schedule.sinceMs);
-  const all = yield* firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
-  const { instants, nextMs } = all;
-  const isSpent = schedule.maxRuns !== undefined && fired.runs >= schedule.maxRuns;
-  const missed = isSpent ? 0 : all.missed;
-  if (missed > 0) {
-    const { queue, partition } = ref;
-    const sinceMs = (yield* nextFireOf(recurrence, afterMs)) ?? afterMs;
-    events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length, missed });
+  /**
+   * A schedule that cannot be read is told and looked at later; the others go on.
+   *
+   * @returns `forget` for a schedule whose definition has been away for a minute
+   */
+  *plan(look: Look, content: string | undefined): Steps<FirePlan | 'forget'> {
+    try {
+      return yield* this.#planRead(look, content);
+    } catch (error) {
+      if (!isItsOwn(error)) throw error;
+      const why = reasonOf(error);
+      this.#cache.tell(look.name, `${why} ${content}`, why);
+      return later(look, UNREADABLE_LOOK_MS);
+    }
   }
-  const most = Math.max(1, Math.min(FIRE_JOBS_MAX, Math.floor(FIRE_BYTES_MAX / (schedule.body.length + ITEM_SIZE))));
-  if (instants.length <= most) return errandOf(look, schedule, { instants, missed, upToMs: nowMs, nextMs });
-  const some = instants.slice(0, most);
-  return errandOf(look, schedule, { instants: some, missed, upToMs: some.at(-1) ?? 0, nextMs: nowMs });
-}
 
-/** A definition that is not there, or is another queue's, may be about to be written. */
-function aboutNothing({ missing, clock, known }: Deciding, look: Look): Errand | 'forget' {
-  const { text: state } = look.fired;
-  const before = missing.get(look.name);
-  const sinceMs = before?.state === state ? before.sinceMs : clock.monotonicMs();
-  missing.set(look.name, { state, sinceMs });
-  if (clock.monotonicMs() - sinceMs < MISSING_MS) return later(look, MISSING_LOOK_MS);
-  missing.delete(look.name);
-  known.forget(look.name);
-  return 'forget';
+  *#planRead(look: Look, content: string | undefined): Steps<FirePlan | 'forget'> {
+    const cache = this.#cache;
+    if (content === undefined) return this.#planMissing(look);
+    const { text, unreadable } = look.fired;
+    if (unreadable !== undefined) cache.tell(look.name, text, unreadable);
+    const found = unreadable === undefined && cache.read(look.name, content);
+    if (found && found.schedule.queue !== this.#parts.ref.queue) return this.#planMissing(look);
+    this.#missing.delete(look.name);
+    if (!found) return later(look, UNREADABLE_LOOK_MS);
+    const { schedule } = found;
+    const since = { ...look, fired: firedSince(schedule, look.fired, look.nowMs) };
+    const plan =
+      schedule.paused === undefined
+        ? yield* this.#planDue(since, found)
+        : planOf(since, schedule, { instants: [], missed: 0, upToMs: 0, nextMs: undefined });
+    cache.wasFine(look.name);
+    return plan;
+  }
+
+  *#planDue(look: Look, { schedule, recurrence }: ReadSchedule): Steps<FirePlan> {
+    const { ref, events } = this.#parts;
+    const { fired, nowMs } = look;
+    const afterMs = Math.max(fired.reachedMs, schedule.sinceMs);
+    const all = yield* firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
+    const { instants, nextMs } = all;
+    const isSpent = schedule.maxRuns !== undefined && fired.runs >= schedule.maxRuns;
+    const missed = isSpent ? 0 : all.missed;
+    if (missed > 0) {
+      const { queue, partition } = ref;
+      const sinceMs = (yield* nextFireOf(recurrence, afterMs)) ?? afterMs;
+      events.emit('schedule.missed', {
+        queue,
+        partition,
+        schedule: look.name,
+        sinceMs,
+        fired: instants.length,
+        missed,
+      });
+    }
+    const most = Math.max(1, Math.min(FIRE_JOBS_MAX, Math.floor(FIRE_BYTES_MAX / (schedule.body.length + ITEM_SIZE))));
+    if (instants.length <= most) return planOf(look, schedule, { instants, missed, upToMs: nowMs, nextMs });
+    const some = instants.slice(0, most);
+    return planOf(look, schedule, { instants: some, missed, upToMs: some.at(-1) ?? 0, nextMs: nowMs });
+  }
+
+  /** A definition that is not there, or is another queue's, may be about to be written. */
+  #planMissing(look: Look): FirePlan | 'forget' {
+    const { clock } = this.#parts;
+    const { text: state } = look.fired;
+    const before = this.#missing.get(look.name);
+    const sinceMs = before?.state === state ? before.sinceMs : clock.monotonicMs();
+    this.#missing.set(look.name, { state, sinceMs });
+    if (clock.monotonicMs() - sinceMs < MISSING_MS) return later(look, MISSING_LOOK_MS);
+    this.#missing.delete(look.name);
+    this.#cache.forget(look.name);
+    return 'forget';
+  }
 }
 
 /** Only says when to look again. */
-function later(look: Look, byMs: number): Errand {
+function later(look: Look, byMs: number): FirePlan {
   const { name, fired, nowMs } = look;
   const fire: ScheduleFire = {
     name,
@@ -149,32 +157,32 @@ function later(look: Look, byMs: number): Errand {
     overlap: 'allow',
     items: [],
   };
-  return { look, fire, size: fired.text.length, atMs: [], plan: undefined };
+  return { look, fire, size: fired.text.length, atMs: [], due: undefined };
 }
 
 /** The job that waits first, then the new ones. */
-function errandOf(look: Look, schedule: Schedule, handled: Handled): Errand {
+function planOf(look: Look, schedule: Schedule, covered: Covered): FirePlan {
   const { name, fired } = look;
   const waitingMs = fired.waiting === undefined ? undefined : instantOf(fired.waiting);
-  const atMs = waitingMs === undefined ? handled.instants : [waitingMs, ...handled.instants];
+  const atMs = waitingMs === undefined ? covered.instants : [waitingMs, ...covered.instants];
   const items = schedule.paused === undefined ? atMs.map((instant) => itemOf(schedule, look, instant, waitingMs)) : [];
   const fire: ScheduleFire = {
     name,
     state: fired.text,
-    reachedMs: Math.max(fired.reachedMs, handled.upToMs),
-    lookMs: handled.nextMs,
+    reachedMs: Math.max(fired.reachedMs, covered.upToMs),
+    lookMs: covered.nextMs,
     overlap: schedule.overlap,
     maxRuns: schedule.maxRuns,
-    missed: handled.missed,
+    missed: covered.missed,
     items,
   };
   const size = fired.text.length + items.length * (schedule.body.length + ITEM_SIZE);
-  return { look, fire, size, atMs, plan: { schedule, handled } };
+  return { look, fire, size, atMs, due: { schedule, covered } };
 }
 
-/** The same with the state that there is now, for the job that waits: the one before it is over since. */
-export function onceMore({ look, plan }: Errand, fired: Fired): readonly Errand[] {
-  return plan ? [errandOf({ ...look, fired }, plan.schedule, { ...plan.handled, instants: [], missed: 0 })] : [];
+/** The same with the state of now, for the job that waits: the job before it is over since. */
+export function planOfWaiting({ look, due }: FirePlan, fired: Fired): readonly FirePlan[] {
+  return due ? [planOf({ ...look, fired }, due.schedule, { ...due.covered, instants: [], missed: 0 })] : [];
 }
 
 /** A job that waited for another is due when it stops waiting; its record keeps the due time of its instant. */
@@ -187,7 +195,7 @@ function itemOf(schedule: Schedule, { nowMs }: Look, atMs: number, waitingMs: nu
   };
 }
 
-/** Of a definition or a state that nobody foresaw, and not of Redis or the way to it. */
+/** The error comes from a definition or a state that nobody foresaw, and not from Redis or the way to it. */
 function isItsOwn(error: unknown): boolean {
   const ours = error instanceof DuestreamError && error.code === 'bad-input';
   return ours || error instanceof TypeError || error instanceof RangeError;

@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { encodeRecord, idOf } from '../../../src/job/codec.ts';
 import { createEmitter } from '../../../src/job/emitter.ts';
 import type { Events } from '../../../src/job/events.ts';
-import { createEnqueuer } from '../../../src/mover/schedules/enqueuer.ts';
+import { Enqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { arm, disarm, fire, firedOf, lookedAt } from '../../../src/redis/scripts/schedules.ts';
@@ -46,7 +46,7 @@ async function open(redis: Redis = p.redis, asked: () => void = () => undefined,
   events.on('schedule.missed', (event) => missed.push(event));
   events.on('schedule.unreadable', (event) => unreadable.push(event));
   let nowMs = START;
-  const enqueuer = createEnqueuer({
+  const enqueuer = new Enqueuer({
     redis,
     ref: p.ref,
     namespace: NAMESPACE,

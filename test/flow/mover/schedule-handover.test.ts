@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { idOf } from '../../../src/job/codec.ts';
 import { createEmitter } from '../../../src/job/emitter.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
-import { createEnqueuer } from '../../../src/mover/schedules/enqueuer.ts';
+import { Enqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { elect } from '../../../src/redis/scripts/lease.ts';
 import { arm } from '../../../src/redis/scripts/schedules.ts';
@@ -40,7 +40,7 @@ async function lead(processId: string): Promise<() => Promise<void>> {
   const reply = await elect(p.redis, p.ref, { processId, leaseMs: LEASE_MS, nowMs });
   if (reply.kind !== 'elected') throw new Error('the lease was not free');
   const { term, epoch } = reply;
-  const enqueuer = createEnqueuer({
+  const enqueuer = new Enqueuer({
     redis: p.redis,
     ref: p.ref,
     namespace: 't',
@@ -115,7 +115,7 @@ test('a daemon whose clock is wrong by an hour fires nothing early and misses no
   const term = await p.lead();
   for (const skewMs of [3_600_000, -3_600_000]) {
     const clock = { ...systemClock, wallMs: () => systemClock.wallMs() + skewMs };
-    const enqueuer = createEnqueuer({
+    const enqueuer = new Enqueuer({
       redis: p.redis,
       ref: p.ref,
       namespace: 't',

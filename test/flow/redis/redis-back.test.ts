@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/kernel/clock.ts';
 import { createJanitor } from '../../../src/mover/chores/janitor.ts';
 import { createRepairer } from '../../../src/mover/chores/repairer.ts';
 import type { Leadership } from '../../../src/mover/election/election.ts';
-import { createEnqueuer } from '../../../src/mover/schedules/enqueuer.ts';
+import { Enqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { elect } from '../../../src/redis/scripts/lease.ts';
@@ -43,7 +43,7 @@ const limits = {
 };
 
 test.each([
-  ['enqueuer', (duty: Duty) => createEnqueuer({ ...common, ...duty, namespace })],
+  ['enqueuer', (duty: Duty) => new Enqueuer({ ...common, ...duty, namespace })],
   ['janitor', (duty: Duty) => createJanitor({ ...common, ...duty, limits, promoted: () => 0 })],
   ['repairer', (duty: Duty) => createRepairer({ ...common, ...duty, options: { restMs: 5 } })],
 ])(

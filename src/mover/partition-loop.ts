@@ -1,0 +1,42 @@
+/** What the services of one partition have in common: the mover, its chores and the enqueuer of its schedules. */
+import type { Emitter } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { createLoop, type Idle, type Loop } from '../kernel/loop.ts';
+import { memberOf } from '../redis/connection/cluster/members.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { Leadership } from './election/election.ts';
+
+/** What a chore is given: its partition, and whether this process leads it. */
+export interface Duty {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly leading: () => Leadership | undefined;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+/** Work that the leader of a partition does beside the promotion. A process that does not lead waits. */
+export interface Chore {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** One bounded step. Returns milliseconds until the next. */
+  readonly pass: () => Promise<number | Idle>;
+}
+
+/** A loop that asks the node of its own partition whether Redis is back, and is named after its role and partition. */
+export function partitionLoop(
+  role: 'mover' | 'enqueuer' | 'janitor' | 'repairer' | 'weigher',
+  { redis, ref, clock, events }: Omit<Duty, 'leading'>,
+  pass: () => Promise<number | Idle>,
+): Loop {
+  return createLoop({
+    who: `${role} of ${ref.queue}:${ref.partition}`,
+    pass,
+    probe: () => memberOf(redis, ref.keys.meta).ping(),
+    clock,
+    events,
+    pauseAfter,
+  });
+}
