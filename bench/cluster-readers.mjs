@@ -49,7 +49,7 @@ async function measure(folder, partitions) {
   const lates = [];
   const handler = (/** @type {{ dueMs: number }} */ job) => void lates.push(Date.now() - job.dueMs);
   const workers = Array.from({ length: WORKERS }, () => product.createWorker(queue, handler, { redis: cluster.url }));
-  const producer = product.createProducer({ redis: cluster.url });
+  const producer = product.createClient({ redis: cluster.url });
   try {
     await daemon.start();
     await Promise.all(workers.map((worker) => worker.start()));

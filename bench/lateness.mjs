@@ -46,9 +46,7 @@ const TITLES = {
 argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 /** As a team has it. @type {typeof import('../src/index.ts')} */
-const { createDaemon, createProducer, createWorker, defineHandlers, defineQueue } = await import(
-  `${root}dist/index.js`
-);
+const { createDaemon, createClient, createWorker, defineHandlers, defineQueue } = await import(`${root}dist/index.js`);
 /** The product's own: beside the peers of this folder lies another. @type {typeof import('ioredis')} */
 const { Redis } = createRequire(join(root, 'package.json'))('ioredis');
 const verbs = await digests();
@@ -83,7 +81,7 @@ writeTables(keep('lateness', { what: `${JOBS} jobs that come alone, ${ROUNDS} ro
 
 /** @param {{ url: string }} server @param {keyof typeof WAYS} way @returns {Promise<Sample[]>} */
 async function measure({ url }, way) {
-  const producer = createProducer({ redis: url });
+  const producer = createClient({ redis: url });
   /** @type {Map<string, Sample>} */
   const samples = new Map();
   const handler = (/** @type {{ id: string, dueMs: number }} */ job) =>

@@ -45,11 +45,11 @@ const MIXES = {
 
 argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
-const { createProducer, defineQueue } = await import(`${root}dist/index.js`);
+const { createClient, defineQueue } = await import(`${root}dist/index.js`);
 const { allot } = await import(`${root}dist/redis/scripts/quotas.js`);
 
 const costs = await withRedis(binary, async ({ redis, url }) => {
-  const producer = createProducer({ redis: url });
+  const producer = createClient({ redis: url });
   try {
     return await measure(producer, redis);
   } finally {
@@ -63,7 +63,7 @@ keep('quotas', {
   rows: [...costs.map((row) => ({ ...row, ...ends.get(row.limits) })), ...mixes],
 });
 
-/** @param {import('duestream').Producer} producer @param {import('ioredis').Redis} redis */
+/** @param {import('duestream').Client} producer @param {import('ioredis').Redis} redis */
 async function measure(producer, redis) {
   /** @type {Map<string, { one: number[], batch: number[] }>} */
   const seen = new Map(Object.keys(LIMITS).map((name) => [name, { one: [], batch: [] }]));

@@ -28,7 +28,7 @@ const values = argumentsFor(import.meta.filename, { rounds: { type: 'string' } }
 const rounds = wholeNumber(import.meta.filename, 'rounds', { given: values.rounds, otherwise: 3, from: 1, to: 100 });
 const { binary } = await prepare();
 /** @type {typeof import('../src/index.ts')} */
-const { createProducer } = await import(`${root}dist/index.js`);
+const { createClient } = await import(`${root}dist/index.js`);
 
 /** @typedef {{ commandsPerSecond: number, daemonPercent: number, redisPercent: number, burstMs: number }} Measured */
 
@@ -65,7 +65,7 @@ function nameOf(viewers) {
  * @returns {Promise<Measured>}
  */
 async function measure({ redis, url }, viewers) {
-  const producer = createProducer({ redis: url });
+  const producer = createClient({ redis: url });
   for (const queue of QUEUES) await producer.schedule(queue, 1, { delay: '1d' });
   const port = await freePort(21_000);
   const roles = viewers === undefined ? 'mover,worker' : 'mover,worker,http';
@@ -111,7 +111,7 @@ async function watch(port, signal) {
 }
 
 /**
- * @param {import('../src/index.ts').Producer} producer
+ * @param {import('../src/index.ts').Client} producer
  * @param {import('ioredis').Redis} redis
  */
 async function burst(producer, redis) {

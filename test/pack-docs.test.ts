@@ -29,7 +29,7 @@ export function release(id: string, seat: string): Promise<void>;\n`,
 /** Where the reference of the library is, and what its examples find around them besides what the package exports. */
 const API = 'docs/reference/api/';
 const AROUND = `
-const producer: import('duestream').Producer;
+const producer: import('duestream').Client;
 const worker: import('duestream').Worker;
 const schedules: import('duestream').Schedules;
 const kit: import('duestream/testing').TestKit;

@@ -11,7 +11,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { pack, runIn } from './support/packed.ts';
 import { root } from './support/repository.ts';
 
-const PUBLIC = ['createDaemon', 'createProducer', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
+const PUBLIC = ['createDaemon', 'createClient', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
 
 let folder = '';
 let packed: readonly string[] = [];

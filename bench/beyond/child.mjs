@@ -17,7 +17,7 @@ import { planned } from '../peers/plan.mjs';
 /** @typedef {{ ids: Int32Array, times: Uint8Array, firstMs: Float64Array }} Starts of the jobs by number */
 /** @typedef {{ calls: number, failures: readonly string[], duesMs: Float64Array }} Flowed the due of a job that was refused is 0 */
 /** @typedef {{ perSecond: number, nearMs: number, farMs: number }} Flow jobs that are due so long after their call */
-/** @typedef {{ names?: readonly string[], producer?: import('../../src/index.ts').Producer }} Part */
+/** @typedef {{ names?: readonly string[], producer?: import('../../src/index.ts').Client }} Part */
 
 const FLOW_EVERY_MS = 10;
 const AT_ONCE = 5000;
@@ -76,7 +76,7 @@ async function answer(what, how) {
 async function begin({ role, url, workers = 1, concurrency = 100 }) {
   const log = /** @type {const} */ ({ level: 'fatal' });
   if (role === 'producer') {
-    const producer = product.createProducer({ redis: url });
+    const producer = product.createClient({ redis: url });
     await producer.ready();
     return { producer };
   }

@@ -3,7 +3,7 @@ import { dataOf } from './system.mjs';
 
 /** As it is built; a team has it as the package `duestream`. @type {typeof import('../../src/index.ts')} */
 const built = await import(new URL('../../dist/index.js', import.meta.url).href);
-const { createDaemon, createProducer, defineHandlers, defineQueue } = built;
+const { createDaemon, createClient, defineHandlers, defineQueue } = built;
 
 const queue = defineQueue('bench');
 
@@ -13,7 +13,7 @@ export const duestream = {
   settings:
     'as built here, all defaults; worker.concurrency as named; mover and worker in one daemon, as `duestream start` runs them',
   async producer(url) {
-    const producer = createProducer({ redis: url });
+    const producer = createClient({ redis: url });
     const options = (/** @type {import('./system.mjs').Planned} */ { id, dueMs }) => ({
       ...(id === undefined ? {} : { id }),
       ...(dueMs === 0 ? {} : { at: new Date(dueMs) }),

@@ -1,4 +1,4 @@
-/** The queue, shared by producer and worker: so a job need not carry attempts, backoff and timeout. */
+/** The queue, shared by client and worker: so a job need not carry attempts, backoff and timeout. */
 import { defineQueue, exponential } from 'duestream';
 
 /** @typedef {{ to: string, subject: string }} Mail */

@@ -1,12 +1,12 @@
 /**
- * A web application that brings its own scheduler: producer, worker and mover live in its process, begin with it and
+ * A web application that brings its own scheduler: client, worker and mover live in its process, begin with it and
  * end with it. It holds no global state, so a process can have several; it touches neither signals nor the process:
  * that is the business of whoever starts it (`main.mjs`).
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { createDaemon, createProducer, createWorker, defineQueue } from 'duestream';
+import { createClient, createDaemon, createWorker, defineQueue } from 'duestream';
 import { Hono } from 'hono';
 
 /** @typedef {{ order: string }} Reminder */
@@ -26,14 +26,14 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
     const daemon = createDaemon({ redis: { url: redis }, namespace, roles: ['mover'] });
     stops.push(daemon.stop);
     await daemon.start();
-    const producer = createProducer({ redis, namespace });
-    stops.push(producer.stop);
+    const client = createClient({ redis, namespace });
+    stops.push(client.stop);
     // One registry for both, so that one route shows it all.
     const { registry } = daemon;
     const worker = createWorker(reminders, ({ data }) => reminded.push(data.order), { redis, namespace, registry });
     stops.push(() => worker.stop({ shutdown: 5000 }));
     await worker.start();
-    const server = serve({ daemon, producer, worker });
+    const server = serve({ daemon, client, worker });
     stops.push(() => closed(server));
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
@@ -41,16 +41,16 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
     return address !== null && typeof address === 'object' ? address.port : port;
   }
 
-  /** @param {{ daemon: import('duestream').Daemon, producer: import('duestream').Producer, worker: import('duestream').Worker }} parts */
-  function serve({ daemon, producer, worker }) {
+  /** @param {{ daemon: import('duestream').Daemon, client: import('duestream').Client, worker: import('duestream').Worker }} parts */
+  function serve({ daemon, client, worker }) {
     const app = new Hono();
     app.post('/orders/:id', async (c) => {
       const order = c.req.param('id');
-      const { status } = await producer.schedule(reminders, { order }, { delay: remindAfter, id: `remind:${order}` });
+      const { status } = await client.schedule(reminders, { order }, { delay: remindAfter, id: `remind:${order}` });
       return c.json({ order, reminder: status }, 202);
     });
     app.post('/orders/:id/payment', async (c) =>
-      c.json({ reminder: (await producer.cancel(reminders, `remind:${c.req.param('id')}`)).status }),
+      c.json({ reminder: (await client.cancel(reminders, `remind:${c.req.param('id')}`)).status }),
     );
     app.get('/reminded', (c) => c.json(reminded));
     app.get('/readyz', async (c) => {

@@ -5,11 +5,11 @@
  *     npx duestream worker examples/notification-failover/handlers.mjs
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createProducer, Defer, defineHandlers, Unrecoverable } from 'duestream';
+import { createClient, Defer, defineHandlers, Unrecoverable } from 'duestream';
 import { notes, plan, steps, waitMs } from './steps.mjs';
 
 // It connects at the first job: a worker may start while Redis is away.
-const { schedule, cancel, get } = createProducer({
+const { schedule, cancel, get } = createClient({
   redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379',
 });
 

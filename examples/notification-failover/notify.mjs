@@ -1,10 +1,10 @@
-/** The producer: begins a chain (`notify.mjs n1 push=silent sms=refused`) or tells how it went (`notify.mjs n1`). */
-import { createProducer } from 'duestream';
+/** The client: begins a chain (`notify.mjs n1 push=silent sms=refused`) or tells how it went (`notify.mjs n1`). */
+import { createClient } from 'duestream';
 import { notes, plan, steps } from './steps.mjs';
 
 const [note = 'n1', ...fates] = process.argv.slice(2);
 const [first = ''] = steps;
-const { schedule, get, stop } = createProducer({
+const { schedule, get, stop } = createClient({
   redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379',
 });
 if (fates.length > 0) {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { reminder } from './plan.mjs';
 import { accounts, emails } from './queues.mjs';
 
-/** @typedef {import('duestream').Producer} Producer */
+/** @typedef {import('duestream').Client} Client */
 /** @typedef {import('./stories.mjs').DemoEvent} DemoEvent */
 /** @typedef {import('./plan.mjs').Plan} Plan */
 /** @typedef {import('./plan.mjs').PlannedJob} PlannedJob */
@@ -15,7 +15,7 @@ import { accounts, emails } from './queues.mjs';
 /** @typedef {import('./payments.mjs').Reading} Reading */
 /** @typedef {(line: string) => void} Say */
 
-/** A producer knows the server's clock only so well. */
+/** A client knows the server's clock only so well. */
 const DELAY_SLACK_MS = 100;
 /** How long to wait for a busy worker, and for the next leader. */
 const PATIENCE_MS = 10_000;
@@ -23,14 +23,14 @@ const PATIENCE_MS = 10_000;
 /**
  * Everything whose moment is known at the start: reminders and statements.
  *
- * @param {{ producer: Producer, plan: Plan, events: DemoEvent[] }} act
+ * @param {{ client: Client, plan: Plan, events: DemoEvent[] }} act
  */
-export async function schedule({ producer, plan, events }) {
+export async function schedule({ client, plan, events }) {
   const reminders = plan.jobs.filter(({ name }) => name === 'reminder').map(atItsTime);
   const statements = plan.jobs.filter(({ name }) => name === 'statement').map(atItsTime);
   const replies = [
-    ...(await producer.scheduleMany(emails, reminders)),
-    ...(await producer.scheduleMany(accounts, statements)),
+    ...(await client.scheduleMany(emails, reminders)),
+    ...(await client.scheduleMany(accounts, statements)),
   ];
   for (const { id, status } of replies) events.push({ kind: 'scheduled', id, status });
   return { reminders: reminders.length, statements: statements.length };
@@ -39,16 +39,16 @@ export async function schedule({ producer, plan, events }) {
 /**
  * The rows that came twice are scheduled twice, as a careless importer would. The ids make it harmless.
  *
- * @param {{ producer: Producer, plan: Plan, duplicates: Reading['duplicates'] }} act
+ * @param {{ client: Client, plan: Plan, duplicates: Reading['duplicates'] }} act
  * @returns {Promise<string>} what was answered
  */
-export async function scheduleAgain({ producer, plan, duplicates }) {
+export async function scheduleAgain({ client, plan, duplicates }) {
   const again = duplicates.flatMap(({ payment }) =>
     plan.jobs
       .filter(({ name, id }) => name === 'reminder' && id.startsWith(`reminder:${payment.id}:`))
       .map(({ id, dueMs }) => reminder(payment, /** @type {any} */ (id.slice(-2)), dueMs)),
   );
-  const replies = await producer.scheduleMany(emails, again.map(atItsTime));
+  const replies = await client.scheduleMany(emails, again.map(atItsTime));
   /** @type {Map<string, number>} */
   const tally = new Map();
   for (const { status } of replies) tally.set(status, (tally.get(status) ?? 0) + 1);
@@ -58,17 +58,17 @@ export async function scheduleAgain({ producer, plan, duplicates }) {
 /**
  * New customers come, and each is to be welcomed after a while: a delay, which begins with the call.
  *
- * @param {{ producer: Producer, plan: Plan, timetable: Timetable, events: DemoEvent[], signal: AbortSignal }} act
+ * @param {{ client: Client, plan: Plan, timetable: Timetable, events: DemoEvent[], signal: AbortSignal }} act
  * @returns {Promise<ReadonlyMap<string, number>>} id of each welcome mail → its due
  */
-export async function welcomeCustomers({ producer, plan, timetable, events, signal }) {
+export async function welcomeCustomers({ client, plan, timetable, events, signal }) {
   /** @type {Map<string, number>} */
   const dueTimes = new Map();
   for (const { job, atMs } of plan.signups) {
     await sleep(Math.max(0, atMs - Date.now()), undefined, { signal });
     const { id, name, data } = job;
     const calledMs = Date.now();
-    const { status, dueMs } = await producer.schedule(emails, data, { id, name, delay: timetable.welcomeMs });
+    const { status, dueMs } = await client.schedule(emails, data, { id, name, delay: timetable.welcomeMs });
     if (dueMs < calledMs + timetable.welcomeMs - DELAY_SLACK_MS) throw new Error(`the delay of ${id} was cut short`);
     events.push({ kind: 'scheduled', id, status });
     dueTimes.set(id, dueMs);
@@ -79,12 +79,12 @@ export async function welcomeCustomers({ producer, plan, timetable, events, sign
 /**
  * Customers pay; what is left of their reminders is cancelled.
  *
- * @param {{ producer: Producer, plan: Plan, events: DemoEvent[], signal: AbortSignal }} act
+ * @param {{ client: Client, plan: Plan, events: DemoEvent[], signal: AbortSignal }} act
  */
-export async function takePayments({ producer, plan, events, signal }) {
+export async function takePayments({ client, plan, events, signal }) {
   for (const { atMs, ids } of plan.paydays) {
     await sleep(Math.max(0, atMs - Date.now()), undefined, { signal });
-    const replies = await producer.cancelMany(emails, ids);
+    const replies = await client.cancelMany(emails, ids);
     const doneMs = Date.now();
     for (const { id, status } of replies) events.push({ kind: 'cancelled', id, status, atMs: doneMs });
   }

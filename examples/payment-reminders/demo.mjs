@@ -2,7 +2,7 @@
  * `npm run demo`: payment reminders for a day of failed payments, sent on time by real processes while some of them are
  * killed. Ends with a report made from the mail server's journal, and with a failure if one promise was broken.
  *
- *     failed-payments.csv ─▶ producer ─▶ Redis ◀─ 2 daemons      3 workers ─▶ SMTP server ─▶ report
+ *     failed-payments.csv ─▶ client ─▶ Redis ◀─ 2 daemons      3 workers ─▶ SMTP server ─▶ report
  *                                          └──────────────────────▲
  *
  * `--quick` does the same with fewer payments in about ten seconds.
@@ -10,7 +10,7 @@
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createProducer } from 'duestream';
+import { createClient } from 'duestream';
 import { killTwo, schedule, scheduleAgain, takePayments, welcomeCustomers } from './acts.mjs';
 import { bar, createNarrator } from './narrator.mjs';
 import { readPayments } from './payments.mjs';
@@ -85,8 +85,8 @@ async function run(timetable, signal) {
   });
   const { observer, office } = stage;
   detail(`to look inside: node dist/main.js ls emails --config ${relative(process.cwd(), stage.config)}`);
-  const producer = createProducer({ redis: stage.url, namespace: stage.namespace });
-  closers.push(() => producer.stop());
+  const client = createClient({ redis: stage.url, namespace: stage.namespace });
+  closers.push(() => client.stop());
 
   /** @type {DemoEvent[]} */
   const events = [];
@@ -94,18 +94,18 @@ async function run(timetable, signal) {
   const known = new Set(payments.map(({ id }) => id));
   const startMs = Date.now() + LEAD_MS;
   const plan = makePlan({ payments, timetable, startMs });
-  const { reminders, statements } = await schedule({ producer, plan, events });
+  const { reminders, statements } = await schedule({ client, plan, events });
   say(`scheduled ${reminders} reminders for ${payments.length} payments, and ${statements} statements`);
   const duplicates = reading.duplicates.filter(({ payment }) => known.has(payment.id));
-  const answers = await scheduleAgain({ producer, plan, duplicates });
+  const answers = await scheduleAgain({ client, plan, duplicates });
   say(`scheduled the ${duplicates.length} repeated rows as well, as a careless importer would: ${answers}`);
   say(`${plan.signups.length} new customers come in the meantime; each welcome mail is delayed by "2 minutes"`);
 
   const ticker = setInterval(() => narrator.progress(() => progressOf(plan.jobs.length, office.journal, events)), 50);
   closers.push(() => clearInterval(ticker));
   const [dueTimes] = await Promise.all([
-    welcomeCustomers({ producer, plan, timetable, events, signal }),
-    takePayments({ producer, plan, events, signal }),
+    welcomeCustomers({ client, plan, timetable, events, signal }),
+    takePayments({ client, plan, events, signal }),
     killTwo({ stage, timetable, atMs: startMs + timetable.killMs, events, say, signal }),
   ]);
   const lastDueMs = Math.max(...plan.jobs.map(({ dueMs }) => dueMs));

@@ -1,4 +1,4 @@
-/** The two queues of the demo. The producer and the workers share these definitions, so a job need not carry them. */
+/** The two queues of the demo. The client and the workers share these definitions, so a job need not carry them. */
 import { defineQueue, exponential } from 'duestream';
 
 /** A mail server that says "later" is asked again after about 0.4 s, 0.8 s, 1.6 s; in real life write minutes. */

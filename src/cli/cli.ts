@@ -112,7 +112,7 @@ export async function runCli(invocation: Invocation): Promise<number> {
       exit = await verb(session);
     } finally {
       // Also what was changed before it failed.
-      await noteChanges(session);
+      await noteChanges(session).finally(() => session.line.end());
     }
   };
   const program = createProgram({ run });

@@ -1,11 +1,12 @@
 /**
- * What every verb is handed: the configuration, the way to speak, and a connection that is closed behind it.
+ * What every command is handed: the configuration, the way to speak, and one connection that is closed behind it.
  *
  * Which Redis: `--redis` > environment and file > `.duestream/dev.json` > default.
  */
-import { createDeadLetters, type DeadLetters } from '../client/dead/dead-letters.ts';
-import { createProducer, type Producer } from '../client/producer.ts';
-import { createSchedules, type Schedules } from '../client/schedules/schedules.ts';
+import type { ClientOptions } from '../client/calls/settings.ts';
+import { type Client, createClientOf } from '../client/client.ts';
+import type { DeadLetters } from '../client/dead/dead-letters.ts';
+import type { Schedules } from '../client/schedules/schedules.ts';
 import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
 import { type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
@@ -27,8 +28,9 @@ export interface Session {
   readonly loaded: Loaded;
   readonly config: Config;
   readonly out: Output;
-  /** What a verb has changed; it is written to the audit when the verb has ended. */
+  /** What a command has changed; it is written to the audit when the command has ended. */
   readonly changes: Changed[];
+  readonly line: Line;
 }
 
 /** One change, by whom is known. */
@@ -40,7 +42,9 @@ export type Changed = Omit<Change, 'who' | 'way'> & {
 /** @throws DuestreamError `bad-config` */
 export function openSession(invocation: Invocation, flags: Readonly<Record<string, unknown>>): Session {
   const loaded = withDevServer(loadConfig({ flags, env: invocation.env, cwd: invocation.cwd }), invocation.cwd);
-  return { invocation, loaded, config: loaded.config, out: createOutput(invocation, flags.json === true), changes: [] };
+  const { config } = loaded;
+  const out = createOutput(invocation, flags.json === true);
+  return { invocation, loaded, config, out, changes: [], line: new Line(config) };
 }
 
 /** Whether somebody named a Redis: a flag, the environment or a file. */
@@ -64,7 +68,7 @@ export function withRedisUrl(config: Config, url: string): Config {
   return Object.freeze({ ...config, redis });
 }
 
-/** Lends a connection to a namespace that this version can read. @throws DuestreamError `wrong-schema` */
+/** Lends the connection to a namespace that this version can read. @throws DuestreamError `wrong-schema` */
 export function withRedis<T>(session: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
   return withAnyRedis(session, async (redis) => {
     await checkSchema(redis, session.config.namespace);
@@ -72,32 +76,75 @@ export function withRedis<T>(session: Session, act: (redis: Redis) => Promise<T>
   });
 }
 
-/**
- * The same, whatever the namespace holds. A refused connection fails at once: a person waits for the answer. Behind
- * Sentinels and in a cluster another server may take over within the time to connect.
- */
-export async function withAnyRedis<T>({ config }: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = openCommands({ redis: redisOf(config), name: 'cli' });
-  const giveUp = (error: Error) => {
-    if (REFUSED.has(codeOf(error)) && !hasStandIn(redis)) close(redis);
-  };
-  redis.on('error', giveUp);
-  try {
-    await whenReady(redis, config.redis.connectTimeoutMs);
+/** The same, whatever the namespace holds. */
+export const withAnyRedis = async <T>(session: Session, act: (redis: Redis) => Promise<T>): Promise<T> =>
+  act(await session.line.redis());
+
+/** Lends a client with the limits of the configuration, over the connection of the command. */
+export const withClient = async <T>(session: Session, act: (client: Client) => Promise<T>): Promise<T> =>
+  withRedis(session, async (redis) => act(session.line.client(redis)));
+
+/** Lends the dead letters of a queue that exists. @throws `not-found` */
+export const withDeadLetters = <T>(
+  session: Session,
+  queue: string,
+  act: (dead: DeadLetters, partitions: number) => Promise<T>,
+): Promise<T> =>
+  withClient(session, async ({ deadLetters }) => {
+    const refs = await withAnyRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+    return act(deadLetters, refs.length);
+  });
+
+/** Lends the schedules of the namespace. */
+export const withSchedules = <T>(session: Session, act: (schedules: Schedules) => Promise<T>): Promise<T> =>
+  withClient(session, ({ schedules }) => act(schedules));
+
+/** The one connection of a command, made when it is first needed, and the client over it. */
+class Line {
+  readonly #config: Config;
+  #redis: Redis | undefined;
+  #client: Client | undefined;
+
+  constructor(config: Config) {
+    this.#config = config;
+  }
+
+  /**
+   * A connection that is ready. A refused connection fails at once: a person waits for the answer. Behind Sentinels and in a
+   * cluster another server may take over within the time to connect.
+   */
+  async redis(): Promise<Redis> {
+    if (this.#redis) return this.#redis;
+    const redis = openCommands({ redis: redisOf(this.#config), name: 'cli' });
+    const giveUp = (error: Error) => {
+      if (REFUSED.has(codeOf(error)) && !hasStandIn(redis)) close(redis);
+    };
+    redis.on('error', giveUp);
+    try {
+      await whenReady(redis, this.#config.redis.connectTimeoutMs);
+    } catch (error) {
+      close(redis);
+      throw error;
+    }
     redis.off('error', giveUp);
-    return await act(redis);
-  } finally {
-    close(redis);
+    this.#redis = redis;
+    return redis;
+  }
+
+  client(connection: Redis): Client {
+    this.#client ??= createClientOf(clientOptions(this.#config), { connection });
+    return this.#client;
+  }
+
+  async end(): Promise<void> {
+    await this.#client?.stop();
+    if (this.#redis) close(this.#redis);
   }
 }
 
-/** Lends a producer with the limits of the configuration. */
-export async function withProducer<T>(session: Session, act: (producer: Producer) => Promise<T>): Promise<T> {
-  const { config } = session;
+function clientOptions(config: Config): ClientOptions {
   const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
-  // A producer is subject with a Redis that refuses it; a person at a terminal is told at once.
-  await withRedis(session, (redis) => redis.ping());
-  const producer = createProducer({
+  return {
     redis: redisOf(config),
     namespace: config.namespace,
     horizon: config.limits.horizonMs,
@@ -105,49 +152,7 @@ export async function withProducer<T>(session: Session, act: (producer: Producer
     doneWindow: windowMs,
     retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
     name: 'cli',
-  });
-  try {
-    return await act(producer);
-  } finally {
-    await producer.stop();
-  }
-}
-
-/** Lends the dead letters of a queue that exists. @throws `not-found` */
-export async function withDeadLetters<T>(
-  session: Session,
-  queue: string,
-  act: (dead: DeadLetters, partitions: number) => Promise<T>,
-): Promise<T> {
-  const { config } = session;
-  const refs = await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const dead = createDeadLetters({
-    redis: redisOf(config),
-    namespace: config.namespace,
-    horizon: config.limits.horizonMs,
-    retryBudget: RETRY_MS,
-  });
-  try {
-    return await act(dead, refs.length);
-  } finally {
-    await dead.stop();
-  }
-}
-
-/** Lends the schedules of the namespace. */
-export async function withSchedules<T>(session: Session, act: (schedules: Schedules) => Promise<T>): Promise<T> {
-  const { config } = session;
-  await withRedis(session, (redis) => redis.ping());
-  const schedules = createSchedules({
-    redis: redisOf(config),
-    namespace: config.namespace,
-    retryBudget: RETRY_MS,
-  });
-  try {
-    return await act(schedules);
-  } finally {
-    await schedules.stop();
-  }
+  };
 }
 
 /** The partitions of a queue that exists: reading and cancelling never declare one. @throws `not-found` */

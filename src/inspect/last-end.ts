@@ -1,5 +1,5 @@
 /** When a job was started last, and how its last life ended, from what a look at it has found. */
-import type { JobView } from '../client/producer.ts';
+import type { JobView } from '../client/client.ts';
 import { isEndOf, type PastJob } from '../job/past.ts';
 
 /** How the last life of the job ended, if that is over and its queue keeps a history. */

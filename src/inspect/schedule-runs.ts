@@ -3,7 +3,7 @@
  * there were, `K:fired` how far a leader has handled them, and a job of an instant is known by its id while it lives or Redis
  * remembers its end.
  */
-import type { JobView } from '../client/producer.ts';
+import type { JobView } from '../client/client.ts';
 import type { JobState } from '../job/state.ts';
 import { inTurns } from '../kernel/steps.ts';
 import type { Redis } from '../redis/connection/connect.ts';

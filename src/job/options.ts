@@ -241,7 +241,7 @@ export type OptionName = keyof typeof jobOptions;
 /**
  * When a job runs, and how it differs from its queue's other jobs.
  *
- * @example await producer.schedule(emails, { to: 'ada@example.org' }, { delay: '5m', attempts: 3 });
+ * @example await client.schedule(emails, { to: 'ada@example.org' }, { delay: '5m', attempts: 3 });
  */
 export type ScheduleOptions = {
   readonly [Name in keyof typeof jobOptions]?: GivenOf<(typeof jobOptions)[Name]> | undefined;

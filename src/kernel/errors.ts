@@ -34,7 +34,7 @@ export type ErrorCode = keyof typeof errorCatalogue;
  * An error of duestream with a stable `code`.
  *
  * @example
- * try { await producer.schedule(emails, data, { delay: '2 fortnights' }) }
+ * try { await client.schedule(emails, data, { delay: '2 fortnights' }) }
  * catch (error) { if (error instanceof DuestreamError && error.code === 'bad-input') console.error(error.message) }
  */
 export class DuestreamError extends Error {
@@ -58,10 +58,10 @@ export class DuestreamError extends Error {
  * @example
  * const id = 'reminder-42';
  * const at = new Date(Date.now() + 3_600_000);
- * try { await producer.schedule(emails, data, { id, at }) }
+ * try { await client.schedule(emails, data, { id, at }) }
  * catch (error) {
  *   if (!(error instanceof Indeterminate)) throw error;
- *   await producer.schedule(emails, data, { id, at });
+ *   await client.schedule(emails, data, { id, at });
  * }
  */
 export class Indeterminate extends DuestreamError {

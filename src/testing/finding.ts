@@ -5,8 +5,8 @@
 
 import { movedAway } from '../client/calls/batch.ts';
 import { type CallPartitions, isMoved } from '../client/calls/partition-calls.ts';
-import type { ProducerSettings } from '../client/calls/settings.ts';
-import { RECORD_OVERHEAD_BYTES } from '../client/producer-parts.ts';
+import type { ClientSettings } from '../client/calls/settings.ts';
+import { RECORD_OVERHEAD_BYTES } from '../client/parts.ts';
 import { isWithin } from '../client/query/filter.ts';
 import type { Reader } from '../client/query/walk.ts';
 import type { FindingParts } from '../client/query/where.ts';
@@ -21,7 +21,7 @@ import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts
 import type { JobBook } from './jobs.ts';
 import { type Kept, overOf } from './kept.ts';
 
-export function findingIn(book: JobBook, settings: ProducerSettings): FindingParts {
+export function findingIn(book: JobBook, settings: ClientSettings): FindingParts {
   const { horizonMs, dataBytesMax } = settings;
   return {
     reader: readerIn(book),
@@ -33,7 +33,7 @@ export function findingIn(book: JobBook, settings: ProducerSettings): FindingPar
 }
 
 /** A queue of the kit is never resized. It has as many partitions as the definitions say by which its jobs came. */
-function callsIn(book: JobBook, { namespace, clock, budgetMs }: ProducerSettings): CallPartitions {
+function callsIn(book: JobBook, { namespace, clock, budgetMs }: ClientSettings): CallPartitions {
   return async (queue, call) => {
     const { name } = queue;
     let partitions = queue.partitions;

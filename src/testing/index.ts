@@ -9,8 +9,8 @@
  */
 
 import type { Scheduled } from '../client/calls/scheduled.ts';
+import type { JobsClient } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/middleware.ts';
-import type { Producer } from '../client/producer.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import { defineQueue, type Queue, queueOf, type Untyped } from '../job/queue.ts';
@@ -29,9 +29,9 @@ import {
 } from '../worker/run/handlers.ts';
 import { createHandleChain } from '../worker/run/middleware.ts';
 import { createAgenda, virtualClock } from './agenda.ts';
+import { createKitClient } from './client.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
 import type { Run } from './kept.ts';
-import { createKitProducer } from './producer.ts';
 import { createScheduleBook } from './schedules.ts';
 import { createSubscriptions, servedBy } from './served.ts';
 
@@ -61,11 +61,11 @@ export interface TestKitOptions {
 /** Jobs, retries and schedules in virtual time: what `createTestKit` returns. */
 export interface TestKit {
   /**
-   * A producer of this kit, for code that is given one: every method, with the replies and the refusals of a real one,
+   * A client of this kit, for code that is given one: its methods on jobs, with the replies and the refusals of a real one,
    * in virtual time. What the kit ends it remembers for ever, as with a done window without end.
    */
-  readonly producer: Producer;
-  /** Schedules a job, with the options of a producer. */
+  readonly client: JobsClient;
+  /** Schedules a job, with the options of a client. */
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
   cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
@@ -134,8 +134,8 @@ export function createTestKit(options: TestKitOptions): TestKit {
     calls: () => calls,
     lastsMs: (job) => durationMs(lasts(job), 'lasts'),
   });
-  const producer = createKitProducer(jobs, clock);
-  const calls: HandlerCalls = createKitProducer(jobs, clock, chains.schedule);
+  const client = createKitClient(jobs, clock);
+  const calls: HandlerCalls = createKitClient(jobs, clock, chains.schedule);
   const schedules = createScheduleBook({ agenda, jobs, queueOf: knownAs });
   for (const [name, input] of Object.entries(options.schedules ?? {})) schedules.put(name, input);
 
@@ -145,11 +145,11 @@ export function createTestKit(options: TestKitOptions): TestKit {
   }
 
   return {
-    producer,
+    client,
     use,
     subscribe: subscriptions.subscribe,
     schedule: (queue, data, given = {}) =>
-      producer.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
+      client.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
     cancel: (queue, id) => jobs.cancel(queueOf(queue).name, id).kind,
     schedules,
     advance: (by) => agenda.advanceTo(agenda.nowMs() + durationMs(by, 'advance')),

@@ -13,7 +13,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { Unrecoverable } from '../../src/job/outcome.ts';
 import { createWorker } from '../../src/worker/worker.ts';
@@ -83,7 +83,7 @@ async function fill(): Promise<void> {
     });
   });
   await worker.start();
-  const producer = createProducer({ redis: redis.url });
+  const producer = createClient({ redis: redis.url });
   const chunks = (count: number, job: (n: number) => NewJob) =>
     Array.from(
       { length: count / CHUNK },
@@ -214,7 +214,7 @@ test('counts agree with lists while a worker drains for a minute, and are equal 
   let isSlow = true;
   const worker = createWorker('emails', ({ id }) => drain(id, () => isSlow), { redis: redis.url, concurrency: SLOTS });
   await worker.start();
-  const producer = createProducer({ redis: redis.url });
+  const producer = createClient({ redis: redis.url });
   const due = await producer.runNowWhere('emails', { idPrefix: 'due-' });
   expect(due.changed).toBe(DUE);
 

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { createDashboard } from '../../src/daemon/dashboard.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { audit } from '../../src/redis/audit.ts';
@@ -85,7 +85,7 @@ async function endings(): Promise<void> {
     },
     { redis: api.redis.url },
   );
-  const producer = createProducer({ redis: api.redis.url });
+  const producer = createClient({ redis: api.redis.url });
   const ends = (name: 'job.completed' | 'job.dead') =>
     new Promise<void>((resolve) => worker.events.on(name, () => resolve()));
   const [completed, died] = [ends('job.completed'), ends('job.dead')];

@@ -1,6 +1,6 @@
 /** The page of one job: each action in each state that has it, what is refused in which words, and the timeline. */
 import { describe, expect, test } from 'vitest';
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import type { Window } from '../support/browser.ts';
@@ -212,7 +212,7 @@ describe('the timeline', { timeout: HOOK_MS }, () => {
     );
     const retried = new Promise<void>((resolve) => worker.events.on('job.retried', () => resolve()));
     const completed = new Promise<void>((resolve) => worker.events.on('job.completed', () => resolve()));
-    const producer = createProducer({ redis: api.redis.url });
+    const producer = createClient({ redis: api.redis.url });
     await worker.start();
     const backoff = { kind: 'fixed', delayMs: 3_600_000, jitter: 'none' } as const;
     await producer.schedule(queue, { item: 'book' }, { id: 'twice', attempts: 5, backoff });

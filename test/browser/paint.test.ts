@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { defineHandlers } from '../../src/worker/run/handlers.ts';
 import { DESKTOP, startBrowser, type Window } from '../support/browser.ts';
@@ -51,7 +51,7 @@ async function listed({ page, settled }: Window, [address, title]: readonly [str
 }
 
 async function fill(url: string): Promise<void> {
-  const producer = createProducer({ redis: url });
+  const producer = createClient({ redis: url });
   for (let from = 0; from < SCHEDULED; from += CHUNK) {
     const size = Math.min(CHUNK, SCHEDULED - from);
     const jobs = Array.from({ length: size }, (_, at) => {
@@ -135,7 +135,7 @@ test('lists and counts beside many jobs', { timeout: 900_000 }, async () => {
   expect(await tile(window, 'Dead letters')).toBe(DEAD);
 
   // While a worker drains the queue, and after it: no count is that of another moment for ever.
-  const producer = createProducer({ redis: server.url });
+  const producer = createClient({ redis: server.url });
   const moved = await producer.rescheduleWhere('emails', { idPrefix: 'job-1' }, { delay: 0 });
   expect(moved.changed).toBeGreaterThan(SCHEDULED / 10);
   await expect

@@ -6,8 +6,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { createProducer } from '../../src/client/producer.ts';
-import { createSchedules } from '../../src/client/schedules/schedules.ts';
+import { createClient } from '../../src/client/client.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
 import { defineHandlers } from '../../src/worker/run/handlers.ts';
 import { DESKTOP, PATIENCE_MS, PHONE, startBrowser } from '../support/browser.ts';
@@ -97,8 +96,9 @@ async function serveSomething() {
   const config = { redis: { url: server.url }, roles: ['mover', 'worker', 'http'] as const, http: { port: 0 } };
   const daemon = createDaemon(config, { handlers });
   await daemon.start();
-  const producer = createProducer({ redis: server.url });
-  const schedules = createSchedules({ redis: server.url });
+  const producer = createClient({ redis: server.url });
+  const client = createClient({ redis: server.url });
+  const schedules = client.schedules;
   await schedules.put('nightly', { queue: 'emails', cron: '30 2 * * *', zone: 'America/New_York' });
   await schedules.put('digest', { queue: 'emails', every: '5m' });
   for (let n = 1; n <= 40; n += 1) {
@@ -116,7 +116,7 @@ async function serveSomething() {
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   const stop = async () => {
-    await Promise.all([producer.stop(), schedules.stop()]);
+    await Promise.all([producer.stop(), client.stop()]);
     await daemon.stop();
     await server.stop();
   };

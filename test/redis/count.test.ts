@@ -1,7 +1,7 @@
 /** `count`: each job is counted once, at one moment, wherever it waits or runs; without a write. */
 import { beforeEach, expect, test } from 'vitest';
 import type { Layout } from '../../src/client/calls/layouts.ts';
-import type { JobFilter } from '../../src/client/producer.ts';
+import type { JobFilter } from '../../src/client/client.ts';
 import { countJobs } from '../../src/client/query/count.ts';
 import { parseFilter } from '../../src/client/query/filter.ts';
 import { readerOf, type WalkParts } from '../../src/client/query/walk.ts';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
 import { messageOf } from '../../src/kernel/errors.ts';
 import {
@@ -146,7 +146,7 @@ describe('a password', () => {
       for (const redis of [wrong(), server.url]) {
         const worker = createWorker('emails', () => undefined, { redis });
         const daemon = createDaemon({ redis, roles: ['mover'] });
-        for (const connect of [createProducer({ redis }).ready, worker.start, daemon.start]) {
+        for (const connect of [createClient({ redis }).ready, worker.start, daemon.start]) {
           const error = await failure(connect());
           expect(error).toMatchObject(refused);
           expect(plain(error)).toContain(server.url);
@@ -176,7 +176,7 @@ describe('a password', () => {
   });
 
   test('that is changed while a producer lives makes its calls refused, until it is right again', async () => {
-    const producer = createProducer({ redis: server.url, retryBudget: '10s' });
+    const producer = createClient({ redis: server.url, retryBudget: '10s' });
     await producer.schedule('emails', 1, { delay: '1h' });
     await withPassword(async () => {
       await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -203,7 +203,7 @@ describe('a password', () => {
 });
 
 test('a database that Redis does not have is refused, because the library would go on in another one', async () => {
-  const error = await failure(createProducer({ redis: `${server.url}/99` }).ready());
+  const error = await failure(createClient({ redis: `${server.url}/99` }).ready());
   expect(error).toMatchObject({ code: 'refused' });
   expect(plain(error)).toMatch(/refused: ERR DB index is out of range; name a database/);
 });
@@ -222,7 +222,7 @@ test('a server that goes away while jobs run is told in our words, and so is eve
   const own = await startRedis({ port: true });
   const daemon = createDaemon({ redis: own.url, roles: ['mover'], queues: { emails: {} } });
   const worker = createWorker('emails', () => undefined, { redis: own.url });
-  const producer = createProducer({ redis: own.url, retryBudget: 300 });
+  const producer = createClient({ redis: own.url, retryBudget: 300 });
   try {
     await daemon.start();
     await worker.start();

@@ -1,5 +1,5 @@
 /** Dead letters as they come about: a worker whose handler gives up. */
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { Unrecoverable } from '../../src/job/outcome.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 
@@ -8,7 +8,7 @@ export async function buryJobs(
   redis: string,
   jobs: readonly { readonly queue: string; readonly id: string; readonly data?: unknown; readonly reason: string }[],
 ): Promise<void> {
-  const producer = createProducer({ redis });
+  const producer = createClient({ redis });
   try {
     for (const { queue, id, data = null, reason } of jobs) {
       const giveUp = () => Promise.reject(new Unrecoverable(reason));

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import { type ServedApi, serveApi } from './api.ts';
 import type { TestBrowser, Window, WindowOptions } from './browser.ts';
@@ -77,7 +77,7 @@ async function failOnce(redis: string): Promise<void> {
   const worker = createWorker('emails', () => Promise.reject(new Error(`${SECRET} ${SCRIPT}`)), { redis });
   const failed = new Promise<void>((resolve) => worker.events.on('job.retried', () => resolve()));
   await worker.start();
-  const producer = createProducer({ redis });
+  const producer = createClient({ redis });
   const backoff = { kind: 'fixed', delayMs: 3_600_000, jitter: 'none' } as const;
   await producer.schedule('emails', { secret: SECRET }, { id: 'retries', attempts: 5, backoff });
   await failed;

@@ -3,7 +3,7 @@
  * and what became of each job, in the same words, so that a test can compare them.
  */
 
-import { createProducer } from '../../src/client/producer.ts';
+import { createClient } from '../../src/client/client.ts';
 import { idOf, memberOf } from '../../src/job/codec.ts';
 import type { Abandoned } from '../../src/job/compensation.ts';
 import type { EventSource } from '../../src/job/events.ts';
@@ -112,7 +112,7 @@ export async function inProduct(line: Line, story: Story): Promise<Told> {
     entered.open();
     return door.opened;
   };
-  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   const settings = { ...story.queue, ...(story.onAbandoned && { onAbandoned: story.onAbandoned }) };
   const worker = line.make(story.handlers(hold) as QueueHandlers<unknown>, settings);

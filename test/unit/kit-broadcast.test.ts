@@ -11,11 +11,11 @@ test('each subscriber gets each job at its due time, and the job is done', async
   const other: string[] = [];
   kit.subscribe(prices, (job) => one.push(job.data.cents));
   const end = kit.subscribe(prices, { default: (job) => other.push(job.id) });
-  await kit.producer.schedule(prices, { cents: 5 }, { id: 'a', delay: '1m' });
+  await kit.client.schedule(prices, { cents: 5 }, { id: 'a', delay: '1m' });
   expect([one, other]).toEqual([[], []]);
   await kit.advance('1m');
   expect([one, other]).toEqual([[5], ['a']]);
-  expect((await kit.producer.get(prices, 'a'))?.state).toBe('done');
+  expect((await kit.client.get(prices, 'a'))?.state).toBe('done');
   end();
   await kit.schedule(prices, { cents: 7 }, { id: 'b' });
   await kit.advance('1s');

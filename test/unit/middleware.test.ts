@@ -24,13 +24,13 @@ test('stands around calls, the first one outermost, for one job and for many ali
       return results;
     },
   });
-  kit.producer.use(named('a'));
-  kit.producer.use(named('b'));
+  kit.client.use(named('a'));
+  kit.client.use(named('b'));
   const forWorkers: Middleware = { handle: (_job, _context, next) => next() };
-  kit.producer.use(forWorkers);
-  const one = await kit.producer.schedule('mail', 'x', { id: 'one', durability: 'memory' });
+  kit.client.use(forWorkers);
+  const one = await kit.client.schedule('mail', 'x', { id: 'one', durability: 'memory' });
   expect(one).toMatchObject({ id: 'one', status: 'scheduled' });
-  const many = await kit.producer.scheduleMany('mail', [{ data: 'y' }, { data: 'z', delay: '1h' }]);
+  const many = await kit.client.scheduleMany('mail', [{ data: 'y' }, { data: 'z', delay: '1h' }]);
   expect(many).toHaveLength(2);
   await kit.advance('1h');
   expect(seen).toEqual(['xab', 'yab', 'zab']);
@@ -42,13 +42,13 @@ test('can refuse a call, and what it adds is checked as what the caller gave', a
   const queue = defineQueue('mail', { jobs: { default: z.object({ tenant: z.string(), n: z.number() }) } });
   const kit = createTestKit({ handlers: { mail: () => undefined }, queues: [queue] });
   let tenant: unknown = 'acme';
-  kit.producer.use({
+  kit.client.use({
     async schedule(call, next) {
       if (tenant === undefined) throw new DuestreamError('refused', 'no tenant');
       return next({ ...call, jobs: call.jobs.map((job) => ({ ...job, data: { ...job.data, tenant } })) });
     },
   });
-  const call = () => kit.producer.schedule(queue, { n: 1, tenant: '' }, { id: 'a' });
+  const call = () => kit.client.schedule(queue, { n: 1, tenant: '' }, { id: 'a' });
   expect(await call()).toMatchObject({ status: 'scheduled' });
   tenant = 5;
   await expect(call()).rejects.toMatchObject({ code: 'bad-input', message: expect.stringContaining('tenant') });
@@ -75,7 +75,7 @@ test('stands around handlers, sees how they end, and what it throws counts as th
       told.push(`end ${job.id}`);
     },
   });
-  for (const id of ['done', 'fails', 'skipped', 'refused']) await kit.producer.schedule('mail', 1, { id, attempts: 1 });
+  for (const id of ['done', 'fails', 'skipped', 'refused']) await kit.client.schedule('mail', 1, { id, attempts: 1 });
   await kit.advance('1s');
   const ends = kit.jobs().map(({ id, state }) => `${id} ${state}`);
   expect(ends).toEqual(['done done', 'fails dead', 'skipped done', 'refused dead']);
@@ -107,7 +107,7 @@ test.each([
   });
   const ids = ['quick', 'slow', 'fails', 'late'];
   for (const id of ids) {
-    await kit.producer.schedule('mail', 1, { id, attempts: 1 });
+    await kit.client.schedule('mail', 1, { id, attempts: 1 });
     await kit.advance('1s');
     expect(ended.at(-1)).toBe(id);
   }
@@ -136,7 +136,7 @@ test('of a module counts for its handlers, and around what they schedule', async
     { use: [trace] },
   );
   const kit = createTestKit({ handlers });
-  await kit.producer.schedule('mail', 'first', { id: 'a' });
+  await kit.client.schedule('mail', 'first', { id: 'a' });
   await kit.advance('1h');
   expect(told).toEqual(['handle a', 'schedule then:a', 'handle then:a']);
 });
@@ -155,8 +155,8 @@ test('costs nothing while there is none: a handler stays itself, and inside of s
 
 test('next may be called once', async () => {
   const kit = kitOf(() => undefined);
-  kit.producer.use({ schedule: async (call, next) => [...(await next(call)), ...(await next(call))] });
-  await expect(kit.producer.schedule('mail', 1)).rejects.toMatchObject({ message: expect.stringContaining('twice') });
+  kit.client.use({ schedule: async (call, next) => [...(await next(call)), ...(await next(call))] });
+  await expect(kit.client.schedule('mail', 1)).rejects.toMatchObject({ message: expect.stringContaining('twice') });
   const other = kitOf(() => undefined);
   other.use({ handle: async (_job, _context, next) => [await next(), await next()] });
   await other.schedule('mail', 1, { id: 'a', attempts: 1 });
@@ -173,7 +173,7 @@ test.each([
   [5, /the options of a middleware are 5/],
 ])('%o is refused', (wrong, message) => {
   const kit = kitOf(() => undefined);
-  for (const { use } of [kit, kit.producer]) {
+  for (const { use } of [kit, kit.client]) {
     expect(() => use(wrong as Middleware)).toThrow(
       expect.objectContaining({ code: 'bad-input', message: expect.stringMatching(message) }),
     );

@@ -34,7 +34,7 @@ test('the compiler knows what goes in and what a handler gets', () => {
 
 /** What the compiler lets through; it is never called. */
 async function typed() {
-  const { producer } = createTestKit({ handlers: { mail: () => undefined } });
+  const { client: producer } = createTestKit({ handlers: { mail: () => undefined } });
   const at = '2026-03-01T10:00:00Z';
   await producer.schedule(queues.zod, { to: 'a@b.org', at }, { name: 'welcome' });
   await producer.schedule(queues.valibot, { to: 'a@b.org', at }, { name: 'welcome' });
@@ -53,7 +53,7 @@ describe.each(Object.entries(queues))('a schema of %s', (_, queue) => {
     const seen: unknown[] = [];
     const handlers = defineHandlers({ mail: (job: { readonly data: unknown }) => void seen.push(job.data) });
     const kit = createTestKit({ handlers, queues: [queue] });
-    const put = (data: object) => kit.producer.schedule(queue, data as never, { name: 'welcome' });
+    const put = (data: object) => kit.client.schedule(queue, data as never, { name: 'welcome' });
     await put({ to: 'a@b.org', at: '2026-03-01T10:00:00.000Z' });
     await expect(put({ to: 5, at: '2026-03-01T10:00:00.000Z' })).rejects.toMatchObject({
       code: 'bad-input',

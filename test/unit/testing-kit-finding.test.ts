@@ -1,15 +1,16 @@
 /** The producer of the test kit finds jobs, and changes all that a filter means, as one over Redis does. */
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/client/calls/settings.ts';
+import type { JobsClient } from '../../src/client/client.ts';
 import { cancelling, editing, rescheduling } from '../../src/client/query/acts.ts';
 import { parseFilter } from '../../src/client/query/filter.ts';
 import { changeWhere } from '../../src/client/query/where.ts';
-import { defineQueue, type HandlerContext, type JobFilter, type Producer, type Queue } from '../../src/index.ts';
+import { defineQueue, type HandlerContext, type JobFilter, type Queue } from '../../src/index.ts';
 import { type Agenda, createAgenda, virtualClock } from '../../src/testing/agenda.ts';
+import { createKitClient } from '../../src/testing/client.ts';
 import { findingIn } from '../../src/testing/finding.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { createJobBook } from '../../src/testing/jobs.ts';
-import { createKitProducer } from '../../src/testing/producer.ts';
 
 const start = '2026-03-01T00:00:00Z';
 const wide = defineQueue<{ n: number }>('wide', { partitions: 4 });
@@ -17,7 +18,7 @@ const wide = defineQueue<{ n: number }>('wide', { partitions: 4 });
 /** In a queue that nobody serves: one job is ready, the others are scheduled. */
 async function waiting(queue: Queue<{ n: number }> = defineQueue('mail')) {
   const kit = createTestKit({ start, handlers: { other: () => undefined } });
-  const { producer } = kit;
+  const { client: producer } = kit;
   await producer.schedule(queue, { n: 0 }, { id: 'now', tags: ['t'] });
   await kit.advance('1s');
   await producer.schedule(
@@ -125,16 +126,16 @@ describe('a change by filter in the kit', () => {
     await kit.schedule('q', 1, { id: 'runs', tags: ['t'] });
     await kit.advance('1s');
     await kit.schedule('q', 1, { id: 'waits', delay: '2h', tags: ['t'] });
-    const running = await kit.producer.list('q', { state: 'running' });
+    const running = await kit.client.list('q', { state: 'running' });
     expect(running.jobs).toMatchObject([{ id: 'runs', owner: 'kit', attempts: 1 }]);
-    expect(await kit.producer.cancelWhere('q', { tag: 't' }, { dryRun: true })).toMatchObject({
+    expect(await kit.client.cancelWhere('q', { tag: 't' }, { dryRun: true })).toMatchObject({
       dryRun: true,
       matched: 2,
       changed: 0,
       ids: ['runs', 'waits'],
     });
     expect(kit.jobs({ state: 'cancelled' })).toEqual([]);
-    expect(await kit.producer.cancelWhere('q', { tag: 't' })).toEqual({
+    expect(await kit.client.cancelWhere('q', { tag: 't' })).toEqual({
       dryRun: false,
       matched: 2,
       changed: 1,
@@ -202,11 +203,12 @@ describe('a change by filter in the kit', () => {
   });
 
   const changes = {
-    'another due time': (p: Producer) => p.reschedule('mail', 'b', { delay: '4h' }),
-    'other tags': (p: Producer) => p.edit('mail', 'b', { tags: ['paid'] }),
-    'other data': (p: Producer) => p.edit('mail', 'b', { data: 'new' }),
-    'its end': (p: Producer) => p.cancel('mail', 'b'),
-    'its turn': (p: Producer, agenda: Agenda) => p.runNow('mail', 'b').then(() => agenda.advanceTo(agenda.nowMs() + 1)),
+    'another due time': (p: JobsClient) => p.reschedule('mail', 'b', { delay: '4h' }),
+    'other tags': (p: JobsClient) => p.edit('mail', 'b', { tags: ['paid'] }),
+    'other data': (p: JobsClient) => p.edit('mail', 'b', { data: 'new' }),
+    'its end': (p: JobsClient) => p.cancel('mail', 'b'),
+    'its turn': (p: JobsClient, agenda: Agenda) =>
+      p.runNow('mail', 'b').then(() => agenda.advanceTo(agenda.nowMs() + 1)),
   };
   test.each(Object.entries(changes))('skips and counts a job that got %s after it was read', async (_, change) => {
     for (const verb of ['cancel', 'reschedule', 'edit', 'runNow'] as const) {
@@ -280,7 +282,7 @@ describe('a change by filter in the kit', () => {
       subscribersOf: () => [],
       calls: () => producer,
     });
-    const producer = createKitProducer(book, clock);
+    const producer = createKitClient(book, clock);
     const finding = findingIn(book, settingsOf({ redis: 'redis://127.0.0.1:6379', clock }));
     return { agenda, producer, finding };
   }

@@ -20,9 +20,9 @@ const kitOf = () =>
 test('a job that failed and then succeeded tells its errors, its times and its result', async () => {
   const kit = kitOf();
   const startMs = kit.nowMs;
-  await kit.producer.schedule(reports, { fails: 2 }, { id: 'a', name: 'monthly', tags: ['user:42'] });
+  await kit.client.schedule(reports, { fails: 2 }, { id: 'a', name: 'monthly', tags: ['user:42'] });
   await kit.advance('1h');
-  const seen = await kit.producer.get(reports, 'a');
+  const seen = await kit.client.get(reports, 'a');
   expect(seen).toMatchObject({ state: 'done', name: 'monthly', attempts: 3, failures: 2, owner: 'kit' });
   expect(seen?.past).toMatchObject([
     {
@@ -46,14 +46,14 @@ test('a job that failed and then succeeded tells its errors, its times and its r
 
 test('earlier lives of an id follow, also behind a replay, and while it lives again', async () => {
   const kit = kitOf();
-  const put = (name: string) => kit.producer.schedule(reports, { fails: 0 }, { id: 'a', name, delay: '1s' });
+  const put = (name: string) => kit.client.schedule(reports, { fails: 0 }, { id: 'a', name, delay: '1s' });
   await put('die');
   await kit.advance('1m');
-  await kit.producer.replay(reports, { id: 'a' });
-  expect((await kit.producer.get(reports, 'a'))?.past.map(({ outcome }) => outcome)).toEqual(['dead']);
-  await kit.producer.cancel(reports, 'a');
+  await kit.client.replay(reports, { id: 'a' });
+  expect((await kit.client.get(reports, 'a'))?.past.map(({ outcome }) => outcome)).toEqual(['dead']);
+  await kit.client.cancel(reports, 'a');
   await put('monthly');
-  const outcomes = async () => (await kit.producer.get(reports, 'a'))?.past.map(({ outcome }) => outcome);
+  const outcomes = async () => (await kit.client.get(reports, 'a'))?.past.map(({ outcome }) => outcome);
   expect(await outcomes()).toEqual(['cancelled', 'dead']);
   await kit.advance('1m');
   expect(await outcomes()).toEqual(['done', 'cancelled', 'dead']);
@@ -61,16 +61,16 @@ test('earlier lives of an id follow, also behind a replay, and while it lives ag
 
 test('a job that is cancelled before its start has neither worker nor token', async () => {
   const kit = kitOf();
-  await kit.producer.schedule(reports, { fails: 0 }, { id: 'a', delay: '1h' });
-  await kit.producer.cancel(reports, 'a');
-  expect((await kit.producer.get(reports, 'a'))?.past).toMatchObject([
+  await kit.client.schedule(reports, { fails: 0 }, { id: 'a', delay: '1h' });
+  await kit.client.cancel(reports, 'a');
+  expect((await kit.client.get(reports, 'a'))?.past).toMatchObject([
     { outcome: 'cancelled', token: undefined, owner: undefined, startedMs: undefined, tookMs: undefined, attempts: 0 },
   ]);
 });
 
 test('a queue that keeps no history tells no past', async () => {
   const kit = kitOf();
-  await kit.producer.schedule(plain, { fails: 1 }, { id: 'a' });
+  await kit.client.schedule(plain, { fails: 1 }, { id: 'a' });
   await kit.advance('1h');
-  expect(await kit.producer.get(plain, 'a')).toMatchObject({ state: 'done', past: [] });
+  expect(await kit.client.get(plain, 'a')).toMatchObject({ state: 'done', past: [] });
 });

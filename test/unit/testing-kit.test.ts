@@ -291,13 +291,13 @@ test('what a view shows in the place of data is refused by jobs and schedules of
   const handlers = { mails: () => undefined, coded: () => undefined };
   const kit = createTestKit({ start: '2026-01-01T00:00:00Z', queues: [mails, coded], handlers });
   const shown = { to: '[redacted]' };
-  await expect(kit.producer.schedule(mails, shown, { delay: '1h' })).rejects.toThrow(/data\.to is "\[redacted\]"/);
+  await expect(kit.client.schedule(mails, shown, { delay: '1h' })).rejects.toThrow(/data\.to is "\[redacted\]"/);
   expect(() => kit.schedules.put('a', { queue: mails, every: '1h', data: shown })).toThrow(
     /data\.to is "\[redacted\]"/,
   );
-  await kit.producer.schedule(coded, { n: 1 }, { id: 'a', delay: '1h' });
-  const view = await kit.producer.get(coded, 'a');
-  await expect(kit.producer.edit(coded, 'a', { data: view?.data })).rejects.toThrow(
+  await kit.client.schedule(coded, { n: 1 }, { id: 'a', delay: '1h' });
+  const view = await kit.client.get(coded, 'a');
+  await expect(kit.client.edit(coded, 'a', { data: view?.data })).rejects.toThrow(
     /the codec codec has made of the data/,
   );
 });

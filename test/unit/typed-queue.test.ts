@@ -35,7 +35,7 @@ const mirror: Codec = { name: 'mirror', encode: reversed, decode: async (text) =
 
 /** What the compiler lets through; it is never called. */
 async function typed() {
-  const { producer, schedules } = createTestKit({ handlers: { plain: () => undefined } });
+  const { client: producer, schedules } = createTestKit({ handlers: { plain: () => undefined } });
   await producer.schedule(mail, { to: 'a@b.org', since: new Date() }, { name: 'welcome', delay: '1m' });
   await producer.schedule(mail, { cents: 5 }, { name: 'invoice', durability: 'memory' });
   await producer.schedule(plain, { n: 1 });
@@ -102,21 +102,17 @@ describe('a queue whose jobs have names', () => {
 
   test('gives handlers what its schemas make of the data, also when they answer later', async () => {
     const { kit, seen } = kitOf();
-    await kit.producer.schedule(mail, { to: 'a@b.org', since: '2026-01-01' }, { name: 'welcome' });
-    await kit.producer.schedule(mail, { cents: 7 }, { name: 'invoice' });
-    await kit.producer.schedule(plain, { n: 3 });
+    await kit.client.schedule(mail, { to: 'a@b.org', since: '2026-01-01' }, { name: 'welcome' });
+    await kit.client.schedule(mail, { cents: 7 }, { name: 'invoice' });
+    await kit.client.schedule(plain, { n: 3 });
     await kit.advance(0);
     expect(seen).toEqual([{ to: 'a@b.org', since: new Date('2026-01-01') }, 7n, 3]);
   });
 
   test('keeps what was scheduled, not what a schema made of it', async () => {
     const { kit } = kitOf();
-    await kit.producer.schedule(
-      mail,
-      { to: 'a@b.org', since: '2026-01-01' },
-      { name: 'welcome', id: 'a', delay: '1h' },
-    );
-    expect((await kit.producer.get(mail, 'a'))?.data).toEqual({ to: 'a@b.org', since: '2026-01-01' });
+    await kit.client.schedule(mail, { to: 'a@b.org', since: '2026-01-01' }, { name: 'welcome', id: 'a', delay: '1h' });
+    expect((await kit.client.get(mail, 'a'))?.data).toEqual({ to: 'a@b.org', since: '2026-01-01' });
   });
 
   test.each([
@@ -143,13 +139,13 @@ describe('a queue whose jobs have names', () => {
     const { kit } = kitOf();
     const refused = { code: 'bad-input', message: expect.stringMatching(message) };
     const asAny = mail as ReturnType<typeof defineQueue>;
-    await expect(kit.producer.schedule(asAny, data, { name })).rejects.toMatchObject(refused);
+    await expect(kit.client.schedule(asAny, data, { name })).rejects.toMatchObject(refused);
     const list = [
       { data: { to: 'a@b.org' }, name: 'welcome' },
       { data, name },
     ];
     const inList = { code: 'bad-input', message: expect.stringMatching(/^jobs\[1\]: .*nothing was sent$/) };
-    await expect(kit.producer.scheduleMany(asAny, list)).rejects.toMatchObject(inList);
+    await expect(kit.client.scheduleMany(asAny, list)).rejects.toMatchObject(inList);
     expect(kit.jobs()).toEqual([]);
   });
 
@@ -157,12 +153,12 @@ describe('a queue whose jobs have names', () => {
     const dates = defineQueue('dates', { jobs: { default: z.object({ at: z.date() }) } });
     const { kit } = kitOf();
     const refused = { code: 'bad-input', message: expect.stringContaining('at: Invalid input: expected date') };
-    await expect(kit.producer.schedule(dates, { at: new Date() })).rejects.toMatchObject(refused);
+    await expect(kit.client.schedule(dates, { at: new Date() })).rejects.toMatchObject(refused);
   });
 
   test('checks the data of an edit under the name of the job', async () => {
     const { kit, seen } = kitOf();
-    const { producer } = kit;
+    const { client: producer } = kit;
     await producer.schedule(mail, { to: 'a@b.org' }, { name: 'welcome', id: 'a', delay: '1h' });
     await expect(producer.edit(mail, 'a', { data: { cents: 5 } })).rejects.toMatchObject({ code: 'bad-input' });
     await expect(producer.edit(mail, 'a', { name: 'invoice' })).rejects.toMatchObject({
@@ -176,8 +172,8 @@ describe('a queue whose jobs have names', () => {
   test('makes a dead letter of data that somebody else wrote, without its handler and without a retry', async () => {
     const { kit, seen } = kitOf();
     // By its name, nobody checks.
-    await kit.producer.schedule('mail', { to: 5 }, { name: 'welcome', id: 'sync' });
-    await kit.producer.schedule('mail', { cents: -1 }, { name: 'invoice', id: 'async' });
+    await kit.client.schedule('mail', { to: 5 }, { name: 'welcome', id: 'sync' });
+    await kit.client.schedule('mail', { cents: -1 }, { name: 'invoice', id: 'async' });
     await kit.advance('1d');
     const reasons = kit.jobs().map(({ id, state, reason, attempts }) => [id, state, reason, attempts]);
     expect(reasons).toEqual([
@@ -219,8 +215,8 @@ describe('a queue whose jobs have names', () => {
     const seen: unknown[] = [];
     const handlers = defineHandlers({ once: (job) => void seen.push(job.data.cents) }, { queues: [once] });
     const kit = createTestKit({ handlers });
-    await kit.producer.schedule(once, { cents: 2 }, { id: 'good' });
-    await kit.producer.schedule('once', { cents: 0 }, { id: 'bad' });
+    await kit.client.schedule(once, { cents: 2 }, { id: 'good' });
+    await kit.client.schedule('once', { cents: 0 }, { id: 'bad' });
     await kit.advance('1s');
     expect(kit.jobs().map(({ state }) => state)).toEqual(['done', 'dead']);
     expect(seen).toEqual([2n]);
@@ -237,12 +233,12 @@ describe('a queue with a codec', () => {
 
   test('is decoded for the handler only', async () => {
     const { kit, seen } = make();
-    await kit.producer.schedule(secret, { iban: 'DE02' }, { id: 'a', delay: '1h' });
-    await kit.producer.scheduleMany(secret, [{ data: { iban: 'FR76' }, delay: '2h' }]);
-    expect(await kit.producer.get(secret, 'a')).toMatchObject({ data: '}"20ED":"nabi"{', codec: 'mirror' });
-    await kit.producer.edit(secret, 'a', { data: { iban: 'DE03' } });
-    expect(await kit.producer.get(secret, 'a')).toMatchObject({ data: '}"30ED":"nabi"{', codec: 'mirror' });
-    await kit.producer.edit(secret, 'a', { attempts: 2 });
+    await kit.client.schedule(secret, { iban: 'DE02' }, { id: 'a', delay: '1h' });
+    await kit.client.scheduleMany(secret, [{ data: { iban: 'FR76' }, delay: '2h' }]);
+    expect(await kit.client.get(secret, 'a')).toMatchObject({ data: '}"20ED":"nabi"{', codec: 'mirror' });
+    await kit.client.edit(secret, 'a', { data: { iban: 'DE03' } });
+    expect(await kit.client.get(secret, 'a')).toMatchObject({ data: '}"30ED":"nabi"{', codec: 'mirror' });
+    await kit.client.edit(secret, 'a', { attempts: 2 });
     await kit.advance('3h');
     expect(seen).toEqual(['DE03', 'FR76']);
     expect(kit.runs.map(({ data }) => data)).toEqual(['}"30ED":"nabi"{', '}"67RF":"nabi"{']);
@@ -255,20 +251,20 @@ describe('a queue with a codec', () => {
 
   test('takes what was scheduled before it had one', async () => {
     const { kit, seen } = make();
-    await kit.producer.schedule('secret', { iban: 'AT61' });
+    await kit.client.schedule('secret', { iban: 'AT61' });
     await kit.advance(0);
     expect(seen).toEqual(['AT61']);
   });
 
   test('recognises the same call again, as its codec gives the same text', async () => {
     const { kit } = make();
-    const call = () => kit.producer.schedule(secret, { iban: 'AT61' }, { id: 'a', at: new Date(kit.nowMs) });
+    const call = () => kit.client.schedule(secret, { iban: 'AT61' }, { id: 'a', at: new Date(kit.nowMs) });
     expect([(await call()).status, (await call()).status]).toEqual(['scheduled', 'already']);
   });
 
   test('makes a dead letter of what it cannot decode, and names no value', async () => {
     const { kit } = make();
-    const { producer } = kit;
+    const { client: producer } = kit;
     const broken = defineQueue('secret', { codec: { ...mirror, encode: () => '{' } });
     const gzip = defineQueue('secret', { codec: { ...mirror, name: 'gzip' } });
     await producer.schedule(gzip, 1);
@@ -292,7 +288,7 @@ describe('a queue with a codec', () => {
     };
     const away = defineQueue('away', { codec: { name: 'mirror', encode: reversed, decode } });
     const kit = createTestKit({ handlers: defineHandlers({ away: () => undefined }, { queues: [away] }) });
-    await kit.producer.schedule(away, 1, { id: 'a' });
+    await kit.client.schedule(away, 1, { id: 'a' });
     await kit.advance('1s');
     expect(kit.jobs()).toMatchObject([{ state: 'scheduled', failures: 0 }]);
     isAway = false;

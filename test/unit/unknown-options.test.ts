@@ -1,9 +1,6 @@
 /** A name that nobody knows is refused wherever options are taken, with the name that was most likely meant. */
 import { expect, test } from 'vitest';
-import { createDeadLetters } from '../../src/client/dead/dead-letters.ts';
-import { createErasure } from '../../src/client/erase/erasure.ts';
-import { createProducer, type ScheduleOptions } from '../../src/client/producer.ts';
-import { createSchedules } from '../../src/client/schedules/schedules.ts';
+import { createClient, type ScheduleOptions } from '../../src/client/client.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
 import { createWorker, type WorkerQueuesOptions } from '../../src/daemon/embedded-worker.ts';
 import { defineQueue, type Queue } from '../../src/job/queue.ts';
@@ -18,8 +15,7 @@ const handler = () => undefined;
 const loose = <T>(options: unknown) => options as T;
 
 test.each([
-  ['createProducer', 'bad-config', () => createProducer(loose({ redis, horizn: '1d' })), 'horizon'],
-  ['createSchedules', 'bad-config', () => createSchedules(loose({ redis, retryBudgit: 0 })), 'retryBudget'],
+  ['createClient', 'bad-config', () => createClient(loose({ redis, horizn: '1d' })), 'horizon'],
   ['createDaemon', 'bad-config', () => createDaemon(loose({ redis, role: ['mover'] })), 'roles'],
   ['the parts of createDaemon', 'bad-config', () => createDaemon({ redis }, loose({ handler: {} })), 'handlers'],
   ['createWorker', 'bad-config', () => createWorker('q', handler, loose({ redis, conurrency: 5 })), 'concurrency'],
@@ -92,10 +88,7 @@ test('an object that defineQueue did not return is refused wherever a queue is t
   ]) {
     expect(make).toThrow(expect.objectContaining(refusal));
   }
-  await using producer = createProducer({ redis, retryBudget: 0 });
-  await using schedules = createSchedules({ redis, retryBudget: 0 });
-  await using letters = createDeadLetters({ redis, retryBudget: 0 });
-  await using erasure = createErasure({ redis, retryBudget: 0 });
+  await using producer = createClient({ redis, retryBudget: 0 });
   const kit = createTestKit({ handlers: { q: handler } });
   for (const call of [
     () => producer.schedule(copy, 1),
@@ -104,12 +97,11 @@ test('an object that defineQueue did not return is refused wherever a queue is t
     () => producer.cancelWhere(copy, { tag: 'a' }),
     () => producer.count(copy),
     () => producer.get(copy, 'a'),
-    () => schedules.put('s', { queue: copy, every: '1h' }),
-    () => letters.list(copy),
-    () => erasure.erase(copy, { tag: 'a' }),
-    () => erasure.eraseEverywhere({ tag: 'a' }, loose({ queues: [copy] })),
+    () => producer.schedules.put('s', { queue: copy, every: '1h' }),
+    () => producer.deadLetters.list(copy),
+    () => producer.erase({ tag: 'a' }, loose({ queues: [copy] })),
     () => kit.schedule(copy, 1),
-    () => kit.producer.cancel(copy, 'a'),
+    () => kit.client.cancel(copy, 'a'),
   ]) {
     await expect(call()).rejects.toMatchObject({ code: 'bad-input', ...refusal });
   }
@@ -127,8 +119,8 @@ test('an event that there is not, or a listener that nobody could call, is refus
 });
 
 test('methods refuse it before anything is sent', async () => {
-  await using producer = createProducer({ redis, retryBudget: 0 });
-  await using schedules = createSchedules({ redis, retryBudget: 0 });
+  await using producer = createClient({ redis, retryBudget: 0 });
+  const { schedules } = producer;
   const refusals: readonly (readonly [() => Promise<unknown>, string])[] = [
     [() => producer.schedule('q', 1, loose<ScheduleOptions>({ dealy: '1m' })), 'delay'],
     [() => producer.scheduleMany('q', [], loose({ durabilty: 'memory' })), 'durability'],
@@ -150,7 +142,7 @@ test('methods refuse it before anything is sent', async () => {
 });
 
 test('an instant that is a number is refused with the date to write', async () => {
-  await using producer = createProducer({ redis, retryBudget: 0 });
+  await using producer = createClient({ redis, retryBudget: 0 });
   const hint = (text: string) => ({ code: 'bad-input', message: expect.stringContaining(`did you mean ${text}?`) });
   const atMs = Date.UTC(2026, 0);
   await expect(producer.schedule('q', 1, loose<ScheduleOptions>({ at: atMs }))).rejects.toMatchObject(
@@ -163,5 +155,5 @@ test('an instant that is a number is refused with the date to write', async () =
     hint(`new Date(${atMs})`),
   );
   const kit = createTestKit({ handlers: { q: handler } });
-  await expect(kit.producer.reschedule('q', 'a', loose({ at: atMs }))).rejects.toMatchObject(hint(`new Date(${atMs})`));
+  await expect(kit.client.reschedule('q', 'a', loose({ at: atMs }))).rejects.toMatchObject(hint(`new Date(${atMs})`));
 });

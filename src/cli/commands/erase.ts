@@ -3,12 +3,11 @@
  * was cut short is simply repeated. The tag may name that person, so the audit says how many went, and not by which tag.
  */
 import type { Command } from 'commander';
-import { createErasureOf, type ErasedEverywhere, type ErasedQueue } from '../../client/erase/erasure.ts';
-import { redisOf } from '../../config/redis-options.ts';
+import type { Erased, ErasedQueue } from '../../client/erase/erasure.ts';
 import { parseTag } from '../../job/tags.ts';
 import { counted } from '../../kernel/humanize.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
-import { partitionsOfQueue, type Session, withRedis, withSchedules } from '../session.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis, withSchedules } from '../session.ts';
 import { line } from '../terminal/text.ts';
 import { checkConsent } from './dead/dead-flags.ts';
 
@@ -20,7 +19,6 @@ interface Flags {
 }
 
 const PROGRESS_EVERY = 5000;
-const RETRY_MS = 10_000;
 
 export const erase: Register = (parent, runner) => {
   const command = parent
@@ -55,15 +53,7 @@ async function run(session: Session, flags: Flags): Promise<Exit> {
 async function eraseAll(
   session: Session,
   { tag, dryRun, queue }: { readonly tag: string; readonly dryRun: boolean; readonly queue: string | undefined },
-): Promise<ErasedEverywhere> {
-  const { config } = session;
-  const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
-  const erasure = createErasureOf({
-    redis: redisOf(config),
-    namespace: config.namespace,
-    doneWindow: windowMs,
-    retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
-  });
+): Promise<Erased> {
   const queues = queue === undefined ? {} : { queues: [queue] };
   const removed = new Map<string, number>();
   let told = 0;
@@ -75,13 +65,12 @@ async function eraseAll(
     told = step;
   };
   try {
-    const done = await erasure.eraseEverywhere({ tag }, { ...queues, dryRun, onProgress });
+    const done = await withClient(session, (client) => client.erase({ tag }, { ...queues, dryRun, onProgress }));
     for (const one of done.queues) onProgress(one);
     return done;
   } finally {
     // Also what was removed before the command failed: the audit says how many went.
     for (const [name, count] of dryRun ? [] : removed) session.changes.push({ verb: 'erase', queue: name, count });
-    await erasure.stop();
   }
 }
 
@@ -113,7 +102,7 @@ function sentence(one: ErasedQueue): readonly string[] {
   ];
 }
 
-function rest({ dryRun, queues, left }: ErasedEverywhere, schedules: readonly string[]): readonly string[] {
+function rest({ dryRun, queues, left }: Erased, schedules: readonly string[]): readonly string[] {
   const isNothing = queues.every((one) => goneOf(one) + one.left === 0);
   return [
     ...(isNothing ? ['nothing has this tag'] : []),

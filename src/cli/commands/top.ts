@@ -3,9 +3,7 @@
  * is what the page *Now* of the dashboard shows. Into a pipe, and with `--json`, it is one frame.
  */
 import type { Command } from 'commander';
-import { createSchedules } from '../../client/schedules/schedules.ts';
 import { doneLimits } from '../../config/done.ts';
-import { redisOf } from '../../config/redis-options.ts';
 import { createLook, type Look } from '../../inspect/look.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationMs } from '../../kernel/duration.ts';
@@ -13,7 +11,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { silentLog } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
-import { type Session, withRedis } from '../session.ts';
+import { type Session, withClient } from '../session.ts';
 import { line } from '../terminal/text.ts';
 import { frameOf } from './top-frame.ts';
 
@@ -40,24 +38,19 @@ async function run(session: Session, { every, frames }: Flags): Promise<Exit> {
   if (everyMs < EVERY_MIN_MS) throw new DuestreamError('usage', `--every is ${every}; allowed: at least 200ms`);
   const isLive = invocation.stdout.isTTY === true && !out.json;
   const most = frames ?? (isLive ? Number.POSITIVE_INFINITY : 1);
-  await withRedis(session, async (redis) => {
-    const schedules = createSchedules({ redis: redisOf(config), namespace: config.namespace, retryBudget: 0 });
+  await withClient(session, async ({ schedules }) => {
     const examined = {
       namespace: config.namespace,
       horizonMs: config.limits.horizonMs,
       done: doneLimits(config),
     };
-    const place = async () => ({ redis, namespace: config.namespace });
+    const place = async () => ({ redis: await session.line.redis(), namespace: config.namespace });
     const look = createLook({ backend: { place, schedules, examined }, clock: systemClock, log: silentLog });
-    try {
-      // Rates need two looks; and what is asked at a slower beat is there by the second one.
-      await look();
-      for (let frame = 1; frame <= most; frame += 1) {
-        await systemClock.sleep(frame === 1 ? Math.min(everyMs, 1000) : everyMs);
-        show(session, await lookOr(look), isLive);
-      }
-    } finally {
-      await schedules.stop();
+    // Rates need two looks; and what is asked at a slower beat is there by the second one.
+    await look();
+    for (let frame = 1; frame <= most; frame += 1) {
+      await systemClock.sleep(frame === 1 ? Math.min(everyMs, 1000) : everyMs);
+      show(session, await lookOr(look), isLive);
     }
   });
   return 0;

@@ -23,9 +23,9 @@ import { type CallPartitions, isMoved } from './partition-calls.ts';
  * everybody may have it. The same call can be repeated.
  *
  * @example
- * const producer = createProducer({ redis, durability: 'replicated' });
- * await producer.schedule(invoices, { order }, { id: `invoice:${order}`, delay: '1d' });
- * await producer.schedule(hints, { order }, { durability: 'memory' });
+ * const client = createClient({ redis, durability: 'replicated' });
+ * await client.schedule(invoices, { order }, { id: `invoice:${order}`, delay: '1d' });
+ * await client.schedule(hints, { order }, { durability: 'memory' });
  */
 export type Durability =
   | 'memory'

@@ -31,7 +31,7 @@ export interface Scheduled {
  * delay: that is the same call, and safe whatever became of the first one.
  *
  * @example
- * try { await producer.scheduleMany(emails, jobs) }
+ * try { await client.scheduleMany(emails, jobs) }
  * catch (error) {
  *   if (!(error instanceof DuestreamError && error.cause instanceof Unconfirmed)) throw error;
  *   const rest = error.cause.unconfirmed.map(({ index, id, dueMs }) =>

@@ -1,16 +1,16 @@
-/** The calls of a producer, between its first use and its stop. */
+/** The calls of a client, between its first use and its stop. */
 import { createAbort } from '../../kernel/abort.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../../redis/connection/opening.ts';
 import { checkLevel, createDurableJobs } from '../../redis/durable/durable-jobs.ts';
 import type { Level } from '../../redis/durable/level.ts';
-import { type ConnectedParts, furnish, type Parts } from '../producer-parts.ts';
+import { type ConnectedParts, furnish, type Parts } from '../parts.ts';
 import { withReadRetry } from './read-retry.ts';
-import type { ProducerSettings } from './settings.ts';
+import type { ClientSettings } from './settings.ts';
 
 /**
- * The calls of a producer: each is counted, so that a stop waits for it, and finds the connection or makes it. Where it has
+ * The calls of a client: each is counted, so that a stop waits for it, and finds the connection or makes it. Where it has
  * a level, that is the connection of calls of this durability, which others would have to wait on.
  */
 export interface Calls<P extends Parts = Parts> {
@@ -29,7 +29,8 @@ export interface Calls<P extends Parts = Parts> {
   readonly stop: () => Promise<void>;
 }
 
-export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
+/** @param connection one that is there already; by default the first call makes it */
+export function createCalls(settings: ClientSettings, connection?: Redis): Calls<ConnectedParts> {
   const stopAsked = createAbort();
   /** Ends what goes on beside the calls, once they have settled. */
   const ending = createAbort();
@@ -37,7 +38,7 @@ export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
   let stopping: Promise<void> | undefined;
   const memory = createOpening({
     waitMs: settings.waitMs,
-    open: () => [openCommands(settings)] as const,
+    open: () => [connection ?? openCommands(settings)] as const,
     furnish: ([redis]) => furnish(settings, redis, ending.signal),
   });
   const durable = new Map<string, Opening<ConnectedParts>>();
@@ -93,7 +94,7 @@ export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
 /** The connections of a level of durability, opened once. */
 function durableOpening(
   known: Map<string, Opening<ConnectedParts>>,
-  settings: ProducerSettings,
+  settings: ClientSettings,
   level: Level,
   memory: Opening<ConnectedParts>,
 ): Opening<ConnectedParts> {
@@ -107,7 +108,7 @@ function durableOpening(
  * The calls of handlers, on the connection of their worker, which outlives them. It has one for each: what would wait in
  * Redis for replicas would hold up all else of the worker.
  */
-export function createCallsOn(redis: Redis, settings: ProducerSettings, signal: AbortSignal): Calls {
+export function createCallsOn(redis: Redis, settings: ClientSettings, signal: AbortSignal): Calls {
   let parts: ConnectedParts | undefined;
   let furnishing: Promise<ConnectedParts> | undefined;
 
@@ -141,15 +142,11 @@ export function createCallsOn(redis: Redis, settings: ProducerSettings, signal: 
 const noLevel = () =>
   new DuestreamError(
     'bad-input',
-    'durability is more than memory in the call of a handler; allowed: a producer of your own, which has a connection for it',
+    'durability is more than memory in the call of a handler; allowed: a client of your own, which has a connection for it',
   );
 
 /** A connection of its own for what waits in Redis; all else of its parts is that of the other calls. */
-function openDurable(
-  settings: ProducerSettings,
-  level: Level,
-  memory: Opening<ConnectedParts>,
-): Opening<ConnectedParts> {
+function openDurable(settings: ClientSettings, level: Level, memory: Opening<ConnectedParts>): Opening<ConnectedParts> {
   const { name, waitMs, clock, budgetMs } = settings;
   return createOpening({
     waitMs,
@@ -167,4 +164,4 @@ function openDurable(
   });
 }
 
-export const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');
+export const stopped = () => new DuestreamError('stopped', 'the client was stopped; nothing was sent');

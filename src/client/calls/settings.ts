@@ -1,4 +1,4 @@
-/** What a producer is given, checked: its options once, and the queue and the id that each call names. */
+/** What a client is given, checked: its options once, and the queue and the id that each call names. */
 
 import { parseJobId, parseName } from '../../job/job.ts';
 import { wholeNumber } from '../../job/queue.ts';
@@ -12,11 +12,11 @@ import { CONNECT_TIMEOUT_MS, parseAddress, type RedisInput } from '../../redis/c
 import type { Level } from '../../redis/durable/level.ts';
 import { type Durability, levelOf } from './durability.ts';
 
-/** What `createProducer` takes. */
-export interface ProducerOptions {
+/** What `createClient` takes. */
+export interface ClientOptions {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;
-  /** Prefix of every key. Default `duestream`; the same for producers, daemons and workers. */
+  /** Prefix of every key. Default `duestream`; the same for clients, daemons and workers. */
   readonly namespace?: string | undefined;
   /** How far ahead a job may be due: `1s` to `3650d`, the default. */
   readonly horizon?: DurationInput | undefined;
@@ -27,19 +27,19 @@ export interface ProducerOptions {
    * `done.retryBudget` of the daemons (10 s), raise that too: else a repeated call may make a second job.
    */
   readonly retryBudget?: DurationInput | undefined;
-  /** How long Redis remembers a job that this producer cancelled: 0 (not at all) to `30d`. Default `10m`. */
+  /** How long Redis remembers a job that this client cancelled: 0 (not at all) to `30d`. Default `10m`. */
   readonly doneWindow?: DurationInput | undefined;
   /** Who must have a write before its call resolves, unless the call says otherwise. Default `memory`: see `Durability`. */
   readonly durability?: Durability | undefined;
   /** How long Redis waits for the replicas and disks of a durable call: `1ms` to `10s`. Default `5s`. */
   readonly durabilityTimeout?: DurationInput | undefined;
-  /** Shows in CLIENT LIST as `duestream:<name>`. Default `producer`. */
+  /** Shows in CLIENT LIST as `duestream:<name>`. Default `client`. */
   readonly name?: string | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
 }
 
-export interface ProducerSettings {
+export interface ClientSettings {
   readonly redis: RedisInput;
   readonly namespace: string;
   readonly horizonMs: number;
@@ -70,21 +70,21 @@ const PRODUCER_OPTIONS: readonly string[] = Object.keys({
   clock: 0,
   durability: 0,
   durabilityTimeout: 0,
-} satisfies Record<keyof ProducerOptions, number>);
+} satisfies Record<keyof ClientOptions, number>);
 
 /** @throws DuestreamError `bad-config` */
-export function producerSettings(options: ProducerOptions): ProducerSettings {
-  checkNames(options, PRODUCER_OPTIONS, 'createProducer');
+export function clientSettings(options: ClientOptions): ClientSettings {
+  checkNames(options, PRODUCER_OPTIONS, 'createClient');
   return settingsOf(options);
 }
 
 /** @throws DuestreamError `bad-config` */
-export function settingsOf(options: ProducerOptions): ProducerSettings {
+export function settingsOf(options: ClientOptions): ClientSettings {
   return asConfig(() => checked(options));
 }
 
-function checked(options: ProducerOptions): ProducerSettings {
-  const { redis, name = 'producer', clock = systemClock } = options;
+function checked(options: ClientOptions): ClientSettings {
+  const { redis, name = 'client', clock = systemClock } = options;
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS } = parseAddress(redis);
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new DuestreamError('bad-input', `name is ${show(name)}; allowed: 1 to 64 printable ASCII characters`);

@@ -1,21 +1,17 @@
-/**
- * Dead letters as an application or an admin page uses them: listed, looked at, counted by error, replayed and removed. One
- * connection, made at the first call; every promise settles.
- */
+/** Dead letters as an application or an admin page uses them: listed, looked at, counted by error, replayed and removed. */
 
 import type { ScheduleOptions } from '../../job/options.ts';
 import { type QueueInput, queueOf } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { type DurationInput, durationMs } from '../../kernel/duration.ts';
-import { checkNames } from '../../kernel/option-names.ts';
 import { durationIn } from '../../kernel/ranges.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { parseIfMatch } from '../calls/etag.ts';
 import { dueOf } from '../calls/plan.ts';
-import { type Calls, createCalls } from '../calls/session.ts';
-import { type ProducerOptions, type ProducerSettings, settingsOf } from '../calls/settings.ts';
+import type { Calls } from '../calls/session.ts';
+import type { ClientSettings } from '../calls/settings.ts';
 import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from '../jobs/replay.ts';
-import type { ConnectedParts } from '../producer-parts.ts';
+import type { ConnectedParts } from '../parts.ts';
 import type { DeadLetterFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
 import type { DeadLetterPage } from './letters.ts';
@@ -47,12 +43,6 @@ export type {
   RefusedReplay,
 };
 
-/** As of a producer. */
-export type DeadLettersOptions = Pick<
-  ProducerOptions,
-  'redis' | 'namespace' | 'horizon' | 'retryBudget' | 'durability' | 'durabilityTimeout' | 'clock'
->;
-
 /** Of calls that change many. */
 export interface DeadLetterWork<Progress> extends DeadLetterBounds {
   /** Needed where the filter names nothing: then every dead letter is meant. */
@@ -71,23 +61,21 @@ export type ReplayMany = DeadLetterWork<ManyReplayed> &
     readonly over?: DurationInput | undefined;
   };
 
-/**
- * Dead letters of queues. All methods reject with a `DuestreamError`, as those of a producer do.
- */
+/** The dead letters of queues: `client.deadLetters`. All methods reject with a `DuestreamError`, as those of the client do. */
 export interface DeadLetters {
   /**
    * A page of dead letters, newest first, without the data of their jobs. A filter may leave little of what was looked
    * at: `scanned` says how many that were, and the `cursor` goes on behind them.
    *
    * @example
-   * const { deadLetters, cursor } = await dead.list(emails, { name: 'welcome', newerThan: '1d' }, { limit: 20 });
+   * const { deadLetters, cursor } = await client.deadLetters.list(emails, { name: 'welcome', newerThan: '1d' }, { limit: 20 });
    */
   list(queue: QueueInput<unknown>, filter?: DeadLetterFilter, bounds?: DeadLetterBounds): Promise<DeadLetterPage>;
   /**
    * One dead letter with the data of its job, or undefined. `partition` is needed only where two partitions have one of
    * this id.
    *
-   * @example const data = (await dead.get(emails, '1763719000000-0'))?.data;
+   * @example const data = (await client.deadLetters.get(emails, '1763719000000-0'))?.data;
    */
   get<Data>(
     queue: QueueInput<Data>,
@@ -97,14 +85,14 @@ export interface DeadLetters {
   /**
    * How many died alike: by reason, last error (without numbers and ids) and name, the largest group first.
    *
-   * @example for (const { count, reason, error } of (await dead.groups(emails)).groups) console.log(count, reason, error);
+   * @example for (const { count, reason, error } of (await client.deadLetters.groups(emails)).groups) console.log(count, reason, error);
    */
   groups(
     queue: QueueInput<unknown>,
     filter?: DeadLetterFilter,
     bounds?: Omit<DeadLetterBounds, 'limit'>,
   ): Promise<DeadLetterGroups>;
-  /** Replays one dead letter, as `producer.replay` does. @example await dead.replay(emails, '1763719000000-0'); */
+  /** Replays one dead letter, as `client.replay` does. @example await client.deadLetters.replay(emails, '1763719000000-0'); */
   replay(queue: QueueInput<unknown>, deadLetter: ReplayTarget, options?: ReplayOptions): Promise<Replayed>;
   /**
    * Replays the dead letters that a filter names, newest first, partition by partition: at most `limit`, and the
@@ -114,7 +102,7 @@ export interface DeadLetters {
    *
    * @throws DuestreamError `bad-input` for an empty filter without `all: true`, and for the cursor of another call · `moved`
    * for a cursor from before the queue was resized
-   * @example await dead.replayMany(emails, { error: 'connect ECONNREFUSED #.#.#.#:#' }, { over: '10m', limit: 5000 });
+   * @example await client.deadLetters.replayMany(emails, { error: 'connect ECONNREFUSED #.#.#.#:#' }, { over: '10m', limit: 5000 });
    */
   replayMany(queue: QueueInput<unknown>, filter: DeadLetterFilter, options?: ReplayMany): Promise<ManyReplayed>;
   /**
@@ -122,49 +110,23 @@ export interface DeadLetters {
    * partition it ends at the newest that there was when it came there; the `cursor` goes on as in `replayMany`.
    *
    * @throws DuestreamError `bad-input` and `moved` as `replayMany`
-   * @example await dead.purge(emails, { reason: 'no-handler', olderThan: '7d' }, { dryRun: true });
+   * @example await client.deadLetters.purge(emails, { reason: 'no-handler', olderThan: '7d' }, { dryRun: true });
    */
   purge(
     queue: QueueInput<unknown>,
     filter: DeadLetterFilter,
     options?: DeadLetterWork<ManyPurged>,
   ): Promise<ManyPurged>;
-  /** Connects unless that has happened. Optional: the first call does the same. */
-  ready(): Promise<void>;
-  /** Refuses new calls, waits until running calls have settled, and closes the connection. You may call it twice. */
-  stop(): Promise<void>;
-  /** `stop`, for `await using dead = createDeadLetters(…)`. */
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
-/**
- * Dead letters of a namespace. It connects when it is first used.
- *
- * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
- * @example
- * const dead = createDeadLetters({ redis: 'redis://127.0.0.1:6379' });
- * const { deadLetters } = await dead.list('emails', { reason: 'attempts-exhausted' });
- * await dead.stop();
- */
-export function createDeadLetters(options: DeadLettersOptions): DeadLetters {
-  checkNames(options, DEAD_LETTERS_OPTIONS, 'createDeadLetters');
-  const settings = settingsOf({ ...options, name: 'dead' });
-  const calls = createCalls(settings);
-  const { check, connected, stop } = calls;
-  return {
-    ...looks(settings, calls),
-    ...changes(settings, calls),
-    async ready() {
-      check();
-      await (await connected(settings.level)).fit();
-    },
-    stop,
-    [Symbol.asyncDispose]: stop,
-  };
-}
+/** The methods, over the calls of a client. */
+export const deadLettersOver = (settings: ClientSettings, calls: Calls<ConnectedParts>): DeadLetters => ({
+  ...looks(settings, calls),
+  ...changes(settings, calls),
+});
 
 function looks(
-  { clock }: ProducerSettings,
+  { clock }: ClientSettings,
   { runChecked }: Calls<ConnectedParts>,
 ): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
   const asked = (queue: QueueInput<unknown>, search: SearchAsk) => ({
@@ -194,7 +156,7 @@ function looks(
 }
 
 function changes(
-  settings: ProducerSettings,
+  settings: ClientSettings,
   { runChecked }: Calls<ConnectedParts>,
 ): Pick<DeadLetters, 'replay' | 'replayMany' | 'purge'> {
   const levelIn = createLevels(settings);
@@ -247,16 +209,6 @@ function changes(
       ),
   };
 }
-
-const DEAD_LETTERS_OPTIONS: readonly string[] = Object.keys({
-  redis: 0,
-  namespace: 0,
-  horizon: 0,
-  retryBudget: 0,
-  durability: 0,
-  durabilityTimeout: 0,
-  clock: 0,
-} satisfies Record<keyof DeadLettersOptions, number>);
 
 /** The due time as it is asked for: of a delay, and of now, the call that began has made an instant. */
 function meansOf({ delay, at }: Pick<ScheduleOptions, 'delay' | 'at'>, askedMs: number): unknown {

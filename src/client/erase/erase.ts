@@ -21,10 +21,11 @@ import { countJobs } from '../query/count.ts';
 import * as walks from '../query/cursor.ts';
 import { filterKey, parseFilter } from '../query/filter.ts';
 import { changeWhere, type FindingParts } from '../query/where.ts';
-import { cursorOf, type Spot } from './cursor.ts';
+import type { Spot } from './cursor.ts';
 
-/** What was removed, or of a dry run, what would be; or how far that has come. */
-export interface Erased {
+/** What was removed from one queue, or of a dry run, what would be; or how far that has come. */
+export interface ErasedQueue {
+  readonly queue: string;
   readonly dryRun: boolean;
   /** Jobs that waited and are cancelled now; of a dry run, all that are not over. */
   readonly jobs: number;
@@ -37,8 +38,6 @@ export interface Erased {
   readonly left: number;
   /** How many jobs, dead letters and records were looked at. */
   readonly scanned: number;
-  /** Where to go on if this is not the end. */
-  readonly cursor: string | undefined;
 }
 
 export interface ErasingParts {
@@ -57,7 +56,7 @@ export interface EraseAsk {
   readonly dryRun: boolean;
   readonly scanMax: number;
   readonly from: Spot;
-  readonly onProgress: ((progress: Erased) => void) | undefined;
+  readonly onProgress: ((progress: ErasedQueue) => void) | undefined;
   readonly signal: AbortSignal | undefined;
   /** Is told how much went from a queue; undefined: whoever asks writes that down. */
   readonly note: Note | undefined;
@@ -90,7 +89,7 @@ const RECORDS_MAX = 200;
 
 /** How far it came, and where it goes on. */
 interface Walked {
-  readonly erased: Omit<Erased, 'cursor'>;
+  readonly erased: ErasedQueue;
   readonly spot: Spot | undefined;
 }
 
@@ -104,15 +103,15 @@ export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walk
   const parts = erasingAsOne(given);
   const tally: Tally = { jobs: 0, running: 0, deadLetters: 0, history: 0, scanned: 0 };
   const { dryRun, tag, scanMax, signal, onProgress } = ask;
-  const told = (left: number) => ({ dryRun, ...tally, left });
   const { queue } = ask;
+  const told = (left: number) => ({ queue: queue.name, dryRun, ...tally, left });
   let spot: Spot | undefined = ask.from;
   try {
     while (spot && tally.scanned < scanMax && !signal?.aborted) {
       const before = tally.scanned;
       const most = Math.min(STEP_MAX, scanMax - before);
       spot = await STEPS[spot.place](parts, ask, { spot, tally, most });
-      if (tally.scanned > before) onProgress?.(withCursor({ erased: told(0), spot }, tag));
+      if (tally.scanned > before) onProgress?.(told(0));
     }
   } finally {
     // Also what went before it failed.
@@ -124,11 +123,6 @@ export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walk
   const left = async () => (await countJobs(parts.finding, { queue, filter })).count;
   return { erased: told(spot || dryRun ? 0 : await left()), spot };
 }
-
-export const withCursor = ({ erased, spot }: Walked, tag: string): Erased => ({
-  ...erased,
-  cursor: spot && cursorOf(spot, tag),
-});
 
 type Take = (parts: ErasingParts, ask: EraseAsk, step: Step) => Promise<Spot | undefined>;
 

@@ -12,8 +12,8 @@ import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
-import { type ProducerSettings, parseAnyId } from '../calls/settings.ts';
-import type { Parts } from '../producer-parts.ts';
+import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
+import type { Parts } from '../parts.ts';
 import { checkList } from './bulk.ts';
 import type { Edited, EditRequest } from './edit.ts';
 import type { Request, Rescheduled } from './reschedule.ts';
@@ -64,7 +64,7 @@ export interface Changes {
    *
    * @throws DuestreamError `bad-input` without `delay` and `at`, and as `schedule` does
    * @example
-   * const { status } = await producer.reschedule(reminders, 'payment:42', { delay: '1d', only: 'later' });
+   * const { status } = await client.reschedule(reminders, 'payment:42', { delay: '1d', only: 'later' });
    */
   reschedule(
     queue: QueueInput<unknown>,
@@ -72,7 +72,7 @@ export interface Changes {
     due: NewDue & IfMatchOption,
     options?: DurabilityOption,
   ): Promise<Rescheduled>;
-  /** Up to a million, results in their order. @example await producer.rescheduleMany(mail, ids.map((id) => ({ id, delay: '1h' }))); */
+  /** Up to a million, results in their order. @example await client.rescheduleMany(mail, ids.map((id) => ({ id, delay: '1h' }))); */
   rescheduleMany(
     queue: QueueInput<unknown>,
     jobs: readonly DueOf[],
@@ -81,10 +81,10 @@ export interface Changes {
   /**
    * Due now, also before the end of a backoff; with `ifMatch` only if it is what you have seen.
    *
-   * @example await producer.runNow(reminders, 'payment:42', { ifMatch: job.etag });
+   * @example await client.runNow(reminders, 'payment:42', { ifMatch: job.etag });
    */
   runNow(queue: QueueInput<unknown>, id: string, options?: DurabilityOption & IfMatchOption): Promise<RunNow>;
-  /** Up to a million, results in their order. @example await producer.runNowMany(reminders, ids); */
+  /** Up to a million, results in their order. @example await client.runNowMany(reminders, ids); */
   runNowMany(
     queue: QueueInput<unknown>,
     ids: readonly string[],
@@ -96,10 +96,10 @@ export interface Changes {
    *
    * @throws DuestreamError `bad-input` for an option that there is not, or one outside its range
    * @example
-   * await producer.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, attempts: 3 });
+   * await client.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, attempts: 3 });
    */
   edit<Data>(queue: QueueInput<Data>, id: string, change: ChangeIn<Data>, options?: DurabilityOption): Promise<Edited>;
-  /** Up to a million, results in their order. @example await producer.editMany(mail, ids.map((id) => ({ id, attempts: 1 }))); */
+  /** Up to a million, results in their order. @example await client.editMany(mail, ids.map((id) => ({ id, attempts: 1 }))); */
   editMany<Data>(
     queue: QueueInput<Data>,
     jobs: readonly (ChangeIn<Data> & { readonly id: string })[],
@@ -113,7 +113,7 @@ const CONDITIONS = ['ifDigest', 'ifMatch'];
 const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES, ...CONDITIONS];
 const DIGEST = /^[0-9a-f]{16}$/;
 
-export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls, 'runChecked'>): Changes {
+export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Changes {
   const { clock, dataBytesMax } = settings;
   const levelIn = createLevels(settings);
   const to = (queue: QueueInput<unknown>) => queueOf(queue);

@@ -25,7 +25,7 @@ export type ScheduleMiddleware = (
 ) => Promise<readonly Scheduled[]>;
 
 /** What a producer takes; `handle` is for workers, so that one object can be given to both. */
-export interface ProducerMiddleware {
+export interface ClientMiddleware {
   readonly schedule?: ScheduleMiddleware | undefined;
 }
 
@@ -40,7 +40,7 @@ export function checkMiddleware(middleware: object): void {
 
 /** Those of one producer, the first one outermost. */
 export interface ScheduleChain {
-  readonly use: (middleware: ProducerMiddleware) => void;
+  readonly use: (middleware: ClientMiddleware) => void;
   readonly isEmpty: () => boolean;
   readonly run: (call: ScheduleCall, last: ScheduleNext) => Promise<readonly Scheduled[]>;
 }

@@ -11,14 +11,14 @@ import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { planJob } from '../calls/plan.ts';
 import type { Scheduled } from '../calls/scheduled.ts';
 import type { Calls } from '../calls/session.ts';
-import type { ProducerSettings } from '../calls/settings.ts';
-import { limitsOf, type OneJob, type ScheduleMoment, scheduleList, scheduleOne } from '../producer-parts.ts';
+import type { ClientSettings } from '../calls/settings.ts';
+import { limitsOf, type OneJob, type ScheduleMoment, scheduleList, scheduleOne } from '../parts.ts';
 import { checkList } from './bulk.ts';
 import type { ScheduleCall, ScheduleChain } from './middleware.ts';
 import type { BulkJob, Scheduling } from './scheduling.ts';
 
 /** The calls, through the middleware where there is any. */
-export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: ScheduleChain): Scheduling {
+export function schedulingOf(settings: ClientSettings, calls: Calls, chain: ScheduleChain): Scheduling {
   const { clock } = settings;
   const plain = plainCalls(settings, calls);
   const momentOf = (count: number): ScheduleMoment => ({
@@ -85,7 +85,7 @@ interface PlainCalls {
   ) => Promise<readonly Scheduled[]>;
 }
 
-function plainCalls(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): PlainCalls {
+function plainCalls(settings: ClientSettings, { check, opened, run, runChecked }: Calls): PlainCalls {
   const { clock } = settings;
   const levelIn = createLevels(settings);
 

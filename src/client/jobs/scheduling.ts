@@ -27,7 +27,7 @@ export interface Scheduling {
    * @throws DuestreamError `exists` with `ifExists: 'error'`; after an outage `cause` is `Unconfirmed` and says the
    * id and the due time with which the same call can be repeated.
    * @example
-   * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
+   * await client.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
    */
   schedule<Jobs, Name extends keyof Jobs>(
     queue: Queue<NamedData<Jobs>>,
@@ -48,7 +48,7 @@ export interface Scheduling {
    *
    * @throws DuestreamError whose `cause` is `Unconfirmed`: `confirmed` results and the `unconfirmed` jobs.
    * @example
-   * await producer.scheduleMany(emails, users.map((user) => ({ data: { to: user.mail }, delay: '1d', id: `day1:${user.id}` })));
+   * await client.scheduleMany(emails, users.map((user) => ({ data: { to: user.mail }, delay: '1d', id: `day1:${user.id}` })));
    */
   scheduleMany<Jobs>(
     queue: Queue<NamedData<Jobs>>,

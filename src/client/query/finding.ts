@@ -9,9 +9,9 @@ import { checkNames } from '../../kernel/option-names.ts';
 import { createLevels } from '../calls/durability.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
-import type { ProducerSettings } from '../calls/settings.ts';
+import type { ClientSettings } from '../calls/settings.ts';
 import { type ChangeIn, modeOf, type NewDue, requestOf } from '../jobs/changes.ts';
-import type { Parts } from '../producer-parts.ts';
+import type { Parts } from '../parts.ts';
 import { cancelling, editing, rescheduling, sealedFor } from './acts.ts';
 import { countJobs, type JobCount } from './count.ts';
 import { parseCursor } from './cursor.ts';
@@ -29,10 +29,10 @@ export interface Finding {
    *
    * @throws DuestreamError `bad-input` · `moved` for a cursor from before the queue was resized
    * @example
-   * const { jobs, cursor } = await producer.list(mail, { tag: `user:${user}`, limit: 50 });
+   * const { jobs, cursor } = await client.list(mail, { tag: `user:${user}`, limit: 50 });
    */
   list<Data>(queue: QueueInput<Data>, options?: JobListOptions): Promise<JobPage<InputOf<Data>>>;
-  /** All of them, page by page. @example for await (const { id } of producer.jobs(mail, { tag: 'user:42' })) console.log(id); */
+  /** All of them, page by page. @example for await (const { id } of client.jobs(mail, { tag: 'user:42' })) console.log(id); */
   jobs<Data>(queue: QueueInput<Data>, filter?: JobFilter): AsyncGenerator<JobView<InputOf<Data>>, void, undefined>;
   /**
    * How many there are, each counted once, also while jobs go from state to state: each partition is counted at one moment.
@@ -43,10 +43,10 @@ export interface Finding {
    * 0 means that no job lives any more which lived when the call began and which the filter means all the while. A job that
    * is scheduled during the call may be missing, and with a `state` or `due` one that only then gets there.
    *
-   * @example while ((await producer.count(mail)) > 0) await new Promise((resolve) => setTimeout(resolve, 1000));
+   * @example while ((await client.count(mail)) > 0) await new Promise((resolve) => setTimeout(resolve, 1000));
    */
   count(queue: QueueInput<unknown>, filter?: JobFilter): Promise<number>;
-  /** The same, and whether there may be more. @example const { count, atLeast } = await producer.tally(mail, { tag: 'user:42' }); */
+  /** The same, and whether there may be more. @example const { count, atLeast } = await client.tally(mail, { tag: 'user:42' }); */
   tally(queue: QueueInput<unknown>, filter?: JobFilter): Promise<JobCount>;
   /**
    * Cancels every job that the filter means, and asks those that run to stop. A job that changes meanwhile is skipped and
@@ -54,14 +54,14 @@ export interface Finding {
    *
    * @throws DuestreamError `bad-input`, also for a filter that says nothing
    * @example
-   * const { changed, skipped } = await producer.cancelWhere(reminders, { tag: `invoice:${invoice}` });
+   * const { changed, skipped } = await client.cancelWhere(reminders, { tag: `invoice:${invoice}` });
    */
   cancelWhere(queue: QueueInput<unknown>, filter: JobFilter, options?: WhereOptions): Promise<CancelledWhere>;
   /**
    * Gives every waiting job that the filter means this due time; those that have it already are left out. A `delay` counts
    * from the call that begins: a call that goes on from its `cursor` gives the same due time.
    *
-   * @example await producer.rescheduleWhere(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
+   * @example await client.rescheduleWhere(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
    */
   rescheduleWhere(
     queue: QueueInput<unknown>,
@@ -74,7 +74,7 @@ export interface Finding {
    * job, as in `edit`: one whose schema does not take it is skipped (`refused`).
    *
    * @throws DuestreamError `bad-input`, also for data that does not fit the `name` of the filter or of the change
-   * @example await producer.editWhere(mail, { name: 'digest' }, { attempts: 2 }, { dryRun: true });
+   * @example await client.editWhere(mail, { name: 'digest' }, { attempts: 2 }, { dryRun: true });
    */
   editWhere<Data>(
     queue: QueueInput<Data>,
@@ -82,7 +82,7 @@ export interface Finding {
     change: Omit<ChangeIn<Data>, 'ifDigest' | 'ifMatch'>,
     options?: WhereOptions,
   ): Promise<ChangedWhere>;
-  /** Makes every scheduled job that the filter means due now. @example await producer.runNowWhere(mail, { tag: 'user:42' }); */
+  /** Makes every scheduled job that the filter means due now. @example await client.runNowWhere(mail, { tag: 'user:42' }); */
   runNowWhere(queue: QueueInput<unknown>, filter: JobFilter, options?: WhereOptions): Promise<ChangedWhere>;
 }
 
@@ -96,7 +96,7 @@ type Where = Pick<WhereAsk, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' |
 type Run = Pick<Calls, 'runChecked'>;
 type Looks = 'list' | 'jobs' | 'count' | 'tally';
 
-export const findingOf = (settings: ProducerSettings, calls: Run): Finding => ({
+export const findingOf = (settings: ClientSettings, calls: Run): Finding => ({
   ...looksOf(calls),
   ...changesOf(settings, calls),
 });
@@ -128,7 +128,7 @@ function looksOf({ runChecked }: Run): Pick<Finding, Looks> {
   };
 }
 
-function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Finding, Looks> {
+function changesOf(settings: ClientSettings, { runChecked }: Run): Omit<Finding, Looks> {
   const levelIn = createLevels(settings);
   const changed = async (call: Promise<CancelledWhere>): Promise<ChangedWhere> => {
     const { requested: _, ...result } = await call;

@@ -13,7 +13,7 @@ export interface Looks {
    * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
    * (`readable: false`) and never thrown.
    *
-   * @example const due = (await producer.get(emails, id))?.dueMs;
+   * @example const due = (await client.get(emails, id))?.dueMs;
    */
   get<Data>(
     queue: QueueInput<Data>,

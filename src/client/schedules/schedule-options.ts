@@ -1,31 +1,9 @@
-/** The options of schedules and of their methods, by name: one that nobody knows is refused before anything is sent. */
-import type { Clock } from '../../kernel/clock.ts';
-import type { DurationInput } from '../../kernel/duration.ts';
+/** The options of the methods of schedules, by name: one that nobody knows is refused before anything is sent. */
 import { checkNames } from '../../kernel/option-names.ts';
-import type { RedisInput } from '../../redis/connection/address.ts';
 import type { IfMatchOption } from '../calls/etag.ts';
 import type { ForecastOptions } from './forecast.ts';
 import type { ListOptions } from './schedule-list.ts';
 import type { BackfillOptions, PreviewOptions } from './schedule-view.ts';
-
-/** What `createSchedules` takes. */
-export interface SchedulesOptions {
-  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
-  readonly redis: RedisInput;
-  /** Prefix of every key. Default `duestream`. */
-  readonly namespace?: string | undefined;
-  /** How long a call is repeated in an outage. Default `10s`. */
-  readonly retryBudget?: DurationInput | undefined;
-  /** For tests. */
-  readonly clock?: Clock | undefined;
-}
-
-export const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
-  redis: 0,
-  namespace: 0,
-  retryBudget: 0,
-  clock: 0,
-} satisfies Record<keyof SchedulesOptions, number>);
 
 const IF_MATCH = { ifMatch: 0 } satisfies Record<keyof IfMatchOption, number>;
 
@@ -45,14 +23,9 @@ const METHOD_OPTIONS = {
 /** What was given to a method, under its name. */
 export type GivenOptions = { readonly [Method in keyof typeof METHOD_OPTIONS]?: object };
 
-/** `bad-input` with the nearest name, or nothing where all are known. */
-export function refusalOf(given: GivenOptions): unknown {
-  try {
-    for (const [method, options] of Object.entries(given)) {
-      checkNames(options, Object.keys(METHOD_OPTIONS[method as keyof GivenOptions]), method, 'bad-input');
-    }
-    return undefined;
-  } catch (error) {
-    return error;
+/** @throws DuestreamError `bad-input` with the nearest name */
+export function checkOptions(given: GivenOptions): void {
+  for (const [method, options] of Object.entries(given)) {
+    checkNames(options, Object.keys(METHOD_OPTIONS[method as keyof GivenOptions]), method, 'bad-input');
   }
 }

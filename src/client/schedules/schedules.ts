@@ -1,18 +1,14 @@
 /**
  * Schedules as an application uses them: put, looked at, previewed, paused, run out of turn. The leader of their queue's
- * partition makes the jobs; this side only writes definitions. One connection, made at the first call; every promise settles.
+ * partition makes the jobs; this side only writes definitions.
  */
 
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/new-job-id.ts';
-import { createAbort } from '../../kernel/abort.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkNames } from '../../kernel/option-names.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
-import { openCommands, type Redis } from '../../redis/connection/connect.ts';
-import { createOpening } from '../../redis/connection/opening.ts';
-import { checkSchema } from '../../redis/schema.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
 import { createJobs } from '../../redis/scripts/jobs.ts';
 import { parseSchedule, type ScheduleInput } from '../../schedule/input.ts';
 import type { LeftOut, Preview } from '../../schedule/preview.ts';
@@ -25,12 +21,13 @@ import {
 } from '../../schedule/queue-schedule.ts';
 import { fireId } from '../../schedule/schedule.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
 import { createRepeating, once, type Repeating } from '../calls/repeating.ts';
-import { type ProducerSettings, settingsOf } from '../calls/settings.ts';
+import type { Calls } from '../calls/session.ts';
+import type { ClientSettings } from '../calls/settings.ts';
+import type { ConnectedParts } from '../parts.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
-import { type GivenOptions, refusalOf, SCHEDULES_OPTIONS, type SchedulesOptions } from './schedule-options.ts';
+import { checkOptions, type GivenOptions } from './schedule-options.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
 import {
@@ -64,12 +61,11 @@ export type {
   QueueSchedule,
   ScheduleChange,
   ScheduleInput,
-  SchedulesOptions,
   ScheduleView,
 };
 
 /**
- * All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `not-found` for a schedule that is
+ * The schedules of a namespace: `client.schedules`. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `not-found` for a schedule that is
  * not there · `changed` for one that is not what `ifMatch` says · `unavailable` or `indeterminate` in an outage, when the same call may be repeated · `refused` ·
  * `wrong-schema` for a namespace of another layout.
  */
@@ -81,7 +77,7 @@ export interface Schedules {
    *
    * @throws DuestreamError `changed` for one that is not what `ifMatch` says
    * @example
-   * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
+   * await client.schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
    */
   put<Jobs>(name: string, input: NamedSchedule<Jobs>, options?: IfMatchOption): Promise<ScheduleChange>;
   /** Of a queue without `jobs`, or of a queue by its name. */
@@ -96,8 +92,8 @@ export interface Schedules {
    * @returns whether there was one
    * @throws DuestreamError `changed` for one that is not what `ifMatch` says
    * @example
-   * const seen = await schedules.get('nightly');
-   * await schedules.remove('nightly', { ifMatch: seen?.etag });
+   * const seen = await client.schedules.get('nightly');
+   * await client.schedules.remove('nightly', { ifMatch: seen?.etag });
    */
   remove(name: string, options?: IfMatchOption): Promise<boolean>;
   /** Pauses a schedule: it makes no jobs until `resume`. A second pause without a reason keeps the first reason. */
@@ -116,70 +112,29 @@ export interface Schedules {
   backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
   /** How many jobs become due when: jobs that wait, and jobs that schedules are going to make. */
   forecast(options?: ForecastOptions): Promise<Forecast>;
-  /**
-   * Connects unless that has happened, and resolves when Redis answers. Optional: the first call does the same.
-   *
-   * @throws DuestreamError `unavailable`, `refused`, `stopped`
-   */
-  ready(): Promise<void>;
-  /** Refuses new calls, waits until those under way have settled, and closes the connection. Twice is fine. */
-  stop(): Promise<void>;
-  /** `stop`, for `await using schedules = createSchedules(…)`. */
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
-/**
- * Schedules of a namespace. It connects when it is first used.
- * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
- * @example
- * const schedules = createSchedules({ redis: 'redis://127.0.0.1:6379' });
- * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
- * for (const { local, dst } of await schedules.preview('nightly', { next: 5 })) console.log(local, dst ?? '');
- */
-export function createSchedules(options: SchedulesOptions): Schedules {
-  checkNames(options, SCHEDULES_OPTIONS, 'createSchedules');
-  const settings = settingsOf({ ...options, name: 'schedules' });
-  const { clock, budgetMs, waitMs } = settings;
-  const ending = createAbort();
-  const underWay = new Set<Promise<unknown>>();
-  let stopping: Promise<void> | undefined;
-  const opening = createOpening({
-    waitMs,
-    open: () => [openCommands(settings)] as const,
-    furnish: async ([redis]) => {
-      await withReadRetry('read the schema', () => checkSchema(redis, settings.namespace), { clock, budgetMs });
-      return { redis };
-    },
-  });
+/** The methods, over the calls of a client. */
+export function schedulesOver(settings: ClientSettings, { runChecked }: Calls<ConnectedParts>): Schedules {
+  const { clock, budgetMs, namespace } = settings;
 
-  /** A call that `stop` waits for; its steps are repeated in an outage. */
-  function call<T>(what: string, work: (parts: Parts) => Promise<T>, given: GivenOptions = {}): Promise<T> {
-    const refusal = stopping ? stopped() : refusalOf(given);
-    if (refusal) return Promise.reject(refusal);
-    const working = opening
-      .use()
-      .then(({ redis }) => work(partsOf(settings, redis, createRepeating(what, { clock, budgetMs }))));
-    underWay.add(working);
-    const done = () => underWay.delete(working);
-    working.then(done, done);
-    return working;
-  }
+  /** A call whose steps are repeated in an outage. */
+  const call = <T>(what: string, work: (parts: Parts) => Promise<T>, given: GivenOptions = {}): Promise<T> =>
+    runChecked(
+      () => checkOptions(given),
+      async ({ redis, readable }) => {
+        await readable();
+        return work(partsOf(namespace, redis, createRepeating(what, { clock, budgetMs })));
+      },
+    );
 
   /** A call that changes nothing is one step. */
   const look: typeof call = (what, work, given) =>
-    call(what, ({ redis, steps }) => steps.read(() => work(partsOf(settings, redis, once))), given);
+    call(what, ({ redis, steps }) => steps.read(() => work(partsOf(namespace, redis, once))), given);
   const change: Change = async (verb, options, work) => {
     const by = { ifMatch: parseIfMatch(options.ifMatch) };
     return call(`${verb} a schedule`, (parts) => work(parts, by), { [verb]: options });
   };
-
-  async function end(): Promise<void> {
-    ending.abort(stopped());
-    await Promise.allSettled(underWay);
-    opening.close();
-  }
-
-  const stop = () => (stopping ??= end());
 
   return {
     ...changesOf(change),
@@ -190,13 +145,6 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     backfill: (name, range) =>
       call('backfill a schedule', (parts) => backfillOne(parts, name, range), { backfill: range }),
     forecast: (forecast = {}) => look('forecast jobs', (parts) => forecastIn(parts, forecast), { forecast }),
-    async ready() {
-      if (stopping) throw stopped();
-      const { redis } = await opening.connected(ending.signal);
-      await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
-    },
-    stop,
-    [Symbol.asyncDispose]: stop,
   };
 }
 
@@ -227,7 +175,7 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
   };
 }
 
-function partsOf({ namespace }: ProducerSettings, redis: Redis, steps: Repeating) {
+function partsOf(namespace: string, redis: Redis, steps: Repeating) {
   const store = createScheduleStore({ redis, namespace, steps });
 
   async function found(name: string): Promise<FoundSchedule> {
@@ -297,5 +245,3 @@ async function backfillOne(
   if (!range.dryRun) return backfill(jobs, ref, { schedule, instants, steps });
   return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
 }
-
-const stopped = () => new DuestreamError('stopped', 'the schedules were stopped; nothing was sent');

@@ -62,7 +62,10 @@ export function createApi(options: ApiOptions): Api {
   const failures = createRates(FAILURES_MAX, clock);
   const { identified, stillMay } = createIdentity({ options, backend, failures }, rates);
   const document = documentOf();
-  const pulse = createPulse(createLook({ backend, clock, log }), clock);
+  const pulse = createPulse(
+    createLook({ backend: { ...backend, schedules: backend.client.schedules }, clock, log }),
+    clock,
+  );
 
   app.use(headersOf(options.isTls));
   app.use(timeout(ANSWER_WITHIN_MS, lateness));

@@ -1,13 +1,10 @@
 /**
- * What the verbs stand on: a producer, the dead letters, the schedules of the namespace and a connection to look. Each connects when it is
- * first used, so a daemon whose API nobody asks has none of these connections.
+ * What the operations stand on: a client, and a connection to look. Each connects when it is first used, so a daemon whose
+ * API nobody asks has none of these connections.
  */
 
 import { withReadRetry } from '../../client/calls/read-retry.ts';
-import { createDeadLetters, type DeadLetters } from '../../client/dead/dead-letters.ts';
-import { createErasureOf, type Erasure } from '../../client/erase/erasure.ts';
-import { createProducer, type Producer } from '../../client/producer.ts';
-import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
+import { type Client, createClientOf } from '../../client/client.ts';
 import type { Examined } from '../../inspect/doctor/examine.ts';
 import type { Place } from '../../inspect/refs.ts';
 import type { Queue } from '../../job/queue.ts';
@@ -48,10 +45,7 @@ export interface TimedPlace extends Place {
 export const nowOf = ({ server }: TimedPlace): number => Math.floor(server.nowMs());
 
 export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits' | 'readyMax'> {
-  readonly producer: Producer;
-  readonly deadLetters: DeadLetters;
-  readonly schedules: Schedules;
-  readonly erasure: Erasure;
+  readonly client: Client;
   /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
   readonly place: () => Promise<TimedPlace>;
   readonly examined: Examined;
@@ -65,18 +59,18 @@ const WAIT_MS = 3000;
 export function createBackend(options: BackendOptions): Backend {
   const { redis, namespace, horizonMs, dataBytesMax, doneWindowMs, queueOf, limits, readyMax } = options;
   const retryBudget = doneWindowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, doneWindowMs / 2);
-  const producer = createProducer({
-    redis,
-    namespace,
-    horizon: horizonMs,
-    dataBytesMax,
-    doneWindow: doneWindowMs,
-    retryBudget,
-    name: 'api',
-  });
-  const deadLetters = createDeadLetters({ redis, namespace, horizon: horizonMs, retryBudget });
-  const schedules = createSchedules({ redis, namespace, retryBudget: RETRY_MS });
-  const erasure = createErasureOf({ redis, namespace, retryBudget, doneWindow: doneWindowMs });
+  const client = createClientOf(
+    {
+      redis,
+      namespace,
+      horizon: horizonMs,
+      dataBytesMax,
+      doneWindow: doneWindowMs,
+      retryBudget,
+      name: 'api',
+    },
+    {},
+  );
   const opening = createOpening({
     waitMs: WAIT_MS,
     open: () => [openCommands({ redis, name: 'api:look' })] as const,
@@ -96,14 +90,11 @@ export function createBackend(options: BackendOptions): Backend {
     queueOf,
     limits,
     readyMax,
-    producer,
-    deadLetters,
-    schedules,
-    erasure,
+    client,
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },
     async stop() {
-      await Promise.all([producer.stop(), deadLetters.stop(), schedules.stop(), erasure.stop()]);
+      await client.stop();
       opening.close();
     },
   };

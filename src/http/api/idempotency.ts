@@ -7,7 +7,7 @@
  * leaves a key whose job is scheduled by the next request, at the due time of the first.
  */
 import { hash } from 'node:crypto';
-import type { ScheduleOptions } from '../../client/producer.ts';
+import type { ScheduleOptions } from '../../client/client.ts';
 import { dataJson } from '../../job/data-json.ts';
 import { parseJobId } from '../../job/job.ts';
 import { durationMs } from '../../kernel/duration.ts';

@@ -3,7 +3,7 @@
  * and goes with the others, the library judges.
  */
 import { z } from '@hono/zod-openapi';
-import type { JobFilter } from '../../client/producer.ts';
+import type { JobFilter } from '../../client/client.ts';
 import { instantMs } from '../../kernel/duration.ts';
 import { instant, strict, textOf } from './schemas.ts';
 

@@ -26,7 +26,7 @@ export type RedisInput = string | RedisAddress;
  * name is found from here: `{ '10.0.0.5:6379': { host: 'localhost', port: 7000 } }`. duestream decides how commands are sent, repeated and timed: such options are
  * accepted but have no effect, apart from `commandTimeout` and `connectTimeout`. `keyPrefix` is refused.
  *
- * @example const producer = createProducer({ redis: { url: 'redis://10.0.0.5:6379', password, commandTimeout: '2s' } });
+ * @example const client = createClient({ redis: { url: 'redis://10.0.0.5:6379', password, commandTimeout: '2s' } });
  */
 export interface RedisAddress extends Omit<RedisOptions, 'commandTimeout' | 'connectTimeout'> {
   /** In place of `host`, `port` or `path`. Other options beside it win over what the URL says. */

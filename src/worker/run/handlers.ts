@@ -3,8 +3,8 @@
  * map of them, made by `defineHandlers`.
  */
 
-import { checkMiddleware, type ProducerMiddleware } from '../../client/jobs/middleware.ts';
-import type { Producer } from '../../client/producer.ts';
+import type { Client } from '../../client/client.ts';
+import { type ClientMiddleware, checkMiddleware } from '../../client/jobs/middleware.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { JobSchemas } from '../../job/content.ts';
 import { type Job, parseJobName, parseName } from '../../job/job.ts';
@@ -21,7 +21,7 @@ import type { CommitJobOptions } from './commit-jobs.ts';
 export type { CommitJobOptions };
 
 /** What a handler can do to other jobs. */
-export type HandlerCalls = Pick<Producer, 'schedule' | 'reschedule' | 'cancel'>;
+export type HandlerCalls = Pick<Client, 'schedule' | 'reschedule' | 'cancel'>;
 
 /** What a handler gets beside its job. */
 export interface HandlerContext extends HandlerCalls {
@@ -86,7 +86,7 @@ export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) 
 export type HandleMiddleware = (job: Job<Untyped>, context: HandlerContext, next: () => Promise<unknown>) => unknown;
 
 /** For workers and producers alike: `schedule` stands around what is scheduled, in a handler too; `handle` around handlers. */
-export interface Middleware extends ProducerMiddleware {
+export interface Middleware extends ClientMiddleware {
   readonly handle?: HandleMiddleware | undefined;
 }
 

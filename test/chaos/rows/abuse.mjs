@@ -1,7 +1,7 @@
 /** Abuse of what anybody may hand in: scores, sizes, ids, names, data and texts that are meant to break something. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createProducer, DuestreamError } from 'duestream';
+import { createClient, DuestreamError } from 'duestream';
 import { jsonOf, NASTY_IDS, nasty, REFUSED_IDS, REFUSED_NAMES, sizes, UNREADABLE } from '../faults/abuse.mjs';
 import { keyOf } from '../judge/dump.mjs';
 import { atLeast, atMost, exactly } from '../judge/predicates.mjs';
@@ -277,12 +277,12 @@ export const abuseRows = [
 /**
  * Injects with a client of the library, which is let go whatever happens.
  *
- * @param {(scene: import('../stage/scene.mjs').Scene, producer: import('duestream').Producer) => Promise<Readonly<Record<string, number>>>} act
+ * @param {(scene: import('../stage/scene.mjs').Scene, producer: import('duestream').Client) => Promise<Readonly<Record<string, number>>>} act
  * @returns {import('../stage/run.mjs').Row['inject']}
  */
 function withClient(act) {
   return async (scene) => {
-    const producer = createProducer({ redis: scene.cast.url });
+    const producer = createClient({ redis: scene.cast.url });
     try {
       return await act(scene, producer);
     } finally {

@@ -189,8 +189,8 @@ export const foreignRows = [
     async inject({ redis, product, server, sleep }) {
       await redis.config('SET', 'client-query-buffer-limit', String(MIB), 'proto-max-bulk-len', String(MIB));
       const before = await clientsOf(redis);
-      const { createProducer } = await import(pathToFileURL(`${product}/dist/index.js`).href);
-      const producer = createProducer({ redis: server.url });
+      const { createClient } = await import(pathToFileURL(`${product}/dist/index.js`).href);
+      const producer = createClient({ redis: server.url });
       const receivedBytes = async () => Number(/total_net_input_bytes:(\d+)/.exec(await redis.info('stats'))?.[1]);
       let refused = 0;
       let sent = 0;

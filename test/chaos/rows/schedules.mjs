@@ -1,5 +1,5 @@
 /** Faults under schedules that fire every second. What must run follows from the clock, not from the product. */
-import { createSchedules } from 'duestream';
+import { createClient } from 'duestream';
 import { atLeast, atMost, exactly } from '../judge/predicates.mjs';
 import * as load from '../stage/load.mjs';
 
@@ -91,7 +91,8 @@ function boundsFrom(ms) {
 
 /** Half of them intervals, half expressions in a zone; all catch up whatever passed. @param {string} url @param {{ fromMs: number, untilMs: number }} bounds */
 async function putAll(url, { fromMs, untilMs }) {
-  const schedules = createSchedules({ redis: url });
+  const client = createClient({ redis: url });
+  const schedules = client.schedules;
   try {
     const bounds = { start: isoOf(fromMs), end: isoOf(untilMs) };
     for (let nth = 0; nth < SCHEDULES; nth += 1) {
@@ -99,7 +100,7 @@ async function putAll(url, { fromMs, untilMs }) {
       await schedules.put(`tick-${nth}`, { queue: 'load', job: 'count', ...rule, ...bounds, catchUp: 'all' });
     }
   } finally {
-    await schedules.stop();
+    await client.stop();
   }
 }
 

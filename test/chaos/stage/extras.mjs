@@ -15,8 +15,8 @@ import { readEvents } from './history.mjs';
  */
 export async function ask({ server, asked }, jobs) {
   // Only now: the rows are listed before the product is built.
-  const { createProducer, defineQueue } = await import('duestream');
-  const producer = createProducer({ redis: server.url });
+  const { createClient, defineQueue } = await import('duestream');
+  const producer = createClient({ redis: server.url });
   const queue = defineQueue('chaos', { partitions: PARTITIONS.length });
   try {
     await Promise.all(

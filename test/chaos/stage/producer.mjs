@@ -6,7 +6,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createProducer, DuestreamError, defineQueue, fixed } from 'duestream';
+import { createClient, DuestreamError, defineQueue, fixed } from 'duestream';
 import { PARTITIONS } from '../judge/dump.mjs';
 import { createRecorder } from './history.mjs';
 
@@ -21,7 +21,7 @@ const plan = JSON.parse(readFileSync(CHAOS_PLAN, 'utf8'));
 const note = createRecorder(CHAOS_HISTORY, CHAOS_ACTOR);
 const queue = defineQueue('chaos', { partitions: Number(CHAOS_PARTITIONS) });
 const durability = CHAOS_DURABILITY === 'replicated' ? CHAOS_DURABILITY : 'memory';
-const producer = createProducer({ redis: DUESTREAM_REDIS_URL, durability });
+const producer = createClient({ redis: DUESTREAM_REDIS_URL, durability });
 console.log(JSON.stringify({ msg: 'started' }));
 while (!existsSync(CHAOS_GO)) await sleep(20);
 const startedMs = Date.now();

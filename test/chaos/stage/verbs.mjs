@@ -72,8 +72,8 @@ export async function everyVerb({ main, all, producing, looking }) {
  */
 async function produce(url, failed) {
   // Only now: the rows are listed before the product is built.
-  const { createProducer, defineQueue } = await import('duestream');
-  const producer = createProducer({ redis: url });
+  const { createClient, defineQueue } = await import('duestream');
+  const producer = createClient({ redis: url });
   const load = defineQueue('load', { partitions: 1 });
   try {
     await producer.schedule(load, undefined, { id: 'look', delay: NEVER, name: 'count' });
@@ -94,7 +94,7 @@ async function produce(url, failed) {
 }
 
 /**
- * @param {import('duestream').Producer} producer
+ * @param {import('duestream').Client} producer
  * @param {import('duestream').Queue<unknown>} queue
  */
 async function deadLetterOf(producer, queue) {

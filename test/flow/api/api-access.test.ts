@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeToken, SCOPES, type Scope } from '../../../src/access/tokens.ts';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { verbs } from '../../../src/http/api/verbs.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
@@ -36,7 +36,7 @@ async function failOnce(redis: string): Promise<void> {
     worker.events.on('job.retried', () => resolve());
   });
   await worker.start();
-  const producer = createProducer({ redis });
+  const producer = createClient({ redis });
   await producer.schedule(
     'emails',
     { secret: CANARY },

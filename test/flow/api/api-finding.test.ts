@@ -1,7 +1,7 @@
 /** Jobs by what they are: listed, counted, and changed by a filter, slice after slice. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { auditEntries } from '../../../src/access/audit.ts';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
@@ -84,7 +84,7 @@ describe('jobs that are over', () => {
   test('are found by name, tag, id and end in the history of their queue', async () => {
     const queue = defineQueue('kept', { history: { keep: '1d' } });
     const worker = createWorker(queue, () => undefined, { redis: api.redis.url });
-    const producer = createProducer({ redis: api.redis.url });
+    const producer = createClient({ redis: api.redis.url });
     const ended = new Promise<void>((resolve) => {
       let left = 6;
       worker.events.on('job.completed', () => {

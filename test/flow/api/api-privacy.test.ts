@@ -1,7 +1,6 @@
 /** What the API shows of a queue that redacts fields, and how a person is erased over it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
@@ -125,8 +124,9 @@ describe('what was shown is not written back', () => {
         decode: (text) => Buffer.from(text, 'hex').toString(),
       },
     });
-    const producer = createProducer({ redis: api.redis.url });
-    const schedules = createSchedules({ redis: api.redis.url });
+    const producer = createClient({ redis: api.redis.url });
+    const client = createClient({ redis: api.redis.url });
+    const schedules = client.schedules;
     await producer.schedule(secret, { iban: 'X' }, { id: 'a', delay: '1h', tags: ['t'] });
     await schedules.put('pay', { queue: secret, every: '1h', data: { iban: 'X' } });
     const job = (await api.ask('GET /v1/queues/secret/jobs/a')).body;
@@ -150,7 +150,7 @@ describe('what was shown is not written back', () => {
     await schedules.put('pay', { ...view?.input, every: '3h', queue: secret });
     expect((await schedules.get('pay'))?.input).toMatchObject({ data: input.data, codec: 'hex', every: '3h' });
     await producer.stop();
-    await schedules.stop();
+    await client.stop();
   });
 });
 

@@ -1,6 +1,6 @@
 /** The story of a job, and dead letters by what they died of: what they tell, and what they hide from a token without `data`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { fixed } from '../../../src/job/backoff.ts';
 import { Defer } from '../../../src/job/outcome.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -44,7 +44,7 @@ async function runTwice(): Promise<void> {
     },
     { redis: api.redis.url },
   );
-  const producer = createProducer({ redis: api.redis.url });
+  const producer = createClient({ redis: api.redis.url });
   const over = () => new Promise<void>((resolve) => worker.events.on('job.completed', () => resolve()));
   await worker.start();
   const backoff = { kind: 'fixed', delayMs: 1, jitter: 'none' } as const;
@@ -71,7 +71,7 @@ async function die(): Promise<void> {
     { redis: api.redis.url },
   );
   const dead = new Promise<void>((resolve) => worker.events.on('job.dead', () => resolve()));
-  const producer = createProducer({ redis: api.redis.url });
+  const producer = createClient({ redis: api.redis.url });
   await worker.start();
   const options = { id: 'x', name: 'welcome', tags: ['user:1'], attempts: 2, backoff: fixed(1) };
   await producer.schedule('lost', { to: CANARY }, options);
@@ -130,7 +130,7 @@ describe('the story of a job', () => {
     expect(last.message).toBe(`no; cause: ${CANARY}`);
     const { body: letter } = await api.ask(`GET /v1/queues/lost/dead/${body.deadLetter}`, { token: data });
     expect(letter).toMatchObject({ failures: 2, crashes: 0, deferred: body.deferred, history: body.history });
-    const producer = createProducer({ redis: api.redis.url });
+    const producer = createClient({ redis: api.redis.url });
     expect(await producer.get('lost', 'x')).toMatchObject({
       name: 'welcome',
       data: { to: CANARY },

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { Hono } from 'hono';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { build } from '../../../scripts/steps.mjs';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDashboard, type Dashboard } from '../../../src/daemon/dashboard.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 import { root } from '../../support/repository.ts';
@@ -20,7 +20,7 @@ const assets = () => readdirSync(ASSETS);
 beforeAll(async () => {
   await build();
   api = await serveApi({ roles: ['http', 'mover'] });
-  await using producer = createProducer({ redis: api.redis.url });
+  await using producer = createClient({ redis: api.redis.url });
   await producer.schedule('emails', {}, { id: 'a', delay: '1h' });
 });
 afterAll(() => api.stop());

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { build } from '../../../scripts/steps.mjs';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { root } from '../../support/repository.ts';
@@ -19,7 +19,7 @@ let bin: string;
 beforeAll(async () => {
   await build();
   server = await startRedis({ port: true });
-  await using producer = createProducer({ redis: server.url });
+  await using producer = createClient({ redis: server.url });
   await producer.schedule('emails', {}, { delay: '1h' });
   bin = mkdtempSync(join(tmpdir(), 'duestream-bin-'));
   writeFileSync(join(bin, 'duestream'), `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'dist/main.js')}' "$@"\n`);

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { reconcileSchedules } from '../../../src/client/schedules/reconcile.ts';
 import { parseHistory } from '../../../src/job/history.ts';
 import { encodeNote } from '../../../src/job/past.ts';
@@ -126,7 +126,7 @@ describe('fields that a queue redacts', () => {
 
   test('are whole for code, and an edit that would write a view back is refused', async () => {
     await the.schedule('waits', { data });
-    const producer = createProducer({ redis: the.server.url, namespace: 't' });
+    const producer = createClient({ redis: the.server.url, namespace: 't' });
     expect((await producer.get('q', 'waits'))?.data).toEqual(data);
     const shown = await answer('show', 'q', 'waits');
     const back = JSON.stringify(shown.data);
@@ -156,13 +156,13 @@ describe('fields that a queue redacts', () => {
       'views show [redacted] in the place of these fields of q: email, items.*.to\nall processes follow within half a minute\n',
     );
     expect(await stored()).toEqual(['email', 'items.*.to']);
-    const producer = createProducer({ redis: the.server.url, namespace: 't' });
+    const producer = createClient({ redis: the.server.url, namespace: 't' });
     await producer.count(defineQueue('q'));
     expect(await stored()).toEqual(['email', 'items.*.to']);
     await producer.count(defineQueue('q', { redact: ['to'] }));
     expect(await stored()).toEqual(['email', 'items.*.to']);
     await producer.stop();
-    const other = createProducer({ redis: the.server.url, namespace: 't' });
+    const other = createClient({ redis: the.server.url, namespace: 't' });
     await other.count(defineQueue('q', { redact: ['to'] }));
     expect(await stored()).toEqual(['to']);
     await other.stop();

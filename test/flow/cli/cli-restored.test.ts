@@ -2,7 +2,7 @@
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { useCli } from '../../support/cli.ts';
@@ -55,7 +55,7 @@ const doctor = async () => {
 
 test('nothing runs until a queue is resumed; what may run twice is listed, and what was cancelled does not run', async () => {
   const { daemon, door } = await serve(backedUp.url);
-  await using producer = createProducer({ redis: backedUp.url });
+  await using producer = createClient({ redis: backedUp.url });
   await producer.schedule('mail', {}, { id: 'runs' });
   await expect.poll(() => runs).toEqual(['runs']);
   for (const id of ['soon', 'sent', 'later']) {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../../src/cli/cli.ts';
 import { frameOf } from '../../../src/cli/commands/top-frame.ts';
 import { paintFor } from '../../../src/cli/terminal/paint.ts';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import type { LiveQueue, Look } from '../../../src/inspect/look.ts';
 import { useCli } from '../../support/cli.ts';
@@ -101,7 +101,7 @@ describe('on a live Redis', () => {
     server = await startRedis({ port: true });
     daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'] });
     await daemon.start();
-    await using producer = createProducer({ redis: server.url });
+    await using producer = createClient({ redis: server.url });
     await producer.schedule('mail', {}, { delay: '10m' });
     await producer.schedule('mail', {});
   });

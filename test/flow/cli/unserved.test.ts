@@ -1,6 +1,6 @@
 /** Jobs that are due and that nobody runs: whoever looks must see it, wherever they look. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, whenReady } from '../../../src/redis/connection/connect.ts';
@@ -45,7 +45,7 @@ const age = () => metric('duestream_oldest_due_age_seconds{queue="emails"}');
 const ready = () => metric('duestream_ready_jobs{queue="emails"}');
 
 test('two jobs that are ready for five minutes without a worker show in the metric, in doctor and in queues ls', async () => {
-  const producer = createProducer({ redis: server.url, namespace });
+  const producer = createClient({ redis: server.url, namespace });
   const at = new Date(Date.now() - 300_000);
   await producer.schedule(emails, {}, { at });
   await producer.schedule(emails, {}, { at });
@@ -87,7 +87,7 @@ test('with a worker nothing waits any more, and nobody is warned', async () => {
 
 test('a broadcast queue needs no worker, and what older processes do to it is told', async () => {
   const prices = defineQueue<object>('prices', { broadcast: true });
-  const producer = createProducer({ redis: server.url, namespace });
+  const producer = createClient({ redis: server.url, namespace });
   await producer.schedule(prices, {}, { at: new Date(Date.now() - 300_000) });
   await expect.poll(() => metric('duestream_jobs_completed_total{queue="prices",partition="0"}')).toBe(1);
   expect(await checked()).toMatchObject({ status: 'ok' });

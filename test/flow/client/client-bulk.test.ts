@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Unconfirmed } from '../../../src/client/calls/scheduled.ts';
-import { type BulkJob, createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type BulkJob, type Client, createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let server: TestRedis;
 let admin: Redis;
-let producer: Producer;
+let producer: Client;
 const emails = defineQueue<{ n: number; pad?: string }>('emails');
 const scheduledKey = 'duestream:v1:{emails:0}:scheduled';
 const list = (length: number): BulkJob<{ n: number }>[] =>
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await admin.flushall();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(() => producer.stop());
 afterAll(() => server.stop());

@@ -1,6 +1,6 @@
 /** Changing jobs that wait, from the library: each verb in every state, at once with others, and after a lost reply. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { ladder } from '../../../src/job/backoff.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
@@ -15,7 +15,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 let server: TestRedis;
 let redis: Redis;
 let jobs: Jobs;
-let producer: Producer;
+let producer: Client;
 const stops: (() => Promise<unknown>)[] = [];
 const reminders = defineQueue<{ to: string }>('reminders');
 const ref = partitionRef('duestream', { queue: 'reminders', partition: 0, layoutGeneration: 0 });
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await redis.flushall();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(async () => {
   await producer.stop();
@@ -276,7 +276,7 @@ describe('another content', () => {
 describe('a lost reply', () => {
   async function overLine() {
     const line = await openLossyLine(server);
-    const over = createProducer({ redis: line.url, retryBudget: '5s' });
+    const over = createClient({ redis: line.url, retryBudget: '5s' });
     stops.push(over.stop, line.close);
     await over.schedule(reminders, { to: 'first' }, { delay: '1h' });
     return { line, over };

@@ -1,19 +1,19 @@
 /** The table of docs/how-to/dedupe.md, on a real Redis: what becomes of the second call. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const index = defineQueue<{ version: number }>('index');
 const at = { at: new Date(Date.now() + 3_600_000) };
 let server: TestRedis;
-let producer: Producer;
+let producer: Client;
 beforeAll(async () => {
   server = await startRedis();
 });
 beforeEach(async () => {
   await (await server.client()).flushall();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(() => producer.stop());
 afterAll(() => server.stop());

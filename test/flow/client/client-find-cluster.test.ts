@@ -1,7 +1,6 @@
 /** Finding jobs in a cluster, and erasing by tag, each partition on a node of its own. Real nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createErasure } from '../../../src/client/erase/erasure.ts';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { type ClusterOfTests, startCluster } from '../../support/topology-lite.ts';
 
@@ -14,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }, async () => {
-  const producer = createProducer({ redis: cluster.url, retryBudget: '60s' });
+  const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
   const ids = Array.from({ length: 90 }, (_, nth) => `j${nth}`);
   const list = ids.map((id, nth) => ({ id, data: nth, delay: '1h', tags: [nth % 3 === 0 ? 'third' : 'other'] }));
   await producer.scheduleMany(queue, list);
@@ -43,8 +42,7 @@ test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }
 
 test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async () => {
   const letters = defineQueue('letters', { partitions: 6, history: { keep: '1d' }, redact: ['to'] });
-  const producer = createProducer({ redis: cluster.url, retryBudget: '60s' });
-  const erasure = createErasure({ redis: cluster.url, retryBudget: '60s' });
+  const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
   const ids = Array.from({ length: 60 }, (_, nth) => `l${nth}`);
   const list = ids.map((id, nth) => ({
     id,
@@ -61,25 +59,25 @@ test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async 
   const sum = { jobs: 0, history: 0 };
   let cursor: string | undefined;
   do {
-    const one = await erasure.erase(letters, { tag: 'user:42' }, { cursor, scanMax: 9 });
-    sum.jobs += one.jobs;
-    sum.history += one.history;
-    cursor = one.cursor;
+    const slice = await producer.erase({ tag: 'user:42' }, { queues: [letters.name], cursor, scanMax: 9 });
+    const [one] = slice.queues;
+    sum.jobs += one?.jobs ?? 0;
+    sum.history += one?.history ?? 0;
+    cursor = slice.cursor;
   } while (cursor !== undefined);
   expect(sum).toEqual({ jobs: 20, history: 30 });
-  expect(await erasure.eraseEverywhere({ tag: 'user:42' }, { dryRun: true })).toMatchObject({ left: 0 });
+  expect(await producer.erase({ tag: 'user:42' }, { dryRun: true })).toMatchObject({ left: 0 });
   expect(await producer.count(letters)).toBe(20);
   expect((await producer.get(letters, 'l1'))?.past).toHaveLength(1);
   await expect(producer.edit(letters, 'l21', { data: { to: '[redacted]' } })).rejects.toMatchObject({
     code: 'bad-input',
   });
-  await erasure.stop();
   await producer.stop();
 });
 
 test('limits hold in each partition, whichever node it is on', { timeout: 120_000 }, async () => {
   const limited = defineQueue('limited', { partitions: 6, maxPending: 12, maxBytes: 1_000_000 });
-  const producer = createProducer({ redis: cluster.url, retryBudget: '60s' });
+  const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
   const jobs = Array.from({ length: 200 }, (_, nth) => ({ id: `q${nth}`, data: nth, delay: '1h' }));
   const refused: unknown = await producer.scheduleMany(limited, jobs).catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: 'queue-full' });

@@ -1,7 +1,7 @@
 /** Finding jobs and changing all that a filter means, from the library: states, indexes, churn, races, partitions. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Layout } from '../../../src/client/calls/layouts.ts';
-import { createProducer, type JobFilter, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient, type JobFilter } from '../../../src/client/client.ts';
 import { cancelling, editing, rescheduling } from '../../../src/client/query/acts.ts';
 import { parseFilter } from '../../../src/client/query/filter.ts';
 import { readerOf, type WalkParts } from '../../../src/client/query/walk.ts';
@@ -22,7 +22,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 let server: TestRedis;
 let redis: Redis;
 let jobs: Jobs;
-let producer: Producer;
+let producer: Client;
 const stops: (() => Promise<unknown>)[] = [];
 const mail = defineQueue<{ to: string }>('mail');
 const wide = defineQueue('wide', { partitions: 4 });
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await redis.flushall();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(async () => {
   await producer.stop();
@@ -405,7 +405,7 @@ describe('a change of all that a filter means', () => {
 
   test('asks again where a reply was lost, and recognises its own work', async () => {
     const line = await openLossyLine(server);
-    const over = createProducer({ redis: line.url, retryBudget: '5s' });
+    const over = createClient({ redis: line.url, retryBudget: '5s' });
     stops.push(over.stop, line.close);
     for (const verb of ['cancel', 'reschedule', 'edit'] as const) {
       await producer.scheduleMany(
@@ -442,7 +442,7 @@ describe('a change of all that a filter means', () => {
 
 /** What a change in slices does, from its beginning to its end, as somebody who goes on from each cursor sees it. */
 async function inSlices(
-  call: (cursor: string | undefined) => ReturnType<Producer['rescheduleWhere']>,
+  call: (cursor: string | undefined) => ReturnType<Client['rescheduleWhere']>,
 ): Promise<{ readonly changed: number; readonly matched: number; readonly slices: number }> {
   const sum = { changed: 0, matched: 0, slices: 0 };
   let cursor: string | undefined;

@@ -1,6 +1,6 @@
 /** What a producer sees of a job after it was scheduled; the mover and the worker are played by their scripts. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { encodeAttempted } from '../../../src/job/codec.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import type { OverState } from '../../../src/job/state.ts';
@@ -16,7 +16,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 let server: TestRedis;
 let redis: Redis;
 let jobs: Jobs;
-let producer: Producer;
+let producer: Client;
 const emails = defineQueue<{ to: string }>('emails');
 const ref = partitionRef('duestream', { queue: 'emails', partition: 0, layoutGeneration: 0 });
 const windowMs = 600_000;
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await redis.flushall();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(() => producer.stop());
 afterAll(async () => {

@@ -1,8 +1,7 @@
 /** A producer when Redis is away, slow, full or wrong, and when replies are lost on the way. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Unconfirmed } from '../../../src/client/calls/scheduled.ts';
-import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { DuestreamError, Indeterminate } from '../../../src/kernel/errors.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
@@ -17,8 +16,8 @@ const made: (() => Promise<void>)[] = [];
 const emails = defineQueue<{ to: string }>('emails');
 const key = (name: string) => `duestream:v1:{emails:0}:${name}`;
 
-const open = async (options: Partial<ProducerOptions> = {}): Promise<Producer> => {
-  const producer = createProducer({ redis: server.url, retryBudget: 300, ...options });
+const open = async (options: Partial<ClientOptions> = {}): Promise<Client> => {
+  const producer = createClient({ redis: server.url, retryBudget: 300, ...options });
   made.push(() => producer.stop());
   return producer;
 };
@@ -150,7 +149,7 @@ describe('a Redis that is away', () => {
   test('is told when a producer is asked whether it is ready', async () => {
     await server.kill('SIGKILL');
     const refusal = { code: 'unavailable', message: expect.stringMatching(/cannot reach Redis at unix:/) };
-    await expect(createProducer({ redis: server.url }).ready()).rejects.toMatchObject(refusal);
+    await expect(createClient({ redis: server.url }).ready()).rejects.toMatchObject(refusal);
   });
 
   test('makes every call unavailable after its budget, with nothing sent', async () => {
@@ -230,12 +229,12 @@ describe('many waits at once', () => {
     made.push(async () => void process.off('warning', hear));
     const line = await openLine();
     const producer = await open({ redis: line.url });
-    const schedules = createSchedules({ redis: line.url });
+    const other = createClient({ redis: line.url });
     const queues = Array.from({ length: 14 }, (_, nth) => ({ queue: `many${nth}`, handler: () => undefined }));
     const worker = createWorker({ redis: line.url, queues });
     const subscriber = createSubscriber(defineQueue('news', { broadcast: true }), () => undefined, { redis: line.url });
-    made.push(() => worker.stop({ shutdown: 0 }), subscriber.stop, schedules.stop);
-    const all = [producer, schedules, worker, subscriber];
+    made.push(() => worker.stop({ shutdown: 0 }), subscriber.stop, other.stop);
+    const all = [producer, other, worker, subscriber];
     const readyAtOnce = () => Promise.allSettled(all.flatMap((one) => Array.from({ length: 20 }, () => one.ready())));
     expect((await readyAtOnce()).filter(({ status }) => status === 'rejected')).toEqual([]);
     await Promise.all([worker.start(), subscriber.start()]);

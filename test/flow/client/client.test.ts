@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer, type ProducerOptions, type QueueInput } from '../../../src/client/producer.ts';
+import { type Client, type ClientOptions, createClient, type QueueInput } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { partitionOf } from '../../../src/job/routing.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
@@ -7,12 +7,12 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let server: TestRedis;
 let admin: Redis;
-let producer: Producer;
-const extra: Producer[] = [];
+let producer: Client;
+const extra: Client[] = [];
 const emails = defineQueue<{ to: string }>('emails');
 
-const open = async (options: Partial<ProducerOptions> = {}) => {
-  const made = createProducer({ redis: server.url, ...options });
+const open = async (options: Partial<ClientOptions> = {}) => {
+  const made = createClient({ redis: server.url, ...options });
   extra.push(made);
   return made;
 };
@@ -203,7 +203,7 @@ describe('a queue that is resized', () => {
 });
 
 describe('a producer', () => {
-  test.each<[Partial<ProducerOptions>, RegExp]>([
+  test.each<[Partial<ClientOptions>, RegExp]>([
     [{ redis: 'localhost' }, /redis is "localhost"; allowed: redis:\/\/host:port\/db/],
     [{ namespace: 'Upper' }, /namespace name is "Upper"; allowed/],
     [{ horizon: '20y' }, /horizon is "20y"; allowed/],
@@ -214,7 +214,7 @@ describe('a producer', () => {
     [{ name: 'two words' }, /name is "two words"; allowed/],
   ])('refuses the options %j', (options, message) => {
     const refusal = { code: 'bad-config', message: expect.stringMatching(message) };
-    expect(() => createProducer({ redis: server.url, ...options })).toThrow(expect.objectContaining(refusal));
+    expect(() => createClient({ redis: server.url, ...options })).toThrow(expect.objectContaining(refusal));
   });
 
   test.each<[unknown, RegExp]>([
@@ -255,7 +255,7 @@ describe('a producer', () => {
   test('leaves no connection and no timer behind', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();
-    const named = createProducer({ redis: server.url, name: 'short-lived' });
+    const named = createClient({ redis: server.url, name: 'short-lived' });
     await named.schedule(emails, { to: 'x' });
     expect(String(await admin.client('LIST'))).toContain('name=duestream:short-lived');
     await named.stop();

@@ -3,9 +3,8 @@
  * come, and its cursor is of no other call.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createDeadLetters, type DeadLetters } from '../../../src/client/dead/dead-letters.ts';
-import { createErasure, type Erasure } from '../../../src/client/erase/erasure.ts';
-import { createProducer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
+import type { DeadLetters } from '../../../src/client/dead/dead-letters.ts';
 import { defineQueue, type Queue } from '../../../src/job/queue.ts';
 import { spreadMs } from '../../../src/kernel/spread.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
@@ -21,7 +20,8 @@ if (!first || !second) throw new Error('two partitions');
 let server: TestRedis;
 let redis: Redis;
 let dead: DeadLetters;
-let erasure: Erasure;
+let deadClient: Client;
+let client: Client;
 
 beforeAll(async () => {
   server = await startRedis();
@@ -32,12 +32,11 @@ beforeEach(async () => {
   await redis.flushall();
   await declareQueue(redis, { namespace: 'duestream', queue: 'mails', partitions: 2 });
   for (const { keys } of refs) await redis.hset(keys.meta, 'generation', '0');
-  dead = createDeadLetters({ redis: server.url });
-  erasure = createErasure({ redis: server.url });
+  client = createClient({ redis: server.url });
+  dead = client.deadLetters;
 });
 afterEach(async () => {
-  await dead.stop();
-  await erasure.stop();
+  await client.stop();
 });
 afterAll(async () => {
   close(redis);
@@ -69,7 +68,8 @@ async function erasedWhile(queue: Queue, come: (id: string) => Promise<unknown>)
   let gone = 0;
   let cursor: string | undefined;
   for (let calls = 0; calls < 30; calls += 1) {
-    const { deadLetters, history, ...slice } = await erasure.erase(queue, { tag: 'user:42' }, { scanMax: 1, cursor });
+    const slice = await deadClient.erase({ tag: 'user:42' }, { queues: [queue.name], scanMax: 1, cursor });
+    const { deadLetters = 0, history = 0 } = slice.queues[0] ?? {};
     gone += deadLetters + history;
     cursor = slice.cursor;
     if (cursor === undefined) return gone;
@@ -144,7 +144,7 @@ describe('a walk ends while others put dead letters behind its end', () => {
 
   test('an erase, in its dead letters and in its history', async () => {
     const kept = defineQueue<{ to: string }>('kept', { history: { keep: '1d' } });
-    const producer = createProducer({ redis: server.url });
+    const producer = createClient({ redis: server.url });
     const cancelled = async (id: string) => {
       await producer.schedule(kept, { to: id }, { id, delay: '1h', tags: ['user:42'] });
       await producer.cancel(kept, id);
@@ -209,16 +209,17 @@ describe('a cursor holds for its own call', () => {
     ];
     await redis.hset('duestream:v1:{control}:queues', 'mails', '{"partitions":2,"generation":1}');
     for (const { keys } of refs) await redis.hset(keys.meta, 'generation', '1');
-    await dead.stop();
-    dead = createDeadLetters({ redis: server.url });
+    await client.stop();
+    deadClient = createClient({ redis: server.url });
+    dead = deadClient.deadLetters;
     for (const goOn of begun) await expect(goOn()).rejects.toMatchObject({ code: 'moved' });
   });
 
   test('and the same queues of an erase', async () => {
     await ids(['a', 'b', 'c']);
-    const { cursor } = await erasure.eraseEverywhere({ tag: 'user:42' }, { queues: ['mails'], scanMax: 1 });
-    await expect(erasure.eraseEverywhere({ tag: 'user:42' }, { cursor })).rejects.toThrow(/cursor is of another/);
-    expect(await erasure.eraseEverywhere({ tag: 'user:42' }, { queues: ['mails'], cursor })).toMatchObject({ left: 0 });
+    const { cursor } = await deadClient.erase({ tag: 'user:42' }, { queues: ['mails'], scanMax: 1 });
+    await expect(deadClient.erase({ tag: 'user:42' }, { cursor })).rejects.toThrow(/cursor is of another/);
+    expect(await deadClient.erase({ tag: 'user:42' }, { queues: ['mails'], cursor })).toMatchObject({ left: 0 });
     expect(await left()).toEqual([]);
   });
 });

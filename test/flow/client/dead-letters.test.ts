@@ -1,6 +1,8 @@
 /** Dead letters from the library: looked at, counted, replayed and removed, over two partitions, after lost replies too. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createDeadLetters, type DeadLetters, type ManyReplayed } from '../../../src/client/dead/dead-letters.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
+import type { DeadLetters, ManyReplayed } from '../../../src/client/dead/dead-letters.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
@@ -14,6 +16,7 @@ const refs = [0, 1].map((partition) => partitionRef('duestream', { queue: 'mails
 let server: TestRedis;
 let redis: Redis;
 let dead: DeadLetters;
+let client: Client;
 
 beforeAll(async () => {
   server = await startRedis();
@@ -24,9 +27,10 @@ beforeEach(async () => {
   await redis.flushall();
   await declareQueue(redis, { namespace: 'duestream', queue: 'mails', partitions: 2 });
   for (const { keys } of refs) await redis.hset(keys.meta, 'generation', '0');
-  dead = createDeadLetters({ redis: server.url });
+  client = createClient({ redis: server.url });
+  dead = client.deadLetters;
 });
-afterEach(() => dead.stop());
+afterEach(() => client.stop());
 afterAll(async () => {
   close(redis);
   await server.stop();
@@ -200,14 +204,15 @@ describe('a replay', () => {
   test('of many with a lost reply does each once', async () => {
     for (const id of ['a', 'b', 'c']) await died(id);
     const line = await openLossyLine(server);
-    const through = createDeadLetters({ redis: line.url });
+    const throughClient = createClient({ redis: line.url });
+    const through = throughClient.deadLetters;
     try {
       await through.list(mails);
       line.loseReplyTo('replay');
       expect(await through.replayMany(mails, {}, { all: true })).toMatchObject({ matched: 3, scheduled: 3, gone: 0 });
       expect(await left()).toBe(0);
     } finally {
-      await through.stop();
+      await throughClient.stop();
       await line.close();
     }
   });
@@ -260,5 +265,5 @@ test('what nobody can mean is refused before anything is sent', async () => {
   ] as const;
   for (const [call, message] of refusals) await expect(call()).rejects.toThrow(message);
   expect(await left()).toBe(1);
-  expect(() => createDeadLetters({ redis: server.url, nam: 'x' } as never)).toThrow('nam is not an option');
+  expect(() => createClient({ redis: server.url, nam: 'x' } as never)).toThrow('nam is not an option');
 });

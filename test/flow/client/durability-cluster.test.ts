@@ -1,6 +1,6 @@
 /** Durable calls in a cluster: each node speaks for the writes of its own connection. Real nodes. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
+import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { partitionOf } from '../../../src/job/routing.ts';
 import { slotOf } from '../../../src/redis/connection/cluster/slots.ts';
@@ -27,8 +27,8 @@ afterEach(async () => {
 });
 afterAll(() => cluster?.stop());
 
-function open(options: Partial<ProducerOptions> = {}): Producer {
-  const producer = createProducer({
+function open(options: Partial<ClientOptions> = {}): Client {
+  const producer = createClient({
     redis: cluster.url,
     durability: 'replicated',
     durabilityTimeout: '10s',

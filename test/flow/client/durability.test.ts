@@ -1,7 +1,7 @@
 /** Calls that resolve when others than the memory of the primary have the write: real primaries, replicas and disks. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
+import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
 import { DuestreamError, Indeterminate } from '../../../src/kernel/errors.ts';
 import { runHere } from '../../support/console.ts';
 import { openHeldLink } from '../../support/held-link.ts';
@@ -46,8 +46,8 @@ async function connected(): Promise<number> {
   return [...(await client.info('replication')).matchAll(/^slave\d+:.*state=online/gm)].length;
 }
 
-function open(options: Partial<ProducerOptions> = {}): Producer {
-  const producer = createProducer({
+function open(options: Partial<ClientOptions> = {}): Client {
+  const producer = createClient({
     redis: primary.url,
     durability: 'replicated',
     durabilityTimeout: '10s',
@@ -169,7 +169,7 @@ describe('replicated', () => {
 
   const later = new Date(at.getTime() + 1000);
   const tagged = { tag: 'user:42' };
-  const repeated: readonly (readonly [string, (producer: Producer) => Promise<unknown>])[] = [
+  const repeated: readonly (readonly [string, (producer: Client) => Promise<unknown>])[] = [
     ['edit', (producer) => producer.edit(QUEUE, 'a', { attempts: 3 })],
     [
       'editMany',
@@ -313,7 +313,7 @@ describe('a primary that dies before its replica has everything', () => {
     const hasty = open({ ...HASTY, durability });
     await hasty.ready();
     const acknowledged: string[] = [];
-    const schedule = async (producer: Producer, id: string) => {
+    const schedule = async (producer: Client, id: string) => {
       const done = await producer.schedule(QUEUE, {}, { id, at }).catch((error: unknown) => error);
       if (done instanceof Error) expect(done).toBeInstanceOf(Indeterminate);
       else acknowledged.push(id);

@@ -2,8 +2,8 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { auditEntries } from '../../../src/access/audit.ts';
-import { createErasure, type Erased, type Erasure } from '../../../src/client/erase/erasure.ts';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
+import type { Erased, ErasedQueue, EraseOptions } from '../../../src/client/erase/erasure.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
@@ -20,8 +20,7 @@ const patience = { timeout: 30_000, interval: 20 };
 let server: TestRedis;
 let redis: Redis;
 let daemon: Daemon;
-let producer: Producer;
-let erasure: Erasure;
+let producer: Client;
 let worker: Worker | undefined;
 
 beforeAll(async () => {
@@ -33,13 +32,11 @@ beforeEach(async () => {
   await redis.flushall();
   daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
   await daemon.start();
-  producer = createProducer({ redis: server.url });
-  erasure = createErasure({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(async () => {
   await worker?.stop();
   worker = undefined;
-  await erasure.stop();
   await producer.stop();
   await daemon.stop();
 });
@@ -80,9 +77,21 @@ async function furnish(): Promise<void> {
   await put(mails, ids('x-wait', 2), ['other'], '1h');
 }
 
+/** What went from one queue. */
+async function eraseIn(
+  { name }: { readonly name: string },
+  filter: { readonly tag: string },
+  options: EraseOptions = {},
+) {
+  const { queues, cursor } = await producer.erase(filter, { queues: [name], ...options });
+  const [one] = queues;
+  if (!one) throw new Error(`queue ${name} was not looked at`);
+  return { ...one, cursor };
+}
+
 test('jobs, dead letters and history with the tag go, what others have stays, and the counts say how many', async () => {
   await furnish();
-  const dry = await erasure.erase(mails, { tag }, { dryRun: true });
+  const dry = await eraseIn(mails, { tag }, { dryRun: true });
   expect(dry).toMatchObject({
     dryRun: true,
     jobs: 7,
@@ -94,7 +103,7 @@ test('jobs, dead letters and history with the tag go, what others have stays, an
   });
   expect(await producer.count(mails, { tag })).toBe(7);
   // Those that are cancelled leave a record in the history, which goes too.
-  expect(await erasure.erase(mails, { tag })).toMatchObject({
+  expect(await eraseIn(mails, { tag })).toMatchObject({
     dryRun: false,
     jobs: 7,
     running: 0,
@@ -108,7 +117,7 @@ test('jobs, dead letters and history with the tag go, what others have stays, an
     result: { kind: 'kept', value: { sent: 'x-done0' } },
   });
   expect((await producer.get(mails, 'x-dead0'))?.past).toHaveLength(1);
-  expect(await erasure.erase(mails, { tag })).toMatchObject({ jobs: 0, deadLetters: 0, history: 0, left: 0 });
+  expect(await eraseIn(mails, { tag })).toMatchObject({ jobs: 0, deadLetters: 0, history: 0, left: 0 });
 }, 60_000);
 
 describe('an erase that is cut short', () => {
@@ -118,7 +127,7 @@ describe('an erase that is cut short', () => {
     let cursor: string | undefined;
     let calls = 0;
     do {
-      const one: Erased = await erasure.erase(mails, { tag }, { cursor, scanMax: 2 });
+      const one = await eraseIn(mails, { tag }, { cursor, scanMax: 2 });
       sum.jobs += one.jobs;
       sum.deadLetters += one.deadLetters;
       sum.history += one.history;
@@ -132,8 +141,8 @@ describe('an erase that is cut short', () => {
   test('begins again where a process was killed: what is gone is gone', async () => {
     await furnish();
     const stop = new AbortController();
-    const told: Erased[] = [];
-    const cut = await erasure.erase(
+    const told: ErasedQueue[] = [];
+    const cut = await eraseIn(
       mails,
       { tag },
       {
@@ -146,17 +155,17 @@ describe('an erase that is cut short', () => {
     );
     expect(cut).toMatchObject({ jobs: 7, deadLetters: 5, cursor: expect.any(String) });
     expect(told.length).toBeGreaterThan(1);
-    expect(await erasure.erase(mails, { tag })).toMatchObject({ jobs: 0, deadLetters: 0, history: 18, left: 0 });
+    expect(await eraseIn(mails, { tag })).toMatchObject({ jobs: 0, deadLetters: 0, history: 18, left: 0 });
   }, 60_000);
 
   test('refuses the cursor of another tag, and what is none', async () => {
     await furnish();
-    const { cursor } = await erasure.erase(mails, { tag: 'vip' }, { scanMax: 1, dryRun: true });
-    await expect(erasure.erase(mails, { tag }, { cursor })).rejects.toThrow(/the cursor is of another tag/);
+    const { cursor } = await eraseIn(mails, { tag: 'vip' }, { scanMax: 1, dryRun: true });
+    await expect(eraseIn(mails, { tag }, { cursor })).rejects.toThrow(/the cursor is of another tag/);
     for (const none of ['x', '', Buffer.from('[1,2,3,4]').toString('base64url')]) {
-      await expect(erasure.erase(mails, { tag }, { cursor: none })).rejects.toMatchObject({ code: 'bad-input' });
+      await expect(eraseIn(mails, { tag }, { cursor: none })).rejects.toMatchObject({ code: 'bad-input' });
     }
-    await expect(erasure.eraseEverywhere({ tag: 'vip' }, { cursor })).rejects.toMatchObject({ code: 'bad-input' });
+    await expect(producer.erase({ tag: 'vip' }, { cursor })).rejects.toMatchObject({ code: 'bad-input' });
   }, 60_000);
 });
 
@@ -173,23 +182,20 @@ test('a job that runs is asked to stop and told; when it has ended, the next cal
   await worker.start();
   await put(bills, ['a'], [tag]);
   await begun.opened;
-  expect(await erasure.erase(bills, { tag })).toMatchObject({ jobs: 0, running: 1, history: 0 });
+  expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 1, history: 0 });
   await expect.poll(async () => (await producer.result(bills, 'a')).status, patience).toBe('cancelled');
-  expect(await erasure.erase(bills, { tag })).toMatchObject({ jobs: 0, running: 0, history: 1, left: 0 });
+  expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 0, history: 1, left: 0 });
 }, 60_000);
 
 test('every queue is erased, or those that are named, and a cursor goes on in the right one', async () => {
   await put(mails, ids('a', 3), [tag], '1h');
   await put(bills, ids('b', 4), [tag], '1h');
-  const counts = (found: Awaited<ReturnType<Erasure['eraseEverywhere']>>) =>
-    found.queues.map(({ queue, jobs }) => `${queue} ${jobs}`);
-  expect(counts(await erasure.eraseEverywhere({ tag }, { dryRun: true }))).toEqual(['bills 4', 'mails 3']);
-  expect(counts(await erasure.eraseEverywhere({ tag }, { dryRun: true, queues: ['mails', 'nobody'] }))).toEqual([
-    'mails 3',
-  ]);
-  const first = await erasure.eraseEverywhere({ tag }, { scanMax: 2 });
+  const counts = (found: Erased) => found.queues.map(({ queue, jobs }) => `${queue} ${jobs}`);
+  expect(counts(await producer.erase({ tag }, { dryRun: true }))).toEqual(['bills 4', 'mails 3']);
+  expect(counts(await producer.erase({ tag }, { dryRun: true, queues: ['mails', 'nobody'] }))).toEqual(['mails 3']);
+  const first = await producer.erase({ tag }, { scanMax: 2 });
   expect(counts(first)).toEqual(['bills 2']);
-  const rest = await erasure.eraseEverywhere({ tag }, { cursor: first.cursor });
+  const rest = await producer.erase({ tag }, { cursor: first.cursor });
   expect(counts(rest)).toEqual(['bills 2', 'mails 3']);
   const entries = await auditEntries({ redis, namespace: 'duestream' }, { limit: 10 });
   // Jobs, and what the history keeps of their ends.
@@ -200,13 +206,13 @@ test('every queue is erased, or those that are named, and a cursor goes on in th
 
 test('what is given wrongly is refused before anything is sent', async () => {
   const wrong = (filter: object, options: object = {}) =>
-    expect(erasure.erase(mails, filter as { tag: string }, options)).rejects.toMatchObject({ code: 'bad-input' });
+    expect(eraseIn(mails, filter as { tag: string }, options)).rejects.toMatchObject({ code: 'bad-input' });
   await wrong({});
   await wrong({ tag: 'a b' });
   await wrong({ tag, name: 'x' });
   await wrong({ tag }, { scanMax: 0 });
   await wrong({ tag }, { dryrun: true });
-  await expect(
-    erasure.eraseEverywhere({ tag }, { queues: 'mails' as unknown as readonly string[] }),
-  ).rejects.toMatchObject({ code: 'bad-input' });
+  await expect(producer.erase({ tag }, { queues: 'mails' as unknown as readonly string[] })).rejects.toMatchObject({
+    code: 'bad-input',
+  });
 });

@@ -1,6 +1,8 @@
 /** How many jobs come due when: what waits in Redis and what schedules are going to make, together. */
+
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createSchedules, type Schedules } from '../../../src/client/schedules/schedules.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
+import type { Schedules } from '../../../src/client/schedules/schedules.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { runHere } from '../../support/console.ts';
@@ -15,12 +17,14 @@ const ahead = (ms: number) => new Date(Date.now() + ms);
 /** Each another date, far away. */
 const dateOf = (at: number) => new Date(Date.UTC(2001, 0, 1 + at)).toISOString().slice(0, 10);
 let schedules: Schedules;
+let client: Client;
 
 beforeEach(async () => {
   await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
-  schedules = createSchedules({ redis: the.server.url, namespace });
+  client = createClient({ redis: the.server.url, namespace });
+  schedules = client.schedules;
 });
-afterEach(() => schedules.stop());
+afterEach(() => client.stop());
 
 describe('a forecast', () => {
   test('counts jobs in the hour they are due, with overdue and ready ones apart', async () => {

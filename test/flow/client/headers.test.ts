@@ -1,8 +1,6 @@
 /** Headers of a job: texts beside its data, which go with it wherever it goes, and are seen by whoever may see its data. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDeadLetters } from '../../../src/client/dead/dead-letters.ts';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import type { Job } from '../../../src/job/job.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -16,12 +14,12 @@ const HEADERS = { traceparent: '00-0af7651916cd43dd-b7ad6b71-01', tenant: 'a|b;c
 const GIVEN = { TraceParent: HEADERS.traceparent, tenant: HEADERS.tenant };
 
 let server: TestRedis;
-let producer: Producer;
+let producer: Client;
 let daemon: ReturnType<typeof createDaemon>;
 
 beforeAll(async () => {
   server = await startRedis();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
   daemon = createDaemon({ redis: server.url, roles: ['mover'] });
   await daemon.start();
 });
@@ -75,7 +73,8 @@ test('they stay in a dead letter and come back with its replay', async () => {
     throw new Error('no');
   });
   await producer.schedule('died', 1, { id: 'a', headers: GIVEN, attempts: 1 });
-  const dead = createDeadLetters({ redis: server.url });
+  const deadClient = createClient({ redis: server.url });
+  const dead = deadClient.deadLetters;
   const letters = async () => (await dead.list('died')).deadLetters.map(({ deadLetter }) => deadLetter);
   await expect.poll(letters).toHaveLength(1);
   const [letter = ''] = await letters();
@@ -83,7 +82,7 @@ test('they stay in a dead letter and come back with its replay', async () => {
   expect((await dead.get('died', letter))?.options).not.toHaveProperty('headers');
   await producer.replay('died', letter);
   await expect.poll(() => got.length).toBe(2);
-  await dead.stop();
+  await deadClient.stop();
   await worker.stop();
   expect(got).toEqual([
     ['a', HEADERS],
@@ -93,14 +92,15 @@ test('they stay in a dead letter and come back with its replay', async () => {
 
 test('the jobs of a schedule have those that it says, when they fire and when they are triggered', async () => {
   const { got, worker } = await work('fired', () => undefined);
-  const schedules = createSchedules({ redis: server.url });
+  const schedulesClient = createClient({ redis: server.url });
+  const schedules = schedulesClient.schedules;
   await schedules.put('tick', { queue: 'fired', every: '1s', headers: GIVEN, maxRuns: 1 });
   await schedules.trigger('tick', { id: 'by-hand' });
   await expect.poll(() => got.length, { timeout: 10_000 }).toBe(2);
   expect((await schedules.put('tick', { queue: 'fired', every: '1s', headers: { a: '1' }, maxRuns: 1 })).status).toBe(
     'changed',
   );
-  await schedules.stop();
+  await schedulesClient.stop();
   await worker.stop();
   expect(got.map(([, headers]) => headers)).toEqual([HEADERS, HEADERS]);
 });
@@ -171,10 +171,9 @@ test('the test kit does the same', async () => {
   const got: unknown[] = [];
   const kit = createTestKit({ handlers: { q: async ({ headers }: Job) => void got.push(headers) } });
   const at = new Date(kit.nowMs + 60_000);
-  const call = async (headers: Job['headers']) =>
-    (await kit.producer.schedule('q', 1, { id: 'a', at, headers })).status;
+  const call = async (headers: Job['headers']) => (await kit.client.schedule('q', 1, { id: 'a', at, headers })).status;
   expect([await call({ A: '1' }), await call({ a: '2' }), await call({})]).toEqual(['scheduled', 'already', 'already']);
-  expect((await kit.producer.get('q', 'a'))?.headers).toEqual({ a: '1' });
+  expect((await kit.client.get('q', 'a'))?.headers).toEqual({ a: '1' });
   await kit.schedule('q', 1, { id: 'b', at });
   await kit.advance('1h');
   expect(got).toEqual([{ a: '1' }, {}]);

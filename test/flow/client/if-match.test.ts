@@ -1,7 +1,7 @@
 /** Changes that hold only for what was seen, from the library: in Redis, in the test kit, and after a lost reply. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { createSchedules, type Schedules } from '../../../src/client/schedules/schedules.ts';
+import { type Client, createClient, type JobsClient } from '../../../src/client/client.ts';
+import type { Schedules } from '../../../src/client/schedules/schedules.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
@@ -10,8 +10,9 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 let server: TestRedis;
 let redis: Redis;
-let producer: Producer;
+let producer: Client;
 let schedules: Schedules;
+let schedulesClient: Client;
 const stops: (() => Promise<unknown>)[] = [];
 const { keys } = partitionRef('duestream', { queue: 'mail', partition: 0, layoutGeneration: 0 });
 const HOURLY = { queue: 'mail', every: '1h' } as const;
@@ -24,20 +25,21 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await redis.flushall();
-  producer = createProducer({ redis: server.url });
-  schedules = createSchedules({ redis: server.url });
+  producer = createClient({ redis: server.url });
+  schedulesClient = createClient({ redis: server.url });
+  schedules = schedulesClient.schedules;
   await producer.schedule('mail', 'first', { id: 'a', at: at(1) });
   await schedules.put('hourly', HOURLY);
 });
 afterEach(async () => {
-  for (const stop of [producer.stop, schedules.stop, ...stops.splice(0)]) await stop();
+  for (const stop of [producer.stop, schedulesClient.stop, ...stops.splice(0)]) await stop();
 });
 afterAll(async () => {
   close(redis);
   await server.stop();
 });
 
-const etagOf = async (of = producer) => (await of.get('mail', 'a'))?.etag;
+const etagOf = async (of: JobsClient = producer) => (await of.get('mail', 'a'))?.etag;
 const etagOfSchedule = async () => (await schedules.get('hourly'))?.etag;
 
 async function bury(entry: string, generation: number): Promise<void> {
@@ -47,11 +49,11 @@ async function bury(entry: string, generation: number): Promise<void> {
 }
 
 describe.each(['Redis', 'the test kit'])('in %s', (place) => {
-  const of = async () => {
+  const of = async (): Promise<JobsClient> => {
     if (place === 'Redis') return producer;
     const kit = createTestKit({ handlers: {} });
     await kit.schedule('mail', 'first', { id: 'a', at: at(1) });
-    return kit.producer;
+    return kit.client;
   };
 
   test('a job is changed, with each verb, only if it is what was seen', async () => {
@@ -144,9 +146,10 @@ test('a schedule is changed, with each verb, only if it is what was seen', async
 describe('after a lost reply', () => {
   async function overLine() {
     const line = await openLossyLine(server);
-    const over = createProducer({ redis: line.url, retryBudget: '5s' });
-    const overSchedules = createSchedules({ redis: line.url, retryBudget: '5s' });
-    stops.push(over.stop, overSchedules.stop, line.close);
+    const over = createClient({ redis: line.url, retryBudget: '5s' });
+    const overSchedulesClient = createClient({ redis: line.url, retryBudget: '5s' });
+    const overSchedules = overSchedulesClient.schedules;
+    stops.push(over.stop, overSchedulesClient.stop, line.close);
     await Promise.all([over.get('mail', 'a'), overSchedules.get('hourly')]);
     return { line, over, overSchedules };
   }

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createProducer, defineQueue } from '../../../src/index.ts';
+import { createClient, defineQueue } from '../../../src/index.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const queue = defineQueue<string>('mails');
@@ -21,15 +21,15 @@ afterEach(async () => {
 });
 
 async function producer(path = server.socketPath) {
-  const made = createProducer({ redis: { path }, retryBudget: '200ms' });
+  const made = createClient({ redis: { path }, retryBudget: '200ms' });
   stops.push(() => made.stop());
   return made;
 }
 
-type Producer = Awaited<ReturnType<typeof producer>>;
+type Client = Awaited<ReturnType<typeof producer>>;
 const at = new Date(Date.now() + 3_600_000);
-const replace = (by: Producer, data: string) => by.schedule(queue, data, { id: 'x', at, ifExists: 'replace' });
-const dataSeenBy = async (by: Producer) => (await by.get(queue, 'x'))?.data;
+const replace = (by: Client, data: string) => by.schedule(queue, data, { id: 'x', at, ifExists: 'replace' });
+const dataSeenBy = async (by: Client) => (await by.get(queue, 'x'))?.data;
 
 /** A line whose client is cut off with the first request that speaks of a text, which arrives when it is let go. */
 async function openHoldingLine(text: string) {

@@ -1,8 +1,6 @@
 /** What callers are told of calls that change many, where a reply is lost or Redis goes away half-way. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createDeadLetters } from '../../../src/client/dead/dead-letters.ts';
-import { createErasure } from '../../../src/client/erase/erasure.ts';
-import { createProducer, type ProducerOptions } from '../../../src/client/producer.ts';
+import { type ClientOptions, createClient } from '../../../src/client/client.ts';
 import { pauseQueue, resumeQueue } from '../../../src/inspect/queue-pauses.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { DuestreamError } from '../../../src/kernel/errors.ts';
@@ -29,8 +27,8 @@ afterEach(async () => {
   await server.stop();
 });
 
-async function open(options: Partial<ProducerOptions> = {}) {
-  const producer = createProducer({ redis: line.url, retryBudget: '5s', ...options });
+async function open(options: Partial<ClientOptions> = {}) {
+  const producer = createClient({ redis: line.url, retryBudget: '5s', ...options });
   ends.push(producer.stop);
   await producer.ready();
   return producer;
@@ -110,7 +108,7 @@ describe('a replay whose reply was lost', () => {
   };
 
   test('knows its own work where the job was cancelled since', async () => {
-    await using direct = createProducer({ redis: server.url });
+    await using direct = createClient({ redis: server.url });
     await direct.ready();
     expect(await replayed(() => direct.cancel(bills, '1'))).toEqual({ status: 'scheduled', lost: 1 });
   });
@@ -155,10 +153,10 @@ describe('an outage in the middle', () => {
   test('of an erase is told so before its first change, and in doubt from then on', async () => {
     const codes = await codesOf(async () => {
       await scheduled();
-      const erasure = createErasure({ redis: line.url, retryBudget: 100 });
-      ends.push(erasure.stop);
-      await erasure.erase(emails, { tag: 'nobody' });
-      return () => erasure.erase(emails, { tag: 'user:1' });
+      const eraser = await open({ retryBudget: 100 });
+      const queues = [emails.name];
+      await eraser.erase({ tag: 'nobody' }, { queues });
+      return () => eraser.erase({ tag: 'user:1' }, { queues });
     });
     expect(codes).toMatch(/^(unavailable )+(indeterminate )+done$/);
   });
@@ -177,8 +175,9 @@ describe('an outage in the middle', () => {
 
 describe('a purge whose reply was lost', () => {
   const letters = () => {
-    const dead = createDeadLetters({ redis: line.url, retryBudget: '5s' });
-    ends.push(dead.stop);
+    const deadClient = createClient({ redis: line.url, retryBudget: '5s' });
+    const dead = deadClient.deadLetters;
+    ends.push(deadClient.stop);
     return dead;
   };
 
@@ -202,7 +201,7 @@ describe('a purge whose reply was lost', () => {
 });
 
 test('a pause and a resume whose replies were lost have changed something', async () => {
-  await using direct = createProducer({ redis: server.url });
+  await using direct = createClient({ redis: server.url });
   await direct.schedule(emails, {}, { delay: '1h' });
   const redis = openCommands({ redis: line.url, name: 'test' });
   await whenReady(redis);

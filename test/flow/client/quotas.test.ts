@@ -1,8 +1,7 @@
 /** Limits of a queue as callers meet them: set in code, by the command line and in the configuration, told by every window. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Unconfirmed } from '../../../src/client/calls/scheduled.ts';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import type { DuestreamError } from '../../../src/kernel/errors.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
@@ -13,7 +12,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 const cli = useCli();
 const namespace = 'duestream';
 let server: TestRedis;
-let producer: Producer;
+let producer: Client;
 const stops: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
   server = await startRedis();
@@ -27,8 +26,8 @@ afterEach(async () => {
 });
 afterAll(() => server.stop());
 
-function another(): Producer {
-  const made = createProducer({ redis: server.url });
+function another(): Client {
+  const made = createClient({ redis: server.url });
   stops.push(() => made.stop());
   return made;
 }
@@ -78,8 +77,9 @@ describe('maxPending', () => {
   test('a job that a person asks of a schedule is a new one', async () => {
     await producer.schedule(queue, { n: 1 }, later);
     await producer.schedule(queue, { n: 2 }, later);
-    const schedules = createSchedules({ redis: server.url });
-    stops.push(() => schedules.stop());
+    const schedulesClient = createClient({ redis: server.url });
+    const schedules = schedulesClient.schedules;
+    stops.push(() => schedulesClient.stop());
     await schedules.put('hourly', { queue: 'q', every: '1h' });
     expect(await fails(schedules.trigger('hourly'))).toMatchObject({ code: 'queue-full' });
   });

@@ -1,7 +1,9 @@
 /** Definitions that are put, moved and removed while others do the same, on a real Redis. */
+
 import { describe, expect, test } from 'vitest';
+import { createClient } from '../../../src/client/client.ts';
 import { backfill, trigger } from '../../../src/client/schedules/schedule-runs.ts';
-import { createSchedules, type ListOptions, type Schedules } from '../../../src/client/schedules/schedules.ts';
+import type { ListOptions, Schedules } from '../../../src/client/schedules/schedules.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
 import { firedOf } from '../../../src/redis/scripts/schedules.ts';
 import { parseSchedule } from '../../../src/schedule/input.ts';
@@ -14,11 +16,12 @@ const isLookedAt = async (queue: string, name: string) =>
   (await p.redis.zscore(refOf(queue).keys.fires, name)) !== null;
 
 async function withSchedules(work: (schedules: Schedules) => Promise<void>): Promise<void> {
-  const schedules = createSchedules({ redis: p.server.url, namespace: NAMESPACE });
+  const client = createClient({ redis: p.server.url, namespace: NAMESPACE });
+  const schedules = client.schedules;
   try {
     await work(schedules);
   } finally {
-    await schedules.stop();
+    await client.stop();
   }
 }
 

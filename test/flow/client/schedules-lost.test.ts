@@ -2,8 +2,10 @@
  * A reply is lost during a call on schedules, whichever it is: the call answers as if nothing had been lost. Its steps are
  * repeated one by one, so that no step meets the work of an earlier try and denies it.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createSchedules, type Schedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
+import type { Schedules } from '../../../src/client/schedules/schedules.ts';
 import { DuestreamError } from '../../../src/kernel/errors.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -90,14 +92,16 @@ const CALLS: readonly Called[] = [
 async function open({ before }: Pick<Called, 'before'>, retryBudget = '5s') {
   namespaces += 1;
   const namespace = `n${namespaces}`;
-  const direct = createSchedules({ redis: server.url, namespace });
+  const client = createClient({ redis: server.url, namespace });
+  const direct = client.schedules;
   await before?.(direct);
-  await direct.stop();
+  await client.stop();
   const line = await openLossyLine(server);
-  const schedules = createSchedules({ redis: line.url, namespace, retryBudget });
-  await schedules.ready();
+  const schedulesClient = createClient({ redis: line.url, namespace, retryBudget });
+  const schedules = schedulesClient.schedules;
+  await schedulesClient.ready();
   const close = async () => {
-    await schedules.stop();
+    await schedulesClient.stop();
     await line.close();
   };
   return { schedules, line, close };

@@ -1,9 +1,6 @@
-/** What the six constructors have in common: synchronous, connected when first used, started, stopped and disposed alike. */
+/** What the constructors have in common: synchronous, connected when first used, started, stopped and disposed alike. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDeadLetters } from '../../../src/client/dead/dead-letters.ts';
-import { createErasure } from '../../../src/client/erase/erasure.ts';
-import { createProducer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -21,10 +18,7 @@ const connections = async () =>
   String(await (await server.client()).client('LIST')).split('name=duestream:').length - 1;
 
 const makers = {
-  createProducer: (options: object) => createProducer({ redis: server.url, retryBudget: 0, ...options }),
-  createDeadLetters: (options: object) => createDeadLetters({ redis: server.url, retryBudget: 0, ...options }),
-  createErasure: (options: object) => createErasure({ redis: server.url, retryBudget: 0, ...options }),
-  createSchedules: (options: object) => createSchedules({ redis: server.url, retryBudget: 0, ...options }),
+  createClient: (options: object) => createClient({ redis: server.url, retryBudget: 0, ...options }),
   createWorker: (options: object) => createWorker('mail', () => undefined, { redis: server.url, ...options }),
   createDaemon: (options: object) => createDaemon({ redis: server.url, roles: ['mover'], ...options }),
 } as const;
@@ -85,7 +79,8 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
 
   test('refuses options that are none', () => {
     const makeIt: Readonly<Record<string, (options: never) => unknown>> = {
-      ...{ createProducer, createDeadLetters, createErasure, createSchedules, createDaemon },
+      createClient,
+      createDaemon,
       createWorker: (options) => createWorker('mail', () => undefined, options),
     };
     for (const options of [undefined, null, 5, []]) {
@@ -97,9 +92,8 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
 test.each([
   ['jobLease', () => createWorker('mail', () => undefined, { redis: server.url, ...{ jobLeaseMs: 5000 } })],
   ['shutdown', () => createWorker('mail', () => undefined, { redis: server.url, ...{ shutdownMs: 5000 } })],
-  ['retryBudget', () => createProducer({ redis: server.url, ...{ retryBudgetMs: 5000 } })],
-  ['horizon', () => createProducer({ redis: server.url, ...{ horizonMs: 5000 } })],
-  ['retryBudget', () => createSchedules({ redis: server.url, ...{ retryBudgetMs: 5000 } })],
+  ['retryBudget', () => createClient({ redis: server.url, ...{ retryBudgetMs: 5000 } })],
+  ['horizon', () => createClient({ redis: server.url, ...{ horizonMs: 5000 } })],
   ['mover.lease', () => createDaemon({ mover: { lease: '5s', ...{ leaseMs: 5000 } } })],
 ])('a time whose name had its unit is refused with the name %s', (now, make) => {
   expect(make).toThrow(
@@ -178,7 +172,7 @@ test('a daemon looks for its handler module when it starts, and leaves nothing w
 
 describe('the first call of a producer', () => {
   test('connects, and calls at the same time share the connection', async () => {
-    await using producer = createProducer({ redis: server.url });
+    await using producer = createClient({ redis: server.url });
     const calls = Array.from({ length: 50 }, (_, at) => producer.schedule('mail', at, { id: `n${at}`, delay: '1h' }));
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(
       Array.from({ length: 50 }, () => 'scheduled'),
@@ -187,7 +181,7 @@ describe('the first call of a producer', () => {
   });
 
   test('is still carried out when stop comes after it', async () => {
-    const producer = createProducer({ redis: server.url });
+    const producer = createClient({ redis: server.url });
     const call = producer.schedule('mail', 1, { id: 'last', delay: '1h' });
     await producer.stop();
     expect(await call).toMatchObject({ id: 'last', status: 'scheduled' });
@@ -196,21 +190,20 @@ describe('the first call of a producer', () => {
   test('while Redis is away is rejected as in any outage, and the next one finds Redis again', async () => {
     const own = await startRedis({ port: true });
     const redis = { url: own.url, connectTimeout: '300ms' };
-    const producer = createProducer({ redis, retryBudget: '300ms' });
-    const schedules = createSchedules({ redis, retryBudget: '300ms' });
+    const producer = createClient({ redis, retryBudget: '300ms' });
     await own.kill('SIGKILL');
     await expect(producer.schedule('mail', 1)).rejects.toMatchObject({ code: 'unavailable' });
     await expect(producer.get('mail', 'x')).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(schedules.list()).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(producer.schedules.list()).rejects.toMatchObject({ code: 'unavailable' });
     await own.restart();
     expect(await producer.schedule('mail', 1, { id: 'x' })).toMatchObject({ status: 'scheduled' });
-    expect(await schedules.list()).toEqual([]);
-    await Promise.all([producer.stop(), schedules.stop()]);
+    expect(await producer.schedules.list()).toEqual([]);
+    await producer.stop();
     await own.stop();
   }, 20_000);
 
   test('with bad input is refused without a connection', async () => {
-    const producer = createProducer({ redis: away });
+    const producer = createClient({ redis: away });
     const refused = { code: 'bad-input' };
     await expect(producer.schedule('A b', 1)).rejects.toMatchObject(refused);
     await expect(producer.schedule('mail', 1, { delay: 'soon' })).rejects.toMatchObject(refused);

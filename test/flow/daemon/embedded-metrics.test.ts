@@ -1,7 +1,7 @@
 /** Metrics of an application that embeds duestream: its own text, its own registry, and nothing in anybody else's. */
 import { Counter, Registry, register } from 'prom-client';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createDaemon, createProducer, createWorker, type Worker, type WorkerOptions } from '../../../src/index.ts';
+import { createClient, createDaemon, createWorker, type Worker, type WorkerOptions } from '../../../src/index.ts';
 import { runHere } from '../../support/console.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { samples } from '../../support/samples.ts';
@@ -36,7 +36,7 @@ async function serving(queue: string, options: Partial<WorkerOptions> = {}): Pro
 }
 
 async function scheduled(queue: string, count: number): Promise<void> {
-  const producer = createProducer({ redis: server.url, namespace });
+  const producer = createClient({ redis: server.url, namespace });
   for (let n = 0; n < count; n += 1) await producer.schedule(queue, {}, { delay: 0 });
   await producer.stop();
 }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { createProducer, createWorker, type DaemonInput, defineHandlers, defineQueue } from '../../../src/index.ts';
+import { createClient, createWorker, type DaemonInput, defineHandlers, defineQueue } from '../../../src/index.ts';
 import { scriptOptions } from '../../../src/redis/scripts/scripts.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { eventually } from '../../support/worker-line.ts';
@@ -33,7 +33,7 @@ async function setUp(own: Partial<DaemonInput> = {}) {
   const redis = { path: server.socketPath };
   const runs = new Map<number, number>();
   const ran = ({ data: { n } }: { data: { n: number } }) => void runs.set(n, (runs.get(n) ?? 0) + 1);
-  const producer = createProducer({ redis });
+  const producer = createClient({ redis });
   ends.push(() => producer.stop());
   const handlers = defineHandlers({ relayed: ran });
   const daemon = createDaemon({ redis, roles: ['mover', 'worker'], log: { level: 'fatal' }, ...own }, { handlers });

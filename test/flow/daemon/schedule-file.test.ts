@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient } from '../../../src/client/client.ts';
 import { reconcileSchedules } from '../../../src/client/schedules/reconcile.ts';
-import { createSchedules, type ScheduleInput } from '../../../src/client/schedules/schedules.ts';
+import type { ScheduleInput, Schedules } from '../../../src/client/schedules/schedules.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import type { Log } from '../../../src/kernel/log.ts';
 import { silentLog } from '../../../src/kernel/log.ts';
@@ -23,13 +24,9 @@ const reconcile = (wanted: Readonly<Record<string, ScheduleInput>>) =>
 const stored = async (name: string) => JSON.parse((await the.redis.hget(definitions, name)) ?? 'null');
 const nothing = { created: [], changed: [], removed: [], unchanged: [], kept: [] };
 
-async function calling<T>(act: (schedules: Awaited<ReturnType<typeof createSchedules>>) => Promise<T>): Promise<T> {
-  const schedules = createSchedules({ redis: the.server.url, namespace });
-  try {
-    return await act(schedules);
-  } finally {
-    await schedules.stop();
-  }
+async function calling<T>(act: (schedules: Schedules) => Promise<T>): Promise<T> {
+  await using client = createClient({ redis: the.server.url, namespace });
+  return await act(client.schedules);
 }
 
 describe('the schedules of a file', () => {

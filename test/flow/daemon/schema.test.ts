@@ -1,8 +1,7 @@
 /** A namespace of another schema: nothing of ours touches it, whether it is found at start or changes under what runs. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { decodeRun, memberOf } from '../../../src/job/codec.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
@@ -66,14 +65,15 @@ describe('found at the start', () => {
     const before = await contents();
     const of = { redis: server.url };
     const refused = { code: 'wrong-schema', message: expect.stringContaining('has schema "2"') };
-    const producer = createProducer(of);
+    const producer = createClient(of);
     await expect(producer.schedule(QUEUE, 1, { delay: '1h' })).rejects.toMatchObject(refused);
     await expect(producer.cancel(QUEUE, 'x')).rejects.toMatchObject(refused);
     await expect(producer.get(QUEUE, 'x')).rejects.toMatchObject(refused);
     await producer.stop();
-    const schedules = createSchedules(of);
+    const schedulesClient = createClient(of);
+    const schedules = schedulesClient.schedules;
     await expect(schedules.list()).rejects.toMatchObject(refused);
-    await schedules.stop();
+    await schedulesClient.stop();
     await expect(createWorker(QUEUE, () => undefined, of).start()).rejects.toMatchObject(refused);
     expect(await contents()).toEqual(before);
   });
@@ -131,7 +131,7 @@ describe('changed under what runs', () => {
     const started = () => readEffects(file).filter(({ what }) => what === 'start').length;
     const daemon = await processes.started({ name: 'daemon', args: daemonArgs, env });
     const worker = await processes.started({ name: 'worker', args: workerArgs, env });
-    const producer = createProducer({ redis: server.url });
+    const producer = createClient({ redis: server.url });
     await producer.schedule(QUEUE, { ms: [600_000, 0] }, { id: 'job' });
     await expect.poll(started).toBe(1);
     await mark('2');
@@ -148,7 +148,7 @@ describe('changed under what runs', () => {
   });
 
   test('a producer that knew the queue is told by a script that the partition has moved, and refuses', async () => {
-    const producer = createProducer({ redis: server.url });
+    const producer = createClient({ redis: server.url });
     await producer.schedule(QUEUE, 1, { delay: '1h', id: 'before' });
     await mark('2');
     await redis.hset(keys.meta, 'schema', '2', 'generation', '1');

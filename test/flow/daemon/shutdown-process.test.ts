@@ -1,7 +1,7 @@
 /** What a signal does to a process: it finishes or hands back what it runs, and leaves with the right status. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { decodeRun, memberOf } from '../../../src/job/codec.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
@@ -48,17 +48,17 @@ async function scene({ graceMs = GRACE_MS, ...data }: Wish) {
   const startWorker = (name: string) => processes.started({ name, args: ['worker', HANDLERS, '--queue', QUEUE], env });
   const daemon = await processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env });
   const worker = await startWorker('worker');
-  await withProducer((producer) => producer.schedule(QUEUE, data, { id: 'job' }));
+  await withClient((producer) => producer.schedule(QUEUE, data, { id: 'job' }));
   const effects = (what: Effect['what']) => readEffects(file).filter((effect) => effect.what === what);
   await expect.poll(() => effects('start')).toHaveLength(1);
   return { daemon, worker, effects, startWorker };
 }
 
 /** The job as a producer sees it. */
-const look = () => withProducer((producer) => producer.get(QUEUE, 'job'));
+const look = () => withClient((producer) => producer.get(QUEUE, 'job'));
 
-async function withProducer<T>(act: (producer: Producer) => Promise<T>): Promise<T> {
-  const producer = createProducer({ redis: server.url });
+async function withClient<T>(act: (producer: Client) => Promise<T>): Promise<T> {
+  const producer = createClient({ redis: server.url });
   try {
     return await act(producer);
   } finally {

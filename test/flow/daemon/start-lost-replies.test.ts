@@ -6,8 +6,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import type { DaemonInput } from '../../../src/daemon/input.ts';
 import { createBackend } from '../../../src/http/api/backend.ts';
@@ -80,12 +79,9 @@ const SERVICES: readonly (readonly [string, (place: Place) => Service])[] = [
   ['a subscriber', (place) => createSubscriber(news, () => undefined, place)],
 ];
 const CLIENTS: readonly (readonly [string, (place: Place) => Service])[] = [
-  ['a producer', (place) => calledOnce(createProducer(place), (one) => one.ready())],
-  [
-    'a producer that schedules at once',
-    (place) => calledOnce(createProducer(place), (one) => one.schedule(orders, {})),
-  ],
-  ['a client of schedules', (place) => calledOnce(createSchedules(place), (one) => one.list())],
+  ['a client', (place) => calledOnce(createClient(place), (one) => one.ready())],
+  ['a client that schedules at once', (place) => calledOnce(createClient(place), (one) => one.schedule(orders, {}))],
+  ['a client of schedules', (place) => calledOnce(createClient(place), (one) => one.schedules.list())],
   ['a connection of the dashboard', (place) => calledOnce(backendOf(place), (one) => one.place())],
 ];
 

@@ -35,19 +35,19 @@ test('keys are changed while jobs wait, and a text of another queue or another k
   const after = defineQueue<{ iban: string }>('payouts', { codec: aesGcm(all) });
   const handlers = defineHandlers({ payouts: (job) => void seen.push(job.data.iban) }, { queues: [after] });
   const kit = createTestKit({ handlers });
-  const call = () => kit.producer.schedule(before, { iban: 'DE02' }, { id: 'old', at: new Date(kit.nowMs + 1000) });
+  const call = () => kit.client.schedule(before, { iban: 'DE02' }, { id: 'old', at: new Date(kit.nowMs + 1000) });
   expect([(await call()).status, (await call()).status]).toEqual(['scheduled', 'already']);
-  await kit.producer.schedule(after, { iban: 'FR76' }, { id: 'new', delay: '2s' });
-  const stored = await Promise.all(['old', 'new'].map((id) => kit.producer.get('payouts', id)));
+  await kit.client.schedule(after, { iban: 'FR76' }, { id: 'new', delay: '2s' });
+  const stored = await Promise.all(['old', 'new'].map((id) => kit.client.get('payouts', id)));
   expect(stored.map((job) => String(job?.data).split('.')[0])).toEqual(['2026-01', '2026-02']);
   expect(JSON.stringify(stored)).not.toMatch(/DE02|FR76/);
   await kit.advance('1h');
   expect(seen).toEqual(['DE02', 'FR76']);
 
   const other = aesGcm(new Map([['2026-02', randomBytes(64)]]));
-  await kit.producer.schedule(defineQueue('payouts', { codec: other }), { iban: 'X' }, { id: 'forged' });
+  await kit.client.schedule(defineQueue('payouts', { codec: other }), { iban: 'X' }, { id: 'forged' });
   const unknown = aesGcm(new Map([['2025', randomBytes(64)]]));
-  await kit.producer.schedule(defineQueue('payouts', { codec: unknown }), { iban: 'X' }, { id: 'unknown' });
+  await kit.client.schedule(defineQueue('payouts', { codec: unknown }), { iban: 'X' }, { id: 'unknown' });
   await kit.advance('1s');
   expect(kit.jobs({ state: 'dead' }).map(({ reason }) => reason)).toEqual(['bad-data', 'bad-data']);
   expect(kit.runs.at(-1)?.error).toBe('the codec aes-256-gcm cannot decode the data: there is no key 2025');
@@ -62,8 +62,8 @@ test('logging tells of each job and of each end', async () => {
   const kit = kitOf(({ id }) => {
     if (id === 'b') throw new Error('no');
   });
-  for (const one of [kit, kit.producer]) one.use(logging((line) => lines.push(line)));
-  for (const id of ['a', 'b']) await kit.producer.schedule('mail', {}, { id, attempts: 1 });
+  for (const one of [kit, kit.client]) one.use(logging((line) => lines.push(line)));
+  for (const id of ['a', 'b']) await kit.client.schedule('mail', {}, { id, attempts: 1 });
   await kit.advance('1s');
   expect(lines).toEqual([
     ...['mail a scheduled', 'mail b scheduled', 'mail a done at attempt 1', 'mail b failed at attempt 1: Error: no'],
@@ -76,18 +76,18 @@ test('a tenant travels with its jobs, also with those of its handlers', async ()
     seen.push(tenants.getStore());
     if (job.data.again) await context.schedule('mail', {}, { id: 'b', delay: '1h' });
   });
-  for (const one of [kit, kit.producer]) one.use(tenancy);
-  await expect(kit.producer.schedule('mail', {})).rejects.toThrow('without a tenant');
-  await tenants.run('acme', () => kit.producer.schedule('mail', { again: true }, { id: 'a' }));
+  for (const one of [kit, kit.client]) one.use(tenancy);
+  await expect(kit.client.schedule('mail', {})).rejects.toThrow('without a tenant');
+  await tenants.run('acme', () => kit.client.schedule('mail', { again: true }, { id: 'a' }));
   await kit.advance('2h');
   expect(seen).toEqual(['acme', 'acme']);
 });
 
 test('a traced call that is repeated is the same call, while its job waits and when it is over', async () => {
   const kit = kitOf(() => undefined);
-  for (const one of [kit, kit.producer]) one.use(tracing(() => undefined));
+  for (const one of [kit, kit.client]) one.use(tracing(() => undefined));
   const at = new Date(kit.nowMs + 60_000);
-  const call = async () => (await kit.producer.schedule('mail', {}, { id: 'a', at })).status;
+  const call = async () => (await kit.client.schedule('mail', {}, { id: 'a', at })).status;
   expect([await call(), await call()]).toEqual(['scheduled', 'already']);
   await kit.advance('2m');
   expect([await call(), kit.runs.length]).toEqual(['already', 1]);
@@ -99,9 +99,9 @@ test('a trace goes on in the handler and in what it schedules', async () => {
     if (job.data.again) await context.schedule('mail', {}, { id: 'b', delay: '1h' });
     else throw new Error('ended too');
   });
-  for (const one of [kit, kit.producer]) one.use(tracing((span) => spans.push(span)));
-  await traces.run('ab'.repeat(16), () => kit.producer.schedule('mail', { again: true }, { id: 'a' }));
-  await kit.producer.schedule('mail', {}, { id: 'c', attempts: 1 });
+  for (const one of [kit, kit.client]) one.use(tracing((span) => spans.push(span)));
+  await traces.run('ab'.repeat(16), () => kit.client.schedule('mail', { again: true }, { id: 'a' }));
+  await kit.client.schedule('mail', {}, { id: 'c', attempts: 1 });
   await kit.advance('2h');
   expect(spans.length).toBeGreaterThan(2);
   expect(spans.filter(({ trace }) => trace === 'ab'.repeat(16)).length).toBeGreaterThanOrEqual(2);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { useProcesses } from '../../support/processes.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read, root } from '../../support/repository.ts';
@@ -150,7 +150,7 @@ describe('notification-failover', () => {
   const told = async (note: string) =>
     Object.fromEntries([...(await notify(note)).matchAll(/:(\w+) +(\w.*)/g)].map(([, step, state]) => [step, state]));
   const unplanned = 'never planned';
-  let producer: Producer;
+  let producer: Client;
   const stateOf = async (note: string, step: string) =>
     (await producer.get('notes', `note:${note}:${step}`))?.state ?? unplanned;
   const becomes = async (note: string, expected: Readonly<Record<string, string>>) => {
@@ -159,7 +159,7 @@ describe('notification-failover', () => {
   };
 
   beforeAll(async () => {
-    producer = createProducer({ redis: server.url });
+    producer = createClient({ redis: server.url });
   });
   afterAll(() => producer.stop());
   beforeEach(daemon);

@@ -3,7 +3,7 @@
  * state that a job can be in, and each reply and each refusal must be the same.
  */
 import { expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { createClient, type JobsClient } from '../../../src/client/client.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
 import { messageOf } from '../../../src/kernel/errors.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
@@ -40,7 +40,7 @@ function listener(queue: string) {
 
 type Note = (call: Promise<unknown>) => Promise<void>;
 
-async function whileTheyWait(p: Producer, q: string, note: Note) {
+async function whileTheyWait(p: JobsClient, q: string, note: Note) {
   for (const options of [{}, {}, { at: day(2) }, { at: day(2), ifExists: 'replace' }, { ifExists: 'error' }] as const) {
     await note(p.schedule(q, { n: 1 }, { ...waiting('a'), attempts: 3, ...options }));
   }
@@ -96,7 +96,7 @@ async function whileTheyWait(p: Producer, q: string, note: Note) {
   await note(p.replay(q, '1-1'));
 }
 
-async function whileTheyAreFound(p: Producer, q: string, note: Note) {
+async function whileTheyAreFound(p: JobsClient, q: string, note: Note) {
   const list = [...'zyxw'].map((id, nth) => ({ id, at: day(10 - nth), data: { n: nth }, tags: ['t', `n:${nth % 2}`] }));
   await note(p.scheduleMany(q, [...list, { id: 'other', at: day(8), data: { n: 0 }, name: 'other', tags: ['t'] }]));
   const due = { from: day(8), to: day(10) };
@@ -124,7 +124,7 @@ async function whileTheyAreFound(p: Producer, q: string, note: Note) {
   await note(p.list(q));
 }
 
-async function refusals(p: Producer, q: string, note: Note) {
+async function refusals(p: JobsClient, q: string, note: Note) {
   const loose = p as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
   const call = (name: string, ...given: readonly unknown[]) => note(loose[name]?.(q, ...given) ?? Promise.reject());
   await note(p.schedule('A b', 1));
@@ -154,7 +154,7 @@ interface Stage {
   readonly release: () => Promise<void>;
 }
 
-async function whileTheyRun(p: Producer, q: string, { note, play, release }: Stage & { readonly note: Note }) {
+async function whileTheyRun(p: JobsClient, q: string, { note, play, release }: Stage & { readonly note: Note }) {
   await note(p.schedule(q, 7, { ...waiting('held'), name: 'hold' }));
   await note(p.schedule(q, 8, { ...waiting('dead'), name: 'die', maxLateness: '99d' }));
   await note(p.runNow(q, 'held'));
@@ -183,20 +183,20 @@ async function inKit(): Promise<readonly unknown[]> {
   const handlers = { q: { hold: () => undefined, die: dies } };
   const kit = createTestKit({ handlers, lasts: ({ name }) => (name === 'hold' ? '1m' : 0) });
   const { told, note } = listener('q');
-  await whileTheyWait(kit.producer, 'q', note);
-  await whileTheyAreFound(kit.producer, 'q', note);
-  await refusals(kit.producer, 'q', note);
+  await whileTheyWait(kit.client, 'q', note);
+  await whileTheyAreFound(kit.client, 'q', note);
+  await refusals(kit.client, 'q', note);
   const stage = { play: () => kit.advance('1s'), release: () => kit.advance('1h') };
-  await whileTheyRun(kit.producer, 'q', { ...stage, note });
-  await kit.producer.stop();
-  await note(kit.producer.schedule('q', 1));
-  await note(kit.producer.ready());
+  await whileTheyRun(kit.client, 'q', { ...stage, note });
+  await kit.client.stop();
+  await note(kit.client.schedule('q', 1));
+  await note(kit.client.ready());
   return told;
 }
 
 async function inProduct(): Promise<readonly unknown[]> {
   const door = gate();
-  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   const { told, note } = listener(line.queue);
   await whileTheyWait(producer, line.queue, note);

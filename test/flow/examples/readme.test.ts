@@ -55,7 +55,7 @@ async function save(name: string): Promise<string> {
   const adapted = code
     .replace('redis://127.0.0.1:6379', server.url)
     .replace("'3s'", "'200ms'")
-    .replace('= createProducer(', '= await createProducer(');
+    .replace('= createClient(', '= await createClient(');
   const file = join(dir, name);
   await writeFile(file, adapted);
   return file;

@@ -7,8 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { freePort } from '../../../src/embedded/port.mjs';
 import { defineHandlers } from '../../../src/worker/run/handlers.ts';
@@ -26,7 +25,7 @@ const queries = panels.flatMap(({ title, targets }) => targets.map(({ expr }) =>
 
 let server: TestRedis;
 let daemon: Daemon;
-let producer: Producer;
+let producer: Client;
 let prometheus: ChildProcess;
 let folder: string;
 let api: string;
@@ -41,8 +40,9 @@ beforeAll(async () => {
   const http = { port: 0, host: '127.0.0.1' };
   daemon = createDaemon({ redis: { url: server.url }, roles: ['mover', 'worker', 'http'], http }, { handlers });
   await daemon.start();
-  producer = createProducer({ redis: server.url });
-  await using schedules = createSchedules({ redis: server.url });
+  producer = createClient({ redis: server.url });
+  await using client = createClient({ redis: server.url });
+  const schedules = client.schedules;
   await schedules.put('tick', { queue: 'mail', every: '1s' });
   folder = mkdtempSync(join(tmpdir(), 'duestream-prometheus-'));
   const target = `${daemon.http()?.host}:${daemon.http()?.port}`;

@@ -1,6 +1,6 @@
 /** After `queues rm` no job waits where nobody looks, in whatever order things happen. */
 import { afterEach, expect, it } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { declareQueue, listQueues } from '../../../src/redis/scripts/queues.ts';
@@ -14,8 +14,8 @@ const SLOW = { safetyTickMs: 60_000, leaseMs: 60_000 };
 
 afterEach(() => line.redis.flushall());
 
-async function producerOf(): Promise<Awaited<ReturnType<typeof createProducer>>> {
-  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+async function producerOf(): Promise<Awaited<ReturnType<typeof createClient>>> {
+  const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   return producer;
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { CLUSTER_COMMANDS, ruleOf, SENTINEL_CHANNEL, SENTINEL_COMMANDS } from '../../../src/redis/connection/access.ts';
@@ -90,7 +90,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const ran = new Set<string>();
     const daemon = createDaemon({ redis, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.add(job.id), { redis });
-    const producer = createProducer({ redis });
+    const producer = createClient({ redis });
     ends.push(producer.stop, worker.stop, daemon.stop);
     await daemon.start();
     await worker.start();
@@ -119,7 +119,7 @@ describe.each(Object.keys(places))('%s', (name) => {
 
   test('a certificate that nobody trusts is said at once, and no password leaves this process', async () => {
     const { redis } = place();
-    const producer = createProducer({ redis: { ...(typeof redis === 'string' ? { url: redis } : redis), tls: {} } });
+    const producer = createClient({ redis: { ...(typeof redis === 'string' ? { url: redis } : redis), tls: {} } });
     ends.push(producer.stop);
     await expect(producer.ready()).rejects.toThrow(/does not trust the authority that signed its certificate/);
   }, 60_000);

@@ -3,8 +3,7 @@
  * masters. The same promises hold as with one primary, also while a replica takes over.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import type { EventSource } from '../../../src/job/events.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -65,9 +64,10 @@ describe.each(Object.keys(places))('%s', (name) => {
     const ran = new Set<string>();
     const daemon = createDaemon({ redis: url, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.add(job.id), { redis: url, concurrency: 12 });
-    const producer = createProducer({ redis: url });
-    const schedules = createSchedules({ redis: url });
-    ends.push(producer.stop, schedules.stop, worker.stop, daemon.stop);
+    const producer = createClient({ redis: url });
+    const schedulesClient = createClient({ redis: url });
+    const schedules = schedulesClient.schedules;
+    ends.push(producer.stop, schedulesClient.stop, worker.stop, daemon.stop);
     await daemon.start();
     await worker.start();
     expect(daemon.redisLabel).toBe(url);
@@ -90,7 +90,7 @@ describe.each(Object.keys(places))('%s', (name) => {
       expect({ words, code, err }).toMatchObject({ code: 0, err: '' });
       return JSON.parse(out);
     };
-    const producer = createProducer({ redis: url });
+    const producer = createClient({ redis: url });
     ends.push(producer.stop);
     const queue = defineQueue('cli', { partitions: PARTITIONS });
     const ids = Array.from({ length: 12 }, (_, at) => `cli-${at}`);
@@ -128,7 +128,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const ran: string[] = [];
     const daemon = createDaemon({ redis: url, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.push(job.id), { redis: url, concurrency: 2 });
-    const producer = createProducer({ redis: url });
+    const producer = createClient({ redis: url });
     ends.push(producer.stop, worker.stop, daemon.stop);
     await daemon.start();
     await worker.start();
@@ -148,7 +148,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const wrong: unknown[] = [];
     const daemon = createDaemon({ redis: url, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.set(job.id, (ran.get(job.id) ?? 0) + 1), { redis: url });
-    const producer = createProducer({ redis: url });
+    const producer = createClient({ redis: url });
     ends.push(producer.stop, worker.stop, daemon.stop);
     const failures: EventSource = worker.events;
     failures.on('job.failed', (failed) => wrong.push(failed));
@@ -191,7 +191,7 @@ test('a master that is killed takes no job along that its replica has, and the o
   const { url } = cluster;
   const queue = defineQueue('killed', { partitions: PARTITIONS });
   const ran = new Set<string>();
-  const producer = createProducer({ redis: url });
+  const producer = createClient({ redis: url });
   const daemon = createDaemon({ redis: url, roles: ['mover'] });
   const worker = createWorker(queue, (job) => void ran.add(job.id), { redis: url });
   ends.push(worker.stop, daemon.stop, producer.stop);

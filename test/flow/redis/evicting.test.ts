@@ -1,6 +1,6 @@
 /** A Redis that may delete keys of its own accord: daemons say so, and producers give it no job. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createGuard } from '../../../src/daemon/eviction-guard.ts';
 import { createEmitter } from '../../../src/job/emitter.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
@@ -65,7 +65,7 @@ test('a guard that may not look, or reaches nobody, says nothing and looks again
 test('a producer refuses new jobs from the next look on, and takes them again after it was put right', async () => {
   let nowMs = 0;
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + nowMs };
-  const producer = createProducer({ redis: server.url, clock });
+  const producer = createClient({ redis: server.url, clock });
   const put = () =>
     producer.schedule('emails', {}).then(
       () => 'taken',
@@ -84,7 +84,7 @@ test('a producer refuses new jobs from the next look on, and takes them again af
 
 test('a producer that connects to an evicting Redis refuses its first job', async () => {
   await setUp('allkeys-lfu', '64mb');
-  const producer = createProducer({ redis: server.url });
+  const producer = createClient({ redis: server.url });
   await expect(producer.schedule('emails', {})).rejects.toThrow(
     'this Redis may evict jobs (maxmemory-policy allkeys-lfu, limit 64 MiB), so it gets no new ones: run CONFIG SET maxmemory-policy noeviction',
   );

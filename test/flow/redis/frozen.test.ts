@@ -3,7 +3,7 @@
  * meanwhile, connections are dialled with pauses, the log stays short, and work resumes within 5 s after the thaw.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createLog, logEvents } from '../../../src/daemon/log.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
@@ -47,7 +47,7 @@ test('every promise settles within its time, and work resumes within 5 s after t
     createLog({ level: 'info', role: 'd', to: { write: (line) => lines.push(line) } }),
   );
   await daemon.start();
-  const producer = createProducer({ redis });
+  const producer = createClient({ redis });
   const idle = createWorker('other', () => undefined, { redis, shutdown: 1000 });
   await idle.start();
   await producer.schedule('mail', {}, { id: 'before' });
@@ -59,7 +59,7 @@ test('every promise settles within its time, and work resumes within 5 s after t
   const sinceMs = systemClock.monotonicMs();
   await server.kill('SIGSTOP');
   const newcomer = createWorker('mail', () => undefined, { redis });
-  const newProducer = createProducer({ redis });
+  const newProducer = createClient({ redis });
   const late = createDaemon({ redis: { url: redis }, roles: ['mover'] });
   const calls = {
     schedule: timed(producer.schedule('mail', {}, { id: 'x', delay: '1h' })),
@@ -69,7 +69,7 @@ test('every promise settles within its time, and work resumes within 5 s after t
     cancelMany: timed(producer.cancelMany('mail', ['x', 'y'])),
     get: timed(producer.get('mail', 'x')),
     replay: timed(producer.replay('mail', '1-0')),
-    createProducer: timed(newProducer.ready()),
+    createClient: timed(newProducer.ready()),
     workerStart: timed(newcomer.start()),
     workerStop: timed(idle.stop()),
     daemonStart: timed(late.start()),
@@ -95,7 +95,7 @@ test('every promise settles within its time, and work resumes within 5 s after t
     scheduleMany: 'indeterminate',
     cancel: 'indeterminate',
     get: 'unavailable',
-    createProducer: 'unavailable',
+    createClient: 'unavailable',
     workerStart: 'unavailable',
     daemonStart: 'unavailable',
     newQueue: 'unavailable',

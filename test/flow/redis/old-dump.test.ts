@@ -10,8 +10,7 @@ import type { Manifest } from '../../../scripts/fixture/fill.mjs';
 import { queuesOf } from '../../../scripts/fixture/queues.mjs';
 import { makeDump } from '../../../scripts/fixture.mjs';
 import { build } from '../../../scripts/steps.mjs';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import * as product from '../../../src/index.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
@@ -39,7 +38,7 @@ describe.each(FROZEN.length > 0 ? FROZEN : [MADE_HERE])('the dump of %s', (versi
   let place = '';
   let server: Awaited<ReturnType<typeof startServer>>;
   let redis: Redis;
-  let producer: Producer;
+  let producer: Client;
   let manifest: Manifest;
 
   beforeAll(async () => {
@@ -56,7 +55,7 @@ describe.each(FROZEN.length > 0 ? FROZEN : [MADE_HERE])('the dump of %s', (versi
     server = await startServer({ binary, folder: place, mode: 'none' });
     redis = openCommands({ redis: server.url, name: 'test' });
     await whenReady(redis);
-    producer = createProducer({ redis: server.url });
+    producer = createClient({ redis: server.url });
   });
   afterAll(async () => {
     await producer.stop();
@@ -83,9 +82,10 @@ describe.each(FROZEN.length > 0 ? FROZEN : [MADE_HERE])('the dump of %s', (versi
       new Set(['scheduled', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired']),
     );
     expect(await now()).toEqual(states('before'));
-    const schedules = createSchedules({ redis: server.url });
+    const client = createClient({ redis: server.url });
+    const schedules = client.schedules;
     expect((await schedules.list()).map(({ name }) => name)).toEqual(manifest.schedules);
-    await schedules.stop();
+    await client.stop();
     expect((await runHere(['fsck', '--redis', server.url])).code).toBe(0);
   });
 

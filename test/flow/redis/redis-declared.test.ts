@@ -7,7 +7,7 @@ import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createLog, logEvents } from '../../../src/daemon/log.ts';
 import { messageOf } from '../../../src/kernel/errors.ts';
@@ -19,7 +19,7 @@ import { gate } from '../../support/worker-line.ts';
 let server: TestRedis;
 let admin: Redis;
 let daemon: Daemon;
-let producer: Producer;
+let producer: Client;
 let unlog: () => void;
 let lines: string[] = [];
 let runs = new Map<string, number>();
@@ -52,7 +52,7 @@ beforeEach(async () => {
     createLog({ level: 'info', role: 'test', to: { write: (line) => lines.push(line) } }),
   );
   await daemon.start();
-  producer = createProducer({ redis, retryBudget: '1s' });
+  producer = createClient({ redis, retryBudget: '1s' });
   await producer.schedule('mail', {}, { id: 'long' });
   await expect.poll(() => runs.get('long')).toBe(1);
 });

@@ -1,7 +1,6 @@
 /** One way to say where Redis is, for all that connects: a URL, an object with `url`, or options of ioredis. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { ladder } from '../../../src/job/backoff.ts';
 import type { EventSource } from '../../../src/job/events.ts';
@@ -29,15 +28,10 @@ afterAll(() => server.stop());
 
 /** Each way to connect; it resolves when it is connected. */
 const doors: Readonly<Record<string, (redis: RedisInput) => Promise<void>>> = {
-  createProducer: async (redis) => {
-    const producer = createProducer({ redis });
+  createClient: async (redis) => {
+    const producer = createClient({ redis });
     ends.push(producer.stop);
     await producer.ready();
-  },
-  createSchedules: async (redis) => {
-    const schedules = createSchedules({ redis });
-    ends.push(schedules.stop);
-    await schedules.ready();
   },
   createWorker: async (redis) => {
     const worker = createWorker('emails', () => undefined, { redis });

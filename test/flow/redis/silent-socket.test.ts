@@ -4,7 +4,7 @@
  */
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
@@ -42,7 +42,7 @@ test('everybody dials again after all open sockets fell silent', async () => {
   const ran: string[] = [];
   const worker = createWorker(queue, (job) => void ran.push(job.id), { redis });
   await worker.start();
-  const producer = createProducer({ redis, retryBudget: '30s' });
+  const producer = createClient({ redis, retryBudget: '30s' });
   await producer.schedule(queue, {}, { id: 'before' });
   await expect.poll(() => ran).toContain('before');
 

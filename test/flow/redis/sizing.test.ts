@@ -1,7 +1,7 @@
 /** What `duestream plan` says of memory, beside a real Redis that is filled. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { deadBytes, endBytes, pendingBytes, readyBytes, runningBytes } from '../../../src/inspect/sizing/memory.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
@@ -54,8 +54,8 @@ async function grownBy(jobs: number, act: () => Promise<unknown>): Promise<numbe
   return ((await settledBytes()) - before) / jobs;
 }
 
-async function withProducer<T>(act: (producer: Producer) => Promise<T>): Promise<T> {
-  const producer = createProducer({ redis: server.url });
+async function withClient<T>(act: (producer: Client) => Promise<T>): Promise<T> {
+  const producer = createClient({ redis: server.url });
   try {
     await producer.schedule('warm', 0, { delay: '1h' });
     return await act(producer);
@@ -78,7 +78,7 @@ test.each([
   const jobs = 20_000;
   const data = 'x'.repeat(shape.payloadBytes - 2);
   const list = Array.from({ length: jobs }, (_, at) => ({ data, delay: '30d', id: idOf(at, shape.idChars) }));
-  const measured = await withProducer((producer) => grownBy(jobs, () => producer.scheduleMany(QUEUE, list)));
+  const measured = await withClient((producer) => grownBy(jobs, () => producer.scheduleMany(QUEUE, list)));
   const { zset, hash } = pendingBytes(shape, jobs);
   expectWithin(10, measured, zset + hash);
 });
@@ -109,7 +109,7 @@ test('jobs that are ready, that run, that are over or dead take what the plan sa
     },
     { redis: server.url, concurrency: jobs },
   );
-  await withProducer(async (producer) => {
+  await withClient(async (producer) => {
     const ready = await grownBy(jobs, async () => {
       await producer.scheduleMany(QUEUE, list);
       await expect.poll(() => redis.xlen(keys.ready)).toBe(jobs);

@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { build } from '../../../scripts/steps.mjs';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
@@ -53,7 +53,7 @@ test('leadership and reading are even, and a worker has two connections to each 
   const commands = openCommands({ redis: cluster.url, name: 'looks' });
   ends.push(() => close(commands));
   await whenReady(commands, 60_000);
-  const producer = createProducer({ redis: cluster.url });
+  const producer = createClient({ redis: cluster.url });
   ends.push(producer.stop);
   await producer.schedule(queue, {}, { delay: '1d' });
   const daemons = Array.from({ length: DAEMONS }, () => createDaemon({ redis: cluster.url, roles: ['mover'] }));

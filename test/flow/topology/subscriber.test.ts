@@ -1,6 +1,6 @@
 /** Subscribers where Redis is a cluster, and behind Sentinels: they get each job once, also over a failover. */
 import { afterEach, expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createSubscriber, type Missed } from '../../../src/worker/broadcast/subscriber.ts';
@@ -16,7 +16,7 @@ const ids = (count: number, prefix: string) => Array.from({ length: count }, (_,
 
 async function play(url: string, partitions: number) {
   const queue = defineQueue<{ n: number }>('news', { broadcast: true, partitions });
-  const producer = createProducer({ redis: url, retryBudget: '30s', doneWindow: '2m' });
+  const producer = createClient({ redis: url, retryBudget: '30s', doneWindow: '2m' });
   const daemon = createDaemon({ redis: url, roles: ['mover'] });
   ends.push(producer.stop, daemon.stop);
   await daemon.start();

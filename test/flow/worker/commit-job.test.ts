@@ -1,6 +1,6 @@
 /** `context.commitJob`: a job that comes into being in the same step in which another one is completed, or not at all. */
 import { describe, expect, it } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
 import type { Handler, HandlerContext } from '../../../src/worker/run/handlers.ts';
@@ -16,7 +16,7 @@ const waiting = () => line.redis.zrange(key('scheduled'), '0', '-1');
 const next: Handler = (_job, { commitJob }) => commitJob({ step: 2 }, { delay: '3d', tags: ['user:42'] });
 
 function producer() {
-  const made = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const made = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => made.stop());
   return made;
 }
@@ -136,7 +136,7 @@ it('in the test kit happens with the end, too', async () => {
       },
     },
   });
-  await kit.producer.schedule(ladder, { step: 1 }, { id: 'a' });
+  await kit.client.schedule(ladder, { step: 1 }, { id: 'a' });
   await kit.advance('7d');
   expect(kit.runs.map(({ data, outcome }) => [(data as { step: number }).step, outcome])).toEqual([
     [1, 'done'],

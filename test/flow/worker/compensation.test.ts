@@ -1,6 +1,6 @@
 /** `onAbandoned`: told when a job died and a crash or a timeout may have left half of its work outside. */
 import { describe, expect, it } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { fixed } from '../../../src/job/backoff.ts';
 import { decodeHistory, memberOf } from '../../../src/job/codec.ts';
 import type { Abandoned } from '../../../src/job/compensation.ts';
@@ -177,7 +177,7 @@ describe('one partition', () => {
     const [, compensationLetter] = await line.deadLetters();
     expect(compensationLetter?.member).toMatch(/^j:\{a\}abandoned:\d+$/);
     await dying.stop();
-    const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+    const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
     line.onEnd(() => producer.stop());
     const [, deadLetter] = await line.redis.xrange(line.ref.keys.dead, '-', '+');
     await producer.replay(line.queue, deadLetter?.[0] ?? '');
@@ -272,7 +272,7 @@ describe('four partitions', () => {
   const line = useLine({ partitions: 4 });
 
   it('a compensation job lives where its id belongs, and can be looked up', async () => {
-    const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+    const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
     line.onEnd(() => producer.stop());
     const queue = defineQueue(line.queue, { partitions: 4 });
     const ids = [...Array.from({ length: 8 }, (_, nth) => `order-${nth}`), 'x'.repeat(128)];

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { useProcesses } from '../../support/processes.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -10,7 +10,7 @@ import { root } from '../../support/repository.ts';
 
 const processes = useProcesses();
 let server: TestRedis;
-let producer: Producer;
+let producer: Client;
 let redis: Redis;
 let file = '';
 
@@ -37,7 +37,7 @@ beforeEach(async () => {
   file = join(processes.folder, 'effects');
   writeFileSync(file, '');
   server = await startRedis({ port: true });
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
   redis = await server.client();
   await processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env: env() });
 });

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { readNew, reclaim } from '../../../src/redis/scripts/ready.ts';
 import { cutCommands } from '../../support/lossy-line.ts';
 import { useProcesses } from '../../support/processes.ts';
@@ -113,7 +113,7 @@ describe('as worker processes', () => {
 
   it('the Redis recipe credits every account exactly, although workers are killed at their work', async () => {
     const server = await startRedis({ port: true });
-    const producer = createProducer({ redis: server.url });
+    const producer = createClient({ redis: server.url });
     const redis = await server.client();
     try {
       const recipe = (name: string, workMs: number) => {
@@ -158,7 +158,7 @@ describe('as worker processes', () => {
 
   it('the SQL recipe charges', async () => {
     const server = await startRedis({ port: true });
-    const producer = createProducer({ redis: server.url });
+    const producer = createClient({ redis: server.url });
     try {
       await processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env: env(server.url) });
       const args = ['worker', join(root, FOLDER, 'sql-charges.mjs')];

@@ -1,6 +1,6 @@
 /** `expiresAt` and `maxLateness`: jobs that come too late are dropped, buried, or run all the same. */
 import { describe, expect, it } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { fixed } from '../../../src/job/backoff.ts';
 import type { Abandoned } from '../../../src/job/compensation.ts';
 import type { Job } from '../../../src/job/job.ts';
@@ -23,7 +23,7 @@ const IN_TIME_MS = 1500;
 const passed = (atMs: number) => eventually(() => Date.now()).toBeGreaterThan(atMs);
 
 async function open() {
-  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   return producer;
 }

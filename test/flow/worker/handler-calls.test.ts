@@ -1,6 +1,6 @@
 /** What a handler does to other jobs, on the connection of its worker, and middleware around it, on a real Redis. */
 import { expect, test } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import type { Handler } from '../../../src/worker/run/handlers.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
@@ -9,7 +9,7 @@ const line = useLine();
 
 function make(handler: Handler<string>) {
   const place = { redis: { path: line.server.socketPath }, namespace: NAMESPACE };
-  const producer = createProducer(place);
+  const producer = createClient(place);
   const worker = createWorker<string>(line.queue, handler, place);
   const ended: string[] = [];
   worker.events.on('job.completed', ({ id }) => ended.push(id));

@@ -1,6 +1,6 @@
 /** A queue that keeps its history, end to end: set by a definition, kept by workers and producers, told by the library. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
 import { fixed } from '../../../src/job/backoff.ts';
@@ -16,7 +16,7 @@ const patience = { timeout: 30_000, interval: 20 };
 let server: TestRedis;
 let redis: Redis;
 let daemon: Daemon;
-let producer: Producer;
+let producer: Client;
 let worker: Worker | undefined;
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ beforeEach(async () => {
   await redis.flushall();
   daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
   await daemon.start();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(async () => {
   await worker?.stop();

@@ -3,7 +3,7 @@
  * worker tells the same event as if nothing had been lost, once.
  */
 import { expect, it } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { fixed } from '../../../src/job/backoff.ts';
 import type { EventName } from '../../../src/job/events.ts';
 import { Defer, Unrecoverable } from '../../../src/job/outcome.ts';
@@ -86,7 +86,7 @@ it.each([
 
 it.each([false, true])('the reply of expire is lost, and the event is told once: dead %s', async (dead) => {
   const { lossy, worker, ends } = await lossyWorker(() => undefined);
-  await using producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  await using producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   lossy.loseReplyTo('expire');
   const at = new Date(Date.now() - 60_000);
   await producer.schedule(line.queue, 'x', { id: 'a', at, maxLateness: '1s', onLate: dead ? 'dead' : 'drop' });

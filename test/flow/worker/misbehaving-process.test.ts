@@ -1,7 +1,7 @@
 /** What a worker process does about handlers that misbehave: see docs/how-to/misbehaving-handlers.md. */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { useProcesses } from '../../support/processes.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -11,12 +11,12 @@ const HANDLERS = fileURLToPath(new URL('../../support/misbehaving-handlers.mjs',
 const processes = useProcesses();
 let server: TestRedis;
 let redis: Redis;
-let producer: Producer;
+let producer: Client;
 
 beforeAll(async () => {
   server = await startRedis();
   redis = await server.client();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 beforeEach(() => redis.flushall());
 afterAll(async () => {

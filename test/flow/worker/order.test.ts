@@ -1,6 +1,6 @@
 /** Jobs that one producer made due at the same millisecond run in the order in which it scheduled them. */
 import { expect, it } from 'vitest';
-import { createProducer, type ProducerMiddleware } from '../../../src/client/producer.ts';
+import { type ClientMiddleware, createClient } from '../../../src/client/client.ts';
 import { defineQueue, type QueueInput } from '../../../src/job/queue.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
@@ -10,7 +10,7 @@ const at = new Date('2026-03-01T09:00:00Z');
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, nth) => from + nth);
 
 function producer(name = 'producer') {
-  const made = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE, name });
+  const made = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE, name });
   line.onEnd(() => made.stop());
   return made;
 }
@@ -86,7 +86,7 @@ it('calls of a queue whose schema answers later for some jobs than for others', 
 
 it('calls through a middleware that holds some of them back', async () => {
   const held: (() => void)[] = [];
-  const middleware: ProducerMiddleware = {
+  const middleware: ClientMiddleware = {
     async schedule(call, next) {
       if (Number(call.jobs[0]?.data) % 2 === 1) await new Promise<void>((resolve) => held.unshift(resolve));
       return next({ ...call, jobs: call.jobs.map((job) => ({ ...job, name: 'through' })) });

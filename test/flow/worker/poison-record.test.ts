@@ -1,6 +1,6 @@
 /** Records that are made to hurt whoever reads them: the start is counted first, and the worker lives on. */
 import { expect, it } from 'vitest';
-import { createProducer } from '../../../src/client/producer.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { memberOf } from '../../../src/job/codec.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
@@ -56,7 +56,7 @@ it('a prototype in a record is data like any other: it reaches nothing else', as
 
 it('data that are too deep stop nobody: the job is shown, listed, cancelled, replayed, and its neighbours run', async () => {
   const queue = defineQueue(line.queue, { redact: ['a.b'], history: { result: true } });
-  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   await producer.schedule(queue, 1, { id: 'declares', delay: '1h' });
   const body = `{"d":{"a":{"b":${deep(50_000)}}}}`;

@@ -1,6 +1,6 @@
 /** What handlers throw goes into histories, dead letters, events and logs: without the values of fields that a queue redacts. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
 import { fixed } from '../../../src/job/backoff.ts';
@@ -15,7 +15,7 @@ const SECRET = 'ann@example.org';
 const patience = { timeout: 30_000, interval: 20 };
 let server: TestRedis;
 let daemon: Daemon;
-let producer: Producer;
+let producer: Client;
 let worker: Worker | undefined;
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await (await server.client()).flushall();
   daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
   await daemon.start();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
 });
 afterEach(async () => {
   await worker?.stop();

@@ -1,6 +1,6 @@
 /** Subscribers: each of them gets each job of a broadcast queue once, in order, and is told what it missed. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue, type Queue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
@@ -19,7 +19,7 @@ import { eventually, gate, listen } from '../../support/worker-line.ts';
 
 let server: TestRedis;
 let redis: Redis;
-let producer: Producer;
+let producer: Client;
 let daemon: ReturnType<typeof createDaemon>;
 let nth = 0;
 const stops: (() => unknown)[] = [];
@@ -28,7 +28,7 @@ beforeAll(async () => {
   server = await startRedis();
   redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
   await whenReady(redis);
-  producer = createProducer({ redis: { path: server.socketPath } });
+  producer = createClient({ redis: { path: server.socketPath } });
   daemon = createDaemon({ redis: { path: server.socketPath }, roles: ['mover'] });
   await daemon.start();
 });

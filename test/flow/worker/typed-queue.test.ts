@@ -1,8 +1,7 @@
 /** Queues with schemas and codecs on a real Redis: what is refused writes nothing, and what is no good becomes a dead letter. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { createProducer } from '../../../src/client/producer.ts';
-import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import type { Codec } from '../../../src/job/content.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -24,7 +23,7 @@ const later = z.object({ n: z.number().refine(async (n) => n > 0, 'must be above
 function make(delivery: 'at-least-once' | 'at-most-once' = 'at-least-once') {
   const queue = defineQueue(line.queue, { delivery, codec: base64, jobs: { default: later, other: z.string() } });
   const place = { redis: { path: line.server.socketPath }, namespace: NAMESPACE };
-  const producer = createProducer(place);
+  const producer = createClient(place);
   const seen: unknown[] = [];
   const worker = createWorker(queue, ({ data }) => void seen.push(data), place);
   const ended: string[] = [];
@@ -81,8 +80,9 @@ test('dead letters and looks show what is stored', async () => {
 
 test('a schedule of a queue has its data checked and encoded when it is put', async () => {
   const { queue, worker, seen, place } = make();
-  const schedules = createSchedules(place);
-  line.onEnd(() => schedules.stop());
+  const client = createClient(place);
+  const schedules = client.schedules;
+  line.onEnd(() => client.stop());
   const put = () => schedules.put('often', { queue, data: { n: 3 }, every: '1s', maxRuns: 1 });
   expect(await put()).toMatchObject({ status: 'created' });
   expect(await put()).toMatchObject({ status: 'unchanged' });

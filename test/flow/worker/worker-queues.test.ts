@@ -1,6 +1,6 @@
 /** One worker of several queues: what they share, and what each has of its own. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
@@ -10,7 +10,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { gate } from '../../support/worker-line.ts';
 
 let server: TestRedis;
-let producer: Producer;
+let producer: Client;
 let daemon: ReturnType<typeof createDaemon>;
 const stops: (() => Promise<unknown>)[] = [];
 const mails = defineQueue<{ to: string }>('mails');
@@ -18,7 +18,7 @@ const bills = defineQueue<{ cents: number }>('bills', { partitions: 3 });
 
 beforeAll(async () => {
   server = await startRedis();
-  producer = createProducer({ redis: server.url });
+  producer = createClient({ redis: server.url });
   daemon = createDaemon({ redis: server.url, roles: ['mover'] });
   await daemon.start();
 });

@@ -39,7 +39,7 @@ const STOP_MAX_MS = SHUTDOWN_MS + 10_000;
  * @param {boolean} world.alone whoever is a worker is a mover as well
  */
 export function createCast({ product, time, network, journal, random, partitions, director, alone }) {
-  const { createDaemon, createProducer, createWorker, defineHandlers, defineQueue, DuestreamError, fixed } = product;
+  const { createDaemon, createClient, createWorker, defineHandlers, defineQueue, DuestreamError, fixed } = product;
   /** @type {Set<Actor>} */
   const actors = new Set();
   /** @type {import('duestream').Queue<import('./handlers.mjs').Wish>} */
@@ -144,7 +144,7 @@ export function createCast({ product, time, network, journal, random, partitions
   /** Schedules its part of the work and ends when every call has settled. @param {readonly PlannedJob[]} plan @param {(done: Actor) => void} over */
   const producer = (plan, over) =>
     launch('producer', async (actor) => {
-      const client = createProducer({ redis: URL });
+      const client = createClient({ redis: URL });
       await untilItIs(() => client.ready());
       const startedMs = Date.now();
       await Promise.all(
@@ -173,7 +173,7 @@ export function createCast({ product, time, network, journal, random, partitions
     }
   }
 
-  /** @param {import('duestream').Producer} client @param {PlannedJob} job @param {Actor} actor */
+  /** @param {import('duestream').Client} client @param {PlannedJob} job @param {Actor} actor */
   async function schedule(client, { id, delayMs, kind, workMs }, { note }) {
     const at = new Date(Date.now() + delayMs);
     /** What it was refused with, or nothing. */

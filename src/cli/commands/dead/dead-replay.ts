@@ -4,8 +4,8 @@
  * it.
  */
 import type { Command } from 'commander';
+import type { Replayed } from '../../../client/client.ts';
 import type { DeadLetters, ReplayMany } from '../../../client/dead/dead-letters.ts';
-import type { Replayed } from '../../../client/producer.ts';
 import { createSteps, parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationMs } from '../../../kernel/duration.ts';

@@ -1,7 +1,7 @@
 /** `count <queue>`: how many jobs there are that are not over, or that a filter means. */
 import type { Command } from 'commander';
 import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
 import { type FilterFlags, readFilter, withFilterFlags } from './filter-flags.ts';
 
@@ -18,7 +18,7 @@ export const count: Register = (parent, runner) => {
 async function run(session: Session, queue: string, flags: FilterFlags): Promise<Exit> {
   const filter = readFilter(flags);
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const { count: jobs, atLeast } = await withProducer(session, (producer) => producer.tally(queue, filter));
+  const { count: jobs, atLeast } = await withClient(session, (producer) => producer.tally(queue, filter));
   session.out.answer({ queue, count: jobs, ...(atLeast && { atLeast }) }, () => [
     atLeast ? line`at least ${jobs}: jobs moved while they were counted` : line`${jobs}`,
   ]);

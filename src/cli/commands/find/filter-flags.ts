@@ -1,6 +1,6 @@
 /** The flags by which jobs are found, and what they say. The library judges the values. */
 import { type Command, Option } from 'commander';
-import type { JobFilter } from '../../../client/producer.ts';
+import type { JobFilter } from '../../../client/client.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { InstantInput } from '../../../kernel/duration.ts';
 import { instantOf } from '../../terminal/instants.ts';

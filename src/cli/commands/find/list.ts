@@ -1,8 +1,8 @@
 /** The part of `ls` that finds jobs by a filter: a page with a cursor, in the order of its index. */
-import type { JobView } from '../../../client/producer.ts';
+import type { JobView } from '../../../client/client.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { Exit } from '../../register.ts';
-import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { second } from '../../terminal/when.ts';
 import { type FilterFlags, readWalk } from './filter-flags.ts';
@@ -14,7 +14,7 @@ export async function listByFilter(
 ): Promise<Exit> {
   const { filter, cursor, told } = readWalk(flags, { cursor: given });
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const page = await withProducer(session, (producer) => producer.list(queue, { ...filter, limit, cursor }));
+  const page = await withClient(session, (producer) => producer.list(queue, { ...filter, limit, cursor }));
   const answer = { queue, jobs: page.jobs.map(listed), scanned: page.scanned, cursor: told(page.cursor) };
   session.out.answer(answer, () => {
     const nowMs = systemClock.wallMs();

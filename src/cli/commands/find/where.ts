@@ -4,11 +4,11 @@
  */
 
 import type { Command } from 'commander';
-import type { CancelledWhere, ChangedWhere, JobFilter, Producer, WhereOptions } from '../../../client/producer.ts';
+import type { CancelledWhere, ChangedWhere, Client, JobFilter, WhereOptions } from '../../../client/client.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, wholeNumber } from '../../register.ts';
-import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
 import { type FilterFlags, isFilterGiven, readWalk } from './filter-flags.ts';
 
@@ -60,11 +60,7 @@ export interface WhereVerb {
   readonly prefix?: '' | 'where-';
   /** `cancelled` */
   readonly done: string;
-  readonly call: (
-    producer: Producer,
-    filter: JobFilter,
-    options: WhereOptions,
-  ) => Promise<ChangedWhere | CancelledWhere>;
+  readonly call: (producer: Client, filter: JobFilter, options: WhereOptions) => Promise<ChangedWhere | CancelledWhere>;
 }
 
 /** @throws DuestreamError `usage` unless there is either a dry run or a confirmation */
@@ -81,7 +77,7 @@ export async function runWhere(session: Session, asked: Asked, verb: WhereVerb):
   const { filter, cursor, told: tell } = readWalk(asked.filter, { ...(prefix && { prefix }), cursor: flags.cursor });
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   let told = 0;
-  const result = await withProducer(session, (producer) =>
+  const result = await withClient(session, (producer) =>
     verb.call(producer, filter, {
       dryRun,
       limit,

@@ -2,7 +2,7 @@
  * `schedule --bulk`: one job per line → many calls of bounded size. A line that cannot be a job is told with its number
  * and reason and stops nothing; the others are scheduled. Lines with ids can be sent again without harm.
  */
-import type { DurabilityOption, Producer, Scheduled, ScheduleOptions } from '../../../client/producer.ts';
+import type { Client, DurabilityOption, Scheduled, ScheduleOptions } from '../../../client/client.ts';
 import { optionNames } from '../../../job/fields.ts';
 import { parseExact } from '../../../job/json-text.ts';
 import type { Queue } from '../../../job/queue.ts';
@@ -10,7 +10,7 @@ import { hintOf } from '../../../kernel/did-you-mean.ts';
 import { show } from '../../../kernel/duration.ts';
 import { DuestreamError, messageOf } from '../../../kernel/errors.ts';
 import type { Exit } from '../../register.ts';
-import { type Session, withProducer } from '../../session.ts';
+import { type Session, withClient } from '../../session.ts';
 import { linesOf, openInput } from '../../terminal/input.ts';
 import { line } from '../../terminal/text.ts';
 
@@ -33,7 +33,7 @@ interface Tally {
 }
 
 interface Sending {
-  readonly producer: Producer;
+  readonly producer: Client;
   readonly queue: Queue;
   readonly chunk: readonly Item[];
   readonly tally: Tally;
@@ -45,7 +45,7 @@ export async function scheduleBulk(
   { queue, file, durable }: { readonly queue: Queue; readonly file: string; readonly durable: DurabilityOption },
 ): Promise<Exit> {
   const tally: Tally = { counts: new Map(), malformed: [], refused: 0, read: 0 };
-  await withProducer(session, async (producer) => {
+  await withClient(session, async (producer) => {
     let chunk: Item[] = [];
     for await (const { number, text } of linesOf(openInput(session.invocation, file), LINE_CHARS_MAX)) {
       const item = readLine(session, tally, number, text);

@@ -1,10 +1,10 @@
 /** `cancel <queue> [id...]`: one line per job, saying what became of it; or all that a filter means. */
 import type { Command } from 'commander';
 import { countOf } from '../../../access/audit.ts';
-import type { Cancelled } from '../../../client/producer.ts';
+import type { Cancelled } from '../../../client/client.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
 import { line } from '../../terminal/text.ts';
 import { type FilterFlags, takeFilterFlags, withFilterFlags } from '../find/filter-flags.ts';
@@ -60,7 +60,7 @@ interface Asked {
 async function run(session: Session, { queue, ids, bare, durability }: Asked): Promise<Exit> {
   const durable = readDurability(durability);
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const replies = await withProducer(session, async (producer) => {
+  const replies = await withClient(session, async (producer) => {
     if (!bare) return producer.cancelMany(queue, ids, durable);
     const all: Cancelled[] = [];
     for (const id of ids) all.push(await producer.cancel(queue, id, { bare, ...durable }));

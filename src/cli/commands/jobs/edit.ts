@@ -1,11 +1,11 @@
 /** `edit <queue> [id...]`: other data, another name or other options for jobs that wait, by id or by a filter. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { countOf } from '../../../access/audit.ts';
-import type { Edited, JobChange } from '../../../client/producer.ts';
+import type { Edited, JobChange } from '../../../client/client.ts';
 import { bodyFields, headerFields } from '../../../job/fields.ts';
 import { jobOptions } from '../../../job/options.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { readData } from '../../terminal/input.ts';
 import { flagOf, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/text.ts';
@@ -87,7 +87,7 @@ async function editThese(
   { queue, ids, change }: Omit<Asked, 'flags'> & { readonly change: JobChange },
 ): Promise<Exit> {
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const replies = await withProducer(session, (producer) =>
+  const replies = await withClient(session, (producer) =>
     producer.editMany(
       queue,
       ids.map((id) => ({ ...change, id })),

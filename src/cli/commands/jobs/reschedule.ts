@@ -1,11 +1,11 @@
 /** `reschedule <queue> [id...]` and `run-now <queue> [id...]`: another due time for jobs that wait, by id or by a filter. */
 import { type Command, Option } from 'commander';
 import { countOf } from '../../../access/audit.ts';
-import type { NewDue, Rescheduled, RunNow } from '../../../client/producer.ts';
+import type { NewDue, Rescheduled, RunNow } from '../../../client/client.ts';
 import { allOptions } from '../../../job/fields.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
@@ -51,7 +51,7 @@ async function run(session: Session, { queue, ids, flags: given }: Asked): Promi
     });
   }
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const replies = await withProducer(session, (producer) =>
+  const replies = await withClient(session, (producer) =>
     producer.rescheduleMany(
       queue,
       ids.map((id) => ({ ...due, id })),
@@ -84,7 +84,7 @@ async function runAll(
     });
   }
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const replies = await withProducer(session, (producer) => producer.runNowMany(queue, ids));
+  const replies = await withClient(session, (producer) => producer.runNowMany(queue, ids));
   session.changes.push({
     verb: 'jobs.run',
     queue,

@@ -1,6 +1,6 @@
 /** `schedule <queue>`: one job from flags, or many from a file with `--bulk`. */
 import type { Command } from 'commander';
-import type { Scheduled } from '../../../client/producer.ts';
+import type { Scheduled } from '../../../client/client.ts';
 import { queueOptions } from '../../../config/load.ts';
 import { allOptions } from '../../../job/fields.ts';
 import { newJobId } from '../../../job/new-job-id.ts';
@@ -8,7 +8,7 @@ import { defineQueue } from '../../../job/queue.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
-import { newQueueHint, type Session, withProducer } from '../../session.ts';
+import { newQueueHint, type Session, withClient } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
 import { readData } from '../../terminal/input.ts';
 import { dashed, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
@@ -61,7 +61,7 @@ async function run(session: Session, name: string, { data, bulk, durability, ...
   const id = flags.id ?? newJobId();
   const options = { ...readFlags(flags, allOptions), ...durable, id };
   const hint = await newQueueHint(session, name);
-  const scheduled = await withProducer(session, (producer) => producer.schedule(queue, content, options));
+  const scheduled = await withClient(session, (producer) => producer.schedule(queue, content, options));
   if (hint !== '') session.out.note(line`queue ${name} is new${hint}`);
   session.out.answer(scheduled, () => [sentence(scheduled)]);
   return scheduled.status === 'running' ? 1 : 0;

@@ -1,7 +1,7 @@
 /** Many jobs in one request. Each has a status of its own; the list is not one transaction. */
 import { z } from '@hono/zod-openapi';
 import { countOf } from '../../../access/audit.ts';
-import type { BulkJob, JobChange, NewDue } from '../../../client/producer.ts';
+import type { BulkJob, JobChange, NewDue } from '../../../client/client.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import { jobChanges, newDues, newJob } from '../job-options.ts';
 import { Problem } from '../problem.ts';
@@ -53,7 +53,7 @@ const scheduleBatch = verb({
       });
     }
     const list = body.jobs as unknown as readonly BulkJob<unknown>[];
-    const jobs = await backend.producer.scheduleMany(backend.queueOf(queue), list);
+    const jobs = await backend.client.scheduleMany(backend.queueOf(queue), list);
     return { status: 200, body: { queue, jobs } };
   },
 });
@@ -72,7 +72,7 @@ const cancelBatch = verb({
   async run(call) {
     await checkBatch(call);
     const { path, body, backend } = call;
-    const jobs = await backend.producer.cancelMany(backend.queueOf(path.queue), body.ids);
+    const jobs = await backend.client.cancelMany(backend.queueOf(path.queue), body.ids);
     return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'cancelled', 'requested') };
   },
 });
@@ -91,7 +91,7 @@ const runBatch = verb({
   async run(call) {
     await checkBatch(call);
     const { path, body, backend } = call;
-    const jobs = await backend.producer.runNowMany(backend.queueOf(path.queue), body.ids);
+    const jobs = await backend.client.runNowMany(backend.queueOf(path.queue), body.ids);
     return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'due') };
   },
 });
@@ -111,7 +111,7 @@ const rescheduleBatch = verb({
     await checkBatch(call);
     const { path, body, backend } = call;
     const list = body.jobs as readonly (NewDue & { readonly id: string })[];
-    const jobs = await backend.producer.rescheduleMany(backend.queueOf(path.queue), list);
+    const jobs = await backend.client.rescheduleMany(backend.queueOf(path.queue), list);
     return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'rescheduled') };
   },
 });
@@ -131,7 +131,7 @@ const editBatch = verb({
     await checkBatch(call);
     const { path, body, backend } = call;
     const list = body.jobs as readonly (JobChange & { readonly id: string })[];
-    const jobs = await backend.producer.editMany(backend.queueOf(path.queue), list);
+    const jobs = await backend.client.editMany(backend.queueOf(path.queue), list);
     return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'edited') };
   },
 });

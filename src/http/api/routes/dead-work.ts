@@ -1,7 +1,7 @@
 /** Dead letters are replayed, one or many, at once or spread over a time; and removed for ever. */
 import { z } from '@hono/zod-openapi';
+import type { Replayed, ScheduleOptions } from '../../../client/client.ts';
 import type { DeadLetterFilter, ReplayMany } from '../../../client/dead/dead-letters.ts';
-import type { Replayed, ScheduleOptions } from '../../../client/producer.ts';
 import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import type { Backend } from '../backend.ts';
@@ -28,7 +28,7 @@ const theDeadLetter: Versioned<{ readonly queue: string; readonly deadLetter: st
   what: 'the dead letter',
   async etag({ path: { queue, deadLetter: address }, backend }) {
     const { deadLetter, partition } = parseAddress(address);
-    return (await backend.deadLetters.get(backend.queueOf(queue), deadLetter, { partition }))?.etag;
+    return (await backend.client.deadLetters.get(backend.queueOf(queue), deadLetter, { partition }))?.etag;
   },
 };
 
@@ -51,7 +51,11 @@ const replayOne = verb({
     await refsOfQueue(await backend.place(), queue);
     const { deadLetter, partition } = parseAddress(address);
     const due = body as Pick<ScheduleOptions, 'delay' | 'at'>;
-    const done = await backend.deadLetters.replay(backend.queueOf(queue), deadLetter, { ...due, partition, ifMatch });
+    const done = await backend.client.deadLetters.replay(backend.queueOf(queue), deadLetter, {
+      ...due,
+      partition,
+      ifMatch,
+    });
     if (done.status === 'gone') throw goneLetter();
     if (done.status === 'indeterminate')
       throw new Problem('indeterminate', {
@@ -122,7 +126,7 @@ async function replayWhere(
   filter: DeadLetterFilter,
   options: ReplayMany,
 ) {
-  const done = await backend.deadLetters.replayMany(backend.queueOf(queue), filter, options);
+  const done = await backend.client.deadLetters.replayMany(backend.queueOf(queue), filter, options);
   const { scheduled, refused, cursor: at, ...counts } = done;
   const deadLetters = refused.map((one) => ({ ...one, deadLetter: writtenAs(one, partitions) }));
   const body = {
@@ -146,7 +150,10 @@ async function replayNamed(
   for (let from = 0; from < deadLetters.length; from += AT_ONCE) {
     const some = deadLetters.slice(from, from + AT_ONCE).map(async (address) => {
       const { deadLetter, partition } = parseAddress(address);
-      return { ...(await backend.deadLetters.replay(to, deadLetter, { delay, partition })), deadLetter: address };
+      return {
+        ...(await backend.client.deadLetters.replay(to, deadLetter, { delay, partition })),
+        deadLetter: address,
+      };
     });
     results.push(...(await Promise.all(some)));
   }
@@ -180,7 +187,7 @@ const purge = verb({
     const filter = seenFilter(fields, caller);
     await refsOfQueue(await backend.place(), queue);
     const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: from };
-    const { cursor: at, ...done } = await backend.deadLetters.purge(backend.queueOf(queue), filter, bounds);
+    const { cursor: at, ...done } = await backend.client.deadLetters.purge(backend.queueOf(queue), filter, bounds);
     return { status: 200, body: { queue, dryRun, ...done, next: at }, changed: done.removed };
   },
 });

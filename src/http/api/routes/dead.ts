@@ -42,12 +42,12 @@ const listDead = verb({
     const to = backend.queueOf(queue);
     if (group === undefined) {
       const bounds = { limit, scanMax: SCAN_MAX, cursor: from };
-      const page = await backend.deadLetters.list(to, filter, bounds);
+      const page = await backend.client.deadLetters.list(to, filter, bounds);
       const deadLetters = page.deadLetters.map((row) => seenRow(row, { partitions, scopes: caller.scopes }));
       return { status: 200, body: { queue, deadLetters, scanned: page.scanned, next: page.cursor } };
     }
     const bounds = { scanMax: GROUPS_SCAN_MAX, cursor: from };
-    const found = await backend.deadLetters.groups(to, filter, bounds);
+    const found = await backend.client.deadLetters.groups(to, filter, bounds);
     const groups = seenGroups(found.groups, { partitions, scopes: caller.scopes });
     const { others, scanned } = found;
     return { status: 200, body: { queue, groups, others, scanned, next: found.cursor } };
@@ -67,7 +67,7 @@ const showDead = verb({
   async run({ path: { queue, deadLetter: address }, caller: { scopes }, backend }) {
     const refs = await refsOfQueue(await backend.place(), queue);
     const { deadLetter, partition } = parseAddress(address);
-    const found = await backend.deadLetters.get(backend.queueOf(queue), deadLetter, { partition });
+    const found = await backend.client.deadLetters.get(backend.queueOf(queue), deadLetter, { partition });
     if (!found) throw goneLetter();
     const mayRead = scopes.has('data');
     const { readable, askedDueMs, codec, options, data, headers } = found;

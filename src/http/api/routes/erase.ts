@@ -65,7 +65,7 @@ const eraseTag = verb({
       await refsOfQueue(await backend.place(), queue);
     }
     const queues = queue === undefined ? undefined : [queue];
-    const done = await backend.erasure.eraseEverywhere({ tag: given }, { queues, dryRun, cursor, scanMax: SCAN_MAX });
+    const done = await backend.client.erase({ tag: given }, { queues, dryRun, cursor, scanMax: SCAN_MAX });
     return {
       status: 200,
       body: done,

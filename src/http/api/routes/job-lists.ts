@@ -3,7 +3,7 @@
  * their queue; without one, from what is remembered of them within the done window, which knows little.
  */
 import { z } from '@hono/zod-openapi';
-import type { JobView } from '../../../client/producer.ts';
+import type { JobView } from '../../../client/client.ts';
 import { listPast } from '../../../client/query/past.ts';
 import { jobsPage } from '../../../inspect/jobs-page.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
@@ -75,7 +75,7 @@ const listJobs = verb({
     }
     const states = statesIn(state);
     const by = { ...filterOf({ ...filter, state: states }), limit, cursor: from };
-    const page = await backend.producer.list(backend.queueOf(queue), by);
+    const page = await backend.client.list(backend.queueOf(queue), by);
     const body = { queue, states, jobs: page.jobs.map(rowOf), scanned: page.scanned, next: page.cursor };
     return { status: 200, body };
   },
@@ -112,12 +112,12 @@ const countJobs = verb({
     const filter = filterOf(fields);
     const isIndexed = [fields.tag, fields.name, fields.idPrefix].every((one) => one === undefined);
     if (isIndexed) {
-      const all = await backend.producer.tally(to, { ...filter, state: states });
+      const all = await backend.client.tally(to, { ...filter, state: states });
       return { status: 200, body: { queue, ...all, scanned: all.count } };
     }
     let [counted, scanned, at] = [0, 0, from];
     for (let pages = 0; pages < COUNTED_PAGES && (pages === 0 || at !== undefined); pages += 1) {
-      const page = await backend.producer.list(to, { ...filter, state: states, limit: COUNTED_JOBS, cursor: at });
+      const page = await backend.client.list(to, { ...filter, state: states, limit: COUNTED_JOBS, cursor: at });
       counted += page.jobs.length;
       scanned += page.scanned;
       at = page.cursor;
@@ -125,7 +125,7 @@ const countJobs = verb({
     // So many could be looked through: then they are counted at one moment.
     const whole = from === undefined && at === undefined;
     const all = whole
-      ? await backend.producer.tally(to, { ...filter, state: states })
+      ? await backend.client.tally(to, { ...filter, state: states })
       : { count: counted, atLeast: true };
     return { status: 200, body: { queue, ...all, scanned, next: at } };
   },

@@ -1,7 +1,7 @@
 /** One job: scheduled, looked at, changed, cancelled. */
 
 import { countOf } from '../../../access/audit.ts';
-import type { JobChange, NewDue, ScheduleOptions } from '../../../client/producer.ts';
+import type { JobChange, NewDue, ScheduleOptions } from '../../../client/client.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import { checkedIdempotency, sameCall } from '../idempotency.ts';
 import { etagHeader } from '../if-match.ts';
@@ -22,7 +22,7 @@ const theJob: Versioned<{ readonly queue: string; readonly id: string }> = {
   what: 'the job',
   async etag({ path: { queue, id }, query, backend }) {
     const isBare = typeof query === 'object' && query !== null && 'bare' in query && query.bare === true;
-    return (await backend.producer.get(backend.queueOf(queue), id, { bare: isBare }))?.etag;
+    return (await backend.client.get(backend.queueOf(queue), id, { bare: isBare }))?.etag;
   },
 };
 
@@ -54,7 +54,7 @@ const scheduleJob = verb({
     const key = checkedIdempotency(header('idempotency-key'), options.id);
     const call = { data, options };
     const asked = key === undefined ? call : await sameCall(backend, { queue, key, ...call });
-    const done = await backend.producer.schedule(backend.queueOf(queue), asked.data, asked.options);
+    const done = await backend.client.schedule(backend.queueOf(queue), asked.data, asked.options);
     const isNew = done.status === 'scheduled' || done.status === 'replaced';
     const location = `/v1/queues/${queue}/jobs/${encodeURIComponent(done.id)}`;
     return { status: isNew ? 201 : 200, body: done, headers: isNew ? { Location: location } : {} };
@@ -73,7 +73,7 @@ const getJob = verb({
   query: bare,
   answers: { 200: { schema: job, doc: 'The job as it is now.' } },
   async run({ path: { queue, id }, query, caller, backend }) {
-    const found = await backend.producer.get(backend.queueOf(queue), id, query);
+    const found = await backend.client.get(backend.queueOf(queue), id, query);
     if (!found) {
       await refsOfQueue(await backend.place(), queue);
       throw new Problem('not-found', {
@@ -102,7 +102,7 @@ const editJob = verb({
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const change = { ...(body as JobChange), ifMatch };
-    const done = await backend.producer.edit(backend.queueOf(queue), id, change);
+    const done = await backend.client.edit(backend.queueOf(queue), id, change);
     refuseUnchanged(queue, done);
     return { status: 200, body: done, headers: etagHeader(done.etag), changed: countOf([done], 'edited'), target: id };
   },
@@ -124,7 +124,7 @@ const rescheduleJob = verb({
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const due = { ...(body as NewDue), ifMatch };
-    const done = await backend.producer.reschedule(backend.queueOf(queue), id, due);
+    const done = await backend.client.reschedule(backend.queueOf(queue), id, due);
     refuseUnchanged(queue, done);
     return { status: 200, body: done, changed: countOf([done], 'rescheduled'), target: id };
   },
@@ -145,7 +145,7 @@ const runJob = verb({
   audited: true,
   async run({ path: { queue, id }, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.producer.runNow(backend.queueOf(queue), id, { ifMatch });
+    const done = await backend.client.runNow(backend.queueOf(queue), id, { ifMatch });
     refuseUnchanged(queue, done);
     return { status: 200, body: done, changed: countOf([done], 'due'), target: id };
   },
@@ -170,7 +170,7 @@ const cancelJob = verb({
   audited: true,
   async run({ path: { queue, id }, query, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.producer.cancel(backend.queueOf(queue), id, { ...query, ifMatch });
+    const done = await backend.client.cancel(backend.queueOf(queue), id, { ...query, ifMatch });
     if (done.over !== 'cancelled') refuseUnchanged(queue, done);
     const changed = countOf([done], 'cancelled', 'requested');
     return { status: done.status === 'requested' ? 202 : 200, body: done, changed, target: id };

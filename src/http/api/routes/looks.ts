@@ -100,7 +100,7 @@ const forecast = verb({
     queue: queueName.optional(),
   }),
   answers: { 200: { schema: forecastShape, doc: 'Buckets of a minute or an hour.' } },
-  run: async ({ query, backend }) => ({ status: 200, body: await backend.schedules.forecast(query) }),
+  run: async ({ query, backend }) => ({ status: 200, body: await backend.client.schedules.forecast(query) }),
 });
 
 const leaders = verb({

@@ -57,7 +57,7 @@ const previewNew = verb({
   },
 });
 
-async function previewed({ schedules }: Backend, schedule: string | ScheduleInput, range: PreviewOptions) {
+async function previewed({ client: { schedules } }: Backend, schedule: string | ScheduleInput, range: PreviewOptions) {
   let leftOut: LeftOut | undefined;
   const onLeftOut = (told: LeftOut) => {
     leftOut = told;
@@ -87,7 +87,7 @@ const runs = verb({
       limit: query.limit,
       beforeMs: before,
       nowMs: nowOf(place),
-      job: (id) => backend.producer.get(of, id),
+      job: (id) => backend.client.get(of, id),
     });
     const next = found.beforeMs === undefined ? undefined : cursorOf({ before: found.beforeMs });
     return { status: 200, body: { name, queue, runs: found.runs, next } };
@@ -112,7 +112,7 @@ const trigger = verb({
   async run({ path: { name }, body, header, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     const id = body.id ?? header('idempotency-key');
-    const done = await backend.schedules.trigger(name, { id, ifMatch });
+    const done = await backend.client.schedules.trigger(name, { id, ifMatch });
     return { status: 200, body: done, changed: done.status === 'scheduled' ? 1 : 0, target: name, queue };
   },
 });
@@ -150,7 +150,7 @@ const backfill = verb({
   audited: true,
   async run({ path: { name }, body: { dryRun = false, ...range }, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
-    const jobs = await backend.schedules.backfill(name, { ...range, dryRun });
+    const jobs = await backend.client.schedules.backfill(name, { ...range, dryRun });
     const made = jobs.filter(({ status }) => status === 'scheduled').length;
     const leftOut = jobs.length > JOBS_SHOWN ? jobs.length - JOBS_SHOWN : undefined;
     const body = { name, dryRun, jobs: jobs.slice(0, JOBS_SHOWN), leftOut };

@@ -20,7 +20,7 @@ const LIST_MAX = 10_000;
 
 /** The schedule of a name, if the caller may see it. @throws Problem `not-found` */
 export async function visibleSchedule(backend: Backend, caller: Caller, name: string): Promise<ScheduleView> {
-  const view = await backend.schedules.get(name);
+  const view = await backend.client.schedules.get(name);
   if (view && mayUse(caller, view.queue)) return view;
   throw new Problem('not-found', { detail: `there is no schedule ${name}, or it is not of a queue of this token` });
 }
@@ -28,7 +28,7 @@ export async function visibleSchedule(backend: Backend, caller: Caller, name: st
 /** What a request about one schedule changes. */
 export const theSchedule: Versioned<{ readonly name: string }> = {
   what: 'the schedule',
-  etag: async ({ path: { name }, backend }) => (await backend.schedules.get(name))?.etag,
+  etag: async ({ path: { name }, backend }) => (await backend.client.schedules.get(name))?.etag,
 };
 
 const listSchedules = verb({
@@ -60,7 +60,7 @@ const listSchedules = verb({
     if (query.queue !== undefined) checkQueue(caller, query.queue);
     const unreadable: { readonly name: string; readonly why: string }[] = [];
     let more = 0;
-    const all = await backend.schedules.list({
+    const all = await backend.client.schedules.list({
       ...query,
       limit: caller.queues === undefined ? query.limit : undefined,
       onUnreadable: (name, { message }) => unreadable.push({ name, why: message }),
@@ -117,7 +117,7 @@ const putSchedule = verb({
     checkQueue(caller, input.queue);
     // Refused before anything is declared for it.
     const { queue } = parseSchedule(name, input, { sinceMs: systemClock.wallMs() });
-    const before = await backend.schedules.get(name).catch(() => undefined);
+    const before = await backend.client.schedules.get(name).catch(() => undefined);
     if (before && !mayUse(caller, before.queue))
       throw new Problem('forbidden', { detail: `schedule ${name} is of another queue` });
     if (before?.input.data !== undefined && input.data === undefined && !caller.scopes.has('data')) throw unseen(name);
@@ -128,8 +128,8 @@ const putSchedule = verb({
     const kept = withUnseen(input, before, caller.scopes);
     // What is kept is that of the definition that was read, so another one must not have taken its place.
     const seen = kept === input ? ifMatch : (ifMatch ?? before?.etag);
-    const { status, etag } = await backend.schedules.put(name, kept, { ifMatch: seen });
-    const view = await backend.schedules.get(name);
+    const { status, etag } = await backend.client.schedules.put(name, kept, { ifMatch: seen });
+    const view = await backend.client.schedules.get(name);
     const told = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
     const isNew = status === 'created';
     const headers = { ...etagHeader(etag), ...(isNew ? { Location: `/v1/schedules/${name}` } : {}) };
@@ -159,7 +159,7 @@ const removeSchedule = verb({
   async run({ path: { name }, ifMatch, caller, backend }) {
     // One that cannot be read can be removed by who may use all queues.
     const queue = caller.queues === undefined ? undefined : (await visibleSchedule(backend, caller, name)).queue;
-    if (!(await backend.schedules.remove(name, { ifMatch }))) {
+    if (!(await backend.client.schedules.remove(name, { ifMatch }))) {
       throw new Problem('not-found', { detail: `there is no schedule ${name}` });
     }
     return { status: 204, changed: 1, target: name, queue };
@@ -182,7 +182,7 @@ const pauseSchedule = verb({
   audited: true,
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
-    return afterwards(backend, queue, await backend.schedules.pause(name, body.reason ?? '', { ifMatch }));
+    return afterwards(backend, queue, await backend.client.schedules.pause(name, body.reason ?? '', { ifMatch }));
   },
 });
 
@@ -199,7 +199,7 @@ const resumeSchedule = verb({
   audited: true,
   async run({ path: { name }, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
-    return afterwards(backend, queue, await backend.schedules.resume(name, { ifMatch }));
+    return afterwards(backend, queue, await backend.client.schedules.resume(name, { ifMatch }));
   },
 });
 
@@ -215,7 +215,7 @@ function withUnseen(input: ScheduleInput, before: ScheduleView | undefined, scop
   return headers === undefined || input.headers !== undefined ? input : { ...input, headers };
 }
 
-async function afterwards({ schedules }: Backend, queue: string, { name, status, etag }: ScheduleChange) {
+async function afterwards({ client: { schedules } }: Backend, queue: string, { name, status, etag }: ScheduleChange) {
   const view = await schedules.get(name);
   const body = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
   return {

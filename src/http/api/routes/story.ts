@@ -1,7 +1,7 @@
 /** The story of one job: what it is, what happened to it in the order of time, how it ended, and what comes next. */
 
 import type { Scope } from '../../../access/tokens.ts';
-import type { JobView } from '../../../client/producer.ts';
+import type { JobView } from '../../../client/client.ts';
 import { writtenAs } from '../../../inspect/dead-letters.ts';
 import { endOf, startedMsOf } from '../../../inspect/last-end.ts';
 import { redactedPast } from '../../../inspect/redacted.ts';

@@ -4,7 +4,7 @@
  */
 
 import { z } from '@hono/zod-openapi';
-import type { CancelledWhere, ChangedWhere, JobChange, NewDue, WhereOptions } from '../../../client/producer.ts';
+import type { CancelledWhere, ChangedWhere, JobChange, NewDue, WhereOptions } from '../../../client/client.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
@@ -98,7 +98,7 @@ const cancelWhere = verb({
   body: plain,
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) =>
-      backend.producer.cancelWhere(backend.queueOf(queue), filterOf(body.filter), options),
+      backend.client.cancelWhere(backend.queueOf(queue), filterOf(body.filter), options),
     ),
 });
 
@@ -110,7 +110,7 @@ const runWhere = verb({
   body: plain,
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) =>
-      backend.producer.runNowWhere(backend.queueOf(queue), filterOf(body.filter), options),
+      backend.client.runNowWhere(backend.queueOf(queue), filterOf(body.filter), options),
     ),
 });
 
@@ -124,7 +124,7 @@ const rescheduleWhere = verb({
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) => {
       const [to, filter] = [backend.queueOf(queue), filterOf(body.filter)];
-      return backend.producer.rescheduleWhere(to, filter, body.due as NewDue, options);
+      return backend.client.rescheduleWhere(to, filter, body.due as NewDue, options);
     }),
 });
 
@@ -137,7 +137,7 @@ const editWhere = verb({
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) => {
       const [to, filter] = [backend.queueOf(queue), filterOf(body.filter)];
-      return backend.producer.editWhere(to, filter, body.change as JobChange, options);
+      return backend.client.editWhere(to, filter, body.change as JobChange, options);
     }),
 });
 

@@ -1,5 +1,5 @@
 /**
- * A producer in virtual time. Its methods are those of the product, with all their checks; here are the parts on which
+ * A client in virtual time. Its methods are those of the product, with all their checks; here are the parts on which
  * they stand, over the jobs of the kit instead of a connection. What these answer is what the scripts would answer.
  */
 import type { Answers } from '../client/calls/batch.ts';
@@ -7,13 +7,13 @@ import { etagOfDeadLetter, isMatch, seenOfEtag } from '../client/calls/etag.ts';
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
+import { type JobsClient, jobsOver } from '../client/client.ts';
 import { type CancelHow, type Cancelled, cancelledOf } from '../client/jobs/cancel.ts';
 import type { Edited } from '../client/jobs/edit.ts';
 import type { ScheduleChain } from '../client/jobs/middleware.ts';
 import type { Replayed, ReplayRequest } from '../client/jobs/replay.ts';
 import { rescheduledOf } from '../client/jobs/reschedule.ts';
-import { type Producer, producerOver } from '../client/producer.ts';
-import type { Parts } from '../client/producer-parts.ts';
+import type { Parts } from '../client/parts.ts';
 import { viewOf } from '../client/query/job-view.ts';
 import type { JobResult } from '../client/query/past.ts';
 import type { Queue } from '../job/queue.ts';
@@ -30,7 +30,7 @@ import { endsOf } from './past.ts';
 const NOWHERE = 'redis://127.0.0.1:6379';
 
 /** @param chain the middleware around what it schedules */
-export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleChain): Producer {
+export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleChain): JobsClient {
   const settings = settingsOf({ redis: NOWHERE, clock });
   const { horizonMs, dataBytesMax } = settings;
   const parts: Parts = {
@@ -67,7 +67,7 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
     finding: findingIn(book, settings),
     fit: async () => undefined,
   };
-  return producerOver(settings, callsOver(parts), chain);
+  return jobsOver(settings, callsOver(parts), chain);
 }
 
 /** There is no connection to wait for; a call begins in the turn in which it is made. */

@@ -1,10 +1,11 @@
-/** What a producer is made of once its connection is ready: the parts beside this file, and how a job goes through them. */
+/** What a client is made of once its connection is ready: the parts beside this file, and how a job goes through them. */
 import { hasContent, seal } from '../job/content.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
+import { checkSchema } from '../redis/schema.ts';
 import { createJobs, type Jobs } from '../redis/scripts/jobs.ts';
 import type { Batch } from './calls/batch.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
@@ -14,7 +15,7 @@ import { type PlanLimits, planJob, planListed } from './calls/plan.ts';
 import { withReadRetry } from './calls/read-retry.ts';
 import { createRefusal } from './calls/refusal.ts';
 import type { Scheduled } from './calls/scheduled.ts';
-import type { ProducerSettings } from './calls/settings.ts';
+import type { ClientSettings } from './calls/settings.ts';
 import { createSlots } from './calls/slots.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
 import { createLetters } from './dead/letters.ts';
@@ -39,7 +40,7 @@ const HORIZON_SLACK_MS = 60_000;
 const CALLS_MAX = 100;
 const CALLS_WAITING_MAX = 100_000;
 
-/** What the methods of a producer stand on: parts over a connection, or those of the test kit in virtual time. */
+/** What the methods of a client stand on: parts over a connection, or those of the test kit in virtual time. */
 export interface Parts {
   /** Waits until the clock of the primary is known well enough, where it is not. */
   readonly server: { readonly settle: () => Promise<void> | undefined };
@@ -106,13 +107,13 @@ function sealedIn(to: Queue<unknown>): ((job: BulkJob<unknown>) => Promise<BulkJ
   return async (job) => ({ ...job, data: await seal(to, job) });
 }
 
-export const limitsOf = ({ horizonMs, dataBytesMax }: ProducerSettings): Omit<PlanLimits, 'nowMs'> => ({
+export const limitsOf = ({ horizonMs, dataBytesMax }: ClientSettings): Omit<PlanLimits, 'nowMs'> => ({
   horizonMs,
   dataBytesMax,
 });
 
 /** The parts beside this file, on a connection that is ready, with the clock measured and Redis looked at. */
-export async function furnish(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
+export async function furnish(settings: ClientSettings, redis: Redis, signal: AbortSignal) {
   const { clock, budgetMs, namespace, windowMs } = settings;
   const jobs = createJobs(redis);
   const refusal = createRefusal(redis, clock);
@@ -151,7 +152,12 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
   const callPartitions = partitionCalls();
   const written = writing(jobs, callPartitions);
   return {
+    redis,
     server,
+    /** Refuses a namespace of another layout; asked once. @throws DuestreamError `wrong-schema` */
+    readable: onceDone(() =>
+      withReadRetry('read the schema', () => checkSchema(redis, namespace), { clock, budgetMs }),
+    ),
     /** The same over a connection of their own, whose calls wait until what they wrote or found is durable. */
     durably(made: DurableJobs) {
       const calls = partitionCalls();
@@ -167,6 +173,15 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     get: createGet({ redis, callPartitions }),
     past: createPast({ redis, callPartitions }),
     erasing: erasingOf({ redis, namespace, callPartitions, windowMs, jobs, ...written }),
+  };
+}
+
+/** A look that is made until it has succeeded once. */
+function onceDone(look: () => Promise<unknown>): () => Promise<void> {
+  let isDone = false;
+  return async () => {
+    if (!isDone) await look();
+    isDone = true;
   };
 }
 

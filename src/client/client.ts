@@ -1,24 +1,28 @@
 /**
- * The producer: the one thing an application needs to put jobs into queues. It checks what it is given, turns delays
- * into absolute due times, and hands over to the parts beside this file. It owns one connection, made at the first call, and
- * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
+ * The client: what an application needs to schedule jobs, to look at them and to change them. It checks what it is given,
+ * turns delays into absolute due times, and hands over to the parts beside this file. It owns one connection, made at the
+ * first call, and nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles.
  */
 
 import type { ScheduleOptions } from '../job/options.ts';
 import { type QueueInput, queueOf } from '../job/queue.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import { createLevels, type Durability, type DurabilityOption } from './calls/durability.ts';
 import { type IfMatchOption, parseIfMatch } from './calls/etag.ts';
 import { dueOf } from './calls/plan.ts';
 import type { Scheduled } from './calls/scheduled.ts';
 import { type Calls, createCalls } from './calls/session.ts';
-import { type ProducerOptions, type ProducerSettings, parseAnyId, producerSettings } from './calls/settings.ts';
+import { type ClientOptions, type ClientSettings, clientSettings, parseAnyId } from './calls/settings.ts';
+import { type DeadLetters, deadLettersOver } from './dead/dead-letters.ts';
+import type { Note } from './erase/erase.ts';
+import { type Erase, eraseOver, toAudit } from './erase/erasure.ts';
 import { checkList } from './jobs/bulk.ts';
 import type { Cancelled } from './jobs/cancel.ts';
 import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './jobs/changes.ts';
 import type { Edited } from './jobs/edit.ts';
 import {
+  type ClientMiddleware,
   createScheduleChain,
-  type ProducerMiddleware,
   type ScheduleCall,
   type ScheduleChain,
   type ScheduleMiddleware,
@@ -35,6 +39,7 @@ import type { JobListOptions, JobPage } from './query/list.ts';
 import { type Looks, looksOf, one } from './query/looks.ts';
 import type { JobResult } from './query/past.ts';
 import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './query/where.ts';
+import { type Schedules, schedulesOver } from './schedules/schedules.ts';
 
 export type {
   BulkJob,
@@ -42,6 +47,8 @@ export type {
   CancelledWhere,
   ChangedWhere,
   Changes,
+  ClientMiddleware,
+  ClientOptions,
   Durability,
   DurabilityOption,
   Edited,
@@ -57,8 +64,6 @@ export type {
   NamedJob,
   NamedOptions,
   NewDue,
-  ProducerMiddleware,
-  ProducerOptions,
   QueueInput,
   Replayed,
   ReplayOptions,
@@ -75,20 +80,21 @@ export type {
 };
 
 /**
- * Puts jobs into queues. It connects at the first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
+ * Schedules jobs, finds them and changes them, with their dead letters and the schedules of the namespace. It connects at the
+ * first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
  * was lost and it may have been · `queue-full` where its queue has no room for a new job · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Producer extends Scheduling, Changes, Finding, Looks {
+export interface Client extends Scheduling, Changes, Finding, Looks {
   /**
    * Cancels one job. `bare`: one that a foreign producer put as a plain zset member. With `ifMatch` it is cancelled only if
    * it is what you have seen, else the status is `changed`.
    *
    * @example
-   * const job = await producer.get(reminders, id);
-   * const { status } = await producer.cancel(reminders, id, { ifMatch: job?.etag });
+   * const job = await client.get(reminders, id);
+   * const { status } = await client.cancel(reminders, id, { ifMatch: job?.etag });
    * if (status === 'requested') console.log('it runs right now');
    */
   cancel(
@@ -96,7 +102,7 @@ export interface Producer extends Scheduling, Changes, Finding, Looks {
     id: string,
     options?: DurabilityOption & IfMatchOption & { readonly bare?: boolean },
   ): Promise<Cancelled>;
-  /** Cancels up to a million jobs, results in their order. @example await producer.cancelMany(reminders, ids); */
+  /** Cancels up to a million jobs, results in their order. @example await client.cancelMany(reminders, ids); */
   cancelMany(
     queue: QueueInput<unknown>,
     ids: readonly string[],
@@ -109,16 +115,31 @@ export interface Producer extends Scheduling, Changes, Finding, Looks {
    * seen, `changed`. `partition` is needed only where two partitions
    * have a dead letter of the same id.
    *
-   * @example await producer.replay(emails, { id: `welcome:${user}` }, { delay: '5m' });
+   * @example await client.replay(emails, { id: `welcome:${user}` }, { delay: '5m' });
    */
   replay(queue: QueueInput<unknown>, deadLetter: ReplayTarget, options?: ReplayOptions): Promise<Replayed>;
+  /** Dead letters: listed, looked at, replayed, removed. */
+  readonly deadLetters: DeadLetters;
+  /** Recurring jobs: put, looked at, previewed, paused, run out of turn. */
+  readonly schedules: Schedules;
+  /**
+   * Cancels the jobs that have a tag, removes their dead letters, and their records from the history, in every queue of the
+   * namespace or in those that are named. A job that runs is asked to stop and counted as `running`: erase again when it has
+   * ended. Stop what schedules such jobs first. What a call removed is gone, so one that was cut short may be made again, from
+   * its `cursor` or from the beginning.
+   *
+   * @throws DuestreamError `bad-input` · `moved` when a queue was resized meanwhile: begin again without a cursor
+   * @example
+   * const { queues, left } = await client.erase({ tag: 'user:42' }, { dryRun: true });
+   */
+  readonly erase: Erase;
   /**
    * Puts a middleware around every later call of `schedule` and `scheduleMany`, for logging, tenancy or tracing. The first
    * one is the outermost. Of an object that a worker uses too, only `schedule` counts here.
    *
    * @throws DuestreamError `bad-input` for what is no middleware
    * @example
-   * producer.use({
+   * client.use({
    *   async schedule(call, next) {
    *     const results = await next(call);
    *     console.log(call.queue.name, results.map(({ id, status }) => `${id} ${status}`));
@@ -126,7 +147,7 @@ export interface Producer extends Scheduling, Changes, Finding, Looks {
    *   },
    * });
    */
-  use(middleware: ProducerMiddleware): void;
+  use(middleware: ClientMiddleware): void;
   /**
    * Connects unless that has happened, and resolves when Redis answers and takes jobs. Optional: the first call does the
    * same. In an outage it waits as long as a call does, and may be called again.
@@ -136,30 +157,51 @@ export interface Producer extends Scheduling, Changes, Finding, Looks {
   ready(): Promise<void>;
   /** Refuses new calls, waits until running calls have settled, and closes the connection. You may call it twice. */
   stop(): Promise<void>;
-  /** `stop`, for `await using producer = createProducer(…)`. */
+  /** `stop`, for `await using client = createClient(…)`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * A producer. It connects when it is first used.
+ * A client of a namespace. It connects when it is first used.
  *
  * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
- * const producer = createProducer({ redis: 'redis://127.0.0.1:6379' });
- * await producer.schedule('emails', { to: 'a@example.org' }, { delay: '2m' });
- * await producer.stop();
+ * const client = createClient({ redis: 'redis://127.0.0.1:6379' });
+ * await client.schedule('emails', { to: 'a@example.org' }, { delay: '2m' });
+ * await client.stop();
  */
-export function createProducer(options: ProducerOptions): Producer {
-  const settings = producerSettings(options);
-  return producerOver(settings, createCalls(settings));
+export function createClient(options: ClientOptions): Client {
+  return createClientOf(options, { note: toAudit });
 }
 
-/** The methods, over whatever carries their calls: a connection, or the virtual time of the test kit. */
-export function producerOver(
-  settings: ProducerSettings,
+export interface ClientParts {
+  /** Is told what an erase removed; undefined: whoever erases notes that. */
+  readonly note?: Note | undefined;
+  /** A connection that is there already. The client closes it when it stops. */
+  readonly connection?: Redis | undefined;
+}
+
+/** The same for the windows of the product. */
+export function createClientOf(options: ClientOptions, { note, connection }: ClientParts): Client {
+  const settings = clientSettings(options);
+  const calls = createCalls(settings, connection);
+  return {
+    ...jobsOver(settings, calls),
+    deadLetters: deadLettersOver(settings, calls),
+    schedules: schedulesOver(settings, calls),
+    erase: eraseOver(settings, calls, note),
+  };
+}
+
+/** What a client offers for jobs. */
+export type JobsClient = Omit<Client, 'deadLetters' | 'schedules' | 'erase'>;
+
+/** What concerns jobs, over whatever carries the calls: a connection, that of a worker, or the virtual time of the test kit. */
+export function jobsOver(
+  settings: ClientSettings,
   calls: Calls,
   chain: ScheduleChain = createScheduleChain(),
-): Producer {
+): JobsClient {
   return {
     ...schedulingOf(settings, calls, chain),
     use: chain.use,
@@ -175,9 +217,9 @@ export function producerOver(
   };
 }
 
-type Methods = Pick<Producer, 'cancel' | 'cancelMany' | 'replay'>;
+type Methods = Pick<Client, 'cancel' | 'cancelMany' | 'replay'>;
 
-function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
+function methodsOf(settings: ClientSettings, { runChecked }: Calls): Methods {
   const { clock } = settings;
   const levelIn = createLevels(settings);
   return {
