@@ -112,7 +112,8 @@ export async function runCli(invocation: Invocation): Promise<number> {
       exit = await verb(session);
     } finally {
       // Also what was changed before it failed.
-      await noteChanges(session).finally(() => session.line.end());
+      await noteChanges(session);
+      await session.line.end();
     }
   };
   const program = createProgram({ run });

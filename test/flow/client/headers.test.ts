@@ -73,8 +73,7 @@ test('they stay in a dead letter and come back with its replay', async () => {
     throw new Error('no');
   });
   await producer.schedule('died', 1, { id: 'a', headers: GIVEN, attempts: 1 });
-  const deadClient = createClient({ redis: server.url });
-  const dead = deadClient.deadLetters;
+  const dead = producer.deadLetters;
   const letters = async () => (await dead.list('died')).deadLetters.map(({ deadLetter }) => deadLetter);
   await expect.poll(letters).toHaveLength(1);
   const [letter = ''] = await letters();
@@ -82,7 +81,6 @@ test('they stay in a dead letter and come back with its replay', async () => {
   expect((await dead.get('died', letter))?.options).not.toHaveProperty('headers');
   await producer.replay('died', letter);
   await expect.poll(() => got.length).toBe(2);
-  await deadClient.stop();
   await worker.stop();
   expect(got).toEqual([
     ['a', HEADERS],
@@ -92,15 +90,13 @@ test('they stay in a dead letter and come back with its replay', async () => {
 
 test('the jobs of a schedule have those that it says, when they fire and when they are triggered', async () => {
   const { got, worker } = await work('fired', () => undefined);
-  const schedulesClient = createClient({ redis: server.url });
-  const schedules = schedulesClient.schedules;
+  const { schedules } = producer;
   await schedules.put('tick', { queue: 'fired', every: '1s', headers: GIVEN, maxRuns: 1 });
   await schedules.trigger('tick', { id: 'by-hand' });
   await expect.poll(() => got.length, { timeout: 10_000 }).toBe(2);
   expect((await schedules.put('tick', { queue: 'fired', every: '1s', headers: { a: '1' }, maxRuns: 1 })).status).toBe(
     'changed',
   );
-  await schedulesClient.stop();
   await worker.stop();
   expect(got.map(([, headers]) => headers)).toEqual([HEADERS, HEADERS]);
 });

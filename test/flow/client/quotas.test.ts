@@ -77,9 +77,7 @@ describe('maxPending', () => {
   test('a job that a person asks of a schedule is a new one', async () => {
     await producer.schedule(queue, { n: 1 }, later);
     await producer.schedule(queue, { n: 2 }, later);
-    const schedulesClient = createClient({ redis: server.url });
-    const schedules = schedulesClient.schedules;
-    stops.push(() => schedulesClient.stop());
+    const { schedules } = producer;
     await schedules.put('hourly', { queue: 'q', every: '1h' });
     expect(await fails(schedules.trigger('hourly'))).toMatchObject({ code: 'queue-full' });
   });

@@ -65,9 +65,8 @@ describe.each(Object.keys(places))('%s', (name) => {
     const daemon = createDaemon({ redis: url, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.add(job.id), { redis: url, concurrency: 12 });
     const producer = createClient({ redis: url });
-    const schedulesClient = createClient({ redis: url });
-    const schedules = schedulesClient.schedules;
-    ends.push(producer.stop, schedulesClient.stop, worker.stop, daemon.stop);
+    const { schedules } = producer;
+    ends.push(producer.stop, worker.stop, daemon.stop);
     await daemon.start();
     await worker.start();
     expect(daemon.redisLabel).toBe(url);
