@@ -59,8 +59,7 @@ const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/start.ts': ['daemon'],
   'cli/commands/worker.ts': ['daemon'],
   'cli/dev/dev.ts': ['daemon', 'embedded'],
-  'cli/dev/place.ts': ['embedded'],
-  'cli/dev/watch.ts': ['embedded'],
+  'cli/dev/dev-redis.ts': ['embedded'],
 };
 
 /** Dependency → the only folders that import it, types included. */

@@ -11,7 +11,7 @@ import { openGround, spentBy } from '../peers/ground.mjs';
 /** @typedef {import('./child.mjs').Starts} Starts */
 /** @typedef {import('../../src/embedded/cluster.mjs').Cluster} Cluster */
 /** @typedef {import('../../src/embedded/cluster.mjs').ClusterShape} ClusterShape */
-/** @typedef {import('../../src/embedded/node.mjs').Node} Node */
+/** @typedef {import('../../src/embedded/topology.mjs').Node} Node */
 /** @typedef {Awaited<ReturnType<typeof startChild>>} Child */
 /** @typedef {Awaited<ReturnType<typeof openStage>>} Stage */
 

@@ -13,6 +13,7 @@ import { deadLs } from './commands/dead/dead-ls.ts';
 import { deadPurge } from './commands/dead/dead-purge.ts';
 import { deadReplay } from './commands/dead/dead-replay.ts';
 import { deadShow } from './commands/dead/dead-show.ts';
+import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
 import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
@@ -44,12 +45,11 @@ import { top } from './commands/top.ts';
 import { worker } from './commands/worker.ts';
 import { workers } from './commands/workers.ts';
 import { dev } from './dev/dev.ts';
-import { doctor } from './doctor/doctor.ts';
 import { noteChanges } from './note-changes.ts';
 import type { Exit, Register, Runner } from './register.ts';
 import { openSession } from './session.ts';
-import type { Invocation } from './terminal/invocation.ts';
 import { report } from './terminal/report.ts';
+import type { Invocation } from './terminal/screen.ts';
 import { helpOf, unknownTopic, usageError } from './terminal/usage-error.ts';
 
 /** Every verb, in the order of the help; a group is a word with verbs of its own. */

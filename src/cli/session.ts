@@ -20,8 +20,8 @@ import { close, openCommands, type Redis, whenReady } from '../redis/connection/
 import type { PartitionRef } from '../redis/keys.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { DEV_FILE, readDevFile } from './dev/dev-file.ts';
-import type { Invocation } from './terminal/invocation.ts';
 import { createOutput, type Output } from './terminal/output.ts';
+import type { Invocation } from './terminal/screen.ts';
 
 export interface Session {
   readonly invocation: Invocation;

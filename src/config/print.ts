@@ -4,7 +4,7 @@
 import { durationText } from '../kernel/duration.ts';
 import type { Loaded } from './load.ts';
 import { options } from './options.ts';
-import { shown } from './secret.ts';
+import { shown } from './table.ts';
 
 export interface ConfigRow {
   readonly key: string;

@@ -3,6 +3,7 @@
  */
 import { z } from 'zod';
 import type { WorkerOption } from '../job/worker-options.ts';
+import { withoutCredentials } from '../kernel/credentials.ts';
 import { type DurationInput, durationMs, durationText } from '../kernel/duration.ts';
 import type { Range } from '../kernel/ranges.ts';
 
@@ -128,4 +129,10 @@ export function* tableOf(node: unknown, path: readonly string[] = []): Generator
   if (node instanceof z.ZodObject) {
     for (const [name, child] of Object.entries(node.shape)) yield* tableOf(child, [...path, name]);
   }
+}
+
+/** A value without its secrets. All code that shows a value of the configuration calls this function. */
+export function shown(option: Option | undefined, value: unknown): unknown {
+  if (option?.secret === undefined || value === '') return value;
+  return option.secret === 'credentials' && typeof value === 'string' ? withoutCredentials(value) : '***';
 }

@@ -6,12 +6,19 @@
  *  stop   not ready → worker finishes or hands back → movers give their leases back → http → connections
  *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
+
+import { hostname } from 'node:os';
 import { withReadRetry } from '../client/calls/read-retry.ts';
+import { doneLimits } from '../config/done.ts';
+import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { createEmitter } from '../job/emitter.ts';
 import { forward } from '../job/event-list.ts';
 import type { Emitter, EventSource } from '../job/events.ts';
+import { newJobId } from '../job/new-job-id.ts';
+import { asDefined, defineQueue, type Queue, queueFrom } from '../job/queue.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { hintOf } from '../kernel/did-you-mean.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { createLife, type Life } from '../kernel/life.ts';
@@ -19,21 +26,23 @@ import { type Log, parseLog } from '../kernel/log.ts';
 import { asConfig, checkNames } from '../kernel/option-names.ts';
 import { version } from '../kernel/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
-import { labelOf } from '../redis/connection/connect.ts';
+import { LeaderPool } from '../mover/leader-pool.ts';
+import type { NearWorker } from '../mover/promotion/lone-worker.ts';
+import { labelOf, openCommands, openSubscriber, type Redis, type RedisInput } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
+import { claimNamespace, declareQueue } from '../redis/scripts/queues.ts';
+import type { AnyWork } from '../worker/options.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
-import type { WatchedWorker } from '../worker/worker.ts';
-import { declareQueues, type Furnished, furnish, openAll } from './daemon-parts.ts';
+import { createWatchedWorker, type WatchedWorker } from '../worker/worker.ts';
+import { createGuard } from './eviction-guard.ts';
 import { loadHandlers } from './handler-module.ts';
-import { healthOf } from './health.ts';
+import { createLagWatch, healthOf } from './health.ts';
 import { createHttpWindow } from './http-window.ts';
 import { type DaemonInput, type DaemonSettings, readDaemonInput } from './input.ts';
-import { createLagWatch } from './lag.ts';
 import { queueReadings } from './queue-readings.ts';
 import { type ScheduleKeeper, scheduleKeeperOf } from './schedule-keeper.ts';
-import { createModuleWorker } from './workers.ts';
 
 export type { DaemonInput };
 
@@ -113,7 +122,7 @@ interface Made {
   readonly settings: DaemonSettings;
   readonly parts: DaemonParts;
   readonly events: Emitter;
-  readonly opening: Opening<Furnished>;
+  readonly opening: Opening<Services>;
   /** Ends what forwards events of the parts. */
   readonly unforwards: (() => void)[];
   worker: WatchedWorker | undefined;
@@ -202,8 +211,8 @@ function madeOf(settings: DaemonSettings, parts: DaemonParts): Made {
   const events = createEmitter();
   const opening = createOpening({
     waitMs: START_WITHIN_MS,
-    open: () => openAll(settings),
-    furnish: async (connections) => furnish(settings, events, connections, () => made.worker),
+    open: () => openConnections(settings),
+    furnish: async (connections) => createServices(settings, events, connections, () => made.worker),
   });
   const none = { worker: undefined, keeper: undefined, listening: undefined };
   const made: Made = { settings, parts, events, opening, unforwards: [], ...none };
@@ -260,4 +269,144 @@ async function shutDown(made: Made, begun: Promise<void>): Promise<void> {
   await opened?.guard.stop();
   await made.keeper?.stop();
   await opened?.movers?.stop();
+}
+
+/** One connection for commands and, in the role mover, one that receives nudges. */
+function openConnections({ config, redis }: DaemonSettings): readonly [Redis, ...Redis[]] {
+  const nudges = config.roles.includes('mover') ? [openSubscriber({ redis, name: 'nudges' })] : [];
+  return [openCommands({ redis, name: 'daemon' }), ...nudges];
+}
+
+/** The services that use the connections. */
+function createServices(
+  { config }: DaemonSettings,
+  events: ReturnType<typeof createEmitter>,
+  [redis, subscriber]: readonly [Redis, ...Redis[]],
+  nearWorker: () => NearWorker | undefined,
+) {
+  const id = `d-${newJobId()}`;
+  const movers = subscriber ? moversOf({ config, redis, subscriber, id, events, nearWorker }) : undefined;
+  return { redis, movers, guard: createGuard({ redis, clock: systemClock, events }) };
+}
+
+type Services = ReturnType<typeof createServices>;
+
+/** Declares each queue of the configuration, so that it has movers before its first job, and the partitions it was given. */
+async function declareQueues(redis: Redis, config: Config): Promise<void> {
+  const { namespace } = config;
+  await claimNamespace(redis, namespace);
+  for (const name of Object.keys(config.queues)) {
+    const { partitions, history, redact, broadcast, ...limits } = defineQueue(name, queueOptions(config, name));
+    const { maxPending, maxBytes } = limits;
+    const settings = { history, redact, broadcast, maxPending, maxBytes };
+    await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
+  }
+}
+
+/** Charts are looked at by the HTTP API; without it nothing is kept for them, unless somebody asks for it. */
+function keepsMinutes({ roles, http }: Config): boolean {
+  if (http.minutes !== 'auto') return http.minutes === 'on';
+  return roles.includes('http') && http.api === 'on';
+}
+
+function moversOf(parts: {
+  config: Config;
+  redis: Redis;
+  subscriber: Redis;
+  id: string;
+  events: ReturnType<typeof createEmitter>;
+  nearWorker: () => NearWorker | undefined;
+}) {
+  const { config, redis, subscriber, id, events, nearWorker } = parts;
+  const { dead, mover, namespace } = config;
+  return new LeaderPool({
+    minutes: keepsMinutes(config),
+    redis,
+    subscriber,
+    namespace,
+    events,
+    nearWorker,
+    options: mover,
+    clock: systemClock,
+    beatTtlMs: 15_000,
+    identity: {
+      id,
+      role: 'daemon',
+      host: hostname(),
+      pid: process.pid,
+      version,
+      startedMs: systemClock.wallMs(),
+      queues: [],
+    },
+    limits: {
+      batch: 500,
+      retentionMs: dead.retentionMs,
+      deadLettersMax: dead.max,
+      ...doneLimits(config),
+    },
+  });
+}
+
+interface ModuleWorkerOptions {
+  readonly config: Config;
+  readonly redis: RedisInput;
+  readonly log: Log;
+  /** Only these queues of the module. */
+  readonly only?: readonly string[] | undefined;
+}
+
+/**
+ * One worker for all queues of a handler module, not started yet. The configuration of a queue wins over its definition in
+ * code.
+ *
+ * @throws DuestreamError `bad-input` for a queue that the module has not
+ */
+export function createModuleWorker(
+  handlers: Handlers,
+  { config, redis, log, only }: ModuleWorkerOptions,
+): WatchedWorker {
+  const names = Object.keys(handlers.map);
+  const missing = only?.find((name) => !names.includes(name));
+  if (missing !== undefined) {
+    throw new DuestreamError(
+      'bad-input',
+      `queue ${missing} is not in the handler module${hintOf(missing, names) || ';'} it has ${names.join(', ')}`,
+    );
+  }
+  const queues = names
+    .filter((name) => only === undefined || only.includes(name))
+    .map((name): AnyWork => {
+      const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
+      return { queue: definitionOf(name, { handlers, config }), handler: handlers.map[name] ?? {}, onAbandoned };
+    });
+  const worker = createWatchedWorker([{ ...workerOptions(config), redis, log, queues }]);
+  handlers.use.forEach(worker.use);
+  return worker;
+}
+
+function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue {
+  const coded = handlers.queues.find((queue) => queue.name === name);
+  const said = queueOptions(config, name);
+  const { attempts, crashes, backoff, partitions, delivery, timeoutMs, jobs, codec } = coded ?? queueFrom(name, {});
+  const timeout = coded ? timeoutMs : config.worker.timeoutMs;
+  const content = { ...(jobs && { jobs }), ...(codec && { codec }) };
+  const defined = queueFrom(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...content, ...said });
+  const history = said.history === undefined && coded?.history;
+  const redact = said.redact === undefined && coded?.redact;
+  return asDefined({ ...defined, ...(history && { history }), ...(redact && { redact }) });
+}
+
+function workerOptions({ worker, done, namespace }: Config) {
+  return {
+    namespace,
+    concurrency: worker.concurrency,
+    jobLease: worker.jobLeaseMs,
+    extendEvery: worker.extendEveryMs,
+    beatTtl: worker.beatTtlMs,
+    grace: worker.graceMs,
+    shutdown: worker.shutdownMs,
+    abortGrace: worker.abortGraceMs,
+    recycleAtPercent: worker.recycleAtPercent,
+    doneWindow: done.max === 0 ? 0 : done.windowMs,
+  };
 }

@@ -2,14 +2,15 @@
  * A file that a person named → the handlers in it. Most of what can go wrong is theirs to repair, so the refusal says
  * where: the file and line of a syntax error or of what the module threw, the nearest file, what a default export is.
  */
-import { readdirSync, statSync } from 'node:fs';
+
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hintOf } from '../kernel/did-you-mean.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
-import { syntaxPlace } from './syntax-place.ts';
 
 /**
  * Imports a handler module.
@@ -99,4 +100,47 @@ const unloadable = (modulePath: string, why: string, cause?: unknown) =>
 function fieldOf(value: unknown, field: string): unknown {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined;
   return field in value ? Reflect.get(value, field) : undefined;
+}
+
+/** In a module that imports more files than this, the place of a syntax error is not looked for. */
+const FILES_MAX = 50;
+const CHECK_MS = 10_000;
+
+/**
+ * The `file:line` of a syntax error in a module or in a file that it imports; undefined if no checked file has one. The
+ * error of `import()` does not name the place, and only a process that dies of it prints it. So `node --check` parses each
+ * file, which runs nothing.
+ */
+async function syntaxPlace(modulePath: string): Promise<string | undefined> {
+  const paths = new Set([modulePath]);
+  // The set grows while it is walked.
+  for (const path of paths) {
+    const line = await brokenLine(path);
+    if (line !== undefined) return `${path}:${line}`;
+    for (const next of importsOf(path)) if (paths.size < FILES_MAX) paths.add(next);
+  }
+  return undefined;
+}
+
+function brokenLine(path: string): Promise<string | undefined> {
+  return new Promise((done) => {
+    execFile(process.execPath, ['--check', path], { timeout: CHECK_MS }, (error, _out, err) => {
+      const [, file, line] = /^(?:file:\/\/)?(\S.*):(\d+)\n/.exec(err) ?? [];
+      done(error && file !== undefined && decodeURI(file) === path ? line : undefined);
+    });
+  });
+}
+
+/** Files that it imports by a relative path; packages are others' work. */
+function importsOf(path: string): readonly string[] {
+  const found = textOf(path).matchAll(/\b(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"\n]+)['"]/g);
+  return [...found].map(([, to = '']) => resolve(dirname(path), to));
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }

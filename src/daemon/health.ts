@@ -1,5 +1,6 @@
 /** What `/livez` and `/readyz` of a daemon say: that its loops turn, and that they do so with success. */
 import type { Config } from '../config/options.ts';
+import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { version } from '../kernel/version.ts';
 import type { LeaderPool } from '../mover/leader-pool.ts';
@@ -45,6 +46,37 @@ export function healthOf({ mover, clock, state, movers, worker, redis }: HealthP
       );
       const ok = state() === 'running' && redisAnswers && !late && notReady.length === 0;
       return { ok, detail: { state: state(), redisAnswers, moversProgressedMsAgo: Math.round(progressed), notReady } };
+    },
+  };
+}
+
+/** The timer of the lag watch: it fires often enough to notice each long delay, and costs far less than a job. */
+const LAG_EVERY_MS = 500;
+
+/**
+ * Measures how long the event loop of this process stands still: its timer fires late by as much. A handler that computes,
+ * a large JSON or a frozen process holds the event loop. Meanwhile the process sends no heartbeat, extends no lease and
+ * acknowledges no job.
+ */
+export function createLagWatch({ clock, events }: { readonly clock: Clock; readonly events: Emitter }) {
+  let disarm: (() => void) | undefined;
+
+  function arm(): void {
+    const dueMs = clock.monotonicMs() + LAG_EVERY_MS;
+    disarm = clock.timer(LAG_EVERY_MS, () => {
+      events.emit('process.ticked', { lagMs: Math.max(0, clock.monotonicMs() - dueMs) });
+      arm();
+    });
+  }
+
+  return {
+    start(): void {
+      disarm?.();
+      arm();
+    },
+    stop(): void {
+      disarm?.();
+      disarm = undefined;
     },
   };
 }

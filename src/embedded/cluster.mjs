@@ -11,7 +11,7 @@ import { all, isInStep, named, openTopology, orClose, until } from './topology.m
 const SLOTS = 16_384;
 const NODE_TIMEOUT_MS = 2000;
 
-/** @typedef {import('./node.mjs').Node} Node */
+/** @typedef {import('./topology.mjs').Node} Node */
 /**
  * @typedef {object} ClusterShape
  * @property {number} [masters] default 3, which is the least that can elect a new one

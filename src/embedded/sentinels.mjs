@@ -16,7 +16,7 @@ const FAILOVER_TIMEOUT_MS = 3000;
 /** How often Sentinels tell each other of themselves, and ask for roles; by themselves they take 2 and 10 seconds. */
 const FAST = ['publish-period', '200', 'info-period', '500'];
 
-/** @typedef {import('./node.mjs').Node} Node */
+/** @typedef {import('./topology.mjs').Node} Node */
 /** @typedef {import('./ask.mjs').Login} Login */
 /**
  * @typedef {object} SentinelShape

@@ -5,19 +5,21 @@
  * With access rules, the lines that are given are the users there are. One more, with a password of its own and every
  * right, is for the servers among each other and for us; `default` is off.
  */
+
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { answersPing, ask } from './ask.mjs';
 import { EmbeddedRedisError } from './error.mjs';
-import { openGround } from './ground.mjs';
-import { startNode } from './node.mjs';
-import { portSource } from './port.mjs';
+import { spawnGuarded } from './guard.mjs';
+import { onFreePort, portSource } from './port.mjs';
 import { waitUntil } from './running.mjs';
 
 const FORMED_TIMEOUT_MS = 60_000;
 
-/** @typedef {import('./node.mjs').Node} Node */
-/** @typedef {import('./node.mjs').Settings} Settings */
 /** @typedef {import('./ask.mjs').Login} Login */
 /** @typedef {{ readonly cert: string, readonly key: string, readonly authority: string }} Tls paths of PEM files */
 /**
@@ -46,13 +48,13 @@ const FORMED_TIMEOUT_MS = 60_000;
 
 /** @param {TopologySettings} wanted */
 export async function openTopology({ binary, firstPort, tls, acl, settings = {} }) {
-  const ground = await openGround();
+  const folder = await openDataFolder();
   const nextPort = portSource(firstPort);
   const login = acl && {
     username: `topology-${randomBytes(4).toString('hex')}`,
     password: randomBytes(12).toString('hex'),
   };
-  const aclfile = join(ground.dir, 'users.acl');
+  const aclfile = join(folder.dir, 'users.acl');
   if (acl && login) {
     const ours = `user ${login.username} reset on >${login.password} ~* &* +@all`;
     await writeFile(aclfile, `${[...acl.lines, ours, 'user default reset off'].join('\n')}\n`, { mode: 0o600 });
@@ -63,7 +65,7 @@ export async function openTopology({ binary, firstPort, tls, acl, settings = {} 
 
   /** @type {Control} */
   const control = {
-    dir: ground.dir,
+    dir: folder.dir,
     login,
     kill: (node) => node.kill(),
     pause: (node) => node.signal('SIGSTOP'),
@@ -73,14 +75,14 @@ export async function openTopology({ binary, firstPort, tls, acl, settings = {} 
       // One that is still starting would come up after we are through.
       const ends = await Promise.allSettled(started);
       await Promise.all(ends.flatMap((one) => (one.status === 'fulfilled' ? [one.value.kill()] : [])));
-      await ground.close();
+      await folder.close();
     },
   };
   const keep = (/** @type {Promise<Node>} */ starting) => {
     started.push(starting);
     return starting;
   };
-  const place = { binary, dir: ground.dir, nextPort };
+  const place = { binary, dir: folder.dir, nextPort };
   return {
     control,
     /** @param {string} name @param {Settings} own */
@@ -184,4 +186,183 @@ function dataSettings(port, tls) {
 /** @param {Login} [login] */
 function credentialsOf(login) {
   return login ? `${encodeURIComponent(login.username)}:${encodeURIComponent(login.password)}@` : '';
+}
+
+/*
+ * The data folder of servers that live only as long as this process. `close` removes it. If the process is killed, a shell
+ * removes it: the shell reads from a pipe that only this process holds open, as the watcher of a server does
+ * (`guard.mjs`). The shell outlives the servers by a moment, so it removes what they write at their end too.
+ */
+
+const SWEEP = `
+trap '' INT TERM HUP
+cat >/dev/null
+tries=0
+while [ -e "$1" ] && [ $tries -lt 100 ]; do
+  rm -rf -- "$1"
+  tries=$((tries + 1))
+  sleep 0.1
+done
+`;
+
+/**
+ * @typedef {object} DataFolder
+ * @property {string} dir short, because the path of a socket in it may have 103 bytes
+ * @property {() => Promise<void>} close twice is fine
+ */
+
+/** @returns {Promise<DataFolder>} */
+async function openDataFolder() {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'due-')));
+  const sweeper = spawn('/bin/sh', ['-c', SWEEP, 'sweeper', dir], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  sweeper.on('error', () => {});
+  sweeper.stdin.on('error', () => {});
+  sweeper.unref();
+  return {
+    dir,
+    async close() {
+      await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+      sweeper.stdin.destroy();
+    },
+  };
+}
+
+/*
+ * One server of a topology: a member of a cluster, a primary, a replica or a Sentinel. It listens on a port of 127.0.0.1,
+ * with or without TLS, and on a socket in its folder, where this process sends its commands without TLS. The server can be
+ * killed, frozen and started again with the same port and folder, and it cannot outlive this process.
+ */
+
+/** Far above need; a server is up in 20 ms on an idle machine. */
+const READY_TIMEOUT_MS = 60_000;
+const OUTPUT_CHARS_MAX = 4000;
+
+/** @typedef {Readonly<Record<string, string>>} Settings names and values as in redis.conf */
+/**
+ * @typedef {object} Node
+ * @property {string} name `master-1`, `replica-2`, `sentinel-3`: what it was at the start
+ * @property {string} host
+ * @property {number} port with TLS where that was asked for
+ * @property {string} socketPath without TLS
+ * @property {string} dir
+ * @property {number} pid of the running one; another one after `restart`
+ * @property {boolean} isGone
+ * @property {(...command: string[]) => Promise<import('./ask.mjs').Reply>} ask rejects with the server's error text, or
+ *   when it does not answer within a second
+ * @property {(name: string, section?: string) => Promise<string>} info a field of INFO; '' when there is none
+ * @property {() => Promise<'master' | 'replica' | 'sentinel'>} role what it says that it is
+ * @property {(signal: NodeJS.Signals) => void} signal
+ * @property {() => Promise<void>} kill by SIGKILL; resolves when it is gone, and twice is fine
+ * @property {() => Promise<void>} restart ends it if it runs, and resolves when it answers again
+ */
+/**
+ * @typedef {object} NodePlan
+ * @property {string} binary
+ * @property {string} dir for all; the node makes a folder of its name in it
+ * @property {string} name
+ * @property {() => Promise<number>} nextPort
+ * @property {(port: number) => Settings} settings
+ * @property {Login} [login] whom it lets in
+ * @property {readonly string[]} [lines] more lines of its configuration file
+ * @property {readonly string[]} [args]
+ */
+
+/**
+ * @param {NodePlan} plan
+ * @returns {Promise<Node>} when it answers
+ */
+export async function startNode(plan) {
+  const { name, login } = plan;
+  const dir = join(plan.dir, name);
+  const socketPath = join(plan.dir, `${name}.sock`);
+  const address = { socketPath, ...(login ? { login } : {}) };
+  const config = join(dir, 'server.conf');
+  await mkdir(dir);
+  const launch = () => launchServer({ path: plan.binary, args: [config, ...(plan.args ?? [])] }, address);
+
+  const { port, started: first } = await onFreePort(plan.nextPort, async (candidate) => {
+    const places = { dir: JSON.stringify(dir), unixsocket: JSON.stringify(socketPath) };
+    await writeFile(config, textOf({ ...places, ...plan.settings(candidate) }, plan.lines));
+    return launch();
+  });
+  let child = first;
+  const isGone = () => child.exitCode !== null || child.signalCode !== null;
+  const kill = async () => {
+    if (isGone()) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  const info = async (/** @type {string} */ field, section = 'everything') => {
+    const text = String(await ask(address, ['INFO', section]));
+    return new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
+  };
+  return {
+    name,
+    host: '127.0.0.1',
+    port,
+    socketPath,
+    dir,
+    kill,
+    info,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    get isGone() {
+      return isGone();
+    },
+    ask: (...command) => ask(address, command),
+    async role() {
+      const reply = await ask(address, ['ROLE']);
+      const said = Array.isArray(reply) ? reply[0] : undefined;
+      return said === 'slave' ? 'replica' : said === 'sentinel' ? 'sentinel' : 'master';
+    },
+    signal(signal) {
+      if (!isGone()) child.kill(signal);
+    },
+    async restart() {
+      await kill();
+      child = await launch();
+    },
+  };
+}
+
+/**
+ * @param {import('./guard.mjs').GuardedCommand} command
+ * @param {import('./ask.mjs').Address} address
+ */
+async function launchServer(command, address) {
+  const child = spawnGuarded(command);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      output = (output + chunk).slice(-OUTPUT_CHARS_MAX);
+    });
+  }
+  const closed = once(child, 'close').catch(() => {});
+  let ended = false;
+  child.once('exit', () => {
+    ended = true;
+  });
+  child.once('error', () => {
+    ended = true;
+  });
+  await waitUntil(async () => ended || (await answersPing(address)), READY_TIMEOUT_MS);
+  if (!ended && (await answersPing(address))) return child;
+  child.kill('SIGKILL');
+  // What it said last may still be on its way.
+  await closed;
+  throw new EmbeddedRedisError('unavailable', `${command.path} did not start:\n${output.trim()}`);
+}
+
+/**
+ * @param {Settings} settings
+ * @param {readonly string[]} [lines]
+ */
+function textOf(settings, lines = []) {
+  const own = Object.entries(settings).map(([name, value]) => `${name} ${value === '' ? '""' : value}`);
+  return `${[...own, ...lines].join('\n')}\n`;
 }

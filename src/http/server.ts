@@ -6,19 +6,20 @@
  * for ever: so answers say `Connection: close` from then on, idle connections are closed again and again, and at the end
  * of the grace all that are left.
  */
-
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { getRequestListener } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { timeout } from 'hono/timeout';
 import { createAbort } from '../kernel/abort.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { show } from '../kernel/duration.ts';
-import { DuestreamError, messageOf, oneLine } from '../kernel/errors.ts';
+import { DuestreamError, errorCatalogue, messageOf, oneLine } from '../kernel/errors.ts';
 import { type Log, silentLog } from '../kernel/log.ts';
 import { reasonOf } from '../kernel/reason.ts';
-import { isLoopback } from './access.ts';
+import { carriesToken, isLoopback } from './access.ts';
 import { isOfPages } from './pages.ts';
-import { type Answers, createRoutes } from './routes.ts';
 
 export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   /** A host name or an IP address. */
@@ -204,3 +205,86 @@ function listenOn(server: Server, { host, port }: { readonly host: string; reado
 
 const refusal = ({ host, port }: { readonly host: string; readonly port: number }, why: string): string =>
   `cannot listen on http.host ${show(host)} and http.port ${port}: ${oneLine(why)}; allowed: an address of this machine and a free port, or port 0 for any free one`;
+
+/*
+ * The server answers `/livez`, `/readyz` and `/metrics` by GET or HEAD; every other request gets a JSON error. Anybody may
+ * ask, so an answer names only the code of a failure; its message and stack go to the log.
+ */
+
+/** `detail` is shown to whoever asks with `?verbose`, so it holds no secrets and no data of jobs. */
+export interface Health {
+  readonly ok: boolean;
+  readonly detail: unknown;
+}
+
+export interface Answers {
+  /** Empty or missing: nobody needs one. */
+  readonly token?: string;
+  /** Whether this process still makes progress; one that does not should be killed. */
+  readonly live: () => Health;
+  /** Whether this process can do its work now. */
+  readonly ready: () => Promise<Health>;
+  readonly scrape: () => Promise<string>;
+  /** Of what `scrape` answers. */
+  readonly contentType: string;
+  readonly log: Log;
+  /** Whether the server is about to close: then no connection is kept. */
+  readonly draining: () => boolean;
+}
+
+/** Longer than the default time-out of a Redis command, shorter than the patience of a scraper (10 s). */
+const ANSWER_TIMEOUT_MS = 8000;
+const ALLOWED = 'GET, HEAD';
+
+export function createRoutes(answers: Answers): Hono {
+  const { token = '', log } = answers;
+  const routes = new Hono();
+
+  routes.use(async (c, next) => {
+    await next();
+    // A cached health answer is a lie, and no answer is to be read as anything but what it says it is.
+    c.header('Cache-Control', 'no-store');
+    c.header('X-Content-Type-Options', 'nosniff');
+    if (answers.draining()) c.header('Connection', 'close');
+  });
+  routes.use(timeout(ANSWER_TIMEOUT_MS, () => new HTTPException(503, { message: 'no answer in time' })));
+
+  routes.get('/livez', (c) => health(c, answers.live()));
+  routes.get('/readyz', async (c) => health(c, await answers.ready()));
+  routes.get('/metrics', async (c) => {
+    if (token !== '' && !carriesToken(c.req.header('Authorization'), token)) {
+      c.header('WWW-Authenticate', 'Bearer realm="duestream"');
+      return c.json({ error: 'unauthorized', message: 'send the token as Authorization: Bearer <token>' }, 401);
+    }
+    return c.body(await answers.scrape(), 200, { 'Content-Type': answers.contentType });
+  });
+
+  for (const path of ['/livez', '/readyz', '/metrics']) {
+    routes.all(path, (c) => {
+      c.header('Allow', ALLOWED);
+      return c.json({ error: 'method-not-allowed', message: `allowed: ${ALLOWED}` }, 405);
+    });
+  }
+  routes.notFound((c) => c.json({ error: 'not-found', message: 'allowed: /livez, /readyz, /metrics' }, 404));
+  routes.onError((error, c) => {
+    const { code, status } = failureOf(error);
+    log.error({ path: c.req.path, status, error: reasonOf(error) }, 'request failed');
+    return c.json({ error: code }, status);
+  });
+  return routes;
+}
+
+function health(c: Context, { ok, detail }: Health): Response {
+  const status = ok ? 200 : 503;
+  return c.req.query('verbose') === undefined
+    ? c.text(ok ? 'ok\n' : 'not ok\n', status)
+    : c.json({ ok, detail }, status);
+}
+
+function failureOf(error: unknown): {
+  readonly code: string;
+  readonly status: 400 | 404 | 409 | 412 | 429 | 500 | 502 | 503 | 507;
+} {
+  if (error instanceof DuestreamError) return { code: error.code, status: errorCatalogue[error.code].http };
+  return error instanceof HTTPException ? { code: 'unavailable', status: 503 } : { code: 'failed', status: 500 };
+}

@@ -8,13 +8,15 @@
  * queue-wide values out instead of showing old ones as new; the rest is still answered.
  */
 import { Registry } from 'prom-client';
+import { listenToAll } from '../job/event-list.ts';
 import type { EventSource } from '../job/events.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { outageOf } from '../redis/connection/outage.ts';
 import type { ServerReading } from '../redis/connection/server-reading.ts';
-import { observeEvents } from './observe.ts';
+import type { Families } from './families.ts';
+import type { Series } from './histogram.ts';
 import type { PartitionReading } from './readings.ts';
-import { type Reading, type Source, sharedOf } from './shared.ts';
+import { type Reading, type Shared, type Source, sharedOf } from './shared.ts';
 
 export type { Registry };
 
@@ -98,3 +100,141 @@ async function read({ queueStats, alive, servers }: MetricsOptions): Promise<Rea
     throw error;
   }
 }
+
+/**
+ * Fills the metrics that this process counts from its events: lateness, duration, and the rare events of workers. Metrics
+ * of whole queues are read from Redis (`readings.ts`), so that a restart forgets nothing. The returned function ends it.
+ */
+function observeEvents(
+  events: EventSource,
+  { families, away, queues, forgetters }: Pick<Shared, 'families' | 'away' | 'queues' | 'forgetters'>,
+): () => void {
+  const mine = new Set<string>();
+  /** The label of a queue, which has series from now on. */
+  const of = (queue: string) => {
+    queues.add(queue);
+    return { queue };
+  };
+  const { byQueue, ...cached } = cachesOf(of);
+  const parts = partsOf(families, of);
+  const forget = (queue: string) => {
+    for (const one of [cached, ...Object.values(parts)]) one.delete(queue);
+  };
+  away.add(mine);
+  forgetters.add(forget);
+  const { passed, promoted, started, ran } = seriesOf(families, byQueue);
+  const stop = listenToAll(
+    events,
+    {
+      'mover.passed': ({ queue, tookMs }) => passed(queue).observe(seconds(tookMs)),
+      'jobs.promoted': ({ queue, lateness }) => {
+        for (const [lateMs, count] of lateness) promoted(queue).observe(seconds(lateMs), count);
+      },
+      'job.started': ({ queue, lateMs }) => started(queue).observe(seconds(lateMs)),
+      'job.completed': ran('completed'),
+      'job.retried': ran('retried'),
+      'job.deferred': ran('deferred'),
+      'job.dead': ran('dead'),
+      'job.failed': ran('failed'),
+      'schedule.fired': ({ queue, outcome, latenessMs }) => {
+        families.scheduleFires.inc({ ...of(queue), outcome });
+        if (outcome === 'ok') families.scheduleLateness.observe(of(queue), seconds(latenessMs));
+      },
+      'schedule.missed': ({ queue }) => families.scheduleMissed.inc(of(queue)),
+      'job.fenced': ({ queue }) => families.fenced.inc(of(queue)),
+      'entries.adopted': ({ queue, count }) => families.adopted.inc(of(queue), count),
+      'jobs.parked': ({ queue, count }) => families.parked.inc(of(queue), count),
+      'parked.waiting': ({ queue, waiting }) => parts.parkedJobs.set(queue, waiting),
+      'suspects.waiting': ({ queue, waiting }) => parts.waitingSuspects.set(queue, waiting),
+      'slots.lost': ({ queue, lost }) => parts.lostSlots.set(queue, lost),
+      'promise.rejected': () => families.rejections.inc(),
+      'process.ticked': ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs)),
+      'redis.away': ({ who, answered }) => {
+        if (answered) mine.delete(who);
+        else mine.add(who);
+      },
+      'redis.back': ({ who }) => mine.delete(who),
+      'redis.evicts': () => families.redisEvicts.set(1),
+      'redis.keeps': () => families.redisEvicts.set(0),
+    },
+    PASSED_OVER,
+  );
+  return () => {
+    stop();
+    // Who is not listened to any more cannot say that it is back.
+    away.delete(mine);
+    for (const part of Object.values(parts)) part.leave();
+    forgetters.delete(forget);
+  };
+}
+
+/** Counted in Redis, so that a restart forgets nothing, or no number at all. */
+const PASSED_OVER = [
+  ...(['leader.elected', 'leader.lost', 'job.expired', 'job.cancelled', 'schedule.unreadable'] as const),
+  ...([
+    'entries.reclaimed',
+    'consumer.retired',
+    'partition.repaired',
+    'worker.exhausted',
+    'jobs.missed',
+    'redis.changed',
+    'schema.refused',
+  ] as const),
+] as const;
+
+/** Looked up once per queue: these are observed for each job. */
+function cachesOf(of: Labelled) {
+  const caches: Map<string, Series>[] = [];
+  return {
+    byQueue(seriesOf: (label: ReturnType<Labelled>) => Series): (queue: string) => Series {
+      const cache = new Map<string, Series>();
+      caches.push(cache);
+      return (queue) => {
+        const series = cache.get(queue) ?? seriesOf(of(queue));
+        if (!cache.has(queue)) cache.set(queue, series);
+        return series;
+      };
+    },
+    delete(queue: string): void {
+      for (const cache of caches) cache.delete(queue);
+    },
+  };
+}
+
+const seriesOf = (families: Families, byQueue: ReturnType<typeof cachesOf>['byQueue']) => ({
+  passed: byQueue((label) => families.moverPassDuration.series(label)),
+  promoted: byQueue((label) => families.promotionLateness.series(label)),
+  started: byQueue((label) => families.startLateness.series(label)),
+  ran(outcome: string) {
+    const runs = byQueue((label) => families.runDuration.series({ ...label, outcome }));
+    return (one: { readonly queue: string; readonly tookMs: number }) => runs(one.queue).observe(seconds(one.tookMs));
+  },
+});
+
+type Labelled = (queue: string) => { readonly queue: string };
+
+const partsOf = (families: Families, of: Labelled) => ({
+  parkedJobs: partOf(families.parkedJobs, of),
+  waitingSuspects: partOf(families.waitingSuspects, of),
+  lostSlots: partOf(families.lostSlots, of),
+});
+
+/** What one listener adds to a gauge: workers of the same queue may share one. */
+function partOf(gauge: Families['parkedJobs'], of: Labelled) {
+  const values = new Map<string, number>();
+  const set = (queue: string, value: number) => {
+    gauge.inc(of(queue), value - (values.get(queue) ?? 0));
+    values.set(queue, value);
+  };
+  return {
+    set,
+    /** Its series are gone. */
+    delete: (queue: string) => values.delete(queue),
+    leave(): void {
+      for (const queue of values.keys()) set(queue, 0);
+    },
+  };
+}
+
+/** Metrics speak in base units. */
+const seconds = (ms: number): number => ms / 1000;

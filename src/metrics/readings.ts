@@ -6,8 +6,7 @@
  */
 import type { QuotaUse } from '../job/quota.ts';
 import type { PartitionStats } from '../redis/read/inspect.ts';
-import type { Families } from './families.ts';
-import type { countersOf, queueReadingsOf } from './read-families.ts';
+import type { countersOf, Families, queueReadingsOf } from './families.ts';
 
 /** One partition at one moment, as a process that may lead it sees it. Only who leads reads its counts. */
 export type PartitionReading = Led | Followed;

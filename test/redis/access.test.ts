@@ -3,7 +3,7 @@
  * real server. The lines in the documents are those of the table.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { commandsUsed } from '../../src/inspect/doctor/check-rights.ts';
+import { commandsUsed } from '../../src/inspect/doctor/checks.ts';
 import { type AccessRole, commandsOf, ruleOf } from '../../src/redis/connection/access.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { scripts } from '../../src/redis/scripts/script-table.ts';

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startCluster } from '../../src/embedded/cluster.mjs';
-import { startNode } from '../../src/embedded/node.mjs';
 import { BUS_OFFSET, portSource } from '../../src/embedded/port.mjs';
+import { startNode } from '../../src/embedded/topology.mjs';
 import { testBinary } from '../support/redis-binary.ts';
 
 let dir = '';

@@ -1,7 +1,6 @@
 /** The log in a long outage: when it begins, now and then, and when it is over; never a line per failure. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createLog, logEvents } from '../../src/daemon/log.ts';
-import { createOutageLog, fewer, LINE_EVERY_MS, LINES_MAX } from '../../src/daemon/outage-log.ts';
+import { createLog, createOutageLog, fewer, LINE_EVERY_MS, LINES_MAX, logEvents } from '../../src/daemon/log.ts';
 import { createEmitter } from '../../src/job/emitter.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 

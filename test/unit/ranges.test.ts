@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/client/calls/settings.ts';
 import { defineConfig } from '../../src/config/load.ts';
 import { type Config, type ConfigInput, options } from '../../src/config/options.ts';
-import { createModuleWorker } from '../../src/daemon/workers.ts';
+import { createModuleWorker } from '../../src/daemon/daemon.ts';
 import { overridesOf } from '../../src/job/fields.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { type WorkerOptionName, workerOptions } from '../../src/job/worker-options.ts';

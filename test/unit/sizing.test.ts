@@ -1,8 +1,14 @@
 /** The arithmetic of `duestream plan`: classes of the allocator, numbers as people write them, and what follows from them. */
 import { describe, expect, test } from 'vitest';
 import { benchFigures } from '../../src/inspect/sizing/figures.ts';
-import { allocated, pendingBytes, recordChars, textBytes } from '../../src/inspect/sizing/memory.ts';
-import { type PlanInput, planOf } from '../../src/inspect/sizing/plan.ts';
+import {
+  allocated,
+  type PlanInput,
+  pendingBytes,
+  planOf,
+  recordChars,
+  textBytes,
+} from '../../src/inspect/sizing/plan.ts';
 import { bytesOf, bytesText, countOf, short } from '../../src/inspect/sizing/quantity.ts';
 import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
 

@@ -20,7 +20,7 @@ import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { weighAll } from '../../redis/scripts/quotas.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
-import type { Paint } from '../terminal/paint.ts';
+import type { Paint } from '../terminal/screen.ts';
 import { line } from '../terminal/text.ts';
 
 interface Flags {

@@ -2,18 +2,22 @@
  * `top`: is anything late, what happens per second, what comes due, what `doctor` found: once a second, in 80 columns. It
  * is what the page *Now* of the dashboard shows. Into a pipe, and with `--json`, it is one frame.
  */
+
+import { stripVTControlCharacters } from 'node:util';
 import type { Command } from 'commander';
 import { doneLimits } from '../../config/done.ts';
-import { createLook, type Look } from '../../inspect/look.ts';
+import { createLook, type LiveQueue, type Look, type NextHour } from '../../inspect/look.ts';
+import { bytesText } from '../../inspect/sizing/quantity.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationMs } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { counted, span } from '../../kernel/humanize.ts';
 import { silentLog } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withClient } from '../session.ts';
-import { line } from '../terminal/text.ts';
-import { frameOf } from './top-frame.ts';
+import type { Paint } from '../terminal/screen.ts';
+import { line, table } from '../terminal/text.ts';
 
 interface Flags {
   readonly every: string;
@@ -82,4 +86,119 @@ function show({ out, config, invocation }: Session, found: Look | DuestreamError
   // Written over the frame before: nothing flickers, and nothing has to be put back when a signal ends it.
   if (!isLive) out.answer(found, () => lines);
   else invocation.stdout.write(`${HOME}${lines.map((text) => `${text}${TO_END_OF_LINE}\n`).join('')}${TO_END}`);
+}
+
+/* One frame of `top`: lines of at most 80 columns. */
+
+/** Later than this is late: below it a job may be on its way. */
+const LATE_MS = 1000;
+const COLUMNS = 80;
+const NAMES_MAX = 3;
+
+export interface Frame {
+  readonly namespace: string;
+  readonly paint: Paint;
+  /** Of the terminal: queues that do not fit are counted. */
+  readonly rows: number;
+}
+
+export function frameOf(look: Look, { namespace, paint, rows }: Frame): readonly string[] {
+  const head = [
+    `${paint.bold(line`namespace ${namespace}`)}  ${new Date(look.nowMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`,
+    '',
+    `late       ${lateText(look.queues, paint)}`,
+    `per second ${ratesText(look.queues)}`,
+    `processes  ${processesText(look, paint)}`,
+    `Redis      ${redisText(look)}`,
+    ...comingLines(look.forecast),
+    ...doctorLines(look, paint),
+    '',
+  ];
+  const queues = [...look.queues].sort((a, b) => b.oldestDueAgeMs - a.oldestDueAgeMs || (a.queue < b.queue ? -1 : 1));
+  const room = Math.max(1, rows - head.length - 2);
+  const hidden = queues.length - room;
+  return [
+    ...head.map((text) => cut(text)),
+    ...(queues.length === 0 ? ['no queue was used yet'] : table(paint, HEAD, queues.slice(0, room).map(rowOf))),
+    ...(hidden > 0 ? [`and ${counted(hidden, 'queue')} more: duestream queues ls`] : []),
+  ];
+}
+
+const HEAD = ['queue', 'scheduled', 'ready', 'running', 'dead', 'waits', 'starts/s', 'workers'];
+
+const rowOf = (one: LiveQueue) => [
+  `${one.queue.slice(0, 20)}${one.paused ? ' (paused)' : ''}`,
+  ...[one.scheduled, one.ready, one.running, one.dead],
+  one.oldestDueAgeMs === 0 ? undefined : span(one.oldestDueAgeMs),
+  ...[one.perSecond.started, one.workers],
+];
+
+function lateText(queues: readonly LiveQueue[], paint: Paint): string {
+  const late = queues
+    .filter(({ oldestDueAgeMs }) => oldestDueAgeMs > LATE_MS)
+    .sort((a, b) => b.oldestDueAgeMs - a.oldestDueAgeMs);
+  if (late.length === 0) return paint.green('nothing');
+  const names = late.slice(0, NAMES_MAX).map((one) => line`${one.queue} ${span(one.oldestDueAgeMs)}`);
+  const more = late.length > NAMES_MAX ? ` and ${counted(late.length - NAMES_MAX, 'queue')} more` : '';
+  return paint.red(`${names.join(', ')}${more}`);
+}
+
+function ratesText(queues: readonly LiveQueue[]): string {
+  const sum = (of: keyof LiveQueue['perSecond']) =>
+    Math.round(queues.reduce((total, { perSecond }) => total + perSecond[of], 0) * 10) / 10;
+  return (['scheduled', 'promoted', 'started', 'ended'] as const).map((name) => `${sum(name)} ${name}`).join('   ');
+}
+
+function processesText({ processes: { daemons, workers, versions }, queues }: Look, paint: Paint): string {
+  const leaders = queues.flatMap((one) => one.leaders);
+  const led = leaders.filter((one) => one !== undefined).length;
+  const text = `${led} of ${counted(leaders.length, 'partition')} led`;
+  const both = `${counted(daemons, 'daemon')}, ${counted(workers, 'worker')}`;
+  const mixed = versions.length > 1 ? `; ${paint.yellow(counted(versions.length, 'version'))}` : '';
+  return `${workers === 0 && queues.length > 0 ? paint.yellow(both) : both}${mixed}; ${led < leaders.length ? paint.red(text) : text}`;
+}
+
+const KEEPS = {
+  always: 'AOF, fsync always',
+  everysec: 'AOF, fsync every second',
+  unknown: 'AOF, fsync unknown',
+  no: 'AOF, no fsync',
+  snapshots: 'snapshots only',
+  none: 'keeps nothing',
+} as const;
+
+function redisText({ redis }: Look): string {
+  if (redis === undefined) return 'not visible';
+  const { usedBytes, maxBytes, durability } = redis;
+  const part = maxBytes > 0 ? ` of ${bytesText(maxBytes)} (${Math.round((usedBytes / maxBytes) * 100)} %)` : '';
+  return `${bytesText(usedBytes)}${part}; ${KEEPS[durability]}`;
+}
+
+const LEVELS = ' ▁▂▃▄▅▆▇█';
+
+function comingLines(forecast: NextHour | undefined): readonly string[] {
+  if (forecast === undefined) return [];
+  const { nextHour, scheduled, coming, buckets, busiest } = forecast;
+  const most = Math.max(1, ...buckets.map(({ jobs }) => jobs));
+  const level = (jobs: number) => LEVELS[jobs === 0 ? 0 : Math.max(1, Math.round((jobs / most) * 8))];
+  const peak = busiest ? `; most at ${new Date(busiest.fromMs).toISOString().slice(11, 16)}: ${busiest.jobs}` : '';
+  return [
+    `next hour  ${counted(nextHour, 'job')}: ${scheduled} wait now, ${coming} from schedules${peak}`,
+    ...(nextHour === 0 ? [] : [`           ${buckets.map(({ jobs }) => level(jobs)).join('')}`]),
+  ];
+}
+
+function doctorLines({ doctor }: Look, paint: Paint): readonly string[] {
+  if (doctor === undefined) return [];
+  if (doctor.findings.length === 0) return [`doctor     ${paint.green('all is well')}`];
+  return doctor.findings.map(({ check, status, saw }, at) => {
+    const colour = status === 'fail' ? paint.red : paint.yellow;
+    return `${at === 0 ? 'doctor' : '      '}     ${colour(status)} ${line`${check}: ${saw}`}`;
+  });
+}
+
+/** Colours take no room. */
+function cut(text: string): string {
+  const plain = stripVTControlCharacters(text);
+  return plain.length <= COLUMNS ? text : `${plain.slice(0, COLUMNS - 1)}…`;
 }

@@ -3,13 +3,19 @@
  * a module, its workers. Where the Redis is stands in `.duestream/dev.json`, which the other verbs read. A second `dev`
  * of the same folder uses the server that is there. `--cluster` and `--sentinel` run several servers instead.
  */
+
+import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type Command, Option } from 'commander';
 import type { Config } from '../../config/options.ts';
 import { redisOf } from '../../config/redis-options.ts';
 import type { Service } from '../../daemon/run.ts';
+import { spawnGuarded } from '../../embedded/guard.mjs';
 import { processesOf, workersOf } from '../../inspect/processes.ts';
 import { createEmitter } from '../../job/emitter.ts';
+import { createAbort } from '../../kernel/abort.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import { withoutCredentials } from '../../kernel/credentials.ts';
 import { DuestreamError, errorCatalogue } from '../../kernel/errors.ts';
 import { close, openCommands, type Redis } from '../../redis/connection/connect.ts';
@@ -17,11 +23,11 @@ import { partitionKeys } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/scripts/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withRedisUrl } from '../session.ts';
+import type { Screen } from '../terminal/screen.ts';
 import { line } from '../terminal/text.ts';
 import { removeDevFile, writeDevFile } from './dev-file.ts';
 import { createDevLog, tellEvents } from './dev-log.ts';
-import { type Place, type PlaceFlags, placeOf } from './place.ts';
-import { type Watched, watchHandlers } from './watch.ts';
+import { type DevRedis, type DevRedisFlags, openDevRedis } from './dev-redis.ts';
 
 export const dev: Register = (parent, runner) => {
   const command = parent
@@ -52,7 +58,7 @@ export const dev: Register = (parent, runner) => {
   ]);
 };
 
-interface Flags extends PlaceFlags {
+interface Flags extends DevRedisFlags {
   readonly watch?: boolean;
   /** The handlers of another `dev`, which watches their files. */
   readonly handlersOnly?: boolean;
@@ -67,7 +73,7 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
       '--watch needs the module whose handlers it starts anew: duestream dev handlers.mjs --watch',
     );
   }
-  const place = await placeOf(session, flags);
+  const place = await openDevRedis(session, flags);
   try {
     await serve(session, place, { module, flags });
     return 0;
@@ -80,7 +86,7 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
 /** Resolves when the daemon is up; it then runs until a signal. */
 async function serve(
   session: Session,
-  place: Place,
+  place: DevRedis,
   { module, flags }: { readonly module: string | undefined; readonly flags: Flags },
 ): Promise<void> {
   const { out, invocation } = session;
@@ -139,7 +145,7 @@ function rolesOf({ handlersOnly }: Flags, isHere: boolean): Config['roles'] {
 /** The command line of the handlers: the same settings, and the Redis that is here. */
 function argsOf(
   { config: { namespace } }: Session,
-  { url }: Place,
+  { url }: DevRedis,
   { module = '', flags }: { readonly module: string | undefined; readonly flags: Flags },
 ): readonly string[] {
   const { concurrency, config } = flags;
@@ -151,7 +157,7 @@ function argsOf(
 }
 
 interface Told {
-  readonly place: Place;
+  readonly place: DevRedis;
   readonly http: string | undefined;
   readonly module: string | undefined;
   readonly queue: string | undefined;
@@ -191,4 +197,49 @@ function tell({ out }: Session, { place, http, module, queue, namespace }: Told)
 async function isServed(redis: Redis, namespace: string, queue: string): Promise<boolean> {
   if (workersOf(queue, await processesOf(redis, namespace)) > 0) return true;
   return (await findQueue(redis, namespace, queue))?.broadcast?.isOn === true;
+}
+
+/*
+ * `dev --watch` runs the handlers in a process of their own. Node.js starts it anew when a file changes that they import: a
+ * process cannot load a module twice, and the orderly stop of the old worker hands back the jobs that run. The process
+ * cannot outlive `dev`, however `dev` ends.
+ *
+ *     dev (Redis, daemon) ──▶ node --watch ──▶ dev --handlers-only: a worker that tells what it does as `dev` does
+ */
+
+const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
+/** Longer than a worker may take to stop. */
+const PATIENCE_MS = 5000;
+
+interface Watched {
+  /** Ends the handlers in order, or after a while without. Twice is fine. */
+  readonly stop: (withinMs: number) => Promise<void>;
+}
+
+/** @param args of the command line that runs the handlers */
+function watchHandlers(
+  args: readonly string[],
+  { stdout, stderr }: { readonly stdout: Screen; readonly stderr: Screen },
+): Watched {
+  const child = spawnGuarded({
+    path: process.execPath,
+    args: [...process.execArgv, '--watch', '--watch-preserve-output', MAIN, ...args],
+  });
+  child.stdout.setEncoding('utf8').on('data', (text: string) => stdout.write(text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => stderr.write(text));
+
+  async function stop(withinMs: number): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    const late = createAbort();
+    child.kill('SIGTERM');
+    const isOver = await Promise.race([
+      exit.then(() => true),
+      systemClock.sleep(withinMs + PATIENCE_MS, late.signal).then(() => false),
+    ]);
+    late.abort();
+    if (!isOver) child.kill('SIGKILL');
+  }
+
+  return { stop };
 }

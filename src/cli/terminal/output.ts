@@ -2,8 +2,8 @@
  * Where answers go: stdout for the answer, stderr for what is said along the way. With `--json` the answer is one line
  * of JSON and nothing else is said.
  */
-import type { Invocation } from './invocation.ts';
-import { type Paint, paintFor } from './paint.ts';
+
+import { type Invocation, type Paint, paintFor } from './screen.ts';
 import { json } from './text.ts';
 
 export interface Output {

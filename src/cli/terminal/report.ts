@@ -7,10 +7,9 @@ import { codeOf } from '../../inspect/failure.ts';
 import { type ErrorCode, errorCatalogue, oneLine } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
-
-import type { Invocation } from './invocation.ts';
 import { createOutput } from './output.ts';
-import { paintFor } from './paint.ts';
+import type { Invocation } from './screen.ts';
+import { paintFor } from './screen.ts';
 import { json } from './text.ts';
 
 interface Failure {

@@ -5,7 +5,7 @@
  */
 import Table from 'cli-table3';
 import { escapeControls, oneLine } from '../../kernel/errors.ts';
-import type { Paint } from './paint.ts';
+import type { Paint } from './screen.ts';
 
 export type Cell = string | number | undefined;
 

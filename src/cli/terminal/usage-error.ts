@@ -5,7 +5,7 @@
 import type { Command, CommanderError } from 'commander';
 import { hintOf, nearest } from '../../kernel/did-you-mean.ts';
 import { DuestreamError, oneLine } from '../../kernel/errors.ts';
-import type { Invocation } from './invocation.ts';
+import type { Invocation } from './screen.ts';
 
 /** The deepest verb or group that the first words name. */
 function commandOf(program: Command, { args }: Invocation): { readonly command: Command; readonly words: number } {

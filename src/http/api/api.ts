@@ -5,18 +5,18 @@
  *
  * and has an answer within a bounded time. What goes wrong anywhere becomes a problem, in one place.
  */
-import { OpenAPIHono } from '@hono/zod-openapi';
+import { type Hook, OpenAPIHono, type z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import { secureHeaders } from 'hono/secure-headers';
 import { timeout } from 'hono/timeout';
 import { createLook } from '../../inspect/look.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { show } from '../../kernel/duration.ts';
 import { type Log, silentLog } from '../../kernel/log.ts';
 import { type BackendOptions, createBackend } from './backend.ts';
 import type { ApiEnv } from './caller.ts';
 import { carryOut, checkMay } from './carry-out.ts';
-import { refuseFaults } from './faults.ts';
 import { bodyGate, numberGate } from './gate/bodies.ts';
 import { type CallerOptions, remoteOf } from './gate/callers.ts';
 import { checkHosts, type HostOptions } from './gate/hosts.ts';
@@ -25,7 +25,7 @@ import { createRates } from './gate/rates.ts';
 import { ifMatchOf } from './if-match.ts';
 import { createPulse } from './live/pulse.ts';
 import { openApiOf, registerSecurity, routeOf } from './openapi.ts';
-import { answerProblem, Problem } from './problem.ts';
+import { answerProblem, type Fault, Problem } from './problem.ts';
 import type { AnyVerb } from './verb.ts';
 import { verbs } from './verbs.ts';
 
@@ -173,4 +173,48 @@ function refuseMethods(app: OpenAPIHono<ApiEnv>, all: readonly AnyVerb[]): void 
       throw new Problem('method-not-allowed', { detail: `allowed: ${allow}`, headers: { Allow: allow } });
     });
   }
+}
+
+/* A request that a schema refuses becomes a problem: it names each field, the given value and what is allowed. */
+
+const PLACES: Readonly<Record<string, string>> = { json: 'body', query: 'query', param: 'path', header: 'header' };
+/** Of a field that may hold a secret, or somebody's data, the value is not repeated. */
+const HIDDEN = /(^|\.)(token|data|authorization)($|\.)/i;
+const FAULTS_MAX = 10;
+
+/** For the router: throws, so that all problems are answered in one place. */
+const refuseFaults: Hook<unknown, ApiEnv, string, unknown> = (result) => {
+  if (result.success) return;
+  const place = PLACES[result.target] ?? result.target;
+  const given: unknown = 'data' in result ? result.data : undefined;
+  const errors = result.error.issues.slice(0, FAULTS_MAX).map((issue) => faultOf(issue, place, given));
+  const [first] = errors;
+  const detail = first && `${first.field} is ${first.given}; allowed: ${first.allowed}`;
+  throw new Problem('bad-input', { detail, errors });
+};
+
+function faultOf(issue: z.core.$ZodIssue, place: string, whole: unknown): Fault {
+  const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0] ?? ''] : issue.path;
+  const field = [place, ...path.map(String)].join('.');
+  if (issue.code === 'unrecognized_keys') return { field, given: 'unknown', allowed: issue.message };
+  const given = HIDDEN.test(field) ? 'not repeated here' : show(valueAt(whole, path));
+  return { field, given, allowed: allowedBy(issue) };
+}
+
+function allowedBy(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_value':
+      return issue.values.map(String).join(', ');
+    case 'invalid_union':
+      return issue.message;
+    default:
+      return issue.message.replace(/^Invalid (input|string): /, '');
+  }
+}
+
+function valueAt(whole: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (node, key) => (typeof node === 'object' && node !== null ? Reflect.get(node, key) : undefined),
+    whole,
+  );
 }

@@ -2,23 +2,18 @@
  * What a Redis must be like to keep jobs, as a list of checks. Each looks at one thing, says what it saw and, unless
  * all is well, what to do. Where looking is forbidden (CONFIG often is), the check warns instead of guessing.
  */
-
 import { systemClock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { span } from '../../kernel/humanize.ts';
 import { reasonOf } from '../../kernel/reason.ts';
+import { CLUSTER_COMMANDS, ruleOf } from '../../redis/connection/access.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
 import { createServerClock } from '../../redis/connection/server-clock.ts';
-import { partitionRef } from '../../redis/keys.ts';
+import { controlKeys, GROUP, partitionKeys, partitionRef, placeOf } from '../../redis/keys.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { scriptOptions } from '../../redis/scripts/scripts.ts';
-import { done } from './check-done.ts';
-import { patches, versionOf } from './check-patches.ts';
-import { rights } from './check-rights.ts';
-import { dueTimes, members } from './check-scheduled.ts';
-import { schedules } from './check-schedules.ts';
-import { schema } from './check-schema.ts';
-import { workers } from './check-workers.ts';
+import { done, dueTimes, members, schedules, schema, workers } from './check-namespace.ts';
 import type { Check, Finding, Info, Subject } from './finding.ts';
 
 export const checks: readonly Check[] = [
@@ -155,4 +150,156 @@ async function scripts({ redis, namespace }: Subject): Promise<Finding> {
     const advice = 'allow EVAL, EVALSHA, SCRIPT LOAD and the keys of the namespace to this user';
     return { status: 'fail', saw: reasonOf(error), advice };
   }
+}
+
+/*
+ * Versions with known vulnerabilities in scripts and blocking reads, which we use. The versions come from the release
+ * notes. A distribution may have patched an older version without a new number, so this check only warns.
+ */
+
+interface Hole {
+  readonly cve: string;
+  readonly what: string;
+  readonly product: 'Redis' | 'Valkey';
+  /** The first version that has it. */
+  readonly from: string;
+  /** The first version without it, one per line of releases. Later lines never had it. */
+  readonly fixed: readonly string[];
+}
+
+const LUA = { cve: 'CVE-2025-49844', what: 'a script can take over the server', from: '0.0.0' } as const;
+
+/** Sources: release notes of Redis of October 2025 and May 2026, and of Valkey of October 2025. */
+const HOLES: readonly Hole[] = [
+  { ...LUA, product: 'Redis', fixed: ['6.2.20', '7.2.11', '7.4.6', '8.0.4', '8.2.2'] },
+  { ...LUA, product: 'Valkey', fixed: ['7.2.11', '8.0.6', '8.1.4'] },
+  {
+    cve: 'CVE-2026-23479',
+    what: 'a client that is unblocked can take over the server',
+    product: 'Redis',
+    from: '7.2.0',
+    fixed: ['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3'],
+  },
+];
+
+export function patches(info: Info): Finding {
+  const { product, version } = versionOf(info);
+  const open = HOLES.filter((hole) => hole.product === product && isOpen(version, hole));
+  const saw = `${product} ${version}`;
+  if (open.length === 0) return { status: 'ok', saw: `${saw} has none of the vulnerabilities that we know` };
+  const holes = open.map(({ cve, what }) => `${cve} (${what})`).join(', ');
+  const advice = `upgrade to ${remedy(product, version)} or later, unless your distribution has patched this version`;
+  return { status: 'warn', saw: `${saw} has known vulnerabilities: ${holes}`, advice };
+}
+
+export function versionOf(info: Info): { readonly product: Hole['product']; readonly version: string } {
+  const valkey = info.get('valkey_version');
+  if (valkey !== undefined) return { product: 'Valkey', version: valkey };
+  return { product: 'Redis', version: info.get('redis_version') ?? '0.0.0' };
+}
+
+function isOpen(version: string, { from, fixed }: Hole): boolean {
+  if (compare(version, from) < 0) return false;
+  const own = fixed.find((candidate) => lineOf(candidate) === lineOf(version));
+  if (own !== undefined) return compare(version, own) < 0;
+  return compare(version, fixed.at(-1) ?? '') < 0;
+}
+
+/** The next version that has none of the holes: of its own line of releases, or of the next that was repaired. */
+function remedy(product: Hole['product'], version: string): string {
+  const holes = HOLES.filter((hole) => hole.product === product);
+  const later = holes.flatMap(({ fixed }) => fixed).filter((candidate) => compare(candidate, version) > 0);
+  return later.sort(compare).find((candidate) => !holes.some((hole) => isOpen(candidate, hole))) ?? 'the newest';
+}
+
+const lineOf = (version: string) => version.split('.').slice(0, 2).join('.');
+
+function compare(a: string, b: string): number {
+  const [left, right] = [a, b].map((version) => version.split('.').map((part) => Number.parseInt(part, 10) || 0));
+  for (const at of [0, 1, 2]) {
+    const difference = (left?.[at] ?? 0) - (right?.[at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/*
+ * Whether this user may run every command that clients, daemons and workers send, on the keys and channels of the
+ * namespace. The check asks by ACL DRYRUN, which runs nothing. If the user may not ask, the advice is the rule that an
+ * administrator needs.
+ */
+
+type Command = readonly string[];
+
+/** What `access.ts` gives a service, but for what it can do without, each command in a form that is accepted. */
+export function commandsUsed(namespace: string): readonly Command[] {
+  const k = partitionKeys({ namespace, queue: 'doctor', partition: 0 });
+  const c = controlKeys(namespace);
+  return `ping; time; client id; client unblock 1; script load x; evalsha x 1 ${k.meta}; eval x 1 ${k.meta}
+    zadd ${k.scheduled} 1 m; zrem ${k.scheduled} m; zcard ${k.scheduled}; zcount ${k.scheduled} 0 1
+    zscore ${k.scheduled} m; zmscore ${k.scheduled} m; zrange ${k.scheduled} 0 1
+    zrangebyscore ${k.scheduled} 0 1; hget ${k.jobs} m; hset ${k.jobs} m x; hdel ${k.jobs} m; hmget ${k.jobs} m
+    hgetall ${k.meta}; hincrby ${k.meta} m 1; hlen ${k.runs}; hstrlen ${k.jobs} m; hscan ${k.jobs} 0; zscan ${k.done} 0; hsetnx ${c.queues} m x
+    xadd ${k.ready} * m x; xack ${k.ready} ${GROUP} 1-1; xdel ${k.ready} 1-1; xlen ${k.ready}; xtrim ${k.ready} minid 0
+    xrange ${k.ready} - +; xrevrange ${k.dead} + -; xpending ${k.ready} ${GROUP}; xclaim ${k.ready} ${GROUP} c 0 1-1
+    xgroup create ${k.ready} ${GROUP} 0 mkstream; xgroup createconsumer ${k.ready} ${GROUP} c; xgroup delconsumer ${k.ready} ${GROUP} c
+    xinfo groups ${k.ready}; xinfo stream ${k.ready}; xinfo consumers ${k.ready} ${GROUP}; xreadgroup group ${GROUP} c streams ${k.ready} >
+    get ${k.leader}; set ${k.leader} x; del ${k.leader}; pexpire ${k.leader} 1; pttl ${k.leader}; exists ${k.ready}; type ${k.ready}
+    unlink ${k.jobs}; mget ${c.beat('m')}; sadd ${c.alive} m; srem ${c.alive} m; smembers ${c.alive}; srandmember ${c.alive} 1
+    spublish ${k.wake} x; ssubscribe ${c.wake}; sunsubscribe ${c.wake}`
+    .split(/[;\n]/)
+    .map((command) => command.trim().split(' '));
+}
+
+export async function rights({ redis, namespace, info }: Subject): Promise<Finding> {
+  const isNode = info.get('redis_mode') === 'cluster';
+  const ofNode = isNode ? CLUSTER_COMMANDS.map((name) => name.split('|')) : [];
+  const commands = [...commandsUsed(namespace), ...ofNode];
+  const user = await whoAmI(redis);
+  if (user === undefined) return unseen('who this user is', namespace);
+  const refused = new Set<string>();
+  for (const command of commands) {
+    const reply = await dryRun(redis, user, command);
+    if (reply === undefined) return unseen(`the rights of user ${user}`, namespace);
+    if (reply !== 'OK') refused.add(refusalOf(reply, command));
+  }
+  if (refused.size === 0) {
+    return { status: 'ok', saw: `user ${user} may use all ${commands.length} commands on keys ${placeOf(namespace)}*` };
+  }
+  const advice =
+    `ACL SETUSER ${user} ~${placeOf(namespace)}* &${placeOf(namespace)}* ${rulesOf([...refused])}`.trimEnd();
+  return { status: 'fail', saw: `user ${user} may not use ${[...refused].join(', ')}`, advice };
+}
+
+async function whoAmI(redis: Redis): Promise<string | undefined> {
+  try {
+    return String(await redis.call('ACL', 'WHOAMI'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** `OK`, or what is refused; undefined when this user may not ask, or this server cannot tell. */
+async function dryRun(redis: Redis, user: string, command: Command): Promise<string | undefined> {
+  try {
+    return String(await redis.call('ACL', 'DRYRUN', user, ...command));
+  } catch (error) {
+    // A command this server does not know is one that nobody may use.
+    return /not found/i.test(messageOf(error)) ? `the '${command[0]}' command` : undefined;
+  }
+}
+
+/** `This user has no permissions to run the 'xadd' command` → `command xadd`; the same for keys and channels. */
+function refusalOf(reply: string, [name = '']: Command): string {
+  const [, what, kind] = /'([^']*)' (command|key|channel)/.exec(reply) ?? [];
+  if (kind === undefined) return `command ${name}`;
+  return kind === 'command' ? `command ${what}` : `${kind}s like ${what}`;
+}
+
+const rulesOf = (refused: readonly string[]) =>
+  refused.flatMap((text) => (text.startsWith('command ') ? [`+${text.slice('command '.length)}`] : [])).join(' ');
+
+function unseen(what: string, namespace: string): Finding {
+  const advice = `ask an administrator whether the user of daemons and workers has ${ruleOf('service', { namespace })}`;
+  return { status: 'warn', saw: `${what} cannot be seen: ACL DRYRUN is not allowed`, advice };
 }

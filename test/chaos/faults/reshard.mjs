@@ -6,7 +6,7 @@
 import { Redis } from 'ioredis';
 
 /** @typedef {import('../../../src/embedded/cluster.mjs').Cluster} Cluster */
-/** @typedef {import('../../../src/embedded/node.mjs').Node} Node */
+/** @typedef {import('../../../src/embedded/topology.mjs').Node} Node */
 /** @typedef {{ slots: number, keys: number }} Moved */
 
 /** Keys that MIGRATE takes at once, and slots without keys that are named in one go. */

@@ -10,7 +10,7 @@
 import { connect, createServer } from 'node:net';
 import { all, isInStep, named, openTopology, orClose, until } from '../../../src/embedded/topology.mjs';
 
-/** @typedef {import('../../../src/embedded/node.mjs').Node} Node */
+/** @typedef {import('../../../src/embedded/topology.mjs').Node} Node */
 /** @typedef {import('../../../src/embedded/sentinels.mjs').Sentinels} Sentinels */
 /** @typedef {'here' | 'there'} Side */
 /** @typedef {Awaited<ReturnType<typeof openRelay>>} Relay */

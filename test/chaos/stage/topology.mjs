@@ -10,7 +10,7 @@ import { startParted } from './parted.mjs';
 
 /** @typedef {import('../../../src/embedded/cluster.mjs').Cluster} Cluster */
 /** @typedef {import('../../../src/embedded/sentinels.mjs').Sentinels} Sentinels */
-/** @typedef {import('../../../src/embedded/node.mjs').Node} Node */
+/** @typedef {import('../../../src/embedded/topology.mjs').Node} Node */
 /**
  * @typedef {object} Topology
  * @property {'cluster' | 'sentinel' | 'parted'} kind parted: with Sentinels, over a network that can be cut in two

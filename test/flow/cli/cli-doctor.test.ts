@@ -1,12 +1,8 @@
 /** What `doctor` sees beyond the settings of a server: its holes, its clock, our rights, and what producers put wrongly. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
-import { done } from '../../../src/inspect/doctor/check-done.ts';
-import { patches } from '../../../src/inspect/doctor/check-patches.ts';
-import { commandsUsed } from '../../../src/inspect/doctor/check-rights.ts';
-import { dueTimes, isReadable } from '../../../src/inspect/doctor/check-scheduled.ts';
-import { schedules } from '../../../src/inspect/doctor/check-schedules.ts';
-import { checks } from '../../../src/inspect/doctor/checks.ts';
+import { done, dueTimes, isReadable, schedules } from '../../../src/inspect/doctor/check-namespace.ts';
+import { checks, commandsUsed, patches } from '../../../src/inspect/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
 import { declareQueue, undeclareQueue } from '../../../src/redis/scripts/queues.ts';

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeDevFile } from '../../../src/cli/dev/dev-file.ts';
-import { type Place, type PlaceFlags, placeOf } from '../../../src/cli/dev/place.ts';
+import { type DevRedis, type DevRedisFlags, openDevRedis } from '../../../src/cli/dev/dev-redis.ts';
 import { openSession } from '../../../src/cli/session.ts';
 import { answersPing, ask } from '../../../src/embedded/ask.mjs';
 import { runHere } from '../../support/console.ts';
 import { testBinary } from '../../support/redis-binary.ts';
 
 let cwd = '';
-const places: Place[] = [];
+const places: DevRedis[] = [];
 beforeEach(() => {
   cwd = mkdtempSync(join(tmpdir(), 'due-dev-'));
 });
@@ -22,11 +22,11 @@ afterEach(async () => {
 });
 
 /** The Redis that `dev` would use in our folder; what it says to the person who waits goes to `said`. */
-async function place(flags: Partial<PlaceFlags>, env: Readonly<Record<string, string>> = {}, said: string[] = []) {
+async function place(flags: Partial<DevRedisFlags>, env: Readonly<Record<string, string>> = {}, said: string[] = []) {
   const all = { DUESTREAM_REDIS_SERVER_BIN: await testBinary(), ...env };
   const stderr = { write: (text: string) => said.push(text) };
   const session = openSession({ args: [], env: all, cwd, stdin: Readable.from([]), stdout: stderr, stderr }, {});
-  const found = await placeOf(session, { redisPort: 21_000 + Math.floor(Math.random() * 1000), ...flags });
+  const found = await openDevRedis(session, { redisPort: 21_000 + Math.floor(Math.random() * 1000), ...flags });
   places.push(found);
   return found;
 }
@@ -34,7 +34,7 @@ async function place(flags: Partial<PlaceFlags>, env: Readonly<Record<string, st
 const portOf = (address = '') => Number(address.split(':')[1]);
 
 /** As dev does when its daemon is up. */
-const publish = ({ url }: Place) => writeDevFile(cwd, { url, pid: process.pid, http: undefined });
+const publish = ({ url }: DevRedis) => writeDevFile(cwd, { url, pid: process.pid, http: undefined });
 
 describe('dev --cluster', () => {
   test('runs six servers at ports from the one that was wanted on, says where, and leaves nothing when it stops', async () => {

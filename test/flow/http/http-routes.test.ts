@@ -1,6 +1,6 @@
 /** Answers that take too long. No socket is open here, so the clock may be moved. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createRoutes } from '../../../src/http/routes.ts';
+import { createRoutes } from '../../../src/http/server.ts';
 import { silentLog } from '../../../src/kernel/log.ts';
 
 beforeEach(() => {

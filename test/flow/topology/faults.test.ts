@@ -1,7 +1,7 @@
 /** What the rows of the fault matrix do to several servers does what it says: a network in two parts, and slots that move. */
 import { Redis } from 'ioredis';
 import { afterEach, expect, test } from 'vitest';
-import type { Node } from '../../../src/embedded/node.mjs';
+import type { Node } from '../../../src/embedded/topology.mjs';
 import { close, openSubscriber, whenReady } from '../../../src/redis/connection/connect.ts';
 import { grow, shrink } from '../../chaos/faults/reshard.mjs';
 import { startParted } from '../../chaos/stage/parted.mjs';

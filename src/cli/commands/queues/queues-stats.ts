@@ -13,8 +13,8 @@ import { durationText } from '../../../kernel/duration.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
-import type { Paint } from '../../terminal/paint.ts';
 import { quotaText } from '../../terminal/quota.ts';
+import type { Paint } from '../../terminal/screen.ts';
 import { fields, line, table } from '../../terminal/text.ts';
 import { pauseText } from './queues-pauses.ts';
 

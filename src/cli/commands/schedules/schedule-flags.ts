@@ -12,8 +12,8 @@ import type { CalendarInput } from '../../../time/calendar.ts';
 import { collect, wholeNumber } from '../../register.ts';
 import { readData, readInput } from '../../terminal/input.ts';
 import { absoluteOf } from '../../terminal/instants.ts';
-import type { Invocation } from '../../terminal/invocation.ts';
 import { dashed, type FlagsOfFires, readFlags, withFlags } from '../../terminal/job-flags.ts';
+import type { Invocation } from '../../terminal/screen.ts';
 
 export interface DefinitionFlags extends FlagsOfFires {
   readonly file?: string;

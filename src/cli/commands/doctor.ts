@@ -10,7 +10,7 @@ import { counted } from '../../kernel/humanize.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withAnyRedis } from '../session.ts';
-import type { Paint } from '../terminal/paint.ts';
+import type { Paint } from '../terminal/screen.ts';
 import { line } from '../terminal/text.ts';
 
 export const doctor: Register = (parent, runner) => {

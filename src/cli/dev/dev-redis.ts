@@ -14,14 +14,14 @@ import { namesRedis, type Session } from '../session.ts';
 import { line } from '../terminal/text.ts';
 import { DEV_FOLDER, type DevServer, makeDevFolder, readDevFile } from './dev-file.ts';
 
-export interface PlaceFlags {
+export interface DevRedisFlags {
   readonly redisPort: number;
   readonly cluster?: boolean;
   readonly sentinel?: boolean;
 }
 
 /** `stop` ends only what was started here. */
-export interface Place {
+export interface DevRedis {
   readonly url: string;
   /** Of the server, where there is one and it is known. */
   readonly pid: number | undefined;
@@ -51,11 +51,11 @@ const SEVERAL_NOTICE =
 const nothing = async () => undefined;
 
 /** @throws DuestreamError `usage` when flags, the Redis that is named and another `dev` of this folder do not fit. */
-export async function placeOf(session: Session, flags: PlaceFlags): Promise<Place> {
+export async function openDevRedis(session: Session, flags: DevRedisFlags): Promise<DevRedis> {
   const { loaded, config, invocation } = session;
   const wanted = flags.cluster ? 'cluster' : flags.sentinel ? 'sentinel' : 'server';
   if (namesRedis(loaded)) {
-    if (wanted === 'server') return namedPlace(config.redis.url);
+    if (wanted === 'server') return namedRedis(config.redis.url);
     throw new DuestreamError(
       'usage',
       `--${wanted} starts servers, and redis.url names ${withoutCredentials(config.redis.url)} (${loaded.origins['redis.url']?.name}); allowed: one of the two`,
@@ -69,8 +69,8 @@ export async function placeOf(session: Session, flags: PlaceFlags): Promise<Plac
       `another dev (pid ${other.pid}) runs in this folder with ${withoutCredentials(other.url)}; end it first, or run this one in another folder`,
     );
   }
-  if (wanted === 'server') return serverPlace(session, flags.redisPort);
-  if (other === undefined) return startedPlace(session, wanted, flags.redisPort);
+  if (wanted === 'server') return oneServer(session, flags.redisPort);
+  if (other === undefined) return severalServers(session, wanted, flags.redisPort);
   const about = `of another dev, pid ${other.pid}; it ends with that one`;
   return { ...bare, url: other.url, pid: other.pid, kind: 'attached', about, notice: SEVERAL_NOTICE };
 }
@@ -85,15 +85,15 @@ async function runningDev(cwd: string): Promise<DevServer | undefined> {
 
 const bare = { shell: undefined, servers: [], stop: nothing } as const;
 
-function namedPlace(url: string): Place {
+function namedRedis(url: string): DevRedis {
   const about = 'the one that you named; dev started none';
   const shell = /^(cluster|sentinel)/.test(url) ? undefined : `redis-cli -u ${withoutCredentials(url)}`;
   return { ...bare, url, pid: undefined, kind: 'named', about, shell, notice: undefined };
 }
 
-async function serverPlace(session: Session, port: number): Promise<Place> {
+async function oneServer(session: Session, port: number): Promise<DevRedis> {
   const found = await findRedis(session);
-  if (found.kind === 'url') return namedPlace(found.url);
+  if (found.kind === 'url') return namedRedis(found.url);
   const dataDir = join(makeDevFolder(session.invocation.cwd), 'data');
   const { url, pid, stop, reused } = await startEmbedded({ binary: found.path, dataDir, port });
   return {
@@ -108,7 +108,7 @@ async function serverPlace(session: Session, port: number): Promise<Place> {
   };
 }
 
-async function startedPlace(session: Session, wanted: 'cluster' | 'sentinel', firstPort: number): Promise<Place> {
+async function severalServers(session: Session, wanted: 'cluster' | 'sentinel', firstPort: number): Promise<DevRedis> {
   const found = await findRedis(session);
   if (found.kind === 'url') {
     const message = `--${wanted} needs a redis-server to run; DUESTREAM_REDIS_SOURCE=url allows none; leave it out`;

@@ -1,0 +1,429 @@
+/** The checks of `doctor` that look at one namespace: its layout, its jobs, its schedules, its workers, its ends of jobs. */
+
+import type { StoredSchedule } from '../../client/schedules/schedule-places.ts';
+import { createScheduleStore } from '../../client/schedules/schedule-store.ts';
+import { viewOf } from '../../client/schedules/schedule-view.ts';
+import type { DoneLimits } from '../../config/done.ts';
+import { idOf } from '../../job/codec.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { counted, span } from '../../kernel/humanize.ts';
+import { inTurns, type Steps } from '../../kernel/steps.ts';
+import { askAll } from '../../redis/connection/cluster/members.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { timeAt } from '../../redis/connection/server-clock.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { oldestDueAge, type PartitionStats, stats } from '../../redis/read/inspect.ts';
+import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
+import { createStep } from '../../redis/scripts/bytes.ts';
+import { listQueues, partitionsOf, type QueueLayout, unreadableQueues } from '../../redis/scripts/queues.ts';
+import { allDefinitions } from '../../redis/scripts/schedules.ts';
+import { purge } from '../../redis/scripts/upkeep.ts';
+import { firedSince } from '../../schedule/progress.ts';
+import { type Definition, decodeDefinition } from '../../schedule/text.ts';
+import { type ProcessesById, processesOf, workersOf } from '../processes.ts';
+import type { Finding, Subject } from './finding.ts';
+
+const PARTITIONS_MAX = 256;
+const DEAD_LETTERS_MAX = 500;
+const MEMBERS_MAX = 10_000;
+const STEP = 100;
+const CHARS_MAX = 16 * 1024 * 1024;
+
+/** Scores of 1973 and before were meant in seconds; 0 means now. */
+const SECONDS = [
+  ['-inf', '(0'],
+  ['(0', '(100000000000'],
+] as const;
+
+/**
+ * Finds due times that a foreign producer gave in seconds or beyond the horizon. The mover makes a dead letter of such a
+ * member as soon as it is due, so this check counts those dead letters too. All counts are exact.
+ */
+export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): Promise<Finding> {
+  const refs = await refsOf(redis, namespace);
+  const nowMs = Math.floor(Math.max(...(await askAll(redis, timeAt))));
+  const farFrom = `(${nowMs + horizonMs}`;
+  const early = { count: 0, example: '' };
+  const far = { count: 0, example: '' };
+  for (const ref of refs) {
+    for (const [from, to] of SECONDS) await addRange(redis, ref, { from, to, into: early });
+    await addRange(redis, ref, { from: farFrom, to: '+inf', into: far });
+  }
+  const deadLetters = info.get('role') === 'slave' ? 0 : await deadLettersOf(redis, refs, 'bad-due');
+  const saw = [
+    ...(early.count > 0
+      ? [`${counted(early.count, 'due time')} that look like seconds, such as ${early.example}`]
+      : []),
+    ...(far.count > 0 ? [`${counted(far.count, 'due time')} past the horizon, such as ${far.example}`] : []),
+    ...(deadLetters > 0 ? [`${counted(deadLetters, 'dead letter')} for the reason bad-due`] : []),
+  ];
+  if (saw.length === 0)
+    return { status: 'ok', saw: `every due time makes sense, in ${counted(refs.length, 'partition')}` };
+  const advice = [
+    ...(early.count + deadLetters > 0 ? ['change the producer: the score is milliseconds since 1970'] : []),
+    ...(far.count > 0 ? ['remove members past the horizon with ZREM: they are never promoted'] : []),
+  ];
+  return { status: 'warn', saw: saw.join('; '), advice: advice.join('; ') };
+}
+
+/** Finds ids that nobody can read. The check looks at the members that are due soonest, as many as the bounds above allow. */
+export async function members({ redis, info, namespace }: Subject): Promise<Finding> {
+  const refs = await refsOf(redis, namespace);
+  const seen = { looked: 0, chars: 0, unreadable: 0, example: '' };
+  for (const ref of refs) await lookAtMembers(redis, ref, seen);
+  const deadLetters = info.get('role') === 'slave' ? 0 : await deadLettersOf(redis, refs, 'bad-member');
+  if (seen.unreadable + deadLetters === 0) return { status: 'ok', saw: `${seen.looked} ids checked, all can be read` };
+  const saw = [
+    ...(seen.unreadable > 0
+      ? [`${seen.unreadable} of ${seen.looked} ids cannot be read, such as ${seen.example}`]
+      : []),
+    ...(deadLetters > 0 ? [`${counted(deadLetters, 'dead letter')} for the reason bad-member`] : []),
+  ];
+  const advice = 'change the producer: an id has at most 128 printable ASCII characters and no space';
+  return { status: 'warn', saw: saw.join('; '), advice };
+}
+
+/** The same rule as `promote` has. */
+export function isReadable(member: string): boolean {
+  return member.length <= (idOf(member).bare ? 130 : 200) && /^[!-~]+$/.test(member);
+}
+
+async function refsOf(redis: Redis, namespace: string): Promise<readonly PartitionRef[]> {
+  const queues = await listQueues(redis, namespace);
+  return queues.flatMap((layout) => partitionsOf(namespace, layout)).slice(0, PARTITIONS_MAX);
+}
+
+async function addRange(
+  redis: Redis,
+  { queue, keys }: PartitionRef,
+  { from, to, into }: { from: string; to: string; into: { count: number; example: string } },
+): Promise<void> {
+  const count = await redis.zcount(keys.scheduled, from, to);
+  if (count === 0) return;
+  const [member = '', due = ''] = await redis.zrangebyscore(keys.scheduled, from, to, 'WITHSCORES', 'LIMIT', 0, 1);
+  into.count += count;
+  if (into.example === '') into.example = `${show(idOf(member).id.slice(0, 40))} at ${due} in ${queue}`;
+}
+
+async function lookAtMembers(
+  redis: Redis,
+  { queue, keys }: PartitionRef,
+  seen: { looked: number; chars: number; unreadable: number; example: string },
+): Promise<void> {
+  // A member may be as large as a megabyte, so few are read at once.
+  const step = createStep(STEP);
+  for (let from = 0; seen.looked < MEMBERS_MAX && seen.chars < CHARS_MAX; ) {
+    const asked = step.next();
+    const found = await redis.zrange(keys.scheduled, String(from), String(from + asked - 1));
+    step.saw(found.map(({ length }) => length));
+    from += found.length;
+    const bad = found.filter((member) => !isReadable(member));
+    seen.looked += found.length;
+    seen.chars += found.reduce((sum, member) => sum + member.length, 0);
+    seen.unreadable += bad.length;
+    if (bad[0] !== undefined && seen.example === '') seen.example = `${show(bad[0].slice(0, 40))} in ${queue}`;
+    if (found.length < asked) return;
+  }
+}
+
+/** How many of the oldest dead letters have this reason. */
+async function deadLettersOf(redis: Redis, refs: readonly PartitionRef[], reason: string): Promise<number> {
+  let count = 0;
+  for (const ref of refs) {
+    let after: string | undefined;
+    let left = DEAD_LETTERS_MAX;
+    do {
+      const { matched, looked, next } = await purge(redis, ref, {
+        mode: 'count',
+        ageMs: 0,
+        limit: left,
+        reason,
+        after,
+      });
+      count += matched;
+      left -= looked;
+      after = next;
+    } while (after !== undefined && left > 0);
+  }
+  return count;
+}
+
+/* Whether every schedule can fire. Nobody notices a schedule that stopped silently, unless this check finds it. */
+
+const LOOKED_MAX = 10_000;
+/** A leader that was away for a moment is no finding. */
+const LATE_MS = 60_000;
+/** Nor are clocks of two servers that differ a little. */
+const AHEAD_MS = 60_000;
+
+const ILLS = {
+  unreadable: ['cannot be read', 'put it again, or remove it with "duestream schedules rm"'],
+  homeless: ['has a queue that is not declared', 'put it again: that declares its queue'],
+  unarmed: [
+    'is unknown to the leader of its queue, so it does not fire',
+    'put it again: the same definition is enough',
+  ],
+  lost: ['has a state that cannot be read', 'remove it with "duestream schedules rm" and put it again'],
+  ahead: [
+    'has fired up to an instant in the future, because a clock went back, and fires nothing until then',
+    'compare the clocks of the servers; to let it fire sooner, remove it with "duestream schedules rm" and put it again',
+  ],
+  late: ['is overdue and nobody fires it', 'start a daemon that leads its queue, or look at its log'],
+} as const;
+
+type Ill = keyof typeof ILLS;
+
+export async function schedules({ redis, namespace }: Subject): Promise<Finding> {
+  const ill = new Map<Ill, string[]>();
+  const found = (what: Ill, name: string) => {
+    const names = ill.get(what);
+    if (names) names.push(name);
+    else ill.set(what, [name]);
+  };
+  const readable = await read(redis, namespace, (name) => found('unreadable', name));
+  const declared = new Set((await listQueues(redis, namespace)).map(({ queue }) => queue));
+  const housed = readable.filter(({ schedule }) => declared.has(schedule.queue));
+  for (const { schedule } of readable) if (!declared.has(schedule.queue)) found('homeless', schedule.name);
+  const store = createScheduleStore({ redis, namespace });
+  const [stored, nowMs] = [await store.findAll(housed), await store.nowMs()];
+  for (const [name, what] of await unfired(redis, stored, nowMs)) found(what, name);
+  const all = readable.length + (ill.get('unreadable')?.length ?? 0);
+  if (ill.size === 0)
+    return { status: 'ok', saw: all === 0 ? 'none' : `${counted(all, 'schedule')}, each known to its leader` };
+  const some = [...ill].map(([what, names]) => `${names.length} of ${all} ${ILLS[what][0]}, such as ${show(names[0])}`);
+  return { status: 'warn', saw: some.join('; '), advice: [...ill.keys()].map((what) => ILLS[what][1]).join('; ') };
+}
+
+async function read(
+  redis: Redis,
+  namespace: string,
+  unreadable: (name: string) => void,
+): Promise<readonly Definition[]> {
+  const readable = new Map<string, Definition>();
+  for await (const page of allDefinitions(redis, namespace)) {
+    for (const [name, content] of page) {
+      try {
+        readable.set(name, decodeDefinition(name, content));
+      } catch (error) {
+        if (!(error instanceof DuestreamError)) throw error;
+        unreadable(name);
+      }
+    }
+    if (readable.size >= LOOKED_MAX) break;
+  }
+  return [...readable.values()];
+}
+
+/** Those that have an instant to come and no look, or one that is long past. */
+async function unfired(
+  redis: Redis,
+  stored: readonly StoredSchedule[],
+  nowMs: number,
+): Promise<readonly (readonly [name: string, what: Ill])[]> {
+  const looks = await Promise.all(
+    stored.map(({ ref, definition }) => redis.zscore(ref.keys.fires, definition.schedule.name)),
+  );
+  const found: (readonly [name: string, what: Ill])[] = [];
+  for (const [at, one] of stored.entries()) {
+    const ill = await inTurns(illOf(one, looks[at] ?? undefined, nowMs));
+    if (ill !== undefined) found.push([one.definition.schedule.name, ill]);
+  }
+  return found;
+}
+
+function* illOf(one: StoredSchedule, look: string | undefined, nowMs: number): Steps<Ill | undefined> {
+  if (one.fired === undefined) return 'unarmed';
+  if (one.fired.unreadable !== undefined) return 'lost';
+  if ((yield* viewOf(one, nowMs)).nextMs === undefined) return undefined;
+  if (look === undefined) return 'unarmed';
+  if (firedSince(one.definition.schedule, one.fired, nowMs).reachedMs - nowMs > AHEAD_MS) return 'ahead';
+  // 0 means at once: then it counts since when the definition holds.
+  return nowMs - Math.max(Number(look), one.definition.schedule.sinceMs) > LATE_MS ? 'late' : undefined;
+}
+
+/*
+ * Whether each queue with due jobs has a daemon that promotes them and a worker that runs them. Jobs of a queue without
+ * them never fail; they wait, and nothing but this check says so.
+ */
+
+const QUEUES_MAX = 256;
+/** A leader that was away for a moment is no finding. */
+const UNLED_MS = 5000;
+const EXAMPLES_MAX = 5;
+
+interface Idle {
+  readonly text: string;
+  readonly advice: string;
+}
+
+export async function workers({ redis, namespace }: Subject): Promise<Finding> {
+  const layouts = (await listQueues(redis, namespace)).slice(0, QUEUES_MAX);
+  const processes = await processesOf(redis, namespace);
+  const found: Idle[] = [];
+  for (const layout of layouts) found.push(...(await idleIn(redis, { namespace, layout, processes })));
+  if (found.length === 0) {
+    return { status: 'ok', saw: `${counted(layouts.length, 'queue')}; all due jobs have a worker and a daemon` };
+  }
+  const texts = found.slice(0, EXAMPLES_MAX).map(({ text }) => text);
+  const more = found.length > EXAMPLES_MAX ? [`and ${found.length - EXAMPLES_MAX} more`] : [];
+  const advice = [...new Set(found.map((one) => one.advice))].join('; ');
+  return { status: 'warn', saw: [...texts, ...more].join('; '), advice };
+}
+
+async function idleIn(
+  redis: Redis,
+  of: { readonly namespace: string; readonly layout: QueueLayout; readonly processes: ProcessesById },
+): Promise<readonly Idle[]> {
+  const { queue } = of.layout;
+  const refs = partitionsOf(of.namespace, of.layout);
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const ageMs = Math.max(...(await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)))));
+  const entries = all.reduce((sum, { ready, running }) => sum + ready + running, 0);
+  const unled = all.some(
+    ({ term, paused, headDueMs = Number.POSITIVE_INFINITY, nowMs }) =>
+      term === undefined && !paused && headDueMs < nowMs - UNLED_MS,
+  );
+  const since = ageMs > 0 ? `, the oldest due for ${span(ageMs)}` : '';
+  const found: Idle[] = [];
+  if (of.layout.broadcast?.isOn) found.push(...leftForWorkers(queue, entries, workersOf(queue, of.processes)));
+  else if (workersOf(queue, of.processes) === 0 && (entries > 0 || ageMs > 0)) {
+    const what = entries > 0 ? `${counted(entries, 'job')} ready` : 'jobs that are due';
+    found.push({
+      text: `${show(queue)} has ${what} but no worker${since}`,
+      advice: 'start a worker with "duestream worker <module>"',
+    });
+  }
+  if (unled) {
+    found.push({
+      text: `${show(queue)} has jobs that are due but no daemon that promotes them${since}`,
+      advice: 'start a daemon with "duestream start"',
+    });
+  }
+  return found;
+}
+
+/** Of a broadcast queue: what only processes of an older release do. */
+function leftForWorkers(queue: string, entries: number, serving: number): readonly Idle[] {
+  if (entries === 0 && serving === 0) return [];
+  const what = [
+    ...(entries > 0 ? [`${counted(entries, 'job')} ready for workers`] : []),
+    ...(serving > 0 ? [counted(serving, 'worker')] : []),
+  ];
+  return [
+    {
+      text: `${show(queue)} is a broadcast and has ${what.join(' and ')}`,
+      advice: 'update all daemons, and stop the workers of a queue that is a broadcast',
+    },
+  ];
+}
+
+/* Whether the namespace and its partitions have the layout that this version reads. An unused namespace has no layout yet. */
+
+const SCHEMA_PARTITIONS_MAX = 1024;
+const AT_ONCE = 100;
+
+export async function schema({ redis, namespace }: Subject): Promise<Finding> {
+  const found = await readSchema(redis, namespace);
+  // Not even the registry can be read then, so this is all that can be said.
+  if (found !== undefined && found !== SCHEMA) {
+    return {
+      status: 'fail',
+      saw: `namespace ${namespace} has schema ${show(found)}; this version knows ${SCHEMA}, and no part of it works here`,
+      advice: remedyFor(found),
+    };
+  }
+  const [unreadable, ...more] = await unreadableQueues(redis, namespace);
+  if (unreadable !== undefined) {
+    const others = more.length > 0 ? ` and of ${counted(more.length, 'other queue')}` : '';
+    return {
+      status: 'fail',
+      saw: `the registry's entry of queue ${show(unreadable.queue)}${others} cannot be read: ${show(unreadable.text)}`,
+      advice: `nobody serves it; "duestream queues rm ${unreadable.queue} --force" removes it with its jobs`,
+    };
+  }
+  const queues = await listQueues(redis, namespace);
+  const refs = queues.flatMap((layout) => partitionsOf(namespace, layout)).slice(0, SCHEMA_PARTITIONS_MAX);
+  const foreign: { readonly where: string; readonly value: string }[] = [];
+  for (let from = 0; from < refs.length; from += AT_ONCE) {
+    const some = refs.slice(from, from + AT_ONCE);
+    const values = await Promise.all(some.map(({ keys }) => redis.hget(keys.meta, 'schema')));
+    for (const [at, value] of values.entries()) {
+      if (value === null || value === SCHEMA) continue;
+      foreign.push({ where: `${some[at]?.queue} partition ${some[at]?.partition}`, value });
+    }
+  }
+  const [example] = foreign;
+  if (example !== undefined) {
+    return {
+      status: 'fail',
+      saw: `${counted(foreign.length, 'partition')} with another schema than ${SCHEMA}: ${example.where} has ${show(example.value)}`,
+      advice: `no daemon of this version leads them: ${remedyFor(example.value)}`,
+    };
+  }
+  const unmarked = found === undefined ? '; the namespace does not say, and the first use marks it so' : '';
+  return { status: 'ok', saw: `schema ${SCHEMA}, in ${counted(refs.length, 'partition')}${unmarked}` };
+}
+
+/*
+ * Whether Redis keeps the end of every job for the done window. If more jobs end than `done.max` has room for, the daemons
+ * remove the oldest tombstones early, but none that is younger than the floor. The window and the limit come from the
+ * configuration of `doctor`; the daemons report what they removed.
+ */
+
+/** Of fewer ends than this part of the limit nobody can say how fast they come. */
+const SAMPLE = 1 / 10;
+/** So near to the floor the number of tombstones grows with the rate. */
+const NEAR = 1.5;
+
+interface Shortage {
+  readonly ref: PartitionRef;
+  /** For how long ends are remembered there, as far as can be seen. */
+  readonly rememberedMs: number;
+  readonly perSecond: number;
+}
+
+export async function done({ redis, namespace, done: limits }: Subject): Promise<Finding> {
+  const { windowMs, tombstonesMax, floorMs } = limits;
+  if (windowMs === 0) return { status: 'ok', saw: 'this configuration remembers no end of a job' };
+  const queues = await listQueues(redis, namespace);
+  const refs = queues.flatMap((layout) => partitionsOf(namespace, layout)).slice(0, PARTITIONS_MAX);
+  const short: Shortage[] = [];
+  for (const ref of refs) {
+    const now = await stats(redis, ref);
+    if (now.done < tombstonesMax * SAMPLE && now.evicted === undefined) continue;
+    const [, oldest] = await redis.zrange(ref.keys.done, '0', '0', 'WITHSCORES');
+    const found = shortage(now, { oldestMs: Number(oldest ?? now.nowMs), ...limits });
+    if (found !== undefined) short.push({ ref, ...found });
+  }
+  const [worst] = short.sort((one, other) => one.rememberedMs - other.rememberedMs);
+  if (worst === undefined) return { status: 'ok', saw: `every end of a job is remembered for ${span(windowMs)}` };
+  const { queue, partition } = worst.ref;
+  const wanted = Math.ceil((worst.perSecond * windowMs) / 1000);
+  const saw =
+    `ends in ${queue}:${partition} are remembered for ${span(worst.rememberedMs)}, not for ${span(windowMs)}: ` +
+    `about ${Math.round(worst.perSecond)} jobs end there per second, and done.max is ${tombstonesMax}`;
+  const advice =
+    worst.rememberedMs > NEAR * floorMs
+      ? `set done.max to ${wanted} or more, about ${mib(wanted)} of memory; or set done.window to the time that you need`
+      : `no end is forgotten before ${span(floorMs)}, so memory now grows with the rate: add partitions, or set done.max to ${wanted}, about ${mib(wanted)} of memory`;
+  return { status: 'warn', saw, advice };
+}
+
+/** How much less than the window is remembered, if it is less. */
+export function shortage(
+  { nowMs, done: count, evicted }: Pick<PartitionStats, 'nowMs' | 'done' | 'evicted'>,
+  of: DoneLimits & { readonly oldestMs: number },
+): Omit<Shortage, 'ref'> | undefined {
+  const spanMs = Math.max(1, nowMs - of.oldestMs);
+  const perSecond = (1000 * count) / spanMs;
+  // At this rate the limit is reached after so long; no end goes below the floor.
+  const filledMs =
+    count < of.tombstonesMax * SAMPLE ? of.windowMs : Math.max(of.floorMs, (1000 * of.tombstonesMax) / perSecond);
+  const rememberedMs = Math.min(filledMs, evicted?.ageMs ?? of.windowMs);
+  return rememberedMs < of.windowMs ? { rememberedMs, perSecond } : undefined;
+}
+
+/** `npm run bench:done` measures it, with ids of 22 characters. */
+const BYTES_PER_END = 270;
+const mib = (count: number): string => `${Math.max(1, Math.round((count * BYTES_PER_END) / 2 ** 20))} MiB`;
