@@ -16,9 +16,11 @@ import { type ClientOptions, type ClientSettings, clientSettings, parseAnyId } f
 import { type DeadLetters, deadLettersOver } from './dead/dead-letters.ts';
 import type { Note } from './erase/erase.ts';
 import { type Erase, eraseOver, toAudit } from './erase/erasure.ts';
+import { onIds } from './jobs/act.ts';
 import { checkList } from './jobs/bulk.ts';
-import type { Cancelled } from './jobs/cancel.ts';
-import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './jobs/changes.ts';
+import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './jobs/by-filter.ts';
+import { type Cancelled, cancelBare, cancelling, toCancel } from './jobs/cancel.ts';
+import { type Changes, changesOf, type JobChange, type NewDue, onlyOne, type RunNow } from './jobs/changes.ts';
 import type { Edited } from './jobs/edit.ts';
 import {
   type ClientMiddleware,
@@ -38,7 +40,6 @@ import type { JobView } from './query/job-view.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
 import { type Looks, looksOf, one } from './query/looks.ts';
 import type { JobResult } from './query/past.ts';
-import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './query/where.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
 
 export type {
@@ -226,7 +227,11 @@ function methodsOf(settings: ClientSettings, { runChecked }: Calls): Methods {
     cancel: (queue, id, options = {}) =>
       runChecked(
         () => ({ ...one(queue, id, options.bare), ifMatch: parseIfMatch(options.ifMatch) }),
-        ({ cancel }, given) => cancel.one(given.to, given.id, given),
+        async ({ finding }, { to, id, ...how }) => {
+          const target = toCancel(id, how);
+          if (how.bare) return cancelBare(finding, { queue: to, target });
+          return onlyOne(await onIds(finding, { queue: to, items: [target] }, cancelling(finding)));
+        },
         () => levelIn(options, ['bare', 'ifMatch']),
       ),
     cancelMany: (queue, ids, options = {}) =>
@@ -235,7 +240,8 @@ function methodsOf(settings: ClientSettings, { runChecked }: Calls): Methods {
           checkList(ids, 'ids');
           return { to: queueOf(queue), ids: ids.map((id) => parseAnyId(id, false)) };
         },
-        ({ cancel }, given) => cancel.many(given.to, given.ids),
+        ({ finding }, { to, ids: all }) =>
+          onIds(finding, { queue: to, items: all.map((id) => toCancel(id)) }, cancelling(finding)),
         () => levelIn(options, []),
       ),
     replay: (queue, deadLetter, options = {}) =>

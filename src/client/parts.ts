@@ -20,17 +20,14 @@ import { createSlots } from './calls/slots.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
 import { createLetters } from './dead/letters.ts';
 import type { ErasingParts } from './erase/erase.ts';
+import type { ActParts } from './jobs/act.ts';
 import { planAll, scheduleAll } from './jobs/bulk.ts';
-import { type Cancel, createCancel } from './jobs/cancel.ts';
-import { createEdit, type Edit } from './jobs/edit.ts';
 import { createReplay, type Replay } from './jobs/replay.ts';
-import { createReschedule, type Reschedule } from './jobs/reschedule.ts';
 import type { BulkJob } from './jobs/scheduling.ts';
 import { createCheckedBatch } from './jobs/shown.ts';
 import { createGet, type Get } from './query/job-view.ts';
 import { createPast, type Past } from './query/past.ts';
 import { readerOf } from './query/walk.ts';
-import type { FindingParts } from './query/where.ts';
 
 /** Header, name and options around the data. */
 export const RECORD_OVERHEAD_BYTES = 16_384;
@@ -46,13 +43,11 @@ export interface Parts {
   readonly server: { readonly settle: () => Promise<void> | undefined };
   readonly limits: (calledMs: number) => PlanLimits;
   readonly batch: Batch;
-  readonly cancel: Cancel;
   readonly replay: Replay;
   readonly get: Get;
   readonly past: Pick<Past, 'result'>;
-  readonly reschedule: Reschedule;
-  readonly edit: Edit;
-  readonly finding: FindingParts;
+  /** What finds jobs and changes them. */
+  readonly finding: ActParts;
   /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
   readonly fit: () => Promise<void>;
 }
@@ -134,14 +129,11 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
       },
     };
     const seen = { reader: readerOf(redis), jobs: made, callPartitions, confirm };
-    const finding: FindingParts = { ...seen, horizonMs, recordBytesMax };
+    const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
       batch: createCheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
-      cancel: createCancel({ jobs: made, callPartitions, windowMs }),
       replay: createReplay({ redis, jobs: made, callPartitions, confirm }),
       letters: createLetters({ redis, jobs: made, callPartitions, confirm }),
-      reschedule: createReschedule({ redis, jobs: made, callPartitions, horizonMs }),
-      edit: createEdit({ redis, jobs: made, callPartitions, recordBytesMax }),
       finding,
     };
   };
@@ -172,7 +164,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     ...written,
     get: createGet({ redis, callPartitions }),
     past: createPast({ redis, callPartitions }),
-    erasing: erasingOf({ redis, namespace, callPartitions, windowMs, jobs, ...written }),
+    erasing: erasingOf({ redis, namespace, callPartitions, jobs, ...written }),
   };
 }
 

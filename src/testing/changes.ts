@@ -1,25 +1,26 @@
 /** How callers change a job that waits in virtual time, by the rules of the scripts, and what a look at one shows. */
 
-import { etagOfJob, seenOfEtag } from '../client/calls/etag.ts';
-import { type Edited, type EditRequest, plannedIn } from '../client/jobs/edit.ts';
-import type { Request } from '../client/jobs/reschedule.ts';
 import { memberOf } from '../job/codec.ts';
 import type { Token } from '../job/job.ts';
-import type { Queue } from '../job/queue.ts';
 import { decodeHeader, digestOf, markOf } from '../job/record-header.ts';
 import { partitionOf } from '../job/routing.ts';
 import type { Peek } from '../redis/read/inspect.ts';
-import { type EditReply, type RescheduleReply, seenText } from '../redis/scripts/edits.ts';
+import { type EditReply, type RescheduleItem, type RescheduleReply, seenText } from '../redis/scripts/edits.ts';
 import type { CancelReply } from '../redis/scripts/replies.ts';
 import type { JobBook } from './jobs.ts';
 import { type Kept, OWNER, overOf } from './kept.ts';
 
-/** Undefined: it may be changed, as far as its state goes. */
-function notWaiting(job: Kept | undefined) {
+/**
+ * Undefined: the job may be changed, as far as its state goes.
+ *
+ * @param token of its last start, as the caller saw it; undefined: any
+ */
+function notWaiting(job: Kept | undefined, token = job?.token) {
   if (!job) return { kind: 'unknown' } as const;
   const over = overOf(job.state);
   if (over) return { kind: 'over', over } as const;
-  return job.state === 'running' ? ({ kind: 'running' } as const) : undefined;
+  if (job.state === 'running') return { kind: 'running' } as const;
+  return job.token === token ? undefined : ({ kind: 'started' } as const);
 }
 
 /** The rules of `cancel.lua`. `seen`: as `seenText` says; undefined: any. */
@@ -33,14 +34,15 @@ export function cancel(
   return isOther ? { kind: 'changed' } : book.cancel(queue, id);
 }
 
-/** The rules of `reschedule.lua`. `seen`: as `seenText` says; left out: any. */
+/** The rules of `reschedule.lua`. */
 export async function reschedule(
   book: JobBook,
   queue: string,
-  { id, mode, dueMs: askedMs, ifMatch, seen = seenOfEtag(ifMatch) }: Request & { readonly seen?: string | undefined },
+  { id, mode, dueMs: askedMs, seen }: Omit<RescheduleItem, 'member'> & { readonly id: string },
 ): Promise<RescheduleReply> {
   const job = book.find(queue, id);
-  const refusal = notWaiting(job);
+  const isAll = seen?.includes(' ') === true;
+  const refusal = notWaiting(job, isAll ? undefined : seen);
   if (!job || refusal) return refusal ?? { kind: 'unknown' };
   const nowMs = book.nowMs();
   const dueMs = askedMs === 0 ? nowMs : askedMs;
@@ -48,7 +50,7 @@ export async function reschedule(
   if (wasMs === dueMs) return { kind: 'already', dueMs };
   const isDue = wasMs === undefined || wasMs <= nowMs;
   if (isDue && (dueMs <= nowMs || mode === 'earlier')) return { kind: 'ready' };
-  if (seen !== undefined && seenOf(job) !== seen) return { kind: 'changed' };
+  if (isAll && seenOf(job) !== seen) return { kind: 'changed' };
   if (wasMs !== undefined && forbids(mode, dueMs - wasMs)) return { kind: 'kept', dueMs: wasMs };
   job.strike();
   job.generation ??= 0;
@@ -59,37 +61,26 @@ export async function reschedule(
 }
 
 /** @param byMs how much later it would be due */
-const forbids = (mode: Request['mode'], byMs: number): boolean =>
+const forbids = (mode: RescheduleItem['mode'], byMs: number): boolean =>
   (mode === 'earlier' && byMs > 0) || (mode === 'later' && byMs < 0);
 
-export async function edit(book: JobBook, queue: Queue, request: EditRequest): Promise<Edited> {
-  const job = book.find(queue.name, request.id);
-  const plan = await plannedIn(queue, request, job && peekOf(job, book.nowMs()));
-  if ('result' in plan) return plan.result;
-  if (!job) return { id: request.id, status: 'unknown' };
-  const { record } = plan.item;
-  const status = record === job.record ? 'already' : 'edited';
-  if (status === 'edited') write(job, record);
-  return { id: request.id, status, digest: digestOf(record), etag: etagOfJob(seenOf(job)) };
-}
-
-/** The rules of `edit.lua`. `seen`: as `seenText` says. */
+/** The rules of `edit.lua`. `before`: the digest of the record, or all that was seen of the job as `seenText` says. */
 export function rewrite(
   book: JobBook,
   queue: string,
   {
     id,
-    seen,
+    before,
     record,
     bytesMax,
-  }: { readonly id: string; readonly seen: string; readonly record: string; readonly bytesMax: number },
+  }: { readonly id: string; readonly before: string; readonly record: string; readonly bytesMax: number },
 ): EditReply {
   const job = book.find(queue, id);
   if (job && !overOf(job.state) && job.record === record) return { kind: 'already' };
   if (Buffer.byteLength(record) > bytesMax) return { kind: 'too-large' };
   const refusal = notWaiting(job);
   if (!job || refusal) return refusal ?? { kind: 'unknown' };
-  if (seenOf(job) !== seen) return { kind: 'changed' };
+  if ((before.includes(' ') ? seenOf(job) : digestOf(job.record)) !== before) return { kind: 'changed' };
   write(job, record);
   return { kind: 'ok' };
 }

@@ -3,24 +3,19 @@
  * they stand, over the jobs of the kit instead of a connection. What these answer is what the scripts would answer.
  */
 import type { Answers } from '../client/calls/batch.ts';
-import { etagOfDeadLetter, isMatch, seenOfEtag } from '../client/calls/etag.ts';
+import { etagOfDeadLetter, isMatch } from '../client/calls/etag.ts';
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
 import { type JobsClient, jobsOver } from '../client/client.ts';
-import { type CancelHow, type Cancelled, cancelledOf } from '../client/jobs/cancel.ts';
-import type { Edited } from '../client/jobs/edit.ts';
 import type { ScheduleChain } from '../client/jobs/middleware.ts';
 import type { Replayed, ReplayRequest } from '../client/jobs/replay.ts';
-import { rescheduledOf } from '../client/jobs/reschedule.ts';
 import type { Parts } from '../client/parts.ts';
 import { viewOf } from '../client/query/job-view.ts';
 import type { JobResult } from '../client/query/past.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
-import type { RescheduleReply } from '../redis/scripts/edits.ts';
-import type { CancelReply } from '../redis/scripts/replies.ts';
-import { cancel, edit, letterOf, peekOf, refOf, reschedule } from './changes.ts';
+import { letterOf, peekOf, refOf } from './changes.ts';
 import { findingIn } from './finding.ts';
 import type { JobBook } from './jobs.ts';
 import { type DeadLetter, freshJob, type Kept } from './kept.ts';
@@ -37,10 +32,6 @@ export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleCha
     server: { settle: () => undefined },
     limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs() }),
     batch: { add: book.add, addMany: (queue, plans) => addMany(book, queue, plans), quiet: async () => undefined },
-    cancel: {
-      one: async (queue, id, how) => cancelOne(book, { queue, id, ...how }),
-      many: async (queue, ids) => ids.map((id) => cancelOne(book, { queue, id, bare: false })),
-    },
     replay: (queue, request) => replay(book, queue, request),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
@@ -53,16 +44,6 @@ export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleCha
         const job = bare ? undefined : book.find(queue.name, id);
         return job ? resultOf(job) : { status: 'unknown' };
       },
-    },
-    async reschedule(queue, requests) {
-      const replies: RescheduleReply[] = [];
-      for (const request of requests) replies.push(await reschedule(book, queue.name, request));
-      return replies.map((reply, at) => rescheduledOf(requests[at]?.id ?? '', reply, false));
-    },
-    async edit(queue, requests) {
-      const results: Edited[] = [];
-      for (const request of requests) results.push(await edit(book, queue, request));
-      return results;
     },
     finding: findingIn(book, settings),
     fit: async () => undefined,
@@ -107,15 +88,6 @@ async function addMany(book: JobBook, queue: Queue, plans: Parameters<Parts['bat
     results.push((await adding) ?? undefined);
   }
   return { results, errors };
-}
-
-function cancelOne(
-  book: JobBook,
-  { queue, id, bare, ifMatch }: CancelHow & { readonly queue: Queue; readonly id: string },
-): Cancelled {
-  const reply: CancelReply = bare ? { kind: 'unknown' } : cancel(book, queue.name, { id, seen: seenOfEtag(ifMatch) });
-  if (reply.kind === 'later') throw new Error('the kit answers every job of a call');
-  return cancelledOf(id, reply);
 }
 
 /** The rules of `replay.lua`. */

@@ -6,10 +6,10 @@
 import { movedAway } from '../client/calls/batch.ts';
 import { type CallPartitions, isMoved } from '../client/calls/partition-calls.ts';
 import type { ClientSettings } from '../client/calls/settings.ts';
+import type { ActParts } from '../client/jobs/act.ts';
 import { RECORD_OVERHEAD_BYTES } from '../client/parts.ts';
 import { isWithin } from '../client/query/filter.ts';
 import type { Reader } from '../client/query/walk.ts';
-import type { FindingParts } from '../client/query/where.ts';
 import { idOf, memberOf } from '../job/codec.ts';
 import { decodeHeader } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
@@ -21,12 +21,13 @@ import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts
 import type { JobBook } from './jobs.ts';
 import { type Kept, overOf } from './kept.ts';
 
-export function findingIn(book: JobBook, settings: ClientSettings): FindingParts {
-  const { horizonMs, dataBytesMax } = settings;
+export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
+  const { windowMs, horizonMs, dataBytesMax } = settings;
   return {
     reader: readerIn(book),
     jobs: jobsIn(book),
     callPartitions: callsIn(book, settings),
+    windowMs,
     horizonMs,
     recordBytesMax: dataBytesMax + RECORD_OVERHEAD_BYTES,
   };
@@ -47,13 +48,14 @@ function callsIn(book: JobBook, { namespace, clock, budgetMs }: ClientSettings):
   };
 }
 
-/** What the scripts answer to calls that say what was seen of each job. */
-function jobsIn(book: JobBook): FindingParts['jobs'] {
+/** What the scripts answer. A member that is no id of ours is unknown to the kit. */
+function jobsIn(book: JobBook): ActParts['jobs'] {
   return {
     cancel: async ({ queue }, words) =>
       words.map((word) => {
-        const [member = '', seen = ''] = word.split('\0');
-        return cancel(book, queue, { id: idOf(member).id, seen });
+        const [member = '', seen] = word.split('\0');
+        const { id, bare } = idOf(member);
+        return bare ? { kind: 'unknown' } : cancel(book, queue, { id, seen });
       }),
     async reschedule({ queue }, items) {
       const replies = [];
@@ -62,7 +64,7 @@ function jobsIn(book: JobBook): FindingParts['jobs'] {
     },
     edit: async ({ queue }, items, { bytesMax }) =>
       items.map(({ member, before, record }) =>
-        rewrite(book, queue, { id: idOf(member).id, seen: before, record, bytesMax }),
+        rewrite(book, queue, { id: idOf(member).id, before, record, bytesMax }),
       ),
   };
 }
@@ -106,6 +108,11 @@ function readerIn(book: JobBook): Reader {
       return { kind: 'counted', counts, next: undefined, last: '', mark: '' };
     },
     members: async (ref, due) => membersIn(ref, due),
+    async peek({ queue }, member) {
+      const job = book.find(queue, idOf(member).id);
+      return job && peekOf(job, book.nowMs());
+    },
+    lastTokens: async ({ queue }, members) => members.map((member) => book.find(queue, idOf(member).id)?.token ?? '0'),
     countScheduled: async (ref, due) =>
       inPartition(ref).filter(({ state, dueMs }) => state === 'scheduled' && isWithin(due, dueMs)).length,
   };

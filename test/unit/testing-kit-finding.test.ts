@@ -2,9 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/client/calls/settings.ts';
 import type { JobsClient } from '../../src/client/client.ts';
-import { cancelling, editing, rescheduling } from '../../src/client/query/acts.ts';
+import { changeWhere } from '../../src/client/jobs/by-filter.ts';
+import { cancelling, foundToCancel } from '../../src/client/jobs/cancel.ts';
+import { editing } from '../../src/client/jobs/edit.ts';
+import { type RescheduleTarget, rescheduling } from '../../src/client/jobs/reschedule.ts';
 import { parseFilter } from '../../src/client/query/filter.ts';
-import { changeWhere } from '../../src/client/query/where.ts';
 import { defineQueue, type HandlerContext, type JobFilter, type Queue } from '../../src/index.ts';
 import { type Agenda, createAgenda, virtualClock } from '../../src/testing/agenda.ts';
 import { createKitClient } from '../../src/testing/client.ts';
@@ -224,13 +226,24 @@ describe('a change by filter in the kit', () => {
           return finding.callPartitions(queue, call);
         },
       };
-      const acts = {
-        cancel: cancelling(finding.jobs, 600_000),
-        reschedule: rescheduling(finding.jobs, { dueMs: agenda.nowMs() + 9e6, mode: 'any', horizonMs: 1e12 }),
-        edit: editing(finding.jobs, { queue: mail, bytesMax: 1e6, change: NINE }),
-        runNow: rescheduling(finding.jobs, { dueMs: 0, mode: 'earlier', horizonMs: 1e12 }),
+      const to = (due: Omit<RescheduleTarget, 'id' | 'found'>) =>
+        changeWhere(racing, {
+          ...ASK,
+          act: rescheduling(finding),
+          itemOf: (found) => ({ id: found.id, found, ...due }),
+        });
+      const calling = {
+        cancel: () => changeWhere(racing, { ...ASK, act: cancelling(finding), itemOf: foundToCancel }),
+        reschedule: () => to({ dueMs: agenda.nowMs() + 9e6, mode: 'any' }),
+        edit: () =>
+          changeWhere(racing, {
+            ...ASK,
+            act: editing(finding, mail),
+            itemOf: (found) => ({ id: found.id, found, change: NINE }),
+          }),
+        runNow: () => to({ dueMs: 0, mode: 'earlier' }),
       };
-      const done = await changeWhere(racing, { ...ASK, act: acts[verb] });
+      const done = await calling[verb]();
       expect(done, verb).toMatchObject({ matched: 3, changed: 2, ids: ['a', 'c'] });
       expect(Object.values(done.skipped), verb).toEqual([1]);
       expect((await producer.get(mail, 'b'))?.options?.attempts, verb).toBeUndefined();

@@ -1,7 +1,8 @@
 /**
- * One call for many items, repeated in an outage, and with each reply the one fact that decides what it means: whether an
- * earlier call may have been carried out for this item, because its reply was lost. That stays with the item when the call
- * has to be made anew, for example in another partition. A call that Redis refused, or that was never sent, leaves no doubt.
+ * One call for many items, repeated in an outage, and with each reply the one fact that decides what the reply means: whether
+ * an earlier call may have been carried out for this item, because its reply was lost. The fact stays with the item when the
+ * call has to be made anew, for example in another partition. A call that Redis refused, or that was never sent, leaves no
+ * doubt.
  */
 import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
@@ -18,14 +19,14 @@ const doubtful = new WeakSet<object>();
 
 export const isDoubtful = (item: object | undefined): boolean => item !== undefined && doubtful.has(item);
 
-/** A reply for each item; fewer where the script replied to fewer. */
-export async function sendRepeated<Reply>(
+/** A reply for each item. The script has looked at the first item at least; it may answer `later` for the others. */
+export async function sendRepeated<Reply extends { readonly kind: string }>(
   what: string,
   {
     items,
     send,
   }: {
-    /** Undefined: the call changes nothing of it, so nothing of it is in doubt. */
+    /** Undefined: the call changes nothing of this item, so a lost reply leaves nothing in doubt. */
     readonly items: readonly (object | undefined)[];
     readonly send: () => Promise<readonly Reply[] | Moved>;
   },
@@ -37,5 +38,8 @@ export async function sendRepeated<Reply>(
   };
   const replies = await withRetry(what, call, policy);
   if (isMoved(replies)) return replies;
+  if (replies.length < items.length || replies[0]?.kind === 'later') {
+    throw new Error('the script replied to fewer jobs than it was sent');
+  }
   return replies.map((reply, at) => ({ reply, isRepeated: isDoubtful(items[at]) }));
 }

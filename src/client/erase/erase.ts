@@ -16,11 +16,12 @@ import { withReadRetry } from '../calls/read-retry.ts';
 import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
 import type { createLetters } from '../dead/letters.ts';
 import { begin, generationOf } from '../dead/scan.ts';
-import { cancelling } from '../query/acts.ts';
+import type { ActParts } from '../jobs/act.ts';
+import { changeWhere } from '../jobs/by-filter.ts';
+import { cancelling, foundToCancel } from '../jobs/cancel.ts';
 import { countJobs } from '../query/count.ts';
 import * as walks from '../query/cursor.ts';
 import { filterKey, parseFilter } from '../query/filter.ts';
-import { changeWhere, type FindingParts } from '../query/where.ts';
 import type { Spot } from './cursor.ts';
 
 /** What was removed from one queue, or of a dry run, what would be; or how far that has come. */
@@ -43,11 +44,10 @@ export interface ErasedQueue {
 export interface ErasingParts {
   readonly redis: Redis;
   readonly namespace: string;
-  readonly finding: FindingParts;
+  readonly finding: ActParts;
   /** Dead letters, by these calls. */
   readonly lettersBy: (callPartitions: CallPartitions) => Pick<ReturnType<typeof createLetters>, 'purge'>;
   readonly callPartitions: CallPartitions;
-  readonly windowMs: number;
 }
 
 export interface EraseAsk {
@@ -128,11 +128,7 @@ type Take = (parts: ErasingParts, ask: EraseAsk, step: Step) => Promise<Spot | u
 
 const STEPS: Readonly<Record<Spot['place'], Take>> = { jobs: takeJobs, dead: takeDead, history: takeHistory };
 
-async function takeJobs(
-  { finding, windowMs }: ErasingParts,
-  ask: EraseAsk,
-  { spot, tally, most }: Step,
-): Promise<Spot> {
+async function takeJobs({ finding }: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot> {
   const { queue, tag, dryRun, signal } = ask;
   const done = await changeWhere(finding, {
     queue,
@@ -142,7 +138,8 @@ async function takeJobs(
     cursor: spot.at,
     onProgress: undefined,
     filter: parseFilter({ tag }, { owner: 'erase' }),
-    act: cancelling(finding.jobs, windowMs),
+    act: cancelling(finding),
+    itemOf: foundToCancel,
     means: 'erase',
   });
   tally.jobs += dryRun ? done.matched : done.changed;

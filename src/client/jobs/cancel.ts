@@ -1,20 +1,17 @@
 /**
- * Cancelling by id, one or many. A job that waits is over at once; one that runs is asked to stop; one that is over or
- * unknown is told. The second identical call changes nothing, so a lost reply is simply asked for again. With `ifMatch` the
- * script compares the job with what was seen of it, and cancels it only if it is still so.
+ * Cancelling. A job that waits is over at once; a job that runs is asked to stop. The second identical call changes nothing,
+ * so a lost reply is simply asked for again. Where all that was seen of a job is sent, the script cancels the job only if it
+ * is still so.
  */
 import { memberOf } from '../../job/codec.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { OverState } from '../../job/state.ts';
-import type { RetryPolicy } from '../../redis/connection/outage.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
+import type { Found } from '../../redis/read/look.ts';
 import { CANCEL_JOBS_MAX } from '../../redis/scripts/bytes.ts';
-import type { Jobs } from '../../redis/scripts/jobs.ts';
-import type { CancelReply, Moved } from '../../redis/scripts/replies.ts';
-import { inSlices, type Some } from '../calls/each-partition.ts';
-import { type IfMatchOption, seenOfEtag } from '../calls/etag.ts';
-import { type CallPartitions, isMoved, placesOf } from '../calls/partition-calls.ts';
-import { sendRepeated } from '../calls/repeats.ts';
+import type { CancelReply } from '../../redis/scripts/replies.ts';
+import { seenOfEtag } from '../calls/etag.ts';
+import { isMoved, placesOf } from '../calls/partition-calls.ts';
+import { type Act, type ActParts, type Answer, actBy, type Decision, resultOf, type Target } from './act.ts';
 
 /** What became of a request to cancel. */
 export interface Cancelled {
@@ -29,102 +26,83 @@ export interface Cancelled {
   readonly over?: OverState;
 }
 
-export interface CancelParts {
-  readonly jobs: Pick<Jobs, 'cancel'>;
-  readonly callPartitions: CallPartitions;
-  readonly windowMs: number;
-}
-
-export interface Cancel {
-  readonly one: (queue: Queue, id: string, how: CancelHow) => Promise<Cancelled>;
-  readonly many: (queue: Queue, ids: readonly string[]) => Promise<readonly Cancelled[]>;
-}
-
-export interface CancelHow extends IfMatchOption {
-  readonly bare: boolean;
-}
-
-/** A job by its id. */
-interface Item {
-  readonly id: string;
+export interface CancelTarget extends Target {
   readonly member: string;
-  /** All that was seen of it; undefined: whatever it is. */
-  readonly seen?: string | undefined;
+  /** All that was seen of the job; undefined: the job is cancelled whatever it is. */
+  readonly seen: string | undefined;
 }
 
-export function createCancel(parts: CancelParts): Cancel {
-  return {
-    one(queue, id, { bare, ifMatch }) {
-      const item = { id, member: memberOf(id, { bare }), seen: seenOfEtag(ifMatch) };
-      return parts.callPartitions(queue, (layout, policy) =>
-        cancelOne(parts, { item, places: placesOf(layout, id, bare) }, policy),
-      );
-    },
-    many: (queue, ids) =>
-      inSlices(
-        parts.callPartitions,
-        { queue, items: ids.map((id) => ({ id, member: memberOf(id) })) },
-        (some, policy) => cancelSome(parts, some, policy),
-      ),
-  };
+/** @param bare a job that a foreign producer put as a plain zset member */
+export const toCancel = (id: string, { bare = false, ifMatch }: CancelHow = {}): CancelTarget => ({
+  id,
+  member: memberOf(id, { bare }),
+  seen: seenOfEtag(ifMatch),
+});
+
+export interface CancelHow {
+  readonly bare?: boolean | undefined;
+  readonly ifMatch?: string | undefined;
 }
 
-async function cancelOne(
-  parts: CancelParts,
-  { item, places }: { readonly item: Item; readonly places: readonly PartitionRef[] },
-  policy: RetryPolicy,
-): Promise<Cancelled | Moved> {
-  const answers: Cancelled[] = [];
-  for (const ref of places) {
-    const found = await cancelSome(parts, { ref, some: [item] }, policy);
-    if (isMoved(found)) return found;
-    answers.push(...found);
+export const foundToCancel = (found: Found): CancelTarget => ({
+  id: found.id,
+  member: found.member,
+  seen: found.seen,
+  found,
+});
+
+export function cancelling({ jobs, windowMs }: Pick<ActParts, 'jobs' | 'windowMs'>): Act<CancelTarget, Cancelled> {
+  return actBy<CancelTarget, string, CancelReply, Cancelled>({
+    name: 'cancel',
+    jobsMax: CANCEL_JOBS_MAX,
+    prepare: async ({ items }) =>
+      items.map(({ member, seen }) => ({ sent: seen === undefined ? member : `${member}\0${seen}` })),
+    send: (ref, words) => jobs.cancel(ref, words, { windowMs }),
+    // Where a cancel leaves no tombstone, a job that it ended is unknown to the same call again.
+    decide: (answer) => decide(answer, windowMs > 0 && answer.item.member === memberOf(answer.item.id)),
+  });
+}
+
+function decide(
+  { item: { id }, reply, isRepeated }: Answer<CancelTarget, string, CancelReply>,
+  leavesTombstone: boolean,
+): Decision<Cancelled> {
+  const skipped = (status: 'unknown' | 'changed' | 'indeterminate') => ({ outcome: status, result: { id, status } });
+  switch (reply.kind) {
+    case 'cancelled':
+      return { outcome: 'done', result: { id, status: 'cancelled' } };
+    case 'requested':
+      return { outcome: 'requested', result: { id, status: 'requested' } };
+    case 'unknown':
+      return skipped(isRepeated && !leavesTombstone ? 'indeterminate' : 'unknown');
+    case 'changed':
+      // An id that is free again may have got another job since the call before.
+      return skipped(isRepeated ? 'indeterminate' : 'changed');
+    case 'over':
+      // The call before may have met this job, and this one its work.
+      if (isRepeated && reply.over === 'cancelled') return { outcome: 'done', result: { id, status: 'cancelled' } };
+      return { outcome: 'over', result: { id, status: 'over', ...(reply.over ? { over: reply.over } : {}) } };
   }
-  return strongest(answers) ?? { id: item.id, status: 'unknown' };
-}
-
-/** As many calls as it takes: each looks at no more than Redis may read at once. */
-async function cancelSome(
-  { jobs, windowMs }: CancelParts,
-  { ref, some }: Some<Item>,
-  policy: RetryPolicy,
-): Promise<readonly Cancelled[] | Moved> {
-  const results: Cancelled[] = [];
-  while (results.length < some.length) {
-    const items = some.slice(results.length, results.length + CANCEL_JOBS_MAX);
-    const members = items.map(({ member, seen }) => (seen === undefined ? member : `${member}\0${seen}`));
-    const send = () => jobs.cancel(ref, members, { windowMs });
-    const answers = await sendRepeated('cancel', { items, send }, policy);
-    if (isMoved(answers)) return answers;
-    const told = items.flatMap(({ id }, at) => {
-      const { reply, isRepeated = false } = answers[at] ?? {};
-      // Where a cancel leaves no tombstone, a job that it ended is unknown to the same call again.
-      const leaves = windowMs > 0 && memberOf(id) === items[at]?.member;
-      return reply && reply.kind !== 'later' ? [cancelledOf(id, reply, { isRepeated, leaves })] : [];
-    });
-    if (told.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
-    results.push(...told);
-  }
-  return results;
-}
-
-/** A reply that is not `later`, after which all of a call are. */
-type Final = Exclude<CancelReply, { kind: 'later' }>;
-
-export function cancelledOf(id: string, reply: Final, { isRepeated = false, leaves = true } = {}): Cancelled {
-  if (reply.kind === 'unknown' && isRepeated && !leaves) return { id, status: 'indeterminate' };
-  // An id that is free again may have got another job since the call before.
-  if (isRepeated && reply.kind === 'changed') return { id, status: 'indeterminate' };
-  if (reply.kind !== 'over') return { id, status: reply.kind };
-  // The call before may have met this job, and this one its work.
-  if (isRepeated && reply.over === 'cancelled') return { id, status: 'cancelled' };
-  return { id, status: 'over', ...(reply.over ? { over: reply.over } : {}) };
 }
 
 /** A bare id may stand in several partitions: what was done counts most. */
-function strongest(answers: readonly Cancelled[]): Cancelled | undefined {
-  const order: readonly Cancelled['status'][] = [
-    ...(['cancelled', 'requested', 'indeterminate', 'changed', 'over', 'unknown'] as const),
-  ];
-  return order.flatMap((status) => answers.find((answer) => answer.status === status) ?? [])[0];
+export function cancelBare(
+  parts: ActParts,
+  { queue, target }: { readonly queue: Queue; readonly target: CancelTarget },
+): Promise<Cancelled> {
+  const act = cancelling(parts);
+  return parts.callPartitions(queue, async (layout, policy) => {
+    const results: Cancelled[] = [];
+    for (const ref of placesOf(layout, target.id, true)) {
+      const decided = await act({ ref, items: [target] }, policy);
+      if (isMoved(decided)) return decided;
+      results.push(...decided.map(resultOf));
+    }
+    return strongest(results) ?? { id: target.id, status: 'unknown' };
+  });
 }
+
+const ORDER: readonly Cancelled['status'][] = ['cancelled', 'requested', 'indeterminate', 'changed', 'over', 'unknown'];
+
+const strongest = (results: readonly Cancelled[]): Cancelled | undefined =>
+  ORDER.flatMap((status) => results.find((result) => result.status === status) ?? [])[0];

@@ -14,9 +14,10 @@ import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
 import type { Parts } from '../parts.ts';
+import { onIds } from './act.ts';
 import { checkList } from './bulk.ts';
-import type { Edited, EditRequest } from './edit.ts';
-import type { Request, Rescheduled } from './reschedule.ts';
+import { type Edited, type EditTarget, editing } from './edit.ts';
+import { type Rescheduled, type RescheduleTarget, rescheduling } from './reschedule.ts';
 
 /** When a job that waits is to be due instead: `delay` from now, or `at`. */
 export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
@@ -129,16 +130,16 @@ export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
       return { queue: to(queue), jobs, calledMs: clock.monotonicMs() };
     };
     const work = async (
-      { server, limits, reschedule }: Parts,
+      { server, limits, finding }: Parts,
       { queue: found, jobs, calledMs }: ReturnType<typeof read>,
     ) => {
       await server.settle();
       const within = limits(calledMs);
-      const requests = jobs.map((due): Request => {
+      const requests = jobs.map((due): RescheduleTarget => {
         const { id, mode, ifMatch } = due;
         return { id, mode, dueMs: dueOf(due, within), ifMatch };
       });
-      return reschedule(found, requests);
+      return onIds(finding, { queue: found, items: requests }, rescheduling(finding));
     };
     return runChecked(read, work, () => levelIn(how, []));
   }
@@ -146,7 +147,8 @@ export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
   function runAll(queue: QueueInput<unknown>, list: readonly SeenJob[], how: How) {
     return runChecked(
       () => ({ queue: to(queue), requests: list.map(dueNow) }),
-      async ({ reschedule }, given) => (await reschedule(given.queue, given.requests)).map(runNowOf),
+      async ({ finding }, { queue: found, requests }) =>
+        (await onIds(finding, { queue: found, items: requests }, rescheduling(finding))).map(runNowOf),
       () => levelIn(how, []),
     );
   }
@@ -157,25 +159,26 @@ export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
         const found = to(queue);
         return { queue: found, requests: list.map((job) => requestOf(job, { queue: found, dataBytesMax })) };
       },
-      ({ edit }, { queue: found, requests }) => edit(found, requests),
+      ({ finding }, { queue: found, requests }) =>
+        onIds(finding, { queue: found, items: requests }, editing(finding, found)),
       () => levelIn(how, []),
     );
   }
 
   return {
-    reschedule: async (queue, id, due, how = {}) => first(await rescheduleAll(queue, [{ ...due, id }], how)),
+    reschedule: async (queue, id, due, how = {}) => onlyOne(await rescheduleAll(queue, [{ ...due, id }], how)),
     rescheduleMany: async (queue, jobs, how = {}) => rescheduleAll(queue, checked(jobs, 'jobs'), how),
-    runNow: async (queue, id, { ifMatch, ...how } = {}) => first(await runAll(queue, [{ id, ifMatch }], how)),
+    runNow: async (queue, id, { ifMatch, ...how } = {}) => onlyOne(await runAll(queue, [{ id, ifMatch }], how)),
     runNowMany: async (queue, ids, how = {}) => {
       const list = checked(ids, 'ids').map((id) => ({ id }));
       return runAll(queue, list, how);
     },
-    edit: async (queue, id, change, how = {}) => first(await editAll(queue, [{ ...change, id }], how)),
+    edit: async (queue, id, change, how = {}) => onlyOne(await editAll(queue, [{ ...change, id }], how)),
     editMany: async (queue, jobs, how = {}) => editAll(queue, checked(jobs, 'jobs'), how),
   };
 }
 
-const dueNow = ({ id, ifMatch }: SeenJob): Request => ({
+const dueNow = ({ id, ifMatch }: SeenJob): RescheduleTarget => ({
   id: parseAnyId(id, false),
   dueMs: 0,
   mode: 'earlier',
@@ -187,7 +190,7 @@ function checked<T>(list: readonly T[], what: string): readonly T[] {
   return list;
 }
 
-function first<T>([result]: readonly T[]): T {
+export function onlyOne<T>([result]: readonly T[]): T {
   if (result === undefined) throw new Error('a call for one job was answered with none');
   return result;
 }
@@ -200,7 +203,7 @@ function checkNames(given: object, known: readonly string[], what: string): void
   }
 }
 
-export function modeOf(due: NewDue): Request['mode'] {
+export function modeOf(due: NewDue): RescheduleTarget['mode'] {
   checkNames(due, DUE_NAMES, 'reschedule');
   if (due.delay === undefined && due.at === undefined) {
     throw new DuestreamError(
@@ -217,7 +220,7 @@ export function modeOf(due: NewDue): Request['mode'] {
 export function requestOf(
   change: JobChange & { readonly id: string },
   { queue, dataBytesMax }: { readonly queue: Queue; readonly dataBytesMax: number },
-): EditRequest {
+): EditTarget {
   checkNames(change, CHANGE_NAMES, 'edit');
   const { id, name, data, ifDigest, ifMatch, ...options } = change;
   const changing = CHANGE_NAMES.filter((one) => !CONDITIONS.includes(one));

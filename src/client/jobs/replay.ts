@@ -192,12 +192,11 @@ export async function replayPlaced(
   { ref, deadLetter }: Found,
   dueMs: number,
 ): Promise<Placing> {
-  let isRepeated = false;
-  const call = (mayHaveRun: boolean) => {
-    isRepeated = mayHaveRun;
-    return jobs.replay(ref, deadLetter.entry, { dueMs });
-  };
-  const reply = await withRetry('replay', call, policy);
+  const call = async (isRepeated: boolean) => ({
+    isRepeated,
+    reply: await jobs.replay(ref, deadLetter.entry, { dueMs }),
+  });
+  const { reply, isRepeated } = await withRetry('replay', call, policy);
   if (reply.kind !== 'gone' || !isRepeated) return reply;
   const member = memberOf(deadLetter.id, deadLetter);
   const job = await withReadRetry('replay', () => peek(redis, ref, member), policy);

@@ -10,15 +10,23 @@ import { createLevels } from '../calls/durability.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
+import {
+  type CancelledWhere,
+  type ChangedWhere,
+  changeWhere,
+  type WhereAsk,
+  type WhereOptions,
+} from '../jobs/by-filter.ts';
+import { cancelling, foundToCancel } from '../jobs/cancel.ts';
 import { type ChangeIn, modeOf, type NewDue, requestOf } from '../jobs/changes.ts';
+import { editing, sealed } from '../jobs/edit.ts';
+import { type RescheduleTarget, rescheduling } from '../jobs/reschedule.ts';
 import type { Parts } from '../parts.ts';
-import { cancelling, editing, rescheduling, sealedFor } from './acts.ts';
 import { countJobs, type JobCount } from './count.ts';
 import { parseCursor } from './cursor.ts';
 import { checkNotEmpty, type Filter, filterKey, type JobFilter, type ListState, parseFilter } from './filter.ts';
 import type { JobView } from './job-view.ts';
 import { type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
-import { type CancelledWhere, type ChangedWhere, changeWhere, type WhereAsk, type WhereOptions } from './where.ts';
 
 /** Jobs by what they are, not by their ids. */
 export interface Finding {
@@ -91,7 +99,7 @@ const WHERE_NAMES = ['dryRun', 'limit', 'cursor', 'onProgress', 'signal', 'durab
 const PAGE_MAX = 1000;
 const WAITING: readonly ListState[] = ['scheduled', 'ready'];
 
-type Where = Pick<WhereAsk, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' | 'onProgress' | 'signal'>;
+type Where = Pick<WhereAsk<never>, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' | 'onProgress' | 'signal'>;
 
 type Run = Pick<Calls, 'runChecked'>;
 type Looks = 'list' | 'jobs' | 'count' | 'tally';
@@ -138,10 +146,8 @@ function changesOf(settings: ClientSettings, { runChecked }: Run): Omit<Finding,
     cancelWhere: (queue, filter, options = {}) =>
       runChecked(
         () => whereOf({ queue, filter, options, owner: 'cancelWhere' }),
-        ({ finding }, ask) => {
-          const act = cancelling(finding.jobs, settings.windowMs);
-          return changeWhere(finding, { ...ask, act, means: 'cancel' });
-        },
+        ({ finding }, ask) =>
+          changeWhere(finding, { ...ask, act: cancelling(finding), itemOf: foundToCancel, means: 'cancel' }),
         () => levelIn(options),
       ),
     rescheduleWhere: (queue, filter, due, options = {}) => {
@@ -165,10 +171,13 @@ function changesOf(settings: ClientSettings, { runChecked }: Run): Omit<Finding,
       changed(
         runChecked(
           () => whereOf({ queue, filter, options, owner: 'runNowWhere', states: ['scheduled'] }),
-          ({ finding }, ask) => {
-            const act = rescheduling(finding.jobs, { dueMs: 0, mode: 'earlier', horizonMs: finding.horizonMs });
-            return changeWhere(finding, { ...ask, act, means: 'run now' });
-          },
+          ({ finding }, ask) =>
+            changeWhere(finding, {
+              ...ask,
+              act: rescheduling(finding),
+              itemOf: (found): RescheduleTarget => ({ id: found.id, found, dueMs: 0, mode: 'earlier' }),
+              means: 'run now',
+            }),
           () => levelIn(options),
         ),
       ),
@@ -186,8 +195,14 @@ async function rescheduleAll(
   const { cursor, filter } = ask;
   const begun = cursor === undefined ? undefined : parseCursor(cursor, filterKey(filter, means)).dueMs;
   const dueMs = begun ?? askedMs;
-  const act = rescheduling(finding.jobs, { dueMs, mode, horizonMs: finding.horizonMs });
-  return changeWhere(finding, { ...ask, act, means, dueMs, isDone: (job) => job.dueMs === dueMs });
+  return changeWhere(finding, {
+    ...ask,
+    act: rescheduling(finding),
+    itemOf: (found) => ({ id: found.id, found, dueMs, mode }),
+    means,
+    dueMs,
+    isDone: (job) => job.dueMs === dueMs,
+  });
 }
 
 async function editAll(
@@ -197,10 +212,11 @@ async function editAll(
   const { queue, filter } = ask;
   // Said before anything is read, where all the jobs will have one name.
   const name = change.name ?? filter.name;
-  if (name !== undefined) await sealedFor(queue, name, change);
+  if (name !== undefined) await sealed(queue, name, change);
   return changeWhere(finding, {
     ...ask,
-    act: editing(finding.jobs, { queue, change, bytesMax: finding.recordBytesMax }),
+    act: editing(finding, queue),
+    itemOf: (found) => ({ id: found.id, found, change }),
     means: ['edit', change],
   });
 }

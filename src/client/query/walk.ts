@@ -9,13 +9,15 @@
  * A walk ends, whatever others do meanwhile: it goes to the last place that there was when it entered the partition, and
  * looks at no more than twice as many places as there were then, and 1,000.
  */
-import { memberOf } from '../../job/codec.ts';
+import { decodeRecord, memberOf } from '../../job/codec.ts';
+import { DEFAULT_NAME } from '../../job/job.ts';
 import type { Queue } from '../../job/queue.ts';
 import { decodeHeader } from '../../job/record-header.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type CountAsk, type Counted, countPage, membersOf } from '../../redis/read/counted.ts';
+import { lastTokens, peek } from '../../redis/read/inspect.ts';
 import { type Found, lookAt } from '../../redis/read/look.ts';
 import {
   type Ask,
@@ -36,7 +38,6 @@ import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
 import { BEGINNING, checkLayout, cursorOf, type End, type From, type Spot } from './cursor.ts';
 import { type Filter, isWithin, sourcesOf } from './filter.ts';
-import { nameIn } from './name-in.ts';
 
 /** Where jobs are read: in Redis, or in the virtual time of the test kit. */
 export interface Reader {
@@ -47,6 +48,10 @@ export interface Reader {
   readonly countScheduled: (ref: PartitionRef, due: DueRange) => Promise<number>;
   readonly countPage: (ref: PartitionRef, ask: CountAsk) => Promise<Counted | Moved>;
   readonly members: (ref: PartitionRef, due: DueRange) => ReturnType<typeof membersOf>;
+  /** One job, by its member. */
+  readonly peek: (ref: PartitionRef, member: string) => ReturnType<typeof peek>;
+  /** The tokens of the last starts of jobs, `0` for a job that was never started. */
+  readonly lastTokens: (ref: PartitionRef, members: readonly string[]) => Promise<readonly string[]>;
 }
 
 export const readerOf = (redis: Redis): Reader => ({
@@ -57,6 +62,8 @@ export const readerOf = (redis: Redis): Reader => ({
   countScheduled: (ref, due) => countScheduled(redis, ref, due),
   countPage: (ref, ask) => countPage(redis, ref, ask),
   members: (ref, due) => membersOf(redis, ref, due),
+  peek: (ref, member) => peek(redis, ref, member),
+  lastTokens: (ref, members) => lastTokens(redis, ref, members),
 });
 
 export interface WalkParts {
@@ -204,4 +211,20 @@ export function isLike(job: Found, { tag, name, idPrefix }: Pick<Filter, 'tag' |
   if (idPrefix !== undefined && !job.id.startsWith(idPrefix)) return false;
   if (tag !== undefined && !decodeHeader(job.record ?? '')?.tags?.includes(tag)) return false;
   return name === undefined || nameIn(job.record) === name;
+}
+
+/** The name comes first nearly always, and then nothing has to be parsed. */
+const FIRST = /^[^|]*\|\{"n":"([^"\\]*)"/;
+
+/** The name in a record, undefined where it cannot be read. */
+export function nameIn(record: string | undefined): string | undefined {
+  // A bare job that was not promoted yet.
+  if (record === undefined) return DEFAULT_NAME;
+  const first = FIRST.exec(record)?.[1];
+  if (first !== undefined) return first;
+  try {
+    return decodeRecord(record).name;
+  } catch {
+    return undefined;
+  }
 }

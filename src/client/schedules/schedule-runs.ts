@@ -134,12 +134,9 @@ async function send(
     const replies = await steps.repeated((what, policy) => sendRepeated(what, sent, policy));
     if (isMoved(replies))
       throw new DuestreamError('moved', `queue ${ref.queue} is being resized; try again in a moment`);
-    // Redis looks at the first at least, so this comes to an end.
-    const looked = replies.filter(({ reply }) => reply.kind !== 'later');
-    if (looked.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
-    for (const { reply, isRepeated } of looked) {
+    for (const { reply, isRepeated } of replies) {
       const item = items[statuses.length];
-      if (!item || reply.kind === 'later') throw new Error('the script replied to more jobs than it was sent');
+      if (!item || reply.kind === 'later') break;
       const bytes = Buffer.byteLength(item.record);
       statuses.push(statusOf(scheduledOf(ref.queue, { ...item, strict: false, bytes }, reply), isRepeated));
     }

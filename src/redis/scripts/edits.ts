@@ -42,7 +42,8 @@ export type RescheduleReply =
   | { readonly kind: 'ok'; readonly wasMs: number | undefined; readonly dueMs: number }
   | { readonly kind: 'already' | 'kept'; readonly dueMs: number }
   /** `changed`: it is not what was seen · `later`: to be sent again. Both only where all was seen of it. */
-  | { readonly kind: 'ready' | 'changed' | 'later' }
+  | { readonly kind: 'ready' | 'changed' }
+  | { readonly kind: 'later' }
   | { readonly kind: 'bad-due'; readonly nowMs: number }
   | NotWaiting;
 

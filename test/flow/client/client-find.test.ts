@@ -2,15 +2,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Layout } from '../../../src/client/calls/layouts.ts';
 import { type Client, createClient, type JobFilter } from '../../../src/client/client.ts';
-import { cancelling, editing, rescheduling } from '../../../src/client/query/acts.ts';
+import type { ActParts } from '../../../src/client/jobs/act.ts';
+import { changeWhere } from '../../../src/client/jobs/by-filter.ts';
+import { cancelling, foundToCancel } from '../../../src/client/jobs/cancel.ts';
+import { editing } from '../../../src/client/jobs/edit.ts';
+import { type RescheduleTarget, rescheduling } from '../../../src/client/jobs/reschedule.ts';
 import { parseFilter } from '../../../src/client/query/filter.ts';
-import { readerOf, type WalkParts } from '../../../src/client/query/walk.ts';
-import { changeWhere } from '../../../src/client/query/where.ts';
+import { readerOf } from '../../../src/client/query/walk.ts';
 import { defineQueue, type Queue } from '../../../src/job/queue.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import type { RetryPolicy } from '../../../src/redis/connection/outage.ts';
 import { type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
+import type { Found } from '../../../src/redis/read/look.ts';
 import { createJobs, type Jobs } from '../../../src/redis/scripts/jobs.ts';
 import { elect } from '../../../src/redis/scripts/lease.ts';
 import { readNew } from '../../../src/redis/scripts/ready.ts';
@@ -364,7 +368,7 @@ describe('a change of all that a filter means', () => {
       await redis.flushall();
       const list = [...'abc'].map((id) => ({ id, data: { to: id }, delay: '1h', tags: ['t'] }));
       await producer.scheduleMany(mail, list);
-      const done = await changeWhere(racing(change), { ...ASK, act: acts()[verb] });
+      const done = await calls(racing(change))[verb]();
       expect(done, verb).toMatchObject({ matched: 3, changed: 2, ids: ['a', 'c'] });
       expect(Object.values(done.skipped), verb).toEqual([1]);
       const { options, cancelRequested } = (await producer.get(mail, 'b')) ?? {};
@@ -382,18 +386,28 @@ describe('a change of all that a filter means', () => {
     signal: undefined,
     onProgress: undefined,
   };
-  const acts = () => ({
-    cancel: cancelling(jobs, windowMs),
-    reschedule: rescheduling(jobs, { dueMs: Date.now() + 9 * HOUR_MS, mode: 'any', horizonMs: 1e12 }),
-    edit: editing(jobs, { queue: mail, change: { hasData: false, options: { attempts: 9 } }, bytesMax: 1e6 }),
-    runNow: rescheduling(jobs, { dueMs: 0, mode: 'earlier', horizonMs: 1e12 }),
-  });
+  const calls = (parts: ActParts) => {
+    const to = (due: Omit<RescheduleTarget, 'id' | 'found'>) =>
+      changeWhere(parts, { ...ASK, act: rescheduling(parts), itemOf: (found) => ({ id: found.id, found, ...due }) });
+    const change = { hasData: false, options: { attempts: 9 } };
+    const itemOf = (found: Found) => ({ id: found.id, found, change });
+    return {
+      cancel: () => changeWhere(parts, { ...ASK, act: cancelling(parts), itemOf: foundToCancel }),
+      reschedule: () => to({ dueMs: Date.now() + 9 * HOUR_MS, mode: 'any' }),
+      edit: () => changeWhere(parts, { ...ASK, act: editing(parts, mail), itemOf }),
+      runNow: () => to({ dueMs: 0, mode: 'earlier' }),
+    };
+  };
 
   /** Somebody changes a job when the page was read, before the first call that writes. */
-  function racing(change: () => Promise<unknown>): WalkParts {
+  function racing(change: () => Promise<unknown>): ActParts {
     let calls = 0;
     const policy = { clock: systemClock, budgetMs: 5000 };
     return {
+      jobs,
+      windowMs,
+      horizonMs: 1e12,
+      recordBytesMax: 1e6,
       reader: readerOf(redis),
       async callPartitions<T>(_queue: Queue, call: (layout: Layout, how: RetryPolicy) => Promise<T | Moved>) {
         calls += 1;

@@ -7,39 +7,15 @@
  * any moment and started again, from its cursor or from the beginning: what is done is not done twice.
  */
 import { DuestreamError, messageOf } from '../../kernel/errors.ts';
-import type { RetryPolicy } from '../../redis/connection/outage.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
 import type { Found } from '../../redis/read/look.ts';
-import type { Jobs } from '../../redis/scripts/jobs.ts';
-import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Confirming, DurabilityOption } from '../calls/durability.ts';
 import { asOne, isMoved } from '../calls/partition-calls.ts';
 import { sameKind } from '../calls/scheduled.ts';
-import { parseCursor } from './cursor.ts';
-import { filterKey } from './filter.ts';
-import type { ListAsk } from './list.ts';
-import { type Page, pageOf, type WalkParts } from './walk.ts';
-
-/**
- * Why a job that the filter meant was not changed: `changed`: it was edited, started, rescheduled or ended since it was
- * read · `running`, `over`, `unknown`: it does not wait · `already`: it is so already · `already-due`: it waits for a
- * worker · `kept`: `only` forbids it · `unreadable`: its record or its id cannot be read · `refused`: the change does not
- * fit this job, for example its expiry · `indeterminate`: the reply was lost, and nobody knows.
- */
-export type SkipReason =
-  | 'changed'
-  | 'running'
-  | 'over'
-  | 'unknown'
-  | 'already'
-  | 'already-due'
-  | 'kept'
-  | 'unreadable'
-  | 'refused'
-  | 'indeterminate';
-
-/** What became of one job. `requested`: it runs, and was asked to stop. */
-export type Outcome = 'done' | 'requested' | SkipReason;
+import { parseCursor } from '../query/cursor.ts';
+import { filterKey } from '../query/filter.ts';
+import type { ListAsk } from '../query/list.ts';
+import { type Page, pageOf, type WalkParts } from '../query/walk.ts';
+import type { Act, Outcome, SkipReason, Target } from './act.ts';
 
 /** How far a change of many has come. */
 export interface WhereProgress {
@@ -82,24 +58,12 @@ export interface WhereOptions extends DurabilityOption {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a call by filter stands on. */
-export interface FindingParts extends WalkParts, Confirming {
-  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
-  readonly horizonMs: number;
-  readonly recordBytesMax: number;
-}
-
-/** Changes jobs of one partition, a bounded number. The outcomes are in their order. */
-export type Act = (
-  ref: PartitionRef,
-  jobs: readonly Found[],
-  policy: RetryPolicy,
-) => Promise<readonly Outcome[] | Moved>;
-
-export interface WhereAsk extends Omit<ListAsk, 'limit'> {
+export interface WhereAsk<Item extends Target> extends Omit<ListAsk, 'limit'> {
   readonly dryRun: boolean;
   readonly limit: number;
-  readonly act: Act;
+  readonly act: Act<Item, unknown>;
+  /** What the verb needs to know of a job that the walk has read. */
+  readonly itemOf: (found: Found) => Item;
   /** What the call does, and with what: a cursor holds for that alone. */
   readonly means: unknown;
   /** The due time that it gives, fixed when it began. */
@@ -112,6 +76,8 @@ export interface WhereAsk extends Omit<ListAsk, 'limit'> {
 
 const PAGE_JOBS = 100;
 const IDS_MAX = 1000;
+/** The ids that a script takes as a text. Other ids are put by foreign producers, and become dead letters when they are due. */
+const READABLE = /^[!-~]{1,200}$/;
 
 interface Tally {
   matched: number;
@@ -124,7 +90,10 @@ interface Tally {
 }
 
 /** @throws DuestreamError as its parts do; the message then has the cursor to go on with */
-export async function changeWhere(given: WalkParts & Confirming, ask: WhereAsk): Promise<CancelledWhere> {
+export async function changeWhere<Item extends Target>(
+  given: WalkParts & Confirming,
+  ask: WhereAsk<Item>,
+): Promise<CancelledWhere> {
   const parts = { ...given, callPartitions: asOne(given.callPartitions) };
   const { cursor, filter, dryRun, means, dueMs } = ask;
   const key = filterKey(filter, means);
@@ -156,11 +125,11 @@ async function confirmed(confirming: Promise<void> | undefined, tally: Tally): P
   }
 }
 
-async function changePage(
+async function changePage<Item extends Target>(
   parts: WalkParts,
-  { ask, page, tally }: { readonly ask: WhereAsk; readonly page: Page; readonly tally: Tally },
+  { ask, page, tally }: { readonly ask: WhereAsk<Item>; readonly page: Page; readonly tally: Tally },
 ): Promise<void> {
-  const { dryRun, isDone, queue, act } = ask;
+  const { dryRun, isDone, queue, act, itemOf } = ask;
   const jobs = isDone ? page.rows.filter((job) => !isDone(job)) : page.rows;
   tally.scanned += page.scanned;
   if (dryRun) {
@@ -169,15 +138,17 @@ async function changePage(
     return;
   }
   for (const ref of new Set(jobs.map((job) => job.ref))) {
-    const some = jobs.filter((job) => job.ref === ref);
-    const outcomes = await parts.callPartitions(queue, async (layout, policy) => {
+    const here = jobs.filter((job) => job.ref === ref);
+    const some = here.filter(({ member }) => READABLE.test(member));
+    for (const job of here) if (!some.includes(job)) count(tally, job, 'unreadable');
+    const decisions = await parts.callPartitions(queue, async (layout, policy) => {
       // Another layout: these jobs live elsewhere now, and the walk has to begin again.
       if (layout[ref.partition]?.layoutGeneration !== ref.layoutGeneration) throw resized(queue.name);
-      const answer = await act(ref, some, policy);
+      const answer = await act({ ref, items: some.map(itemOf) }, policy);
       if (isMoved(answer)) throw resized(queue.name);
       return answer;
     });
-    for (const [at, job] of some.entries()) count(tally, job, outcomes[at] ?? 'unknown');
+    for (const [at, job] of some.entries()) count(tally, job, decisions[at]?.outcome ?? 'unknown');
   }
 }
 
