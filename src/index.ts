@@ -25,6 +25,7 @@ export {
   type JobFilter,
   type JobListOptions,
   type JobPage,
+  type JobReport,
   type JobResult,
   type JobView,
   type NamedJob,

@@ -100,6 +100,9 @@ const READS_CLOCK: Readonly<Record<string, string>> = {
 };
 
 const FILE_BYTES_MAX = 300 * 1024;
+/** `npm run generate` writes these pages: they grow with the product, and nobody reads them from top to bottom. */
+const GENERATED = 'docs/reference/';
+const GENERATED_BYTES_MAX = 512 * 1024;
 
 interface Source {
   /** Path inside `src`. */
@@ -195,7 +198,8 @@ describe('the edges', () => {
 
 describe('sizes', () => {
   test(`no file is larger than ${FILE_BYTES_MAX / 1024} KiB`, () => {
-    expect(walk('.').filter((path) => statSync(join(root, path)).size > FILE_BYTES_MAX)).toEqual([]);
+    const bytesMax = (path: string) => (path.startsWith(GENERATED) ? GENERATED_BYTES_MAX : FILE_BYTES_MAX);
+    expect(walk('.').filter((path) => statSync(join(root, path)).size > bytesMax(path))).toEqual([]);
   });
 });
 

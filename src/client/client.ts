@@ -36,10 +36,10 @@ import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './jobs/schedul
 import type { JobCount } from './query/count.ts';
 import type { JobFilter } from './query/filter.ts';
 import { type Finding, findingOf } from './query/finding.ts';
-import type { JobView } from './query/job-view.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
 import { type Looks, looksOf, one } from './query/looks.ts';
 import type { JobResult } from './query/past.ts';
+import type { JobReport, JobView, Moment } from './query/report.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
 
 export type {
@@ -60,8 +60,10 @@ export type {
   JobFilter,
   JobListOptions,
   JobPage,
+  JobReport,
   JobResult,
   JobView,
+  Moment,
   NamedJob,
   NamedOptions,
   NewDue,

@@ -25,8 +25,8 @@ import { planAll, scheduleAll } from './jobs/bulk.ts';
 import { createReplay, type Replay } from './jobs/replay.ts';
 import type { BulkJob } from './jobs/scheduling.ts';
 import { createCheckedBatch } from './jobs/shown.ts';
-import { createGet, type Get } from './query/job-view.ts';
 import { createPast, type Past } from './query/past.ts';
+import { createGet, type Get } from './query/report.ts';
 import { readerOf } from './query/walk.ts';
 
 /** Header, name and options around the data. */

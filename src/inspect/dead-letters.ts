@@ -2,11 +2,6 @@
  * Dead letters across the partitions of a queue. An entry id is unique in its partition only, so where there are
  * several partitions a dead letter is addressed as `<partition>/<entry>`.
  */
-import { decodeRecord } from '../job/codec.ts';
-import type { ToldOptions } from '../job/fields.ts';
-import type { JobHeaders } from '../job/headers.ts';
-import { decodeHeader } from '../job/record-header.ts';
-import { type Redaction, redactedJob } from '../job/redaction.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -76,31 +71,4 @@ export async function findDeadLetter(redis: Redis, refs: readonly PartitionRef[]
   if (second === undefined) return first;
   const choices = there.map((one) => addressOf(one, refs.length)).join(', ');
   throw new DuestreamError('bad-input', `several partitions have a dead letter ${show(address)}; allowed: ${choices}`);
-}
-
-/** What a record says to people, as far as it can be read. */
-export function contentOf(
-  record: string | undefined,
-  redact?: Redaction | undefined,
-): {
-  readonly readable: boolean;
-  /** Also what cannot be read is not shown. */
-  readonly isHidden?: boolean;
-  readonly askedDueMs?: number;
-  readonly name?: string;
-  readonly data?: unknown;
-  readonly headers?: JobHeaders | undefined;
-  /** The codec that encoded the data, which is shown as it is stored. */
-  readonly codec?: string | undefined;
-  /** What this one job was told, if that differs from its queue's. */
-  readonly options?: ToldOptions;
-} {
-  if (record === undefined || record === '') return { readable: false };
-  try {
-    const { askedDueMs, name, data, headers, codec, bare: _, ...options } = decodeRecord(record);
-    return { readable: true, askedDueMs, name, data: redactedJob({ name, data }, redact), headers, codec, options };
-  } catch {
-    const askedDueMs = decodeHeader(record)?.askedDueMs;
-    return { readable: false, isHidden: redact !== undefined, ...(askedDueMs === undefined ? {} : { askedDueMs }) };
-  }
 }

@@ -3,7 +3,7 @@
  * there were, `K:fired` how far a leader has handled them, and a job of an instant is known by its id while it lives or Redis
  * remembers its end.
  */
-import type { JobView } from '../client/client.ts';
+import type { JobReport } from '../client/query/report.ts';
 import type { JobState } from '../job/state.ts';
 import { inTurns } from '../kernel/steps.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -14,7 +14,6 @@ import { instantsBefore } from '../schedule/past-instants.ts';
 import type { PreviewRow } from '../schedule/preview-row.ts';
 import { type Fired, firedSince } from '../schedule/progress.ts';
 import { fireMember, type Schedule } from '../schedule/schedule.ts';
-import { startedMsOf } from './last-end.ts';
 import type { Place } from './refs.ts';
 
 /**
@@ -48,7 +47,7 @@ interface RunsAsked {
   readonly beforeMs: number | undefined;
   readonly limit: number;
   readonly nowMs: number;
-  readonly job: (id: string) => Promise<JobView | undefined>;
+  readonly job: (id: string) => Promise<JobReport | undefined>;
 }
 
 interface PastRuns {
@@ -90,7 +89,7 @@ export async function pastRuns({ redis, namespace }: Place, asked: RunsAsked): P
 
 interface Found {
   readonly row: PreviewRow;
-  readonly job: JobView | undefined;
+  readonly job: JobReport | undefined;
 }
 
 /** The first of these rows that are told, and behind which of them the next page begins. */
@@ -138,7 +137,7 @@ async function rememberedSince(redis: Redis, { keys }: PartitionRef): Promise<nu
 
 interface Known {
   readonly schedule: Schedule;
-  readonly job: JobView | undefined;
+  readonly job: JobReport | undefined;
   readonly fired: Fired | undefined;
   readonly rememberedMs: number;
 }
@@ -151,9 +150,8 @@ function fateOf({ atMs, dueMs = atMs, dropped }: PreviewRow, { schedule, job, fi
   return rememberedMs < dueMs ? 'missed' : 'unknown';
 }
 
-function runJob({ atMs, dueMs = atMs }: PreviewRow, job: JobView): RunJob {
-  const { state, attempts, overMs } = job;
-  const startedMs = startedMsOf(job);
+function runJob({ atMs, dueMs = atMs }: PreviewRow, job: JobReport): RunJob {
+  const { state, attempts, startedMs, overMs } = job;
   // Of several starts only the last is known, which says nothing of the first.
   const latenessMs = startedMs === undefined || attempts !== 1 ? undefined : Math.max(0, startedMs - dueMs);
   return { state, attempts, startedMs, latenessMs, overMs };

@@ -100,8 +100,19 @@ export const refOf = ({ queue, id }: Pick<Kept, 'queue' | 'id'>) => ({
 });
 
 /** What the dead letter of a dead job says, as far as the job does not. */
-export function letterOf({ state, record, reason = '', history, deferred, failures, generation = 0 }: Kept) {
-  return state === 'dead' ? { record, reason, history, deferred, failures, crashes: 0, generation } : undefined;
+export function letterOf({
+  state,
+  record,
+  reason = '',
+  history,
+  deferred,
+  failures,
+  generation = 0,
+  overMs = 0,
+}: Kept) {
+  return state === 'dead'
+    ? { record, reason, history, deferred, failures, crashes: 0, generation, atMs: overMs }
+    : undefined;
 }
 
 /** A job of the kit as a look at Redis would show it. */

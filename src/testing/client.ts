@@ -11,8 +11,8 @@ import { type JobsClient, jobsOver } from '../client/client.ts';
 import type { ScheduleChain } from '../client/jobs/middleware.ts';
 import type { Replayed, ReplayRequest } from '../client/jobs/replay.ts';
 import type { Parts } from '../client/parts.ts';
-import { viewOf } from '../client/query/job-view.ts';
 import type { JobResult } from '../client/query/past.ts';
+import { reportOf } from '../client/query/report.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { letterOf, peekOf, refOf } from './changes.ts';
@@ -36,7 +36,7 @@ export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleCha
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
       return (
-        job && viewOf(refOf(job), { id, bare, past: endsOf(job), letter: letterOf(job) }, peekOf(job, book.nowMs()))
+        job && reportOf(refOf(job), { id, bare, past: endsOf(job), letter: letterOf(job) }, peekOf(job, book.nowMs()))
       );
     },
     past: {

@@ -1,11 +1,9 @@
 /** How jobs ended in virtual time, as the history of a queue keeps it: the last end of an id, and those of its earlier lives. */
+import { ENDS_MAX } from '../client/query/report.ts';
 import { tagsIn } from '../job/header-letter.ts';
 import type { PastJob } from '../job/past.ts';
 import { decodeHeader } from '../job/record-header.ts';
 import { type Kept, nameOf, OWNER, overOf } from './kept.ts';
-
-/** As many as `get` tells. */
-const ENDS_MAX = 5;
 
 /** The latest first; none where the queue keeps no history. */
 export function endsOf(job: Kept): readonly PastJob[] {

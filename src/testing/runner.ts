@@ -83,8 +83,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   job.state = 'running';
   job.attempts += 1;
   job.generation ??= 0;
-  playing.tokens += 1;
-  job.token = String(playing.tokens);
+  job.token = nextToken(playing);
   const begun = { job, atMs: agenda.nowMs(), effects: new Effects() };
   const rules = { ...served, queue: job.queue };
   const verdict = startVerdict(lifeOf(job), rules, agenda.nowMs());
@@ -105,8 +104,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
 async function cast(playing: Playing, job: Kept): Promise<void> {
   const { subscribersOf, agenda, ends, inline } = playing;
   if (!inline && ends.isLate(job)) return ends.expire(job, false);
-  playing.tokens += 1;
-  job.token = String(playing.tokens);
+  job.token = nextToken(playing);
   endJob(job, 'done', agenda.nowMs());
   for (const served of subscribersOf(job.queue.name)) {
     const begun = { job: { ...job, attempts: 1 }, atMs: agenda.nowMs(), effects: new Effects() };
@@ -192,3 +190,9 @@ async function ended(run: () => unknown): Promise<{ readonly thrown: unknown } |
 }
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** As in Redis a token says when the start was, in µs, and is larger than the one before. */
+function nextToken(playing: Playing): string {
+  playing.tokens = Math.max(playing.tokens + 1, Math.floor(playing.agenda.nowMs() * 1000));
+  return String(playing.tokens);
+}

@@ -152,7 +152,7 @@ describe('jobs, by the rules of the product', () => {
     await kit.advance('1d');
     expect(kit.jobs().map(({ id, state }) => [id, state])).toEqual([
       ['a', 'expired'],
-      ['{a}abandoned:1', 'done'],
+      [`{a}abandoned:${Date.parse(start) * 1000}`, 'done'],
     ]);
     expect(taken).toEqual(['expired']);
   });

@@ -1,10 +1,9 @@
 /** A dead letter as programs see it. What cannot be read is said to be so: somebody looks at it because it is broken. */
-import { decodeRecord, type JobRecord } from '../../job/codec.ts';
 import type { ToldOptions } from '../../job/fields.ts';
 import { tagsIn } from '../../job/header-letter.ts';
 import type { JobHeaders } from '../../job/headers.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
-import { decodeHeader } from '../../job/record-header.ts';
+import { contentOf } from '../../job/record-content.ts';
 import { etagOfDeadLetter } from '../calls/etag.ts';
 import { errorOf } from './filter.ts';
 import type { Placed } from './walk.ts';
@@ -63,8 +62,7 @@ export function rowOf(placed: Placed): DeadLetterRow {
 
 export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
   const { entry, id, bare, record, reason, history, deferred, attempts, failures, crashes, generation, atMs } = letter;
-  const content = decoded(record);
-  const { name, data, headers, codec, askedDueMs, bare: _, ...options } = content ?? NOTHING_READ;
+  const { name, data, headers, codec, options, askedDueMs, readable } = contentOf(record);
   return {
     deadLetter: entry,
     queue: ref.queue,
@@ -83,29 +81,12 @@ export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
     generation,
     overMs: atMs,
     etag: etagOfDeadLetter(letter),
-    askedDueMs: askedDueMs ?? decodeHeader(record)?.askedDueMs,
-    readable: content !== undefined,
+    askedDueMs,
+    readable,
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
     headers,
     codec,
     options,
   };
-}
-
-const NOTHING_READ = {
-  name: undefined,
-  data: undefined,
-  headers: undefined,
-  codec: undefined,
-  askedDueMs: undefined,
-  bare: false,
-} as const;
-
-function decoded(record: string): JobRecord | undefined {
-  try {
-    return decodeRecord(record);
-  } catch {
-    return undefined;
-  }
 }

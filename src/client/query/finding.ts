@@ -25,8 +25,8 @@ import type { Parts } from '../parts.ts';
 import { countJobs, type JobCount } from './count.ts';
 import { parseCursor } from './cursor.ts';
 import { checkNotEmpty, type Filter, filterKey, type JobFilter, type ListState, parseFilter } from './filter.ts';
-import type { JobView } from './job-view.ts';
 import { type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
+import type { JobView } from './report.ts';
 
 /** Jobs by what they are, not by their ids. */
 export interface Finding {

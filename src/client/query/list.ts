@@ -3,7 +3,7 @@ import type { Queue } from '../../job/queue.ts';
 import type { Found } from '../../redis/read/look.ts';
 import { parseCursor } from './cursor.ts';
 import { type Filter, filterKey, type JobFilter } from './filter.ts';
-import { type JobView, viewOf } from './job-view.ts';
+import { type JobView, viewOf } from './report.ts';
 import { pageOf, type WalkParts } from './walk.ts';
 
 /** A page of jobs. */

@@ -5,12 +5,12 @@ import type { InputOf } from '../../job/types.ts';
 import { checkNames } from '../../kernel/option-names.ts';
 import type { Calls } from '../calls/session.ts';
 import { parseAnyId } from '../calls/settings.ts';
-import type { JobView } from './job-view.ts';
 import type { JobResult } from './past.ts';
+import type { JobReport } from './report.ts';
 
 export interface Looks {
   /**
-   * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
+   * The report of one job as it is stored: facts and timeline. Undefined when nothing is known about it. A record that cannot be read is said to be so
    * (`readable: false`) and never thrown.
    *
    * @example const due = (await client.get(emails, id))?.dueMs;
@@ -19,7 +19,7 @@ export interface Looks {
     queue: QueueInput<Data>,
     id: string,
     options?: { readonly bare?: boolean },
-  ): Promise<JobView<InputOf<Data>> | undefined>;
+  ): Promise<JobReport<InputOf<Data>> | undefined>;
   /**
    * What is stored about the end of one job, at this moment; it never waits. With `history` and its `result` in the
    * queue's options `result` has what the handler returned; without, an end is known for the done window.

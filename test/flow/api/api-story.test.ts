@@ -7,9 +7,11 @@ import { defineQueue } from '../../../src/job/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
+import { useCli } from '../../support/cli.ts';
 
 const CANARY = 'canary-9b1c';
 const queue = defineQueue('kept', { history: { keep: '1d', result: true } });
+const cli = useCli();
 let api: ServedApi;
 let read: string;
 let data: string;
@@ -80,7 +82,21 @@ async function die(): Promise<void> {
   await producer.stop();
 }
 
-describe('the story of a job', () => {
+describe('the report of a job', () => {
+  test.each([
+    ['kept', 'twice'],
+    ['kept', 'tried'],
+    ['lost', 'x'],
+  ])('is the same object from the library, the API and the command line: %s %s', async (queue, id) => {
+    const client = createClient({ redis: api.redis.url });
+    const { nowMs: _, ...known } = JSON.parse(JSON.stringify(await client.get(queue, id)));
+    await client.stop();
+    const { body } = await api.ask(`GET /v1/queues/${queue}/jobs/${id}`, { token: data });
+    expect(body).toEqual({ ...known, hidden: false, nowMs: expect.any(Number) });
+    const { out } = await cli.run(['show', queue, id, '--json', '--redis', api.redis.url]);
+    expect(JSON.parse(out)).toEqual({ ...known, nowMs: expect.any(Number) });
+  });
+
   test('has its result, its earlier life, and what happened in order of time', async () => {
     const { body } = await api.ask('GET /v1/queues/kept/jobs/twice', { token: data });
     expect(body).toMatchObject({ state: 'done', tags: ['a'], result: { kind: 'kept', value: { secret: CANARY } } });

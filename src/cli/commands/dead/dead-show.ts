@@ -1,12 +1,14 @@
 /** `dead show <queue> <dead-letter>`: one dead letter with its data and history. */
 import type { Command } from 'commander';
-import { addressOf, contentOf, findDeadLetter } from '../../../inspect/dead-letters.ts';
+import { addressOf, findDeadLetter } from '../../../inspect/dead-letters.ts';
+import { contentOf } from '../../../job/record-content.ts';
+import { REDACTED, redactedJob } from '../../../job/redaction.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { fields, line } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
-import { attemptLines, deferredText, jobFields } from '../jobs/story.ts';
+import { attemptLines, deferredText, jobFields } from '../jobs/report-lines.ts';
 
 export const deadShow: Register = (parent, runner) => {
   const command = parent
@@ -26,7 +28,13 @@ async function run(session: Session, queue: string, address: string): Promise<Ex
   });
   const { record, entry: _entry, ...deadLetter } = found.placed.deadLetter;
   const { partition, redact } = found.placed.ref;
-  const content = contentOf(record, redact);
+  const content = contentOf(record);
+  const shown = {
+    ...content,
+    data: redactedJob(content, redact),
+    unreadable: redact && content.unreadable !== undefined ? REDACTED : content.unreadable,
+    tags: content.options.tags,
+  };
   const value = {
     queue,
     partition,
@@ -34,14 +42,14 @@ async function run(session: Session, queue: string, address: string): Promise<Ex
     ...deadLetter,
     readable: content.readable,
     name: content.name,
-    data: content.data,
+    data: shown.data,
     headers: content.headers,
     askedDueMs: content.askedDueMs,
   };
   session.out.answer(value, () => {
     const nowMs = systemClock.wallMs();
     return [
-      ...jobFields({ id: deadLetter.id, bare: deadLetter.bare, queue, partition, content, record }),
+      ...jobFields({ ...shown, id: deadLetter.id, bare: deadLetter.bare, queue, partition }),
       ...fields([
         ['died', moment(deadLetter.atMs, nowMs)],
         ['reason', deadLetter.reason],

@@ -13,7 +13,7 @@ import { type Exit, type Register, wholeNumber, withExamples } from '../../regis
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
-import { resultText } from './past-story.ts';
+import { resultText } from './report-lines.ts';
 
 const OUTCOMES: readonly OverState[] = ['done', 'dead', 'cancelled', 'expired'];
 

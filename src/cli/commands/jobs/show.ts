@@ -1,25 +1,24 @@
-/** `show <queue> <id>`: the story of one job in every state, also after it was over. */
+/** `show <queue> <id>`: the report of one job in every state, also after it was over. */
 
 import type { Command } from 'commander';
+import { findReport, type JobReport } from '../../../client/query/report.ts';
 import { addressOf } from '../../../inspect/dead-letters.ts';
-import { redactedPast } from '../../../inspect/redacted.ts';
-import { memberOf } from '../../../job/codec.ts';
-import type { Token } from '../../../job/job.ts';
-import { partitionOf } from '../../../job/routing.ts';
+import { shownReport } from '../../../inspect/report.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { show as quoted } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { span } from '../../../kernel/humanize.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
-import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../../redis/read/inspect.ts';
+import { stats } from '../../../redis/read/inspect.ts';
 import { everyDeadLetter } from '../../../redis/read/pages.ts';
-import { pastOf } from '../../../redis/read/past.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { type Story, storyLines, storyValue } from './story.ts';
+import { reportLines } from './report-lines.ts';
 
 /** How far back dead letters are searched for an id whose end is no longer remembered. */
 const DEAD_LETTERS_SEARCHED_MAX = 1000;
+const RETRY_MS = 10_000;
 
 export const show: Register = (parent, runner) => {
   const command = parent
@@ -39,79 +38,22 @@ interface Asked {
 }
 
 async function run(session: Session, asked: Asked): Promise<Exit> {
-  const story = await withRedis(session, async (redis) => {
+  const { report, partition } = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, asked.queue);
     const found = await find(redis, refs, asked);
-    return found === undefined ? explain(session, { redis, refs, asked }) : storyOf(redis, { refs, asked, ...found });
+    if (!found) return explain(session, { redis, refs, asked });
+    const ref = refs[found.partition];
+    const { leaseTtlMs = 0, paused = false } = ref ? await stats(redis, ref) : {};
+    return { report: shownReport(found, refs), partition: { led: leaseTtlMs > 0, paused } };
   });
-  session.out.answer(storyValue(story), () => storyLines(story));
+  session.out.answer(report, () => reportLines(report, partition));
   return 0;
 }
 
-interface Found {
-  readonly ref: PartitionRef;
-  readonly peek: Peek;
-}
-
-/** Ours are where their id belongs; a bare job may have been put anywhere. */
-async function find(redis: Redis, refs: readonly PartitionRef[], { id, bare }: Asked): Promise<Found | undefined> {
-  const home = refs.filter(({ partition }) => bare || partition === partitionOf(id, refs.length));
-  for (const ref of home) {
-    const seen = (await peek(redis, ref, memberOf(id, { bare }))) ?? (await remembered(redis, ref, { id, bare }));
-    if (seen === undefined) continue;
-    if ('kind' in seen) throw new DuestreamError('moved', `queue ${quoted(ref.queue)} was resized while it was read`);
-    return { ref, peek: seen };
-  }
-  return undefined;
-}
-
-const ENDS_MAX = 5;
-
-/** Asked for only where a history is or was kept. */
-async function pastIn(redis: Redis, ref: PartitionRef, { id, bare }: Pick<Asked, 'id' | 'bare'>) {
-  const past = ref.history ? await pastOf(redis, ref, { member: memberOf(id, { bare }), max: ENDS_MAX }) : [];
-  return past.map((end) => redactedPast(end, ref.redact));
-}
-
-/** A job whose tombstone is gone, as the history knows it. */
-async function remembered(redis: Redis, ref: PartitionRef, of: Pick<Asked, 'id' | 'bare'>): Promise<Peek | undefined> {
-  const [end] = await pastIn(redis, ref, of);
-  if (!end) return undefined;
-  const { outcome, askedDueMs, attempts, deadLetter, overMs, token = '0' } = end;
-  const tombstone = { outcome, askedDueMs, digest: '', token: token as Token, attempts, deadLetter };
-  const { nowMs } = await stats(redis, ref);
-  const member = memberOf(of.id, of);
-  return {
-    nowMs,
-    state: outcome,
-    member,
-    record: undefined,
-    tombstone,
-    dueMs: undefined,
-    run: undefined,
-    overMs,
-    seen: undefined,
-  };
-}
-
-async function storyOf(
-  redis: Redis,
-  { refs, asked, ref, peek: seen }: Found & { readonly refs: readonly PartitionRef[]; readonly asked: Asked },
-): Promise<Story> {
-  const entry = seen.tombstone?.deadLetter;
-  const found: DeadLetter | undefined = entry === undefined ? undefined : await deadLetter(redis, ref, entry);
-  const { leaseTtlMs, paused } = await stats(redis, ref);
-  return {
-    ...asked,
-    partition: ref.partition,
-    peek: seen,
-    deadLetter: found,
-    deadLetterAddress: found === undefined ? undefined : addressOf({ ref, deadLetter: found }, refs.length),
-    past: await pastIn(redis, ref, asked),
-    redact: ref.redact,
-    led: leaseTtlMs > 0,
-    paused,
-  };
+async function find(redis: Redis, refs: readonly PartitionRef[], asked: Asked): Promise<JobReport | undefined> {
+  const found = await findReport({ redis, policy: { clock: systemClock, budgetMs: RETRY_MS } }, refs, asked);
+  if (!found || !('kind' in found)) return found;
+  throw new DuestreamError('moved', `queue ${quoted(asked.queue)} was resized while it was read`);
 }
 
 /** Nothing is known of the id: says what that can mean, and looks in the places where it may be after all. */

@@ -71,7 +71,7 @@ export interface Job {
   readonly readable: boolean;
   readonly result?: Result;
   readonly past?: readonly Past[];
-  readonly timeline?: readonly Event[];
+  readonly timeline: readonly Event[];
 }
 
 export const isOver = ({ state }: Job): boolean => !['scheduled', 'ready', 'running'].includes(state);

@@ -8,7 +8,6 @@ import { isWaiting } from './job-shape.ts';
 const NAMES: Readonly<Record<string, string>> = {
   'asked-due': 'Due as asked',
   due: 'Due',
-  promoted: 'Ready to start',
   started: 'Started',
   failure: 'Failed',
   timeout: 'Ran too long',
@@ -22,12 +21,11 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 export function Timeline({ job }: { readonly job: Job }) {
-  const events = job.timeline ?? eventsOf(job);
   return (
     <section aria-labelledby="timeline">
       <h2 id="timeline">Timeline</h2>
       <ol class="timeline">
-        {events.map((event, index) => (
+        {job.timeline.map((event, index) => (
           // An event has no name of its own, and what has happened keeps its place.
           <li key={`${index} ${event.kind}`} class={event.kind}>
             <span class="kind">{NAMES[event.kind] ?? event.kind}</span> <Instant atMs={event.atMs} isLong />
@@ -53,17 +51,6 @@ function Details({ event: { attempt, owner, tookMs, message, stack } }: { readon
       <Stack text={stack} />
     </>
   );
-}
-
-/** What the record of the job itself says. */
-function eventsOf({ askedDueMs, history, startedMs, attempts, owner, overMs, state }: Job): readonly Event[] {
-  const events: Event[] = history.map((one) => ({ ...one }));
-  if (askedDueMs !== undefined) events.push({ atMs: askedDueMs, kind: 'asked-due' });
-  if (startedMs !== undefined) {
-    events.push({ atMs: startedMs, kind: 'started', attempt: attempts, ...(owner === undefined ? {} : { owner }) });
-  }
-  if (overMs !== undefined) events.push({ atMs: overMs, kind: state });
-  return events.sort((a, b) => a.atMs - b.atMs);
 }
 
 function nextOf(job: Job) {

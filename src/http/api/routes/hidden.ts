@@ -1,10 +1,9 @@
 /** What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there it sees. */
 
 import type { Scope } from '../../../access/tokens.ts';
-import { redactedPast } from '../../../inspect/redacted.ts';
+import type { JobReport } from '../../../client/query/report.ts';
 import type { Attempted, Deferred } from '../../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../../job/past.ts';
-import type { Redaction } from '../../../job/redaction.ts';
 
 type Scopes = ReadonlySet<Scope>;
 
@@ -41,14 +40,34 @@ export const seenDigest = (digest: string | undefined, scopes: Scopes, isRedacte
   (scopes.has('data') && !isRedacted) || scopes.has('write') ? digest : undefined;
 
 /** That there is a result, and how large it is, says nothing of what is in it. */
-export function seenResult(result: KeptResult, scopes: Scopes) {
+function seenResult(result: KeptResult, scopes: Scopes) {
   if (scopes.has('data')) return result;
   return result.kind === 'too-large' ? result : { kind: result.kind };
 }
 
+/** The report of a job as a caller with these scopes may see it. @param isRedacted whether its queue hides fields of the data */
+export function seenReport(report: JobReport, scopes: Scopes, isRedacted: boolean) {
+  const digests = {
+    digest: seenDigest(report.digest, scopes, isRedacted),
+    etag: seenDigest(report.etag, scopes, isRedacted),
+  };
+  if (scopes.has('data')) return { ...report, ...digests, hidden: false };
+  const { data: _data, headers: _headers, unreadable: _unreadable, ...told } = report;
+  return {
+    ...told,
+    ...digests,
+    hidden: true,
+    history: seenHistory(report.history, scopes),
+    deferred: seenDeferred(report.deferred, scopes),
+    reason: seenReason(report.reason, scopes),
+    result: report.result && seenResult(report.result, scopes),
+    past: report.past.map((end) => seenEnd(end, scopes)),
+    timeline: report.timeline.map(({ message: _, stack: _stack, ...moment }) => moment),
+  };
+}
+
 /** An end as the history of the queue knows it. */
-export function seenEnd(past: PastJob, scopes: Scopes, redact: Redaction | undefined) {
-  const { history, deferred, result, ...end } = redactedPast(past, redact);
+function seenEnd({ history, deferred, result, ...end }: PastJob, scopes: Scopes) {
   const told = { history: seenHistory(history, scopes), deferred: seenDeferred(deferred, scopes) };
   return { ...end, ...told, result: seenResult(result, scopes) };
 }

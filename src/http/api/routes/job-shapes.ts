@@ -44,9 +44,12 @@ const result = z
 
 const end = z
   .object({
+    id: z.string(),
+    bare: z.boolean(),
     outcome: over,
     name: z.string().optional(),
     tags: z.array(z.string()),
+    token: z.string().optional(),
     askedDueMs: epochMs,
     attempts: count,
     failures: count,
@@ -73,6 +76,7 @@ const moment = z
     attempt: count.optional(),
     owner: z.string().optional(),
     tookMs: z.number().optional(),
+    outcome: over.optional().openapi({ description: 'Of an earlier end: how that life of the id ended.' }),
     message: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
     stack: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
   })
@@ -135,6 +139,10 @@ export const job = z
       .optional()
       .openapi({ description: 'Why it is dead; a reason of a handler only with the scope `data`.' }),
     readable: z.boolean(),
+    unreadable: z.string().optional().openapi({
+      description: 'The beginning of a record that cannot be read; only with the scope `data`.',
+    }),
+    entry: z.string().optional().openapi({ description: 'Its entry in the stream of its partition, while it runs.' }),
   })
   .openapi('Job');
 

@@ -3,15 +3,16 @@
 import { countOf } from '../../../access/audit.ts';
 import type { JobChange, NewDue, ScheduleOptions } from '../../../client/client.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
+import { shownReport } from '../../../inspect/report.ts';
 import { checkedIdempotency, sameCall } from '../idempotency.ts';
 import { etagHeader } from '../if-match.ts';
 import { jobChange, newDue, newJob } from '../job-options.ts';
 import { Problem } from '../problem.ts';
 import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
 import { type Versioned, verb } from '../verb.ts';
+import { seenReport } from './hidden.ts';
 import { cancelled, edited, job, ranNow, rescheduled, scheduled } from './job-shapes.ts';
 import { refuseUnchanged } from './statuses.ts';
-import { storyOf } from './story.ts';
 
 const bare = strict({
   bare: flagText.openapi({ description: 'The id is of a job that a foreign producer put with ZADD.' }),
@@ -74,13 +75,14 @@ const getJob = verb({
   answers: { 200: { schema: job, doc: 'The job as it is now.' } },
   async run({ path: { queue, id }, query, caller, backend }) {
     const found = await backend.client.get(backend.queueOf(queue), id, query);
+    const refs = await refsOfQueue(await backend.place(), queue);
     if (!found) {
-      await refsOfQueue(await backend.place(), queue);
       throw new Problem('not-found', {
         detail: `queue ${queue} has no job of this id: it never existed, it was over long ago, or it is in another queue`,
       });
     }
-    const body = await storyOf(await backend.place(), found, caller.scopes);
+    const isRedacted = refs[found.partition]?.redact !== undefined;
+    const body = seenReport(shownReport(found, refs), caller.scopes, isRedacted);
     return { status: 200, body, headers: etagHeader(body.etag) };
   },
 });

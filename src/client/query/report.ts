@@ -1,0 +1,326 @@
+/**
+ * The report of one job: what is known of it right now, and what happened to it in the order of time. It is made here and
+ * nowhere else: `get` of a client returns it, `duestream show`, the HTTP API and the dashboard show it (with what
+ * `inspect/report.ts` hides from people), the test kit makes it of its own jobs. Looking at a broken job must not throw,
+ * because somebody looks at it because it is broken.
+ */
+import { memberOf } from '../../job/codec.ts';
+import type { ToldOptions } from '../../job/fields.ts';
+import type { JobHeaders } from '../../job/headers.ts';
+import { DEFAULT_NAME } from '../../job/job.ts';
+import type { Attempted, Deferred } from '../../job/outcome.ts';
+import { isEndOf, type KeptResult, type PastJob } from '../../job/past.ts';
+import type { Queue } from '../../job/queue.ts';
+import { contentOf, NO_CONTENT, type RecordContent } from '../../job/record-content.ts';
+import { digestOf } from '../../job/record-header.ts';
+import type { JobState, OverState } from '../../job/state.ts';
+import type { InputOf } from '../../job/types.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { RetryPolicy } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../redis/read/inspect.ts';
+import { pastOf } from '../../redis/read/past.ts';
+import type { Moved } from '../../redis/scripts/replies.ts';
+import { etagOfJob } from '../calls/etag.ts';
+import { type CallPartitions, placesOf } from '../calls/partition-calls.ts';
+import { withReadRetry } from '../calls/read-retry.ts';
+
+/** A job at one moment, as a list has it. */
+export interface JobView<Data = unknown> {
+  readonly id: string;
+  readonly queue: string;
+  readonly partition: number;
+  /** Whether a foreign producer put it with a plain ZADD. */
+  readonly bare: boolean;
+  readonly state: JobState;
+  /** Undefined when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history. */
+  readonly name: string | undefined;
+  /** Undefined once the job is over, and when its record cannot be read. Of a dead job its dead letter has them. */
+  readonly data: Data | undefined;
+  /** Texts beside the data; undefined as `data` is, and where there are none. */
+  readonly headers: JobHeaders | undefined;
+  /** The codec that encoded the data, which is shown as it is stored: a text that only handlers get decoded. */
+  readonly codec: string | undefined;
+  /** What this one job was told, if that differs from its queue's: attempts, times in ms, and the rest. Empty once it is over and not dead. */
+  readonly options: ToldOptions;
+  /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
+  readonly digest: string | undefined;
+  /** Tells the job as it is now from what it becomes by an edit, a start or another due time, for `ifMatch`. Undefined once it is over. */
+  readonly etag: string | undefined;
+  /** Epoch ms of the next start; undefined when it is over. Of a job that is ready or runs `list` knows it, `get` does not. */
+  readonly dueMs: number | undefined;
+  /** The due time that the producer asked for, in epoch ms. */
+  readonly askedDueMs: number | undefined;
+  /** How often handlers were started. */
+  readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
+  /** Grows when the job is replaced or replayed. */
+  readonly generation: number;
+  readonly cancelRequested: boolean;
+  /** The worker that runs it, or had it last. */
+  readonly owner: string | undefined;
+  /** The number of its last start. */
+  readonly token: string | undefined;
+  /** The last failures, oldest first, at most 5. */
+  readonly history: readonly Attempted[];
+  /** How often its handler put it aside, and why it did the last time. */
+  readonly deferred: Deferred | undefined;
+  /** When it ended, in epoch ms. */
+  readonly overMs: number | undefined;
+  /** Why it is dead, as long as its dead letter is there. */
+  readonly reason: string | undefined;
+  /** The address of its dead letter, to show or replay it, as long as that is there. */
+  readonly deadLetter: string | undefined;
+  /** False when there should be a record and it is missing or cannot be read: the job will become a dead letter. */
+  readonly readable: boolean;
+}
+
+/** All that is known of one job: the facts, and its timeline. */
+export interface JobReport<Data = unknown> extends JobView<Data> {
+  /** Undefined where nobody knows them any more. */
+  readonly tags: readonly string[] | undefined;
+  /** The beginning of a record that cannot be read. */
+  readonly unreadable: string | undefined;
+  /** The id of its entry in the stream of its partition, while it runs. */
+  readonly entry: string | undefined;
+  /** Its last start, in epoch ms by the clock of Redis. */
+  readonly startedMs: number | undefined;
+  /** How long its last handler ran, once it is over in a queue that keeps a history. */
+  readonly tookMs: number | undefined;
+  /** What became of what its last handler returned, once it is over in a queue that keeps a history. */
+  readonly result: KeptResult | undefined;
+  /** How it ended, if its queue keeps a history; the ends of earlier lives of its id follow. Empty while it lives its first. */
+  readonly past: readonly PastJob[];
+  /** What is known of it in the order of time, with what comes next. */
+  readonly timeline: readonly Moment[];
+  /** When this was so, in epoch ms by the clock of Redis. */
+  readonly nowMs: number;
+}
+
+/** One thing that happened to a job, or is going to. */
+export interface Moment {
+  readonly atMs: number;
+  /** A kind of failure, a state in which the job ended, or one of the others. `due` is its next start. */
+  readonly kind: 'asked-due' | 'due' | 'started' | 'earlier-end' | Attempted['kind'] | OverState;
+  readonly attempt?: number | undefined;
+  readonly owner?: string | undefined;
+  readonly tookMs?: number | undefined;
+  /** Of an earlier end: how that life of the id ended. */
+  readonly outcome?: OverState | undefined;
+  readonly message?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
+export type Get = <Data>(
+  queue: Queue<Data>,
+  id: string,
+  how: { readonly bare: boolean },
+) => Promise<JobReport<InputOf<Data>> | undefined>;
+
+export function createGet({
+  redis,
+  callPartitions,
+}: {
+  readonly redis: Redis;
+  readonly callPartitions: CallPartitions;
+}): Get {
+  return <Data>(queue: Queue<Data>, id: string, { bare }: { readonly bare: boolean }) =>
+    callPartitions(queue, (layout, policy) => findReport<InputOf<Data>>({ redis, policy }, layout, { id, bare }));
+}
+
+interface Reading {
+  readonly redis: Redis;
+  readonly policy: RetryPolicy;
+}
+
+/** The report of a job in a queue of this layout, or undefined when nothing is known of its id. */
+export async function findReport<Data>(
+  reading: Reading,
+  layout: readonly PartitionRef[],
+  { id, bare }: { readonly id: string; readonly bare: boolean },
+): Promise<JobReport<Data> | Moved | undefined> {
+  for (const ref of placesOf(layout, id, bare)) {
+    const report = await reportIn<Data>(reading, ref, { id, bare });
+    if (report) return report;
+  }
+  return undefined;
+}
+
+/** Ends of earlier lives that a report tells. */
+export const ENDS_MAX = 5;
+
+async function reportIn<Data>(
+  { redis, policy }: Reading,
+  ref: PartitionRef,
+  { id, bare }: { readonly id: string; readonly bare: boolean },
+): Promise<JobReport<Data> | Moved | undefined> {
+  const read = <T>(call: () => Promise<T>) => withReadRetry('get', call, policy);
+  const member = memberOf(id, { bare });
+  const seen = await read(() => peek(redis, ref, member));
+  if (seen && 'kind' in seen) return seen;
+  // Nothing is asked where no history was ever kept.
+  const past = ref.history ? await read(() => pastOf(redis, ref, { member, max: ENDS_MAX })) : [];
+  const entry = (seen ? seen.tombstone : past[0])?.deadLetter;
+  const letter = entry === undefined ? undefined : await read(() => deadLetter(redis, ref, entry));
+  const known = { id, bare, past, letter };
+  if (seen) return reportOf(ref, known, seen);
+  const [end] = past;
+  return end && reportOf(ref, known, { ...gone(end), nowMs: (await read(() => stats(redis, ref))).nowMs });
+}
+
+/** What else is known of a job that is looked at. */
+interface Known {
+  readonly id: string;
+  readonly bare: boolean;
+  readonly past: readonly PastJob[];
+  /** Of a dead job, as long as it is there. */
+  readonly letter?: Letter | undefined;
+}
+
+type Letter = Pick<
+  DeadLetter,
+  'record' | 'reason' | 'history' | 'deferred' | 'failures' | 'crashes' | 'generation' | 'atMs'
+>;
+
+/** The look at a job. Of one whose tombstone is gone too only `end` is known, from the history. */
+type Look = Omit<Peek, 'member' | 'nowMs'> & { readonly end?: PastJob };
+
+const gone = (end: PastJob): Look => ({
+  state: end.outcome,
+  end,
+  record: undefined,
+  tombstone: undefined,
+  run: undefined,
+  dueMs: undefined,
+  overMs: end.overMs,
+  seen: undefined,
+});
+
+/** What a list says of a job. */
+export function viewOf<Data>(ref: Pick<PartitionRef, 'queue' | 'partition'>, known: Known, look: Look): JobView<Data> {
+  return factsOf<Data>(ref, known, look).view;
+}
+
+/** All that is known of a job. */
+export function reportOf<Data>(
+  ref: Pick<PartitionRef, 'queue' | 'partition'>,
+  known: Known,
+  look: Look & { readonly nowMs: number },
+): JobReport<Data> {
+  const { view, content, end } = factsOf<Data>(ref, known, look);
+  const startedMs = end ? end.startedMs : startedMsOf(view.token);
+  return {
+    ...view,
+    tags: end?.tags ?? view.options.tags,
+    unreadable: content.unreadable,
+    entry: look.run?.entry,
+    startedMs,
+    tookMs: end?.tookMs,
+    result: end?.result,
+    past: known.past,
+    timeline: timelineOf(view, { past: known.past, end, startedMs }),
+    nowMs: look.nowMs,
+  };
+}
+
+interface Facts<Data> {
+  readonly view: JobView<Data>;
+  readonly content: RecordContent;
+  /** How its last life ended, if that is over and its queue keeps a history. */
+  readonly end: PastJob | undefined;
+}
+
+function factsOf<Data>(
+  ref: Pick<PartitionRef, 'queue' | 'partition'>,
+  { id, bare, past, letter }: Known,
+  look: Look,
+): Facts<Data> {
+  const { tombstone, run, record } = look;
+  // A tombstone knows little; the record of the same end does.
+  const end = look.end ?? (tombstone && isEndOf(past[0], tombstone) ? past[0] : undefined);
+  const content = contentIn(look, bare, letter);
+  const { failures, crashes, generation, history, deferred } = run ?? end ?? letter ?? NOTHING_RAN;
+  const started = tombstone ?? run ?? end ?? NEVER_STARTED;
+  const view: JobView<Data> = {
+    id,
+    bare,
+    queue: ref.queue,
+    partition: ref.partition,
+    state: look.state,
+    name: content.name ?? end?.name,
+    // The queue's definition is the only witness of the type, here as in a handler.
+    data: content.data as Data | undefined,
+    headers: content.headers,
+    codec: content.codec,
+    options: content.options,
+    digest: record === undefined ? undefined : digestOf(record),
+    etag: look.seen === undefined ? undefined : etagOfJob(look.seen),
+    dueMs: look.dueMs,
+    askedDueMs: content.askedDueMs ?? (tombstone ?? end)?.askedDueMs,
+    attempts: started.attempts,
+    failures,
+    crashes,
+    generation,
+    cancelRequested: run?.cancelRequested ?? false,
+    owner: (run ?? end)?.owner,
+    token: startedToken(started.token),
+    history,
+    deferred,
+    overMs: look.overMs ?? letter?.atMs,
+    // It may have been replayed or removed.
+    deadLetter: letter && (tombstone ?? end)?.deadLetter,
+    reason: letter?.reason,
+    readable: content.readable,
+  };
+  return { view, content, end };
+}
+
+const NOTHING_RAN = { failures: 0, crashes: 0, generation: 0, history: [], deferred: undefined } as const;
+const NEVER_STARTED = { attempts: 0, token: undefined } as const;
+
+function contentIn({ record, dueMs, tombstone, end }: Look, bare: boolean, letter: Letter | undefined): RecordContent {
+  if (record !== undefined) return contentOf(record);
+  // Nobody keeps the record of a job that is over, but for a dead one.
+  if (tombstone || end) return letter ? contentOf(letter.record) : { ...NO_CONTENT, readable: true };
+  // A bare member gets its record when it is promoted; one of ours without a record has lost it.
+  return { ...NO_CONTENT, name: bare ? DEFAULT_NAME : undefined, askedDueMs: dueMs, readable: bare };
+}
+
+/** Token 0 stands for "not started yet". */
+const startedToken = (token: string | undefined) => (token === '0' ? undefined : token);
+
+/** Tokens grow with the clock of Redis in µs, so the token of a start says when it was. */
+const startedMsOf = (token: string | undefined): number | undefined =>
+  token === undefined ? undefined : Math.floor(Number(token) / 1000);
+
+function timelineOf(
+  { state, askedDueMs, dueMs, attempts, owner, overMs, history }: JobView,
+  { past, end, startedMs }: Pick<JobReport, 'past' | 'startedMs'> & { readonly end: PastJob | undefined },
+): readonly Moment[] {
+  const isLastStartKnown = history.some(({ attempt, tookMs }) => attempt === attempts && tookMs !== undefined);
+  const moments: readonly (Omit<Moment, 'atMs'> & { readonly atMs: number | undefined })[] = [
+    ...past.slice(end ? 1 : 0).map((one) => ({
+      atMs: one.overMs,
+      kind: 'earlier-end' as const,
+      attempt: one.attempts,
+      outcome: one.outcome,
+      message: one.history.at(-1)?.message,
+    })),
+    { atMs: askedDueMs, kind: 'asked-due' },
+    ...(isLastStartKnown
+      ? []
+      : [{ atMs: startedMs, kind: 'started' as const, attempt: attempts, owner, tookMs: end?.tookMs }]),
+    ...history.flatMap(({ atMs, kind, attempt, message, stack, worker, tookMs }) => [
+      ...(tookMs === undefined ? [] : [{ atMs: atMs - tookMs, kind: 'started' as const, attempt, owner: worker }]),
+      { atMs, kind, attempt, owner: worker, tookMs, message, stack },
+    ]),
+    ...(state === 'scheduled' ? [{ atMs: dueMs, kind: 'due' as const, attempt: attempts + 1 }] : []),
+    ...(isOver(state) ? [{ atMs: overMs, kind: state, attempt: attempts }] : []),
+  ];
+  const known = moments.flatMap(({ atMs, ...moment }) => (atMs === undefined ? [] : [{ atMs, ...moment }]));
+  return known.toSorted((a, b) => a.atMs - b.atMs);
+}
+
+const isOver = (state: JobState): state is OverState =>
+  state !== 'scheduled' && state !== 'ready' && state !== 'running';
