@@ -12,14 +12,13 @@
  *
  *     -- part: what it is about.
  *     -- GIVES   its functions
- *     -- USED BY  the scripts that name it
  *     -- NEEDS   parts that come before it
  *     -- RULE    what holds because this is written once
  */
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { assembledScript, partsNamed } from '../lua/assemble.mjs';
 import { scripts } from '../src/redis/scripts/script-table.ts';
-import { bindingsOf, boundKeys, callsIn, givenBy, isPacked, sourcesIn } from './support/lua-source.ts';
+import { bindingsOf, boundKeys, callsIn, givenBy, isPacked, type Source, sourcesIn } from './support/lua-source.ts';
 import { read } from './support/repository.ts';
 
 const LINES_MAX = 80;
@@ -33,6 +32,7 @@ interface Script {
 const table = new Map<string, Script>(Object.entries(scripts));
 const verbs = sourcesIn('verbs');
 const parts = sourcesIn('lib');
+const all = [...verbs, ...parts];
 /** Everything that parts give, and which part gives it. */
 const given = new Map(
   parts.flatMap((part) => [...givenBy(part)].map(([name, params]) => [name, { part: part.name, params }])),
@@ -44,155 +44,178 @@ const KEY_SECOND = ['XINFO', 'XGROUP', 'OBJECT'];
 /** Commands without a key. */
 const NO_KEY = ['TIME'];
 
-test('every script has a line in the table and every line a script', () => {
-  expect(verbs.map(({ name }) => name).toSorted()).toEqual([...table.keys()].toSorted());
-});
-
 /** The one call whose command is not ours: what a handler commits with its job, on a key the call declares in KEYS. */
 const HANDLERS_EFFECT = 'redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))';
 
-describe.each([...verbs, ...parts])('$path', ({ name, lines, code }) => {
-  test('says in its first line what it does', () => {
-    expect(lines.find((line) => line.startsWith('--'))).toMatch(new RegExp(`^-- ${name}: [a-z].+`));
-  });
+/** Runs a rule over files of Lua. It gives what is wrong in each, and the report names the file. */
+const broken = (of: readonly Source[], rule: (source: Source) => readonly unknown[]): readonly string[] =>
+  of.flatMap((source) => rule(source).map((what) => `${source.path}: ${String(what)}`));
 
-  test(`has at most ${LINES_MAX} lines of code, of at most ${COLUMNS_MAX} columns`, () => {
-    expect(code.length).toBeLessThanOrEqual(LINES_MAX);
-    expect(lines.filter((line) => line.length > COLUMNS_MAX)).toEqual([]);
+test('every script has a line in the table and every line a script, with the same names in the same order', () => {
+  expect(verbs.map(({ name }) => name).toSorted()).toEqual([...table.keys()].toSorted());
+  const headers = verbs.map(({ name, lines }) => [name, headerOf(lines)]);
+  const rows = verbs.map(({ name }) => {
+    const { keys = [], args = [], each = [] }: Partial<Script> = table.get(name) ?? {};
+    return [name, { keys, args, each }];
   });
-
-  test('has one statement per line', () => {
-    expect(code.filter(isPacked)).toEqual([]);
-  });
-
-  test('never decodes a payload', () => {
-    expect(code.filter((line) => /\bc(json|msgpack)\b/.test(line))).toEqual([]);
-  });
-
-  test('reads the clock and the run record by the parts that do', () => {
-    const rules = { clock: /'TIME'/, run: /(%d\+\)? \(?){4}/ };
-    const own = Object.entries(rules).filter(([part, rule]) => part !== name && code.some((line) => rule.test(line)));
-    expect(own).toEqual([]);
-  });
+  expect(headers).toEqual(rows);
 });
 
-describe.each(verbs)('$path', (script) => {
-  const { name: verb, lines, code, text } = script;
-  const header = headerOf(lines);
-  const bindings = bindingsOf(script);
-  const bound = boundKeys(bindings);
-  const named = partsNamed(text);
-
-  test('has the keys, arguments and repeated arguments that the table names, in that order', () => {
-    const { keys, args, each = [] } = table.get(verb) ?? { keys: [], args: [] };
-    expect(header).toEqual({ keys, args, each });
+test('a file says in its first line what it does, a script what it replies, and a part what it gives and guards', () => {
+  const wrong = broken(all, ({ name, lines }) => {
+    const first = lines.find((line) => line.startsWith('--')) ?? 'no comment';
+    return new RegExp(`^-- ${name}: [a-z].+`).test(first) ? [] : [first];
   });
+  const lacks = (label: string) => (source: Source) =>
+    new RegExp(`^-- ${label} +\\S`, 'm').test(source.text) ? [] : [`no ${label}`];
+  const unsaid = [...broken(verbs, lacks('RETURN')), ...broken(parts, lacks('GIVES')), ...broken(parts, lacks('RULE'))];
+  expect([...wrong, ...unsaid]).toEqual([]);
+});
 
-  test('says what it replies', () => {
-    expect(lines.some((line) => /^-- RETURN\s+\S/.test(line))).toBe(true);
-  });
+test(`a file has at most ${LINES_MAX} lines of code and ${COLUMNS_MAX} columns, and one statement per line`, () => {
+  const wrong = broken(all, ({ lines, code }) => [
+    ...(code.length > LINES_MAX ? [`${code.length} lines of code`] : []),
+    ...lines.filter((line) => line.length > COLUMNS_MAX),
+    ...code.filter(isPacked),
+  ]);
+  expect(wrong).toEqual([]);
+});
 
-  test('binds its keys and arguments once, in its first lines, keys by the names of its header', () => {
-    const fixed = [...code.join('\n').matchAll(/\b(KEYS|ARGV)\[(\d+)\]/g)]
+test('no file decodes a payload, and only the parts for it read the clock and the run record', () => {
+  const rules = { clock: /'TIME'/, run: /(%d\+\)? \(?){4}/ };
+  const wrong = broken(all, ({ name, code }) => [
+    ...code.filter((line) => /\bc(json|msgpack)\b/.test(line)),
+    ...Object.entries(rules).flatMap(([part, rule]) => (part === name ? [] : code.filter((line) => rule.test(line)))),
+  ]);
+  expect(wrong).toEqual([]);
+});
+
+test('a script binds its keys and arguments once, in its first lines, keys by the names of its header', () => {
+  const wrong = broken(verbs, (script) => {
+    const header = headerOf(script.lines);
+    const bindings = bindingsOf(script);
+    const fixed = [...script.code.join('\n').matchAll(/\b(KEYS|ARGV)\[(\d+)\]/g)]
       .filter(([, list, index]) => Number(index) <= (list === 'KEYS' ? header.keys : header.args).length)
-      .map(([all]) => all);
-    const first = [...bindings.join('\n').matchAll(/\b(KEYS|ARGV)\[\d+\]/g)].map(([all]) => all);
-    expect(fixed.filter((one, at) => fixed.indexOf(one) !== at)).toEqual([]);
-    expect(fixed.filter((one) => !first.includes(one))).toEqual([]);
-    const wrong = [...bound].filter(([name, index]) => header.keys[index - 1] !== name.replace('keys.', ''));
-    expect(wrong).toEqual([]);
+      .map(([whole]) => whole);
+    const first = [...bindings.join('\n').matchAll(/\b(KEYS|ARGV)\[\d+\]/g)].map(([whole]) => whole);
+    return [
+      ...fixed.filter((one, at) => fixed.indexOf(one) !== at).map((one) => `${one} is bound twice`),
+      ...fixed.filter((one) => !first.includes(one)).map((one) => `${one} is bound late`),
+      ...[...boundKeys(bindings)].filter(([name, index]) => header.keys[index - 1] !== name.replace('keys.', '')),
+    ];
   });
+  expect(wrong).toEqual([]);
+});
 
-  test('touches nothing but its keys', () => {
-    const foreign = calls(code.join('\n').replaceAll(HANDLERS_EFFECT, ''))
+test('a script touches nothing but its keys, and a part nothing but those that it is given, by their names', () => {
+  const foreign = broken(verbs, ({ code, ...script }) => {
+    const bound = boundKeys(bindingsOf({ code, ...script }));
+    return calls(code.join('\n').replaceAll(HANDLERS_EFFECT, ''))
       .filter(({ command, key }) => !NO_KEY.includes(command) && !bound.has(key))
       .map(({ command, key }) => `${command} ${key}`);
-    expect(foreign).toEqual([]);
   });
-
-  test('hands its keys to parts by their names', () => {
-    expect(misplaced(script, (key) => bound.has(key) && !key.startsWith('keys.'))).toEqual([]);
-    const asked = named.flatMap((name) =>
-      [...(sourceOf(name)?.text ?? '').matchAll(/\bkeys\.\w+/g)].map(([key]) => key),
-    );
-    expect(asked.filter((key) => !bound.has(key))).toEqual([]);
-  });
-
-  test('names the parts it uses, and no other', () => {
-    const used = new Set(wordsOf(code).flatMap((word) => given.get(word)?.part ?? []));
-    const needed = new Set(named.flatMap((name) => partsNamed(sourceOf(name)?.text ?? '')));
-    expect(named.filter((name) => sourceOf(name) === undefined)).toEqual([]);
-    expect([...used, ...needed].filter((name) => !named.includes(name))).toEqual([]);
-    expect(named.filter((name) => !used.has(name) && !needed.has(name))).toEqual([]);
-    // A part comes after those it needs.
-    const early = named.filter((name, at) =>
-      partsNamed(sourceOf(name)?.text ?? '').some((one) => named.indexOf(one) > at),
-    );
-    expect(early).toEqual([]);
-  });
-
-  test('is put together with its flags and header first, as it lies in `lua/`', () => {
-    expect(read(`lua/${verb}.lua`)).toBe(assembledScript(verb));
-    expect(read(`lua/${verb}.lua`)).toMatch(new RegExp(`^#!lua( flags=\\S+)?\n-- ${verb}: `));
-  });
-});
-
-describe.each(parts)('$path', (part) => {
-  test('says what it gives, by whom it is used, what it needs and what holds', () => {
-    const users = verbs.filter(({ text }) => partsNamed(text).includes(part.name)).map(({ name }) => name);
-    expect(users.length).toBeGreaterThan(0);
-    expect(/^-- USED BY +([^\n]*(?:\n-- {10}[^\n]*)*)/m.exec(part.text)?.[1]?.match(/[a-z][a-z-]*/g)).toEqual(users);
-    for (const line of ['GIVES', 'RULE']) expect(part.text).toMatch(new RegExp(`^-- ${line} +\\S`, 'm'));
-    const own = givenBy(part);
-    const foreign = wordsOf(part.code).flatMap((word) => (own.has(word) ? [] : (given.get(word)?.part ?? [])));
-    expect([...new Set(foreign)].toSorted()).toEqual(partsNamed(part.text).toSorted());
-  });
-
-  test('gives what no other part gives, and nothing that nobody uses', () => {
-    const names = [...givenBy(part).keys()];
-    expect(names.filter((name) => given.get(name)?.part !== part.name)).toEqual([]);
-    const all = [...verbs, ...parts].flatMap(({ code }) => wordsOf(code));
-    const uses = (name: string) => all.filter((word) => word === name).length - (/^[A-Z_]+$/.test(name) ? 0 : 1);
-    expect(names.filter((name) => uses(name) < 1)).toEqual([]);
-  });
-
-  test('touches nothing but the keys it is given, each by its name', () => {
-    const inside = part.code
+  const inParts = broken(parts, ({ code }) => {
+    const functions = code
       .join('\n')
       .split(/^local function /m)
       .slice(1);
-    const foreign = inside.flatMap((text) => {
+    return functions.flatMap((text) => {
       const params = (/\((.*)\)/.exec(text)?.[1] ?? '').split(', ');
       const isGiven = (key: string) =>
         keyNames.has(key.replace('keys.', '')) && params.includes(key.split('.')[0] === 'keys' ? 'keys' : key);
-      return calls(text).filter(({ command, key }) => !NO_KEY.includes(command) && !isGiven(key));
+      return calls(text)
+        .filter(({ command, key }) => !NO_KEY.includes(command) && !isGiven(key))
+        .map(({ command, key }) => `${command} ${key}`);
     });
-    expect(foreign).toEqual([]);
-    expect(misplaced(part, () => true)).toEqual([]);
   });
+  expect([...foreign, ...inParts]).toEqual([]);
 });
 
-test.each([
-  "if not now then local t = redis.call('TIME') now = t[1] end",
-  'for _, one in ipairs(all) do seen[one] = true end',
-  'local a = 1 local b = 2',
-  'a = 1; b = 2',
-  "redis.call('A', b) redis.call('C', d)",
-  'if a then b = c else d = e end',
-  'local function f(a) return a end',
-  'if a then return b else return c end',
-  'if a then break end',
-])('a line of several statements is noticed: %s', (line) => {
-  expect(isPacked(line)).toBe(true);
+test('keys are handed to parts by their names', () => {
+  const inScripts = broken(verbs, (script) => {
+    const bound = boundKeys(bindingsOf(script));
+    const asked = partsNamed(script.text).flatMap((name) =>
+      [...(sourceOf(name)?.text ?? '').matchAll(/\bkeys\.\w+/g)].map(([key]) => key),
+    );
+    return [
+      ...misplaced(script, (key) => bound.has(key) && !key.startsWith('keys.')),
+      ...asked.filter((key) => !bound.has(key)),
+    ];
+  });
+  expect([...inScripts, ...broken(parts, (part) => misplaced(part, () => true))]).toEqual([]);
 });
 
-test.each([
-  "if redis.call('GET', leader) ~= term then return { 'fenced' } end",
-  "local a, b = (c == d and 'x; then y' or e), { f = g, h = i }",
-  "return asked .. header:gsub(';[elp]=%w+', '')",
-  'until a == b or c',
-])('a line of one statement is not: %s', (line) => {
-  expect(isPacked(line)).toBe(false);
+test('a script and a part name the parts that they use, each after those it needs, and no other', () => {
+  const inScripts = broken(verbs, ({ text, code }) => {
+    const named = partsNamed(text);
+    const used = new Set(wordsOf(code).flatMap((word) => given.get(word)?.part ?? []));
+    const needed = new Set(named.flatMap((name) => partsNamed(sourceOf(name)?.text ?? '')));
+    return [
+      ...named.filter((name) => sourceOf(name) === undefined).map((name) => `${name} is no part`),
+      ...[...used, ...needed].filter((name) => !named.includes(name)).map((name) => `${name} is not named`),
+      ...named.filter((name) => !used.has(name) && !needed.has(name)).map((name) => `${name} is not used`),
+      ...named
+        .filter((name, at) => partsNamed(sourceOf(name)?.text ?? '').some((one) => named.indexOf(one) > at))
+        .map((name) => `${name} comes too early`),
+    ];
+  });
+  const inParts = broken(parts, (part) => {
+    const own = givenBy(part);
+    const foreign = wordsOf(part.code).flatMap((word) => (own.has(word) ? [] : (given.get(word)?.part ?? [])));
+    const needs = partsNamed(part.text);
+    return [
+      ...[...new Set(foreign)].filter((name) => !needs.includes(name)).map((name) => `${name} is not named`),
+      ...needs.filter((name) => !foreign.includes(name)).map((name) => `${name} is not used`),
+      ...(verbs.some(({ text }) => partsNamed(text).includes(part.name)) ? [] : ['no script uses it']),
+    ];
+  });
+  expect([...inScripts, ...inParts]).toEqual([]);
+});
+
+test('a part gives what no other part gives, and nothing that nobody uses', () => {
+  const words = all.flatMap(({ code }) => wordsOf(code));
+  const uses = (name: string) => words.filter((word) => word === name).length - (/^[A-Z_]+$/.test(name) ? 0 : 1);
+  const wrong = broken(parts, (part) => {
+    const names = [...givenBy(part).keys()];
+    return [
+      ...names.filter((name) => given.get(name)?.part !== part.name).map((name) => `${name} is given twice`),
+      ...names.filter((name) => uses(name) < 1).map((name) => `nobody uses ${name}`),
+    ];
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('a script is assembled with its flags and header first, as it lies in `lua/`', () => {
+  const wrong = broken(verbs, ({ name }) => {
+    const text = read(`lua/${name}.lua`);
+    return [
+      ...(text === assembledScript(name) ? [] : ['it is not what its parts make']),
+      ...(new RegExp(`^#!lua( flags=\\S+)?\n-- ${name}: `).test(text) ? [] : ['its header is not first']),
+    ];
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('a line of several statements is noticed, and a line of one is not', () => {
+  const several = [
+    "if not now then local t = redis.call('TIME') now = t[1] end",
+    'for _, one in ipairs(all) do seen[one] = true end',
+    'local a = 1 local b = 2',
+    'a = 1; b = 2',
+    "redis.call('A', b) redis.call('C', d)",
+    'if a then b = c else d = e end',
+    'local function f(a) return a end',
+    'if a then return b else return c end',
+    'if a then break end',
+  ];
+  const one = [
+    "if redis.call('GET', leader) ~= term then return { 'fenced' } end",
+    "local a, b = (c == d and 'x; then y' or e), { f = g, h = i }",
+    "return asked .. header:gsub(';[elp]=%w+', '')",
+    'until a == b or c',
+  ];
+  expect(several.filter((line) => !isPacked(line))).toEqual([]);
+  expect(one.filter(isPacked)).toEqual([]);
 });
 
 const sourceOf = (name: string) => parts.find((part) => part.name === name);

@@ -196,6 +196,15 @@ describe('the edges', () => {
   });
 });
 
+describe('a fresh clone', () => {
+  test('installs the dependencies of a measurement before it starts', () => {
+    const measurements = Object.entries(packageJson.scripts).filter(([, command]) => /\bbench\/\S+\.mjs/.test(command));
+    expect(measurements.length).toBeGreaterThan(10);
+    const preload = 'node --import ./scripts/dependencies.mjs ';
+    expect(measurements.filter(([, command]) => !command.startsWith(preload))).toEqual([]);
+  });
+});
+
 describe('sizes', () => {
   test(`no file is larger than ${FILE_BYTES_MAX / 1024} KiB`, () => {
     const bytesMax = (path: string) => (path.startsWith(GENERATED) ? GENERATED_BYTES_MAX : FILE_BYTES_MAX);

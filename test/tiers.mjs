@@ -56,7 +56,7 @@ export const ONLY_IN_ALL = {
   'test/sim/redis-model.test.ts': 'compares the model of Redis with Redis, command by command',
   'test/sim/simulation.test.ts': 'ten runs of the simulation and of builds that are broken on purpose',
   'test/unit/embedded-apt.test.ts': 'downloads and unpacks packages, as two users',
-  'test/unit/script-arguments.test.ts': 'starts every script of the repository twice',
+  'test/unit/job-option-comments.test.ts': 'compiles the types of the options',
 };
 
 /** Path → what of it is part of `npm test`. @type {Readonly<Record<string, string>>} */
