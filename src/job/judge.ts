@@ -16,7 +16,7 @@ import { compensationOf, type Departed, readRecord } from './compensation.ts';
 import { BadData, type Content, hasContent } from './content.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { isBadData, openedRecord } from './opened-record.ts';
-import { type AbortReason, type Attempted, Defer, type Outcome } from './outcome.ts';
+import { type AbortReason, type Attempted, Defer, type Nack, type Outcome } from './outcome.ts';
 import type { Queue } from './queue.ts';
 import type { Redaction } from './redaction.ts';
 import { whyOf, wishOf } from './thrown.ts';
@@ -145,7 +145,7 @@ export function judgeEnd<Handler>(ending: Ending, parts: EndParts<Handler>): End
 export function judgeThrown<Handler>(
   { thrown, aborted }: { readonly thrown: unknown; readonly aborted?: AbortReason | undefined },
   parts: EndParts<Handler>,
-): Outcome {
+): Nack {
   const outcome = outcomeOf(thrown, aborted, parts);
   return outcome.kind === 'dead' ? withCompensation(outcome, parts) : outcome;
 }
@@ -155,7 +155,7 @@ export function judgeThrown<Handler>(
  * nothing wrong: the job is put aside and no failure is counted, else a Redis that is full for a while would make a
  * dead letter of every such job.
  */
-export function judgeRefused<Handler>(thrown: unknown, parts: EndParts<Handler>): Outcome {
+export function judgeRefused<Handler>(thrown: unknown, parts: EndParts<Handler>): Nack {
   if (thrown instanceof DuestreamError && thrown.code === 'out-of-memory') {
     const deferral = {
       atMs: parts.nowMs,
@@ -182,7 +182,7 @@ function outcomeOf<Handler>(
   thrown: unknown,
   aborted: AbortReason | undefined,
   { life, record, rules, nowMs, random }: EndParts<Handler>,
-): Outcome {
+): Nack {
   // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it should.
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const isBad = isBadData(thrown);

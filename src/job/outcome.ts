@@ -78,6 +78,9 @@ export type Outcome =
       readonly compensation?: { readonly member: string; readonly record: string };
     };
 
+/** A negative acknowledgement: the start did not complete its job. */
+export type Nack = Exclude<Outcome, { kind: 'done' }>;
+
 /** A handler put its job aside. */
 export interface Deferral {
   readonly atMs: number;

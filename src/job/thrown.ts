@@ -59,7 +59,7 @@ function framesOf(error: Error): readonly string[] {
 const isInternal = (frame: string): boolean =>
   /[ (]node:/.test(frame) || OURS.some((folder) => frame.includes(folder)) || !/[:/\\]/.test(frame);
 
-const OURS: readonly string[] = /\/core\/thrown\.[jt]s$/.test(import.meta.url)
+const OURS: readonly string[] = /\/job\/thrown\.[jt]s$/.test(import.meta.url)
   ? [new URL('..', import.meta.url).href, fileURLToPath(new URL('..', import.meta.url))]
   : [];
 

@@ -3,8 +3,7 @@
 import type { Rules } from '../job/judge.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { handlerFor } from '../worker/run/handler-for.ts';
-import { checkHandlers, type Handler, type Handlers, type QueueHandlers } from '../worker/run/handlers.ts';
+import { checkHandlers, type Handler, type Handlers, handlerFor, type QueueHandlers } from '../worker/run/handlers.ts';
 import type { HandleChain } from '../worker/run/middleware.ts';
 
 export type Served = Omit<Rules<Handler<never>>, 'queue'>;

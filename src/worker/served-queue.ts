@@ -25,15 +25,12 @@ import { createAdopter } from './recover/adopter.ts';
 import { createHandover } from './recover/handover.ts';
 import type { Heartbeat } from './recover/heartbeat.ts';
 import { createReclaimer } from './recover/reclaimer.ts';
-import { createCompletions } from './run/completions.ts';
-import { createExecute } from './run/execute.ts';
+import { Acknowledger } from './run/acknowledgement.ts';
+import { Executor } from './run/execution.ts';
 import { createExpire } from './run/expiry.ts';
-import { createFaults } from './run/faults.ts';
-import { createFullWatch } from './run/full-watch.ts';
 import type { HandlerCalls } from './run/handlers.ts';
 import { abort, InFlight, LostSlots } from './run/in-flight.ts';
 import type { HandleChain } from './run/middleware.ts';
-import { createSettle } from './run/settle.ts';
 
 export interface ServedQueueParts {
   readonly work: Work;
@@ -172,18 +169,15 @@ function assemble(
   const base = { clock, events, inFlight: own.inFlight, random: Math.random };
   const full = (ref: { readonly keys: Parameters<typeof isFull>[1] }) => isFull(commands, ref.keys);
   const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
-  const ending = { ...base, jobs, consumer, windowMs, signal: parts.giveUp };
-  const faults = createFaults({ ...ending, log: own.log });
-  const settling = { ...ending, faults };
-  const completions = createCompletions(settling);
+  const acknowledging = { ...base, jobs, consumer, windowMs, log: own.log, isFull: full };
+  const acknowledger = new Acknowledger({ ...acknowledging, signal: parts.giveUp });
   const readerJobs = isCalled ? jobs : createJobs(blocking);
-  const turns = createTurns({ ...settling, ...limits, concurrency, completions, readerJobs });
-  const settle = createSettle({ ...settling, completions, turns, isFull: full });
-  const stations = { ...own, settle, faults, serverOf, calls, isFull: createFullWatch(full, clock) };
-  const execute = createExecute({ ...base, ...stations, queue, handlers, onAbandoned, around });
+  const turns = createTurns({ ...acknowledging, ...limits, concurrency, acknowledger, readerJobs });
+  const services = { ...own, turns, acknowledger, serverOf, calls, isFull: full };
+  const executor = new Executor({ ...base, ...services, queue, handlers, onAbandoned, around });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
-  const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, ...stations });
-  const taking = { ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire, faults };
+  const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, ...services });
+  const taking = { ...base, ...reading, ...limits, jobLeaseMs, turns, executor, expire, acknowledger };
   const fleet = { namespace, queue: queue.name, everyMs: settings.beatTtlMs, fleet: controlKeys(namespace).wake };
   const consuming = isCalled
     ? createCalledConsumer({

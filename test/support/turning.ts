@@ -5,14 +5,24 @@
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
 import { createEmitter } from '../../src/job/emitter.ts';
 import type { EntryId, Token } from '../../src/job/job.ts';
+import { silentLog } from '../../src/kernel/log.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import type { Jobs } from '../../src/redis/scripts/jobs.ts';
 import type { LeadersPass, PromoteReply } from '../../src/redis/scripts/passes.ts';
-import type { Delivery, Ended, Served, SettleReply, StartReply, Taken } from '../../src/redis/scripts/replies.ts';
+import type {
+  Delivery,
+  Ended,
+  Served,
+  SettleReply,
+  Started,
+  StartReply,
+  Taken,
+} from '../../src/redis/scripts/replies.ts';
 import { createConsumer } from '../../src/worker/fetch/consumer.ts';
 import { createTurns } from '../../src/worker/fetch/turns.ts';
-import { createCompletions } from '../../src/worker/run/completions.ts';
+import { Acknowledger } from '../../src/worker/run/acknowledgement.ts';
+import type { Executor } from '../../src/worker/run/execution.ts';
 import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { handClock } from './mover-line.ts';
 import { listen } from './worker-line.ts';
@@ -177,10 +187,9 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const events = createEmitter();
   const heard = listen(events);
   const base = { inFlight, clock, events, signal: giveUp.signal };
-  const faults = { caught: (held: InFlightEntry) => inFlight.abandoned(held) };
-  const common = { ...base, faults, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
-  const completions = createCompletions(common);
-  const turns = createTurns({ ...common, readerJobs: jobs, completions });
+  const common = { ...base, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
+  const acknowledger = new Acknowledger({ ...common, log: silentLog, isFull: async () => false });
+  const turns = createTurns({ ...common, readerJobs: jobs, acknowledger });
   const consumer = createConsumer({
     ...common,
     turns,
@@ -189,16 +198,26 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
     refs,
     jobLeaseMs: LEASE_MS,
     expire: async () => [],
-    execute(held, { record }) {
-      const run = () => {
-        inFlight.handlerBegan(held, { abort: () => undefined });
-        runs.set(held.delivery.member.slice(2), held);
-        begun.push(held.delivery.member.slice(2));
-        most = Math.max(most, runs.size);
-      };
-      if (once) completions.acknowledge({ held, name: 'default', record, tookMs: 0 }, run, turns.complete);
-      else run();
-    },
+    acknowledger,
+    executor: {
+      execute(entry: InFlightEntry, { record }: Started) {
+        const run = () => {
+          inFlight.handlerBegan(entry, { abort: () => undefined });
+          runs.set(entry.delivery.member.slice(2), entry);
+          begun.push(entry.delivery.member.slice(2));
+          most = Math.max(most, runs.size);
+        };
+        if (!once) {
+          run();
+          return;
+        }
+        const attempt = { entry, name: 'default', record, tookMs: 0 };
+        acknowledger.completeEarly(attempt, () => {
+          turns.complete(attempt);
+          run();
+        });
+      },
+    } as unknown as Executor,
   });
 
   return {
@@ -265,7 +284,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
         runs.delete(id);
         inFlight.handlerEnded(held);
         if (once) continue;
-        turns.complete({ held, name: 'default', record: RECORD, tookMs: 0 });
+        turns.complete({ entry: held, name: 'default', record: RECORD, tookMs: 0 });
       }
       await breathe();
     },

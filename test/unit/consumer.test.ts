@@ -7,9 +7,11 @@ import { idle } from '../../src/kernel/loop.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import type { Jobs } from '../../src/redis/scripts/jobs.ts';
-import type { Delivery, StartReply } from '../../src/redis/scripts/replies.ts';
+import type { Delivery, Started, StartReply } from '../../src/redis/scripts/replies.ts';
 import { createConsumer } from '../../src/worker/fetch/consumer.ts';
 import { createTurns } from '../../src/worker/fetch/turns.ts';
+import type { Acknowledger } from '../../src/worker/run/acknowledgement.ts';
+import type { Executor } from '../../src/worker/run/execution.ts';
 import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { handClock } from '../support/mover-line.ts';
 
@@ -62,6 +64,7 @@ function setUp() {
     release: async () => ['ok'],
   };
   const base = { inFlight, clock, events: createEmitter(), signal: new AbortController().signal };
+  const acknowledger = { failed: (entry: InFlightEntry) => inFlight.abandoned(entry) } as unknown as Acknowledger;
   const turns = createTurns({
     ...base,
     jobs: jobs as unknown as Jobs,
@@ -70,7 +73,7 @@ function setUp() {
     bytesMax: 1000,
     windowMs: 60_000,
     suspectCrashes: 2,
-    completions: { settled: () => undefined, repeat: () => undefined },
+    acknowledger,
     readerJobs: jobs as unknown as Jobs,
   });
   const consumer = createConsumer({
@@ -87,13 +90,15 @@ function setUp() {
     ...base,
     jobLeaseMs: LEASE_MS,
     expire: async () => [],
-    faults: { caught: (held: InFlightEntry) => inFlight.abandoned(held) },
-    execute(held, { kind }) {
-      executed.push(`${held.delivery.member} ${kind}`);
-      // All workers of a process share one quarantine, so nothing may seem to run on after its test.
-      inFlight.refused(held);
-      inFlight.answered(held);
-    },
+    acknowledger,
+    executor: {
+      execute(held: InFlightEntry, { kind }: Started) {
+        executed.push(`${held.delivery.member} ${kind}`);
+        // All workers of a process share one quarantine, so nothing may seem to run on after its test.
+        inFlight.refused(held);
+        inFlight.answered(held);
+      },
+    } as unknown as Executor,
   });
   return {
     consumer,

@@ -172,7 +172,7 @@ describe('where it was thrown', () => {
 
   test('is told by frames of users alone', () => {
     const frames = ['f (/app/a.js:1:2)', 'Array.map (<anonymous>)', 'g (node:internal/x:1:1)', 'async node:net:1:1'];
-    const ours = new URL('../../src/worker/run/run.ts', import.meta.url);
+    const ours = new URL('../../src/worker/run/execution.ts', import.meta.url);
     const error = at([...frames, `h (${ours.href}:1:1)`, `h (${ours.pathname}:1:1)`, 'async file:///app/b.mjs:3:4']);
     expect(stackOf(error, asIs)).toBe('Error: m\n    at f (/app/a.js:1:2)\n    at async file:///app/b.mjs:3:4');
     expect(stackOf(at(['node:internal/process/task_queues:95:5']), asIs)).toBeUndefined();

@@ -5,7 +5,6 @@
 
 import { idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
-import { NO_HEADERS } from '../../job/headers.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import { type Life, type Rules, type StartVerdict, timedOut } from '../../job/judge.ts';
 import { endVerdict, startVerdict, whyOf } from '../../job/judgement.ts';
@@ -16,9 +15,8 @@ import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { CastEntry } from '../../redis/read/broadcast.ts';
-import { JobContext, LazyAbort } from '../run/context.ts';
-import { handlerFor } from '../run/handler-for.ts';
-import type { Handler, HandlerCalls, PlainHandlers } from '../run/handlers.ts';
+import { JobContext, LazyAbort, startedJob } from '../run/context.ts';
+import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from '../run/handlers.ts';
 import type { HandleChain } from '../run/middleware.ts';
 
 export interface CastRunParts {
@@ -141,23 +139,9 @@ async function failureOf(casting: Casting, called: Called): Promise<Attempted | 
 
 async function handled(casting: Casting, { ref, entry, life, verdict }: Called, lazyAbort: LazyAbort): Promise<void> {
   const { queue, clock, log, calls, serverOf } = casting;
-  const { id, bare } = idOf(entry.member);
   const record = (await verdict.opening) ?? verdict.record;
-  const { attempts, failures, crashes, history, token } = life.started;
-  const job = {
-    id,
-    bare,
-    queue: queue.name,
-    name: record.name,
-    data: record.data as never,
-    dueMs: entry.dueMs,
-    headers: record.headers ?? NO_HEADERS,
-    askedDueMs: record.askedDueMs,
-    attempt: attempts,
-    failures,
-    crashes,
-    history,
-  };
+  const { token } = life.started;
+  const job = startedJob(queue.name, { life, record, dueMs: entry.dueMs });
   const deadlineMs = clock.monotonicMs() + verdict.timeoutMs;
   const parts = { job, ref, lazyAbort, token, deadlineMs, clock, log, calls, queue, serverOf, effects: undefined };
   await verdict.handler(job, new JobContext(parts));

@@ -23,7 +23,7 @@ import { checkSchema } from '../../redis/schema.ts';
 import { noteLag } from '../../redis/scripts/presence.ts';
 import { createCalls } from '../fetch/wake-channel.ts';
 import { createHeartbeat } from '../recover/heartbeat.ts';
-import { createHandlerCalls } from '../run/handler-calls.ts';
+import { createHandlerCalls } from '../run/context.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from '../run/handlers.ts';
 import { createHandleChain } from '../run/middleware.ts';
 import type { Missed } from './cast-reader.ts';

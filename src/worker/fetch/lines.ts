@@ -1,10 +1,10 @@
 /** The partitions at which a worker has its turns: what is over there and waits for one, and whether more is to be had. */
 import type { PartitionRef } from '../../redis/keys.ts';
-import type { Over } from '../run/completions.ts';
+import type { Completion } from '../run/acknowledgement.ts';
 
 export interface Line {
   readonly ref: PartitionRef;
-  over: Over[];
+  over: Completion[];
   /** New entries may wait there. */
   hasMore: boolean;
   /** Calls off the turn that what is over waits for. */

@@ -4,12 +4,12 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, PromoteReply } from '../../redis/scripts/passes.ts';
 import type { Served } from '../../redis/scripts/replies.ts';
-import type { Over } from '../run/completions.ts';
+import type { Completion } from '../run/acknowledgement.ts';
 import type { InFlight, InFlightEntry } from '../run/in-flight.ts';
 
 /** What one call asks for. */
 export interface Turn {
-  readonly over: readonly Over[];
+  readonly over: readonly Completion[];
   readonly given: readonly InFlightEntry[];
   readonly take: number;
   /** The call is a pass of the leader, too. It is given nothing then, and takes something. */
@@ -39,7 +39,7 @@ export function callTurn(
 ): Promise<Turned> {
   const sentMs = clock.monotonicMs();
   for (const held of given) inFlight.startSent(held, sentMs);
-  const ended = over.map(({ claim }) => claim);
+  const ended = over.map((one) => one.ended);
   const settings = { consumer, bytesMax, windowMs, suspects: suspectCrashes };
   if (pass) return jobs.relay(ref, { ended, take, pass }, settings);
   return jobs.serve(ref, { ended, given: given.map(({ delivery }) => delivery), take }, settings);

@@ -16,20 +16,24 @@
  * completions and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as
  * after a lost read.
  */
+import type { Clock } from '../../kernel/clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, Passed, Relay } from '../../redis/scripts/passes.ts';
 import type { Served, StartReply, Taken } from '../../redis/scripts/replies.ts';
-import { type Completions, type CompletionsParts, type Over, overOf } from '../run/completions.ts';
-import type { Ended } from '../run/conclude.ts';
-import type { InFlightEntry } from '../run/in-flight.ts';
+import type { Acknowledger, Completion, EndedAttempt } from '../run/acknowledgement.ts';
+import type { InFlight, InFlightEntry } from '../run/in-flight.ts';
 import { type Line, type Lines, lineOf, linesWithMore } from './lines.ts';
 import { callTurn, type Turn, type Turned } from './turn-call.ts';
 
-export interface TurnsParts extends Omit<CompletionsParts, 'faults'> {
-  readonly jobs: Pick<Jobs, 'complete' | 'serve' | 'relay'>;
-  readonly completions: Pick<Completions, 'settled' | 'repeat'>;
+export interface TurnsParts {
+  readonly inFlight: InFlight;
+  readonly clock: Clock;
+  readonly consumer: string;
+  readonly windowMs: number;
+  readonly jobs: Pick<Jobs, 'serve' | 'relay'>;
+  readonly acknowledger: Acknowledger;
   /** The same calls on the connection of the reader. */
   readonly readerJobs: Pick<Jobs, 'serve' | 'relay'>;
   readonly concurrency: number;
@@ -46,7 +50,7 @@ export interface Turns {
   /** Nothing more is asked for; what is over still travels. Resolves when nothing more can come. */
   readonly stop: () => Promise<void>;
   /** A job is over. It travels with the next turn of its partition. */
-  readonly complete: (ended: Ended) => void;
+  readonly complete: (attempt: EndedAttempt) => void;
   /** Starts entries of one partition, which are in the in-flight map. Undefined: there was no reply. */
   readonly start: (ref: PartitionRef, given: readonly InFlightEntry[]) => Promise<readonly StartReply[] | undefined>;
   /** Turns that are sent while this runs go out on the connection of the reader, which must not be waiting there. */
@@ -108,7 +112,7 @@ export function createTurns(parts: TurnsParts): Turns {
       for (const line of taking.lines.values()) flush(taking, line);
       await Promise.allSettled(taking.underWay);
     },
-    complete: (ended) => complete(taking, ended),
+    complete: (attempt) => complete(taking, attempt),
     start: (ref, given) => start(taking, lineOf(taking.lines, ref), given),
     throughReader(send) {
       taking.isThroughReader = true;
@@ -135,9 +139,9 @@ export function createTurns(parts: TurnsParts): Turns {
   };
 }
 
-function complete(taking: Taking, ended: Ended): void {
-  const line = lineOf(taking.lines, ended.held.ref);
-  const over = overOf(ended, taking.windowMs);
+function complete(taking: Taking, attempt: EndedAttempt): void {
+  const line = lineOf(taking.lines, attempt.entry.ref);
+  const over = taking.acknowledger.completionOf(attempt);
   if (taking.isOpen && !line.hasMore) soon(taking, line);
   else atOnce(taking, line);
   // Last of all: of a job whose completion fails here, nothing is on its way.
@@ -172,7 +176,7 @@ function roomNow(taking: Taking, line: Line): number {
 }
 
 /** What the next call takes with it. What is too much for one follows at once. */
-function takeOver(taking: Taking, line: Line, most = OVER_MAX): readonly Over[] {
+function takeOver(taking: Taking, line: Line, most = OVER_MAX): readonly Completion[] {
   line.callOff?.();
   line.callOff = undefined;
   const over = line.over.splice(0, most);
@@ -245,7 +249,7 @@ function turn(taking: Taking, line: Line, asked: Turn): ReturnType<typeof send> 
 }
 
 async function send(taking: Taking, line: Line, asked: Turn): Promise<Turned & { readonly receivedMs: number }> {
-  const { clock, completions } = taking;
+  const { clock, acknowledger } = taking;
   const { over, given, take } = asked;
   const { ref } = line;
   let served: Turned;
@@ -257,11 +261,11 @@ async function send(taking: Taking, line: Line, asked: Turn): Promise<Turned & {
     receivedMs = clock.monotonicMs();
   } catch (error) {
     line.hasMore &&= take === 0;
-    completions.repeat(ref, over);
+    acknowledger.repeat(ref, over);
     throw error;
   }
   if (take > 0) line.hasMore = served.delivered >= take;
-  for (const [index, { ended }] of over.entries()) completions.settled(ended, served.completed?.[index] ?? 'ok');
+  for (const [index, { attempt }] of over.entries()) acknowledger.completed(attempt, served.completed?.[index] ?? 'ok');
   const fresh = given.length === 0 ? served.taken : freshOf(served, given);
   if (fresh.length > 0) taking.takeIn(ref, fresh, sentMs);
   return { ...served, receivedMs };

@@ -1,21 +1,55 @@
 /**
- * What a handler is given beside its job. Made lazily where it costs: most handlers never look at the signal, the
- * deadline or the log.
+ * What a handler is given: its job, and a context beside it. Made lazily where it costs: most handlers never look at the
+ * signal, the deadline or the log, and never call Redis themselves.
  */
 
 import type { Plan } from '../../client/calls/plan.ts';
+import { createCallsOn } from '../../client/calls/session.ts';
+import { settingsOf } from '../../client/calls/settings.ts';
+import { jobsOver } from '../../client/client.ts';
+import type { ScheduleChain } from '../../client/jobs/middleware.ts';
+import { idOf, type JobRecord } from '../../job/codec.ts';
 import type { Content } from '../../job/content.ts';
+import { NO_HEADERS } from '../../job/headers.ts';
 import type { Job } from '../../job/job.ts';
+import type { Life } from '../../job/judge.ts';
 import type { AbortReason } from '../../job/outcome.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
+import type { RedisInput } from '../../redis/connection/address.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 import { planCommitted } from './commit-jobs.ts';
 import type { HandlerCalls, HandlerContext } from './handlers.ts';
+
+/** One start of a job as its handler sees it. */
+export function startedJob(
+  queue: string,
+  { life, record, dueMs }: { readonly life: Life; readonly record: JobRecord; readonly dueMs: number },
+): Job<never> {
+  const { attempts, failures, crashes, history } = life.started;
+  const { id, bare } = idOf(life.member);
+  // No spread: this object is made for each job, and copying costs fifteen times as much.
+  return {
+    id,
+    bare,
+    queue,
+    name: record.name,
+    // The client and the worker share the queue's definition; what is in the record is what JSON carried.
+    data: record.data as never,
+    headers: record.headers ?? NO_HEADERS,
+    dueMs,
+    askedDueMs: record.askedDueMs,
+    attempt: attempts,
+    failures,
+    crashes,
+    history,
+  };
+}
 
 /** An AbortController that is only made when somebody looks at the signal. */
 export class LazyAbort {
@@ -201,4 +235,31 @@ function effectOf(effect: Effect, tag: string): Effect {
   const wrong = effect.args.find((arg) => typeof arg !== 'string' && !Number.isFinite(arg));
   if (wrong === undefined) return effect;
   throw new DuestreamError('bad-input', `commit's argument is ${show(wrong)}; allowed: texts and finite numbers`);
+}
+
+const RETRY_BUDGET_MS = 10_000;
+
+/**
+ * What a handler can ask of Redis beside its own job: the calls of a client, on the worker's connection. They are made when a
+ * handler first asks for them; a worker whose handlers never do has nothing of them.
+ */
+export function createHandlerCalls(
+  commands: Redis,
+  settings: {
+    readonly redis: RedisInput;
+    readonly namespace: string;
+    readonly windowMs: number;
+    readonly clock: Clock;
+  },
+  { chain, giveUp }: { readonly chain: ScheduleChain; readonly giveUp: AbortSignal },
+): () => HandlerCalls {
+  const { redis, namespace, windowMs, clock } = settings;
+  let made: HandlerCalls | undefined;
+  function make(): HandlerCalls {
+    // A repeated call is recognised within the window only.
+    const retryBudget = windowMs === 0 ? RETRY_BUDGET_MS : Math.min(RETRY_BUDGET_MS, windowMs / 2);
+    const own = settingsOf({ redis, namespace, clock, retryBudget, doneWindow: windowMs, name: 'handlers' });
+    return jobsOver(own, createCallsOn(commands, own, giveUp), chain);
+  }
+  return () => (made ??= make());
 }

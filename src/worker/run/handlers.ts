@@ -7,7 +7,7 @@ import type { Client } from '../../client/client.ts';
 import { type ClientMiddleware, checkMiddleware } from '../../client/jobs/middleware.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { JobSchemas } from '../../job/content.ts';
-import { type Job, parseJobName, parseName } from '../../job/job.ts';
+import { ABANDONED, type Job, parseJobName, parseName } from '../../job/job.ts';
 import { type Queue, queueOf, type Untyped } from '../../job/queue.ts';
 import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../../job/types.ts';
 import { hintOf } from '../../kernel/did-you-mean.ts';
@@ -235,3 +235,29 @@ const strayHandler = (queue: string, name: string, names: readonly string[]): Du
     'bad-input',
     `queue ${queue} has no jobs named ${name}${hintOf(name, names) || ';'} allowed as names of handlers: ${names.join(', ')}`,
   );
+
+/** The handler for a job name. A single function takes every name. */
+function pickHandler(handlers: PlainHandlers<never>, name: string): Handler<never> | undefined {
+  if (typeof handlers === 'function') return handlers;
+  return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+}
+
+/**
+ * The handler for a job, inside of all middleware. A compensation job's data has its own shape: a handler that takes every
+ * name must not take it for an order of its own.
+ */
+export function handlerFor(
+  {
+    handlers,
+    onAbandoned,
+    around,
+  }: {
+    readonly handlers: PlainHandlers<never>;
+    readonly onAbandoned: Handler<Abandoned> | undefined;
+    readonly around: (handler: Handler<never>) => Handler<never>;
+  },
+  name: string,
+): Handler<never> | undefined {
+  const handler = name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
+  return handler && around(handler);
+}

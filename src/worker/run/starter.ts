@@ -15,10 +15,10 @@ import { READ_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { Delivery, StartReply, Taken } from '../../redis/scripts/replies.ts';
 import type { Turns } from '../fetch/turns.ts';
-import type { Execute } from './execute.ts';
+import type { Acknowledger } from './acknowledgement.ts';
+import type { Executor } from './execution.ts';
 import type { Expire } from './expiry.ts';
 import { startTrustedUntilMs, trustedUntilMs } from './extender.ts';
-import type { Faults } from './faults.ts';
 import type { InFlight, InFlightEntry } from './in-flight.ts';
 import { createParked, type Parked } from './parked.ts';
 import { processQuarantine } from './quarantine.ts';
@@ -38,9 +38,9 @@ export interface StarterParts {
   readonly jobLeaseMs: number;
   readonly inFlight: InFlight;
   readonly turns: Turns;
-  readonly execute: Execute;
+  readonly executor: Executor;
   readonly expire: Expire;
-  readonly faults: Faults;
+  readonly acknowledger: Acknowledger;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -125,8 +125,8 @@ async function startAll(starting: Starting, ref: PartitionRef, held: readonly In
 }
 
 /** Those whose start is still under way. */
-function leave({ faults }: Starting, held: readonly InFlightEntry[], thrown: unknown): void {
-  for (const one of held) if (one.state.phase === 'starting') faults.caught(one, thrown);
+function leave({ acknowledger }: Starting, held: readonly InFlightEntry[], thrown: unknown): void {
+  for (const one of held) if (one.state.phase === 'starting') acknowledger.failed(one, thrown);
 }
 
 async function startInTurn(starting: Starting, ref: PartitionRef, held: readonly InFlightEntry[]): Promise<void> {
@@ -215,7 +215,7 @@ function takeIn(
 
 /** What nearly all are: started, and answered soon enough. */
 function runAtOnce(
-  { inFlight, clock, jobLeaseMs, execute }: Starting,
+  { inFlight, clock, jobLeaseMs, executor }: Starting,
   ref: PartitionRef,
   one: Taken,
   sentMs: number,
@@ -228,7 +228,7 @@ function runAtOnce(
     return false;
   }
   if (nowMs >= startTrustedUntilMs(sentMs, jobLeaseMs)) return false;
-  execute(inFlight.addStarted(ref, one, { startedMs: nowMs, leasedMs: sentMs }), one);
+  executor.execute(inFlight.addStarted(ref, one, { startedMs: nowMs, leasedMs: sentMs }), one);
   return true;
 }
 
@@ -237,13 +237,13 @@ function answerOf(starting: Starting, held: InFlightEntry, reply: StartReply | u
   try {
     return obey(starting, held, reply);
   } catch (thrown) {
-    starting.faults.caught(held, thrown);
+    starting.acknowledger.failed(held, thrown);
     return 'answered';
   }
 }
 
 function obey(starting: Starting, held: InFlightEntry, reply: StartReply | undefined): Answer {
-  const { inFlight, clock, jobLeaseMs, execute, stopping, admit, tell } = starting;
+  const { inFlight, clock, jobLeaseMs, executor, stopping, admit, tell } = starting;
   switch (reply?.kind) {
     case 'late':
       return 'late';
@@ -255,7 +255,7 @@ function obey(starting: Starting, held: InFlightEntry, reply: StartReply | undef
       // Answered so late that others may have it by now: it is asked for again, and the answer says whose it is.
       if (nowMs >= trustedUntilMs(held, { jobLeaseMs, nowMs })) return 'later';
       inFlight.started(held, reply.token, nowMs);
-      execute(held, reply);
+      executor.execute(held, reply);
       return 'answered';
     }
     case 'suspect':

@@ -7,13 +7,13 @@ import { encodeAttempted } from '../../../src/job/codec.ts';
 import { endMark } from '../../../src/job/record-header.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import { servedOf, settleReply, takenOf } from '../../../src/redis/scripts/replies.ts';
-import { startedJob } from '../../../src/worker/run/started-job.ts';
+import { startedJob } from '../../../src/worker/run/context.ts';
 import { type Heard, QUICK, useLine } from '../../support/worker-line.ts';
 
 vi.mock('../../../src/job/codec.ts', { spy: true });
 vi.mock('../../../src/job/record-header.ts', { spy: true });
 vi.mock('../../../src/redis/scripts/replies.ts', { spy: true });
-vi.mock('../../../src/worker/run/started-job.ts', { spy: true });
+vi.mock('../../../src/worker/run/context.ts', { spy: true });
 
 const line = useLine();
 
@@ -89,9 +89,9 @@ function counted(body: (id: string) => unknown) {
 
 describe('a clock that throws once', { timeout: 60_000 }, () => {
   it.each([
-    ['when a handler begins', /Run\.#call/],
-    ['when the time of a handler is set', /Run\.#wait/],
-    ['when a handler ends', /Run\.#settle/],
+    ['when a handler begins', /Execution\.#call/],
+    ['when the time of a handler is set', /Execution\.#wait/],
+    ['when a handler ends', /Execution\.#acknowledge/],
     ['when a call for several jobs is sent', /callTurn/],
     ['when what came is started', /runAtOnce/],
   ])('%s', async (_when, place) => {

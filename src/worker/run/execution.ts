@@ -1,0 +1,433 @@
+/**
+ * One execution of a job, from the record that Redis gave to its acknowledgement, from top to bottom:
+ *
+ *  started entry ─▶ verdict ─▶ run ─────────────────────────────────▶ begin ─▶ handler ─▶ end ─▶ acknowledgement
+ *                     │  └──▶ run, delivered at most once ─▶ completed in Redis ─┘                     ▲
+ *                     └─────▶ refused: no handler is called ───────────────────────────────────────────┘
+ *
+ * `job/judge.ts` decides: whether the job may run, and what its end means. Here the decision is carried out. A done job goes to
+ * Redis with the next call of its partition (`fetch/round-trips.ts`), any other end by a call of its own (`acknowledgement.ts`).
+ */
+import { idOf, type JobRecord } from '../../job/codec.ts';
+import type { Abandoned } from '../../job/compensation.ts';
+import type { Emitter } from '../../job/events.ts';
+import {
+  type Ending,
+  type EndParts,
+  judgeRefused,
+  judgeThrown,
+  type Life,
+  type Rules,
+  type StartVerdict,
+  timedOut,
+} from '../../job/judge.ts';
+import { endVerdict, startVerdict } from '../../job/judgement.ts';
+import type { AbortReason, Nack } from '../../job/outcome.ts';
+import { encodeNote, type Note } from '../../job/past.ts';
+import type { Queue } from '../../job/queue.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { isPromise } from '../../kernel/function.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { ServerOf } from '../../redis/connection/server-clock.ts';
+import { keepsHistory, type PartitionRef } from '../../redis/keys.ts';
+import type { Started } from '../../redis/scripts/replies.ts';
+import type { Turns } from '../fetch/turns.ts';
+import type { Acknowledger, EndedAttempt } from './acknowledgement.ts';
+import { effectsOf } from './commit-jobs.ts';
+import { Effects, JobContext, LazyAbort, startedJob } from './context.ts';
+import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
+import type { InFlight, InFlightEntry, LostSlots } from './in-flight.ts';
+import type { HandleChain } from './middleware.ts';
+
+/** The services that an execution needs. */
+interface Services {
+  readonly inFlight: InFlight;
+  readonly acknowledger: Acknowledger;
+  readonly turns: Turns;
+  readonly slots: LostSlots;
+  readonly clock: Clock;
+  readonly serverOf: ServerOf;
+  /** Whether Redis is at its memory limit: then no results are kept. */
+  readonly isFull: (ref: PartitionRef) => Promise<boolean>;
+  readonly random: () => number;
+  readonly events: Emitter;
+  readonly log: Log;
+  /** What handlers ask of Redis. */
+  readonly calls: () => HandlerCalls;
+}
+
+interface ExecutorParts extends Services {
+  readonly queue: Queue;
+  readonly handlers: PlainHandlers<never>;
+  readonly onAbandoned: Handler<Abandoned> | undefined;
+  /** A handler inside of all middleware. */
+  readonly around: HandleChain['around'];
+}
+
+type RunVerdict = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
+
+/** Executes the jobs of one queue. */
+export class Executor {
+  readonly services: Services;
+  readonly queue: Queue;
+  readonly #rules: Rules<Handler<never>>;
+  readonly #pressure: PressureWatch;
+
+  constructor(parts: ExecutorParts) {
+    const { queue, handlers, onAbandoned, around } = parts;
+    this.services = parts;
+    this.queue = queue;
+    this.#rules = {
+      queue,
+      handlerOf: (name) => handlerFor({ handlers, onAbandoned, around }, name),
+      compensations: onAbandoned !== undefined,
+    };
+    this.#pressure = new PressureWatch(parts.isFull, parts.clock);
+  }
+
+  /** Executes an entry that Redis has started. Returns at once, and never throws. */
+  execute(entry: InFlightEntry, started: Started): void {
+    const { acknowledger } = this.services;
+    try {
+      const life = { member: entry.delivery.member, started };
+      const verdict = startVerdict(life, this.rulesFor(entry), this.nowMs(entry));
+      if (verdict.kind === 'refused') {
+        this.#nackUnstarted(entry, { name: verdict.name, record: started.record }, verdict.outcome);
+        return;
+      }
+      const execution = new Execution(this, entry, life, verdict);
+      if (!verdict.isOver) execution.begin();
+      else if (verdict.opening) void this.#openFirst(execution, verdict.opening);
+      else execution.completeEarly();
+    } catch (thrown) {
+      acknowledger.failed(entry, thrown, { attempt: started.attempts });
+    }
+  }
+
+  /**
+   * Of a job that is completed before its handler, the data must be known to be good before that. Nothing extends its lease
+   * meanwhile: if another worker starts it, this start is not the one that completes it, and its handler is not called.
+   */
+  async #openFirst(execution: Execution, opening: Promise<JobRecord>): Promise<void> {
+    const { entry, verdict } = execution;
+    try {
+      const record = await within(opening, { clock: this.services.clock, timeoutMs: verdict.timeoutMs });
+      execution.verdict = { ...verdict, record, opening: undefined };
+      execution.completeEarly();
+    } catch (thrown) {
+      const { name } = verdict.record;
+      try {
+        const outcome = execution.judgeUnopened(thrown);
+        this.#nackUnstarted(entry, { name, record: execution.record }, outcome);
+      } catch (fault) {
+        this.services.acknowledger.failed(entry, fault, { name });
+      }
+    }
+  }
+
+  /** The outcome of a job whose handler is not called. */
+  #nackUnstarted(
+    entry: InFlightEntry,
+    { name, record }: { readonly name: string; readonly record: string },
+    outcome: Nack,
+  ): void {
+    const { inFlight, acknowledger } = this.services;
+    inFlight.refused(entry);
+    const note = noteOf(entry, { name, record, startedMs: undefined, tookMs: undefined });
+    acknowledger.nack({ entry, name, record, tookMs: 0, note }, outcome);
+  }
+
+  /** The rules of a start: also which fields views of the queue hide, which somebody may set while the worker runs. */
+  rulesFor({ ref: { redact } }: InFlightEntry): Rules<Handler<never>> {
+    return redact ? { ...this.#rules, redact } : this.#rules;
+  }
+
+  nowMs({ ref }: InFlightEntry): number {
+    return Math.round(this.services.serverOf(ref).nowMs());
+  }
+
+  /** Where that cannot be told, the result is kept. */
+  keepsResult({ ref }: InFlightEntry): boolean {
+    try {
+      return ref.history?.keepsResult === true && !this.#pressure.isFull(ref);
+    } catch {
+      return ref.history?.keepsResult === true;
+    }
+  }
+}
+
+/**
+ * It is entered by `begin`, by the promise of its handler and by its timer. Nothing leaves it there: what our own code throws
+ * ends in `#failed`. A class, because one is made for each job: methods cost nothing, and closures would cost more than
+ * everything else that is done here.
+ */
+class Execution {
+  readonly #executor: Executor;
+  readonly entry: InFlightEntry;
+  readonly #life: Life;
+  /** Another one once its record is open. */
+  verdict: RunVerdict;
+  readonly #lazyAbort = new LazyAbort();
+  readonly #effects = new Effects();
+  #startedMs = 0;
+  /** The handler was called and has not ended. */
+  #isPending = false;
+  /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
+  #disarm: (() => void) | undefined = undefined;
+
+  constructor(executor: Executor, entry: InFlightEntry, life: Life, verdict: RunVerdict) {
+    this.#executor = executor;
+    this.entry = entry;
+    this.#life = life;
+    this.verdict = verdict;
+  }
+
+  /** As Redis gave it. */
+  get record(): string {
+    return this.#life.started.record;
+  }
+
+  /** Delivered at most once: the job is completed first, and its handler begins if this start is the one that completed it. */
+  completeEarly(): void {
+    const { acknowledger, turns } = this.#executor.services;
+    const attempt = this.#attempt();
+    acknowledger.completeEarly(attempt, () => {
+      turns.complete(attempt);
+      this.begin();
+    });
+  }
+
+  /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. Never throws. */
+  begin(): void {
+    try {
+      this.#call();
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  #call(): void {
+    const { inFlight, clock, serverOf, events } = this.#executor.services;
+    const { name: queue } = this.#executor.queue;
+    const { handler, opening, record } = this.verdict;
+    const { ref, delivery } = this.entry;
+    const job = startedJob(queue, { life: this.#life, record, dueMs: delivery.dueMs });
+    this.#startedMs = clock.monotonicMs();
+    inFlight.handlerBegan(this.entry, this);
+    const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
+    events.emit('job.started', { queue, id: job.id, name: job.name, attempt: job.attempt, lateMs });
+    const context = this.#contextOf(job);
+    let pending: PromiseLike<unknown> | undefined;
+    let result: unknown;
+    try {
+      result = opening
+        ? opening.then((opened) => {
+            this.verdict = { ...this.verdict, record: opened };
+            return handler({ ...job, data: opened.data as never }, context);
+          })
+        : handler(job, context);
+      pending = isPromise(result) ? Promise.resolve(result) : undefined;
+    } catch (thrown) {
+      this.#handlerThrew(thrown);
+      return;
+    }
+    if (pending) this.#wait(pending);
+    else this.#handlerEnded(this.#returned(result));
+  }
+
+  #contextOf(job: ReturnType<typeof startedJob>): JobContext {
+    const { clock, log, calls, serverOf } = this.#executor.services;
+    const { timeoutMs, isOver } = this.verdict;
+    return new JobContext({
+      job,
+      ref: this.entry.ref,
+      lazyAbort: this.#lazyAbort,
+      token: this.#life.started.token,
+      deadlineMs: this.#startedMs + timeoutMs,
+      clock,
+      log,
+      calls,
+      serverOf,
+      queue: this.#executor.queue,
+      effects: isOver ? undefined : this.#effects,
+    });
+  }
+
+  /** What is still to come can take too long; what has returned cannot. */
+  #wait(pending: PromiseLike<unknown>): void {
+    this.#isPending = true;
+    pending.then(
+      (value: unknown) => this.#handlerEnded(this.#returned(value)),
+      (thrown: unknown) => this.#handlerThrew(thrown),
+    );
+    this.#disarm = this.#executor.services.clock.timer(this.verdict.timeoutMs, () => this.#timeIsUp());
+  }
+
+  #timeIsUp(): void {
+    try {
+      this.#overtake();
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  /**
+   * The attempt ends now. The handler keeps its slot until it ends, so that one which ignores its signal shows as a missing
+   * slot rather than as unbounded concurrency.
+   */
+  #overtake(): void {
+    const { inFlight, slots, log } = this.#executor.services;
+    const { timeoutMs } = this.verdict;
+    const { id } = idOf(this.#life.member);
+    this.#lazyAbort.abort('timeout');
+    inFlight.overtaken(this.entry);
+    this.#disarm = slots.watch(this.entry, id);
+    log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
+    this.#end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason });
+  }
+
+  /** Told from outside: cancelled, lease lost, shutdown. */
+  abort(why: AbortReason): void {
+    // After this the worker is gone: a time-out would only keep its process alive.
+    if (why === 'shutdown') this.#disarm?.();
+    this.#lazyAbort.abort(why);
+  }
+
+  /** What the handler returned is held only where it is kept. */
+  #returned(value: unknown): Ending {
+    const isKept = value !== undefined && this.#executor.keepsResult(this.entry);
+    return isKept ? { kind: 'returned', value } : RETURNED;
+  }
+
+  #handlerThrew(thrown: unknown): void {
+    this.#handlerEnded({ kind: 'threw', thrown, aborted: this.#lazyAbort.reason });
+  }
+
+  #handlerEnded(ending: Ending): void {
+    const { inFlight, slots } = this.#executor.services;
+    const { state } = this.entry;
+    this.#isPending = false;
+    try {
+      this.#disarm?.();
+      inFlight.handlerEnded(this.entry);
+      if (state.phase !== 'overtaken') this.#end(ending);
+      else if (state.slotLost) slots.tell(idOf(this.#life.member).id);
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  /** The attempt has its outcome. Where that fails, a handler that returned and asked for nothing is done all the same. */
+  #end(ending: Ending): void {
+    try {
+      this.#acknowledge(ending);
+    } catch (thrown) {
+      if (ending.kind !== 'returned' || this.#effects.list || this.#effects.jobs) throw thrown;
+      const { entry, record, verdict } = this;
+      const { acknowledger, turns } = this.#executor.services;
+      const plain = { entry, name: verdict.record.name, record, tookMs: 0 };
+      if (verdict.isOver) acknowledger.handlerEnded(plain, undefined);
+      else turns.complete(plain);
+    }
+  }
+
+  #acknowledge(ending: Ending): void {
+    const { acknowledger, turns, clock } = this.#executor.services;
+    const returned = ending.kind === 'returned' ? ending.value : undefined;
+    const attempt = this.#attempt(clock.monotonicMs() - this.#startedMs, returned);
+    const effects = this.#closedEffects();
+    const judged = endVerdict(ending, this.#rulings());
+    if (judged.kind === 'told') acknowledger.handlerEnded(attempt, judged.error);
+    else if (judged.outcome.kind !== 'done') acknowledger.nack(attempt, judged.outcome);
+    else if (effects.length === 0) turns.complete(attempt);
+    else acknowledger.commit(attempt, { effects, otherwise: (thrown) => judgeRefused(thrown, this.#rulings()) });
+  }
+
+  #closedEffects(): ReturnType<Effects['close']> {
+    const asked = this.#effects.close();
+    const { jobs } = this.#effects;
+    return jobs ? [...asked, ...effectsOf(this.entry.ref.keys, jobs)] : asked;
+  }
+
+  /** The attempt, once it is over or completed early. */
+  #attempt(tookMs?: number, returned?: unknown): EndedAttempt {
+    const { entry, verdict, record } = this;
+    const { name } = verdict.record;
+    if (!keepsHistory(entry.ref)) return { entry, name, record, tookMs: tookMs ?? 0 };
+    const { serverOf } = this.#executor.services;
+    const startedMs = Math.round(serverOf(entry.ref).nowMs(tookMs === undefined ? undefined : this.#startedMs));
+    const note = noteOf(entry, { name, record, startedMs, tookMs }, returned);
+    return { entry, name, record, tookMs: tookMs ?? 0, note };
+  }
+
+  /** The outcome of an attempt whose data is no good, or not to be had. */
+  judgeUnopened(thrown: unknown): Nack {
+    return judgeThrown({ thrown }, this.#rulings());
+  }
+
+  #rulings(): EndParts<Handler<never>> {
+    const { random } = this.#executor.services;
+    const { record } = this.verdict;
+    const rules = this.#executor.rulesFor(this.entry);
+    return { life: this.#life, record, rules, nowMs: this.#executor.nowMs(this.entry), random };
+  }
+
+  /** Our own code threw. A handler that runs on is told to stop, and keeps its slot until it ends. */
+  #failed(thrown: unknown): void {
+    const { inFlight, acknowledger } = this.#executor.services;
+    if (this.#isPending && this.entry.state.phase === 'running') {
+      this.#lazyAbort.abort('lease lost');
+      inFlight.overtaken(this.entry);
+    }
+    const { record, isOver } = this.verdict;
+    const { attempts } = this.#life.started;
+    acknowledger.failed(this.entry, thrown, { name: record.name, attempt: attempts, completedEarly: isOver });
+  }
+}
+
+const RETURNED: Ending = { kind: 'returned' };
+
+function noteOf({ ref: { history } }: InFlightEntry, note: Note, returned?: unknown): string | undefined {
+  return history?.isOn ? encodeNote(note, returned, history) : undefined;
+}
+
+/** What the promise settles to, or the error of a time-out when its time is up. */
+async function within<T>(
+  promise: Promise<T>,
+  { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
+): Promise<T> {
+  let callOff: (() => void) | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    callOff = clock.timer(timeoutMs, () => reject(timedOut(timeoutMs)));
+  });
+  return Promise.race([promise, tooLate]).finally(() => callOff?.());
+}
+
+const FRESH_MS = 1000;
+
+/**
+ * Whether Redis was at its memory limit a moment ago. Every job asks: nobody waits for the answer, and one question to Redis a
+ * second is enough.
+ */
+class PressureWatch {
+  readonly #ask: (ref: PartitionRef) => Promise<boolean>;
+  readonly #clock: Clock;
+  #isFull = false;
+  #askedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ask: (ref: PartitionRef) => Promise<boolean>, clock: Clock) {
+    this.#ask = ask;
+    this.#clock = clock;
+  }
+
+  isFull(ref: PartitionRef): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#askedMs >= FRESH_MS) {
+      this.#askedMs = nowMs;
+      void this.#ask(ref).then((answer) => {
+        this.#isFull = answer;
+      });
+    }
+    return this.#isFull;
+  }
+}
