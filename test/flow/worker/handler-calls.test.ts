@@ -32,7 +32,7 @@ test('a handler schedules, reschedules and cancels on the connection of its work
     replies.push((await context.cancel(line.queue, 'other')).status);
     await expect(context.schedule(line.queue, 1, { durability: 'fsynced' })).rejects.toMatchObject({
       code: 'bad-input',
-      message: expect.stringContaining('a producer of your own'),
+      message: expect.stringContaining('a client of your own'),
     });
     open = await connections();
   });
