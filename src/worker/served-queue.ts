@@ -1,6 +1,10 @@
 /**
- * One queue of a worker: its slots, its reader, and what looks after its jobs. It has a blocking connection of its own;
+ * One queue of a worker: its slots, its fetcher, and what looks after its jobs. It has a blocking connection of its own;
  * commands, heartbeat, the clock of the server and the extension of leases belong to the worker, for all its queues.
+ *
+ *  fetcher ─▶ starter ─▶ executor ─▶ acknowledger            all of them know what is in flight
+ *     └──────────┴────── round trips ──────┘
+ *  adopter, reclaimer ─▶ starter
  */
 
 import type { Emitter } from '../job/events.ts';
@@ -9,35 +13,34 @@ import { isCluster } from '../redis/connection/cluster/members.ts';
 import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/pressure.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
-import { controlKeys } from '../redis/keys.ts';
+import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import { READ_BYTES_MAX } from '../redis/scripts/bytes.ts';
 import { createJobs, type Jobs } from '../redis/scripts/jobs.ts';
-import type { Relay } from '../redis/scripts/passes.ts';
+import type { LeadersPass, Passed } from '../redis/scripts/passes.ts';
 import { createAssignment } from './fetch/assignment.ts';
-import { createCalledConsumer } from './fetch/called-consumer.ts';
-import { createConsumer } from './fetch/consumer.ts';
-import { createServedPartitions } from './fetch/served-partitions.ts';
-import { createTurns } from './fetch/turns.ts';
-import { watchReads } from './fetch/unblock.ts';
-import type { Calls } from './fetch/wake-channel.ts';
+import { ClusterFetcher } from './fetch/cluster-fetcher.ts';
+import { RoundTrips } from './fetch/round-trips.ts';
+import { createServedPartitions, type ServedPartitions } from './fetch/served-partitions.ts';
+import { StreamFetcher } from './fetch/stream-fetcher.ts';
+import { WakeChannel } from './fetch/wake-channel.ts';
 import type { Settings, Work } from './options.ts';
 import { createAdopter } from './recover/adopter.ts';
-import { createHandover } from './recover/handover.ts';
+import { createHandover, type Handover } from './recover/handover.ts';
 import type { Heartbeat } from './recover/heartbeat.ts';
 import { createReclaimer } from './recover/reclaimer.ts';
 import { Acknowledger } from './run/acknowledgement.ts';
 import { Executor } from './run/execution.ts';
-import { createExpire } from './run/expiry.ts';
 import type { HandlerCalls } from './run/handlers.ts';
 import { abort, InFlight, LostSlots } from './run/in-flight.ts';
 import type { HandleChain } from './run/middleware.ts';
+import { Starter } from './run/starter.ts';
 
-export interface ServedQueueParts {
+interface ServedQueueParts {
   readonly work: Work;
   readonly settings: Settings;
   readonly commands: Redis;
-  /** A connection that waits in reads, or in a cluster the calls that say when there is something. */
-  readonly source: Redis | Calls;
+  /** A connection that waits in reads, or in a cluster the channel on which partitions say that they have jobs. */
+  readonly source: Redis | WakeChannel;
   readonly jobs: Jobs;
   readonly consumer: string;
   readonly events: Emitter;
@@ -50,150 +53,167 @@ export interface ServedQueueParts {
   readonly beats: Pick<Heartbeat, 'lastProgressMs' | 'lastTurnMs' | 'steadySinceMs'>;
 }
 
-export interface ServedQueue {
-  readonly name: string;
-  readonly inFlight: InFlight;
-  /** Declares the queue unless it is declared, and follows its layout. May be repeated. */
-  readonly declare: () => Promise<void>;
-  /** Begins to read. The queue was declared before. */
-  readonly start: () => void;
-  /** Stops reading and hands over: what was not started at once, what runs at `endMs` by the monotonic clock. */
-  readonly stop: (endMs: number) => Promise<void>;
-  /** Leaves the consumer group, if nothing is held there any more. */
-  readonly leave: () => Promise<void>;
-  /** The connection for commands is back. */
-  readonly wake: () => void;
-  readonly isLive: () => boolean;
-  readonly isReady: () => boolean;
-  /** Makes a pass of a leader in this process part of a turn. */
-  readonly relay: Relay;
-}
-
 /** How long handlers have to end after they were told to stop. */
 const END_MS = 500;
 
-export function createServedQueue(parts: ServedQueueParts): ServedQueue {
-  const { work, settings, commands, source, jobs, consumer } = parts;
-  const { clock, namespace, windowMs } = settings;
-  const blocking = 'listen' in source ? undefined : source;
-  const inFlight = new InFlight(work.concurrency);
-  const log = settings.log.child({ queue: work.queue.name });
-  const partitions = createServedPartitions({ redis: commands, namespace, queue: work.queue, consumer, log });
-  const { refs } = partitions;
-  const slots = new LostSlots({ ...settings, ...parts, inFlight, queue: work.queue.name });
-  const handover = createHandover({ commands, jobs, inFlight, consumer, windowMs, refs });
+export class ServedQueue {
+  readonly name: string;
+  readonly inFlight: InFlight;
+  readonly #parts: ServedQueueParts;
+  readonly #log: Settings['log'];
+  readonly #partitions: ServedPartitions;
+  readonly #slots: LostSlots;
+  readonly #handover: Handover;
   /** Four reads without an answer. */
-  const stuckAfterMs = 4 * timeoutOf(blocking ?? commands);
-  let reading: Reading | undefined;
+  readonly #stuckAfterMs: number;
+  /** From the start on, when the partitions are known. */
+  #running: Running | undefined;
 
-  function start(): void {
-    reading = assemble(parts, { inFlight, refs, slots, log });
-    const { adopter, reclaimer, consuming } = reading;
-    if (blocking) watchReads(commands, blocking);
-    blocking?.on('ready', adopter.connected).on('ready', consuming.wake);
+  constructor(parts: ServedQueueParts) {
+    const { work, settings, commands, source, jobs, consumer } = parts;
+    const { clock, namespace, windowMs, abortGraceMs, recycleAtPercent } = settings;
+    const { queue } = work;
+    this.#parts = parts;
+    this.name = queue.name;
+    this.inFlight = new InFlight(work.concurrency);
+    const { inFlight } = this;
+    this.#log = settings.log.child({ queue: queue.name });
+    this.#partitions = createServedPartitions({ redis: commands, namespace, queue, consumer, log: this.#log });
+    const { events } = parts;
+    this.#slots = new LostSlots({ inFlight, queue: queue.name, abortGraceMs, recycleAtPercent, clock, events });
+    const { refs } = this.#partitions;
+    this.#handover = createHandover({ commands, jobs, inFlight, consumer, windowMs, refs });
+    this.#stuckAfterMs = 4 * timeoutOf(source instanceof WakeChannel ? commands : source);
+  }
+
+  /** Declares the queue unless it is declared, and follows its layout. May be repeated. */
+  declare(): Promise<void> {
+    return this.#partitions.declare();
+  }
+
+  /** Begins to fetch. The queue was declared before. */
+  start(): void {
+    const { source } = this.#parts;
+    const { inFlight } = this;
+    const { refs } = this.#partitions;
+    this.#running = assemble(this.#parts, { inFlight, refs, slots: this.#slots, log: this.#log });
+    const { adopter, reclaimer, fetcher } = this.#running;
+    if (!(source instanceof WakeChannel)) source.on('ready', adopter.connected);
     adopter.start();
     reclaimer.start();
-    consuming.start();
+    fetcher.start();
   }
 
-  async function stop(endMs: number): Promise<void> {
-    await Promise.all([reading?.consuming.stop(), reading?.adopter.stop(), reading?.reclaimer.stop()]);
-    await handover.unseen();
-    await drained(endMs - clock.monotonicMs());
-    if (inFlight.size() === 0) return;
-    for (const held of inFlight.all()) abort(held, 'shutdown');
-    await drained(END_MS);
-    await handover.running();
+  /** Stops fetching and hands over: entries that were not started at once, jobs that run at `endMs` by the monotonic clock. */
+  async stop(endMs: number): Promise<void> {
+    const { fetcher, adopter, reclaimer } = this.#running ?? {};
+    await Promise.all([fetcher?.stop(), adopter?.stop(), reclaimer?.stop()]);
+    await this.#handover.unseen();
+    await this.#drained(endMs - this.#parts.settings.clock.monotonicMs());
+    if (this.inFlight.size() === 0) return;
+    for (const entry of this.inFlight.all()) abort(entry, 'shutdown');
+    await this.#drained(END_MS);
+    await this.#handover.running();
   }
 
-  function drained(ms: number): Promise<void> {
+  #drained(ms: number): Promise<void> {
     const over = createAbort();
-    const callOff = clock.timer(ms, () => over.abort());
-    return inFlight.whenEmpty(over.signal).finally(callOff);
+    const callOff = this.#parts.settings.clock.timer(ms, () => over.abort());
+    return this.inFlight.whenEmpty(over.signal).finally(callOff);
   }
 
-  const isFullyUsed = () => inFlight.free() === 0;
-
-  function isLive(): boolean {
-    if (!reading) return true;
-    // Without a free slot the reader rests; the heartbeat never does.
-    const turnedMs = isFullyUsed() ? Number.POSITIVE_INFINITY : reading.consuming.lastTurnMs();
-    const turning = clock.monotonicMs() - Math.min(turnedMs, parts.beats.lastTurnMs()) < stuckAfterMs;
-    return turning && inFlight.overdue() < work.concurrency && !slots.isExhausted();
+  /** Leaves the consumer group, if nothing is in flight any more. */
+  leave(): Promise<void> {
+    return this.#handover.consumer();
   }
 
-  function isReady(): boolean {
-    if (!reading) return false;
-    const progressMs = Math.min(reading.consuming.lastProgressMs(), parts.beats.lastProgressMs());
-    return isFullyUsed() || clock.monotonicMs() - progressMs < stuckAfterMs;
+  /** The connection for commands is back. In a cluster new entries come over it as well. */
+  wake(): void {
+    // Entries that a round trip was given over the old connection cannot arrive any more.
+    this.#running?.adopter.connected();
+    if (this.#parts.source instanceof WakeChannel) this.#running?.fetcher.wake();
   }
 
-  return {
-    name: work.queue.name,
-    inFlight,
-    declare: partitions.declare,
-    start,
-    stop,
-    leave: handover.consumer,
-    // What a turn was given over the old connection cannot arrive any more either.
-    wake: () => wake(reading, blocking === undefined),
-    isLive,
-    isReady,
-    relay: (ref, pass) => reading?.relay(ref, pass),
-  };
+  /** Makes a pass of a leader in this process part of a round trip. */
+  relay(ref: PartitionRef, pass: LeadersPass): Promise<Passed> | undefined {
+    // In a cluster a read for each partition waits for as much as there was room for when it began.
+    if (isCluster(this.#parts.commands)) return undefined;
+    const mine = this.#partitions.refs.find(({ keys }) => keys.ready === ref.keys.ready);
+    return mine && this.#running?.roundTrips.relay(mine, pass);
+  }
+
+  isLive(): boolean {
+    if (!this.#running) return true;
+    const { settings, beats, work } = this.#parts;
+    // Without a free slot the fetcher rests; the heartbeat never does.
+    const passedMs = this.#isFullyUsed() ? Number.POSITIVE_INFINITY : this.#running.fetcher.loop.lastTurnMs();
+    const isTurning = settings.clock.monotonicMs() - Math.min(passedMs, beats.lastTurnMs()) < this.#stuckAfterMs;
+    return isTurning && this.inFlight.overdue() < work.concurrency && !this.#slots.isExhausted();
+  }
+
+  isReady(): boolean {
+    if (!this.#running) return false;
+    const { settings, beats } = this.#parts;
+    const progressMs = Math.min(this.#running.fetcher.loop.lastProgressMs(), beats.lastProgressMs());
+    return this.#isFullyUsed() || settings.clock.monotonicMs() - progressMs < this.#stuckAfterMs;
+  }
+
+  #isFullyUsed(): boolean {
+    return this.inFlight.free() === 0;
+  }
 }
 
-type Reading = ReturnType<typeof assemble>;
+type Running = ReturnType<typeof assemble>;
 
-/** In a cluster new entries come over the connection for commands as well. */
-function wake(reading: Reading | undefined, isCalled: boolean): void {
-  reading?.adopter.connected();
-  if (isCalled) reading?.consuming.wake();
-}
-
-/** What reads and runs, for partitions that are known. */
+/** What fetches and runs, for partitions that are known. */
 function assemble(
-  parts: ServedQueueParts,
+  queueParts: ServedQueueParts,
   own: {
     readonly inFlight: InFlight;
-    readonly refs: ReturnType<typeof createServedPartitions>['refs'];
+    readonly refs: readonly PartitionRef[];
     readonly slots: LostSlots;
     readonly log: Settings['log'];
   },
 ) {
-  const { work, settings, commands, source, jobs, consumer, events, serverOf, beats, around, calls } = parts;
-  const { clock, windowMs, jobLeaseMs, namespace } = settings;
-  const isCalled = 'listen' in source;
-  const blocking = isCalled ? commands : source;
-  const { queue, handlers, onAbandoned, concurrency } = work;
-  const base = { clock, events, inFlight: own.inFlight, random: Math.random };
-  const full = (ref: { readonly keys: Parameters<typeof isFull>[1] }) => isFull(commands, ref.keys);
-  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
-  const acknowledging = { ...base, jobs, consumer, windowMs, log: own.log, isFull: full };
-  const acknowledger = new Acknowledger({ ...acknowledging, signal: parts.giveUp });
-  const readerJobs = isCalled ? jobs : createJobs(blocking);
-  const turns = createTurns({ ...acknowledging, ...limits, concurrency, acknowledger, readerJobs });
-  const services = { ...own, turns, acknowledger, serverOf, calls, isFull: full };
-  const executor = new Executor({ ...base, ...services, queue, handlers, onAbandoned, around });
-  const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
-  const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, ...services });
-  const taking = { ...base, ...reading, ...limits, jobLeaseMs, turns, executor, expire, acknowledger };
-  const fleet = { namespace, queue: queue.name, everyMs: settings.beatTtlMs, fleet: controlKeys(namespace).wake };
-  const consuming = isCalled
-    ? createCalledConsumer({
-        ...taking,
-        ...fleet,
-        calls: source,
-        assignment: createAssignment({ ...taking, ...fleet }),
-      })
-    : createConsumer(taking);
-  const { take } = consuming;
-  const adopter = createAdopter({ ...base, ...reading, take, idleMs: timeoutOf(blocking) });
-  const reclaimer = createReclaimer({ ...base, ...settings, ...reading, take, beats });
-  const relay: Relay = (ref, pass) => {
-    // In a cluster a read for each partition waits for as much as there was room for when it began.
-    const mine = isCluster(blocking) ? undefined : own.refs.find(({ keys }) => keys.ready === ref.keys.ready);
-    return mine && turns.relay(mine, pass);
+  const { work, settings, commands, source, jobs, consumer, events, giveUp, ...parts } = queueParts;
+  const { clock, windowMs, jobLeaseMs, namespace, graceMs, beatTtlMs } = settings;
+  const { queue, handlers, onAbandoned } = work;
+  const base = {
+    inFlight: own.inFlight,
+    refs: own.refs,
+    commands,
+    jobs,
+    consumer,
+    windowMs,
+    clock,
+    events,
+    random: Math.random,
   };
-  return { consuming, adopter, reclaimer, relay };
+  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1), jobLeaseMs };
+  const full = ({ keys }: PartitionRef) => isFull(commands, keys);
+  const blocking = source instanceof WakeChannel ? commands : source;
+  const readerJobs = blocking === commands ? jobs : createJobs(blocking);
+
+  const acknowledger = new Acknowledger({ ...base, log: own.log, isFull: full, signal: giveUp });
+  const roundTrips = new RoundTrips({ ...base, ...limits, acknowledger, readerJobs });
+  const services = { ...base, ...parts, log: own.log, slots: own.slots, acknowledger, roundTrips };
+  const executor = new Executor({ ...services, isFull: full, queue, handlers, onAbandoned });
+  const compensations = onAbandoned !== undefined;
+  const starter = new Starter({ ...services, ...limits, queue: queue.name, executor, compensations });
+  const fetching = { ...base, roundTrips, starter };
+  const fleet = { namespace, queue: queue.name, everyMs: beatTtlMs, fleet: controlKeys(namespace).wake };
+  const fetcher =
+    source instanceof WakeChannel
+      ? new ClusterFetcher({
+          ...fetching,
+          fleet: fleet.fleet,
+          wakeChannel: source,
+          assignment: createAssignment({ ...base, ...fleet }),
+        })
+      : new StreamFetcher({ ...fetching, blocking: source });
+
+  const adopter = createAdopter({ ...base, starter, idleMs: timeoutOf(blocking) });
+  const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats: parts.beats };
+  const reclaimer = createReclaimer({ ...base, ...watching, starter });
+  return { fetcher, roundTrips, adopter, reclaimer };
 }

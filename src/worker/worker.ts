@@ -9,21 +9,29 @@
  * XREADGROUP over all streams is not taken: COUNT holds for each, and large entries of one would hold up the others.
  */
 
+import { hostname } from 'node:os';
 import { withReadRetry } from '../client/calls/read-retry.ts';
+import type { ScheduleChain } from '../client/jobs/middleware.ts';
 import { createScheduleChain } from '../client/jobs/middleware.ts';
 import { createEmitter } from '../job/emitter.ts';
-import type { EventSource } from '../job/events.ts';
+import type { Emitter, EventSource } from '../job/events.ts';
 import { newJobId } from '../job/new-job-id.ts';
 import type { Queue, Untyped } from '../job/queue.ts';
 import { createAbort } from '../kernel/abort.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { createLife } from '../kernel/life.ts';
 import { checkObject } from '../kernel/option-names.ts';
+import { version } from '../kernel/version.ts';
+import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
+import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
+import { createServers } from '../redis/connection/server-clock.ts';
 import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
+import { createJobs } from '../redis/scripts/jobs.ts';
 import type { Relay } from '../redis/scripts/passes.ts';
 import { declaredAmong } from '../redis/scripts/queues.ts';
+import { WakeChannel } from './fetch/wake-channel.ts';
 import {
   type AnyOptions,
   type ManyQueuesOptions,
@@ -34,10 +42,14 @@ import {
   type Work,
   type WorkerOptions,
 } from './options.ts';
+import { createHeartbeat } from './recover/heartbeat.ts';
+import { createHandlerCalls } from './run/context.ts';
+import { createExtender } from './run/extender.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from './run/handlers.ts';
+import type { HandleChain } from './run/middleware.ts';
 import { createHandleChain } from './run/middleware.ts';
-import type { ServedQueue } from './served-queue.ts';
-import { handOver, openAll, type Shared, wire } from './shared-parts.ts';
+import { createTimekeeper } from './run/timekeeper.ts';
+import { ServedQueue } from './served-queue.ts';
 
 interface StopOptions {
   readonly shutdown?: DurationInput | undefined;
@@ -94,7 +106,7 @@ export interface WatchedWorker extends Worker {
   readonly declared: (queues: readonly string[]) => Promise<ReadonlySet<string> | undefined>;
   readonly notLive: () => readonly string[];
   readonly notReady: () => readonly string[];
-  /** Makes a pass of a leader in this process part of a turn at its partition. */
+  /** Makes a pass of a leader in this process part of a round trip to its partition. */
   readonly relay: Relay;
   /** Stops without a further command. What it holds is taken over by others when its leases have ended. */
   readonly abandon: () => void;
@@ -260,4 +272,88 @@ async function shutDown(
   await handOver(opening.opened(), endMs, giveUp);
   calledOff();
   hangUp();
+}
+
+/** One for commands, and one for each queue to wait on; in a cluster one that hears calls for all queues. */
+function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {
+  const commands = openCommands({ redis, name: `worker:${names.join(',')}` });
+  if (isCluster(commands)) return [commands, openSubscriber({ redis, name: `calls:${names.join(',')}` })];
+  return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
+}
+
+/** The middleware of a worker: around its handlers, and around what they schedule. */
+interface Chains {
+  readonly handle: HandleChain;
+  readonly schedule: ScheduleChain;
+}
+
+type Shared = ReturnType<typeof wire>;
+
+/** What the queues share, and the queues. */
+function wire(
+  shared: {
+    readonly settings: Settings;
+    readonly works: readonly Work[];
+    readonly consumer: string;
+    readonly events: Emitter;
+    readonly giveUp: AbortSignal;
+    readonly chains: Chains;
+  },
+  [commands, ...readers]: readonly [Redis, ...Redis[]],
+) {
+  const { settings, works, consumer, events, giveUp, chains } = shared;
+  const calls = createHandlerCalls(commands, settings, { chain: chains.schedule, giveUp });
+  const { clock, namespace, beatTtlMs } = settings;
+  const jobs = createJobs(commands);
+  const serverOf = createServers(commands, clock);
+  const names = works.map(({ queue }) => queue.name);
+  const [first] = readers;
+  const wakeChannel = first && isCluster(first) ? new WakeChannel(first) : undefined;
+  const connections = [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0);
+  const startedMs = clock.wallMs();
+  const ofProcess = { host: hostname(), pid: process.pid, version, startedMs };
+  const identity = { id: consumer, role: 'worker' as const, ...ofProcess, queues: names, connections };
+  const server = serverOf();
+  const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
+  const heartbeat = createHeartbeat({
+    redis: commands,
+    namespace,
+    identity,
+    beatTtlMs,
+    server,
+    clock,
+    events,
+    onBeat: () => Promise.all([...served.map((one) => one.declare()), timekeeper.pass()]),
+  });
+  const served = works.flatMap((work, at) => {
+    const blocking = readers[at];
+    const source = wakeChannel ?? blocking;
+    if (!source) return [];
+    const own = { work, settings, commands, source, jobs, consumer, events, giveUp };
+    return [new ServedQueue({ ...own, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
+  });
+  const extender = createExtender({
+    jobs,
+    consumer,
+    clock,
+    events,
+    queue: names.join(', '),
+    probe: () => commands.ping(),
+    extendEveryMs: settings.extendEveryMs,
+    jobLeaseMs: settings.jobLeaseMs,
+    inFlights: served.map(({ inFlight }) => inFlight),
+  });
+  return { commands, heartbeat, extender, served };
+}
+
+/** All queues at the same time; then what they share. */
+async function handOver(parts: Shared | undefined, endMs: number, giveUp: AbortController): Promise<void> {
+  if (!parts) return;
+  const { heartbeat, extender, served } = parts;
+  await Promise.all(served.map((one) => one.stop(endMs)));
+  giveUp.abort();
+  await extender.stop();
+  await heartbeat.stop();
+  await heartbeat.leave();
+  await Promise.all(served.map((one) => one.leave()));
 }

@@ -20,7 +20,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { pauseAfter } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack } from '../../redis/read/broadcast.ts';
-import type { Calls } from '../fetch/wake-channel.ts';
+import type { WakeChannel } from '../fetch/wake-channel.ts';
 import type { CastRunner } from './cast-run.ts';
 
 /** Jobs that a subscriber did not get. */
@@ -39,7 +39,7 @@ export interface Missed {
 export interface CastReaderParts {
   readonly redis: Redis;
   readonly ref: PartitionRef;
-  readonly calls: Calls;
+  readonly wakeChannel: WakeChannel;
   readonly runner: CastRunner;
   /** Whether what is there already is read too. */
   readonly fromOldest: boolean;
@@ -82,7 +82,7 @@ interface Reading extends CastReaderParts {
 }
 
 export function createCastReader(parts: CastReaderParts): CastReader {
-  const { redis, ref, calls, clock, events } = parts;
+  const { redis, ref, wakeChannel, clock, events } = parts;
   const reading: Reading = {
     ...parts,
     place: undefined,
@@ -100,7 +100,7 @@ export function createCastReader(parts: CastReaderParts): CastReader {
     ref,
     begin: () => begin(reading),
     start() {
-      forget = calls.listen(ref.keys.work, loop.wake);
+      forget = wakeChannel.listen(ref.keys.work, loop.wake);
       loop.start();
     },
     async stop() {
@@ -132,7 +132,7 @@ async function begin(reading: Reading): Promise<void> {
 }
 
 async function pass(reading: Reading): Promise<number> {
-  const { redis, ref, runner, calls, clock } = reading;
+  const { redis, ref, runner, wakeChannel, clock } = reading;
   await begin(reading);
   const nowMs = clock.monotonicMs();
   if (reading.doubtful || nowMs - reading.checkedMs >= CHECK_MS) await check(reading, nowMs);
@@ -143,7 +143,7 @@ async function pass(reading: Reading): Promise<number> {
     await runner.run(ref, entry);
   }
   if (entries.length > 0) return 0;
-  return calls.isDeaf() ? DEAF_MS : TICK_MS;
+  return wakeChannel.isDeaf() ? DEAF_MS : TICK_MS;
 }
 
 /** The place moves on before the handler runs: whatever comes of it, the job is not handed over twice. */
@@ -159,10 +159,10 @@ const LOST = { reason: 'lost-writes', count: undefined } as const;
 
 /** A place that these data never had: what comes from now on is read, from the newest entry that there is. */
 async function check(reading: Reading, nowMs: number): Promise<void> {
-  const { redis, ref, place, count, calls } = reading;
+  const { redis, ref, place, count, wakeChannel } = reading;
   reading.doubtful = false;
   reading.checkedMs = nowMs;
-  calls.mend();
+  wakeChannel.mend();
   if (place === undefined || count === undefined) return;
   try {
     if (!(await wentBack(redis, ref, { after: place, count }))) return;

@@ -5,7 +5,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { isBroadcast } from '../../redis/keys.ts';
 import { declareQueue, partitionsOf } from '../../redis/scripts/queues.ts';
-import type { Calls } from '../fetch/wake-channel.ts';
+import type { WakeChannel } from '../fetch/wake-channel.ts';
 import { type CastReader, createCastReader } from './cast-reader.ts';
 import type { CastRunner } from './cast-run.ts';
 import type { SubscriberSettings } from './options.ts';
@@ -23,7 +23,7 @@ export interface CastReaders {
 
 interface ReadersParts extends Omit<SubscriberSettings, 'redis'> {
   readonly redis: Redis;
-  readonly calls: Calls;
+  readonly wakeChannel: WakeChannel;
   readonly runner: CastRunner;
   readonly events: Emitter;
 }

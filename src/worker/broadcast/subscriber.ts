@@ -21,7 +21,7 @@ import { createServers } from '../../redis/connection/server-clock.ts';
 import { START_WITHIN_MS, startPolicy, whileStarting } from '../../redis/connection/starting.ts';
 import { checkSchema } from '../../redis/schema.ts';
 import { noteLag } from '../../redis/scripts/presence.ts';
-import { createCalls } from '../fetch/wake-channel.ts';
+import { WakeChannel } from '../fetch/wake-channel.ts';
 import { createHeartbeat } from '../recover/heartbeat.ts';
 import { createHandlerCalls } from '../run/context.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from '../run/handlers.ts';
@@ -185,7 +185,13 @@ function wire(
     events,
     log,
   });
-  const readers = createCastReaders({ ...settings, redis: commands, calls: createCalls(subscriber), runner, events });
+  const readers = createCastReaders({
+    ...settings,
+    redis: commands,
+    wakeChannel: new WakeChannel(subscriber),
+    runner,
+    events,
+  });
   const identity = {
     id: `s-${newJobId()}`,
     role: 'subscriber' as const,

@@ -4,7 +4,7 @@
  * looks. Somebody else may have declared it before, over another number of partitions; then those are read from now on.
  *
  * `refs` is one list that changes in place: the parts of the worker look into it in each of their passes. What was taken
- * from a partition that is gone keeps its own reference, and is settled there.
+ * from a partition that is gone keeps its own reference, and is acknowledged there.
  */
 
 import type { Queue } from '../../job/queue.ts';

@@ -16,15 +16,15 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { outageOf, pauseAfter } from '../../redis/connection/outage.ts';
 import { GROUP, type PartitionRef } from '../../redis/keys.ts';
 import { ownPending, readEntries } from '../../redis/scripts/ready.ts';
-import type { Consumer } from '../fetch/consumer.ts';
 import type { InFlight } from '../run/in-flight.ts';
+import type { Starter } from '../run/starter.ts';
 
 export interface AdopterParts {
   readonly commands: Redis;
   readonly refs: readonly PartitionRef[];
   readonly consumer: string;
   readonly inFlight: InFlight;
-  readonly take: Consumer['take'];
+  readonly starter: Pick<Starter, 'takeOver'>;
   /** How long an entry must be idle: as long as a read can be under way. */
   readonly idleMs: number;
   readonly clock: Clock;
@@ -46,7 +46,7 @@ const SOON_MS = 500;
 const PAGE = 1000;
 
 interface Adopting extends AdopterParts {
-  /** Monotonic ms at which the newest of both connections was made, that of the reader and that of turns. */
+  /** Monotonic ms at which the newest of both connections was made, that of the reader and that of round trips. */
   connectedMs: number;
 }
 
@@ -79,7 +79,7 @@ async function pass(adopting: Adopting): Promise<number> {
 
 /** Returns how many had to wait for a free slot. */
 async function adopt(adopting: Adopting, ref: PartitionRef): Promise<number> {
-  const { commands, inFlight, events, take } = adopting;
+  const { commands, inFlight, events, starter } = adopting;
   const unseen = await unseenOf(adopting, ref);
   const strange = unseen.slice(0, inFlight.free());
   const left = unseen.length - strange.length;
@@ -90,7 +90,7 @@ async function adopt(adopting: Adopting, ref: PartitionRef): Promise<number> {
   if (deleted.length > 0) await commands.xack(ref.keys.ready, GROUP, ...deleted);
   if (deliveries.length === 0) return left;
   events.emit('entries.adopted', { queue: ref.queue, partition: ref.partition, count: deliveries.length });
-  await take(ref, deliveries);
+  await starter.takeOver(ref, deliveries);
   return left;
 }
 

@@ -27,7 +27,7 @@ export interface Handover {
   readonly unseen: () => Promise<void>;
   /** Jobs whose handlers run on. */
   readonly running: () => Promise<void>;
-  /** Leaves the consumer group, if nothing is held there any more. */
+  /** Leaves the consumer group, if nothing is in flight there any more. */
   readonly consumer: () => Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function createHandover(parts: HandoverParts): Handover {
         inFlight
           .all()
           .filter(isLeased)
-          .map((held) => defer(parts, held.ref, claimOf(held))),
+          .map((entry) => defer(parts, entry.ref, claimOf(entry))),
       );
     },
     async consumer() {

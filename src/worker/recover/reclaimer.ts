@@ -14,23 +14,34 @@
  * The survivors share the entries (`shares.ts`): each begins with those that prefer it, and after three rounds anybody
  * takes anything that is left.
  *
- * Not every worker looks at a time (`watch-duty.ts`). One that has begun to miss somebody looks on until that is settled.
+ * Not every worker looks at a time (`WatchDuty`). One that has begun to miss somebody looks on until that is settled.
  */
 
 import type { Emitter } from '../../job/events.ts';
+import type { EntryId } from '../../job/job.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { createLoop } from '../../kernel/loop.ts';
 import { isCluster } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { isOurs, outageOf, pauseAfter } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { RECLAIM_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import { forget, withoutBeat } from '../../redis/scripts/presence.ts';
-import { type ConsumerInfo, consumers, ensureGroup, join, proveWritable, retire } from '../../redis/scripts/ready.ts';
-import type { Consumer } from '../fetch/consumer.ts';
+import {
+  type ConsumerInfo,
+  consumers,
+  ensureGroup,
+  join,
+  ownPending,
+  proveWritable,
+  reclaim,
+  retire,
+  watch,
+} from '../../redis/scripts/ready.ts';
 import type { InFlight } from '../run/in-flight.ts';
+import type { Starter } from '../run/starter.ts';
 import type { Heartbeat } from './heartbeat.ts';
-import { takeShare } from './take-over.ts';
-import { createDuty, type Duty } from './watch-duty.ts';
+import { sharesOf } from './shares.ts';
 
 export interface ReclaimerParts {
   readonly commands: Redis;
@@ -38,7 +49,7 @@ export interface ReclaimerParts {
   readonly refs: readonly PartitionRef[];
   readonly consumer: string;
   readonly inFlight: InFlight;
-  readonly take: Consumer['take'];
+  readonly starter: Pick<Starter, 'takeOver'>;
   readonly graceMs: number;
   readonly beatTtlMs: number;
   readonly jobLeaseMs: number;
@@ -70,7 +81,7 @@ interface Reclaiming extends ReclaimerParts {
   /** Sighting → rounds in which it had entries to take. */
   readonly rounds: Map<string, number>;
   readonly restMs: number;
-  readonly duty: Duty;
+  readonly duty: WatchDuty;
 }
 
 export function createReclaimer(parts: ReclaimerParts): Reclaimer {
@@ -82,7 +93,7 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     missingSince: new Map(),
     rounds: new Map(),
     restMs,
-    duty: createDuty({ ...parts, restMs }),
+    duty: new WatchDuty({ ...parts, restMs }),
   };
   const loop = createLoop({
     who: `reclaimer of ${refs[0]?.queue ?? ''}`,
@@ -259,4 +270,106 @@ async function onError(reclaiming: Reclaiming, error: unknown): Promise<void> {
   missingSince.clear();
   rounds.clear();
   if (outageOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
+}
+
+/** Most entries looked at and taken from one dead consumer per round. */
+const SCAN_MAX = 1000;
+const BATCH_MAX = 200;
+
+/** Takes this worker's share of the entries of a dead worker first, and after some rounds what is left. */
+async function takeShare(
+  reclaiming: Reclaiming,
+  ref: PartitionRef,
+  found: { readonly dead: ConsumerInfo; readonly living: readonly string[]; readonly sighting: string },
+): Promise<void> {
+  const { commands, rounds, inFlight, consumer } = reclaiming;
+  const { dead, living, sighting } = found;
+  const of = { consumer: dead.name, idleMs: reclaiming.jobLeaseMs };
+  const entries = await ownPending(commands, ref.keys, { ...of, limit: SCAN_MAX });
+  if (entries.length === 0) return;
+  const round = rounds.get(sighting) ?? 0;
+  rounds.set(sighting, round + 1);
+  const most = Math.min(BATCH_MAX, inFlight.free());
+  const wanted = await sharesOf(entries, { consumer, living, round, most });
+  for (let from = 0; from < wanted.length; from += RECLAIM_JOBS_MAX) {
+    await takeSome(reclaiming, ref, dead.name, wanted.slice(from, from + RECLAIM_JOBS_MAX));
+  }
+}
+
+async function takeSome(
+  reclaiming: Reclaiming,
+  ref: PartitionRef,
+  owner: string,
+  entries: readonly EntryId[],
+): Promise<void> {
+  const { consumer, commands, events } = reclaiming;
+  const take = { owner, consumer, idleMs: reclaiming.jobLeaseMs, limit: entries.length, entries };
+  const { deliveries } = await reclaim(commands, ref, take);
+  if (deliveries.length === 0) return;
+  const { queue, partition } = ref;
+  events.emit('entries.reclaimed', { queue, partition, from: owner, count: deliveries.length });
+  await reclaiming.starter.takeOver(ref, deliveries);
+}
+
+/** How many workers of a queue look at a time: enough that one is left when some of them die, too. */
+const WATCHERS = 4;
+/** After this time a seat is given to others. */
+const SEATED_MS = 60_000;
+/** A seat and an alarm hold for so many rests. */
+const TERM_RESTS = 3;
+
+interface WatchDutyParts extends Pick<ReclaimerParts, 'commands' | 'refs' | 'consumer' | 'clock'> {
+  /** How long a pass is from the next. */
+  readonly restMs: number;
+}
+
+/**
+ * Who looks for dead workers. A look costs as much as there are workers, so while all live only a few of a queue look
+ * (`lua/verbs/watch.lua`), in rotation; the others ask for one word per pass. A watcher that misses a worker which holds entries
+ * raises the alarm: it calls all workers to look, and each proves the death for itself.
+ *
+ *  rest ──a seat is free──▶ seat ──a minute over, nobody missed──▶ rest
+ *    └────────alarm───────▶ alarm ──it runs out──▶ rest
+ */
+class WatchDuty {
+  readonly #parts: WatchDutyParts;
+  /** Since when this worker is one of the few. */
+  #seatedMs: number | undefined;
+
+  constructor(parts: WatchDutyParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether this pass is to look. A watcher that misses a worker does not give its seat away. */
+  async begin(misses: boolean): Promise<boolean> {
+    const nowMs = this.#parts.clock.monotonicMs();
+    const isTired = this.#seatedMs !== undefined && nowMs - this.#seatedMs > SEATED_MS;
+    const duty = await askDuty(this.#parts, isTired && !misses ? 'rest' : 'watch');
+    this.#seatedMs = duty === 'seat' ? (this.#seatedMs ?? nowMs) : undefined;
+    return duty !== 'rest';
+  }
+
+  /** A worker is missing: all are called to look. */
+  async alarm(): Promise<void> {
+    await askDuty(this.#parts, 'alarm');
+  }
+}
+
+/** All partitions of a queue have the same workers: the first that answers speaks for them. */
+async function askDuty(
+  { commands, refs, consumer, restMs }: WatchDutyParts,
+  wish: 'watch' | 'rest' | 'alarm',
+): Promise<'seat' | 'alarm' | 'rest'> {
+  const failures: unknown[] = [];
+  for (const ref of refs) {
+    try {
+      return await watch(commands, ref, { consumer, wish, seats: WATCHERS, termMs: restMs * TERM_RESTS });
+    } catch (error) {
+      failures.push(error);
+      // On one primary the others are away as well.
+      if (!isCluster(commands)) break;
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return 'rest';
 }

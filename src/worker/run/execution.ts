@@ -31,7 +31,7 @@ import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import { keepsHistory, type PartitionRef } from '../../redis/keys.ts';
 import type { Started } from '../../redis/scripts/replies.ts';
-import type { Turns } from '../fetch/turns.ts';
+import type { RoundTrips } from '../fetch/round-trips.ts';
 import type { Acknowledger, EndedAttempt } from './acknowledgement.ts';
 import { effectsOf } from './commit-jobs.ts';
 import { Effects, JobContext, LazyAbort, startedJob } from './context.ts';
@@ -43,7 +43,7 @@ import type { HandleChain } from './middleware.ts';
 interface Services {
   readonly inFlight: InFlight;
   readonly acknowledger: Acknowledger;
-  readonly turns: Turns;
+  readonly roundTrips: RoundTrips;
   readonly slots: LostSlots;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
@@ -189,10 +189,10 @@ class Execution {
 
   /** Delivered at most once: the job is completed first, and its handler begins if this start is the one that completed it. */
   completeEarly(): void {
-    const { acknowledger, turns } = this.#executor.services;
+    const { acknowledger, roundTrips } = this.#executor.services;
     const attempt = this.#attempt();
     acknowledger.completeEarly(attempt, () => {
-      turns.complete(attempt);
+      roundTrips.complete(attempt);
       this.begin();
     });
   }
@@ -324,22 +324,22 @@ class Execution {
     } catch (thrown) {
       if (ending.kind !== 'returned' || this.#effects.list || this.#effects.jobs) throw thrown;
       const { entry, record, verdict } = this;
-      const { acknowledger, turns } = this.#executor.services;
+      const { acknowledger, roundTrips } = this.#executor.services;
       const plain = { entry, name: verdict.record.name, record, tookMs: 0 };
       if (verdict.isOver) acknowledger.handlerEnded(plain, undefined);
-      else turns.complete(plain);
+      else roundTrips.complete(plain);
     }
   }
 
   #acknowledge(ending: Ending): void {
-    const { acknowledger, turns, clock } = this.#executor.services;
+    const { acknowledger, roundTrips, clock } = this.#executor.services;
     const returned = ending.kind === 'returned' ? ending.value : undefined;
     const attempt = this.#attempt(clock.monotonicMs() - this.#startedMs, returned);
     const effects = this.#closedEffects();
     const judged = endVerdict(ending, this.#rulings());
     if (judged.kind === 'told') acknowledger.handlerEnded(attempt, judged.error);
     else if (judged.outcome.kind !== 'done') acknowledger.nack(attempt, judged.outcome);
-    else if (effects.length === 0) turns.complete(attempt);
+    else if (effects.length === 0) roundTrips.complete(attempt);
     else acknowledger.commit(attempt, { effects, otherwise: (thrown) => judgeRefused(thrown, this.#rulings()) });
   }
 

@@ -142,9 +142,9 @@ function fence(extending: Extending): void {
   extending.disarm();
   const nowMs = clock.monotonicMs();
   let nextMs = Number.POSITIVE_INFINITY;
-  for (const held of inFlights.flatMap((one) => one.all())) {
-    const untilMs = trustedUntilMs(held, { jobLeaseMs, nowMs });
-    if (nowMs >= untilMs) abort(held, 'lease lost');
+  for (const entry of inFlights.flatMap((one) => one.all())) {
+    const untilMs = trustedUntilMs(entry, { jobLeaseMs, nowMs });
+    if (nowMs >= untilMs) abort(entry, 'lease lost');
     else nextMs = Math.min(nextMs, untilMs);
   }
   // A timer may fire up to a millisecond early.
@@ -155,8 +155,8 @@ function fence(extending: Extending): void {
 
 /** The reply that makes it needless may lie in the socket: what has arrived is read before an immediate. */
 function readFirst(extending: Extending): void {
-  const turn = setImmediate(() => fence(extending));
-  extending.disarm = () => clearImmediate(turn);
+  const immediate = setImmediate(() => fence(extending));
+  extending.disarm = () => clearImmediate(immediate);
 }
 
 /**
@@ -190,9 +190,9 @@ export const startTrustedUntilMs = (leasedMs: number, jobLeaseMs: number): numbe
 
 const leaseOf = (jobLeaseMs: number) => jobLeaseMs * (1 - MARGIN);
 
-function byPartition(held: readonly InFlightEntry[]): Map<PartitionRef, InFlightEntry[]> {
+function byPartition(entries: readonly InFlightEntry[]): Map<PartitionRef, InFlightEntry[]> {
   const groups = new Map<PartitionRef, InFlightEntry[]>();
-  for (const one of held) {
+  for (const one of entries) {
     const group = groups.get(one.ref);
     if (group) group.push(one);
     else groups.set(one.ref, [one]);

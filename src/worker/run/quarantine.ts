@@ -36,13 +36,13 @@ export interface Member {
    * Starts a suspect. Resolves when its handler runs or the entry has left the in-flight map, as it also does when no
    * reply comes; never rejects.
    */
-  readonly start: (held: InFlightEntry) => Promise<void>;
+  readonly start: (entry: InFlightEntry) => Promise<void>;
 }
 
 /** What a worker has of the quarantine that it joined. */
 export interface Membership {
   /** Takes in an entry of this worker that is in its in-flight map; the token is that of its last start. */
-  readonly admit: (held: InFlightEntry, token: Token) => void;
+  readonly admit: (entry: InFlightEntry, token: Token) => void;
   /**
    * Leaves the quarantine: from this call on it starts nothing of this worker, and nothing may be admitted any more.
    * Returns the suspects that were not started; they have left the in-flight map.
@@ -51,7 +51,7 @@ export interface Membership {
 }
 
 interface Suspect {
-  readonly held: InFlightEntry;
+  readonly entry: InFlightEntry;
   readonly token: Token;
   readonly member: Member;
 }
@@ -60,98 +60,98 @@ export interface Quarantine {
   readonly join: (member: Member) => Membership;
 }
 
-interface Line {
+interface Ward {
   readonly members: Set<Member>;
-  /** Who waits, the next one first. */
+  /** Suspects that wait, the next one first. */
   suspects: Suspect[];
-  /** Undefined while nobody waits; otherwise turns are taken, and it ends a recess before its time. */
+  /** Undefined while no suspect waits; otherwise it ends a recess before its time. */
   recess: AbortController | undefined;
 }
 
 export function createQuarantine(): Quarantine {
-  const line: Line = { members: new Set(), suspects: [], recess: undefined };
+  const ward: Ward = { members: new Set(), suspects: [], recess: undefined };
   return {
     join(member) {
-      line.members.add(member);
-      if (line.recess) member.inFlight.setOpen(false);
+      ward.members.add(member);
+      if (ward.recess) member.inFlight.setOpen(false);
       return {
-        admit: (held, token) => admit(line, { held, token, member }),
-        leave: () => leave(line, member),
+        admit: (entry, token) => admit(ward, { entry, token, member }),
+        leave: () => leave(ward, member),
       };
     },
   };
 }
 
-function admit(line: Line, suspect: Suspect): void {
-  suspect.member.inFlight.suspected(suspect.held);
-  line.suspects.push(suspect);
-  line.suspects.sort((one, other) => newestFirst(one.token, other.token));
-  if (!line.recess) takeTurns(line).catch((error: unknown) => letGo(undefined, error));
+function admit(ward: Ward, suspect: Suspect): void {
+  suspect.member.inFlight.suspected(suspect.entry);
+  ward.suspects.push(suspect);
+  ward.suspects.sort((one, other) => newestFirst(one.token, other.token));
+  if (!ward.recess) startSuspects(ward).catch((error: unknown) => letGo(undefined, error));
 }
 
-function leave(line: Line, member: Member): readonly InFlightEntry[] {
-  line.members.delete(member);
-  const mine = line.suspects.filter((suspect) => suspect.member === member).map(({ held }) => held);
-  line.suspects = line.suspects.filter((suspect) => suspect.member !== member);
-  for (const held of mine) member.inFlight.forgotten(held);
-  line.recess?.abort();
-  return mine;
+function leave(ward: Ward, member: Member): readonly InFlightEntry[] {
+  ward.members.delete(member);
+  const own = ward.suspects.filter((suspect) => suspect.member === member).map(({ entry }) => entry);
+  ward.suspects = ward.suspects.filter((suspect) => suspect.member !== member);
+  for (const entry of own) member.inFlight.forgotten(entry);
+  ward.recess?.abort();
+  return own;
 }
 
-async function takeTurns(line: Line): Promise<void> {
-  line.recess = createAbort();
+async function startSuspects(ward: Ward): Promise<void> {
+  ward.recess = createAbort();
   try {
-    while (line.suspects.length > 0) await takeRound(line);
+    while (ward.suspects.length > 0) await startSome(ward);
   } finally {
-    line.recess = undefined;
-    setOpen(line, true);
+    ward.recess = undefined;
+    setOpen(ward, true);
   }
 }
 
 /** Suspects for 2 s at most, then a recess as long as the others waited. */
-async function takeRound(line: Line): Promise<void> {
-  const { clock } = line.suspects[0]?.member ?? {};
+async function startSome(ward: Ward): Promise<void> {
+  const { clock } = ward.suspects[0]?.member ?? {};
   if (!clock) return;
   const closedMs = clock.monotonicMs();
   const closedForMs = () => clock.monotonicMs() - closedMs;
-  setOpen(line, false);
-  do await takeTurn(line);
-  while (line.suspects.length > 0 && closedForMs() < ALONE_MS);
-  setOpen(line, true);
-  line.recess = createAbort();
-  if (line.suspects.length > 0) await clock.sleep(closedForMs(), line.recess.signal);
+  setOpen(ward, false);
+  do await startNext(ward);
+  while (ward.suspects.length > 0 && closedForMs() < ALONE_MS);
+  setOpen(ward, true);
+  ward.recess = createAbort();
+  if (ward.suspects.length > 0) await clock.sleep(closedForMs(), ward.recess.signal);
 }
 
-async function takeTurn(line: Line): Promise<void> {
-  const { clock } = line.suspects[0]?.member ?? {};
+async function startNext(ward: Ward): Promise<void> {
+  const { clock } = ward.suspects[0]?.member ?? {};
   if (!clock) return;
   let suspect: Suspect | undefined;
   try {
-    await within(clock, (signal) => Promise.all([...line.members].map((member) => quiet(member, signal))));
-    suspect = line.suspects.shift();
+    await within(clock, (signal) => Promise.all([...ward.members].map((member) => quiet(member, signal))));
+    suspect = ward.suspects.shift();
     if (suspect) await startAlone(suspect);
   } catch (error) {
-    // Whatever failed, one suspect less waits: a turn that fails each time must not be taken for ever.
-    letGo(suspect ?? line.suspects.shift(), error);
+    // Whatever failed, one suspect less waits: a start that fails each time must not be tried for ever.
+    letGo(suspect ?? ward.suspects.shift(), error);
   }
 }
 
-async function startAlone({ held, member }: Suspect): Promise<void> {
+async function startAlone({ entry, member }: Suspect): Promise<void> {
   const { inFlight, clock } = member;
-  inFlight.startsAlone(held);
-  await member.start(held);
-  await within(clock, (signal) => inFlight.until(() => isOver(held), signal));
+  inFlight.startsAlone(entry);
+  await member.start(entry);
+  await within(clock, (signal) => inFlight.until(() => isOver(entry), signal));
 }
 
-/** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
+/** The entry of the suspect stays pending in Redis under its worker's name. There adoption finds it. */
 function letGo(suspect: Suspect | undefined, error: unknown): void {
   process.emitWarning(`starting a suspect alone failed: ${reasonOf(error)}`);
   if (!suspect) return;
-  const { held, member } = suspect;
-  if (held.state.phase === 'suspected' || held.state.phase === 'starting') member.inFlight.forgotten(held);
+  const { entry, member } = suspect;
+  if (entry.state.phase === 'suspected' || entry.state.phase === 'starting') member.inFlight.forgotten(entry);
 }
 
-function setOpen({ members }: Line, open: boolean): void {
+function setOpen({ members }: Ward, open: boolean): void {
   for (const { inFlight } of members) inFlight.setOpen(open);
 }
 
@@ -160,9 +160,9 @@ export const processQuarantine = createQuarantine();
 
 /** Resolves when a crash now would be counted for nothing young of this worker, or with the signal. */
 function quiet({ inFlight, clock }: Member, signal: AbortSignal): Promise<void> {
-  const isYoung = (held: InFlightEntry) => {
-    if (held.state.phase === 'suspected' || isOver(held)) return false;
-    return !('start' in held.state) || clock.monotonicMs() - held.state.start.startedMs < ALONE_MS;
+  const isYoung = (entry: InFlightEntry) => {
+    if (entry.state.phase === 'suspected' || isOver(entry)) return false;
+    return !('start' in entry.state) || clock.monotonicMs() - entry.state.start.startedMs < ALONE_MS;
   };
   // What Redis starts for a call that is under way is young when it comes.
   return inFlight.until(() => !inFlight.isExpecting() && !inFlight.all().some(isYoung), signal);

@@ -1,289 +1,459 @@
 /**
- * Entries that this worker was given → started, in as few calls as they fit into. What Redis lets through is executed; a
- * suspect waits in the quarantine; what finds no room, or is not answered in time, is released or left to adoption.
+ * Entries that this worker was given → started, in as few calls as they fit into; and what becomes of each by its reply:
  *
- * What must always hold: an entry is in the in-flight map before `start` is called, and leaves it only on a final reply, or
- * when our own code throws. Then it is left to adoption; the others of its call go on, and none stays here unstarted.
+ *  run, again            it is executed (`execution.ts`)
+ *  suspect               it waits in the quarantine, and is started alone
+ *  later                 it did not fit into the call: the next call starts it
+ *  late                  it is past its expiry, and ends without a start
+ *  cancelled, deadLetter an event tells it: a job without a record is a dead letter
+ *  parked                its record is of a later version: Redis put it off, and another worker may read it
+ *  dropped, released, lost, no reply at all
+ *                        it is not in flight any more: it is over, another worker's, or left to adoption
+ *
+ * What must always hold: an entry is in flight before the call that starts it, and leaves only on a final reply, or when our own
+ * code throws. Then it is left to adoption; the others of its call go on, and none stays here unstarted.
  */
-
+import { idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
-import type { Token } from '../../job/job.ts';
+import { DEFAULT_NAME, type Token } from '../../job/job.ts';
+import { compensationOfExpired } from '../../job/judge.ts';
+import { whyOf } from '../../job/judgement.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { isOurs, withRetry } from '../../redis/connection/outage.ts';
+import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { READ_JOBS_MAX } from '../../redis/scripts/bytes.ts';
+import { peek } from '../../redis/read/inspect.ts';
+import { EXPIRE_JOBS_MAX, READ_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
-import type { Delivery, StartReply, Taken } from '../../redis/scripts/replies.ts';
-import type { Turns } from '../fetch/turns.ts';
+import type { Compensation, Delivery, ExpireReply, StartReply, Taken } from '../../redis/scripts/replies.ts';
+import type { RoundTrips } from '../fetch/round-trips.ts';
 import type { Acknowledger } from './acknowledgement.ts';
 import type { Executor } from './execution.ts';
-import type { Expire } from './expiry.ts';
 import { startTrustedUntilMs, trustedUntilMs } from './extender.ts';
 import type { InFlight, InFlightEntry } from './in-flight.ts';
-import { createParked, type Parked } from './parked.ts';
-import { processQuarantine } from './quarantine.ts';
-import { callRelease, callStart } from './start-calls.ts';
-import { createUnstarted, type Unstarted } from './unstarted.ts';
+import { type Membership, processQuarantine } from './quarantine.ts';
 
-export interface StarterParts {
+interface StarterParts {
+  readonly commands: Redis;
   readonly jobs: Jobs;
   readonly queue: string;
   readonly consumer: string;
-  readonly concurrency: number;
   /** Bytes of records per start call. */
   readonly bytesMax: number;
   readonly windowMs: number;
   /** A job under which so many workers died is started alone. */
   readonly suspectCrashes: number;
   readonly jobLeaseMs: number;
+  /** Whether a handler takes half-done work back. */
+  readonly compensations: boolean;
   readonly inFlight: InFlight;
-  readonly turns: Turns;
+  readonly roundTrips: RoundTrips;
   readonly executor: Executor;
-  readonly expire: Expire;
   readonly acknowledger: Acknowledger;
   readonly clock: Clock;
+  readonly serverOf: ServerOf;
+  readonly log: Log;
   readonly events: Emitter;
-}
-
-export interface Starter {
-  /** Starts entries of a read, or releases them where there is no room. */
-  readonly start: (ref: PartitionRef, deliveries: readonly Delivery[]) => Promise<void>;
-  /** The same for entries that another worker had. They wait for a suspect: released, they would only come again. */
-  readonly take: (ref: PartitionRef, deliveries: readonly Delivery[]) => Promise<void>;
-  /** From now on nothing is started. Resolves when the suspects that waited are released. */
-  readonly stop: () => Promise<void>;
-  /** Forgets the jobs that were put off. */
-  readonly end: () => void;
-}
-
-interface Starting extends StarterParts {
-  readonly stopping: AbortController;
-  readonly parked: Parked;
-  readonly tell: Unstarted;
-  readonly admit: (held: InFlightEntry, token: Token) => void;
 }
 
 /** What becomes of an entry: it waits for the next call, is past its expiry, or needs nothing more from here. */
 type Answer = 'later' | 'late' | 'answered';
 
-export function createStarter(parts: StarterParts): Starter {
-  const { queue, inFlight, clock, events } = parts;
-  const tell = createUnstarted({ queue, inFlight, clock, events });
-  const parked = createParked({ queue, clock, events });
-  const starting: Starting = {
-    ...parts,
-    stopping: createAbort(),
-    parked,
-    tell,
-    admit: (held, token) => membership.admit(held, token),
-  };
-  const underWay = new Set<Promise<void>>();
-  const membership = processQuarantine.join({ inFlight, clock, start: (held) => startAlone(starting, held) });
-  parts.turns.begin((ref, taken, sentMs) => {
-    const left = takeIn(starting, ref, { taken, sentMs });
-    if (!left) return;
-    underWay.add(left);
-    void left.finally(() => underWay.delete(left));
-  });
-  return {
-    start: (ref, deliveries) => start(starting, ref, deliveries),
-    async take(ref, deliveries) {
-      await inFlight.until(() => inFlight.isOpen(), starting.stopping.signal);
-      await start(starting, ref, deliveries);
-    },
-    async stop() {
-      starting.stopping.abort();
-      const answered = parts.turns.stop();
-      const unstarted = membership.leave();
-      tell.suspects();
-      await Promise.all(unstarted.map(({ ref, delivery }) => callRelease(starting, ref, [delivery])));
-      await answered;
-      await Promise.all(underWay);
-    },
-    end: parked.stop,
-  };
-}
+type Expiring = Delivery & { readonly compensation?: Compensation | undefined };
 
-async function start(starting: Starting, ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
-  const { inFlight, stopping } = starting;
-  const fresh = deliveries.filter(({ entry }) => !inFlight.has(ref, entry));
-  // A read and a take can both have counted on the same free slot. Or a suspect is alone meanwhile.
-  const room = stopping.signal.aborted || !inFlight.isOpen() ? 0 : inFlight.free();
-  const taken = fresh.slice(0, room).map((delivery) => inFlight.add(ref, delivery));
-  // Without a wait where nothing is released: the reader sends what starts the rest together with its next read.
-  if (fresh.length > room) await callRelease(starting, ref, fresh.slice(room));
-  await startAll(starting, ref, taken);
-}
+/** A start, a release or an expiry that Redis does not answer is repeated for so long; then its entries are left to adoption. */
+const BUDGET_MS = 10_000;
+/** Of late entries that may have a compensation job, so many records are read at once, and travel back with the call. */
+const COMPENSATIONS_MAX = 16;
 
-/** Never rejects. */
-async function startAll(starting: Starting, ref: PartitionRef, held: readonly InFlightEntry[]): Promise<void> {
-  try {
-    await startInTurn(starting, ref, held);
-  } catch (thrown) {
-    leave(starting, held, thrown);
+export class Starter {
+  readonly #parts: StarterParts;
+  readonly #stopping = createAbort();
+  readonly #parked: ParkedJobs;
+  readonly #membership: Membership;
+  /** Entries of round trips that were not started at once. */
+  readonly #underWay = new Set<Promise<void>>();
+  #suspectsTold = 0;
+
+  constructor(parts: StarterParts) {
+    const { inFlight, clock } = parts;
+    this.#parts = parts;
+    this.#parked = new ParkedJobs(parts);
+    this.#membership = processQuarantine.join({ inFlight, clock, start: (entry) => this.#startAlone(entry) });
+    parts.roundTrips.open((ref, taken, sentMs) => this.takeStarted(ref, taken, sentMs));
   }
-}
 
-/** Those whose start is still under way. */
-function leave({ acknowledger }: Starting, held: readonly InFlightEntry[], thrown: unknown): void {
-  for (const one of held) if (one.state.phase === 'starting') acknowledger.failed(one, thrown);
-}
-
-async function startInTurn(starting: Starting, ref: PartitionRef, held: readonly InFlightEntry[]): Promise<void> {
-  const { inFlight, stopping, suspectCrashes } = starting;
-  let rest = held;
-  while (rest.length > 0 && inFlight.isOpen() && !stopping.signal.aborted) {
-    const later = await startSome(starting, rest.slice(0, READ_JOBS_MAX), suspectCrashes);
-    rest = [...later, ...rest.slice(READ_JOBS_MAX)];
+  /** Starts entries of a read, or releases them where there is no room. */
+  async start(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
+    const { inFlight } = this.#parts;
+    const fresh = deliveries.filter(({ entry }) => !inFlight.has(ref, entry));
+    // A read and a take-over can both have counted on the same free slot. Or a suspect is alone meanwhile.
+    const room = this.#isStopping() || !inFlight.isOpen() ? 0 : inFlight.free();
+    const entries = fresh.slice(0, room).map((delivery) => inFlight.add(ref, delivery));
+    // Without a wait where nothing is released: the reader sends the call that starts the rest together with its next read.
+    if (fresh.length > room) await this.#release(ref, fresh.slice(room));
+    await this.#startAll(ref, entries);
   }
-  const left = rest.map(({ delivery }) => delivery);
-  for (const one of rest) inFlight.forgotten(one);
-  await callRelease(starting, ref, left);
-}
 
-async function startAlone(starting: Starting, held: InFlightEntry): Promise<void> {
-  try {
-    starting.tell.suspects();
-    // Left to adoption, as without a reply.
-    for (const late of await startSome(starting, [held], 0)) starting.inFlight.forgotten(late);
-  } catch (thrown) {
-    leave(starting, [held], thrown);
+  /** The same for entries that another worker had. They wait for a suspect: released, they would only come again. */
+  async takeOver(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
+    const { inFlight } = this.#parts;
+    await inFlight.until(() => inFlight.isOpen(), this.#stopping.signal);
+    await this.start(ref, deliveries);
   }
-}
 
-/** Starts what fits into one call; returns what was answered `later`, or too late to run it. */
-async function startSome(
-  starting: Starting,
-  held: readonly InFlightEntry[],
-  suspects: number,
-): Promise<readonly InFlightEntry[]> {
-  const [first] = held;
-  if (!first) return [];
-  const { ref } = first;
-  const answered = suspects > 0 ? await starting.turns.start(ref, held) : undefined;
-  const replies = answered ?? (await callStart(starting, held, suspects).catch(() => undefined));
-  if (!replies) {
+  /** Entries that a round trip delivered and started. After a stop none of them is run: they are left to the hand-over. */
+  takeStarted(ref: PartitionRef, taken: readonly Taken[], sentMs: number): void {
+    const { inFlight } = this.#parts;
+    if (this.#isStopping()) return;
+    // A group that was made anew delivers what runs here once more, and its start is answered with the token it has.
+    const fresh = taken.filter(({ entry }) => !inFlight.has(ref, entry));
+    const others = fresh.filter((one) => !this.#runAtOnce(ref, one, sentMs));
+    if (others.length === 0) return;
+    const entries = others.map((one) => inFlight.add(ref, one));
+    for (const entry of entries) inFlight.startSent(entry, sentMs);
+    const started = this.#answerAll(ref, entries, others).then(
+      (later) => this.#startAll(ref, later),
+      (thrown: unknown) => this.#leave(entries, thrown),
+    );
+    this.#underWay.add(started);
+    void started.finally(() => this.#underWay.delete(started));
+  }
+
+  /** From now on nothing is started. Resolves when the suspects that waited are released. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const closed = this.#parts.roundTrips.close();
+    const unstarted = this.#membership.leave();
+    this.#tellSuspects();
+    await Promise.all(unstarted.map(({ ref, delivery }) => this.#release(ref, [delivery])));
+    await closed;
+    await Promise.all(this.#underWay);
+  }
+
+  /** Forgets the jobs that were put off. */
+  end(): void {
+    this.#parked.forget();
+  }
+
+  #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  /** Never rejects. */
+  async #startAll(ref: PartitionRef, entries: readonly InFlightEntry[]): Promise<void> {
+    try {
+      await this.#startInCalls(ref, entries);
+    } catch (thrown) {
+      this.#leave(entries, thrown);
+    }
+  }
+
+  async #startInCalls(ref: PartitionRef, entries: readonly InFlightEntry[]): Promise<void> {
+    const { inFlight, suspectCrashes } = this.#parts;
+    let rest = entries;
+    while (rest.length > 0 && inFlight.isOpen() && !this.#isStopping()) {
+      const later = await this.#startSome(rest.slice(0, READ_JOBS_MAX), suspectCrashes);
+      rest = [...later, ...rest.slice(READ_JOBS_MAX)];
+    }
+    const left = rest.map(({ delivery }) => delivery);
+    for (const entry of rest) inFlight.forgotten(entry);
+    await this.#release(ref, left);
+  }
+
+  /** Starts a suspect. Never rejects. */
+  async #startAlone(entry: InFlightEntry): Promise<void> {
+    try {
+      this.#tellSuspects();
+      // Left to adoption, as without a reply.
+      for (const later of await this.#startSome([entry], 0)) this.#parts.inFlight.forgotten(later);
+    } catch (thrown) {
+      this.#leave([entry], thrown);
+    }
+  }
+
+  /** Starts what fits into one call; returns entries that were answered `later`, or too late to run them. */
+  async #startSome(entries: readonly InFlightEntry[], suspects: number): Promise<readonly InFlightEntry[]> {
+    const { roundTrips, inFlight } = this.#parts;
+    const [first] = entries;
+    if (!first) return [];
+    const { ref } = first;
+    const answered = suspects > 0 ? await roundTrips.start(ref, entries) : undefined;
+    const replies = answered ?? (await this.#callStart(ref, entries, suspects).catch(() => undefined));
+    if (replies) return this.#answerAll(ref, entries, replies);
     // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
-    for (const unanswered of held) starting.inFlight.forgotten(unanswered);
+    for (const entry of entries) inFlight.forgotten(entry);
     return [];
   }
-  const answers = held.map((one, index) => answerOf(starting, one, replies[index]));
-  return afterwards(starting, { ref, held, answers, replies });
-}
 
-/** Tells what came of a call, ends what is late, and returns what was answered `later`. */
-async function afterwards(
-  starting: Starting,
-  call: {
-    readonly ref: PartitionRef;
-    readonly held: readonly InFlightEntry[];
-    readonly answers: readonly Answer[];
-    readonly replies: readonly StartReply[];
-  },
-): Promise<readonly InFlightEntry[]> {
-  const { ref, held, answers, replies } = call;
-  starting.tell.suspects();
-  starting.parked.saw(ref.partition, replies.filter(({ kind }) => kind === 'parked').length);
-  const late = held.filter((_, index) => answers[index] === 'late');
-  if (late.length > 0) await expireSome(starting, ref, late);
-  return held.filter((_, index) => answers[index] === 'later');
-}
-
-/**
- * What a turn delivered and started. After a stop nothing of it is run: it is left to the hand-over. Resolves when also those
- * are started that were not at once, if there are any.
- */
-function takeIn(
-  starting: Starting,
-  ref: PartitionRef,
-  { taken, sentMs }: { readonly taken: readonly Taken[]; readonly sentMs: number },
-): Promise<void> | undefined {
-  const { inFlight, stopping } = starting;
-  if (stopping.signal.aborted) return undefined;
-  // A group that was made anew delivers what runs here once more, and its start is answered with the token it has.
-  const fresh = taken.filter(({ entry }) => !inFlight.has(ref, entry));
-  const others = fresh.filter((one) => !runAtOnce(starting, ref, one, sentMs));
-  if (others.length === 0) return undefined;
-  const held = others.map((one) => inFlight.add(ref, one));
-  for (const one of held) inFlight.startSent(one, sentMs);
-  const answers = held.map((one, index) => answerOf(starting, one, others[index]));
-  return afterwards(starting, { ref, held, answers, replies: others }).then(
-    (rest) => startAll(starting, ref, rest),
-    (thrown: unknown) => leave(starting, held, thrown),
-  );
-}
-
-/** What nearly all are: started, and answered soon enough. */
-function runAtOnce(
-  { inFlight, clock, jobLeaseMs, executor }: Starting,
-  ref: PartitionRef,
-  one: Taken,
-  sentMs: number,
-): boolean {
-  if (one.kind !== 'run') return false;
-  let nowMs: number;
-  try {
-    nowMs = clock.monotonicMs();
-  } catch {
-    return false;
+  /** @throws DuestreamError when there was no reply in all that time */
+  #callStart(ref: PartitionRef, entries: readonly InFlightEntry[], suspects: number): Promise<readonly StartReply[]> {
+    const { jobs, inFlight, consumer, bytesMax, windowMs, clock } = this.#parts;
+    const deliveries = entries.map(({ delivery }) => delivery);
+    const call = async () => {
+      const sentMs = clock.monotonicMs();
+      for (const entry of entries) inFlight.startSent(entry, sentMs);
+      return jobs.start(ref, deliveries, { consumer, bytesMax, windowMs, suspects });
+    };
+    return withRetry('start', call, this.#untilStop());
   }
-  if (nowMs >= startTrustedUntilMs(sentMs, jobLeaseMs)) return false;
-  executor.execute(inFlight.addStarted(ref, one, { startedMs: nowMs, leasedMs: sentMs }), one);
-  return true;
-}
 
-/** What our own code throws at one reply must not cost the others theirs. */
-function answerOf(starting: Starting, held: InFlightEntry, reply: StartReply | undefined): Answer {
-  try {
-    return obey(starting, held, reply);
-  } catch (thrown) {
-    starting.acknowledger.failed(held, thrown);
-    return 'answered';
+  /** Back to scheduled, where another worker finds them. Without a reply they stay ours, and adoption finds them. */
+  async #release(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
+    if (deliveries.length === 0) return;
+    const { jobs, consumer } = this.#parts;
+    const call = () => jobs.release(ref, deliveries, { consumer });
+    await withRetry('release', call, this.#untilStop()).catch(() => undefined);
   }
-}
 
-function obey(starting: Starting, held: InFlightEntry, reply: StartReply | undefined): Answer {
-  const { inFlight, clock, jobLeaseMs, executor, stopping, admit, tell } = starting;
-  switch (reply?.kind) {
-    case 'late':
-      return 'late';
-    case 'later':
-      return 'later';
-    case 'run':
-    case 'again': {
-      const nowMs = clock.monotonicMs();
-      // Answered so late that others may have it by now: it is asked for again, and the answer says whose it is.
-      if (nowMs >= trustedUntilMs(held, { jobLeaseMs, nowMs })) return 'later';
-      inFlight.started(held, reply.token, nowMs);
-      executor.execute(held, reply);
+  #untilStop() {
+    return { clock: this.#parts.clock, budgetMs: BUDGET_MS, signal: this.#stopping.signal };
+  }
+
+  /** Nearly all entries: started, and answered soon enough. */
+  #runAtOnce(ref: PartitionRef, one: Taken, sentMs: number): boolean {
+    const { inFlight, clock, jobLeaseMs, executor } = this.#parts;
+    if (one.kind !== 'run') return false;
+    let nowMs: number;
+    try {
+      nowMs = clock.monotonicMs();
+    } catch {
+      return false;
+    }
+    if (nowMs >= startTrustedUntilMs(sentMs, jobLeaseMs)) return false;
+    executor.execute(inFlight.addStarted(ref, one, { startedMs: nowMs, leasedMs: sentMs }), one);
+    return true;
+  }
+
+  /** Ends entries that are late, and returns those that were answered `later`. */
+  async #answerAll(
+    ref: PartitionRef,
+    entries: readonly InFlightEntry[],
+    replies: readonly StartReply[],
+  ): Promise<readonly InFlightEntry[]> {
+    const answers = entries.map((entry, index) => this.#safeAnswer(entry, replies[index]));
+    this.#tellSuspects();
+    this.#parked.add(ref.partition, replies.filter(({ kind }) => kind === 'parked').length);
+    const late = entries.filter((_, index) => answers[index] === 'late');
+    if (late.length > 0) await this.#expireAll(ref, late);
+    return entries.filter((_, index) => answers[index] === 'later');
+  }
+
+  /** What our own code throws at one reply must not cost the others theirs. */
+  #safeAnswer(entry: InFlightEntry, reply: StartReply | undefined): Answer {
+    try {
+      return this.#answer(entry, reply);
+    } catch (thrown) {
+      this.#parts.acknowledger.failed(entry, thrown);
       return 'answered';
     }
-    case 'suspect':
-      // The quarantine was left. What is not started is released, as with every answer `later`.
-      if (stopping.signal.aborted) return 'later';
-      admit(held, reply.token);
-      return 'answered';
-    case 'cancelled':
-      tell.cancelled(held);
-      break;
-    case 'deadLetter':
-      tell.deadLetter(held);
-      break;
-    case 'dropped':
-    case 'released':
-    case 'parked':
-    case 'lost':
-    case undefined:
-      break;
   }
-  inFlight.forgotten(held);
-  return 'answered';
+
+  #answer(entry: InFlightEntry, reply: StartReply | undefined): Answer {
+    const { inFlight, clock, jobLeaseMs, executor } = this.#parts;
+    switch (reply?.kind) {
+      case 'late':
+      case 'later':
+        return reply.kind;
+      case 'run':
+      case 'again': {
+        const nowMs = clock.monotonicMs();
+        // Answered so late that others may have it by now: it is asked for again, and the answer says whose it is.
+        if (nowMs >= trustedUntilMs(entry, { jobLeaseMs, nowMs })) return 'later';
+        inFlight.started(entry, reply.token, nowMs);
+        executor.execute(entry, reply);
+        return 'answered';
+      }
+      case 'suspect':
+        return this.#quarantine(entry, reply.token);
+      case 'cancelled':
+        this.#tellCancelled(entry);
+        break;
+      case 'deadLetter':
+        this.#tellDeadLetter(entry);
+        break;
+      case 'dropped':
+      case 'released':
+      case 'parked':
+      case 'lost':
+      case undefined:
+        break;
+    }
+    inFlight.forgotten(entry);
+    return 'answered';
+  }
+
+  #quarantine(entry: InFlightEntry, token: Token): Answer {
+    // The quarantine was left. Entries that are not started are released, as with every answer `later`.
+    if (this.#isStopping()) return 'later';
+    this.#membership.admit(entry, token);
+    return 'answered';
+  }
+
+  /** Our own code threw: the entries whose start is still under way. */
+  #leave(entries: readonly InFlightEntry[], thrown: unknown): void {
+    for (const entry of entries) {
+      if (entry.state.phase === 'starting') this.#parts.acknowledger.failed(entry, thrown);
+    }
+  }
+
+  #tellCancelled({ ref, delivery }: InFlightEntry): void {
+    const { id } = idOf(delivery.member);
+    this.#parts.events.emit('job.cancelled', { queue: ref.queue, id, name: DEFAULT_NAME });
+  }
+
+  /** An entry without a record: nothing can be run, and somebody should know. */
+  #tellDeadLetter({ ref, delivery }: InFlightEntry): void {
+    const { clock, events } = this.#parts;
+    const error = { atMs: clock.wallMs(), attempt: 0, kind: 'refused' as const, message: 'the record is missing' };
+    const { id } = idOf(delivery.member);
+    events.emit('job.dead', {
+      queue: ref.queue,
+      id,
+      name: DEFAULT_NAME,
+      reason: 'record-missing',
+      tookMs: 0,
+      error,
+    });
+  }
+
+  /** How many jobs wait to run alone, when that has changed. */
+  #tellSuspects(): void {
+    const { inFlight, events, queue } = this.#parts;
+    const waiting = inFlight.suspects();
+    if (waiting === this.#suspectsTold) return;
+    this.#suspectsTold = waiting;
+    events.emit('suspects.waiting', { queue, waiting });
+  }
+
+  /**
+   * Jobs past their expiry are over without a start. One that is not late after all is released and comes again. Without a reply
+   * the entries are left to adoption.
+   */
+  async #expireAll(ref: PartitionRef, late: readonly InFlightEntry[]): Promise<void> {
+    const notLate = await this.#expire(
+      ref,
+      late.map(({ delivery }) => delivery),
+    );
+    for (const entry of late) this.#parts.inFlight.forgotten(entry);
+    await this.#release(ref, notLate);
+  }
+
+  /** Returns those that are not late after all. */
+  async #expire(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<readonly Delivery[]> {
+    const most = this.#parts.compensations ? COMPENSATIONS_MAX : EXPIRE_JOBS_MAX;
+    const notLate: Delivery[] = [];
+    for (let rest = deliveries; rest.length > 0; ) {
+      const some = rest.slice(0, most);
+      const call = async (mayHaveRun: boolean) =>
+        (await this.#callExpire(ref, some)).map((reply) => asFirst(reply, mayHaveRun));
+      const replies = await withRetry('expire', call, this.#untilStop()).catch(() => undefined);
+      if (!replies) break;
+      this.#tellExpired(ref, some, replies);
+      notLate.push(...some.filter((_, index) => replies[index] === 'kept'));
+      // Redis looks at the first at least, so this comes to an end.
+      const later = some.filter((_, index) => replies[index] === 'later');
+      rest = [...later, ...rest.slice(some.length)];
+    }
+    return notLate;
+  }
+
+  async #callExpire(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<readonly ExpireReply[]> {
+    const { jobs, consumer, windowMs, compensations } = this.#parts;
+    const late = compensations
+      ? await Promise.all(deliveries.map((one) => this.#withCompensation(ref, one)))
+      : deliveries;
+    return jobs.expire(ref, late, { consumer, windowMs });
+  }
+
+  #tellExpired({ queue }: PartitionRef, deliveries: readonly Delivery[], replies: readonly ExpireReply[]): void {
+    for (const [index, { member }] of deliveries.entries()) {
+      const reply = replies[index];
+      if (reply !== 'expired' && reply !== 'dead') continue;
+      this.#parts.events.emit('job.expired', { queue, id: idOf(member).id, dead: reply === 'dead' });
+    }
+  }
+
+  /**
+   * A job that was started before may have left half of its work outside, like one that dies; so its compensation job comes in
+   * the same step. Where our own code throws at one job, it expires without its compensation job, and the others with theirs.
+   */
+  async #withCompensation(ref: PartitionRef, delivery: Delivery): Promise<Expiring> {
+    try {
+      return await this.#readCompensation(ref, delivery);
+    } catch (error) {
+      if (!isOurs(error)) throw error;
+      const { id } = idOf(delivery.member);
+      const message = 'duestream failed at the compensation job of a job that expires';
+      this.#parts.log.error({ job: id, error: whyOf(error, ref) }, message);
+      return delivery;
+    }
+  }
+
+  /** Nobody starts the job meanwhile, because its entry is ours; if it is replaced, `expire` keeps it. */
+  async #readCompensation(ref: PartitionRef, delivery: Delivery): Promise<Expiring> {
+    const { commands, serverOf } = this.#parts;
+    const { member } = delivery;
+    const found = await peek(commands, ref, member);
+    if (!found || 'kind' in found || !found.run || found.record === undefined) return delivery;
+    const life = { member, started: { ...found.run, record: found.record } };
+    return { ...delivery, compensation: compensationOfExpired(life, Math.round(serverOf(ref).nowMs())) };
+  }
 }
 
-/** Jobs past their expiry. One that is not late after all is released and comes again. */
-async function expireSome(starting: Starting, ref: PartitionRef, held: readonly InFlightEntry[]): Promise<void> {
-  const deliveries = held.map(({ delivery }) => delivery);
-  const kept = await starting.expire(ref, deliveries, starting.stopping.signal);
-  for (const expired of held) starting.inFlight.forgotten(expired);
-  await callRelease(starting, ref, kept);
+/** A job that an earlier call has ended, whose reply was lost, is told as that reply would have told it. */
+function asFirst(reply: ExpireReply, mayHaveRun: boolean): ExpireReply {
+  if (reply === 'over expired') return mayHaveRun ? 'expired' : 'lost';
+  if (reply === 'over dead') return mayHaveRun ? 'dead' : 'lost';
+  return reply;
+}
+
+/** How long Redis puts off a job that this worker cannot read. */
+const PARK_MS = 4000;
+
+/**
+ * Jobs that this worker could not read, because their record is of a later version. Each is put off for four seconds and comes
+ * to some worker again. It counts as waiting here for just that time: so it counts at one worker at a time, and the sum over all
+ * workers is how many jobs there are that none of them can read.
+ */
+class ParkedJobs {
+  readonly #parts: Pick<StarterParts, 'queue' | 'clock' | 'events'>;
+  readonly #timers = new Set<() => void>();
+  #waiting = 0;
+  #isForgotten = false;
+
+  constructor(parts: Pick<StarterParts, 'queue' | 'clock' | 'events'>) {
+    this.#parts = parts;
+  }
+
+  /** So many were put off now. */
+  add(partition: number, count: number): void {
+    if (count === 0) return;
+    const { queue, clock, events } = this.#parts;
+    events.emit('jobs.parked', { queue, partition, count });
+    if (this.#isForgotten) return;
+    this.#count(count);
+    const disarm = clock.timer(PARK_MS, () => {
+      this.#timers.delete(disarm);
+      this.#count(-count);
+    });
+    this.#timers.add(disarm);
+  }
+
+  forget(): void {
+    this.#isForgotten = true;
+    for (const disarm of this.#timers) disarm();
+    this.#timers.clear();
+    this.#count(-this.#waiting);
+  }
+
+  #count(more: number): void {
+    if (more === 0) return;
+    this.#waiting += more;
+    const { queue, events } = this.#parts;
+    events.emit('parked.waiting', { queue, waiting: this.#waiting });
+  }
 }

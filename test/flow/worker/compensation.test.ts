@@ -47,7 +47,7 @@ describe('one partition', () => {
     const mover = line.mover();
     await mover.pass();
     await mover.pass();
-    return mover.start;
+    return () => mover.start();
   }
 
   const reasons = async () => (await line.deadLetters()).map(({ member, reason }) => `${member} ${reason}`);

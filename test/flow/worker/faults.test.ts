@@ -92,7 +92,7 @@ describe('a clock that throws once', { timeout: 60_000 }, () => {
     ['when a handler begins', /Execution\.#call/],
     ['when the time of a handler is set', /Execution\.#wait/],
     ['when a handler ends', /Execution\.#acknowledge/],
-    ['when a call for several jobs is sent', /callTurn/],
+    ['when a call for several jobs is sent', /RoundTrips\.#call/],
     ['when what came is started', /runAtOnce/],
   ])('%s', async (_when, place) => {
     const { clock, hasThrown } = faultyClock(place);

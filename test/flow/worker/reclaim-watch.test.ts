@@ -48,7 +48,7 @@ async function watchers(count: number, jobLeaseMs = 1, commands = line.redis, gr
       jobLeaseMs,
       random: () => 0,
       beats: { lastProgressMs: clock.monotonicMs, steadySinceMs: () => steadySinceMs },
-      take: async (_, deliveries) => void took.push(...deliveries.map(({ member }) => member)),
+      starter: { takeOver: async (_, deliveries) => void took.push(...deliveries.map(({ member }) => member)) },
     });
     return { consumer, pass: reclaimer.pass, heard: listen(events), took };
   });

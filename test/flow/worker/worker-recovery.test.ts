@@ -183,7 +183,7 @@ it('a delivery whose reply was lost is found by the adopter and runs', async () 
   const adopter = createAdopter({
     ...parts,
     idleMs: 400,
-    take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
+    starter: { takeOver: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)) },
   });
   await adopter.pass();
   expect(taken).toEqual([]);
@@ -211,7 +211,7 @@ it('a delivery that was lost with its connection is found as soon as the reader 
     clock: { ...systemClock, monotonicMs: () => nowMs },
     events: createEmitter(),
     idleMs: 60_000,
-    take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
+    starter: { takeOver: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)) },
   });
   adopter.connected();
   // This one may be on its way over the new connection.
@@ -258,7 +258,7 @@ it('an adopted entry that somebody deleted is only forgotten', async () => {
     idleMs: 0,
     clock: systemClock,
     events: createEmitter(),
-    take: () => Promise.reject(new Error('there is nothing to take')),
+    starter: { takeOver: () => Promise.reject(new Error('there is nothing to take')) },
   });
   await adopter.pass();
   expect((await line.picture()).pending).toBeUndefined();

@@ -146,7 +146,7 @@ export async function simulate(settings) {
  */
 async function quarantineEach(folder, time) {
   const { createQuarantine, processQuarantine } = await import(
-    pathToFileURL(join(folder, 'dist', 'worker', 'quarantine.js')).href
+    pathToFileURL(join(folder, 'dist', 'worker', 'run', 'quarantine.js')).href
   );
   const own = new WeakMap();
   processQuarantine.join = (/** @type {unknown} */ member) => {

@@ -1,5 +1,5 @@
 /**
- * The reader and the turns of a worker with a Redis whose replies come when the test says so. Handlers run until the
+ * The fetcher and the round trips of a worker with a Redis whose replies come when the test says so. Handlers run until the
  * test ends them, and timers ring when it says so.
  */
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
@@ -19,11 +19,12 @@ import type {
   StartReply,
   Taken,
 } from '../../src/redis/scripts/replies.ts';
-import { createConsumer } from '../../src/worker/fetch/consumer.ts';
-import { createTurns } from '../../src/worker/fetch/turns.ts';
+import { RoundTrips } from '../../src/worker/fetch/round-trips.ts';
+import { StreamFetcher } from '../../src/worker/fetch/stream-fetcher.ts';
 import { Acknowledger } from '../../src/worker/run/acknowledgement.ts';
 import type { Executor } from '../../src/worker/run/execution.ts';
 import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
+import { Starter } from '../../src/worker/run/starter.ts';
 import { handClock } from './mover-line.ts';
 import { listen } from './worker-line.ts';
 
@@ -65,7 +66,7 @@ interface Options {
 
 const ids = (all: readonly { readonly member: string }[]) => all.map(({ member }) => member.slice(2));
 
-export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, once = false }: Options = {}) {
+export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, once = false }: Options = {}) {
   const refs = Array.from({ length: partitions }, (_, partition) =>
     partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 }),
   );
@@ -189,15 +190,18 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const base = { inFlight, clock, events, signal: giveUp.signal };
   const common = { ...base, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
   const acknowledger = new Acknowledger({ ...common, log: silentLog, isFull: async () => false });
-  const turns = createTurns({ ...common, readerJobs: jobs, acknowledger });
-  const consumer = createConsumer({
+  const roundTrips = new RoundTrips({ ...common, readerJobs: jobs, acknowledger });
+  const starter = new Starter({
     ...common,
-    turns,
+    roundTrips,
     commands: blocking,
-    blocking,
-    refs,
+    queue: 'q',
     jobLeaseMs: LEASE_MS,
-    expire: async () => [],
+    compensations: false,
+    serverOf: () => {
+      throw new Error('nothing is late here');
+    },
+    log: silentLog,
     acknowledger,
     executor: {
       execute(entry: InFlightEntry, { record }: Started) {
@@ -213,16 +217,18 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
         }
         const attempt = { entry, name: 'default', record, tookMs: 0 };
         acknowledger.completeEarly(attempt, () => {
-          turns.complete(attempt);
+          roundTrips.complete(attempt);
           run();
         });
       },
     } as unknown as Executor,
   });
+  const fetcher = new StreamFetcher({ ...common, roundTrips, starter, commands: blocking, blocking, refs });
 
   return {
-    consumer,
-    turns,
+    fetcher,
+    starter,
+    roundTrips,
     inFlight,
     refs,
     heard,
@@ -234,7 +240,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
     advance: hand.advance,
     /** The end of it: Redis is gone, and handlers return. */
     async close(): Promise<void> {
-      const stopped = consumer.stop();
+      const stopped = fetcher.stop();
       giveUp.abort();
       for (let rounds = 0; rounds < 5; rounds += 1) {
         await this.end(...runs.keys());
@@ -251,13 +257,13 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
       const over = () => {
         isOver = true;
       };
-      void consumer.pass().then(over, over);
+      void fetcher.pass().then(over, over);
       await breathe();
       return { isOver: () => isOver };
     },
     /** A leader in this process passes; undefined: by itself. */
     relay(limit = 500, term = 'm:1:1000') {
-      const passed = turns.relay(lineRef, { term, leaseMs: undefined, limit, cap: 10_000 });
+      const passed = roundTrips.relay(lineRef, { term, leaseMs: undefined, limit, cap: 10_000 });
       passed?.catch(() => undefined);
       return passed;
     },
@@ -284,7 +290,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
         runs.delete(id);
         inFlight.handlerEnded(held);
         if (once) continue;
-        turns.complete({ entry: held, name: 'default', record: RECORD, tookMs: 0 });
+        roundTrips.complete({ entry: held, name: 'default', record: RECORD, tookMs: 0 });
       }
       await breathe();
     },

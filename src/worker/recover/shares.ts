@@ -10,7 +10,7 @@
  * Two survivors may wish for the same entry; the reclaim script gives it to one of them.
  *
  * The whole order is never needed: an entry is somebody else's as soon as enough others come before us, which a few
- * hashes show. And so many hashes take a turn of the event loop, so that 1,000 entries and 1,000 survivors hold nobody up.
+ * hashes show. After so many hashes the event loop goes on first, so that 1,000 entries and 1,000 survivors hold nobody up.
  */
 
 import type { EntryId } from '../../job/job.ts';
@@ -19,7 +19,7 @@ import { weightOf } from '../../kernel/rendezvous.ts';
 const NEAR = 3;
 const OPEN_FROM_ROUND = 3;
 /** About a millisecond. */
-const HASHES_PER_TURN = 500;
+const HASHES_AT_ONCE = 500;
 
 export interface View {
   readonly consumer: string;
@@ -32,7 +32,7 @@ export interface View {
 export async function sharesOf(
   entries: readonly EntryId[],
   { consumer, living, round, most }: View,
-  turn: () => Promise<unknown> = nextTurn,
+  giveWay: () => Promise<unknown> = nextImmediate,
 ): Promise<readonly EntryId[]> {
   if (round >= OPEN_FROM_ROUND) return entries.slice(0, most);
   const near = round === 0 ? 1 : NEAR;
@@ -45,7 +45,7 @@ export async function sharesOf(
     let before = 0;
     for (const other of others) {
       hashes += 1;
-      if (hashes % HASHES_PER_TURN === 0) await turn();
+      if (hashes % HASHES_AT_ONCE === 0) await giveWay();
       if (comesBefore(weightOf(entry, other), mine, other < consumer)) before += 1;
       if (before === near) return false;
     }
@@ -60,4 +60,4 @@ export async function sharesOf(
 }
 
 const comesBefore = (weight: string, mine: string, first: boolean) => weight < mine || (weight === mine && first);
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+const nextImmediate = () => new Promise((resolve) => setImmediate(resolve));

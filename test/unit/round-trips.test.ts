@@ -1,12 +1,12 @@
-/** The turns of a worker, with a Redis whose replies come when the test says so. */
+/** The round trips of a worker, with a Redis whose replies come when the test says so. */
 import { afterEach, expect, it } from 'vitest';
 import { markOf } from '../../src/job/record-header.ts';
-import { breathe, LEASE_MS, RECORD, runOf, TRUSTED_MS, turning } from '../support/turning.ts';
+import { breathe, fetching, LEASE_MS, RECORD, runOf, TRUSTED_MS } from '../support/fetching.ts';
 
-type Line = ReturnType<typeof turning>;
+type Line = ReturnType<typeof fetching>;
 const lines: Line[] = [];
-function open(...options: Parameters<typeof turning>): Line {
-  const line = turning(...options);
+function open(...options: Parameters<typeof fetching>): Line {
+  const line = fetching(...options);
   lines.push(line);
   return line;
 }
@@ -48,7 +48,7 @@ it('a turn that brings less than it asked for ends in a read that waits', async 
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a', 'b');
   await line.next().answer({ taken: [runOf(line.delivery('e'))] });
-  expect([line.running(), line.turns.hasMore()]).toEqual([['c', 'd', 'e'], false]);
+  expect([line.running(), line.roundTrips.hasMore()]).toEqual([['c', 'd', 'e'], false]);
   await line.pass();
   expect(line.reads).toEqual(['wait', 'wait']);
 });
@@ -87,7 +87,7 @@ it('of more jobs that are over at once than a call may complete, the rest has a 
   while (line.asked.length > 0) await line.next().answer();
   const ended = line.end(...names);
   // A read was under way meanwhile, and its start takes along what a call may have.
-  const taken = line.refs.map((ref) => line.consumer.take(ref, [line.delivery('x')]));
+  const taken = line.refs.map((ref) => line.starter.takeOver(ref, [line.delivery('x')]));
   await ended;
   await line.ring();
   const over = [];
@@ -108,7 +108,7 @@ it('without a reply what is over is completed by itself, and told once', async (
   await line.next().fail();
   const again = line.next();
   expect(again).toMatchObject({ verb: 'complete', over: ['a', 'b'], marks: [markOf(RECORD), markOf(RECORD)] });
-  expect([line.inFlight.free(), line.turns.hasMore()]).toEqual([2, false]);
+  expect([line.inFlight.free(), line.roundTrips.hasMore()]).toEqual([2, false]);
   await again.answer({ completed: ['already', 'fenced'] });
   expect(line.heard.of('job.completed').map(({ id }) => id)).toEqual(['a']);
   expect(line.heard.of('job.fenced').map(({ id }) => id)).toEqual(['b']);
@@ -134,7 +134,7 @@ it('what a turn without a reply had delivered comes by adoption, and runs once',
   await line.next().fail();
   await line.next().answer();
   const delivery = line.delivery('e');
-  const taken = [...line.refs, ...line.refs].map((ref) => line.consumer.take(ref, [delivery]));
+  const taken = [...line.refs, ...line.refs].map((ref) => line.starter.takeOver(ref, [delivery]));
   await breathe();
   await line.next().answer({ taken: [runOf(delivery, 'again')] });
   await Promise.all(taken);
@@ -146,7 +146,7 @@ it('a turn that finds no group ends in a read, which makes it again', async () =
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a', 'b');
   await line.next().answer({ refusal: 'NOGROUP No such key' });
-  expect([line.turns.hasMore(), line.inFlight.free(), line.inFlight.size()]).toEqual([false, 2, 2]);
+  expect([line.roundTrips.hasMore(), line.inFlight.free(), line.inFlight.size()]).toEqual([false, 2, 2]);
   await line.pass();
   expect(line.reads).toEqual(['wait', 'wait']);
 });
@@ -157,7 +157,7 @@ it('a stop waits for a turn that is under way, and what that brings is left to t
   await line.end('a', 'b');
   const turn = line.next();
   let isStopped = false;
-  const stopped = line.consumer.stop().then(() => {
+  const stopped = line.fetcher.stop().then(() => {
     isStopped = true;
   });
   await breathe();
@@ -171,7 +171,7 @@ it('a stop waits for a turn that is under way, and what that brings is left to t
 
 it('a suspect waits for a turn that is under way, and nothing more is asked for meanwhile', async () => {
   const line = open();
-  for (const ref of line.refs) line.turns.expectMore(ref);
+  for (const ref of line.refs) line.roundTrips.expectMore(ref);
   await line.pass();
   await line.pass();
   const [one, other] = [line.next(), line.next()];
@@ -197,7 +197,7 @@ it('a suspect waits for a turn that is under way, and nothing more is asked for 
 
 it('partitions with more take turns, and share the free slots', async () => {
   const line = open({ concurrency: 8, partitions: 3 });
-  for (const ref of line.refs.slice(0, 2)) line.turns.expectMore(ref);
+  for (const ref of line.refs.slice(0, 2)) line.roundTrips.expectMore(ref);
   await line.pass();
   // The first look goes into all partitions; after it the two have their turns.
   expect(line.reads).toEqual(['look']);
@@ -221,7 +221,7 @@ it('while one partition has more and more, the others are looked into every 20 m
     await line.next().answer({ taken: [runOf(line.delivery(`c${nth}`)), runOf(line.delivery(`d${nth}`))] });
     await line.end(`c${nth}`, `d${nth}`);
     await line.next().answer({ taken: [] });
-    for (const busy of line.refs.slice(0, 1)) line.turns.expectMore(busy);
+    for (const busy of line.refs.slice(0, 1)) line.roundTrips.expectMore(busy);
   }
   expect(line.reads).toEqual(['wait']);
   line.advance(20);
@@ -313,7 +313,7 @@ it('a pass of the leader completes what is over and brings what it promotes, int
   expect(line.inFlight.free()).toBe(1);
   await asked.answer({ taken: ['b', 'c'].map((id) => runOf(line.delivery(id))) });
   expect(await passed).toMatchObject({ reply: { kind: 'promoted', count: 2 }, limit: 3 });
-  expect([line.running(), line.inFlight.free(), line.turns.hasMore()]).toEqual([['b', 'c'], 2, false]);
+  expect([line.running(), line.inFlight.free(), line.roundTrips.hasMore()]).toEqual([['b', 'c'], 2, false]);
   void line.relay();
   expect(line.next().take).toBe(1);
 });
@@ -326,10 +326,10 @@ it('a leader passes by itself where no slot is left, more waits, or nothing may 
   await line.next().answer();
   void line.relay(2);
   await line.next().answer({ taken: ['b', 'c'].map((id) => runOf(line.delivery(id))) });
-  expect([line.turns.hasMore(), line.relay()]).toEqual([true, undefined]);
+  expect([line.roundTrips.hasMore(), line.relay()]).toEqual([true, undefined]);
   await line.end('a');
   await line.next().answer();
-  expect(line.turns.hasMore()).toBe(false);
+  expect(line.roundTrips.hasMore()).toBe(false);
   line.inFlight.setOpen(false);
   expect(line.relay()).toBeUndefined();
   line.inFlight.setOpen(true);
@@ -377,4 +377,37 @@ it('reads ask for all slots again when no leader has passed for long', async () 
   await line.next().answer();
   await line.pass();
   expect(line.next()).toMatchObject({ verb: 'serve', take: 2 });
+});
+
+it('a slot that a take-over had first is not read for: the reader waits again', async () => {
+  const line = open({ concurrency: 1 });
+  const [ref] = line.refs;
+  if (!ref) throw new Error('there is one partition');
+  const delivery = line.delivery('a');
+  line.inFlight.setOpen(false);
+  const taken = line.starter.takeOver(ref, [delivery]);
+  const passed = await line.pass();
+  line.inFlight.setOpen(true);
+  await breathe();
+  expect([passed.isOver(), line.reads, line.inFlight.busy()]).toEqual([true, [], 1]);
+  await line.pass();
+  expect(line.reads).toEqual([]);
+  await line.next().answer({ taken: [{ ...delivery, kind: 'dropped' }] });
+  await taken;
+  expect([line.reads, line.counts]).toEqual([['wait'], [1]]);
+});
+
+it('a suspect whose start is answered too late is left to adoption', async () => {
+  const line = open({ concurrency: 1 });
+  const [ref] = line.refs;
+  if (!ref) throw new Error('there is one partition');
+  const delivery = line.delivery('a');
+  const taken = line.starter.takeOver(ref, [delivery]);
+  await breathe();
+  await line.next().answer({ taken: [{ ...delivery, kind: 'suspect', token: '3' as never }] });
+  await taken;
+  expect(line.inFlight.isOpen()).toBe(false);
+  line.advance(LEASE_MS);
+  await line.next().answer();
+  expect([line.begun, line.inFlight.size(), line.inFlight.isOpen()]).toEqual([[], 0, true]);
 });

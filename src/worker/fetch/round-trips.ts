@@ -1,0 +1,322 @@
+/**
+ * The round trips of a worker to its partitions. One call completes jobs that are done and starts entries that were read; where
+ * more wait, it also delivers the next entries and starts them, as many as there are free slots.
+ *
+ *  blocking read ──entries──▶ round trip ──▶ handlers run ──▶ done ──▶ round trip, which brings the next ──▶ handlers run ──▶ …
+ *        ▲                                                                   │
+ *        └──────────────── a round trip that brought less than it asked for ◀┘
+ *
+ * A busy worker asks once per batch, an idle one waits in its blocking read. At most half of the slots are asked for at a time:
+ * while Redis works for one half, the handlers of the other run.
+ *
+ * A leader in this process makes its passes a part of these round trips (`relay`) where this is the only worker.
+ *
+ * A completion waits up to 5 ms for a round trip while nothing else needs one: at low rates completions travel together, or with
+ * the start of the next job. A call that fails, also because our own code throws, is not repeated as a whole. Its completions
+ * and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
+ */
+import type { Clock } from '../../kernel/clock.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../../redis/scripts/bytes.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { LeadersPass, Passed, PromoteReply } from '../../redis/scripts/passes.ts';
+import type { Served, StartReply, Taken } from '../../redis/scripts/replies.ts';
+import type { Acknowledger, Completion, EndedAttempt } from '../run/acknowledgement.ts';
+import type { InFlight, InFlightEntry } from '../run/in-flight.ts';
+
+interface RoundTripsParts {
+  readonly inFlight: InFlight;
+  readonly acknowledger: Acknowledger;
+  readonly jobs: Jobs;
+  /** The same calls on the connection of the reader. */
+  readonly readerJobs: Jobs;
+  readonly consumer: string;
+  /** Bytes of records per call. */
+  readonly bytesMax: number;
+  readonly windowMs: number;
+  /** A job under which so many workers died is started alone. */
+  readonly suspectCrashes: number;
+  readonly clock: Clock;
+}
+
+/** What one call asks for. */
+interface Request {
+  readonly completions: readonly Completion[];
+  /** Entries that were read and are to be started. */
+  readonly given: readonly InFlightEntry[];
+  /** How many new entries it may deliver. */
+  readonly take: number;
+  /** The call is a pass of the leader, too. It is given nothing then, and takes something. */
+  readonly pass?: LeadersPass;
+}
+
+interface Response extends Served {
+  /** Of a pass. */
+  readonly promoted?: PromoteReply;
+  readonly receivedMs: number;
+}
+
+/** Entries that a call delivered and started; it was sent at `sentMs`. */
+type Deliver = (ref: PartitionRef, taken: readonly Taken[], sentMs: number) => void;
+
+interface Partition {
+  readonly ref: PartitionRef;
+  /** They wait for the next round trip. */
+  readonly completions: Completion[];
+  /** New entries may wait there. */
+  hasMore: boolean;
+  /** Calls off the round trip that the completions wait for. */
+  callOff: (() => void) | undefined;
+}
+
+/** Most completions per call: Redis serves nobody else meanwhile, and frees a record for each. */
+const COMPLETIONS_MAX = 100;
+/** How long completions wait for company. */
+const GATHER_MS = 5;
+/** After that another process leads, or has other workers. */
+const RELAYED_MS = 15_000;
+
+export class RoundTrips {
+  readonly #parts: RoundTripsParts;
+  /** Those that have their round trip next come first. */
+  readonly #partitions = new Map<PartitionRef, Partition>();
+  readonly #underWay = new Set<Promise<unknown>>();
+  #isOpen = false;
+  #deliver: Deliver = () => undefined;
+  #isLookDue: () => boolean = () => false;
+  #isThroughReader = false;
+  /** The read that is under way may bring so many entries. */
+  #readCount = 0;
+  /** Monotonic ms at which a leader wished for a relay last. */
+  #relayedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: RoundTripsParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on entries are asked for. Those that a call brings go to `deliver`: `Starter.takeStarted`. */
+  open(deliver: Deliver): void {
+    this.#deliver = deliver;
+    this.#isOpen = true;
+  }
+
+  /** Nothing more is asked for; completions still travel. Resolves when nothing more can come. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    for (const partition of this.#partitions.values()) this.#flush(partition);
+    await Promise.allSettled(this.#underWay);
+  }
+
+  /** A job is done. Its completion travels with the next round trip to its partition. */
+  complete(attempt: EndedAttempt): void {
+    const partition = this.#partitionOf(attempt.entry.ref);
+    const completion = this.#parts.acknowledger.completionOf(attempt);
+    if (this.#isOpen && !partition.hasMore) this.#flushSoon(partition);
+    else this.#flushAtOnce(partition);
+    // Last of all: where this method throws, no completion of the job is on its way.
+    partition.completions.push(completion);
+  }
+
+  /** Starts entries of one partition, which are in flight. Undefined: there was no reply. */
+  async start(ref: PartitionRef, given: readonly InFlightEntry[]): Promise<readonly StartReply[] | undefined> {
+    const partition = this.#partitionOf(ref);
+    const request = { completions: this.#takeCompletions(partition), given, take: 0 };
+    const response = await this.#call(partition, request).catch(() => undefined);
+    if (!response) return undefined;
+    const replies = new Map(response.taken.map((one) => [one.entry, one]));
+    return given.flatMap(({ delivery }) => replies.get(delivery.entry) ?? []);
+  }
+
+  /** Calls that are sent while this runs go out on the connection of the reader, which must not be waiting there. */
+  throughReader(send: () => void): void {
+    this.#isThroughReader = true;
+    try {
+      send();
+    } finally {
+      this.#isThroughReader = false;
+    }
+  }
+
+  /** While this says so, completions ask for nothing new: the slots are for a look into other partitions. */
+  yieldWhile(isLookDue: () => boolean): void {
+    this.#isLookDue = isLookDue;
+  }
+
+  /** A read brought as much as it asked for, so there may be more. */
+  expectMore(ref: PartitionRef): void {
+    this.#partitionOf(ref).hasMore = true;
+  }
+
+  hasMore(): boolean {
+    return this.#withMore().length > 0;
+  }
+
+  /** One round trip to the next partition that has more. Rejects when there was no reply. */
+  async next(): Promise<void> {
+    const [partition] = this.#withMore();
+    if (!partition) return;
+    // The last from now on: each has its round trip.
+    this.#partitions.delete(partition.ref);
+    this.#partitions.set(partition.ref, partition);
+    const completions = this.#takeCompletions(partition);
+    await this.#fetch(partition, { completions, given: [], take: this.#roomFor(partition) });
+  }
+
+  /** One round trip to this partition, unless no slot is free; whether it may have more. Rejects with no reply or a refusal. */
+  async to(ref: PartitionRef): Promise<boolean> {
+    const partition = this.#partitionOf(ref);
+    const take = this.#roomFor(partition);
+    if (take === 0) return true;
+    const { refusal } = await this.#fetch(partition, {
+      completions: this.#takeCompletions(partition),
+      given: [],
+      take,
+    });
+    if (refusal !== undefined) throw new Error(refusal);
+    return partition.hasMore;
+  }
+
+  /**
+   * A round trip that is a pass as well, for a leader in this process that has no other worker: it starts what it promotes.
+   * Undefined: the worker is busy with entries that wait already. Then the leader passes by itself, and moves as much as it may.
+   */
+  relay(ref: PartitionRef, pass: LeadersPass): Promise<Passed> | undefined {
+    const { inFlight, clock } = this.#parts;
+    const partition = this.#partitionOf(ref);
+    this.#relayedMs = clock.monotonicMs();
+    const take = Math.min(inFlight.free() - this.#readCount, RELAY_JOBS_MAX, pass.limit);
+    if (!this.#isOpen || !inFlight.isOpen() || partition.hasMore || take <= 0) return undefined;
+    return this.#relay(partition, { ...pass, limit: take });
+  }
+
+  async #relay(partition: Partition, pass: LeadersPass): Promise<Passed> {
+    const completions = this.#takeCompletions(partition, RELAY_JOBS_MAX);
+    const { promoted, receivedMs } = await this.#fetch(partition, { completions, given: [], take: pass.limit, pass });
+    return { reply: promoted ?? { kind: 'fenced' }, receivedMs, limit: pass.limit };
+  }
+
+  /** A leader relays. */
+  isRelayed(): boolean {
+    return this.#parts.clock.monotonicMs() - this.#relayedMs < RELAYED_MS;
+  }
+
+  /** The read that is under way may bring so many entries: no relay may fill their slots. */
+  readsUpTo(count: number): void {
+    this.#readCount = count;
+  }
+
+  #partitionOf(ref: PartitionRef): Partition {
+    let partition = this.#partitions.get(ref);
+    if (!partition) {
+      partition = { ref, completions: [], hasMore: false, callOff: undefined };
+      this.#partitions.set(ref, partition);
+    }
+    return partition;
+  }
+
+  #withMore(): readonly Partition[] {
+    return [...this.#partitions.values()].filter(({ hasMore }) => hasMore);
+  }
+
+  #flushSoon(partition: Partition): void {
+    partition.callOff ??= this.#parts.clock.timer(GATHER_MS, () => this.#flush(partition));
+  }
+
+  #flushAtOnce(partition: Partition): void {
+    if (partition.callOff) return;
+    const immediate = setImmediate(() => this.#flush(partition));
+    partition.callOff = () => clearImmediate(immediate);
+  }
+
+  /** All completions of this partition, in as many calls as it takes; each brings more where more may be. */
+  #flush(partition: Partition): void {
+    while (partition.completions.length > 0) {
+      const request = { completions: this.#takeCompletions(partition), given: [], take: this.#roomNow(partition) };
+      // Where Redis does not answer, the calls of the reader tell of it.
+      this.#fetch(partition, request).catch(() => undefined);
+    }
+  }
+
+  /** The completions that the next call takes with it. Those that are too many for one follow at once. */
+  #takeCompletions(partition: Partition, most = COMPLETIONS_MAX): readonly Completion[] {
+    partition.callOff?.();
+    partition.callOff = undefined;
+    const completions = partition.completions.splice(0, most);
+    if (partition.completions.length > 0) this.#flushAtOnce(partition);
+    return completions;
+  }
+
+  /** Completions travel although our own code throws where it looks for room. */
+  #roomNow(partition: Partition): number {
+    try {
+      return this.#isLookDue() ? 0 : this.#roomFor(partition);
+    } catch {
+      return 0;
+    }
+  }
+
+  /** How many new entries a call may ask for: a share of the free slots, where several partitions have more. */
+  #roomFor(partition: Partition): number {
+    const { inFlight } = this.#parts;
+    if (!partition.hasMore || !this.#isOpen || !inFlight.isOpen()) return 0;
+    const share = Math.ceil(inFlight.free() / this.#withMore().length);
+    return Math.min(share, Math.ceil(inFlight.concurrency / 2), READ_JOBS_MAX);
+  }
+
+  /** A call that may deliver entries: their slots are reserved until they are here. */
+  #fetch(partition: Partition, request: Request): Promise<Response> {
+    const { inFlight } = this.#parts;
+    if (request.take === 0) return this.#call(partition, request);
+    inFlight.reserve(request.take);
+    const call = this.#call(partition, request).finally(() => {
+      inFlight.reserve(-request.take);
+      this.#underWay.delete(call);
+    });
+    this.#underWay.add(call);
+    return call;
+  }
+
+  /** @throws the failure of the call, when the repetition of its completions is on its way */
+  async #call(partition: Partition, request: Request): Promise<Response> {
+    const { clock, acknowledger } = this.#parts;
+    const { completions, given, take } = request;
+    const { ref } = partition;
+    let response: Response;
+    let sentMs: number;
+    try {
+      sentMs = clock.monotonicMs();
+      const served = await this.#send(ref, request, sentMs);
+      response = { ...served, receivedMs: clock.monotonicMs() };
+    } catch (error) {
+      partition.hasMore &&= take === 0;
+      acknowledger.repeat(ref, completions);
+      throw error;
+    }
+    if (take > 0) partition.hasMore = response.delivered >= take;
+    for (const [index, { attempt }] of completions.entries()) {
+      acknowledger.completed(attempt, response.completed?.[index] ?? 'ok');
+    }
+    const fresh = given.length === 0 ? response.taken : freshOf(response, given);
+    if (fresh.length > 0) this.#deliver(ref, fresh, sentMs);
+    return response;
+  }
+
+  #send(
+    ref: PartitionRef,
+    { completions, given, take, pass }: Request,
+    sentMs: number,
+  ): Promise<Served & { readonly promoted?: PromoteReply }> {
+    const { inFlight, consumer, bytesMax, windowMs, suspectCrashes } = this.#parts;
+    const jobs = this.#isThroughReader ? this.#parts.readerJobs : this.#parts.jobs;
+    for (const entry of given) inFlight.startSent(entry, sentMs);
+    const ended = completions.map((one) => one.ended);
+    const settings = { consumer, bytesMax, windowMs, suspects: suspectCrashes };
+    if (pass) return jobs.relay(ref, { ended, take, pass }, settings);
+    return jobs.serve(ref, { ended, given: given.map(({ delivery }) => delivery), take }, settings);
+  }
+}
+
+function freshOf({ taken }: Served, given: readonly InFlightEntry[]): readonly Taken[] {
+  const known = new Set(given.map(({ delivery }) => delivery.entry));
+  return taken.filter(({ entry }) => !known.has(entry));
+}
