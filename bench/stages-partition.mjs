@@ -39,7 +39,7 @@ export async function createPartition(socketPath) {
   const { purge } = await import(`${root}dist/redis/scripts/upkeep.js`);
   const { oldestDueAge, peek, stats } = await import(`${root}dist/redis/read/inspect.js`);
   const { FIRE_BYTES_MAX, READ_BYTES_MAX } = await import(`${root}dist/redis/scripts/bytes.js`);
-  const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/calls/chunks.js`);
+  const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/calls/batch.js`);
   const { encodeBody, encodeRecord } = await import(`${root}dist/job/codec.js`);
   const { endMark } = await import(`${root}dist/job/record-header.js`);
 

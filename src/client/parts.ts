@@ -7,16 +7,14 @@ import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { createJobs, type Jobs } from '../redis/scripts/jobs.ts';
-import type { Batch } from './calls/batch.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
-import { createLayouts } from './calls/layouts.ts';
-import { type CallPartitions, createPartitionCalls } from './calls/partition-calls.ts';
+import { Layouts } from './calls/layouts.ts';
+import { type CallPartitions, createPartitionCalls, createSlots } from './calls/partition-calls.ts';
 import { type PlanLimits, planJob, planListed } from './calls/plan.ts';
 import { withReadRetry } from './calls/read-retry.ts';
 import { createRefusal } from './calls/refusal.ts';
 import type { Scheduled } from './calls/scheduled.ts';
 import type { ClientSettings } from './calls/settings.ts';
-import { createSlots } from './calls/slots.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
 import { createLetters } from './dead/letters.ts';
 import type { ErasingParts } from './erase/erase.ts';
@@ -24,7 +22,7 @@ import type { ActParts } from './jobs/act.ts';
 import { planAll, scheduleAll } from './jobs/bulk.ts';
 import { createReplay, type Replay } from './jobs/replay.ts';
 import type { BulkJob } from './jobs/scheduling.ts';
-import { createCheckedBatch } from './jobs/shown.ts';
+import { CheckedBatch } from './jobs/shown.ts';
 import { createPast, type Past } from './query/past.ts';
 import { createGet, type Get } from './query/report.ts';
 import { readerOf } from './query/walk.ts';
@@ -42,7 +40,7 @@ export interface Parts {
   /** Waits until the clock of the primary is known well enough, where it is not. */
   readonly server: { readonly settle: () => Promise<void> | undefined };
   readonly limits: (calledMs: number) => PlanLimits;
-  readonly batch: Batch;
+  readonly batch: Pick<CheckedBatch, 'add' | 'addMany' | 'quiet'>;
   readonly replay: Replay;
   readonly get: Get;
   readonly past: Pick<Past, 'result'>;
@@ -112,7 +110,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
   const { clock, budgetMs, namespace, windowMs } = settings;
   const jobs = createJobs(redis);
   const refusal = createRefusal(redis, clock);
-  const layouts = createLayouts({ redis, namespace, clock, budgetMs, signal });
+  const layouts = new Layouts({ redis, namespace, clock, budgetMs, signal });
   const server = createServers(redis, clock)();
   const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
   const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
@@ -131,7 +129,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     const seen = { reader: readerOf(redis), jobs: made, callPartitions, confirm };
     const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
-      batch: createCheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+      batch: new CheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       replay: createReplay({ redis, jobs: made, callPartitions, confirm }),
       letters: createLetters({ redis, jobs: made, callPartitions, confirm }),
       finding,

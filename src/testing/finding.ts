@@ -3,7 +3,7 @@
  * find them in Redis. What walks over them, and counts what became of them, is the product's.
  */
 
-import { movedAway } from '../client/calls/batch.ts';
+import { movedAway } from '../client/calls/layouts.ts';
 import { type CallPartitions, isMoved } from '../client/calls/partition-calls.ts';
 import type { ClientSettings } from '../client/calls/settings.ts';
 import type { ActParts } from '../client/jobs/act.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type BatchParts, createBatch } from '../../src/client/calls/batch.ts';
-import type { Layouts } from '../../src/client/calls/layouts.ts';
+import { type BatchParts, ScheduleBatch } from '../../src/client/calls/batch.ts';
+import { createSlots } from '../../src/client/calls/partition-calls.ts';
 import type { Plan } from '../../src/client/calls/plan.ts';
-import { createSlots } from '../../src/client/calls/slots.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
@@ -10,11 +9,10 @@ import type { ScheduleReply } from '../../src/redis/scripts/replies.ts';
 
 const queue = defineQueue('q');
 const layout = [partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 })];
-const layouts: Layouts = {
+const layouts: BatchParts['layouts'] = {
   known: () => layout,
   load: async () => layout,
   reload: async () => layout,
-  doubt: () => undefined,
 };
 const plan = (id: string, bytes = 100): Plan => ({
   id,
@@ -40,7 +38,7 @@ function batchByHand() {
       }),
   };
   const limits = { budgetMs: 1000, horizonMs: 1e9, recordBytesMax: 1e6 };
-  return { sent, batch: createBatch({ jobs, layouts, clock: systemClock, ...limits }) };
+  return { sent, batch: new ScheduleBatch({ jobs, layouts, clock: systemClock, ...limits }) };
 }
 
 describe('a batch', () => {
@@ -147,7 +145,7 @@ test('a call that waits for others in an outage still ends after its budget and 
   const schedule = () => wait(timeoutMs).then(() => Promise.reject(new Error('Command timed out')));
   const clock = { ...systemClock, monotonicMs: () => nowMs, sleep };
   const limits = { budgetMs, horizonMs: 1e9, recordBytesMax: 1e6 };
-  const batch = createBatch({ jobs: { schedule }, layouts, clock, ...limits });
+  const batch = new ScheduleBatch({ jobs: { schedule }, layouts, clock, ...limits });
   const tookMs: number[] = [];
   const call = (nth: number) => {
     const calledMs = nowMs;

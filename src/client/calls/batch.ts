@@ -9,29 +9,30 @@
  * While Redis has little to do, a chunk does not wait for the end of the turn: with 32 jobs it goes at once, so that
  * Redis works on them while the next ones are made ready.
  *
- * Every promise settles: a chunk is sent with the same bytes until the budget is spent, and while Redis stays away
- * what has waited longer than the budget is refused rather than tried. What waits is bounded by count and by bytes.
+ * Every promise settles: a chunk is sent with the same bytes until the budget is spent, and while Redis stays away, a chunk
+ * that has waited longer than the budget is refused rather than tried. The calls that wait are bounded by count and by bytes.
  */
 
 import type { Queue } from '../../job/queue.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
-import { type Chunk, type Chunks, createChunks, type Pending } from './chunks.ts';
-import { homeOf, type Layout, type Layouts } from './layouts.ts';
+import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
+import { tooMany } from './partition-calls.ts';
 import type { Plan } from './plan.ts';
+import { tooFewReplies } from './repeats.ts';
 import { failureOf, type Scheduled, scheduledOf } from './scheduled.ts';
-import { tooMany } from './slots.ts';
 
-export interface Batch {
-  /** @throws DuestreamError `exists`, `queue-full`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
-  readonly add: (queue: Queue, plan: Plan) => Promise<Scheduled>;
-  /** As many calls at once, without a promise for each. It never rejects. */
-  readonly addMany: (queue: Queue, plans: readonly Plan[]) => Promise<Answers>;
-  /** Resolves when every call has settled. */
-  readonly quiet: () => Promise<void>;
+export interface BatchParts {
+  readonly jobs: Pick<Jobs, 'schedule'>;
+  readonly layouts: Pick<Layouts, 'known' | 'load' | 'reload'>;
+  readonly clock: Clock;
+  readonly budgetMs: number;
+  readonly horizonMs: number;
+  readonly recordBytesMax: number;
 }
 
 /** What became of a list of jobs, by their places in it: a result or an error each. */
@@ -40,15 +41,32 @@ export interface Answers {
   readonly errors: ReadonlyMap<number, unknown>;
 }
 
-export interface BatchParts {
-  readonly jobs: Pick<Jobs, 'schedule'>;
-  readonly layouts: Layouts;
-  readonly clock: Clock;
-  readonly budgetMs: number;
-  readonly horizonMs: number;
-  readonly recordBytesMax: number;
+/** One job that was scheduled, and its caller. */
+interface Pending {
+  readonly queue: Queue;
+  readonly plan: Plan;
+  /** Its place in the list of its call. */
+  readonly at: number;
+  readonly resolve: (scheduled: Scheduled, at: number) => void;
+  readonly reject: (error: unknown, at: number) => void;
+  /** How often the queue has moved since. */
+  moves: number;
 }
 
+/** Jobs of one partition for one script call. */
+interface Chunk {
+  readonly ref: PartitionRef;
+  readonly mode: Plan['mode'];
+  readonly openedMs: number;
+  readonly items: Pending[];
+  bytes: number;
+  /** The layout was read for a job in it. */
+  fresh: boolean;
+}
+
+/** One script call: Redis serves nobody else meanwhile. 250 small jobs take it 1 ms, 125 of 4 KiB 2 ms. */
+export const CHUNK_JOBS_MAX = 250;
+export const CHUNK_BYTES_MAX = 512 * 1024;
 /** A chunk of so many jobs goes before the turn ends, while fewer calls than this are under way. */
 const EAGER_JOBS = 32;
 const EAGER_CALLS = 3;
@@ -56,199 +74,219 @@ const EAGER_CALLS = 3;
 const CHUNKS_IN_FLIGHT_MAX = 20;
 const WAITING_MAX = 250_000;
 const WAITING_BYTES_MAX = 256 * 1024 * 1024;
-/** Layouts change by a command of an operator; more than this in one call is a registry at odds with itself. */
-export const MOVES_MAX = 5;
-const MOVE_PAUSE_MS = 50;
 
-interface Batching extends BatchParts {
-  readonly chunks: Chunks;
-  /** Who waits until every call has settled. */
-  readonly listeners: (() => void)[];
-  waiting: number;
-  waitingBytes: number;
-  inFlight: number;
+export class ScheduleBatch {
+  readonly #parts: BatchParts;
+  /** The chunk of each partition that still takes jobs; it stands in `#queued` as well. */
+  readonly #open = new Map<string, Chunk>();
+  readonly #queued: Chunk[] = [];
+  /** The calls of `quiet` that wait until every job has settled. */
+  readonly #listeners: (() => void)[] = [];
+  #waiting = 0;
+  #waitingBytes = 0;
+  #inFlight = 0;
   /** A flush comes at the end of this turn. */
-  flushing: boolean;
+  #isFlushing = false;
   /** The last call found Redis away. */
-  away: boolean;
-}
+  #isAway = false;
 
-export function createBatch(parts: BatchParts): Batch {
-  const batching: Batching = {
-    ...parts,
-    chunks: createChunks(parts.clock),
-    listeners: [],
-    waiting: 0,
-    waitingBytes: 0,
-    inFlight: 0,
-    flushing: false,
-    away: false,
-  };
-  return {
-    add: (queue, plan) =>
-      new Promise((resolve, reject) => {
-        const chunk = add(batching, { queue, plan, at: 0, resolve, reject, moves: 0 });
-        if (chunk) send(batching, chunk.items.length);
-      }),
-    addMany: (queue, plans) => addMany(batching, queue, plans),
-    quiet: () =>
-      batching.waiting === 0 ? Promise.resolve() : new Promise((resolve) => batching.listeners.push(resolve)),
-  };
-}
+  constructor(parts: BatchParts) {
+    this.#parts = parts;
+  }
 
-function addMany(batching: Batching, queue: Queue, plans: readonly Plan[]): Promise<Answers> {
-  return new Promise((tell) => {
-    const results: (Scheduled | undefined)[] = plans.map(() => undefined);
-    const errors = new Map<number, unknown>();
-    let left = plans.length;
-    const resolve = (scheduled: Scheduled, at: number) => {
-      results[at] = scheduled;
-      left -= 1;
+  /** @throws DuestreamError `exists`, `queue-full`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
+  add(queue: Queue, plan: Plan): Promise<Scheduled> {
+    return new Promise((resolve, reject) => {
+      const chunk = this.#add({ queue, plan, at: 0, resolve, reject, moves: 0 });
+      if (chunk) this.#flushSoon(chunk.items.length);
+    });
+  }
+
+  /** As many calls at once, without a promise for each. It never rejects. */
+  addMany(queue: Queue, plans: readonly Plan[]): Promise<Answers> {
+    return new Promise((tell) => {
+      const results: (Scheduled | undefined)[] = plans.map(() => undefined);
+      const errors = new Map<number, unknown>();
+      let left = plans.length;
+      const resolve = (scheduled: Scheduled, at: number) => {
+        results[at] = scheduled;
+        left -= 1;
+        if (left === 0) tell({ results, errors });
+      };
+      const reject = (error: unknown, at: number) => {
+        errors.set(at, error);
+        left -= 1;
+        if (left === 0) tell({ results, errors });
+      };
+      for (let at = 0; at < plans.length; at += 1) {
+        const plan = plans[at];
+        if (plan) this.#add({ queue, plan, at, resolve, reject, moves: 0 });
+      }
       if (left === 0) tell({ results, errors });
-    };
-    const reject = (error: unknown, at: number) => {
-      errors.set(at, error);
-      left -= 1;
-      if (left === 0) tell({ results, errors });
-    };
-    for (let at = 0; at < plans.length; at += 1) {
-      const plan = plans[at];
-      if (plan) add(batching, { queue, plan, at, resolve, reject, moves: 0 });
+      else this.#flushSoon(plans.length);
+    });
+  }
+
+  /** Resolves when every call has settled. */
+  quiet(): Promise<void> {
+    return this.#waiting === 0 ? Promise.resolve() : new Promise((resolve) => this.#listeners.push(resolve));
+  }
+
+  /** The chunk of the job, unless the job is refused or the layout of its queue is not known yet. */
+  #add(pending: Pending): Chunk | undefined {
+    const { layouts } = this.#parts;
+    const { queue, plan, at } = pending;
+    if (this.#waiting >= WAITING_MAX || this.#waitingBytes >= WAITING_BYTES_MAX) {
+      pending.reject(tooMany(this.#waiting), at);
+      return undefined;
     }
-    if (left === 0) tell({ results, errors });
-    else send(batching, plans.length);
-  });
-}
-
-/** The chunk it was put into, unless it is refused or the layout is not known yet. */
-function add(batching: Batching, pending: Pending): Chunk | undefined {
-  const { layouts } = batching;
-  const { queue, plan, at } = pending;
-  if (batching.waiting >= WAITING_MAX || batching.waitingBytes >= WAITING_BYTES_MAX) {
-    pending.reject(tooMany(batching.waiting), at);
+    this.#waiting += 1;
+    this.#waitingBytes += plan.bytes;
+    const layout = layouts.known(queue);
+    if (layout) return this.#place(pending, layout, false);
+    void this.#placeLater(pending, layouts.load(queue));
     return undefined;
   }
-  batching.waiting += 1;
-  batching.waitingBytes += plan.bytes;
-  const layout = layouts.known(queue);
-  if (layout) return place(batching, pending, layout, false);
-  void placeLater(batching, pending, layouts.load(queue));
-  return undefined;
-}
 
-async function placeLater(batching: Batching, pending: Pending, loading: Promise<Layout>): Promise<void> {
-  try {
-    place(batching, pending, await loading, true);
-    send(batching, 1);
-  } catch (error) {
-    fail(batching, pending, error);
-  }
-}
-
-function place({ chunks }: Batching, pending: Pending, layout: Layout, fresh: boolean): Chunk {
-  return chunks.place(pending, homeOf(layout, pending.plan.id), fresh);
-}
-
-/** At once when there are enough of them and Redis has little to do, else at the end of this turn. */
-function send(batching: Batching, ready: number): void {
-  if (ready >= EAGER_JOBS && batching.inFlight < EAGER_CALLS) flush(batching);
-  if (batching.flushing) return;
-  batching.flushing = true;
-  setImmediate(() => {
-    batching.flushing = false;
-    flush(batching);
-  });
-}
-
-function flush(batching: Batching): void {
-  while (batching.inFlight < CHUNKS_IN_FLIGHT_MAX) {
-    const chunk = batching.chunks.next();
-    if (!chunk) return;
-    batching.inFlight += 1;
-    void carry(batching, chunk);
-  }
-}
-
-async function carry(batching: Batching, chunk: Chunk): Promise<void> {
-  const { budgetMs, clock } = batching;
-  try {
-    // In an outage a call also waits for those before it: that is taken from its budget.
-    const leftMs = batching.away ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
-    if (leftMs < 0) throw neverSent();
-    await deliver(batching, chunk, leftMs);
-  } catch (error) {
-    batching.away = error instanceof DuestreamError && (error.code === 'unavailable' || error.code === 'indeterminate');
-    for (const pending of chunk.items) fail(batching, pending, error);
-  } finally {
-    batching.inFlight -= 1;
-    flush(batching);
-  }
-}
-
-/** As many calls as it takes: Redis looks at the first job of each at least. What is left in the chunk is not settled. */
-async function deliver(batching: Batching, chunk: Chunk, leftMs: number): Promise<void> {
-  const { horizonMs, recordBytesMax, jobs, clock } = batching;
-  const { ref, mode, items } = chunk;
-  const layout = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
-  const settings = { mode, horizonMs, bytesMax: recordBytesMax, layout };
-  while (items.length > 0) {
-    const plans = items.map(({ plan }) => plan);
-    // @send-chunk
-    const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs: leftMs });
-    batching.away = false;
-    if ('kind' in reply) {
-      await move(batching, chunk);
-      return;
+  async #placeLater(pending: Pending, loading: Promise<Layout>): Promise<void> {
+    try {
+      this.#place(pending, await loading, true);
+      this.#flushSoon(1);
+    } catch (error) {
+      this.#fail(pending, error);
     }
-    const sent = items.splice(0);
-    items.push(...sent.filter((pending, index) => !answer(batching, pending, reply[index])));
+  }
+
+  /** Puts the job into the chunk of its partition that still takes jobs, or begins one. */
+  #place(pending: Pending, layout: Layout, fresh: boolean): Chunk {
+    const { plan } = pending;
+    const ref = homeOf(layout, plan.id);
+    let chunk = this.#open.get(ref.keys.jobs);
+    if (!chunk || !hasRoom(chunk, ref, plan)) {
+      chunk = { ref, mode: plan.mode, openedMs: this.#parts.clock.monotonicMs(), items: [], bytes: 0, fresh };
+      this.#open.set(ref.keys.jobs, chunk);
+      this.#queued.push(chunk);
+    }
+    chunk.items.push(pending);
+    chunk.bytes += plan.bytes;
+    chunk.fresh ||= fresh;
+    return chunk;
+  }
+
+  /** At once when enough jobs are ready and Redis has little to do, else at the end of this turn. */
+  #flushSoon(ready: number): void {
+    if (ready >= EAGER_JOBS && this.#inFlight < EAGER_CALLS) this.#flush();
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    setImmediate(() => {
+      this.#isFlushing = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (this.#inFlight < CHUNKS_IN_FLIGHT_MAX) {
+      const chunk = this.#nextChunk();
+      if (!chunk) return;
+      this.#inFlight += 1;
+      void this.#carry(chunk);
+    }
+  }
+
+  /** The oldest chunk, which takes no more jobs from now on. */
+  #nextChunk(): Chunk | undefined {
+    const chunk = this.#queued.shift();
+    if (chunk && this.#open.get(chunk.ref.keys.jobs) === chunk) this.#open.delete(chunk.ref.keys.jobs);
+    return chunk;
+  }
+
+  async #carry(chunk: Chunk): Promise<void> {
+    const { budgetMs, clock } = this.#parts;
+    try {
+      // In an outage a call also waits for the calls before it: that is taken from its budget.
+      const leftMs = this.#isAway ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
+      if (leftMs < 0) throw neverSent();
+      await this.#deliver(chunk, leftMs);
+    } catch (error) {
+      const isOurs = error instanceof DuestreamError;
+      this.#isAway = isOurs && (error.code === 'unavailable' || error.code === 'indeterminate');
+      for (const pending of chunk.items) this.#fail(pending, error);
+    } finally {
+      this.#inFlight -= 1;
+      this.#flush();
+    }
+  }
+
+  /** As many calls as it takes: Redis looks at the first job of each at least. The jobs left in the chunk are not settled. */
+  async #deliver(chunk: Chunk, leftMs: number): Promise<void> {
+    const { horizonMs, recordBytesMax, jobs, clock } = this.#parts;
+    const { ref, mode, items } = chunk;
+    const layout = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
+    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layout };
+    while (items.length > 0) {
+      const plans = items.map(({ plan }) => plan);
+      // @send-chunk
+      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs: leftMs });
+      this.#isAway = false;
+      if ('kind' in reply) {
+        await this.#move(chunk);
+        return;
+      }
+      const sent = items.splice(0);
+      items.push(...sent.filter((pending, index) => !this.#answer(pending, reply[index])));
+    }
+  }
+
+  /** The queue has another layout, or was removed and is declared anew by now: its jobs go to their new homes. */
+  async #move({ ref, items }: Chunk): Promise<void> {
+    const { clock, layouts } = this.#parts;
+    const [first] = items;
+    if (!first) return;
+    first.moves += 1;
+    await clock.sleep(MOVE_PAUSE_MS * (first.moves - 1));
+    const layout = await layouts.reload(first.queue, ref);
+    for (const pending of items) {
+      pending.moves = Math.max(pending.moves, first.moves);
+      if (pending.moves > MOVES_MAX) this.#fail(pending, movedAway(pending.queue.name));
+      else this.#place(pending, layout, true);
+    }
+    this.#flushSoon(1);
+  }
+
+  /** Says whether the call is settled; a job whose reply is `later` is sent again. */
+  #answer(pending: Pending, reply: ScheduleReply | undefined): boolean {
+    try {
+      if (!reply) throw tooFewReplies();
+      if (reply.kind === 'later') return false;
+      pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply), pending.at);
+    } catch (error) {
+      pending.reject(error, pending.at);
+    }
+    this.#settled(pending);
+    return true;
+  }
+
+  #fail(pending: Pending, error: unknown): void {
+    pending.reject(failureOf(pending.queue.name, pending.plan, error), pending.at);
+    this.#settled(pending);
+  }
+
+  #settled({ plan }: Pending): void {
+    this.#waiting -= 1;
+    this.#waitingBytes -= plan.bytes;
+    if (this.#waiting === 0) for (const listener of this.#listeners.splice(0)) listener();
   }
 }
 
-/** The queue has another layout, or was removed and is declared anew by now: its jobs go to their new homes. */
-async function move(batching: Batching, { ref, items }: Chunk): Promise<void> {
-  const { clock, layouts } = batching;
-  const [first] = items;
-  if (!first) return;
-  first.moves += 1;
-  await clock.sleep(MOVE_PAUSE_MS * (first.moves - 1));
-  const layout = await layouts.reload(first.queue, ref);
-  for (const pending of items) {
-    pending.moves = Math.max(pending.moves, first.moves);
-    if (pending.moves > MOVES_MAX) fail(batching, pending, movedAway(pending.queue.name));
-    else place(batching, pending, layout, true);
-  }
-  send(batching, 1);
-}
-
-/** Says whether the call is settled; what is `later` is sent again. */
-function answer(batching: Batching, pending: Pending, reply: ScheduleReply | undefined): boolean {
-  try {
-    if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
-    if (reply.kind === 'later') return false;
-    pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply), pending.at);
-  } catch (error) {
-    pending.reject(error, pending.at);
-  }
-  settled(batching, pending);
-  return true;
-}
-
-function fail(batching: Batching, pending: Pending, error: unknown): void {
-  pending.reject(failureOf(pending.queue.name, pending.plan, error), pending.at);
-  settled(batching, pending);
-}
-
-function settled(batching: Batching, { plan }: Pending): void {
-  const { listeners } = batching;
-  batching.waiting -= 1;
-  batching.waitingBytes -= plan.bytes;
-  if (batching.waiting === 0) for (const listener of listeners.splice(0)) listener();
+/** Another mode closes the chunk, so that calls for one id are sent in the order they were made. */
+function hasRoom(chunk: Chunk, ref: PartitionRef, { mode, bytes }: Plan): boolean {
+  return (
+    chunk.ref === ref &&
+    chunk.mode === mode &&
+    chunk.items.length < CHUNK_JOBS_MAX &&
+    chunk.bytes + bytes <= CHUNK_BYTES_MAX
+  );
 }
 
 const neverSent = () =>
   new DuestreamError('unavailable', 'Redis is not available and the call waited too long; nothing was sent');
-
-/** The error of a queue whose registry and partitions do not agree. */
-export const movedAway = (queue: string) =>
-  new DuestreamError('moved', `queue ${queue} was resized ${MOVES_MAX} times during one call; repeat the call`);

@@ -1,8 +1,8 @@
 /**
- * Over how many partitions each queue is split, remembered. A queue is declared by its first use. What is remembered
- * may be wrong at any time (the queue was resized or removed, everything lost with a server without persistence): the
- * scripts then answer `moved`, and the layout is read again. So it is beside the work every 30 s and after every
- * reconnection. A queue that is not in the registry is declared anew by that, and its jobs are seen by the daemons.
+ * Over how many partitions each queue is split, remembered. The first use of a queue declares it. A layout that is
+ * remembered may be wrong at any time (the queue was resized or removed, or a server without persistence lost everything):
+ * the scripts then answer `moved`, and the layout is read again. It is also read again beside the work every 30 s and after
+ * every reconnection. That declares a queue anew that is not in the registry, and the daemons see its jobs.
  */
 
 import type { Queue } from '../../job/queue.ts';
@@ -17,17 +17,6 @@ import { withReadRetry } from './read-retry.ts';
 /** The partitions of a queue, in order. */
 export type Layout = readonly PartitionRef[];
 
-export interface Layouts {
-  /** What is remembered, without waiting. */
-  readonly known: (queue: Queue) => Layout | undefined;
-  /** What is remembered, or else what Redis says. @throws DuestreamError `unavailable` or `refused` */
-  readonly load: (queue: Queue) => Promise<Layout>;
-  /** Reads again unless somebody else has since `seen`. */
-  readonly reload: (queue: Queue, seen: PartitionRef) => Promise<Layout>;
-  /** Another server may answer now: all that is remembered is declared and read again, beside the work. */
-  readonly doubt: () => void;
-}
-
 interface Entry {
   readonly queue: Queue;
   layout: Layout | undefined;
@@ -37,6 +26,9 @@ interface Entry {
 
 const FRESH_MS = 30_000;
 const QUEUES_MAX = 10_000;
+/** Layouts change by a command of an operator; more moves than this in one call are a registry at odds with itself. */
+export const MOVES_MAX = 5;
+export const MOVE_PAUSE_MS = 50;
 
 interface LayoutsParts {
   readonly redis: Redis;
@@ -47,74 +39,78 @@ interface LayoutsParts {
   readonly signal: AbortSignal;
 }
 
-interface Remembering extends LayoutsParts {
-  readonly entries: Map<string, Entry>;
-}
+export class Layouts {
+  readonly #parts: LayoutsParts;
+  readonly #entries = new Map<string, Entry>();
 
-export function createLayouts(parts: LayoutsParts): Layouts {
-  const remembering: Remembering = { ...parts, entries: new Map() };
-  const { entries, clock } = remembering;
-  return {
-    known(queue) {
-      const entry = entries.get(queue.name);
-      if (!entry?.layout) return undefined;
-      if (clock.monotonicMs() - entry.readMs > FRESH_MS) refresh(remembering, entry);
-      return entry.layout;
-    },
-    async load(queue) {
-      const entry = entryOf(remembering, queue);
-      return entry.layout ?? read(remembering, entry);
-    },
-    async reload(queue, seen) {
-      const entry = entryOf(remembering, queue);
-      const current = entry.layout?.[0];
-      return entry.layout && current?.layoutGeneration !== seen.layoutGeneration
-        ? entry.layout
-        : read(remembering, entry);
-    },
-    doubt() {
-      for (const entry of entries.values()) refresh(remembering, entry);
-    },
-  };
-}
+  constructor(parts: LayoutsParts) {
+    this.#parts = parts;
+  }
 
-function entryOf({ entries }: Remembering, queue: Queue): Entry {
-  const found = entries.get(queue.name);
-  if (found) return found;
-  if (entries.size >= QUEUES_MAX) entries.clear();
-  const made: Entry = { queue, layout: undefined, reading: undefined, readMs: 0 };
-  entries.set(queue.name, made);
-  return made;
-}
+  /** The layout that is remembered, without waiting. */
+  known(queue: Queue): Layout | undefined {
+    const entry = this.#entries.get(queue.name);
+    if (!entry?.layout) return undefined;
+    if (this.#parts.clock.monotonicMs() - entry.readMs > FRESH_MS) this.#refresh(entry);
+    return entry.layout;
+  }
 
-function read(remembering: Remembering, entry: Entry): Promise<Layout> {
-  entry.readMs = remembering.clock.monotonicMs();
-  // Said once: what somebody sets later, for all processes, must not be undone by the next look.
-  entry.reading ??= declare(remembering, entry.queue, entry.layout !== undefined)
-    .then((layout) => {
-      entry.layout = layout;
-      return layout;
-    })
-    .finally(() => {
-      entry.reading = undefined;
+  /** The layout that is remembered, or else the one that Redis says. @throws DuestreamError `unavailable` or `refused` */
+  async load(queue: Queue): Promise<Layout> {
+    const entry = this.#entryOf(queue);
+    return entry.layout ?? this.#read(entry);
+  }
+
+  /** Reads again unless another call has since `seen`. */
+  async reload(queue: Queue, seen: PartitionRef): Promise<Layout> {
+    const entry = this.#entryOf(queue);
+    const current = entry.layout?.[0];
+    return entry.layout && current?.layoutGeneration !== seen.layoutGeneration ? entry.layout : this.#read(entry);
+  }
+
+  /** Another server may answer now: every queue that is remembered is declared and read again, beside the work. */
+  doubt(): void {
+    for (const entry of this.#entries.values()) this.#refresh(entry);
+  }
+
+  #entryOf(queue: Queue): Entry {
+    const found = this.#entries.get(queue.name);
+    if (found) return found;
+    if (this.#entries.size >= QUEUES_MAX) this.#entries.clear();
+    const made: Entry = { queue, layout: undefined, reading: undefined, readMs: 0 };
+    this.#entries.set(queue.name, made);
+    return made;
+  }
+
+  #read(entry: Entry): Promise<Layout> {
+    entry.readMs = this.#parts.clock.monotonicMs();
+    // Only the first call gives the settings: a later one must not undo a setting that somebody made since, for all processes.
+    entry.reading ??= this.#declare(entry.queue, entry.layout !== undefined)
+      .then((layout) => {
+        entry.layout = layout;
+        return layout;
+      })
+      .finally(() => {
+        entry.reading = undefined;
+      });
+    return entry.reading;
+  }
+
+  /** Beside the work. The work itself tells of a failure; where the schema is another, it has to ask again. */
+  #refresh(entry: Entry): void {
+    this.#read(entry).catch((error: unknown) => {
+      if (error instanceof DuestreamError && error.code === 'wrong-schema') entry.layout = undefined;
     });
-  return entry.reading;
-}
+  }
 
-/** Beside the work: a failure here will be told by the work itself, which has to ask again where the schema is another. */
-function refresh(remembering: Remembering, entry: Entry): void {
-  read(remembering, entry).catch((error: unknown) => {
-    if (error instanceof DuestreamError && error.code === 'wrong-schema') entry.layout = undefined;
-  });
-}
-
-async function declare(remembering: Remembering, queue: Queue, isRepeated: boolean): Promise<Layout> {
-  const { name, partitions, history, redact, broadcast, maxPending, maxBytes } = queue;
-  const { redis, namespace, clock, budgetMs, signal } = remembering;
-  // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
-  const settings = { history, redact, broadcast, maxPending, maxBytes, isRepeated };
-  const call = () => declareQueue(redis, { namespace, queue: name, partitions, ...settings });
-  return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
+  async #declare(queue: Queue, isRepeated: boolean): Promise<Layout> {
+    const { name, partitions, history, redact, broadcast, maxPending, maxBytes } = queue;
+    const { redis, namespace, clock, budgetMs, signal } = this.#parts;
+    // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
+    const settings = { history, redact, broadcast, maxPending, maxBytes, isRepeated };
+    const call = () => declareQueue(redis, { namespace, queue: name, partitions, ...settings });
+    return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
+  }
 }
 
 /** The partition an id of ours lives in. */
@@ -123,3 +119,7 @@ export function homeOf(layout: Layout, id: string): PartitionRef {
   if (!home) throw new Error(`a layout of ${layout.length} partitions has no place for ${id}`);
   return home;
 }
+
+/** The error of a queue whose registry and partitions do not agree. */
+export const movedAway = (queue: string) =>
+  new DuestreamError('moved', `queue ${queue} was resized ${MOVES_MAX} times during one call; repeat the call`);

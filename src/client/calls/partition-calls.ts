@@ -3,15 +3,15 @@
  * known, repeated in an outage, and again with the new layout when the queue has moved meanwhile.
  */
 
+import pLimit from 'p-limit';
 import type { Queue } from '../../job/queue.ts';
 import { partitionOf } from '../../job/routing.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import type { RetryPolicy, Whole } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
-import { MOVES_MAX, movedAway } from './batch.ts';
-import type { Layout, Layouts } from './layouts.ts';
-import type { Slots } from './slots.ts';
+import { type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
 
 /**
  * `call` is given the layout and the policy for its own repetitions. `whole`: what it is a part of, if it is one.
@@ -23,10 +23,8 @@ export type CallPartitions = <T>(
   whole?: Whole,
 ) => Promise<T>;
 
-const MOVE_PAUSE_MS = 50;
-
 export function createPartitionCalls(parts: {
-  readonly layouts: Layouts;
+  readonly layouts: Pick<Layouts, 'known' | 'load' | 'reload'>;
   readonly slots: Slots;
   readonly clock: Clock;
   readonly budgetMs: number;
@@ -63,4 +61,29 @@ export function placesOf(layout: Layout, id: string, bare: boolean): readonly Pa
 
 export function isMoved(reply: unknown): reply is Moved {
   return typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'moved';
+}
+
+/** At most so many calls at once; the rest wait their turn in order, and a crowd that does not stop is refused. */
+export interface Slots {
+  /** Runs the call when there is room. @throws DuestreamError `unavailable` when too many wait already */
+  readonly run: <T>(call: () => Promise<T>) => Promise<T>;
+}
+
+export function createSlots({ max, waitingMax }: { readonly max: number; readonly waitingMax: number }): Slots {
+  // It keeps the order, and lets any number wait.
+  const limit = pLimit(max);
+  return {
+    async run(call) {
+      if (limit.activeCount >= max && limit.pendingCount >= waitingMax) throw tooMany(waitingMax);
+      return limit(call);
+    },
+  };
+}
+
+/** The refusal of a crowd. Nothing was sent. */
+export function tooMany(waitingMax: number): DuestreamError {
+  return new DuestreamError(
+    'unavailable',
+    `${waitingMax} calls already wait for Redis, the most that may; nothing was sent: wait until some of them end`,
+  );
 }

@@ -39,7 +39,10 @@ export async function sendRepeated<Reply extends { readonly kind: string }>(
   const replies = await withRetry(what, call, policy);
   if (isMoved(replies)) return replies;
   if (replies.length < items.length || replies[0]?.kind === 'later') {
-    throw new Error('the script replied to fewer jobs than it was sent');
+    throw tooFewReplies();
   }
   return replies.map((reply, at) => ({ reply, isRepeated: isDoubtful(items[at]) }));
 }
+
+/** A script that breaks its contract: each of its calls answers for every job, with `later` at least. */
+export const tooFewReplies = () => new Error('the script replied to fewer jobs than it was sent');

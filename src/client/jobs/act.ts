@@ -18,7 +18,7 @@ import type { Found } from '../../redis/read/look.ts';
 import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
-import { CHUNK_JOBS_MAX } from '../calls/chunks.ts';
+import { CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import type { Confirming } from '../calls/durability.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
 import { asOne, isMoved } from '../calls/partition-calls.ts';

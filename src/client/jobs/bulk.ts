@@ -5,8 +5,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts';
-import type { Answers } from '../calls/batch.ts';
-import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/chunks.ts';
+import { type Answers, CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import type { Plan } from '../calls/plan.ts';
 import { type Scheduled, sameKind, Unconfirmed, type UnconfirmedJob } from '../calls/scheduled.ts';
 

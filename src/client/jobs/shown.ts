@@ -10,10 +10,11 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { peek } from '../../redis/read/inspect.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
-import { type Answers, type Batch, type BatchParts, createBatch } from '../calls/batch.ts';
+import { type Answers, type BatchParts, ScheduleBatch } from '../calls/batch.ts';
 import { homeOf } from '../calls/layouts.ts';
 import type { Plan } from '../calls/plan.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
+import type { Scheduled } from '../calls/scheduled.ts';
 
 type Replacing = Pick<Plan, 'mode' | 'record'>;
 
@@ -68,36 +69,48 @@ export function refuseShownSchedule(
   if (!isKept) for (const paths of redact) refuseRedacted(data, paths);
 }
 
-/** A batch that refuses those. What a queue hides, and what is there, is asked for where a job is likely to be one. */
-export function createCheckedBatch({ redis, ...parts }: BatchParts & { readonly redis: Redis }): Batch {
-  const { layouts, clock, budgetMs } = parts;
-  const batch = createBatch(parts);
+/**
+ * A batch that refuses data that was copied from a view. It asks Redis for the paths that the queue hides and for the record
+ * that is there, where a job is likely to have such data.
+ */
+export class CheckedBatch {
+  readonly #parts: BatchParts & { readonly redis: Redis };
+  readonly #batch: ScheduleBatch;
 
-  async function refuse(queue: Queue, plan: Plan): Promise<void> {
-    const layout = await layouts.load(queue);
-    const redact = layout[0]?.redact;
-    if (!isReplacingText(plan)) return refuseShown(plan, { redact });
-    const ref = homeOf(layout, plan.id);
-    const found = await withReadRetry('schedule', () => peek(redis, ref, plan.member), { clock, budgetMs });
-    refuseShown(plan, { redact, before: found && 'record' in found ? found.record : undefined });
+  constructor(parts: BatchParts & { readonly redis: Redis }) {
+    this.#parts = parts;
+    this.#batch = new ScheduleBatch(parts);
   }
 
-  async function addChecked(queue: Queue, plan: Plan) {
-    await refuse(queue, plan);
-    return batch.add(queue, plan);
+  /** @throws DuestreamError as `ScheduleBatch.add`, and `bad-input` for such data */
+  add(queue: Queue, plan: Plan): Promise<Scheduled> {
+    return isLikely(plan) ? this.#addChecked(queue, plan) : this.#batch.add(queue, plan);
   }
 
-  async function addManyChecked(queue: Queue, plans: readonly Plan[]): Promise<Answers> {
+  addMany(queue: Queue, plans: readonly Plan[]): Promise<Answers> {
+    return plans.some(isLikely) ? this.#addManyChecked(queue, plans) : this.#batch.addMany(queue, plans);
+  }
+
+  quiet(): Promise<void> {
+    return this.#batch.quiet();
+  }
+
+  async #addChecked(queue: Queue, plan: Plan): Promise<Scheduled> {
+    await this.#refuse(queue, plan);
+    return this.#batch.add(queue, plan);
+  }
+
+  async #addManyChecked(queue: Queue, plans: readonly Plan[]): Promise<Answers> {
     const errors = new Map<number, unknown>();
     for (const [at, plan] of plans.entries()) {
       try {
-        if (isLikely(plan)) await refuse(queue, plan);
+        if (isLikely(plan)) await this.#refuse(queue, plan);
       } catch (error) {
         errors.set(at, error);
       }
     }
     const places = [...plans.keys()].filter((at) => !errors.has(at));
-    const sent = await batch.addMany(
+    const sent = await this.#batch.addMany(
       queue,
       plans.filter((_, at) => !errors.has(at)),
     );
@@ -107,11 +120,15 @@ export function createCheckedBatch({ redis, ...parts }: BatchParts & { readonly 
     return { results, errors };
   }
 
-  return {
-    ...batch,
-    add: (queue, plan) => (isLikely(plan) ? addChecked(queue, plan) : batch.add(queue, plan)),
-    addMany: (queue, plans) => (plans.some(isLikely) ? addManyChecked(queue, plans) : batch.addMany(queue, plans)),
-  };
+  async #refuse(queue: Queue, plan: Plan): Promise<void> {
+    const { redis, layouts, clock, budgetMs } = this.#parts;
+    const layout = await layouts.load(queue);
+    const redact = layout[0]?.redact;
+    if (!isReplacingText(plan)) return refuseShown(plan, { redact });
+    const ref = homeOf(layout, plan.id);
+    const found = await withReadRetry('schedule', () => peek(redis, ref, plan.member), { clock, budgetMs });
+    refuseShown(plan, { redact, before: found && 'record' in found ? found.record : undefined });
+  }
 }
 
 const isLikely = (plan: Replacing): boolean => plan.record.includes(REDACTED) || isReplacingText(plan);

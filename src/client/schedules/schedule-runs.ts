@@ -12,7 +12,7 @@ import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ScheduleItem } from '../../redis/scripts/replies.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../schedule/schedule.ts';
 import { occurrences } from '../../time/recurrence.ts';
-import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/chunks.ts';
+import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { once, type Repeating } from '../calls/repeating.ts';
 import { sendRepeated } from '../calls/repeats.ts';

@@ -85,7 +85,7 @@ export const controls = [
           '  const dueMs = Math.max(plan.dueMs, Date.now());',
           "  return { ...plan, dueMs, record: '1' + dueMs.toString(36) + record.slice(record.search(/[;|]/)) };",
           '};',
-          'const jobs = { schedule: (to, all, how) => batching.jobs.schedule(to, all.map(anew), how) };',
+          'const jobs = { schedule: (to, all, how) => this.#parts.jobs.schedule(to, all.map(anew), how) };',
         ),
       },
     ],
