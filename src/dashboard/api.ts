@@ -3,14 +3,12 @@
  * of the session goes along, and each change carries the CSRF token of the session.
  */
 
+import type { Schemas } from './api-types.ts';
+
 /** Relative to the page, so a prefix in front of both does not matter. */
 const BASE = new URL('v1/', document.baseURI);
 
-export interface Session {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly csrf: string;
-}
+export type Session = Schemas['Session'];
 
 /** An answer of 400 or more, in the words of the API. */
 export class ApiError extends Error {
@@ -20,7 +18,7 @@ export class ApiError extends Error {
   readonly code: string;
   readonly detail: string;
 
-  constructor(status: number, problem: { readonly code?: string; readonly title?: string; readonly detail?: string }) {
+  constructor(status: number, problem: Partial<Schemas['Problem']>) {
     const detail = problem.detail ?? problem.title ?? `the answer has the status ${status}`;
     super(detail);
     this.status = status;

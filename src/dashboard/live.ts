@@ -3,82 +3,14 @@
  */
 import { useEffect, useState } from 'preact/hooks';
 import { askText, problemText, urlOf } from './api.ts';
+import type { Schemas } from './api-types.ts';
 import { createWatching, polledOf, type StreamListener, type Watched } from './watching.ts';
 
 /** A look takes longer than this where nothing answers. */
 const POLL_WITHIN_MS = 15_000;
 
-export interface Rates {
-  readonly scheduled: number;
-  readonly promoted: number;
-  readonly started: number;
-  readonly ended: number;
-}
-
-export interface LiveQueue {
-  readonly queue: string;
-  readonly partitions: number;
-  readonly scheduled: number;
-  readonly ready: number;
-  readonly running: number;
-  readonly dead: number;
-  readonly paused: boolean;
-  readonly oldestDueAgeMs: number;
-  readonly workers: number;
-  readonly leaders: readonly (string | null)[];
-  readonly perSecond: Rates;
-}
-
-export interface Bucket {
-  readonly fromMs: number;
-  readonly jobs: number;
-  /** Of these: jobs that wait in Redis. */
-  readonly scheduled: number;
-  /** Of these: jobs that schedules will make. */
-  readonly coming: number;
-}
-
-export interface Finding {
-  readonly check: string;
-  readonly status: 'ok' | 'warn' | 'fail';
-  readonly saw: string;
-  readonly advice?: string;
-}
-
-/** Processes of one version of duestream; older versions do not say theirs. */
-export interface VersionCount {
-  readonly version?: string;
-  readonly processes: number;
-}
-
-export interface Now {
-  readonly nowMs: number;
-  readonly queues: readonly LiveQueue[];
-  readonly total: Omit<LiveQueue, 'queue' | 'partitions' | 'paused' | 'workers' | 'leaders'>;
-  readonly processes: {
-    readonly daemons: number;
-    readonly workers: number;
-    readonly leaders: number;
-    readonly partitions: number;
-    readonly led: number;
-    readonly versions: readonly VersionCount[];
-  };
-  readonly redis?: {
-    readonly usedBytes: number;
-    readonly maxBytes: number;
-    readonly policy: string;
-    readonly durability: string;
-  };
-  readonly forecast?: {
-    readonly nextHour: number;
-    readonly scheduled: number;
-    readonly coming: number;
-    readonly busiest?: Bucket;
-    readonly buckets: readonly Bucket[];
-  };
-  readonly doctor?: { readonly atMs: number; readonly ok: boolean; readonly findings: readonly Finding[] };
-}
-
+export type Now = Schemas['LiveNow'];
+export type LiveQueue = Now['queues'][number];
 export type Live = Watched<Now>;
 
 let live: Live = { now: undefined, state: 'connecting', hasGap: false, why: '' };

@@ -1,9 +1,168 @@
-/** Where the pages begin. */
+/** Where the pages begin, and the frame around each: where one can go, whether it is live, who is logged in, light or dark. */
 import { render } from 'preact';
-import { App } from './app.tsx';
+import { useEffect, useState } from 'preact/hooks';
+import { logOut, onStranger, resume, type Session } from './api.ts';
 import { showDirections } from './directions.ts';
-import { applyTheme } from './theme.ts';
+import { pauseLive, resumeLive, useLive } from './live.ts';
+import { Audit } from './pages/audit.tsx';
+import { Dead } from './pages/dead/dead.tsx';
+import { Job } from './pages/job/job.tsx';
+import { Jobs } from './pages/jobs/jobs.tsx';
+import { Login } from './pages/login.tsx';
+import { Now } from './pages/now.tsx';
+import { Queue } from './pages/queue/queue.tsx';
+import { Schedule } from './pages/schedules/schedule.tsx';
+import { Schedules } from './pages/schedules/schedules.tsx';
+import { Workers } from './pages/workers.tsx';
+import { ProblemNote } from './parts/problem.tsx';
+import { type Route, useRoute } from './router.ts';
+import { applyTheme, chosenTheme, THEMES, type Theme } from './theme.ts';
 import './styles.css';
+
+/** The word in the address → its page. */
+const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
+  now: () => <Now />,
+  queue: (route) => <Queue {...route} />,
+  jobs: (route) => <Jobs {...route} />,
+  job: (route) => <Job {...route} />,
+  dead: (route) => <Dead {...route} />,
+  schedules: () => <Schedules />,
+  schedule: (route) => <Schedule {...route} />,
+  workers: () => <Workers />,
+  audit: () => <Audit />,
+};
+
+const PLACES = [
+  ['now', 'Now'],
+  ['schedules', 'Schedules'],
+  ['workers', 'Workers'],
+  ['audit', 'Audit'],
+] as const;
+
+function App() {
+  const route = useRoute();
+  const [session, setSession] = useState<Session>();
+  const [isStranger, setStranger] = useState(false);
+  const [isReady, setReady] = useState(false);
+  useEffect(() => {
+    // Before anything is asked for, so that the first change has its CSRF token.
+    void resume()
+      .then(setSession, () => undefined)
+      .finally(() => setReady(true));
+    return onStranger(() => setStranger(true));
+  }, []);
+  useEffect(() => {
+    document.title = `${[route.name, ...route.path].join(' ')} · duestream`;
+    document.getElementById('content')?.focus({ preventScroll: true });
+  }, [route]);
+
+  if (!isReady) return null;
+  if (isStranger) {
+    const enter = (who: Session) => {
+      setSession(who);
+      setStranger(false);
+    };
+    return <Login enter={enter} />;
+  }
+  const page = PAGES[route.name];
+  return (
+    <>
+      <button type="button" class="skip" onClick={skip}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href="#/now">
+          duestream
+        </a>
+        <nav aria-label="Pages">
+          {PLACES.map(([name, text]) => (
+            <a key={name} href={`#/${name}`} aria-current={route.name === name ? 'page' : undefined}>
+              {text}
+            </a>
+          ))}
+        </nav>
+        <LiveButton />
+        <ThemeChoice />
+        {session === undefined ? null : <Who session={session} leave={() => setStranger(true)} />}
+      </header>
+      <main id="content" tabIndex={-1} key={`${route.name}/${route.path.join('/')}`}>
+        {page ? page(route) : <Missing name={route.name} />}
+      </main>
+    </>
+  );
+}
+
+/** The address has the page behind its #, so the browser cannot jump by itself. */
+function skip(): void {
+  document.getElementById('content')?.focus();
+}
+
+function LiveButton() {
+  const { state, hasGap, why } = useLive();
+  const isPaused = state === 'paused';
+  return (
+    <div class="live">
+      <span role="status" class={`lamp ${state}`} title={why}>
+        {state}
+      </span>
+      <button type="button" aria-pressed={isPaused} onClick={isPaused ? resumeLive : pauseLive}>
+        {isPaused ? 'Go on' : 'Pause'}
+      </button>
+      {hasGap ? (
+        <button type="button" class="primary" onClick={() => location.reload()}>
+          Some looks were missed: reload
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState<Theme>(chosenTheme());
+  return (
+    <label class="theme">
+      <span class="away">Colours</span>
+      <select
+        value={theme}
+        onChange={(event) => {
+          const chosen = THEMES.find((one) => one === event.currentTarget.value) ?? 'system';
+          setTheme(chosen);
+          applyTheme(chosen);
+        }}
+      >
+        {THEMES.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Who({ session, leave }: { readonly session: Session; readonly leave: () => void }) {
+  const [problem, setProblem] = useState<unknown>();
+  return (
+    <div class="who">
+      <span title={session.scopes.join(', ')}>{session.name}</span>
+      <button type="button" onClick={() => void logOut().then(leave, setProblem)}>
+        Log out
+      </button>
+      <ProblemNote problem={problem} />
+    </div>
+  );
+}
+
+function Missing({ name }: { readonly name: string }) {
+  return (
+    <>
+      <h1>There is no page “{name}”</h1>
+      <p>
+        <a href="#/now">What happens now</a>
+      </p>
+    </>
+  );
+}
 
 applyTheme();
 showDirections();

@@ -1,5 +1,6 @@
 /** Who changed what, newest first. */
 
+import type { Schemas } from '../api-types.ts';
 import { useList } from '../parts/asked.ts';
 import { Instant } from '../parts/instant.tsx';
 import { ListActions } from '../parts/list-actions.tsx';
@@ -7,21 +8,10 @@ import { ProblemNote } from '../parts/problem.tsx';
 import { Table } from '../parts/table.tsx';
 import { countText, numberText } from '../parts/words.ts';
 
-interface Entry {
-  readonly entry: string;
-  readonly atMs: number;
-  readonly who: string;
-  readonly way: string;
-  readonly verb: string;
-  readonly queue?: string;
-  readonly target?: string;
-  readonly count: number;
-}
-
 export function Audit() {
-  const { rows, next, problem, isBusy, more, reload } = useList<Entry>({
+  const { rows, next, problem, isBusy, more, reload } = useList<Schemas['AuditEntry']>({
     path: 'audit?limit=100',
-    rowsOf: (page) => (page as { readonly entries: readonly Entry[] }).entries,
+    rowsOf: (page) => (page as Schemas['AuditPage']).entries,
     keyOf: ({ entry }) => entry,
   });
   return (

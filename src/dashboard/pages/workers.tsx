@@ -1,7 +1,7 @@
 /** Who works and who leads: what each holds since when. */
 
 import { useCallback } from 'preact/hooks';
-import type { VersionCount } from '../live.ts';
+import type { Schemas } from '../api-types.ts';
 import { useAsked } from '../parts/asked.ts';
 import { useEvery } from '../parts/every.ts';
 import { Instant } from '../parts/instant.tsx';
@@ -10,48 +10,14 @@ import { ProblemNote } from '../parts/problem.tsx';
 import { Table } from '../parts/table.tsx';
 import { countText, durationText, numberText } from '../parts/words.ts';
 
-interface Worker {
-  readonly id: string;
-  readonly state: 'alive' | 'missing';
-  readonly host?: string;
-  readonly pid?: number;
-  readonly version?: string;
-  readonly startedMs?: number;
-  readonly beatAgoMs?: number;
-  readonly queues: readonly string[];
-  readonly pending: number;
-  readonly jobs: readonly {
-    readonly queue: string;
-    readonly partition: number;
-    readonly id: string;
-    readonly bare: boolean;
-    readonly attempt?: number;
-    readonly startedMs?: number;
-  }[];
-}
-
-interface Led {
-  readonly queue: string;
-  readonly partition: number;
-  readonly leader?: {
-    readonly process: string;
-    readonly host?: string;
-    readonly pid?: number;
-    readonly version?: string;
-    readonly epoch: number;
-    readonly sinceMs: number;
-    readonly lastPassAgoMs?: number;
-  };
-  readonly backlog: number;
-}
+type Worker = Schemas['Worker'];
+type Led = Schemas['Led'];
 
 const EVERY_MS = 5000;
 
 export function Workers() {
-  const workers = useAsked<{ readonly workers: readonly Worker[]; readonly versions: readonly VersionCount[] }>(
-    'workers',
-  );
-  const leaders = useAsked<{ readonly partitions: readonly Led[] }>('leaders');
+  const workers = useAsked<Schemas['Workers']>('workers');
+  const leaders = useAsked<Schemas['Leaders']>('leaders');
   useEvery(
     EVERY_MS,
     useCallback(() => {
@@ -75,7 +41,7 @@ const where = ({ host, pid }: { readonly host?: string; readonly pid?: number })
   host === undefined ? '' : `${host}:${pid}`;
 
 /** Daemons and subscribers too: while a fleet is updated, it is seen how far that is. */
-function Versions({ versions }: { readonly versions: readonly VersionCount[] }) {
+function Versions({ versions }: { readonly versions: Schemas['Workers']['versions'] }) {
   if (versions.length === 0) return null;
   const texts = versions.map(
     ({ version = 'an older version', processes }) => `${version} (${countText(processes, 'process', 'processes')})`,

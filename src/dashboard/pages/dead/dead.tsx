@@ -3,6 +3,7 @@
  * stands in the address; replay and purge act on what is chosen.
  */
 
+import type { Schemas } from '../../api-types.ts';
 import { useAsked, useList } from '../../parts/asked.ts';
 import { at, queryOf } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
@@ -13,36 +14,10 @@ import { Stack } from '../../parts/stack.tsx';
 import { Table } from '../../parts/table.tsx';
 import { countText, numberText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
-import type { Attempted } from '../job/job-shape.ts';
 import { type Choice, DeadActions } from './dead-actions.tsx';
 
-interface Group {
-  readonly reason?: string;
-  readonly error?: string;
-  readonly name?: string;
-  readonly count: number;
-  readonly firstMs: number;
-  readonly lastMs: number;
-}
-
-interface Groups {
-  readonly groups: readonly Group[];
-  readonly others: number;
-  readonly scanned: number;
-  readonly next?: string;
-}
-
-interface Letter {
-  readonly deadLetter: string;
-  readonly id: string;
-  readonly bare: boolean;
-  readonly name?: string;
-  readonly reason?: string;
-  readonly error?: string;
-  readonly attempts: number;
-  readonly atMs: number;
-  readonly history: readonly Attempted[];
-}
+type Letter = Schemas['ListedDeadLetter'];
+type Groups = Schemas['DeadLettersPage'];
 
 const LIMIT = 50;
 const FIELDS = ['reason', 'error', 'name'] as const;
@@ -54,7 +29,7 @@ export function Dead({ path: [queue = ''], query }: Route) {
   const groups = useAsked<Groups>(`${at`queues/${queue}/dead`}?group=error`);
   const list = useList<Letter>({
     path: `${at`queues/${queue}/dead`}${queryOf({ ...choice, limit: LIMIT })}`,
-    rowsOf: (page) => (page as { readonly deadLetters: readonly Letter[] }).deadLetters,
+    rowsOf: (page) => (page as Schemas['DeadLettersPage']).deadLetters ?? [],
     keyOf: ({ deadLetter }) => deadLetter,
   });
   const reload = () => {
@@ -87,7 +62,7 @@ const choiceText = (choice: Choice): string => {
 
 function GroupTable({
   queue,
-  groups: { groups, others, scanned, next },
+  groups: { groups = [], others = 0, scanned, next },
 }: {
   readonly queue: string;
   readonly groups: Groups;

@@ -3,6 +3,7 @@
  * whoever reads it: `Look again` does that.
  */
 
+import type { Schemas } from '../../api-types.ts';
 import { type Listed, useList } from '../../parts/asked.ts';
 import { at, queryOf } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
@@ -16,26 +17,10 @@ import { Bulk } from './bulk.tsx';
 import { FilterForm } from './filter-form.tsx';
 import { filterFrom, isLive } from './filters.ts';
 
-export interface ListedJob {
-  readonly id: string;
-  readonly bare: boolean;
-  readonly partition: number;
-  readonly state: string;
-  readonly name?: string;
-  readonly tags?: readonly string[];
-  readonly dueMs?: number;
-  readonly attempts?: number;
-  readonly owner?: string;
-  readonly overMs?: number;
-}
-
-interface JobsPage {
-  readonly jobs: readonly ListedJob[];
-  readonly next?: string;
-}
+type ListedJob = Schemas['ListedJob'];
 
 const LIMIT = 50;
-const rowsOf = (page: { readonly next?: string }) => (page as JobsPage).jobs;
+const rowsOf = (page: { readonly next?: string }) => (page as Schemas['JobsPage']).jobs;
 const keyOf = ({ partition, bare, id, state, overMs }: ListedJob) =>
   JSON.stringify([partition, bare, id, state === 'dead' ? overMs : 0]);
 

@@ -3,15 +3,9 @@
  * slices are asked for one after the other, and their numbers added up.
  */
 import { ask } from '../../api.ts';
+import type { Schemas } from '../../api-types.ts';
 
-export interface Slice {
-  readonly matched: number;
-  readonly changed: number;
-  readonly requested?: number;
-  readonly skipped: Readonly<Record<string, number>>;
-  readonly ids?: readonly string[];
-  readonly next?: string;
-}
+type Slice = Schemas['ChangedWhere'];
 
 export interface Sum {
   readonly matched: number;

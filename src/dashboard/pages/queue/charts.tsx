@@ -1,18 +1,19 @@
 /** Throughput, lateness and run time of the last hour or day. */
 import { useCallback, useState } from 'preact/hooks';
+import type { Schemas } from '../../api-types.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { type Line, TimeChart } from '../../parts/chart.tsx';
 import { useEvery } from '../../parts/every.ts';
+import { latenessText } from '../../parts/lateness-text.ts';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { numberText } from '../../parts/words.ts';
-import { latenessText, type Minutes, type Spread } from './minutes-shape.ts';
 
 const EVERY_MS = 30_000;
 
 export function Charts({ queue }: { readonly queue: string }) {
   const [hours, setHours] = useState<1 | 24>(1);
-  const { value, problem, reload } = useAsked<Minutes>(`${at`queues/${queue}/minutes`}?hours=${hours}`);
+  const { value, problem, reload } = useAsked<Schemas['QueueMinutes']>(`${at`queues/${queue}/minutes`}?hours=${hours}`);
   useEvery(EVERY_MS, useCallback(reload, [reload]));
   return (
     <section aria-label="Charts">
@@ -37,7 +38,7 @@ export function Charts({ queue }: { readonly queue: string }) {
   );
 }
 
-function Drawn({ minutes }: { readonly minutes: Minutes }) {
+function Drawn({ minutes }: { readonly minutes: Schemas['QueueMinutes'] }) {
   const { startMs, stepMs, counts, known } = minutes;
   const atMs = known.map((_, step) => startMs + step * stepMs);
   const rate = (values: readonly number[]) =>
@@ -62,7 +63,7 @@ function Drawn({ minutes }: { readonly minutes: Minutes }) {
   );
 }
 
-const spread = ({ p50Ms, p99Ms }: Spread): readonly Line[] => [
+const spread = ({ p50Ms, p99Ms }: Schemas['SpreadSteps']): readonly Line[] => [
   { name: 'p50', values: p50Ms, colour: 1 },
   { name: 'p99', values: p99Ms, colour: 2 },
 ];

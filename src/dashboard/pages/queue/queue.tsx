@@ -1,5 +1,6 @@
 /** One queue: its counts, why nothing moves if nothing does, how fast and how late it is; pause and resume. */
 import { useCallback, useState } from 'preact/hooks';
+import type { Schemas } from '../../api-types.ts';
 import { type LiveQueue, useLive } from '../../live.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
@@ -11,11 +12,6 @@ import { Charts } from './charts.tsx';
 import { PauseQueue } from './pause-queue.tsx';
 
 const WHY_EVERY_MS = 5000;
-
-interface Why {
-  readonly moves: boolean;
-  readonly reasons: readonly { readonly code: string; readonly text: string }[];
-}
 
 export function Queue({ path: [queue = ''] }: Route) {
   const { now } = useLive();
@@ -84,7 +80,7 @@ function Counts({ queue, scheduled, ready, running, dead, perSecond, workers, le
 }
 
 function Reasons({ queue }: { readonly queue: string }) {
-  const { value, problem, reload } = useAsked<Why>(at`queues/${queue}/why`);
+  const { value, problem, reload } = useAsked<Schemas['WhyNothingMoves']>(at`queues/${queue}/why`);
   useEvery(WHY_EVERY_MS, useCallback(reload, [reload]));
   return (
     <section aria-label="Why nothing moves" aria-live="polite">

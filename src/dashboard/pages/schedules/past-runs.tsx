@@ -1,5 +1,6 @@
 /** What became of the past instants of a schedule: a late start shows, and so does an instant without a job. */
 
+import type { Schemas } from '../../api-types.ts';
 import { useList } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
@@ -7,26 +8,16 @@ import { ListActions } from '../../parts/list-actions.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
 import { durationText, numberText } from '../../parts/words.ts';
-import { type PreviewRow, type Schedule, whatClocksDid } from './schedule-shape.ts';
+import { type Schedule, whatClocksDid } from './schedule-text.ts';
 
-type Fate = 'made' | 'waits' | 'due' | 'dropped' | 'missed' | 'unknown';
-
-interface Run extends PreviewRow {
-  readonly fate: Fate;
-  readonly job?: {
-    readonly state: string;
-    readonly attempts: number;
-    readonly startedMs?: number;
-    readonly latenessMs?: number;
-  };
-}
+type Run = Schemas['PastRun'];
 
 const SHOWN = 20;
 
 export function PastRuns({ schedule: { name, queue } }: { readonly schedule: Schedule }) {
   const { rows, next, problem, isBusy, more, reload } = useList<Run>({
     path: `${at`schedules/${name}/runs`}?limit=${SHOWN}`,
-    rowsOf: (page) => (page as { readonly runs: readonly Run[] }).runs,
+    rowsOf: (page) => (page as Schemas['PastRuns']).runs,
     keyOf,
   });
   return (
@@ -68,7 +59,7 @@ function Row({ run, queue }: { readonly run: Run; readonly queue: string }) {
   );
 }
 
-const FATES: Readonly<Record<Exclude<Fate, 'dropped'>, string>> = {
+const FATES: Readonly<Record<Exclude<Run['fate'], 'dropped'>, string>> = {
   made: 'made a job',
   waits: 'waits until the job before it is over',
   due: 'due; no leader has handled it yet',

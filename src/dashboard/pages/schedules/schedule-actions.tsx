@@ -1,12 +1,13 @@
 /** Pause, resume, trigger and backfill of a schedule. */
 import { useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
+import type { Schemas } from '../../api-types.ts';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Which } from '../../parts/which.tsx';
 import { countText, localText } from '../../parts/words.ts';
 import { instantOf } from '../jobs/filters.ts';
-import type { Schedule } from './schedule-shape.ts';
+import type { Schedule } from './schedule-text.ts';
 
 interface Actions {
   readonly schedule: Schedule;
@@ -102,10 +103,7 @@ function Trigger({ schedule: { name }, finish, close }: Question) {
       yes="Run one now"
       close={close}
       act={async () => {
-        const job = await ask<{ readonly id: string; readonly status: string }>(
-          `POST ${at`schedules/${name}/trigger`}`,
-          { id },
-        );
+        const job = await ask<FiredJob>(`POST ${at`schedules/${name}/trigger`}`, { id });
         finish(`Job ${job.id}: ${job.status}.`);
       }}
     >
@@ -114,11 +112,7 @@ function Trigger({ schedule: { name }, finish, close }: Question) {
   );
 }
 
-interface FiredJob {
-  readonly id: string;
-  readonly atMs?: number;
-  readonly status: string;
-}
+type FiredJob = Schemas['FiredJob'];
 
 /** A dry run knows the instants only; which of them have a job already shows when it is done. */
 function filledText(jobs: readonly FiredJob[]): string {
@@ -141,7 +135,7 @@ function Backfill({ schedule: { name }, finish, close }: Question) {
 
   async function act(): Promise<void> {
     const dryRun = dry === undefined;
-    const { jobs } = await ask<{ readonly jobs: readonly FiredJob[] }>(`POST ${at`schedules/${name}/backfill`}`, {
+    const { jobs } = await ask<Schemas['Backfilled']>(`POST ${at`schedules/${name}/backfill`}`, {
       ...range,
       dryRun,
     });

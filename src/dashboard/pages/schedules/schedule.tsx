@@ -1,6 +1,7 @@
 /** One schedule: its rule, what comes, what was, and what can be done. */
 
 import { useState } from 'preact/hooks';
+import type { Schemas } from '../../api-types.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
@@ -11,14 +12,14 @@ import { numberText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
 import { PastRuns } from './past-runs.tsx';
 import { ScheduleActions } from './schedule-actions.tsx';
-import { type Preview, ruleOf, type Schedule as ScheduleShape } from './schedule-shape.ts';
+import { ruleOf, type Schedule as ScheduleShape } from './schedule-text.ts';
 import { Decision } from './schedules.tsx';
 
 const NEXT = 20;
 
 export function Schedule({ path: [name = ''] }: Route) {
   const { value, problem, reload } = useAsked<ScheduleShape>(at`schedules/${name}`);
-  const preview = useAsked<Preview>(`${at`schedules/${name}/preview`}?next=${NEXT}`);
+  const preview = useAsked<Schemas['Preview']>(`${at`schedules/${name}/preview`}?next=${NEXT}`);
   const [told, setTold] = useState('');
   const done = (text: string) => {
     setTold(text);
@@ -100,7 +101,7 @@ function Facts({ schedule }: { readonly schedule: ScheduleShape }) {
   );
 }
 
-function NextRuns({ preview: { rows } }: { readonly preview: Preview }) {
+function NextRuns({ preview: { rows } }: { readonly preview: Schemas['Preview'] }) {
   return (
     <section aria-labelledby="next">
       <h2 id="next">Next runs</h2>

@@ -2,26 +2,21 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
+import type { Schemas } from '../../api-types.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
 import { numberText } from '../../parts/words.ts';
-import { decisionOf, type Preview, type PreviewRow, ruleOf, type Schedule } from './schedule-shape.ts';
-
-interface SchedulesPage {
-  readonly schedules: readonly Schedule[];
-  readonly more: number;
-  readonly unreadable: readonly { readonly name: string; readonly why: string }[];
-}
+import { decisionOf, type PreviewRow, ruleOf, type Schedule } from './schedule-text.ts';
 
 /** A calendar of more would be no calendar. */
 const CALENDAR_SCHEDULES = 25;
 const RUNS_EACH = 10;
 
 export function Schedules() {
-  const { value, problem, reload } = useAsked<SchedulesPage>('schedules');
+  const { value, problem, reload } = useAsked<Schemas['SchedulesPage']>('schedules');
   return (
     <>
       <h1>Schedules</h1>
@@ -41,7 +36,7 @@ export function Schedules() {
   );
 }
 
-function List({ page: { schedules, more, unreadable } }: { readonly page: SchedulesPage }) {
+function List({ page: { schedules, more, unreadable } }: { readonly page: Schemas['SchedulesPage'] }) {
   return (
     <section aria-label="All schedules">
       <Table
@@ -135,7 +130,7 @@ export function Decision({ row }: { readonly row: PreviewRow }) {
 
 async function runsOf(schedules: readonly Schedule[]): Promise<readonly Run[]> {
   const asked = schedules.slice(0, CALENDAR_SCHEDULES).map(async ({ name }) => {
-    const { rows }: Preview = await ask(`GET ${at`schedules/${name}/preview`}?next=${RUNS_EACH}`);
+    const { rows }: Schemas['Preview'] = await ask(`GET ${at`schedules/${name}/preview`}?next=${RUNS_EACH}`);
     return rows.map((row) => ({ ...row, name }));
   });
   return (await Promise.all(asked)).flat().sort((a, b) => a.atMs - b.atMs);

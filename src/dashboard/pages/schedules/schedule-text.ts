@@ -1,37 +1,8 @@
-/** Schedules as the API tells them. */
+/** Schedules and their instants in words. */
+import type { Schemas } from '../../api-types.ts';
 
-export interface Schedule {
-  readonly name: string;
-  readonly queue: string;
-  readonly source: string;
-  readonly input: Readonly<Record<string, unknown>>;
-  readonly hidden: boolean;
-  readonly paused?: string;
-  readonly nextMs?: number;
-  readonly reachedMs?: number;
-  readonly lastMs?: number;
-  readonly runs: number;
-  readonly skipped: number;
-  readonly unreadable?: string;
-}
-
-export interface PreviewRow {
-  readonly id?: string;
-  readonly atMs: number;
-  readonly local: string;
-  readonly offset: string;
-  readonly named?: string;
-  readonly dst?: string;
-  readonly calendar?: string;
-  readonly dropped?: string;
-  readonly dueMs?: number;
-  readonly leftOut?: number;
-}
-
-export interface Preview {
-  readonly name: string;
-  readonly rows: readonly PreviewRow[];
-}
+export type Schedule = Schemas['Schedule'];
+export type PreviewRow = Schemas['PreviewRow'];
 
 /** `30 2 * * * Europe/Berlin`, `every 15m` */
 export function ruleOf({ input: { cron, every, zone } }: Schedule): string {

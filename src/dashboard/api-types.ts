@@ -1,0 +1,916 @@
+/**
+ * What the HTTP API is asked and answers, by the names of docs/reference/openapi.json, which has the words too.
+ * Made by `npm run generate`; edit the schemas in src/http/api.
+ */
+export interface Schemas {
+  readonly QueueCounts: {
+    readonly queue: string;
+    readonly partitions: number;
+    readonly scheduled: number;
+    readonly ready: number;
+    readonly running: number;
+    readonly dead: number;
+    readonly oldestDueAgeMs: number;
+    readonly quota?: {
+      readonly pending: number;
+      readonly pendingMax: number;
+      readonly bytes: number;
+      readonly bytesMax: number;
+    };
+    readonly paused: boolean;
+    readonly workers: number;
+    readonly leaders: readonly (string | null)[];
+  };
+  readonly Problem: {
+    readonly type: string;
+    readonly title: string;
+    readonly status: number;
+    readonly code: string;
+    readonly detail?: string;
+    readonly errors?: readonly {
+      readonly field: string;
+      readonly given: string;
+      readonly allowed: string;
+    }[];
+  };
+  readonly QueueStats: {
+    readonly queue: string;
+    readonly scheduled: number;
+    readonly ready: number;
+    readonly running: number;
+    readonly dead: number;
+    readonly oldestDueAgeMs: number;
+    readonly over: number;
+    readonly counters: {
+      readonly [key: string]: number;
+    };
+    readonly quota?: {
+      readonly pending: number;
+      readonly pendingMax: number;
+      readonly bytes: number;
+      readonly bytesMax: number;
+    };
+    readonly workers: number;
+    readonly broadcast?: {
+      readonly kept: number;
+      readonly max: number;
+      readonly bytes: number;
+      readonly ageMs: number;
+      readonly subscribers: readonly {
+        readonly id: string;
+        readonly host: string;
+        readonly pid: number;
+        readonly lag: number;
+      }[];
+    };
+    readonly paused: boolean;
+    readonly pause?: Schemas['Pause'];
+    readonly dueNext: readonly {
+      readonly fromMs?: number;
+      readonly toMs?: number;
+      readonly count: number;
+    }[];
+    readonly partitions: readonly {
+      readonly partition: number;
+      readonly scheduled: number;
+      readonly ready: number;
+      readonly running: number;
+      readonly dead: number;
+      readonly oldestDueAgeMs: number;
+      readonly over: number;
+      readonly counters: {
+        readonly [key: string]: number;
+      };
+      readonly quota?: {
+        readonly pending: number;
+        readonly pendingMax: number;
+        readonly bytes: number;
+        readonly bytesMax: number;
+      };
+      readonly paused: boolean;
+      readonly leader?: Schemas['Leader'];
+    }[];
+    readonly nowMs: number;
+  };
+  readonly Pause: {
+    readonly sinceMs?: number;
+    readonly reason: string;
+  };
+  readonly Leader: {
+    readonly process: string;
+    readonly host?: string;
+    readonly pid?: number;
+    readonly version?: string;
+    readonly epoch: number;
+    readonly sinceMs: number;
+    readonly leaseLeftMs: number;
+    readonly lastPassAgoMs?: number;
+  };
+  readonly QueuePaused: {
+    readonly queue: string;
+    readonly paused: boolean;
+    readonly changed: boolean;
+    readonly pause?: Schemas['Pause'];
+    readonly running?: number;
+  };
+  readonly PauseRequest: {
+    readonly reason?: string;
+  };
+  readonly QueueMinutes: {
+    readonly queue: string;
+    readonly on: boolean;
+    readonly nowMs: number;
+    readonly startMs: number;
+    readonly stepMs: number;
+    readonly counts: {
+      readonly scheduled: readonly number[];
+      readonly promoted: readonly number[];
+      readonly done: readonly number[];
+      readonly retried: readonly number[];
+      readonly deferred: readonly number[];
+      readonly dead: readonly number[];
+      readonly cancelled: readonly number[];
+      readonly expired: readonly number[];
+    };
+    readonly known: readonly boolean[];
+    readonly promotion: Schemas['SpreadSteps'];
+    readonly start: Schemas['SpreadSteps'];
+    readonly run: Schemas['SpreadSteps'];
+    readonly total: {
+      readonly promotion: Schemas['SpreadTotal'];
+      readonly start: Schemas['SpreadTotal'];
+      readonly run: Schemas['SpreadTotal'];
+    };
+  };
+  readonly SpreadSteps: {
+    readonly count: readonly number[];
+    readonly p50Ms: readonly (number | null)[];
+    readonly p99Ms: readonly (number | null)[];
+  };
+  readonly SpreadTotal: {
+    readonly boundsMs: readonly number[];
+    readonly counts: readonly number[];
+    readonly count: number;
+    readonly p50Ms: number | null;
+    readonly p99Ms: number | null;
+  };
+  readonly LastHour: {
+    readonly on: boolean;
+    readonly nowMs: number;
+    readonly promotion: Schemas['SpreadTotal'];
+    readonly start: Schemas['SpreadTotal'];
+    readonly run: Schemas['SpreadTotal'];
+    readonly queues: readonly {
+      readonly queue: string;
+      readonly promotion: Schemas['SpreadTotal'];
+      readonly start: Schemas['SpreadTotal'];
+      readonly run: Schemas['SpreadTotal'];
+    }[];
+  };
+  readonly WhyNothingMoves: {
+    readonly queue: string;
+    readonly moves: boolean;
+    readonly reasons: readonly {
+      readonly code: 'redis-full' | 'no-leader' | 'paused' | 'no-worker' | 'ready-capped' | 'busy' | 'waiting' | 'empty';
+      readonly text: string;
+      readonly partitions?: readonly number[];
+      readonly nextMs?: number;
+    }[];
+    readonly nowMs: number;
+  };
+  readonly JobsPage: {
+    readonly queue: string;
+    readonly states: readonly ('scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead')[];
+    readonly jobs: readonly Schemas['ListedJob'][];
+    readonly scanned: number;
+    readonly next?: string;
+  };
+  readonly ListedJob: {
+    readonly id: string;
+    readonly bare: boolean;
+    readonly partition: number;
+    readonly state: 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
+    readonly name?: string;
+    readonly dueMs?: number;
+    readonly tags?: readonly string[];
+    readonly attempts?: number;
+    readonly owner?: string;
+    readonly startedMs?: number;
+    readonly tookMs?: number;
+    readonly overMs?: number;
+  };
+  readonly JobCount: {
+    readonly queue: string;
+    readonly count: number;
+    readonly atLeast: boolean;
+    readonly scanned: number;
+    readonly next?: string;
+  };
+  readonly Scheduled: {
+    readonly id: string;
+    readonly queue: string;
+    readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already';
+    readonly dueMs: number;
+    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
+  };
+  readonly NewJob: {
+    readonly data?: unknown;
+    readonly delay?: number | string;
+    readonly at?: string;
+    readonly zone?: string;
+    readonly within?: number | string;
+    readonly id?: string;
+    readonly name?: string;
+    readonly ifExists?: 'keep' | 'replace' | 'error';
+    readonly attempts?: number;
+    readonly timeout?: number | string;
+    readonly backoff?: Schemas['Backoff'];
+    readonly tags?: readonly string[];
+    readonly expiresAt?: string;
+    readonly maxLateness?: number | string;
+    readonly onLate?: 'drop' | 'dead' | 'run';
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+  };
+  readonly Backoff: {
+    readonly kind: 'fixed';
+    readonly delayMs: number;
+    readonly jitter: 'none' | 'full' | 'equal';
+  } | {
+    readonly kind: 'linear';
+    readonly delayMs: number;
+    readonly maxMs: number;
+    readonly jitter: 'none' | 'full' | 'equal';
+  } | {
+    readonly kind: 'exponential';
+    readonly delayMs: number;
+    readonly factor: number;
+    readonly maxMs: number;
+    readonly jitter: 'none' | 'full' | 'equal';
+  } | {
+    readonly kind: 'ladder';
+    readonly stepsMs: readonly number[];
+    readonly jitter: 'none' | 'full' | 'equal';
+  };
+  readonly Job: {
+    readonly id: string;
+    readonly queue: string;
+    readonly partition: number;
+    readonly bare: boolean;
+    readonly state: 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
+    readonly name?: string;
+    readonly data?: unknown;
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+    readonly hidden: boolean;
+    readonly options: {
+      readonly [key: string]: unknown;
+    };
+    readonly digest?: string;
+    readonly etag?: string;
+    readonly dueMs?: number;
+    readonly askedDueMs?: number;
+    readonly attempts: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly cancelRequested: boolean;
+    readonly owner?: string;
+    readonly token?: string;
+    readonly tags?: readonly string[];
+    readonly codec?: string;
+    readonly startedMs?: number;
+    readonly tookMs?: number;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+    readonly timeline: readonly Schemas['Moment'][];
+    readonly result?: Schemas['KeptResult'];
+    readonly past: readonly Schemas['PastJob'][];
+    readonly nowMs: number;
+    readonly overMs?: number;
+    readonly deadLetter?: string;
+    readonly reason?: string;
+    readonly readable: boolean;
+    readonly unreadable?: string;
+    readonly entry?: string;
+  };
+  readonly Attempted: {
+    readonly atMs: number;
+    readonly attempt: number;
+    readonly kind: 'failure' | 'timeout' | 'crash' | 'refused';
+    readonly message?: string;
+    readonly stack?: string;
+    readonly worker?: string;
+    readonly tookMs?: number;
+  };
+  readonly Deferred: {
+    readonly times: number;
+    readonly lastMs: number;
+    readonly reason?: string;
+  };
+  readonly Moment: {
+    readonly atMs: number;
+    readonly kind: 'asked-due' | 'due' | 'started' | 'failure' | 'timeout' | 'crash' | 'refused' | 'done' | 'cancelled' | 'expired' | 'dead' | 'earlier-end';
+    readonly attempt?: number;
+    readonly owner?: string;
+    readonly tookMs?: number;
+    readonly outcome?: 'done' | 'cancelled' | 'expired' | 'dead';
+    readonly message?: string;
+    readonly stack?: string;
+  };
+  readonly KeptResult: {
+    readonly kind: 'kept' | 'none' | 'too-large' | 'no-json';
+    readonly value?: unknown;
+    readonly bytes?: number;
+    readonly why?: string;
+  };
+  readonly PastJob: {
+    readonly id: string;
+    readonly bare: boolean;
+    readonly outcome: 'done' | 'cancelled' | 'expired' | 'dead';
+    readonly name?: string;
+    readonly tags: readonly string[];
+    readonly token?: string;
+    readonly askedDueMs: number;
+    readonly attempts: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly owner?: string;
+    readonly startedMs?: number;
+    readonly tookMs?: number;
+    readonly overMs: number;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+    readonly result: Schemas['KeptResult'];
+    readonly deadLetter?: string;
+  };
+  readonly Edited: {
+    readonly id: string;
+    readonly status: 'edited' | 'already' | 'changed' | 'running' | 'over' | 'unknown' | 'unreadable' | 'indeterminate';
+    readonly digest?: string;
+    readonly etag?: string;
+    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
+  };
+  readonly JobChange: {
+    readonly data?: unknown;
+    readonly name?: string;
+    readonly attempts?: number | null;
+    readonly timeout?: number | string | null;
+    readonly backoff?: Schemas['Backoff'];
+    readonly tags?: readonly string[] | null;
+    readonly expiresAt?: string | null;
+    readonly maxLateness?: number | string | null;
+    readonly onLate?: 'drop' | 'dead' | 'run' | null;
+    readonly headers?: {
+      readonly [key: string]: string;
+    } | null;
+  };
+  readonly Cancelled: {
+    readonly id: string;
+    readonly status: 'cancelled' | 'requested' | 'over' | 'unknown' | 'indeterminate';
+    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
+  };
+  readonly Rescheduled: {
+    readonly id: string;
+    readonly status: 'rescheduled' | 'already' | 'kept' | 'ready' | 'running' | 'over' | 'unknown' | 'indeterminate';
+    readonly dueMs?: number;
+    readonly wasMs?: number;
+    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
+  };
+  readonly NewDue: {
+    readonly delay?: number | string;
+    readonly at?: string;
+    readonly zone?: string;
+    readonly only?: 'earlier' | 'later';
+  };
+  readonly RanNow: {
+    readonly id: string;
+    readonly status: 'due' | 'already-due' | 'running' | 'over' | 'unknown' | 'indeterminate';
+    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
+  };
+  readonly NewJobs: {
+    readonly jobs: readonly Schemas['NewJob'][];
+  };
+  readonly Ids: {
+    readonly ids: readonly string[];
+  };
+  readonly NewDues: {
+    readonly jobs: readonly Schemas['NewDueOf'][];
+  };
+  readonly NewDueOf: {
+    readonly id: string;
+    readonly delay?: number | string;
+    readonly at?: string;
+    readonly zone?: string;
+    readonly only?: 'earlier' | 'later';
+  };
+  readonly JobChanges: {
+    readonly jobs: readonly Schemas['JobChangeOf'][];
+  };
+  readonly JobChangeOf: {
+    readonly id: string;
+    readonly data?: unknown;
+    readonly name?: string;
+    readonly attempts?: number | null;
+    readonly timeout?: number | string | null;
+    readonly backoff?: Schemas['Backoff'];
+    readonly tags?: readonly string[] | null;
+    readonly expiresAt?: string | null;
+    readonly maxLateness?: number | string | null;
+    readonly onLate?: 'drop' | 'dead' | 'run' | null;
+    readonly headers?: {
+      readonly [key: string]: string;
+    } | null;
+  };
+  readonly ChangedWhere: {
+    readonly queue: string;
+    readonly dryRun: boolean;
+    readonly matched: number;
+    readonly changed: number;
+    readonly requested?: number;
+    readonly skipped: {
+      readonly [key: string]: number;
+    };
+    readonly scanned: number;
+    readonly ids: readonly string[];
+    readonly next?: string;
+  };
+  readonly WhereRequest: {
+    readonly filter: Schemas['JobFilter'];
+    readonly dryRun: boolean;
+    readonly limit?: number;
+    readonly cursor?: string;
+  };
+  readonly JobFilter: {
+    readonly state?: ('scheduled' | 'ready' | 'running') | readonly ('scheduled' | 'ready' | 'running')[];
+    readonly tag?: string;
+    readonly name?: string;
+    readonly idPrefix?: string;
+    readonly dueFrom?: string;
+    readonly dueTo?: string;
+  };
+  readonly RescheduleWhereRequest: {
+    readonly filter: Schemas['JobFilter'];
+    readonly dryRun: boolean;
+    readonly limit?: number;
+    readonly cursor?: string;
+    readonly due: Schemas['NewDue'];
+  };
+  readonly EditWhereRequest: {
+    readonly filter: Schemas['JobFilter'];
+    readonly dryRun: boolean;
+    readonly limit?: number;
+    readonly cursor?: string;
+    readonly change: Schemas['JobChange'];
+  };
+  readonly DeadLettersPage: {
+    readonly queue: string;
+    readonly deadLetters?: readonly Schemas['ListedDeadLetter'][];
+    readonly groups?: readonly Schemas['DeadLetterGroup'][];
+    readonly others?: number;
+    readonly scanned: number;
+    readonly next?: string;
+  };
+  readonly ListedDeadLetter: {
+    readonly deadLetter: string;
+    readonly partition: number;
+    readonly id: string;
+    readonly bare: boolean;
+    readonly name?: string;
+    readonly tags: readonly string[];
+    readonly reason?: string;
+    readonly error?: string;
+    readonly attempts: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly etag: string;
+    readonly atMs: number;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+  };
+  readonly DeadLetterGroup: {
+    readonly reason?: string;
+    readonly error?: string;
+    readonly name?: string;
+    readonly count: number;
+    readonly firstMs: number;
+    readonly lastMs: number;
+  };
+  readonly DeadLetter: {
+    readonly queue: string;
+    readonly deadLetter: string;
+    readonly partition: number;
+    readonly id: string;
+    readonly bare: boolean;
+    readonly name?: string;
+    readonly tags: readonly string[];
+    readonly reason?: string;
+    readonly error?: string;
+    readonly attempts: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly etag: string;
+    readonly atMs: number;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+    readonly hidden: boolean;
+    readonly readable: boolean;
+    readonly data?: unknown;
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+    readonly codec?: string;
+    readonly options: {
+      readonly [key: string]: unknown;
+    };
+    readonly askedDueMs?: number;
+  };
+  readonly Replayed: {
+    readonly deadLetter?: string;
+    readonly id?: string;
+    readonly status: 'scheduled' | 'live' | 'empty' | 'gone' | 'indeterminate';
+    readonly dueMs?: number;
+  };
+  readonly ReplayDue: {
+    readonly delay?: number | string;
+    readonly at?: string;
+    readonly zone?: string;
+  };
+  readonly ReplayedMany: {
+    readonly queue: string;
+    readonly dryRun: boolean;
+    readonly matched: number;
+    readonly replayed: number;
+    readonly live: number;
+    readonly empty: number;
+    readonly gone: number;
+    readonly deadLetters: readonly Schemas['Replayed'][];
+    readonly scanned: number;
+    readonly next?: string;
+  };
+  readonly ReplayRequest: {
+    readonly deadLetters?: readonly string[];
+    readonly all?: true;
+    readonly reason?: string;
+    readonly name?: string;
+    readonly tag?: string;
+    readonly id?: string;
+    readonly error?: string;
+    readonly olderThan?: number | string;
+    readonly newerThan?: number | string;
+    readonly limit?: number;
+    readonly delay?: number | string;
+    readonly spread?: number | string;
+    readonly dryRun?: boolean;
+    readonly cursor?: string;
+  };
+  readonly Purged: {
+    readonly queue: string;
+    readonly dryRun: boolean;
+    readonly matched: number;
+    readonly removed: number;
+    readonly scanned: number;
+    readonly next?: string;
+  };
+  readonly PurgeRequest: {
+    readonly dryRun: boolean;
+    readonly all?: true;
+    readonly reason?: string;
+    readonly name?: string;
+    readonly tag?: string;
+    readonly id?: string;
+    readonly error?: string;
+    readonly olderThan?: number | string;
+    readonly newerThan?: number | string;
+    readonly limit?: number;
+    readonly cursor?: string;
+  };
+  readonly Erased: {
+    readonly dryRun: boolean;
+    readonly queues: readonly Schemas['ErasedQueue'][];
+    readonly left: number;
+    readonly cursor?: string;
+  };
+  readonly ErasedQueue: {
+    readonly queue: string;
+    readonly jobs: number;
+    readonly running: number;
+    readonly deadLetters: number;
+    readonly history: number;
+    readonly left: number;
+    readonly scanned: number;
+  };
+  readonly EraseRequest: {
+    readonly tag: string;
+    readonly queue?: string;
+    readonly dryRun: boolean;
+    readonly cursor?: string;
+  };
+  readonly SchedulesPage: {
+    readonly namespace: string;
+    readonly schedules: readonly Schemas['Schedule'][];
+    readonly more: number;
+    readonly unreadable: readonly {
+      readonly name: string;
+      readonly why: string;
+    }[];
+  };
+  readonly Schedule: {
+    readonly name: string;
+    readonly queue: string;
+    readonly source: string;
+    readonly input: {
+      readonly [key: string]: unknown;
+    };
+    readonly hidden: boolean;
+    readonly etag?: string;
+    readonly paused?: string;
+    readonly nextMs?: number;
+    readonly reachedMs?: number;
+    readonly lastMs?: number;
+    readonly runs: number;
+    readonly skipped: number;
+    readonly unreadable?: string;
+  };
+  readonly ScheduleChanged: {
+    readonly name: string;
+    readonly status: 'created' | 'changed' | 'unchanged';
+    readonly queue?: string;
+    readonly nextMs?: number;
+    readonly paused?: string;
+  };
+  readonly ScheduleDefinition: {
+    readonly queue: string;
+    readonly data?: unknown;
+    readonly codec?: string;
+    readonly cron?: string;
+    readonly every?: number | string;
+    readonly align?: 'epoch' | 'start';
+    readonly zone?: string;
+    readonly dst?: {
+      readonly gap?: 'shift' | 'skip';
+      readonly overlap?: 'first' | 'second' | 'both';
+    };
+    readonly start?: string;
+    readonly end?: string;
+    readonly maxRuns?: number;
+    readonly jitter?: number | string;
+    readonly calendar?: Schemas['Calendar'];
+    readonly overlap?: 'allow' | 'skip' | 'queue' | 'replace';
+    readonly catchUp?: ('skip' | 'once' | 'all') | {
+      readonly policy?: 'skip' | 'once' | 'all';
+      readonly window?: number | string;
+      readonly limit?: number;
+    };
+    readonly tags?: readonly string[];
+    readonly paused?: boolean | string;
+    readonly job?: string;
+    readonly attempts?: number;
+    readonly timeout?: number | string;
+    readonly backoff?: Schemas['Backoff'];
+    readonly jobTags?: readonly string[];
+    readonly maxLateness?: number | string;
+    readonly onLate?: 'drop' | 'dead' | 'run';
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+  };
+  readonly Calendar: {
+    readonly skip?: readonly string[];
+    readonly hours?: {
+      readonly [key: string]: string | readonly string[];
+    };
+    readonly outside?: 'skip' | 'next';
+  };
+  readonly SchedulePauseRequest: {
+    readonly reason?: string;
+  };
+  readonly Preview: {
+    readonly name: string;
+    readonly rows: readonly Schemas['PreviewRow'][];
+    readonly leftOut?: Schemas['PreviewLeftOut'];
+  };
+  readonly PreviewRow: {
+    readonly id?: string;
+    readonly atMs: number;
+    readonly local: string;
+    readonly offset: string;
+    readonly named?: string;
+    readonly dst?: string;
+    readonly calendar?: string;
+    readonly dropped?: string;
+    readonly dueMs?: number;
+    readonly leftOut?: number;
+  };
+  readonly PreviewLeftOut: {
+    readonly dropped: number;
+    readonly later: number;
+    readonly atLeast: boolean;
+    readonly upToMs: number;
+  };
+  readonly PreviewRequest: {
+    readonly name?: string;
+    readonly schedule: Schemas['ScheduleDefinition'];
+    readonly next?: number;
+    readonly until?: string;
+    readonly from?: string;
+  };
+  readonly PastRuns: {
+    readonly name: string;
+    readonly queue: string;
+    readonly runs: readonly Schemas['PastRun'][];
+    readonly next?: string;
+  };
+  readonly PastRun: Schemas['PreviewRow'] & {
+    readonly fate: 'made' | 'waits' | 'due' | 'dropped' | 'missed' | 'unknown';
+    readonly job?: {
+      readonly state: 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
+      readonly attempts: number;
+      readonly startedMs?: number;
+      readonly latenessMs?: number;
+      readonly overMs?: number;
+    };
+  };
+  readonly FiredJob: {
+    readonly id: string;
+    readonly atMs?: number;
+    readonly status: 'would' | 'scheduled' | 'exists' | 'over';
+  };
+  readonly TriggerRequest: {
+    readonly id?: string;
+  };
+  readonly Backfilled: {
+    readonly name: string;
+    readonly dryRun: boolean;
+    readonly jobs: readonly Schemas['FiredJob'][];
+    readonly leftOut?: number;
+  };
+  readonly BackfillRequest: {
+    readonly from: string;
+    readonly to: string;
+    readonly dryRun?: boolean;
+    readonly limit?: number;
+  };
+  readonly Forecast: {
+    readonly atMs: number;
+    readonly untilMs: number;
+    readonly by: 'minute' | 'hour';
+    readonly queue?: string;
+    readonly buckets: readonly Schemas['ForecastBucket'][];
+    readonly busiest?: Schemas['ForecastBucket'];
+    readonly overdue: number;
+    readonly ready: number;
+    readonly paused: readonly string[];
+    readonly schedules: {
+      readonly counted: number;
+      readonly paused: number;
+      readonly unreadable: number;
+      readonly uncounted: number;
+      readonly estimated: number;
+    };
+  };
+  readonly ForecastBucket: {
+    readonly fromMs: number;
+    readonly jobs: number;
+    readonly scheduled: number;
+    readonly coming: number;
+  };
+  readonly Leaders: {
+    readonly namespace: string;
+    readonly partitions: readonly Schemas['Led'][];
+  };
+  readonly Led: {
+    readonly queue: string;
+    readonly partition: number;
+    readonly leader?: Schemas['Leader'];
+    readonly lagMs?: number;
+    readonly backlog: number;
+    readonly paused: boolean;
+    readonly nowMs: number;
+  };
+  readonly Workers: {
+    readonly namespace: string;
+    readonly workers: readonly Schemas['Worker'][];
+    readonly versions: readonly Schemas['VersionCount'][];
+  };
+  readonly Worker: {
+    readonly id: string;
+    readonly state: 'alive' | 'missing';
+    readonly host?: string;
+    readonly pid?: number;
+    readonly version?: string;
+    readonly startedMs?: number;
+    readonly beatAgoMs?: number;
+    readonly queues: readonly string[];
+    readonly pending: number;
+    readonly jobs: readonly {
+      readonly queue: string;
+      readonly partition: number;
+      readonly id: string;
+      readonly bare: boolean;
+      readonly attempt?: number;
+      readonly startedMs?: number;
+    }[];
+  };
+  readonly VersionCount: {
+    readonly version?: string;
+    readonly processes: number;
+  };
+  readonly Findings: {
+    readonly ok: boolean;
+    readonly checks: readonly Schemas['Finding'][];
+  };
+  readonly Finding: {
+    readonly check: string;
+    readonly status: 'ok' | 'warn' | 'fail';
+    readonly saw: string;
+    readonly advice?: string;
+  };
+  readonly LiveNow: {
+    readonly nowMs: number;
+    readonly everyMs: number;
+    readonly queues: readonly {
+      readonly queue: string;
+      readonly partitions: number;
+      readonly scheduled: number;
+      readonly ready: number;
+      readonly running: number;
+      readonly dead: number;
+      readonly oldestDueAgeMs: number;
+      readonly paused: boolean;
+      readonly workers: number;
+      readonly leaders: readonly (string | null)[];
+      readonly perSecond: Schemas['Rates'];
+    }[];
+    readonly total: {
+      readonly scheduled: number;
+      readonly ready: number;
+      readonly running: number;
+      readonly dead: number;
+      readonly oldestDueAgeMs: number;
+      readonly perSecond: Schemas['Rates'];
+    };
+    readonly processes: {
+      readonly daemons: number;
+      readonly workers: number;
+      readonly leaders: number;
+      readonly partitions: number;
+      readonly led: number;
+      readonly versions: readonly Schemas['VersionCount'][];
+    };
+    readonly redis?: {
+      readonly usedBytes: number;
+      readonly maxBytes: number;
+      readonly policy: string;
+      readonly durability: 'always' | 'everysec' | 'unknown' | 'no' | 'snapshots' | 'none';
+    };
+    readonly forecast?: {
+      readonly atMs: number;
+      readonly nextHour: number;
+      readonly scheduled: number;
+      readonly coming: number;
+      readonly busiest?: Schemas['ForecastBucket'];
+      readonly buckets: readonly Schemas['ForecastBucket'][];
+    };
+    readonly doctor?: {
+      readonly atMs: number;
+      readonly ok: boolean;
+      readonly findings: readonly Schemas['Finding'][];
+    };
+  };
+  readonly Rates: {
+    readonly scheduled: number;
+    readonly promoted: number;
+    readonly started: number;
+    readonly ended: number;
+  };
+  readonly AuditPage: {
+    readonly entries: readonly Schemas['AuditEntry'][];
+    readonly next?: string;
+  };
+  readonly AuditEntry: {
+    readonly entry: string;
+    readonly atMs: number;
+    readonly who: string;
+    readonly way: 'api' | 'page' | 'cli' | 'program';
+    readonly verb: string;
+    readonly queue?: string;
+    readonly target?: string;
+    readonly count: number;
+  };
+  readonly Session: {
+    readonly name: string;
+    readonly scopes: readonly string[];
+    readonly queues?: readonly string[];
+    readonly expiresMs: number;
+    readonly csrf: string;
+  };
+  readonly Login: {
+    readonly token: string;
+  };
+}

@@ -1,0 +1,342 @@
+/** What happens now: is anything late, how fast it goes, what comes due, who works, and what `doctor` found. */
+
+import { useCallback, useState } from 'preact/hooks';
+import type { Schemas } from '../api-types.ts';
+import { type LiveQueue, type Now as Look, useLive } from '../live.ts';
+import { useAsked } from '../parts/asked.ts';
+import { queryOf } from '../parts/at.ts';
+import { bytesText } from '../parts/bytes.ts';
+import { TimeChart } from '../parts/chart.tsx';
+import { useEvery } from '../parts/every.ts';
+import { percentileText } from '../parts/lateness-text.ts';
+import { ProblemNote } from '../parts/problem.tsx';
+import { Table } from '../parts/table.tsx';
+import { countText, numberText } from '../parts/words.ts';
+
+/** Later than this is late: below it a job may be on its way. */
+const LATE_MS = 1000;
+
+export function Now() {
+  const { now, state, why } = useLive();
+  return (
+    <>
+      <h1>Now</h1>
+      {state === 'away' || state === 'ended' ? (
+        <p class="problem" role="alert">
+          {why} What you see is from before.
+        </p>
+      ) : null}
+      {state === 'polling' ? <p class="quiet">{why}</p> : null}
+      {now === undefined ? <p role="status">Looking …</p> : <Seen now={now} />}
+    </>
+  );
+}
+
+function Seen({ now }: { readonly now: Look }) {
+  return (
+    <>
+      <Headline queues={now.queues} />
+      <Tiles now={now} />
+      <Queues queues={now.queues} />
+      <Lateness />
+      <Coming forecast={now.forecast} />
+      <Health now={now} />
+    </>
+  );
+}
+
+function Headline({ queues }: { readonly queues: readonly LiveQueue[] }) {
+  const late = queues
+    .filter(({ oldestDueAgeMs }) => oldestDueAgeMs > LATE_MS)
+    .sort((a, b) => b.oldestDueAgeMs - a.oldestDueAgeMs);
+  if (late.length === 0) {
+    return (
+      <p class="headline good" role="status">
+        Nothing is late.
+      </p>
+    );
+  }
+  return (
+    <p class="headline bad">
+      {late.length === 1 ? '1 queue is late: ' : `${late.length} queues are late: `}
+      {late.slice(0, 5).map(({ queue, oldestDueAgeMs }, at) => (
+        <span key={queue}>
+          {at > 0 ? ', ' : ''}
+          <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a> by {seconds(oldestDueAgeMs)}
+        </span>
+      ))}
+      {late.length > 5 ? ' and others' : ''}
+    </p>
+  );
+}
+
+/** A number that changes each second stays readable when it is short. */
+const seconds = (ms: number): string => {
+  if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 600_000) return `${Math.round(ms / 1000)} s`;
+  return ms < 36_000_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`;
+};
+
+function Tiles({ now: { total, processes } }: { readonly now: Look }) {
+  const { daemons, workers, led, partitions, versions } = processes;
+  return (
+    <dl class="tiles">
+      <Tile name="Started per second" value={numberText(total.perSecond.started)} />
+      <Tile name="Scheduled per second" value={numberText(total.perSecond.scheduled)} />
+      <Tile name="Wait for their time" value={numberText(total.scheduled)} />
+      <Tile name="Ready" value={numberText(total.ready)} />
+      <Tile name="Running" value={numberText(total.running)} />
+      <Tile name="Dead letters" value={numberText(total.dead)} isBad={total.dead > 0} />
+      <Tile name="Workers" value={numberText(workers)} isBad={workers === 0 && partitions > 0} />
+      <Tile name="Daemons" value={numberText(daemons)} />
+      {versions.length > 1 ? <Tile name="Versions run" value={numberText(versions.length)} isBad /> : null}
+      <Tile name="Partitions with a leader" value={`${led} of ${partitions}`} isBad={led < partitions} />
+    </dl>
+  );
+}
+
+function Tile({
+  name,
+  value,
+  isBad = false,
+}: {
+  readonly name: string;
+  readonly value: string;
+  readonly isBad?: boolean;
+}) {
+  return (
+    <div class={isBad ? 'tile bad' : 'tile'}>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function Queues({ queues }: { readonly queues: readonly LiveQueue[] }) {
+  if (queues.length === 0) {
+    return (
+      <section aria-label="Queues">
+        <h2>Queues</h2>
+        <p>
+          No queue was used yet. The first job makes one: <code>duestream schedule emails --delay 1m</code>
+        </p>
+      </section>
+    );
+  }
+  return (
+    <section aria-label="Queues">
+      <h2>Queues</h2>
+      <Table
+        of="queues"
+        columns={[
+          'Queue',
+          { number: 'Scheduled' },
+          { number: 'Ready' },
+          { number: 'Running' },
+          { number: 'Dead' },
+          { number: 'Oldest waits' },
+          { number: 'Starts/s' },
+          { number: 'Workers' },
+        ]}
+      >
+        {queues.map((one) => (
+          <QueueRow key={one.queue} {...one} />
+        ))}
+      </Table>
+    </section>
+  );
+}
+
+function QueueRow({ queue, scheduled, ready, running, dead, oldestDueAgeMs, perSecond, workers, paused }: LiveQueue) {
+  const name = encodeURIComponent(queue);
+  const jobs = (state: string, count: number) => (
+    <td class="number">
+      <a href={state === 'dead' ? `#/dead/${name}` : `#/jobs/${name}?state=${state}`}>{numberText(count)}</a>
+    </td>
+  );
+  return (
+    <tr>
+      <th scope="row">
+        <a href={`#/queue/${name}`}>{queue}</a>
+        {paused ? <em class="badge">paused</em> : null}
+      </th>
+      {jobs('scheduled', scheduled)}
+      {jobs('ready', ready)}
+      {jobs('running', running)}
+      {jobs('dead', dead)}
+      <td class={oldestDueAgeMs > LATE_MS ? 'number bad' : 'number'}>
+        {oldestDueAgeMs === 0 ? '–' : seconds(oldestDueAgeMs)}
+      </td>
+      <td class="number">{numberText(perSecond.started)}</td>
+      <td class={workers === 0 ? 'number bad' : 'number'}>{numberText(workers)}</td>
+    </tr>
+  );
+}
+
+/** How late jobs started in the last hour: all queues together, and queue by queue. */
+const QUEUES_MAX = 20;
+const LATENESS_EVERY_MS = 60_000;
+type LastHour = Schemas['LastHour'];
+
+function Lateness() {
+  const { value, problem, reload } = useAsked<LastHour>('lateness');
+  useEvery(LATENESS_EVERY_MS, useCallback(reload, [reload]));
+  if (value?.queues.length === 0) return null;
+  return (
+    <section aria-label="Lateness of the last hour">
+      <h2>Lateness of the last hour</h2>
+      <ProblemNote problem={problem} />
+      {value === undefined ? null : value.on ? (
+        <>
+          <All start={value.start} />
+          <Each queues={value.queues} />
+        </>
+      ) : (
+        <p>
+          There is no lateness by the minute yet. The first comes within two minutes, unless <code>http.minutes</code>{' '}
+          is off or nobody leads a queue.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function All({ start: { count, p50Ms, p99Ms } }: Pick<LastHour, 'start'>) {
+  return (
+    <dl class="tiles">
+      <div class="tile">
+        <dt>Lateness p50</dt>
+        <dd>{percentileText(p50Ms)}</dd>
+      </div>
+      <div class="tile">
+        <dt>Lateness p99</dt>
+        <dd>{percentileText(p99Ms)}</dd>
+      </div>
+      <div class="tile">
+        <dt>Started in the last hour</dt>
+        <dd>{numberText(count)}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function Each({ queues }: Pick<LastHour, 'queues'>) {
+  const shown = queues.slice(0, QUEUES_MAX);
+  return (
+    <>
+      <Table of="lateness" columns={['Queue', { number: 'Started' }, { number: 'p50' }, { number: 'p99' }]}>
+        {shown.map(({ queue, start: { count, p50Ms, p99Ms } }) => (
+          <tr key={queue}>
+            <th scope="row">
+              <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
+            </th>
+            <td class="number">{numberText(count)}</td>
+            <td class="number">{percentileText(p50Ms)}</td>
+            <td class="number">{percentileText(p99Ms)}</td>
+          </tr>
+        ))}
+      </Table>
+      {queues.length > shown.length ? <p class="quiet">The other queues have it on their own pages.</p> : null}
+    </>
+  );
+}
+
+const DAY_MS = 86_400_000;
+const COMING_EVERY_MS = 60_000;
+
+function Coming({ forecast }: { readonly forecast: Look['forecast'] }) {
+  if (forecast === undefined) return null;
+  const { nextHour, scheduled, coming, buckets } = forecast;
+  return (
+    <section aria-label="What comes due">
+      <h2>What comes due</h2>
+      <p>
+        In the next hour {countText(nextHour, 'job')}: {numberText(scheduled)} wait now, {numberText(coming)} come from
+        schedules.
+      </p>
+      <Bars title="The next hour, by minute" buckets={buckets} />
+      <NextDay />
+    </section>
+  );
+}
+
+function NextDay() {
+  const [until, setUntil] = useState(dayFromNow);
+  const { value, problem } = useAsked<Schemas['Forecast']>(`forecast${queryOf({ until, by: 'hour' })}`);
+  useEvery(
+    COMING_EVERY_MS,
+    useCallback(() => setUntil(dayFromNow()), []),
+  );
+  return (
+    <>
+      <ProblemNote problem={problem} />
+      {value === undefined ? null : <Bars title="The next day, by hour" buckets={value.buckets} />}
+    </>
+  );
+}
+
+const dayFromNow = (): string => new Date(Date.now() + DAY_MS).toISOString();
+
+/** The bars of what waits stand in front of those of all. */
+function Bars({ title, buckets }: { readonly title: string; readonly buckets: readonly Schemas['ForecastBucket'][] }) {
+  return (
+    <TimeChart
+      title={title}
+      kind="bars"
+      atMs={buckets.map(({ fromMs }) => fromMs)}
+      lines={[
+        { name: 'all, with those from schedules', values: buckets.map(({ jobs }) => jobs), colour: 2 },
+        { name: 'wait now', values: buckets.map((one) => one.scheduled), colour: 1 },
+      ]}
+      text={numberText}
+    />
+  );
+}
+
+const KEEPS: Readonly<Record<string, string>> = {
+  always: 'AOF, synced with each write: no acknowledged write is lost',
+  everysec: 'AOF, synced every second: a power failure can lose the last two seconds',
+  unknown: 'AOF; how often it is synced is not visible',
+  no: 'AOF, synced by the system: a power failure can lose half a minute',
+  snapshots: 'snapshots only: a crash loses what came after the last one',
+  none: 'nothing is kept: a restart loses every job',
+};
+
+function Health({ now: { redis, doctor } }: { readonly now: Look }) {
+  if (redis === undefined && doctor === undefined) return null;
+  return (
+    <section aria-label="Health">
+      <h2>Redis, and what doctor found</h2>
+      {redis === undefined ? null : (
+        <dl class="facts">
+          <dt>Memory</dt>
+          <dd>{memoryText(redis)}</dd>
+          <dt>When it is full</dt>
+          <dd>{redis.policy}</dd>
+          <dt>What it keeps</dt>
+          <dd>{KEEPS[redis.durability] ?? redis.durability}</dd>
+        </dl>
+      )}
+      {doctor === undefined ? null : <Findings findings={doctor.findings} />}
+    </section>
+  );
+}
+
+function memoryText({ usedBytes, maxBytes }: NonNullable<Look['redis']>): string {
+  if (maxBytes === 0) return `${bytesText(usedBytes)}, no limit`;
+  return `${bytesText(usedBytes)} of ${bytesText(maxBytes)} (${Math.round((usedBytes / maxBytes) * 100)} %)`;
+}
+
+function Findings({ findings }: { readonly findings: readonly Schemas['Finding'][] }) {
+  if (findings.length === 0) return <p class="good">doctor found nothing to mend.</p>;
+  return (
+    <ul class="findings">
+      {findings.map(({ check, status, saw, advice }) => (
+        <li key={check} class={status}>
+          <strong>{check}</strong> {saw}
+          {advice === undefined ? null : <span class="quiet"> – {advice}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
