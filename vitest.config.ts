@@ -17,7 +17,7 @@ const ALONE = [
   'test/flow/worker/worker-stop.test.ts',
 ];
 const shared = include.filter((path) => SHARING.test(path) && !ALONE.includes(path));
-const lone = tier === 'rest' ? ALONE.filter((path) => include.includes(path)) : ALONE;
+const lone = tier === 'rest' || tier === 'verify' ? ALONE.filter((path) => include.includes(path)) : ALONE;
 const alone = [...include.filter((path) => !SHARING.test(path)), ...lone];
 
 /** The order of vitest, but what takes minutes is first among the files of its project. */

@@ -1,6 +1,6 @@
 /**
  * From a fresh clone to a running demo or finished tests with nothing set up before: `npm run demo`, `npm test`,
- * `npm run test:all`. Each step is skipped when what it makes is there, so a second run downloads and builds nothing.
+ * `npm run test:all`, `npm run verify`. Each step is skipped when what it makes is there, so a second run downloads and builds nothing.
  *
  *     dependencies → redis → build → the task
  *
@@ -13,10 +13,10 @@ import { EmbeddedRedisError } from '../src/embedded/error.mjs';
 import { Failed, show } from './run.mjs';
 import { build, dependencies, redis, root, say } from './steps.mjs';
 
-const USAGE = 'usage: node scripts/up.mjs demo|test [arguments for the demo or for vitest] | all';
+const USAGE = 'usage: node scripts/up.mjs demo|test [arguments for the demo or for vitest] | all | verify';
 
 /** @type {Readonly<Record<string, (args: readonly string[]) => Promise<number>>>} */
-const TASKS = { demo, test, all };
+const TASKS = { demo, test, all, verify };
 
 const [name = '', ...rest] = process.argv.slice(2);
 process.exitCode = await main(TASKS[name], rest);
@@ -65,6 +65,12 @@ async function all() {
   if (first.counts === undefined) return told([first]);
   say('rest', `the tests of test/tiers.mjs; so far ${lineOf(first.counts)}`);
   return told([first, await vitest([], { ...env, TEST_TIER: 'rest' })]);
+}
+
+/** The tests that each run a whole matrix. CI does not run them. */
+async function verify() {
+  const env = await prepare(withoutSettings(process.env));
+  return told([await vitest([], { ...env, TEST_TIER: 'verify' })]);
 }
 
 /**

@@ -9,7 +9,7 @@ import { options } from '../src/config/options.ts';
 import { SIGNS } from '../src/redis/connection/outage.ts';
 import { scripts } from '../src/redis/scripts/script-table.ts';
 import { read, root, walk } from './support/repository.ts';
-import { BEGUN_FIRST, ONLY_IN_ALL, SLICED } from './tiers.mjs';
+import { BEGUN_FIRST, ONLY_IN_ALL, ONLY_IN_VERIFY, SLICED } from './tiers.mjs';
 
 test('every option is in the reference', () => {
   const reference = read('docs/reference/configuration.md');
@@ -97,7 +97,7 @@ describe('the README says what shows each promise', () => {
 });
 
 test('every test that has a tier or a place of its own is there', () => {
-  const paths = [...BEGUN_FIRST, ...Object.keys(ONLY_IN_ALL), ...Object.keys(SLICED)];
+  const paths = [...BEGUN_FIRST, ...Object.keys(ONLY_IN_ALL), ...Object.keys(ONLY_IN_VERIFY), ...Object.keys(SLICED)];
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 

@@ -54,7 +54,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'index.ts': ['kernel', 'time', 'job', 'schedule', 'client', 'worker', 'config', 'daemon', 'redis'],
 };
 
-/** The verbs that run something may reach for the roof. */
+/** The commands that start daemons, workers and servers may import them. */
 const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/start.ts': ['daemon'],
   'cli/commands/worker.ts': ['daemon'],

@@ -1,4 +1,4 @@
-/** The slice of `npm run matrix` that `npm run test:all` runs: every test of every script, on the newest Valkey there is. */
+/** The slice of `npm run matrix` that `npm run verify` runs: every test of every script, on the newest Valkey there is. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { offersOfMirror } from '../scripts/matrix/suites.mjs';

@@ -4,7 +4,7 @@ import { createToken, type NewToken } from '../../src/access/tokens.ts';
 import { createDaemonOf, type Daemon } from '../../src/daemon/daemon.ts';
 import type { DaemonInput } from '../../src/daemon/input.ts';
 import { readDaemonInput } from '../../src/daemon/input.ts';
-import type { Place } from '../../src/inspect/refs.ts';
+import type { Namespaced } from '../../src/inspect/refs.ts';
 import type { Log } from '../../src/kernel/log.ts';
 import { close, openCommands, whenReady } from '../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from './redis.ts';
@@ -26,7 +26,7 @@ export interface AskOptions {
 export interface ServedApi {
   readonly url: string;
   readonly redis: TestRedis;
-  readonly place: Place;
+  readonly place: Namespaced;
   readonly daemon: Daemon;
   /** `ask('GET /v1/queues')` */
   readonly ask: (what: string, options?: AskOptions) => Promise<Answered>;

@@ -128,7 +128,7 @@ describe('a lost reply', () => {
 
 describe('a frozen Redis', () => {
   test('makes a call indeterminate, and the same call again is already there', async () => {
-    const producer = await open();
+    const producer = await open({ redis: { url: server.url, commandTimeout: 1000 } });
     await producer.schedule(emails, { to: 'first' }, { delay: '1h' });
     await server.kill('SIGSTOP');
     const error = await thrownBy(producer.schedule(emails, { to: 'x' }, { id: 'x', delay: '1h' }));
@@ -149,7 +149,7 @@ describe('a Redis that is away', () => {
   test('is told when a producer is asked whether it is ready', async () => {
     await server.kill('SIGKILL');
     const refusal = { code: 'unavailable', message: expect.stringMatching(/cannot reach Redis at unix:/) };
-    await expect(createClient({ redis: server.url }).ready()).rejects.toMatchObject(refusal);
+    await expect(createClient({ redis: server.url, retryBudget: 300 }).ready()).rejects.toMatchObject(refusal);
   });
 
   test('makes every call unavailable after its budget, with nothing sent', async () => {
@@ -229,7 +229,7 @@ describe('many waits at once', () => {
     made.push(async () => void process.off('warning', hear));
     const line = await openLine();
     const producer = await open({ redis: line.url });
-    const other = createClient({ redis: line.url });
+    const other = createClient({ redis: line.url, retryBudget: 300 });
     const queues = Array.from({ length: 14 }, (_, nth) => ({ queue: `many${nth}`, handler: () => undefined }));
     const worker = createWorker({ redis: line.url, queues });
     const subscriber = createSubscriber(defineQueue('news', { broadcast: true }), () => undefined, { redis: line.url });

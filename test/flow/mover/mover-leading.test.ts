@@ -92,7 +92,8 @@ it('a nudge reaches the leader, also after its subscription was killed', async (
 });
 
 it('a leader whose lease another process has got concedes, and comes back with a later epoch', async () => {
-  const mover = moverOn(line, { safetyTickMs: 20 });
+  // Without a due job the mover renews its lease after a quarter of it, and then notices.
+  const mover = moverOn(line, { safetyTickMs: 20, leaseMs: 2000 });
   mover.start();
   await eventually(() => mover.leading()?.epoch).toBeGreaterThan(0);
   await line.redis.set(line.ref.keys.leader, `other:${Date.now()}:300`, 'PX', 300);

@@ -6,7 +6,7 @@
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { test as base, type ExpectStatic } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createLog, logEvents } from '../../../src/daemon/log.ts';
@@ -16,51 +16,62 @@ import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { gate } from '../../support/worker-line.ts';
 
-let server: TestRedis;
-let admin: Redis;
-let daemon: Daemon;
-let producer: Client;
-let unlog: () => void;
-let lines: string[] = [];
-let runs = new Map<string, number>();
-let door = gate();
 const key = (name: string) => `duestream:v1:{mail:0}:${name}`;
 
-beforeAll(async () => {
-  server = await startRedis({ port: true, args: ['--dbfilename', 'blocked'] });
-  admin = await server.client();
-  await admin.call('ACL', 'SETUSER', 'app', 'on', '>p', '~*', '&*', '+@all');
-});
-afterAll(() => server.stop());
+/** A Redis with a daemon and a client of one queue. One job runs, and ends when its door opens. */
+interface Stage {
+  readonly server: TestRedis;
+  readonly admin: Redis;
+  readonly daemon: Daemon;
+  readonly producer: Client;
+  /** The log of the daemon. */
+  readonly lines: readonly string[];
+  /** How often each job was run. */
+  readonly runs: ReadonlyMap<string, number>;
+  readonly door: ReturnType<typeof gate>;
+}
 
-beforeEach(async () => {
-  await admin.flushall();
-  lines = [];
-  runs = new Map();
-  door = gate();
-  const redis = server.url.replace('//', '//app:p@');
-  const handlers = defineHandlers({
-    mail: async (job) => {
-      runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
-      if (job.id === 'long') await door.opened;
-    },
-  });
-  const mover = { lease: 1000, safetyTick: 300 };
-  daemon = createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'], mover }, { handlers });
-  unlog = logEvents(
-    daemon.events,
-    createLog({ level: 'info', role: 'test', to: { write: (line) => lines.push(line) } }),
-  );
-  await daemon.start();
-  producer = createClient({ redis, retryBudget: '1s' });
-  await producer.schedule('mail', {}, { id: 'long' });
-  await expect.poll(() => runs.get('long')).toBe(1);
+interface Scene extends Stage {
+  /** Of this test: tests that run at the same time cannot share one. */
+  readonly expect: ExpectStatic;
+}
+
+/** Each condition has servers and processes of its own, so that all of them pass at the same time: most of it is waiting. */
+const condition = base.extend<{ stage: Stage }>({
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of what a fixture needs
+  async stage({}, use) {
+    const server = await startRedis({ port: true, args: ['--dbfilename', 'blocked'] });
+    const admin = await server.client();
+    await admin.call('ACL', 'SETUSER', 'app', 'on', '>p', '~*', '&*', '+@all');
+    const lines: string[] = [];
+    const runs = new Map<string, number>();
+    const door = gate();
+    const began = gate();
+    const redis = server.url.replace('//', '//app:p@');
+    const handlers = defineHandlers({
+      mail: async (job) => {
+        runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
+        if (job.id !== 'long') return;
+        began.open();
+        await door.opened;
+      },
+    });
+    const mover = { lease: 1000, safetyTick: 300 };
+    const daemon = createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'], mover }, { handlers });
+    const log = createLog({ level: 'info', role: 'test', to: { write: (line) => lines.push(line) } });
+    const unlog = logEvents(daemon.events, log);
+    await daemon.start();
+    const producer = createClient({ redis, retryBudget: '1s' });
+    await producer.schedule('mail', {}, { id: 'long' });
+    await began.opened;
+    await use({ server, admin, daemon, producer, lines, runs, door });
+    await producer.stop();
+    await daemon.stop();
+    unlog();
+    await server.stop();
+  },
 });
-afterEach(async () => {
-  await producer.stop();
-  await daemon.stop();
-  unlog();
-});
+const test = condition.concurrent;
 
 const codeOf = (call: Promise<unknown>) =>
   call.then(
@@ -68,7 +79,7 @@ const codeOf = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : messageOf(error)),
   );
 
-async function counted(): Promise<{ readonly commands: number; readonly connects: number }> {
+async function counted({ admin }: Scene): Promise<{ readonly commands: number; readonly connects: number }> {
   const info = await admin.info('stats');
   const read = (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
   return { commands: read('total_commands_processed'), connects: read('total_connections_received') };
@@ -81,19 +92,23 @@ interface Seen {
 }
 
 /** Brings the condition about, lets 3 s pass in it, ends it, and checks what must hold in every condition. */
-async function through({
-  begin,
-  end,
-  holdMs = 3000,
-  ready,
-}: {
-  readonly begin: () => Promise<unknown>;
-  readonly end: () => Promise<unknown>;
-  readonly holdMs?: number;
-  /** What readiness comes to, and is when the condition ends. */
-  readonly ready?: boolean;
-}): Promise<Seen> {
-  const before = await counted();
+async function through(
+  scene: Scene,
+  {
+    begin,
+    end,
+    holdMs = 3000,
+    ready,
+  }: {
+    readonly begin: () => Promise<unknown>;
+    readonly end: () => Promise<unknown>;
+    readonly holdMs?: number;
+    /** What readiness comes to, and is when the condition ends. */
+    readonly ready?: boolean;
+  },
+): Promise<Seen> {
+  const { expect, producer, daemon, lines, door } = scene;
+  const before = await counted(scene);
   const beganMs = performance.now();
   const linesBefore = lines.length;
   await begin();
@@ -103,7 +118,7 @@ async function through({
   const live = daemon.isLive();
   const log = lines.slice(linesBefore);
   await end();
-  const after = await counted();
+  const after = await counted(scene);
   const seconds = (performance.now() - beganMs) / 1000;
   expect(live).toBe(true);
   expect(log.length).toBeLessThanOrEqual(6 + seconds);
@@ -113,7 +128,7 @@ async function through({
 }
 
 /** Work goes on within 5 s: a new job runs, and what ended meanwhile is over and was run once. */
-async function goesOn({ kept = true } = {}): Promise<void> {
+async function goesOn({ expect, producer, daemon, admin, runs }: Scene, { kept = true } = {}): Promise<void> {
   const schedule = () => codeOf(producer.schedule('mail', {}, { id: 'after', ifExists: 'keep' }));
   await expect.poll(schedule, { interval: 100 }).toBe('ok');
   await expect.poll(() => runs.get('after')).toBe(1);
@@ -124,14 +139,19 @@ async function goesOn({ kept = true } = {}): Promise<void> {
 
 const told = (log: readonly string[], text: string) => log.filter((line) => line.includes(text));
 
-test('MISCONF, no snapshot can be written: calls are unavailable, nothing moves, and it ends with the next snapshot', async () => {
+test('MISCONF, no snapshot can be written: calls are unavailable, nothing moves, and it ends with the next snapshot', async ({
+  stage,
+  expect,
+}) => {
+  const scene = { ...stage, expect };
+  const { server, admin } = scene;
   const saved = async (status: string) => {
     await admin.bgsave();
     await expect
       .poll(async () => /rdb_last_bgsave_status:(\w+)/.exec(await admin.info('persistence'))?.[1])
       .toBe(status);
   };
-  const { code, log } = await through({
+  const { code, log } = await through(scene, {
     ready: false,
     async begin() {
       await mkdir(join(server.dir, 'blocked'));
@@ -146,28 +166,38 @@ test('MISCONF, no snapshot can be written: calls are unavailable, nothing moves,
   });
   expect(code).toBe('unavailable');
   expect(told(log, 'MISCONF').length).toBe(1);
-  await goesOn();
+  await goesOn(scene);
 });
 
-test('READONLY, the server became a replica: connections are dialled again with pauses, until it is a primary', async () => {
-  const { code, log } = await through({
+test('READONLY, the server became a replica: connections are dialled again with pauses, until it is a primary', async ({
+  stage,
+  expect,
+}) => {
+  const scene = { ...stage, expect };
+  const { admin } = scene;
+  const { code, log } = await through(scene, {
     ready: false,
     begin: () => admin.call('REPLICAOF', '127.0.0.1', '1'),
     end: () => admin.call('REPLICAOF', 'NO', 'ONE'),
   });
   expect(['unavailable', 'indeterminate']).toContain(code);
   expect(log.length).toBeGreaterThan(0);
-  await goesOn();
+  await goesOn(scene);
 });
 
-test('LOADING, the server reads its data: calls are unavailable, and all goes on when it has', async () => {
+test('LOADING, the server reads its data: calls are unavailable, and all goes on when it has', async ({
+  stage,
+  expect,
+}) => {
+  const scene = { ...stage, expect };
+  const { server, admin } = scene;
   await admin.eval('for i = 1, 3000 do redis.call("SET", "n" .. i, i) end', 0);
   const other = await server.client();
   // A quarter of a minute, cut short when all has been seen.
   await admin.config('SET', 'key-load-delay', '5000');
   await admin.config('SET', 'loading-process-events-interval-bytes', '1024');
   let reloading: Promise<unknown> = Promise.resolve();
-  const { code, log } = await through({
+  const { code, log } = await through(scene, {
     ready: false,
     async begin() {
       reloading = admin.call('DEBUG', 'RELOAD');
@@ -181,14 +211,19 @@ test('LOADING, the server reads its data: calls are unavailable, and all goes on
   });
   expect(code).toBe('unavailable');
   expect(told(log, 'LOADING').length).toBe(1);
-  await goesOn();
+  await goesOn(scene);
 });
 
-test("BUSY, somebody's script does not end: calls are unavailable, and all goes on when it is killed", async () => {
+test("BUSY, somebody's script does not end: calls are unavailable, and all goes on when it is killed", async ({
+  stage,
+  expect,
+}) => {
+  const scene = { ...stage, expect };
+  const { server, admin } = scene;
   await admin.config('SET', 'busy-reply-threshold', '10');
   const other = await server.client();
   let endless: Promise<unknown> = Promise.resolve();
-  const { code, log } = await through({
+  const { code, log } = await through(scene, {
     ready: false,
     async begin() {
       endless = other.eval('while true do end', 0).catch(messageOf);
@@ -201,12 +236,17 @@ test("BUSY, somebody's script does not end: calls are unavailable, and all goes 
   });
   expect(code).toBe('unavailable');
   expect(told(log, 'BUSY').length).toBe(1);
-  await goesOn();
+  await goesOn(scene);
 });
 
-test('OOM, memory is at its limit: new jobs are refused at once, and what is there is worked off', async () => {
+test('OOM, memory is at its limit: new jobs are refused at once, and what is there is worked off', async ({
+  stage,
+  expect,
+}) => {
+  const scene = { ...stage, expect };
+  const { admin, producer, runs } = scene;
   await producer.schedule('mail', {}, { id: 'there', delay: '1s' });
-  const { code } = await through({
+  const { code } = await through(scene, {
     ready: true,
     begin: () => admin.config('SET', 'maxmemory', '1'),
     end: async () => {
@@ -217,18 +257,25 @@ test('OOM, memory is at its limit: new jobs are refused at once, and what is the
     },
   });
   expect(code).toBe('out-of-memory');
-  await goesOn();
+  await goesOn(scene);
 });
 
-test('FLUSHALL: what was there is gone, and everybody goes on with what comes', async () => {
-  const { code } = await through({ begin: () => admin.flushall(), end: () => Promise.resolve(), holdMs: 1500 });
+test('FLUSHALL: what was there is gone, and everybody goes on with what comes', async ({ stage, expect }) => {
+  const scene = { ...stage, expect };
+  const { admin, runs } = scene;
+  const { code } = await through(scene, { begin: () => admin.flushall(), end: () => Promise.resolve(), holdMs: 1500 });
   expect(code).toBe('ok');
   await expect.poll(() => runs.get('meanwhile')).toBe(1);
-  await goesOn({ kept: false });
+  await goesOn(scene, { kept: false });
 });
 
-test('WRONGTYPE, somebody put another value under a key: calls are refused, and the key is named', async () => {
-  const { code, log } = await through({
+test('WRONGTYPE, somebody put another value under a key: calls are refused, and the key is named', async ({
+  stage,
+  expect,
+}) => {
+  const scene = { ...stage, expect };
+  const { admin } = scene;
+  const { code, log } = await through(scene, {
     ready: false,
     begin: () => admin.set(key('scheduled'), 'not ours'),
     end: () => admin.del(key('scheduled')),
@@ -237,16 +284,21 @@ test('WRONGTYPE, somebody put another value under a key: calls are refused, and 
   // Once by whoever met it, the mover and perhaps the one that looks for damage; never per pass.
   const lines = told(log, `${key('scheduled')}: it is a string and must be a zset`).length;
   expect([1, 2]).toContain(lines);
-  await goesOn();
+  await goesOn(scene);
 });
 
-test('NOPERM, a right was taken away: calls are refused, and all goes on when it is given back', async () => {
-  const { code, log } = await through({
+test('NOPERM, a right was taken away: calls are refused, and all goes on when it is given back', async ({
+  stage,
+  expect,
+}) => {
+  const scene = { ...stage, expect };
+  const { admin } = scene;
+  const { code, log } = await through(scene, {
     ready: false,
     begin: () => admin.call('ACL', 'SETUSER', 'app', '-evalsha', '-eval', '-zadd'),
     end: () => admin.call('ACL', 'SETUSER', 'app', '+@all'),
   });
   expect(code).toBe('refused');
   expect(told(log, 'NOPERM').length).toBe(1);
-  await goesOn();
+  await goesOn(scene);
 });
