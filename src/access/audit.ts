@@ -1,6 +1,6 @@
 /** The audit as people look at it: the newest changes first. */
 
-import type { Place } from '../inspect/refs.ts';
+import type { Namespaced } from '../inspect/refs.ts';
 import type { Change } from '../redis/audit.ts';
 import { controlKeys } from '../redis/keys.ts';
 import { fieldsOf, list, type Reply, text } from '../redis/scripts/scripts.ts';
@@ -12,7 +12,7 @@ export interface AuditEntry extends Change {
 
 /** The newest first, from before one of them on. */
 export async function auditEntries(
-  { redis, namespace }: Place,
+  { redis, namespace }: Namespaced,
   { limit, before }: { readonly limit: number; readonly before?: string | undefined },
 ): Promise<readonly AuditEntry[]> {
   const from = before === undefined ? '+' : `(${before}`;

@@ -4,7 +4,7 @@
  * ends its sessions. The CSRF token follows from the cookie: who cannot read the cookie cannot make it.
  */
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Place } from '../inspect/refs.ts';
+import type { Namespaced } from '../inspect/refs.ts';
 import { controlKeys, SESSION_MS } from '../redis/keys.ts';
 import { type Token, tokenOfId } from './tokens.ts';
 
@@ -17,7 +17,7 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** @returns what the cookie is to hold */
 export async function openSession(
-  place: Place,
+  place: Namespaced,
   token: Token,
   nowMs: number,
 ): Promise<Session & { readonly secret: string }> {
@@ -29,7 +29,7 @@ export async function openSession(
 }
 
 /** Undefined where it is over, or its token opens nothing any more. */
-export async function findSession(place: Place, secret: string, nowMs: number): Promise<Session | undefined> {
+export async function findSession(place: Namespaced, secret: string, nowMs: number): Promise<Session | undefined> {
   if (!SECRET.test(secret)) return undefined;
   const [id, expires] = ((await place.redis.get(keyOf(place, secret))) ?? '').split(' ');
   if (id === undefined || id === '' || !(Number(expires) > nowMs)) return undefined;
@@ -37,7 +37,7 @@ export async function findSession(place: Place, secret: string, nowMs: number): 
   return token && { token, expiresMs: Number(expires) };
 }
 
-export async function endSession(place: Place, secret: string): Promise<void> {
+export async function endSession(place: Namespaced, secret: string): Promise<void> {
   if (SECRET.test(secret)) await place.redis.del(keyOf(place, secret));
 }
 
@@ -49,4 +49,5 @@ export function isCsrf(secret: string, given: string | undefined): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-const keyOf = ({ namespace }: Place, secret: string): string => controlKeys(namespace).session(hash('sha256', secret));
+const keyOf = ({ namespace }: Namespaced, secret: string): string =>
+  controlKeys(namespace).session(hash('sha256', secret));

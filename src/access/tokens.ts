@@ -5,7 +5,7 @@
  *     due_<id, 12 hexadecimal digits>_<32 random bytes in base64url>
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Place } from '../inspect/refs.ts';
+import type { Namespaced } from '../inspect/refs.ts';
 import { parseName } from '../job/job.ts';
 import { hintOf } from '../kernel/did-you-mean.ts';
 import { show } from '../kernel/duration.ts';
@@ -53,7 +53,7 @@ const NOBODY = hash('sha256', 'nobody');
 
 /** Makes one, and takes away those that have expired. The text is told once and never again. @throws DuestreamError `bad-input`, `exists`, `moved` */
 export async function createToken(
-  place: Place,
+  place: Namespaced,
   { name, scopes, queues, expiresMs }: NewToken,
   nowMs: number,
 ): Promise<Token & { readonly token: string }> {
@@ -66,7 +66,7 @@ export async function createToken(
 }
 
 /** Once more when somebody else has made or revoked one meanwhile: whether there is room, and the name is free, is asked in one step. */
-async function issue({ redis, namespace }: Place, id: string, stored: Stored): Promise<void> {
+async function issue({ redis, namespace }: Namespaced, id: string, stored: Stored): Promise<void> {
   const { name } = stored;
   for (let tries = 0; tries < CHANGES_MAX; tries += 1) {
     const all = await redis.hgetall(keyOf({ namespace }));
@@ -91,7 +91,7 @@ async function issue({ redis, namespace }: Place, id: string, stored: Stored): P
 }
 
 /** By name, also those that have expired and that the next one has not taken the place of yet. What cannot be read is left out: it opens nothing. */
-export async function listTokens(place: Place): Promise<readonly Token[]> {
+export async function listTokens(place: Namespaced): Promise<readonly Token[]> {
   const all = await place.redis.hgetall(keyOf(place));
   return Object.entries(all)
     .flatMap(([id, text]) => {
@@ -102,7 +102,7 @@ export async function listTokens(place: Place): Promise<readonly Token[]> {
 }
 
 /** By name or id; it opens nothing from the next request on. @throws DuestreamError `not-found` */
-export async function revokeToken(place: Place, nameOrId: string): Promise<Token> {
+export async function revokeToken(place: Namespaced, nameOrId: string): Promise<Token> {
   const known = await listTokens(place);
   const found = known.find(({ id, name }) => id === nameOrId || name === nameOrId);
   if (!found) {
@@ -121,7 +121,7 @@ export async function revokeToken(place: Place, nameOrId: string): Promise<Token
 }
 
 /** Whose token it is; undefined where nobody's, or it has expired. */
-export async function verifyToken(place: Place, text: string, nowMs: number): Promise<Token | undefined> {
+export async function verifyToken(place: Namespaced, text: string, nowMs: number): Promise<Token | undefined> {
   const id = TOKEN.exec(text)?.[1] ?? '';
   const value = id === '' ? null : await place.redis.hget(keyOf(place), id);
   const stored = value === null ? undefined : decode(value);
@@ -131,7 +131,7 @@ export async function verifyToken(place: Place, text: string, nowMs: number): Pr
 }
 
 /** The token of an id, unless it was revoked or has expired. */
-export async function tokenOfId(place: Place, id: string, nowMs: number): Promise<Token | undefined> {
+export async function tokenOfId(place: Namespaced, id: string, nowMs: number): Promise<Token | undefined> {
   const stored = decode((await place.redis.hget(keyOf(place), id)) ?? '');
   return stored && !isExpired(stored, nowMs) ? tokenOf(id, stored) : undefined;
 }
@@ -142,7 +142,7 @@ export function scopesOf(scopes: readonly Scope[]): ReadonlySet<Scope> {
   return new Set<Scope>(scopes.length === 0 ? [] : ['read', ...scopes]);
 }
 
-const keyOf = ({ namespace }: Pick<Place, 'namespace'>): string => controlKeys(namespace).tokens;
+const keyOf = ({ namespace }: Pick<Namespaced, 'namespace'>): string => controlKeys(namespace).tokens;
 const isExpired = ({ expiresMs }: Pick<Token, 'expiresMs'>, nowMs: number) =>
   expiresMs !== undefined && expiresMs <= nowMs;
 

@@ -1,6 +1,6 @@
 /**
- * The command line: a table of verbs, and what is the same for all of them. Exit statuses: 0 ok, 1 failed, 64 wrong
- * use, 69 Redis unavailable, 78 bad configuration or another schema. Whatever a verb throws becomes one of them here and nowhere else.
+ * The command line: a table of commands, and what is the same for all of them. Exit statuses: 0 ok, 1 failed, 64 wrong
+ * use, 69 Redis unavailable, 78 bad configuration or another schema. Whatever a command throws becomes one of them here and nowhere else.
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
@@ -52,8 +52,8 @@ import { report } from './terminal/report.ts';
 import type { Invocation } from './terminal/screen.ts';
 import { helpOf, unknownTopic, usageError } from './terminal/usage-error.ts';
 
-/** Every verb, in the order of the help; a group is a word with verbs of its own. */
-const verbs: readonly Register[] = [
+/** Every command, in the order of the help; a group is a word with commands of its own. */
+const commands: readonly Register[] = [
   dev,
   start,
   worker,
@@ -67,7 +67,7 @@ const verbs: readonly Register[] = [
   edit,
   (program, runner) => {
     const dead = program.command('dead').description('list, replay and remove dead letters');
-    for (const verb of [deadLs, deadGroups, deadShow, deadReplay, deadPurge]) verb(dead, runner);
+    for (const register of [deadLs, deadGroups, deadShow, deadReplay, deadPurge]) register(dead, runner);
   },
   (program, runner) => {
     historyLs(program.command('history').description('list jobs that are over'), runner);
@@ -75,13 +75,14 @@ const verbs: readonly Register[] = [
   erase,
   (program, runner) => {
     const queues = program.command('queues').description('list, set, pause and remove queues');
-    for (const verb of [queuesLs, queuesStats, queuesSet, queuesPause, queuesResume, queuesRm]) verb(queues, runner);
+    for (const register of [queuesLs, queuesStats, queuesSet, queuesPause, queuesResume, queuesRm])
+      register(queues, runner);
   },
   (program, runner) => {
     const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');
     const looks = [schedulesLs, schedulesShow, schedulesPreview];
     const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
-    for (const verb of [...looks, ...changes]) verb(schedules, runner);
+    for (const register of [...looks, ...changes]) register(schedules, runner);
   },
   top,
   forecast,
@@ -89,7 +90,7 @@ const verbs: readonly Register[] = [
   workers,
   (program, runner) => {
     const tokens = program.command('tokens').description('create, list and revoke tokens of the HTTP API');
-    for (const verb of [tokensCreate, tokensLs, tokensRevoke]) verb(tokens, runner);
+    for (const register of [tokensCreate, tokensLs, tokensRevoke]) register(tokens, runner);
   },
   (program, runner) => {
     auditLs(program.command('audit').description('show who changed what'), runner);
@@ -106,10 +107,10 @@ const verbs: readonly Register[] = [
 /** Runs one command line and returns the exit status. Nothing it is given makes it throw. */
 export async function runCli(invocation: Invocation): Promise<number> {
   let exit: number = 0;
-  const run = async (command: Command, verb: (session: ReturnType<typeof openSession>) => Promise<Exit>) => {
+  const run = async (command: Command, act: (session: ReturnType<typeof openSession>) => Promise<Exit>) => {
     const session = openSession(invocation, command.optsWithGlobals());
     try {
-      exit = await verb(session);
+      exit = await act(session);
     } finally {
       // Also what was changed before it failed.
       await noteChanges(session);
@@ -144,7 +145,7 @@ export async function runCli(invocation: Invocation): Promise<number> {
   }
 }
 
-/** The program with every verb; it does nothing until it is given arguments. */
+/** The program with every command; it does nothing until it is given arguments. */
 export function createProgram(runner: Runner): Command {
   const program = new Command('duestream')
     .description('Delayed jobs for the Redis you already have: on time, never lost, cheap, and visible.')
@@ -165,7 +166,7 @@ export function createProgram(runner: Runner): Command {
     program.configureOutput().writeOut?.(`${version()}\n`);
     throw new CommanderError(0, 'commander.version', version());
   });
-  for (const register of verbs) register(program, runner);
+  for (const register of commands) register(program, runner);
   return program;
 }
 

@@ -1,4 +1,4 @@
-/** What a verb has changed, in the audit: who did what to how many, by the command line. */
+/** What a command has changed, in the audit: who did what to how many, by the command line. */
 import { reasonOf } from '../kernel/reason.ts';
 import { audit, userHere } from '../redis/audit.ts';
 import { type Session, withRedis } from './session.ts';

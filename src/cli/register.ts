@@ -1,6 +1,6 @@
 /**
- * How a verb is put on the command line. A verb is a function from a session and its own arguments to an exit status;
- * `Register` says its name, flags, help and example. Verbs know neither the process nor each other.
+ * How a command is put on the command line. A command is a function from a session and its own arguments to an exit status;
+ * `Register` says its name, flags, help and example. Commands know neither the process nor each other.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Session } from './session.ts';
@@ -8,13 +8,13 @@ import type { Session } from './session.ts';
 /** 0 ok, 1 failed; other statuses come from errors. */
 export type Exit = 0 | 1 | 69;
 
-/** Runs the verb that a command line names. */
+/** Runs the command that a command line names. */
 export interface Runner {
-  /** Opens a session with the flags of the command, runs the verb and keeps its exit status. */
-  readonly run: (command: Command, verb: (session: Session) => Promise<Exit>) => Promise<void>;
+  /** Opens a session with the flags of the command, runs the command and keeps its exit status. */
+  readonly run: (command: Command, act: (session: Session) => Promise<Exit>) => Promise<void>;
 }
 
-/** Adds one verb to the program or to its group. */
+/** Adds one command to the program or to its group. */
 export type Register = (parent: Command, runner: Runner) => void;
 
 const examples = new WeakMap<Command, readonly string[]>();

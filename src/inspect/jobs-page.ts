@@ -9,7 +9,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { peek } from '../redis/read/inspect.ts';
 import { everyPlace, type Item, isLatestFirst, LOOK_MAX, type Position, type Row } from '../redis/read/pages.ts';
 import { score } from '../redis/scripts/scripts.ts';
-import { type Place, refsOfQueue } from './refs.ts';
+import { type Namespaced, refsOfQueue } from './refs.ts';
 
 export const JOB_STATES = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'] as const;
 
@@ -53,7 +53,7 @@ const PEEKS_AT_ONCE = 16;
  *
  * @throws DuestreamError `not-found`; `bad-input` for a cursor of another state
  */
-export async function jobsPage(place: Place, queue: string, { state, limit, cursor }: Asked): Promise<ListedJobs> {
+export async function jobsPage(place: Namespaced, queue: string, { state, limit, cursor }: Asked): Promise<ListedJobs> {
   const refs = await refsOfQueue(place, queue);
   const from = cursor === undefined ? undefined : parseCursor(cursor, state);
   const found: Found[] = [];

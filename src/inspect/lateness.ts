@@ -2,7 +2,7 @@
 import { BOUNDS_MS, type Spread, sumOf } from '../job/minutes.ts';
 import { codeOf } from './failure.ts';
 import { type QueueMinutes, queueMinutes, type SpreadTotal, spreadTotal } from './minutes.ts';
-import { type Place, queueNames } from './refs.ts';
+import { type Namespaced, queueNames } from './refs.ts';
 
 interface QueueLateness extends Readonly<Record<Spread, SpreadTotal>> {
   readonly queue: string;
@@ -22,7 +22,7 @@ const AT_ONCE = 10;
 
 /** @param may which queues count */
 export async function lastHour(
-  place: Place,
+  place: Namespaced,
   { may, nowMs }: { readonly may: (queue: string) => boolean; readonly nowMs: number },
 ): Promise<Lateness> {
   const names = (await queueNames(place)).filter(may);
@@ -46,7 +46,7 @@ export async function lastHour(
 }
 
 /** Nothing of a queue that was removed since. */
-async function minutesOf(place: Place, queue: string, nowMs: number) {
+async function minutesOf(place: Namespaced, queue: string, nowMs: number) {
   try {
     return [{ queue, minutes: await queueMinutes(place, queue, { hours: 1, nowMs }) }];
   } catch (error) {

@@ -6,7 +6,7 @@ import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { stats } from '../redis/read/inspect.ts';
 import { type Leader, lagOf, leaderOf, type ProcessesById, processesOf } from './processes.ts';
-import { type Place, refsOf } from './refs.ts';
+import { type Namespaced, refsOf } from './refs.ts';
 
 export interface Led {
   readonly queue: string;
@@ -21,7 +21,7 @@ export interface Led {
 }
 
 /** Of one queue, or of all. @throws DuestreamError `not-found` */
-export async function leadersOf(place: Place, queue: string | undefined): Promise<readonly Led[]> {
+export async function leadersOf(place: Namespaced, queue: string | undefined): Promise<readonly Led[]> {
   const refs = await refsOf(place, queue);
   const processes = await processesOf(place.redis, place.namespace);
   const all: Led[] = [];

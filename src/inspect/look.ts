@@ -10,7 +10,7 @@ import { type Examined, examine, type Result } from './doctor/examine.ts';
 import { type VersionCount, versionsOf } from './processes.ts';
 import { type QueueNow, queuesNow } from './queue-counts.ts';
 import { type RedisNow, redisNow } from './redis-now.ts';
-import type { Place } from './refs.ts';
+import type { Namespaced } from './refs.ts';
 
 /** What happens, per second, since the look before. */
 export interface Rates {
@@ -56,7 +56,7 @@ const HOUR_MS = 3_600_000;
 
 /** What a look stands on. */
 export interface Backend {
-  readonly place: () => Promise<Place>;
+  readonly place: () => Promise<Namespaced>;
   readonly schedules: { readonly forecast: (options: ForecastOptions) => Promise<Forecast> };
   readonly examined: Examined;
 }

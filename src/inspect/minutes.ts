@@ -14,7 +14,7 @@ import {
   sumOf,
 } from '../job/minutes.ts';
 import { readMinutes } from '../redis/read/minutes.ts';
-import { type Place, refsOfQueue } from './refs.ts';
+import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** Times over the steps; null: there were none. */
 export interface SpreadSteps {
@@ -58,7 +58,7 @@ const SIZE = BOUNDS_MS.length + 1;
 
 /** @param hours a step is a minute within an hour, ten within a day @throws DuestreamError `not-found` */
 export async function queueMinutes(
-  place: Place,
+  place: Namespaced,
   queue: string,
   { hours, nowMs }: { readonly hours: 1 | 24; readonly nowMs: number },
 ): Promise<QueueMinutes> {

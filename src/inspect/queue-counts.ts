@@ -17,7 +17,7 @@ import {
   subscribersOf,
   workersOf,
 } from './processes.ts';
-import { type Place, refsOfQueue } from './refs.ts';
+import { type Namespaced, refsOfQueue } from './refs.ts';
 
 export interface QueueCounts {
   readonly queue: string;
@@ -94,7 +94,7 @@ export interface BroadcastCounts {
 
 /** Every queue that was ever used, by name. @param wanted which of them are looked at */
 export async function queueCounts(
-  place: Place,
+  place: Namespaced,
   wanted: (queue: string) => boolean = () => true,
 ): Promise<readonly QueueCounts[]> {
   const { queues } = await queuesNow(place, wanted);
@@ -103,7 +103,7 @@ export async function queueCounts(
 
 /** The same with their counters, and the processes that there are. */
 export async function queuesNow(
-  place: Place,
+  place: Namespaced,
   wanted: (queue: string) => boolean = () => true,
 ): Promise<{ readonly queues: readonly QueueNow[]; readonly processes: ProcessesById }> {
   const processes = await processesOf(place.redis, place.namespace);
@@ -114,7 +114,7 @@ export async function queuesNow(
 }
 
 /** @throws DuestreamError `not-found` */
-export async function queueStats(place: Place, queue: string): Promise<QueueStats> {
+export async function queueStats(place: Namespaced, queue: string): Promise<QueueStats> {
   const { redis } = place;
   const refs = await refsOfQueue(place, queue);
   const processes = await processesOf(redis, place.namespace);
@@ -154,7 +154,11 @@ async function broadcastOf(
   };
 }
 
-async function countsOf({ redis, namespace }: Place, layout: QueueLayout, processes: ProcessesById): Promise<QueueNow> {
+async function countsOf(
+  { redis, namespace }: Namespaced,
+  layout: QueueLayout,
+  processes: ProcessesById,
+): Promise<QueueNow> {
   const refs = partitionsOf(namespace, layout);
   const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
   const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));

@@ -11,7 +11,7 @@ import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { stats } from '../redis/read/inspect.ts';
 import { type Pause, type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
-import { type Place, refsOfQueue } from './refs.ts';
+import { type Namespaced, refsOfQueue } from './refs.ts';
 
 export interface Paused {
   /** Whether anything is different now. */
@@ -26,7 +26,7 @@ const retry = (): RetryPolicy => ({ clock: systemClock, budgetMs: 10_000, whole:
 
 /** @throws DuestreamError `not-found`, or `usage` for a reason that is too long */
 export async function pauseQueue(
-  place: Place,
+  place: Namespaced,
   queue: string,
   reason: string,
 ): Promise<Paused & { readonly running: number }> {
@@ -41,7 +41,7 @@ export async function pauseQueue(
 }
 
 /** @throws DuestreamError `not-found` */
-export async function resumeQueue(place: Place, queue: string): Promise<Paused> {
+export async function resumeQueue(place: Namespaced, queue: string): Promise<Paused> {
   const { redis } = place;
   const policy = retry();
   const refs = await withReadRetry('resume', () => refsOfQueue(place, queue), policy);

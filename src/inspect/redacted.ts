@@ -3,7 +3,7 @@ import type { ScheduleView } from '../client/schedules/schedules.ts';
 import type { PastJob } from '../job/past.ts';
 import { type Redaction, redactedData } from '../job/redaction.ts';
 import { listQueues } from '../redis/scripts/queues.ts';
-import type { Place } from './refs.ts';
+import type { Namespaced } from './refs.ts';
 
 /** What a handler returned may say the same as its data, under the same names. */
 export function redactedPast<Past extends Pick<PastJob, 'result'>>(past: Past, redact: Redaction | undefined): Past {
@@ -15,7 +15,7 @@ export function redactedPast<Past extends Pick<PastJob, 'result'>>(past: Past, r
 /** Schedules with the data of their jobs as people see it. Asks nothing where none has data. */
 export async function redactedSchedules<View extends Pick<ScheduleView, 'queue' | 'input'>>(
   views: readonly View[],
-  place: () => Promise<Place>,
+  place: () => Promise<Namespaced>,
 ): Promise<readonly View[]> {
   if (views.every(({ input }) => input.data === undefined)) return views;
   const { redis, namespace } = await place();

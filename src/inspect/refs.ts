@@ -9,13 +9,13 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { findQueue, listQueues, partitionsOf } from '../redis/scripts/queues.ts';
 
 /** A connection, and the namespace that is looked at over it. */
-export interface Place {
+export interface Namespaced {
   readonly redis: Redis;
   readonly namespace: string;
 }
 
 /** The partitions of a queue that exists. @throws DuestreamError `not-found`, with the name that is most like it */
-export async function refsOfQueue({ redis, namespace }: Place, name: string): Promise<readonly PartitionRef[]> {
+export async function refsOfQueue({ redis, namespace }: Namespaced, name: string): Promise<readonly PartitionRef[]> {
   const layout = await findQueue(redis, namespace, parseName(name, 'queue'));
   if (layout !== undefined) return partitionsOf(namespace, layout);
   const hint = hintOf(name, await queueNames({ redis, namespace })) || ';';
@@ -26,13 +26,13 @@ export async function refsOfQueue({ redis, namespace }: Place, name: string): Pr
 }
 
 /** The same, or the partitions of all queues. */
-export async function refsOf(place: Place, name: string | undefined): Promise<readonly PartitionRef[]> {
+export async function refsOf(place: Namespaced, name: string | undefined): Promise<readonly PartitionRef[]> {
   if (name !== undefined) return refsOfQueue(place, name);
   const layouts = await listQueues(place.redis, place.namespace);
   return layouts.flatMap((layout) => partitionsOf(place.namespace, layout));
 }
 
 /** Every queue that was ever used. */
-export async function queueNames({ redis, namespace }: Place): Promise<readonly string[]> {
+export async function queueNames({ redis, namespace }: Namespaced): Promise<readonly string[]> {
   return (await listQueues(redis, namespace)).map(({ queue }) => queue);
 }

@@ -14,7 +14,7 @@ import { instantsBefore } from '../schedule/past-instants.ts';
 import type { PreviewRow } from '../schedule/preview-row.ts';
 import { type Fired, firedSince } from '../schedule/progress.ts';
 import { fireMember, type Schedule } from '../schedule/schedule.ts';
-import type { Place } from './refs.ts';
+import type { Namespaced } from './refs.ts';
 
 /**
  * `made`: its job is known · `waits`: its job comes when the job before it is over · `due`: no leader has handled it yet ·
@@ -67,7 +67,7 @@ const LOOKED_MAX = 100;
  *
  * @param asked `limit` is at most 100
  */
-export async function pastRuns({ redis, namespace }: Place, asked: RunsAsked): Promise<PastRuns> {
+export async function pastRuns({ redis, namespace }: Namespaced, asked: RunsAsked): Promise<PastRuns> {
   const { schedule, nowMs } = asked;
   const layout = await findQueue(redis, namespace, schedule.queue);
   // Nobody has fired anything into a queue that was never declared.

@@ -4,7 +4,7 @@ import { isFull } from '../redis/connection/pressure.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { type PartitionStats, stats } from '../redis/read/inspect.ts';
 import { leaderOf, type ProcessesById, processesOf, workersOf } from './processes.ts';
-import { type Place, refsOfQueue } from './refs.ts';
+import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** What stands in the way, the worst first; then what is no obstacle, and explains a queue that stands still. */
 export const OBSTACLES = [
@@ -35,7 +35,7 @@ interface Seen {
 }
 
 /** @param readyMax at how many undelivered entries leaders stop to promote @throws DuestreamError `not-found` */
-export async function whyNothingMoves(place: Place, queue: string, readyMax: number): Promise<Why> {
+export async function whyNothingMoves(place: Namespaced, queue: string, readyMax: number): Promise<Why> {
   const refs = await refsOfQueue(place, queue);
   const processes = await processesOf(place.redis, place.namespace);
   const all = await Promise.all(refs.map((ref) => stats(place.redis, ref)));
@@ -50,7 +50,7 @@ export async function whyNothingMoves(place: Place, queue: string, readyMax: num
   return { ...standing(seen, nowMs), nowMs };
 }
 
-async function fullOf({ redis }: Place, [first]: readonly PartitionRef[]): Promise<readonly Obstacle[]> {
+async function fullOf({ redis }: Namespaced, [first]: readonly PartitionRef[]): Promise<readonly Obstacle[]> {
   if (!first || !(await isFull(redis, first.keys))) return [];
   const text = 'Redis is at its memory limit: jobs can end, and none can be scheduled; raise maxmemory';
   return [{ code: 'redis-full', text }];

@@ -7,7 +7,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { type Held, holdings } from '../redis/read/holdings.ts';
 import { beatAges, type Identity, presence } from '../redis/scripts/presence.ts';
 import { type VersionCount, versionsOf } from './processes.ts';
-import { type Place, refsOf } from './refs.ts';
+import { type Namespaced, refsOf } from './refs.ts';
 
 interface Running extends Held {
   readonly queue: string;
@@ -40,7 +40,7 @@ export interface SeenWorkers {
 
 /** By id. @param limit most jobs of each: the oldest @throws DuestreamError `not-found` */
 export async function workersSeen(
-  place: Place,
+  place: Namespaced,
   { queue, limit }: { readonly queue?: string | undefined; readonly limit: number },
 ): Promise<SeenWorkers> {
   const { redis, namespace } = place;

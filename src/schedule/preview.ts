@@ -69,8 +69,8 @@ const STEPS_MAX = 100_000;
 const COUNT_STEPS_MAX = 50_000;
 
 /**
- * The instants after `fromMs` in their order, dropped ones included. Of one that is held all are dropped, those that would
- * fire up to `next` of them.
+ * The instants after `fromMs` in their order, dropped ones included. A schedule that is held, for example because it
+ * is paused, drops all of them: the preview ends after the first `next` that would otherwise fire.
  *
  * @throws DuestreamError `bad-input` when too many working times would have to be counted up to `fromMs`
  * @example atOnce(previewOf(schedule, { fromMs: Date.now(), next: 20 })).rows

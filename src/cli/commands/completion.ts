@@ -1,4 +1,4 @@
-/** `completion`: the lines that make a shell complete verbs, flags and names of queues; and what they ask for. */
+/** `completion`: the lines that make a shell complete commands, flags and names of queues; and what they ask for. */
 import { Argument, type Command } from 'commander';
 import { queueNames } from '../../inspect/refs.ts';
 import { oneLine } from '../../kernel/errors.ts';
@@ -13,7 +13,7 @@ const PLAIN = /^[A-Za-z0-9._:/@%+,=-]+$/;
 export const completion: Register = (parent, runner) => {
   const command = parent
     .command('completion')
-    .description('print the lines that make a shell complete verbs, flags and names of queues')
+    .description('print the lines that make a shell complete commands, flags and names of queues')
     .addArgument(new Argument('<shell>', 'the shell that reads them').choices(SHELLS))
     .argument('[words...]', 'after --: the words of a line; what may stand at its end is printed instead')
     .action((shell: Shell, words: readonly string[], _flags: unknown, command: Command) =>

@@ -1,5 +1,5 @@
 /**
- * What may stand where the cursor is. The words come from the program's own tables of verbs and flags, so that no list is
+ * What may stand where the cursor is. The words come from the program's own tables of commands and flags, so that no list is
  * kept twice. Names of queues come from whoever asks.
  */
 import type { Argument, Command, Option } from 'commander';

@@ -1,5 +1,5 @@
 /**
- * `.duestream/dev.json`: where the development server of this folder is. Written by `dev`, read by the other verbs when
+ * `.duestream/dev.json`: where the development server of this folder is. Written by `dev`, read by the other commands when
  * no Redis was named anywhere. A file whose process is gone says nothing.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

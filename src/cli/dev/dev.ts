@@ -1,6 +1,6 @@
 /**
  * `dev [module]`: everything a developer needs in one process: a Redis with its data in `.duestream`, a daemon and, with
- * a module, its workers. Where the Redis is stands in `.duestream/dev.json`, which the other verbs read. A second `dev`
+ * a module, its workers. Where the Redis is stands in `.duestream/dev.json`, which the other commands read. A second `dev`
  * of the same folder uses the server that is there. `--cluster` and `--sentinel` run several servers instead.
  */
 

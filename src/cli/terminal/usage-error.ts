@@ -1,13 +1,13 @@
 /**
  * What was typed wrongly → one line that says what was given, what is allowed and the nearest thing that exists, and the
- * help of the verb it was meant for.
+ * help of the command it was meant for.
  */
 import type { Command, CommanderError } from 'commander';
 import { hintOf, nearest } from '../../kernel/did-you-mean.ts';
 import { DuestreamError, oneLine } from '../../kernel/errors.ts';
 import type { Invocation } from './screen.ts';
 
-/** The deepest verb or group that the first words name. */
+/** The deepest command or group that the first words name. */
 function commandOf(program: Command, { args }: Invocation): { readonly command: Command; readonly words: number } {
   let command = program;
   for (const [words, word] of args.entries()) {
@@ -18,7 +18,7 @@ function commandOf(program: Command, { args }: Invocation): { readonly command: 
   return { command, words: args.length };
 }
 
-/** The next step after a usage error: the help of the verb. */
+/** The next step after a usage error: the help of the command. */
 export function helpOf(program: Command, invocation: Invocation): { readonly next: string } {
   return { next: `${pathOf(commandOf(program, invocation).command)} --help` };
 }
@@ -29,7 +29,7 @@ export function usageError(program: Command, invocation: Invocation, error: Comm
   return new DuestreamError('usage', withAdvice(message, commandOf(program, invocation).command));
 }
 
-/** `help <topic>` with a topic that is no verb: the parser would answer it with the help of everything. */
+/** `help <topic>` with a topic that is no command: the parser would answer it with the help of everything. */
 export function unknownTopic(program: Command, invocation: Invocation): DuestreamError | undefined {
   const { command, words } = commandOf(program, invocation);
   const [help, topic] = invocation.args.slice(words);

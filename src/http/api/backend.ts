@@ -6,7 +6,7 @@
 import { withReadRetry } from '../../client/calls/read-retry.ts';
 import { type Client, createClientOf } from '../../client/client.ts';
 import type { Examined } from '../../inspect/doctor/examine.ts';
-import type { Place } from '../../inspect/refs.ts';
+import type { Namespaced } from '../../inspect/refs.ts';
 import type { Queue } from '../../job/queue.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
@@ -37,7 +37,7 @@ export interface ApiLimits {
 }
 
 /** With the clock of its Redis. */
-export interface TimedPlace extends Place {
+export interface TimedPlace extends Namespaced {
   readonly server: ServerClock;
 }
 

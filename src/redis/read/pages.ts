@@ -36,7 +36,7 @@ export interface Item {
   readonly row: Row | undefined;
 }
 
-/** The place that was looked at last. A place is no number: what comes and goes in front of it shifts nothing. */
+/** The place that was looked at last. A place is not an offset: jobs that come and go in front of it do not move it. */
 export interface Position extends Pick<Item, 'rank' | 'at'> {
   readonly partition: number;
 }

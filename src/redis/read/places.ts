@@ -1,8 +1,8 @@
 /**
  * Where jobs are looked for, one source for each question, a slice at a time. A slice begins behind the place where the
- * last one ended. A place is no number: what comes and goes in front of it shifts nothing, so what stays where it is, is
- * met once. Nor is an end: a walk ends at the last place that there was when it began, so it ends also while others put
- * jobs behind that.
+ * last one ended. A place is not an offset: jobs that come and go in front of it do not move it, so the walk meets each job
+ * that stays exactly once. A walk ends at the last place that there was when it began, so it also ends while others add
+ * jobs behind that place.
  *
  *   scheduled   by due time and member   `page.lua`, which finds the place also when its job has left
  *   tag         by member                the index of tags

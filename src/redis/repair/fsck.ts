@@ -134,8 +134,8 @@ async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promis
 }
 
 /**
- * The bytes that are noted differ from those that are there by more than what comes and goes while both are looked at, and
- * what the mean of many sizes may be wrong by.
+ * Whether the bytes that the quota counts differ from the bytes of the records. Jobs that come and go during the check, and
+ * the rounding of a mean size, explain a small difference; a larger one is a flaw.
  */
 async function misweighed(redis: Redis, ref: PartitionRef, quota: QuotaUse | undefined): Promise<Flaw | undefined> {
   if (!quota || quota.bytesMax === 0) return undefined;

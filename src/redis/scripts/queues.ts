@@ -84,7 +84,7 @@ export async function setQueue(
 
 const limits = ({ maxPending, maxBytes }: Stored): boolean => (maxPending ?? maxBytes) !== undefined;
 
-/** From now on, and not only when their leaders have read the registry, which does what is left undone here. */
+/** Gives each partition its limits at once. Its leader does the same when it reads the registry, so a failure here mends itself. */
 async function allotAll(redis: Redis, namespace: string, layout: QueueLayout): Promise<void> {
   const each = partitionsOf(namespace, layout).map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA }));
   await Promise.all(each);

@@ -160,8 +160,8 @@ function readFirst(extending: Extending): void {
 }
 
 /**
- * Until when, on our own clock, nobody else may start it. What no call was sent for yet is as good as new; what is over
- * in Redis, or whose outcome is on the way, is trusted for ever.
+ * Until when, by the clock of this process, no other worker may start the entry. An entry that no call was sent for yet has
+ * its whole lease. An entry whose job is over in Redis, or whose outcome is on the way, is trusted for ever.
  */
 export function trustedUntilMs(
   { state }: InFlightEntry,

@@ -1,4 +1,4 @@
-/** The flags that say which dead letters are meant, the same for every verb of `dead`. */
+/** The flags that say which dead letters are meant, the same for every command of `dead`. */
 import type { Command } from 'commander';
 import type { DeadLetterFilter } from '../../../client/dead/dead-letters.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';

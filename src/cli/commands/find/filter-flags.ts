@@ -16,9 +16,9 @@ export interface FilterFlags {
 }
 
 interface How {
-  /** Of a verb that has flags of these names for something else. */
+  /** Of a command that has flags of these names for something else. */
   readonly prefix?: 'where-';
-  /** Those that make sense; none: the verb has its own flag. */
+  /** Those that make sense; none: the command has its own flag. */
   readonly states: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export function withFilterFlags(command: Command, { prefix = '' as 'where-', sta
     .option(flag('due-to', '<instant>'), 'jobs that are due before this time');
 }
 
-/** The flags of a filter among all of a verb, by their own names; and the rest. */
+/** The flags of a filter among all of a command, by their own names; and the rest. */
 export function takeFilterFlags<T extends object>(
   flags: T,
   prefix: '' | 'where-' = '',

@@ -55,7 +55,7 @@ export function isByFilter({ ids, filter, flags }: Asked): boolean {
   return isGiven;
 }
 
-/** What a verb calls, and how it says what it did. */
+/** What a command calls, and how it says what it did. */
 export interface WhereVerb {
   readonly prefix?: '' | 'where-';
   /** `cancelled` */

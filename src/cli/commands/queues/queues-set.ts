@@ -31,9 +31,7 @@ interface Flags {
 export const queuesSet: Register = (parent, runner) => {
   const command = parent
     .command('set <queue>')
-    .description(
-      'set what a queue keeps of jobs that are over, which fields of its data nobody is shown, whether every subscriber gets each job, and how many jobs there may be',
-    )
+    .description('change a queue: its history, its redacted fields, its broadcast and its limits')
     .option('--history <duration>', 'keep them for this long, or off: keep no more')
     .option('--history-max <n>', 'keep at most this many, the latest', wholeNumber(1, 10_000_000))
     .option('--history-result', 'keep what handlers return')

@@ -1,4 +1,4 @@
-/** How verbs of schedules show rules, wall-clock times and states. */
+/** How commands of schedules show rules, wall-clock times and states. */
 
 import type { ScheduleView } from '../../../client/schedules/schedules.ts';
 import { redactedSchedules } from '../../../inspect/redacted.ts';
