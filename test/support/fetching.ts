@@ -163,6 +163,8 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
   } as unknown as Jobs;
 
   const blocking = {
+    on: () => undefined,
+    sendCommand: () => undefined,
     call: async (...words: unknown[]) => {
       reads.push(words.includes('BLOCK') ? 'wait' : 'look');
       counts.push(Number(words[words.indexOf('COUNT') + 1]));

@@ -43,7 +43,7 @@ it('what is over brings the next, half of the slots at a time, and no more run t
   expect(line.heard.of('job.completed').map(({ id }) => id)).toEqual(['c', 'd', 'a', 'b']);
 });
 
-it('a turn that brings less than it asked for ends in a read that waits', async () => {
+it('a round trip that brings less than it asked for ends in a read that waits', async () => {
   const line = open();
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a', 'b');
@@ -53,7 +53,7 @@ it('a turn that brings less than it asked for ends in a read that waits', async 
   expect(line.reads).toEqual(['wait', 'wait']);
 });
 
-it('where nothing more waits, what is over waits for company', async () => {
+it('where nothing more waits, a completion waits for company', async () => {
   const line = open();
   const passed = await line.pass();
   await line.arrives(0, line.delivery('a'), line.delivery('b'));
@@ -66,7 +66,7 @@ it('where nothing more waits, what is over waits for company', async () => {
   expect(line.next()).toMatchObject({ over: ['a', 'b'], take: 0 });
 });
 
-it('what is over travels with the next start', async () => {
+it('a completion travels with the next start', async () => {
   const line = open();
   await line.pass();
   await line.arrives(0, line.delivery('a'));
@@ -127,7 +127,7 @@ it('without a reply what was given is started by itself, and runs once', async (
   expect([line.begun, line.inFlight.size()]).toEqual([['a'], 1]);
 });
 
-it('what a turn without a reply had delivered comes by adoption, and runs once', async () => {
+it('an entry that a round trip without a reply had delivered comes by adoption, and runs once', async () => {
   const line = open();
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a');
@@ -141,7 +141,7 @@ it('what a turn without a reply had delivered comes by adoption, and runs once',
   expect([line.asked, line.begun]).toEqual([[], ['a', 'b', 'c', 'd', 'e']]);
 });
 
-it('a turn that finds no group ends in a read, which makes it again', async () => {
+it('a round trip that finds no group ends in a read, which makes it again', async () => {
   const line = open();
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a', 'b');
@@ -151,25 +151,25 @@ it('a turn that finds no group ends in a read, which makes it again', async () =
   expect(line.reads).toEqual(['wait', 'wait']);
 });
 
-it('a stop waits for a turn that is under way, and what that brings is left to the hand-over', async () => {
+it('a stop waits for a round trip that is under way, and its entries are left to the hand-over', async () => {
   const line = open();
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a', 'b');
-  const turn = line.next();
+  const trip = line.next();
   let isStopped = false;
   const stopped = line.fetcher.stop().then(() => {
     isStopped = true;
   });
   await breathe();
   expect(isStopped).toBe(false);
-  await turn.answer({ taken: ['e', 'f'].map((id) => runOf(line.delivery(id))) });
+  await trip.answer({ taken: ['e', 'f'].map((id) => runOf(line.delivery(id))) });
   await stopped;
   expect([line.running(), line.inFlight.size(), line.begun.length]).toEqual([['c', 'd'], 2, 4]);
   await line.end('c', 'd');
   expect(line.next()).toMatchObject({ over: ['c', 'd'], take: 0 });
 });
 
-it('a suspect waits for a turn that is under way, and nothing more is asked for meanwhile', async () => {
+it('a suspect waits for a round trip that is under way, and nothing more is asked for meanwhile', async () => {
   const line = open();
   for (const ref of line.refs) line.roundTrips.expectMore(ref);
   await line.pass();
@@ -182,7 +182,7 @@ it('a suspect waits for a turn that is under way, and nothing more is asked for 
   const over = line.next();
   expect([over.over, over.take]).toEqual([['e'], 0]);
   await over.answer();
-  // Nothing runs, but what the other turn brings may start at any moment.
+  // Nothing runs, but what the other trip brings may start at any moment.
   expect([line.running(), line.asked]).toEqual([[], []]);
   await other.answer({ taken: [runOf(line.delivery('f'))] });
   expect([line.running(), line.asked]).toEqual([['f'], []]);
@@ -195,19 +195,19 @@ it('a suspect waits for a turn that is under way, and nothing more is asked for 
   expect(line.running()).toEqual(['s']);
 });
 
-it('partitions with more take turns, and share the free slots', async () => {
+it('partitions with more are asked in rotation, and share the free slots', async () => {
   const line = open({ concurrency: 8, partitions: 3 });
   for (const ref of line.refs.slice(0, 2)) line.roundTrips.expectMore(ref);
   await line.pass();
-  // The first look goes into all partitions; after it the two have their turns.
+  // The first look goes into all partitions; after it the two are asked.
   expect(line.reads).toEqual(['look']);
-  const turns = [];
+  const trips = [];
   for (let nth = 0; nth < 4; nth += 1) {
     await line.pass();
-    turns.push(line.next());
+    trips.push(line.next());
   }
-  expect(turns.map(({ partition }) => partition)).toEqual([0, 1, 0, 1]);
-  expect(turns.map(({ take }) => take)).toEqual([4, 2, 1, 1]);
+  expect(trips.map(({ partition }) => partition)).toEqual([0, 1, 0, 1]);
+  expect(trips.map(({ take }) => take)).toEqual([4, 2, 1, 1]);
   expect(line.inFlight.free()).toBe(0);
 });
 
@@ -237,26 +237,26 @@ it('a worker with one slot asks for one job at a time, after the last has ended'
   const passed = await line.pass();
   expect([passed.isOver(), line.asked]).toEqual([false, []]);
   await line.end('a');
-  const turn = line.next();
-  expect(turn.take + line.asked.reduce((sum, { take }) => sum + take, 0)).toBe(1);
-  const bringing = [turn, ...line.asked.splice(0)];
+  const trip = line.next();
+  expect(trip.take + line.asked.reduce((sum, { take }) => sum + take, 0)).toBe(1);
+  const bringing = [trip, ...line.asked.splice(0)];
   for (const one of bringing) await one.answer(one.take > 0 ? { taken: [runOf(line.delivery('b'))] } : {});
   expect([line.running(), line.most()]).toEqual([['b'], 1]);
 });
 
-it('slots that a turn had kept are not free before what it brought is there', async () => {
+it('slots that a round trip had reserved are not free before its entries are there', async () => {
   const line = open({ concurrency: 2 });
   await full(line, 'a', 'b');
   await line.end('a', 'b');
   await line.pass();
-  const turns = [line.next(), line.next()];
-  expect(turns.map(({ take }) => take)).toEqual([1, 1]);
+  const trips = [line.next(), line.next()];
+  expect(trips.map(({ take }) => take)).toEqual([1, 1]);
   const passed = await line.pass();
-  for (const one of turns) await one.answer({ taken: [runOf(line.delivery(`n${one.over.length}`))] });
+  for (const one of trips) await one.answer({ taken: [runOf(line.delivery(`n${one.over.length}`))] });
   expect([passed.isOver(), line.running(), line.asked]).toEqual([false, ['n0', 'n2'], []]);
 });
 
-it('delivered at most once, a job is completed before it runs, and its entry goes with the next turn', async () => {
+it('delivered at most once, a job is completed before it runs, and its entry goes with the next round trip', async () => {
   const line = open({ once: true });
   await line.pass();
   await line.arrives(0, line.delivery('a'));
@@ -282,14 +282,14 @@ it('without a done window a completion of a job without tags brings a bar alone'
   expect(line.next()).toMatchObject({ over: ['a'], marks: ['|'] });
 });
 
-it('what a turn brings too late to be trusted is asked for again, and the answer decides', async () => {
+it('an entry that a round trip brings too late to be trusted is asked for again, and the answer decides', async () => {
   const line = open();
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a', 'b');
-  const turn = line.next();
+  const trip = line.next();
   const [e, f] = [line.delivery('e'), line.delivery('f')];
   line.advance(TRUSTED_MS);
-  await turn.answer({ taken: [runOf(e), runOf(f)] });
+  await trip.answer({ taken: [runOf(e), runOf(f)] });
   expect(line.begun).toEqual(['a', 'b', 'c', 'd']);
   const again = line.next();
   expect(again).toMatchObject({ given: ['e', 'f'], take: 0 });
@@ -410,4 +410,27 @@ it('a suspect whose start is answered too late is left to adoption', async () =>
   line.advance(LEASE_MS);
   await line.next().answer();
   expect([line.begun, line.inFlight.size(), line.inFlight.isOpen()]).toEqual([[], 0, true]);
+});
+
+it('while twice as many jobs as there are slots wait for their acknowledgement, nothing more is read', async () => {
+  const line = open({ concurrency: 3 });
+  const unanswered = [];
+  for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) {
+    await line.pass();
+    await line.arrives(0, line.delivery(id));
+    await line.next().answer();
+    await line.end(id);
+    await line.ring();
+    unanswered.push(line.next());
+  }
+  expect(unanswered.map(({ over }) => over.join())).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
+  // The read that is under way was sent before the last of them had ended.
+  await line.pass();
+  const reads = line.reads.length;
+  await line.arrives(0, line.delivery('g'));
+  await line.next().answer();
+  await line.pass();
+  expect([line.running(), line.reads.length]).toEqual([['g'], reads]);
+  await unanswered[0]?.answer();
+  expect(line.reads.length).toBe(reads + 1);
 });

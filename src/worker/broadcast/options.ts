@@ -12,7 +12,19 @@ import { type Log, parseLog } from '../../kernel/log.ts';
 import { asConfig, checkNames } from '../../kernel/option-names.ts';
 import { parseAddress, type RedisInput } from '../../redis/connection/address.ts';
 import { checkHandlers, type QueueHandlers } from '../run/handlers.ts';
-import type { Missed } from './cast-reader.ts';
+
+/** Jobs that a subscriber did not get. */
+export interface Missed {
+  readonly queue: string;
+  readonly partition: number;
+  /**
+   * `bounds`: they left the stream before they were read. `lost-writes`: Redis has lost what it had sent, as after a
+   * failover; jobs may have been missed, and some may come twice.
+   */
+  readonly reason: 'bounds' | 'lost-writes';
+  /** How many; undefined where nobody can know. */
+  readonly count: number | undefined;
+}
 
 /** What `createSubscriber` takes. */
 export interface SubscriberOptions {

@@ -26,10 +26,9 @@ import { createHeartbeat } from '../recover/heartbeat.ts';
 import { createHandlerCalls } from '../run/context.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from '../run/handlers.ts';
 import { createHandleChain } from '../run/middleware.ts';
-import type { Missed } from './cast-reader.ts';
-import { createCastReaders } from './cast-readers.ts';
+import { createCastReaders } from './cast-reader.ts';
 import { createCastRunner } from './cast-run.ts';
-import { readSubscriber, type SubscriberOptions, type SubscriberSettings } from './options.ts';
+import { type Missed, readSubscriber, type SubscriberOptions, type SubscriberSettings } from './options.ts';
 
 export type { Missed, SubscriberOptions };
 

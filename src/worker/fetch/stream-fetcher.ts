@@ -60,6 +60,7 @@ export class StreamFetcher {
   constructor(parts: StreamFetcherParts) {
     const { blocking, refs, clock, events } = parts;
     this.#parts = parts;
+    watchReads(parts.commands, blocking);
     parts.roundTrips.yieldWhile(() => !this.#isLookedInto());
     this.loop = createLoop({
       who: `consumer of ${refs[0]?.queue ?? ''}`,
@@ -73,9 +74,7 @@ export class StreamFetcher {
   }
 
   start(): void {
-    const { commands, blocking } = this.#parts;
-    watchReads(commands, blocking);
-    blocking.on('ready', () => this.wake());
+    this.#parts.blocking.on('ready', () => this.wake());
     this.loop.start();
   }
 
