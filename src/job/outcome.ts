@@ -1,6 +1,6 @@
 /**
  * What a handler can say about its job. Returning means done; throwing means retry after the queue's backoff; the two
- * errors here say something else. They are data for the settle station, not failures of duestream.
+ * errors here say something else. They are data for the acknowledgement, not failures of duestream.
  */
 
 import { type DurationInput, durationMs } from '../kernel/duration.ts';
