@@ -16,7 +16,7 @@ it('a slot counts as lost when its handler has not ended a grace after its signa
   const { worker, door } = await stubborn();
   await line.plan({});
   await eventually(() => worker.heard.of('slots.lost')).toMatchObject([{ id: 'a', lost: 1, concurrency: 4 }]);
-  expect(worker.heard.of('job.dead')).toHaveLength(1);
+  await eventually(() => worker.heard.of('job.dead')).toHaveLength(1);
   expect(worker.isLive()).toBe(true);
   door.open();
   await eventually(() => worker.heard.of('slots.lost').map(({ lost }) => lost)).toEqual([1, 0]);
