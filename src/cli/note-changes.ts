@@ -3,7 +3,7 @@ import { reasonOf } from '../kernel/reason.ts';
 import { audit, userHere } from '../redis/audit.ts';
 import { type Session, withRedis } from './session.ts';
 
-/** The changes have been made: that they are not in the audit is said, and changes no exit status. */
+/** The changes are made already, so a failure to write the audit is reported and does not change the exit status. */
 export async function noteChanges(session: Session): Promise<void> {
   const changes = session.changes.filter(({ count, isWhole }) => count > 0 || isWhole);
   if (changes.length === 0) return;

@@ -164,7 +164,7 @@ export function partitionsOfQueue(
   return refsOfQueue({ redis, namespace }, name);
 }
 
-/** What is said of a schedule that is not there. */
+/** The refusal for a schedule that does not exist. */
 export function noSchedule(session: Session, name: string): Promise<DuestreamError> {
   return withRedis(session, (redis) => unknownSchedule(redis, session.config.namespace, name));
 }

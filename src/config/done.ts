@@ -1,4 +1,4 @@
-/** What the configuration says about ends that are remembered, as `sweep` and `doctor` take it. */
+/** How long and how many ends of jobs Redis keeps, by the configuration; `sweep` and `doctor` use the numbers. */
 import { doneFloorMs } from '../job/tombstone-age.ts';
 import type { Config } from './options.ts';
 

@@ -87,13 +87,13 @@ function accepted({ path, value, origin, option }: Setting): unknown {
   throw new DuestreamError('bad-config', `${path.join('.')} is ${given} (${origin.name}); allowed: ${option.allowed}`);
 }
 
-/** Text is read alike wherever it comes from. What cannot be read stays text, and is then refused by the option. */
+/** Reads a text alike wherever it comes from. A text that cannot be read stays a text, and its option refuses it. */
 function fromText({ kind }: Option, text: string): unknown {
   if (kind === 'list') return text.split(',').map((part) => part.trim());
   return kind === 'number' && /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
-/** Options that are objects themselves: what they are given to reads them. */
+/** Options whose value is an object: the code that uses the option reads the object. */
 const WHOLE: readonly string[] = ['queues.*.backoff', 'queues.*.history', 'queues.*.broadcast'];
 
 /** Durations get their unit into their names: `mover.lease` → `mover.leaseMs`. */
@@ -142,7 +142,7 @@ function checkTogether(config: Config): void {
   }
 }
 
-/** A repeated call must still be recognised: what is remembered at all is remembered for at least that long. */
+/** A repeated call must find the end of its job: if Redis keeps ends at all, it keeps them for at least the retry budget. */
 function checkDone(config: Config): void {
   const { windowMs, floorMs } = doneLimits(config);
   if (windowMs >= floorMs) return;

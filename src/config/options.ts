@@ -238,7 +238,7 @@ type Given<T> = T extends readonly (infer U)[]
 /** The effective configuration, complete and frozen. */
 export type Config = Frozen<z.output<typeof schema>>;
 
-/** A duration has its unit in its name here: what is written as `lease: 5s` is `leaseMs` 5000. */
+/** A duration has its unit in its name here: the setting `lease: 5s` is `leaseMs` 5000. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
   : T extends Ms

@@ -1,4 +1,4 @@
-/** What `/livez` and `/readyz` of a daemon say: that its loops turn, and that they do so with success. */
+/** The answers of `/livez` (the loops of the daemon turn) and `/readyz` (they succeed), and the lag of its event loop. */
 import type { Config } from '../config/options.ts';
 import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';

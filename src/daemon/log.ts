@@ -34,7 +34,7 @@ export function createLog({ level, role, id, to }: LogOptions): Logger {
 
 /**
  * Never waits for whoever reads the log, and never ends or holds up the process because nobody does. Lines are written at
- * once; with a least length, pino tells when all of them are. What cannot be written is kept up to a limit, tried again
+ * once; with a least length, pino tells when all of them are. Lines that cannot be written are kept up to a limit, tried again
  * with the next line, and forgotten at the end: there pino would try for ever.
  */
 function standardOutput(): DestinationStream {

@@ -35,7 +35,7 @@ type QueueWide =
   | 'moverLeader'
   | 'moverEpoch';
 
-/** What daemons tell of whole queues. The compiler wants each that there is: one that is left out would not be cleared. */
+/** The families that daemons fill for whole queues. The compiler asks for every one: a scrape would not clear a missing one. */
 const EACH: Readonly<Record<QueueWide, true>> = {
   jobsScheduled: true,
   jobsPromoted: true,

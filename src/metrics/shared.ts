@@ -1,6 +1,6 @@
 /**
  * What belongs to a registry rather than to one part of a process: an application may give one registry to a daemon and to
- * several workers. Each family is there once; what the parts count adds up, and what they read is read together.
+ * several workers. Each family is there once; the counts of the parts add up, and one scrape reads for all parts.
  *
  * What must always hold: a part that has ended adds nothing any more, and the reading of one scrape is one moment's.
  */
@@ -119,7 +119,7 @@ async function goneOf(queues: readonly string[], sources: readonly Source[]): Pr
   return all.includes(undefined) ? [] : queues.filter((queue) => all.every((known) => !known?.has(queue)));
 }
 
-/** What this process counted itself; what is read is filled anew in any case. */
+/** Removes the series that this process counted. A scrape fills the other series anew in any case. */
 function removeQueue(families: Families, queue: string): void {
   const { moverPassDuration, promotionLateness, startLateness, runDuration } = families;
   for (const one of [moverPassDuration, promotionLateness, startLateness, runDuration]) one.removeQueue(queue);
@@ -132,7 +132,7 @@ function removeQueue(families: Families, queue: string): void {
 
 const FIRE_OUTCOMES = ['ok', 'already', 'skipped', 'waiting', 'ended'];
 
-/** What nobody measured has no value. */
+/** Sets the value, or removes it if nobody measured one. */
 function setOrRemove(gauge: Gauge, value: number | undefined): void {
   if (value === undefined) gauge.remove();
   else gauge.set(value);

@@ -84,7 +84,7 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
   );
 }
 
-/** A job that is ready looks like one that runs, until somebody says that nobody will run it. */
+/** Says when no worker serves a queue: until then a ready job looks like a job that runs. */
 function hints(out: Output, isServed: (queue: string) => Promise<boolean>): (queue: string) => Promise<void> {
   const hinted = new Map<string, number>();
   return async (queue) => {

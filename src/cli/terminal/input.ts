@@ -78,7 +78,7 @@ export async function* linesOf(
   }
 }
 
-/** Of a line that goes on and on no more than `keep` characters are kept. */
+/** Keeps at most `keep` characters of a line that is too long. */
 async function* cutLines(input: AsyncIterable<Uint8Array | string>, keep: number): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
