@@ -84,7 +84,7 @@ export async function welcomeCustomers({ client, plan, timetable, events, signal
 export async function takePayments({ client, plan, events, signal }) {
   for (const { atMs, ids } of plan.paydays) {
     await sleep(Math.max(0, atMs - Date.now()), undefined, { signal });
-    const replies = await client.cancelMany(emails, ids);
+    const replies = await client.cancel(emails, ids);
     const doneMs = Date.now();
     for (const { id, status } of replies) events.push({ kind: 'cancelled', id, status, atMs: doneMs });
   }

@@ -12,15 +12,24 @@ import { type IfMatchOption, parseIfMatch } from './calls/etag.ts';
 import { dueOf } from './calls/plan.ts';
 import type { Scheduled } from './calls/scheduled.ts';
 import { type Calls, createCalls } from './calls/session.ts';
-import { type ClientOptions, type ClientSettings, clientSettings, parseAnyId } from './calls/settings.ts';
+import { type ClientOptions, type ClientSettings, clientSettings } from './calls/settings.ts';
 import { type DeadLetters, deadLettersOver } from './dead/dead-letters.ts';
 import type { Note } from './erase/erase.ts';
 import { type Erase, eraseOver, toAudit } from './erase/erasure.ts';
-import { onIds } from './jobs/act.ts';
-import { checkList } from './jobs/bulk.ts';
-import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './jobs/by-filter.ts';
-import { type Cancelled, cancelBare, cancelling, toCancel } from './jobs/cancel.ts';
-import { type Changes, changesOf, type JobChange, type NewDue, onlyOne, type RunNow } from './jobs/changes.ts';
+import type { CancelledJobs, ChangedJobs, FilterOptions, Progress } from './jobs/by-filter.ts';
+import type { Cancelled } from './jobs/cancel.ts';
+import {
+  type Changes,
+  changesOf,
+  type IfDigestOption,
+  type JobChange,
+  type JobDue,
+  type JobEdit,
+  type JobRef,
+  type JobTarget,
+  type NewDue,
+  type RunNow,
+} from './jobs/changes.ts';
 import type { Edited } from './jobs/edit.ts';
 import {
   type ClientMiddleware,
@@ -35,38 +44,44 @@ import { schedulingOf } from './jobs/schedule-calls.ts';
 import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './jobs/scheduling.ts';
 import type { JobCount } from './query/count.ts';
 import type { JobFilter } from './query/filter.ts';
-import { type Finding, findingOf } from './query/finding.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
-import { type Looks, looksOf, one } from './query/looks.ts';
 import type { JobResult } from './query/past.ts';
+import { type Queries, queriesOf } from './query/queries.ts';
 import type { JobReport, JobView, Moment } from './query/report.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
 
 export type {
   BulkJob,
   Cancelled,
-  CancelledWhere,
-  ChangedWhere,
+  CancelledJobs,
+  ChangedJobs,
   Changes,
   ClientMiddleware,
   ClientOptions,
   Durability,
   DurabilityOption,
   Edited,
-  Finding,
+  FilterOptions,
+  IfDigestOption,
   IfMatchOption,
   JobChange,
   JobCount,
+  JobDue,
+  JobEdit,
   JobFilter,
   JobListOptions,
   JobPage,
+  JobRef,
   JobReport,
   JobResult,
+  JobTarget,
   JobView,
   Moment,
   NamedJob,
   NamedOptions,
   NewDue,
+  Progress,
+  Queries,
   QueueInput,
   Replayed,
   ReplayOptions,
@@ -78,8 +93,6 @@ export type {
   ScheduleMiddleware,
   ScheduleOptions,
   Scheduling,
-  WhereOptions,
-  WhereProgress,
 };
 
 /**
@@ -90,27 +103,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Client extends Scheduling, Changes, Finding, Looks {
-  /**
-   * Cancels one job. `bare`: one that a foreign producer put as a plain zset member. With `ifMatch` it is cancelled only if
-   * it is what you have seen, else the status is `changed`.
-   *
-   * @example
-   * const job = await client.get(reminders, id);
-   * const { status } = await client.cancel(reminders, id, { ifMatch: job?.etag });
-   * if (status === 'requested') console.log('it runs right now');
-   */
-  cancel(
-    queue: QueueInput<unknown>,
-    id: string,
-    options?: DurabilityOption & IfMatchOption & { readonly bare?: boolean },
-  ): Promise<Cancelled>;
-  /** Cancels up to a million jobs, results in their order. @example await client.cancelMany(reminders, ids); */
-  cancelMany(
-    queue: QueueInput<unknown>,
-    ids: readonly string[],
-    options?: DurabilityOption,
-  ): Promise<readonly Cancelled[]>;
+export interface Client extends Scheduling, Changes, Queries {
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
@@ -208,10 +201,9 @@ export function jobsOver(
   return {
     ...schedulingOf(settings, calls, chain),
     use: chain.use,
-    ...methodsOf(settings, calls),
-    ...looksOf(calls),
+    ...queriesOf(calls),
     ...changesOf(settings, calls),
-    ...findingOf(settings, calls),
+    ...replayOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();
     },
@@ -220,32 +212,10 @@ export function jobsOver(
   };
 }
 
-type Methods = Pick<Client, 'cancel' | 'cancelMany' | 'replay'>;
-
-function methodsOf(settings: ClientSettings, { runChecked }: Calls): Methods {
+function replayOf(settings: ClientSettings, { runChecked }: Calls): Pick<Client, 'replay'> {
   const { clock } = settings;
   const levelIn = createLevels(settings);
   return {
-    cancel: (queue, id, options = {}) =>
-      runChecked(
-        () => ({ ...one(queue, id, options.bare), ifMatch: parseIfMatch(options.ifMatch) }),
-        async ({ finding }, { to, id, ...how }) => {
-          const target = toCancel(id, how);
-          if (how.bare) return cancelBare(finding, { queue: to, target });
-          return onlyOne(await onIds(finding, { queue: to, items: [target] }, cancelling(finding)));
-        },
-        () => levelIn(options, ['bare', 'ifMatch']),
-      ),
-    cancelMany: (queue, ids, options = {}) =>
-      runChecked(
-        () => {
-          checkList(ids, 'ids');
-          return { to: queueOf(queue), ids: ids.map((id) => parseAnyId(id, false)) };
-        },
-        ({ finding }, { to, ids: all }) =>
-          onIds(finding, { queue: to, items: all.map((id) => toCancel(id)) }, cancelling(finding)),
-        () => levelIn(options, []),
-      ),
     replay: (queue, deadLetter, options = {}) =>
       runChecked(
         () => ({

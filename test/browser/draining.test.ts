@@ -215,7 +215,7 @@ test('counts agree with lists while a worker drains for a minute, and are equal 
   const worker = createWorker('emails', ({ id }) => drain(id, () => isSlow), { redis: redis.url, concurrency: SLOTS });
   await worker.start();
   const producer = createClient({ redis: redis.url });
-  const due = await producer.runNowWhere('emails', { idPrefix: 'due-' });
+  const due = await producer.runNow('emails', { idPrefix: 'due-' });
   expect(due.changed).toBe(DUE);
 
   const samples: Sample[] = [await sample()];

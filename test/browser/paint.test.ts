@@ -136,7 +136,7 @@ test('lists and counts beside many jobs', { timeout: 900_000 }, async () => {
 
   // While a worker drains the queue, and after it: no count is that of another moment for ever.
   const producer = createClient({ redis: server.url });
-  const moved = await producer.rescheduleWhere('emails', { idPrefix: 'job-1' }, { delay: 0 });
+  const moved = await producer.reschedule('emails', { idPrefix: 'job-1' }, { delay: 0 });
   expect(moved.changed).toBeGreaterThan(SCHEDULED / 10);
   await expect
     .poll(async () => (await countsAt(origin)).scheduled, { timeout: 300_000, interval: 500 })

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { settingsOf } from '../../src/client/calls/settings.ts';
 import type { JobsClient } from '../../src/client/client.ts';
-import { changeWhere } from '../../src/client/jobs/by-filter.ts';
+import { type ChangedJobs, onFilter } from '../../src/client/jobs/by-filter.ts';
 import { cancelling, foundToCancel } from '../../src/client/jobs/cancel.ts';
 import { editing } from '../../src/client/jobs/edit.ts';
 import { type RescheduleTarget, rescheduling } from '../../src/client/jobs/reschedule.ts';
@@ -77,7 +77,7 @@ describe('a list of the kit', () => {
       do {
         const page = await producer.list(queue, { ...filter, limit: 7, cursor });
         met.push(...page.jobs.flatMap(({ id }) => (id.startsWith('stays') ? [id] : [])));
-        await producer.cancelMany(
+        await producer.cancel(
           queue,
           page.jobs.flatMap(({ id }) => (id.startsWith('goes') ? [id] : [])),
         );
@@ -101,7 +101,12 @@ describe('a list of the kit', () => {
     expect(met).toBe(3);
     let [cursor, changed]: [string | undefined, number] = [undefined, 0];
     do {
-      const some = await producer.rescheduleWhere(queue, { state: 'scheduled' }, { delay: '3d' }, { limit: 1, cursor });
+      const some: ChangedJobs = await producer.reschedule(
+        queue,
+        { state: 'scheduled' },
+        { delay: '3d' },
+        { limit: 1, cursor },
+      );
       [cursor, changed] = [some.cursor, changed + some.changed];
       await kit.advance('1m');
     } while (cursor !== undefined && changed < 20);
@@ -113,7 +118,7 @@ describe('a list of the kit', () => {
     const { producer, queue } = await waiting();
     const { cursor } = await producer.list(queue, { state: 'scheduled', limit: 1 });
     await expect(producer.list(queue, { state: 'ready', cursor })).rejects.toThrow(/of another filter/);
-    await expect(producer.cancelWhere(queue, {})).rejects.toThrow(/says nothing/);
+    await expect(producer.cancel(queue, {})).rejects.toThrow(/says nothing/);
   });
 });
 
@@ -130,14 +135,14 @@ describe('a change by filter in the kit', () => {
     await kit.schedule('q', 1, { id: 'waits', delay: '2h', tags: ['t'] });
     const running = await kit.client.list('q', { state: 'running' });
     expect(running.jobs).toMatchObject([{ id: 'runs', owner: 'kit', attempts: 1 }]);
-    expect(await kit.client.cancelWhere('q', { tag: 't' }, { dryRun: true })).toMatchObject({
+    expect(await kit.client.cancel('q', { tag: 't' }, { dryRun: true })).toMatchObject({
       dryRun: true,
       matched: 2,
       changed: 0,
       ids: ['runs', 'waits'],
     });
     expect(kit.jobs({ state: 'cancelled' })).toEqual([]);
-    expect(await kit.client.cancelWhere('q', { tag: 't' })).toEqual({
+    expect(await kit.client.cancel('q', { tag: 't' })).toEqual({
       dryRun: false,
       matched: 2,
       changed: 1,
@@ -155,33 +160,33 @@ describe('a change by filter in the kit', () => {
   test('reschedules and runs those that wait', async () => {
     const { kit, producer, queue, idsOf } = await waiting();
     const at = '2026-03-05T00:00:00Z';
-    expect(await producer.rescheduleWhere(queue, { tag: 't' }, { at })).toMatchObject({ matched: 3, changed: 3 });
-    expect(await producer.rescheduleWhere(queue, { tag: 't' }, { at })).toMatchObject({ matched: 0 });
+    expect(await producer.reschedule(queue, { tag: 't' }, { at })).toMatchObject({ matched: 3, changed: 3 });
+    expect(await producer.reschedule(queue, { tag: 't' }, { at })).toMatchObject({ matched: 0 });
     expect(await idsOf({ due: { from: at } })).toEqual(['first', 'now', 'second']);
-    const kept = await producer.rescheduleWhere(queue, { tag: 't' }, { delay: '9d', only: 'earlier' });
+    const kept = await producer.reschedule(queue, { tag: 't' }, { delay: '9d', only: 'earlier' });
     expect(kept).toMatchObject({ changed: 0, skipped: { kept: 3 } });
-    expect(await producer.runNowWhere(queue, { tag: 't' })).toMatchObject({ matched: 3, changed: 3 });
+    expect(await producer.runNow(queue, { tag: 't' })).toMatchObject({ matched: 3, changed: 3 });
     await kit.advance('1s');
     expect(await idsOf({ state: 'ready' })).toEqual(['first', 'now', 'second']);
-    const early = await producer.rescheduleWhere(queue, { state: 'ready' }, { delay: 0, only: 'earlier' });
+    const early = await producer.reschedule(queue, { state: 'ready' }, { delay: 0, only: 'earlier' });
     expect(early).toMatchObject({ changed: 0, skipped: { 'already-due': 3 } });
   });
 
   test('edits those that wait, as their schemas and codec say', async () => {
     const { producer, queue, idsOf } = await waiting();
-    const done = await producer.editWhere(queue, { name: 'digest' }, { data: { n: 9 }, tags: ['v'] });
+    const done = await producer.edit(queue, { name: 'digest' }, { data: { n: 9 }, tags: ['v'] });
     expect(done).toMatchObject({ matched: 2, changed: 2, ids: ['second', 'third'] });
     expect(await idsOf({ tag: 'u' })).toEqual([]);
-    expect(await producer.editWhere(queue, { tag: 'v' }, { data: { n: 9 } })).toMatchObject({
+    expect(await producer.edit(queue, { tag: 'v' }, { data: { n: 9 } })).toMatchObject({
       skipped: { already: 2 },
     });
     expect(await producer.get(queue, 'third')).toMatchObject({ data: { n: 9 }, options: { tags: ['v'] } });
     const large = { data: { n: 1, pad: 'x'.repeat(50_000) } };
-    expect(await producer.editWhere(queue, { tag: 'v' }, large)).toMatchObject({ changed: 2 });
+    expect(await producer.edit(queue, { tag: 'v' }, large)).toMatchObject({ changed: 2 });
     const early = { expiresAt: '2026-03-03T12:00:00Z' };
-    expect(await producer.editWhere(queue, { tag: 'v' }, early)).toMatchObject({ changed: 1, skipped: { refused: 1 } });
+    expect(await producer.edit(queue, { tag: 'v' }, early)).toMatchObject({ changed: 1, skipped: { refused: 1 } });
     const coded = defineQueue('mail', { codec: { encode: (text) => `!${text}`, decode: (text) => text.slice(1) } });
-    await producer.editWhere(coded, { idPrefix: 'f' }, { data: { n: 5 } });
+    await producer.edit(coded, { idPrefix: 'f' }, { data: { n: 5 } });
     expect(await producer.get(coded, 'first')).toMatchObject({ data: '!{"n":5}', codec: 'codec' });
   });
 
@@ -195,10 +200,10 @@ describe('a change by filter in the kit', () => {
     }));
     await producer.scheduleMany(queue, list);
     const told: number[] = [];
-    const some = await producer.cancelWhere(queue, { tag: 'x' }, { limit: 30 });
+    const some = await producer.cancel(queue, { tag: 'x' }, { limit: 30 });
     expect(some).toMatchObject({ matched: 30, changed: 30, cursor: expect.any(String) });
     const onProgress = ({ matched }: { readonly matched: number }) => told.push(matched);
-    const rest = await producer.cancelWhere(queue, { tag: 'x' }, { cursor: some.cursor, onProgress });
+    const rest = await producer.cancel(queue, { tag: 'x' }, { cursor: some.cursor, onProgress });
     expect(rest).toMatchObject({ matched: 100, changed: 100, cursor: undefined });
     expect(told.at(-1)).toBe(100);
     expect(await producer.count(queue, { tag: 'x' })).toBe(0);
@@ -227,16 +232,16 @@ describe('a change by filter in the kit', () => {
         },
       };
       const to = (due: Omit<RescheduleTarget, 'id' | 'found'>) =>
-        changeWhere(racing, {
+        onFilter(racing, {
           ...ASK,
           act: rescheduling(finding),
           itemOf: (found) => ({ id: found.id, found, ...due }),
         });
       const calling = {
-        cancel: () => changeWhere(racing, { ...ASK, act: cancelling(finding), itemOf: foundToCancel }),
+        cancel: () => onFilter(racing, { ...ASK, act: cancelling(finding), itemOf: foundToCancel }),
         reschedule: () => to({ dueMs: agenda.nowMs() + 9e6, mode: 'any' }),
         edit: () =>
-          changeWhere(racing, {
+          onFilter(racing, {
             ...ASK,
             act: editing(finding, mail),
             itemOf: (found) => ({ id: found.id, found, change: NINE }),
@@ -261,7 +266,7 @@ describe('a change by filter in the kit', () => {
         decode: (text) => text,
       },
     });
-    const done = await producer.editWhere(slow, { due: { from: '2026-03-03T00:00:00Z' } }, { data: { n: 7 } });
+    const done = await producer.edit(slow, { due: { from: '2026-03-03T00:00:00Z' } }, { data: { n: 7 } });
     expect(done).toMatchObject({ matched: 2, changed: 1, skipped: { changed: 1 }, ids: ['second'] });
     expect(await producer.get(slow, 'third')).toMatchObject({ data: { n: 3 }, codec: undefined });
   });

@@ -94,7 +94,7 @@ test('an object that defineQueue did not return is refused wherever a queue is t
     () => producer.schedule(copy, 1),
     () => producer.scheduleMany(copy, []),
     () => producer.cancel(copy, 'a'),
-    () => producer.cancelWhere(copy, { tag: 'a' }),
+    () => producer.cancel(copy, { tag: 'a' }),
     () => producer.count(copy),
     () => producer.get(copy, 'a'),
     () => producer.schedules.put('s', { queue: copy, every: '1h' }),

@@ -17,7 +17,7 @@ import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
 import type { createLetters } from '../dead/letters.ts';
 import { begin, generationOf } from '../dead/scan.ts';
 import type { ActParts } from '../jobs/act.ts';
-import { changeWhere } from '../jobs/by-filter.ts';
+import { onFilter } from '../jobs/by-filter.ts';
 import { cancelling, foundToCancel } from '../jobs/cancel.ts';
 import { countJobs } from '../query/count.ts';
 import * as walks from '../query/cursor.ts';
@@ -130,7 +130,7 @@ const STEPS: Readonly<Record<Spot['place'], Take>> = { jobs: takeJobs, dead: tak
 
 async function takeJobs({ finding }: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot> {
   const { queue, tag, dryRun, signal } = ask;
-  const done = await changeWhere(finding, {
+  const done = await onFilter(finding, {
     queue,
     dryRun,
     signal,

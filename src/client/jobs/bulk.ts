@@ -8,10 +8,10 @@ import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts
 import { type Answers, CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import type { Plan } from '../calls/plan.ts';
 import { type Scheduled, sameKind, Unconfirmed, type UnconfirmedJob } from '../calls/scheduled.ts';
+import { checkList } from '../calls/target.ts';
 
 /** Enough to keep Redis and the line busy; what was sent when the outage breaks is then at most 1,000 jobs. */
 const SLICES_IN_FLIGHT = 4;
-const JOBS_MAX = 1_000_000;
 /** Checking goes on for about 2 ms before others have their turn. */
 const TURN_JOBS = 500;
 
@@ -42,13 +42,6 @@ export async function planAll<T>(
     index += 1;
   }
   return plans;
-}
-
-/** @throws DuestreamError `bad-input` unless it is a list of at most a million. */
-export function checkList(list: readonly unknown[], what: string): void {
-  if (Array.isArray(list) && list.length <= JOBS_MAX) return;
-  const given = Array.isArray(list) ? `${list.length} long` : `of type ${typeof list}`;
-  throw new DuestreamError('bad-input', `${what} is ${given}; allowed: an array of at most ${JOBS_MAX}`);
 }
 
 /** Sends all plans. @throws DuestreamError whose cause is `Unconfirmed` */

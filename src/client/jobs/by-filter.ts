@@ -6,46 +6,48 @@
  * A job that was changed, started or ended in between is skipped and counted by its reason. The call can be cut short at
  * any moment and started again, from its cursor or from the beginning: what is done is not done twice.
  */
+import { type Queue, wholeNumber } from '../../job/queue.ts';
+import { quietly } from '../../kernel/callbacks.ts';
 import { DuestreamError, messageOf } from '../../kernel/errors.ts';
 import type { Found } from '../../redis/read/look.ts';
 import type { Confirming, DurabilityOption } from '../calls/durability.ts';
 import { asOne, isMoved } from '../calls/partition-calls.ts';
 import { sameKind } from '../calls/scheduled.ts';
 import { parseCursor } from '../query/cursor.ts';
-import { filterKey } from '../query/filter.ts';
+import { checkNotEmpty, type FilterUse, filterKey, type JobFilter, parseFilter } from '../query/filter.ts';
 import type { ListAsk } from '../query/list.ts';
 import { type Page, pageOf, type WalkParts } from '../query/walk.ts';
 import type { Act, Outcome, SkipReason, Target } from './act.ts';
 
-/** How far a change of many has come. */
-export interface WhereProgress {
-  /** Jobs that the filter meant. */
+/** How far a change of all that a filter means has come: of jobs, or of dead letters. */
+export interface Progress<Reason extends string = SkipReason> {
+  /** How many the filter meant. */
   readonly matched: number;
   /** Of those, how many were changed; 0 in a dry run. */
   readonly changed: number;
   /** Of those, the others, by reason. */
-  readonly skipped: Readonly<Partial<Record<SkipReason, number>>>;
+  readonly skipped: Readonly<Partial<Record<Reason, number>>>;
   /** How many places were looked at. */
   readonly scanned: number;
   /** Where to go on if this is not the end: an option of the same call. */
   readonly cursor: string | undefined;
 }
 
-/** What became of a change of many. With a `cursor` it is not done: there are more jobs. */
-export interface ChangedWhere extends WhereProgress {
+/** What became of a change of all that a filter means. With a `cursor` it is not done: there are more jobs. */
+export interface ChangedJobs extends Progress {
   readonly dryRun: boolean;
   /** The first 1000 of the jobs that were changed; of a dry run, that would be looked at. */
   readonly ids: readonly string[];
 }
 
-/** What became of a cancel of many. */
-export interface CancelledWhere extends ChangedWhere {
+/** What became of a cancel of all that a filter means. */
+export interface CancelledJobs extends ChangedJobs {
   /** Of the matched jobs, how many run and were asked to stop: they are not cancelled yet. */
   readonly requested: number;
 }
 
-/** How a change of many goes on. */
-export interface WhereOptions extends DurabilityOption {
+/** Options of a change of all that a filter means. */
+export interface FilterOptions extends DurabilityOption {
   /** Changes nothing, and says how many jobs are meant and which. */
   readonly dryRun?: boolean | undefined;
   /** Ends after so many jobs that were meant. Default: none, all of them. */
@@ -53,12 +55,12 @@ export interface WhereOptions extends DurabilityOption {
   /** Goes on where an earlier call with the same filter and change has ended. A `delay` then gives the due time of that call. */
   readonly cursor?: string | undefined;
   /** Called after each page of at most 100 jobs. */
-  readonly onProgress?: ((progress: WhereProgress) => void) | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Ends the call after the page under way; the result has a cursor then. */
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface WhereAsk<Item extends Target> extends Omit<ListAsk, 'limit'> {
+export interface FilterAsk<Item extends Target> extends Omit<ListAsk, 'limit'> {
   readonly dryRun: boolean;
   readonly limit: number;
   readonly act: Act<Item, unknown>;
@@ -70,14 +72,49 @@ export interface WhereAsk<Item extends Target> extends Omit<ListAsk, 'limit'> {
   readonly dueMs?: number | undefined;
   /** Jobs that are so already are not met, because a walk by due time meets those that it has moved. */
   readonly isDone?: ((job: Found) => boolean) | undefined;
-  readonly onProgress: WhereOptions['onProgress'];
+  readonly onProgress: FilterOptions['onProgress'];
   readonly signal: AbortSignal | undefined;
 }
+
+/** The names of those options. */
+export const FILTER_OPTIONS = ['dryRun', 'limit', 'cursor', 'onProgress', 'signal', 'durability'];
+const LIMIT_MAX = 1_000_000_000;
 
 const PAGE_JOBS = 100;
 const IDS_MAX = 1000;
 /** The ids that a script takes as a text. Other ids are put by foreign producers, and become dead letters when they are due. */
 const READABLE = /^[!-~]{1,200}$/;
+
+/** A call by filter as it was asked for, checked: all but what the verb does. */
+export type Asked = Omit<FilterAsk<never>, 'act' | 'itemOf' | 'means' | 'dueMs' | 'isDone'>;
+
+/** @throws DuestreamError `bad-input`, also for a filter that says nothing */
+export function filterAskOf(
+  {
+    queue,
+    filter: given,
+    options,
+  }: {
+    readonly queue: Queue;
+    readonly filter: JobFilter;
+    readonly options: FilterOptions;
+  },
+  { owner, states }: Pick<FilterUse, 'owner' | 'states'>,
+): Asked {
+  const filter = parseFilter(given, { owner, ...(states && { states }) });
+  checkNotEmpty(given, owner);
+  const { dryRun = false, limit, cursor, signal } = options;
+  return {
+    queue,
+    filter,
+    dryRun,
+    cursor,
+    onProgress: quietly('onProgress', options.onProgress),
+    signal,
+    limit:
+      limit === undefined ? Number.POSITIVE_INFINITY : wholeNumber(limit, { what: 'limit', min: 1, max: LIMIT_MAX }),
+  };
+}
 
 interface Tally {
   matched: number;
@@ -90,10 +127,10 @@ interface Tally {
 }
 
 /** @throws DuestreamError as its parts do; the message then has the cursor to go on with */
-export async function changeWhere<Item extends Target>(
+export async function onFilter<Item extends Target>(
   given: WalkParts & Confirming,
-  ask: WhereAsk<Item>,
-): Promise<CancelledWhere> {
+  ask: FilterAsk<Item>,
+): Promise<CancelledJobs> {
   const parts = { ...given, callPartitions: asOne(given.callPartitions) };
   const { cursor, filter, dryRun, means, dueMs } = ask;
   const key = filterKey(filter, means);
@@ -127,7 +164,7 @@ async function confirmed(confirming: Promise<void> | undefined, tally: Tally): P
 
 async function changePage<Item extends Target>(
   parts: WalkParts,
-  { ask, page, tally }: { readonly ask: WhereAsk<Item>; readonly page: Page; readonly tally: Tally },
+  { ask, page, tally }: { readonly ask: FilterAsk<Item>; readonly page: Page; readonly tally: Tally },
 ): Promise<void> {
   const { dryRun, isDone, queue, act, itemOf } = ask;
   const jobs = isDone ? page.rows.filter((job) => !isDone(job)) : page.rows;
@@ -164,7 +201,7 @@ function note({ ids }: Tally, jobs: readonly Found[]): void {
   for (const { id } of jobs) if (ids.length < IDS_MAX) ids.push(id);
 }
 
-const progressOf = ({ matched, changed, scanned, cursor, skipped }: Tally): WhereProgress => ({
+const progressOf = ({ matched, changed, scanned, cursor, skipped }: Tally): Progress => ({
   matched,
   changed,
   scanned,

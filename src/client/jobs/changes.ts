@@ -1,4 +1,7 @@
-/** What a producer offers to change a job that waits: its due time, or its content. Checks come before anything is sent. */
+/**
+ * What a client offers to change jobs: cancel, reschedule, edit, run now. Each takes one id, a list of ids or a filter, and
+ * checks what it is given before anything is sent.
+ */
 import { dataJson } from '../../job/data-json.ts';
 import { bodyFields, headerFields } from '../../job/fields.ts';
 import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../../job/options.ts';
@@ -6,18 +9,37 @@ import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { InputOf, NameOf } from '../../job/types.ts';
 import { hintOf } from '../../kernel/did-you-mean.ts';
-import { show } from '../../kernel/duration.ts';
+import { durationMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { checkObject } from '../../kernel/option-names.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
+import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
 import type { Parts } from '../parts.ts';
+import { parseCursor } from '../query/cursor.ts';
+import { filterKey, type JobFilter, type ListState } from '../query/filter.ts';
 import { onIds } from './act.ts';
-import { checkList } from './bulk.ts';
-import { type Edited, type EditTarget, editing } from './edit.ts';
+import {
+  type Asked,
+  type CancelledJobs,
+  type ChangedJobs,
+  FILTER_OPTIONS,
+  type FilterOptions,
+  filterAskOf,
+  onFilter,
+} from './by-filter.ts';
+import { type Cancelled, cancelBare, cancelling, foundToCancel, toCancel } from './cancel.ts';
+import { type Change, type Edited, type EditTarget, editing, sealed } from './edit.ts';
 import { type Rescheduled, type RescheduleTarget, rescheduling } from './reschedule.ts';
+
+/** A job in a list: its id, or with what was seen of it. */
+export type JobRef = string | (IfMatchOption & { readonly id: string });
+
+/** Which jobs a change means: one by its id, a list, or all that a filter means. */
+export type JobTarget = string | readonly JobRef[] | JobFilter;
 
 /** When a job that waits is to be due instead: `delay` from now, or `at`. */
 export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
@@ -25,20 +47,30 @@ export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
   readonly only?: 'earlier' | 'later' | undefined;
 };
 
+/** A job in a list that gets a due time of its own: with `delay` or `at`, that of the call does not count for it. */
+export type JobDue = NewDue & IfMatchOption & { readonly id: string };
+
 type EditableOptions = OptionsOfFires & Pick<ScheduleOptions, 'expiresAt' | 'tags'>;
 
 /** What is to be different about a job. What is left out stays; `null` takes an option back to what its queue says. */
-export type JobChange<Data = unknown> = IfMatchOption & {
+export type JobChange<Data = unknown> = {
   readonly [Name in keyof EditableOptions]?: EditableOptions[Name] | null;
 } & {
   readonly data?: Data | undefined;
   readonly name?: string | undefined;
-  /** Only if the content is still the one that `get` showed with this digest. */
-  readonly ifDigest?: string | undefined;
 };
 
 /** Of a queue with `jobs`, the name is one of theirs, and the data goes with one of the names. */
 export type ChangeIn<Data> = JobChange<InputOf<Data>> & { readonly name?: NameOf<Data> | undefined };
+
+/** Options of an edit of one job. */
+export interface IfDigestOption {
+  /** Only if the content is still the one that `get` showed with this digest. */
+  readonly ifDigest?: string | undefined;
+}
+
+/** A job in a list that gets a change of its own beside that of the call. */
+export type JobEdit<Data> = ChangeIn<Data> & IfMatchOption & IfDigestOption & { readonly id: string };
 
 /** What became of a request to run a job now. */
 export interface RunNow {
@@ -52,158 +84,365 @@ export interface RunNow {
   readonly over?: Rescheduled['over'];
 }
 
-type How = DurabilityOption;
-/** A job, as it was seen. */
-type SeenJob = IfMatchOption & { readonly id: string };
-type DueOf = NewDue & SeenJob;
+/** A job that a foreign producer put as a plain zset member. */
+interface BareOption {
+  readonly bare?: boolean | undefined;
+}
 
-/** Changes of jobs that wait: for their time, for a retry, or for a worker. Id, attempts and history stay. */
+type OneOptions = DurabilityOption & IfMatchOption;
+
+/**
+ * Changes of jobs. Each takes a target: one id, and has one result; a list of up to a million ids, and has their results in
+ * its order; or a filter, and counts: then it goes through all jobs that the filter means, each is changed only if it is
+ * still what was read, and with a `cursor` in the result there are more. Safe to start again.
+ *
+ * An option that makes no sense for the kind of target is refused: `ifMatch` with a filter, `dryRun` with an id. An element of
+ * a list may be an object with the `id` and an `ifMatch` of its own.
+ */
 export interface Changes {
   /**
-   * Another due time. A job that runs, is over or unknown is not changed, and the status says so. With `ifMatch` it is
-   * changed only if it is what you have seen, else the status is `changed`.
+   * Cancels one job. With `ifMatch` it is cancelled only if it is what you have seen, else the status is `changed`.
+   * `bare`: one that a foreign producer put as a plain zset member.
+   *
+   * @example
+   * const job = await client.get(reminders, id);
+   * const { status } = await client.cancel(reminders, id, { ifMatch: job?.etag });
+   * if (status === 'requested') console.log('it runs right now');
+   */
+  cancel(queue: QueueInput<unknown>, id: string, options?: OneOptions & BareOption): Promise<Cancelled>;
+  /** Cancels a list of jobs, results in their order. @example await client.cancel(reminders, ids); */
+  cancel(
+    queue: QueueInput<unknown>,
+    ids: readonly JobRef[],
+    options?: DurabilityOption & BareOption,
+  ): Promise<readonly Cancelled[]>;
+  /**
+   * Cancels every job that the filter means, and asks those that run to stop. A job that changes meanwhile is skipped and
+   * counted.
+   *
+   * @throws DuestreamError `bad-input`, also for a filter that says nothing
+   * @example
+   * const { changed, skipped } = await client.cancel(reminders, { tag: `invoice:${invoice}` });
+   */
+  cancel(queue: QueueInput<unknown>, filter: JobFilter, options?: FilterOptions): Promise<CancelledJobs>;
+  /**
+   * Another due time for a job that waits: for its time, for a retry, or for a worker. Id, attempts and history stay. A job
+   * that runs, is over or unknown is not changed, and the status says so.
    *
    * @throws DuestreamError `bad-input` without `delay` and `at`, and as `schedule` does
    * @example
    * const { status } = await client.reschedule(reminders, 'payment:42', { delay: '1d', only: 'later' });
    */
+  reschedule(queue: QueueInput<unknown>, id: string, due: NewDue, options?: OneOptions): Promise<Rescheduled>;
+  /**
+   * One due time for a list of jobs, results in their order; an element may have its own.
+   *
+   * @example await client.reschedule(mail, ids, { delay: '1h' });
+   */
   reschedule(
     queue: QueueInput<unknown>,
-    id: string,
-    due: NewDue & IfMatchOption,
-    options?: DurabilityOption,
-  ): Promise<Rescheduled>;
-  /** Up to a million, results in their order. @example await client.rescheduleMany(mail, ids.map((id) => ({ id, delay: '1h' }))); */
-  rescheduleMany(
-    queue: QueueInput<unknown>,
-    jobs: readonly DueOf[],
+    jobs: readonly (string | JobDue)[],
+    due: NewDue,
     options?: DurabilityOption,
   ): Promise<readonly Rescheduled[]>;
   /**
-   * Due now, also before the end of a backoff; with `ifMatch` only if it is what you have seen.
+   * This due time for every waiting job that the filter means; those that have it already are left out. A `delay` counts
+   * from the call that begins: a call that goes on from its `cursor` gives the same due time.
    *
-   * @example await client.runNow(reminders, 'payment:42', { ifMatch: job.etag });
+   * @example await client.reschedule(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
    */
-  runNow(queue: QueueInput<unknown>, id: string, options?: DurabilityOption & IfMatchOption): Promise<RunNow>;
-  /** Up to a million, results in their order. @example await client.runNowMany(reminders, ids); */
-  runNowMany(
-    queue: QueueInput<unknown>,
-    ids: readonly string[],
-    options?: DurabilityOption,
-  ): Promise<readonly RunNow[]>;
+  reschedule(queue: QueueInput<unknown>, filter: JobFilter, due: NewDue, options?: FilterOptions): Promise<ChangedJobs>;
   /**
-   * Another content: data, name, options. It is compared and set, so an edit never undoes another one; with `ifMatch` it
-   * is refused (`changed`) unless the job is what you have seen, with `ifDigest` unless its content is.
+   * Another content for a job that waits: data, name, options, tags. It is compared and set, so an edit never undoes another
+   * one; with `ifMatch` it is refused (`changed`) unless the job is what you have seen, with `ifDigest` unless its content is.
    *
    * @throws DuestreamError `bad-input` for an option that there is not, or one outside its range
    * @example
    * await client.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, attempts: 3 });
    */
-  edit<Data>(queue: QueueInput<Data>, id: string, change: ChangeIn<Data>, options?: DurabilityOption): Promise<Edited>;
-  /** Up to a million, results in their order. @example await client.editMany(mail, ids.map((id) => ({ id, attempts: 1 }))); */
-  editMany<Data>(
+  edit<Data>(
     queue: QueueInput<Data>,
-    jobs: readonly (ChangeIn<Data> & { readonly id: string })[],
+    id: string,
+    change: ChangeIn<Data>,
+    options?: OneOptions & IfDigestOption,
+  ): Promise<Edited>;
+  /**
+   * One change for a list of jobs, results in their order; an element may have more of its own.
+   *
+   * @example await client.edit(mail, ids, { attempts: 1 });
+   */
+  edit<Data>(
+    queue: QueueInput<Data>,
+    jobs: readonly (string | JobEdit<Data>)[],
+    change: ChangeIn<Data>,
     options?: DurabilityOption,
   ): Promise<readonly Edited[]>;
+  /**
+   * One change for every waiting job that the filter means. New data is checked and encoded for each job: one whose schema
+   * does not take it is skipped (`refused`).
+   *
+   * @throws DuestreamError `bad-input`, also for data that does not fit the `name` of the filter or of the change
+   * @example await client.edit(mail, { name: 'digest' }, { attempts: 2 }, { dryRun: true });
+   */
+  edit<Data>(
+    queue: QueueInput<Data>,
+    filter: JobFilter,
+    change: ChangeIn<Data>,
+    options?: FilterOptions,
+  ): Promise<ChangedJobs>;
+  /**
+   * Makes a job that waits due now, also before the end of a backoff.
+   *
+   * @example await client.runNow(reminders, 'payment:42', { ifMatch: job.etag });
+   */
+  runNow(queue: QueueInput<unknown>, id: string, options?: OneOptions): Promise<RunNow>;
+  /** The same for a list, results in their order. @example await client.runNow(reminders, ids); */
+  runNow(queue: QueueInput<unknown>, ids: readonly JobRef[], options?: DurabilityOption): Promise<readonly RunNow[]>;
+  /** The same for every scheduled job that the filter means. @example await client.runNow(mail, { tag: 'user:42' }); */
+  runNow(queue: QueueInput<unknown>, filter: JobFilter, options?: FilterOptions): Promise<ChangedJobs>;
 }
 
 const DUE_NAMES = ['delay', 'at', 'zone', 'only'];
 const OPTION_NAMES: readonly string[] = [...bodyFields, ...headerFields].map(({ name }) => name);
-const CONDITIONS = ['ifDigest', 'ifMatch'];
-const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES, ...CONDITIONS];
+const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES];
 const DIGEST = /^[0-9a-f]{16}$/;
+const WAITING: readonly ListState[] = ['scheduled', 'ready'];
+
+interface Given {
+  readonly queue: QueueInput<unknown>;
+  readonly target: JobTarget;
+  readonly options: FilterOptions & OneOptions & IfDigestOption & BareOption;
+}
+
+/** A job that the caller named, with what is for it alone; unchecked. */
+interface Named extends IfMatchOption, IfDigestOption {
+  readonly id: unknown;
+}
+
+/** What a verb does with what it is given. Both check their part first, and return the work that needs a connection. */
+interface Calling {
+  readonly owner: keyof Changes;
+  /** Options of a call for one id, and for a list, beside `durability`. */
+  readonly one: readonly string[];
+  readonly list?: readonly string[];
+  readonly states?: readonly ListState[];
+  readonly ids: (
+    named: readonly Named[],
+    to: { readonly queue: Queue; readonly options: Given['options'] },
+  ) => (parts: Parts) => Promise<readonly unknown[]>;
+  readonly filter: (asked: Asked) => (parts: Parts) => Promise<unknown>;
+}
 
 export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Changes {
-  const { clock, dataBytesMax } = settings;
   const levelIn = createLevels(settings);
-  const to = (queue: QueueInput<unknown>) => queueOf(queue);
-
-  function rescheduleAll(queue: QueueInput<unknown>, list: readonly DueOf[], how: How) {
-    const read = () => {
-      const jobs = list.map(({ ifMatch, ...due }) => ({
-        ...due,
-        id: parseAnyId(due.id, false),
-        mode: modeOf(due),
-        ifMatch: parseIfMatch(ifMatch),
-      }));
-      return { queue: to(queue), jobs, calledMs: clock.monotonicMs() };
-    };
-    const work = async (
-      { server, limits, finding }: Parts,
-      { queue: found, jobs, calledMs }: ReturnType<typeof read>,
-    ) => {
-      await server.settle();
-      const within = limits(calledMs);
-      const requests = jobs.map((due): RescheduleTarget => {
-        const { id, mode, ifMatch } = due;
-        return { id, mode, dueMs: dueOf(due, within), ifMatch };
-      });
-      return onIds(finding, { queue: found, items: requests }, rescheduling(finding));
-    };
-    return runChecked(read, work, () => levelIn(how, []));
-  }
-
-  function runAll(queue: QueueInput<unknown>, list: readonly SeenJob[], how: How) {
-    return runChecked(
-      () => ({ queue: to(queue), requests: list.map(dueNow) }),
-      async ({ finding }, { queue: found, requests }) =>
-        (await onIds(finding, { queue: found, items: requests }, rescheduling(finding))).map(runNowOf),
-      () => levelIn(how, []),
+  /** The kind of the target is the only witness of the type of the result. */
+  const run = (given: Given, verb: Calling) =>
+    runChecked(
+      () => workOf(given, verb),
+      (parts, work) => work(parts),
+      () => levelIn(given.options),
     );
-  }
-
-  function editAll(queue: QueueInput<unknown>, list: readonly (JobChange & { readonly id: string })[], how: How) {
-    return runChecked(
-      () => {
-        const found = to(queue);
-        return { queue: found, requests: list.map((job) => requestOf(job, { queue: found, dataBytesMax })) };
-      },
-      ({ finding }, { queue: found, requests }) =>
-        onIds(finding, { queue: found, items: requests }, editing(finding, found)),
-      () => levelIn(how, []),
-    );
-  }
-
   return {
-    reschedule: async (queue, id, due, how = {}) => onlyOne(await rescheduleAll(queue, [{ ...due, id }], how)),
-    rescheduleMany: async (queue, jobs, how = {}) => rescheduleAll(queue, checked(jobs, 'jobs'), how),
-    runNow: async (queue, id, { ifMatch, ...how } = {}) => onlyOne(await runAll(queue, [{ id, ifMatch }], how)),
-    runNowMany: async (queue, ids, how = {}) => {
-      const list = checked(ids, 'ids').map((id) => ({ id }));
-      return runAll(queue, list, how);
-    },
-    edit: async (queue, id, change, how = {}) => onlyOne(await editAll(queue, [{ ...change, id }], how)),
-    editMany: async (queue, jobs, how = {}) => editAll(queue, checked(jobs, 'jobs'), how),
+    cancel: ((queue, target, options = {}) => run({ queue, target, options }, CANCEL)) as Changes['cancel'],
+    reschedule: ((queue, target, due, options = {}) =>
+      run({ queue, target, options }, dueCalls(due, settings.clock.monotonicMs()))) as Changes['reschedule'],
+    edit: ((queue, target, change, options = {}) =>
+      run({ queue, target, options }, editCalls(change, settings))) as Changes['edit'],
+    runNow: ((queue, target, options = {}) => run({ queue, target, options }, RUN_NOW)) as Changes['runNow'],
   };
 }
 
-const dueNow = ({ id, ifMatch }: SeenJob): RescheduleTarget => ({
-  id: parseAnyId(id, false),
-  dueMs: 0,
-  mode: 'earlier',
-  ifMatch: parseIfMatch(ifMatch),
-});
-
-function checked<T>(list: readonly T[], what: string): readonly T[] {
-  checkList(list, what);
-  return list;
+/** @throws DuestreamError `bad-input` */
+function workOf({ queue: given, target, options }: Given, verb: Calling): (parts: Parts) => Promise<unknown> {
+  const { owner, one, list = [], states } = verb;
+  const kind = kindOf(target, owner);
+  const names = { id: ['durability', ...one], ids: ['durability', ...list], filter: FILTER_OPTIONS };
+  checkTargetOptions(options, names, { kind, owner });
+  const queue = queueOf(given);
+  if (typeof target === 'string') {
+    const { ifMatch, ifDigest } = options;
+    const work = verb.ids([{ id: target, ifMatch, ifDigest }], { queue, options });
+    return async (parts) => onlyOne(await work(parts));
+  }
+  if (!isList(target))
+    return verb.filter(filterAskOf({ queue, filter: target, options }, { owner, ...(states && { states }) }));
+  checkList(target, 'jobs');
+  return verb.ids(target.map(namedOf), { queue, options });
 }
 
-export function onlyOne<T>([result]: readonly T[]): T {
+const isList = (target: JobTarget): target is readonly JobRef[] => Array.isArray(target);
+
+function kindOf(target: unknown, owner: string): TargetKind {
+  if (typeof target === 'string') return 'id';
+  if (Array.isArray(target)) return 'ids';
+  if (typeof target === 'object' && target !== null) return 'filter';
+  throw new DuestreamError(
+    'bad-input',
+    `${owner} is given ${show(target)} as its target; allowed: the id of a job, a list of ids, or a filter such as { tag }`,
+  );
+}
+
+function namedOf(given: JobRef, at: number): Named {
+  if (typeof given === 'string') return { id: given };
+  if (typeof given === 'object' && given !== null && 'id' in given) return given;
+  throw new DuestreamError('bad-input', `jobs[${at}] is ${show(given)}; allowed: an id, or an object with an id`);
+}
+
+function onlyOne<T>([result]: readonly T[]): T {
   if (result === undefined) throw new Error('a call for one job was answered with none');
   return result;
 }
 
+const CANCEL: Calling = {
+  owner: 'cancel',
+  one: ['ifMatch', 'bare'],
+  list: ['bare'],
+  ids(named, { queue, options: { bare = false } }) {
+    const items = named.map(({ id, ...own }) => {
+      checkNames(own, ['ifMatch'], 'cancel');
+      return toCancel(parseAnyId(id, bare), { bare, ifMatch: parseIfMatch(own.ifMatch) });
+    });
+    return async ({ finding }) => {
+      if (!bare) return onIds(finding, { queue, items }, cancelling(finding));
+      const results: Cancelled[] = [];
+      for (const target of items) results.push(await cancelBare(finding, { queue, target }));
+      return results;
+    };
+  },
+  filter:
+    (asked) =>
+    ({ finding }) =>
+      onFilter(finding, { ...asked, act: cancelling(finding), itemOf: foundToCancel, means: 'cancel' }),
+};
+
+const RUN_NOW: Calling = {
+  owner: 'runNow',
+  one: ['ifMatch'],
+  states: ['scheduled'],
+  ids(named, { queue }) {
+    const items = named.map(({ id, ...own }): RescheduleTarget => {
+      checkNames(own, ['ifMatch'], 'runNow');
+      return { id: parseAnyId(id, false), dueMs: 0, mode: 'earlier', ifMatch: parseIfMatch(own.ifMatch) };
+    });
+    return async ({ finding }) => (await onIds(finding, { queue, items }, rescheduling(finding))).map(runNowOf);
+  },
+  filter:
+    (asked) =>
+    async ({ finding }) =>
+      changedJobs(
+        await onFilter(finding, {
+          ...asked,
+          act: rescheduling(finding),
+          itemOf: (found): RescheduleTarget => ({ id: found.id, found, dueMs: 0, mode: 'earlier' }),
+          means: 'run now',
+        }),
+      ),
+};
+
+/** @param calledMs monotonic: a delay counts from then */
+const dueCalls = (due: NewDue, calledMs: number): Calling => ({
+  owner: 'reschedule',
+  one: ['ifMatch'],
+  states: WAITING,
+  ids(named, { queue }) {
+    const jobs = named.map(({ id, ifMatch, ifDigest: _, ...own }: Named & NewDue) => {
+      const its = isDue(own) ? own : { ...due, ...own };
+      return { id: parseAnyId(id, false), due: its, mode: modeOf(its), ifMatch: parseIfMatch(ifMatch) };
+    });
+    return async ({ server, limits, finding }) => {
+      await server.settle();
+      const within = limits(calledMs);
+      const items = jobs.map(({ due: given, ...job }) => ({ ...job, dueMs: dueOf(given, within) }));
+      return onIds(finding, { queue, items }, rescheduling(finding));
+    };
+  },
+  filter(asked) {
+    const mode = modeOf(due);
+    return async (parts) => changedJobs(await rescheduleAll(parts, { asked, due, mode, calledMs }));
+  },
+});
+
+const isDue = ({ delay, at }: NewDue): boolean => delay !== undefined || at !== undefined;
+
+async function rescheduleAll(
+  { finding, server, limits }: Parts,
+  {
+    asked,
+    due,
+    mode,
+    calledMs,
+  }: {
+    readonly asked: Asked;
+    readonly due: NewDue;
+    readonly mode: RescheduleTarget['mode'];
+    readonly calledMs: number;
+  },
+): Promise<CancelledJobs> {
+  await server.settle();
+  const askedMs = dueOf(due, limits(calledMs));
+  // Of a delay the call that began has made an instant.
+  const means = ['reschedule', mode, due.delay === undefined ? askedMs : durationMs(due.delay, 'delay'), due.zone];
+  const { cursor, filter } = asked;
+  const begun = cursor === undefined ? undefined : parseCursor(cursor, filterKey(filter, means)).dueMs;
+  const dueMs = begun ?? askedMs;
+  return onFilter(finding, {
+    ...asked,
+    act: rescheduling(finding),
+    itemOf: (found) => ({ id: found.id, found, dueMs, mode }),
+    means,
+    dueMs,
+    isDone: (job) => job.dueMs === dueMs,
+  });
+}
+
+const editCalls = (change: JobChange, { dataBytesMax }: Pick<ClientSettings, 'dataBytesMax'>): Calling => ({
+  owner: 'edit',
+  one: ['ifMatch', 'ifDigest'],
+  states: WAITING,
+  ids(named, { queue }) {
+    const items = named.map(
+      ({ id, ifMatch, ifDigest, ...own }): EditTarget => ({
+        id: parseAnyId(id, false),
+        change: checkedChange({ ...change, ...own }, { queue, dataBytesMax }),
+        ifDigest: parseDigest(ifDigest),
+        ifMatch: parseIfMatch(ifMatch),
+      }),
+    );
+    return ({ finding }) => onIds(finding, { queue, items }, editing(finding, queue));
+  },
+  filter(asked) {
+    const { queue, filter } = asked;
+    const checked = checkedChange(change, { queue, dataBytesMax });
+    return async ({ finding }) => {
+      // Said before anything is read, where all the jobs will have one name.
+      const name = checked.name ?? filter.name;
+      if (name !== undefined) await sealed(queue, name, checked);
+      const done = await onFilter(finding, {
+        ...asked,
+        act: editing(finding, queue),
+        itemOf: (found) => ({ id: found.id, found, change: checked }),
+        means: ['edit', checked],
+      });
+      return changedJobs(done);
+    };
+  },
+});
+
+/** Only a cancel asks jobs to stop. */
+function changedJobs({ requested: _, ...changed }: CancelledJobs): ChangedJobs {
+  return changed;
+}
+
 function checkNames(given: object, known: readonly string[], what: string): void {
-  for (const name in given) {
-    if (name === 'id' || known.includes(name)) continue;
+  for (const [name, value] of Object.entries(checkObject(given, what, 'bad-input'))) {
+    if (value === undefined || known.includes(name)) continue;
     const near = hintOf(name, known) || ';';
     throw new DuestreamError('bad-input', `${what} has no option ${show(name)}${near} allowed: ${known.join(', ')}`);
   }
 }
 
-export function modeOf(due: NewDue): RescheduleTarget['mode'] {
+/** @throws DuestreamError `bad-input` */
+function modeOf(due: NewDue): RescheduleTarget['mode'] {
   checkNames(due, DUE_NAMES, 'reschedule');
   if (due.delay === undefined && due.at === undefined) {
     throw new DuestreamError(
@@ -217,35 +456,33 @@ export function modeOf(due: NewDue): RescheduleTarget['mode'] {
   throw new DuestreamError('bad-input', `only is ${show(only)}; allowed: earlier, later`);
 }
 
-export function requestOf(
-  change: JobChange & { readonly id: string },
+/** @throws DuestreamError `bad-input` */
+function checkedChange(
+  change: JobChange,
   { queue, dataBytesMax }: { readonly queue: Queue; readonly dataBytesMax: number },
-): EditTarget {
+): Change {
   checkNames(change, CHANGE_NAMES, 'edit');
-  const { id, name, data, ifDigest, ifMatch, ...options } = change;
-  const changing = CHANGE_NAMES.filter((one) => !CONDITIONS.includes(one));
-  if (!changing.some((one) => Reflect.get(change, one) !== undefined)) {
-    const allowed = changing.join(', ');
+  const { name, data, ...options } = change;
+  if (!CHANGE_NAMES.some((one) => Reflect.get(change, one) !== undefined)) {
+    const allowed = CHANGE_NAMES.join(', ');
     throw new DuestreamError('bad-input', `nothing is to be different; allowed: at least one of ${allowed}`);
-  }
-  if (ifDigest !== undefined && !(typeof ifDigest === 'string' && DIGEST.test(ifDigest))) {
-    throw new DuestreamError('bad-input', `ifDigest is ${show(ifDigest)}; allowed: the digest that get shows`);
   }
   const hasData = data !== undefined;
   if (queue.jobs && name !== undefined && !hasData) throw nameAlone(name, queue.name);
   if (hasData) checkBytes(dataJson(data), dataBytesMax);
   refuseRedacted(data, queue.redact);
   return {
-    id: parseAnyId(id, false),
-    ifDigest,
-    ifMatch: parseIfMatch(ifMatch),
-    change: {
-      ...(name === undefined ? {} : { name: jobOptions.name.check(name, 'name') }),
-      hasData,
-      data,
-      options: checkedOptions(options),
-    },
+    ...(name === undefined ? {} : { name: jobOptions.name.check(name, 'name') }),
+    hasData,
+    data,
+    options: checkedOptions(options),
   };
+}
+
+/** @throws DuestreamError `bad-input` */
+function parseDigest(input: unknown): string | undefined {
+  if (input === undefined || (typeof input === 'string' && DIGEST.test(input))) return input;
+  throw new DuestreamError('bad-input', `ifDigest is ${show(input)}; allowed: the digest that get shows`);
 }
 
 const nameAlone = (name: string, queue: string): DuestreamError =>

@@ -12,8 +12,8 @@ import { planJob } from '../calls/plan.ts';
 import type { Scheduled } from '../calls/scheduled.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
+import { checkList } from '../calls/target.ts';
 import { limitsOf, type OneJob, type ScheduleMoment, scheduleList, scheduleOne } from '../parts.ts';
-import { checkList } from './bulk.ts';
 import type { ScheduleCall, ScheduleChain } from './middleware.ts';
 import type { BulkJob, Scheduling } from './scheduling.ts';
 

@@ -13,7 +13,6 @@ import { queueVerbs } from './routes/queues.ts';
 import { scheduleRunVerbs } from './routes/schedule-runs.ts';
 import { scheduleVerbs } from './routes/schedules.ts';
 import { sessionVerbs } from './routes/session.ts';
-import { whereVerbs } from './routes/where.ts';
 import type { AnyVerb } from './verb.ts';
 
 export const verbs: readonly AnyVerb[] = [
@@ -22,7 +21,6 @@ export const verbs: readonly AnyVerb[] = [
   ...jobListVerbs,
   ...jobVerbs,
   ...batchVerbs,
-  ...whereVerbs,
   ...deadVerbs,
   ...deadWorkVerbs,
   ...eraseVerbs,

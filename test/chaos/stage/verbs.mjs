@@ -81,7 +81,7 @@ async function produce(url, failed) {
       load,
       [1, 2].map((n) => ({ data: n, id: `many-${n}`, delay: NEVER, name: 'count' })),
     );
-    await producer.cancelMany(load, ['many-1', 'many-2']);
+    await producer.cancel(load, ['many-1', 'many-2']);
     await producer.schedule(load, 'no', { id: 'rude', name: 'insult' });
     const deadLetter = await deadLetterOf(producer, load);
     await producer.replay(load, { id: 'look' });

@@ -114,14 +114,14 @@ describe('jobs that are over', () => {
 describe('a change by a filter', () => {
   test('goes on from slice to slice, and the audit says to how many', async () => {
     const filter = { idPrefix: 'odd-', state: ['scheduled'] };
-    const dry = await api.ask('POST /v1/queues/emails/where/cancel', { body: { filter, dryRun: true } });
+    const dry = await api.ask('POST /v1/queues/emails/batch/cancel', { body: { filter, dryRun: true } });
     expect(dry.body).toMatchObject({ dryRun: true, matched: 15, changed: 0 });
     expect(dry.body.ids).toHaveLength(15);
     const changed: number[] = [];
     let next: string | undefined;
     do {
       const body = { filter, dryRun: false, limit: 6, cursor: next };
-      const done = await api.ask('POST /v1/queues/emails/where/cancel', { body });
+      const done = await api.ask('POST /v1/queues/emails/batch/cancel', { body });
       expect(done.status, done.text).toBe(200);
       changed.push(done.body.changed);
       next = done.body.next;
@@ -130,7 +130,7 @@ describe('a change by a filter', () => {
     expect(changed[0]).toBe(6);
     expect(await allOf('/v1/queues/emails/jobs?idPrefix=odd-')).toEqual([]);
     const entries = await auditEntries(api.place, { limit: 100 });
-    const told = entries.filter(({ verb }) => verb === 'jobs.cancelWhere');
+    const told = entries.filter(({ verb }) => verb === 'jobs.cancelMany');
     expect(told.reduce((sum, { count }) => sum + count, 0)).toBe(15);
     expect(told[0]).toMatchObject({ queue: 'emails', target: 'state scheduled, idPrefix odd-' });
   });
@@ -142,11 +142,11 @@ describe('a change by a filter', () => {
     let [next, changed, requests]: [string | undefined, number, number] = [undefined, 0, 0];
     do {
       const body = { filter, due: { delay: '1h' }, dryRun: false, limit: 10, cursor: next };
-      const done = await api.ask('POST /v1/queues/delayed/where/reschedule', { body });
+      const done = await api.ask('POST /v1/queues/delayed/batch/reschedule', { body });
       expect(done.status, done.text).toBe(200);
       [next, changed, requests] = [done.body.next, changed + done.body.changed, requests + 1];
       const other = { ...body, due: { delay: '2h' }, cursor: next };
-      const refused = next && (await api.ask('POST /v1/queues/delayed/where/reschedule', { body: other }));
+      const refused = next && (await api.ask('POST /v1/queues/delayed/batch/reschedule', { body: other }));
       if (refused) expect(refused.body.detail).toContain('another change');
     } while (next !== undefined && requests < 10);
     expect([next, changed]).toEqual([undefined, 25]);
@@ -155,11 +155,11 @@ describe('a change by a filter', () => {
   });
 
   test('that says nothing, or is of an unknown queue, is refused', async () => {
-    const all = await api.ask('POST /v1/queues/emails/where/cancel', { body: { filter: {}, dryRun: false } });
+    const all = await api.ask('POST /v1/queues/emails/batch/cancel', { body: { filter: {}, dryRun: false } });
     expect(all).toMatchObject({ status: 400, body: { code: 'bad-input' } });
     const body = { filter: { tag: 'x' }, dryRun: false };
-    expect((await api.ask('POST /v1/queues/emials/where/cancel', { body })).status).toBe(404);
+    expect((await api.ask('POST /v1/queues/emials/batch/cancel', { body })).status).toBe(404);
     const running = { filter: { state: 'running' }, dryRun: false, due: { delay: '1h' } };
-    expect((await api.ask('POST /v1/queues/emails/where/reschedule', { body: running })).status).toBe(400);
+    expect((await api.ask('POST /v1/queues/emails/batch/reschedule', { body: running })).status).toBe(400);
   });
 });

@@ -156,17 +156,20 @@ const SENSIBLE: Readonly<Record<string, (job: Operation['spec']) => Operation['s
 function sensible(id: string, body: Operation['spec'], random: Random): Operation['spec'] {
   if (id === 'dead.replayMany') return { all: true, limit: 1 + random.below(10) };
   if (id === 'dead.purge') return { all: true, dryRun: body.dryRun, olderThan: '1d' };
-  if (/^jobs\..*Where$/.test(id)) return { ...ofWhere(id, body), filter: { tag: 'a' }, dryRun: body.dryRun };
+  if (/^jobs\.(cancel|run|reschedule|edit)Many$/.test(id)) return ofMany(id, body, random);
   if (id === 'schedules.previewNew') return { schedule: simple(body.schedule), next: body.next };
   const change = SENSIBLE[id.replace(/Many$/, '')];
   if (!change) return body;
   return body.jobs === undefined ? change(body) : { ...body, jobs: body.jobs.map(change) };
 }
 
-/** Of a change by a filter. */
-function ofWhere(id: string, { limit }: Operation['spec']): Operation['spec'] {
-  if (id === 'jobs.rescheduleWhere') return { limit, due: { delay: '2h' } };
-  return id === 'jobs.editWhere' ? { limit, change: { attempts: 3 } } : { limit };
+/** Jobs are named in one way: by a list, or by a filter. */
+function ofMany(id: string, { ids = ['first'], jobs, limit }: Operation['spec'], random: Random): Operation['spec'] {
+  const change = SENSIBLE[id.replace(/Many$/, '')];
+  const its = id === 'jobs.rescheduleMany' ? { due: { delay: '2h' } } : { change: { attempts: 3 } };
+  const all = change ? its : {};
+  if (random.chance(0.5)) return { ...all, filter: { tag: 'a' }, dryRun: random.chance(0.5), ...(limit && { limit }) };
+  return change && jobs ? { jobs: jobs.map(change) } : { ...all, ids };
 }
 
 function simple({ queue, data, tags, paused }: Operation['spec']) {

@@ -142,7 +142,7 @@ describe('what was shown is not written back', () => {
       expect(await api.ask(what, { body })).toMatchObject({ status: 400, body: { code: 'bad-input', detail: said } });
     }
     await expect(producer.edit(secret, 'a', { data: job.data })).rejects.toMatchObject({ message: said });
-    expect(await producer.editWhere(secret, { tag: 't' }, { data: job.data })).toMatchObject({ changed: 0 });
+    expect(await producer.edit(secret, { tag: 't' }, { data: job.data })).toMatchObject({ changed: 0 });
     // Data and the name of its codec belong together: they are put back as they were.
     expect((await api.ask('PUT /v1/schedules/pay', { body: { ...input, every: '2h' } })).body.status).toBe('changed');
     const view = await schedules.get('pay');

@@ -243,7 +243,7 @@ describe('jobs that a filter means', () => {
       ['run', { ...given, limit: 1 }],
       ['cancel', given],
     ] as const) {
-      const at = `POST /v1/queues/many/where/${verb}`;
+      const at = `POST /v1/queues/many/batch/${verb}`;
       const dry = await ask(at, { body: { ...body, dryRun: true } });
       expect(dry, verb).toMatchObject({ status: 200, body: { changed: 0, dryRun: true } });
       expect(dry.body.matched, verb).toBe(verb === 'run' ? 1 : 3);

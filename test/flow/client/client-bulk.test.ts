@@ -116,7 +116,7 @@ describe('scheduleMany', () => {
   });
 });
 
-describe('cancelMany', () => {
+describe('cancel of a list', () => {
   test('asks again for what Redis had no room to read, until all are cancelled', async () => {
     const ids = Array.from({ length: 12 }, (_, n) => `job-${n}`);
     await producer.scheduleMany(
@@ -124,7 +124,7 @@ describe('cancelMany', () => {
       ids.map((id, n) => ({ data: { n, pad: 'x'.repeat(200_000) }, id, delay: '1h' })),
     );
     await admin.config('RESETSTAT');
-    const results = await producer.cancelMany(emails, [...ids, 'ghost']);
+    const results = await producer.cancel(emails, [...ids, 'ghost']);
     expect(results.map(({ id, status }) => [id, status])).toEqual([
       ...ids.map((id) => [id, 'cancelled']),
       ['ghost', 'unknown'],
@@ -139,7 +139,7 @@ describe('cancelMany', () => {
       list(1200).map(({ id, delay }) => ({ data: 1, id, delay })),
     );
     const ids = Array.from({ length: 1200 }, (_, n) => (n % 100 === 7 ? `nobody-${n}` : `job-${n}`));
-    const results = await producer.cancelMany(wide, ids);
+    const results = await producer.cancel(wide, ids);
     expect(results.map(({ id }) => id)).toEqual(ids);
     expect(results.map(({ status }) => status)).toEqual(
       ids.map((id) => (id.startsWith('nobody') ? 'unknown' : 'cancelled')),
@@ -148,7 +148,7 @@ describe('cancelMany', () => {
 
   test('sends nothing when an id is wrong', async () => {
     await producer.schedule(emails, { n: 1 }, { id: 'a', delay: '1h' });
-    await expect(producer.cancelMany(emails, ['a', 'b c'])).rejects.toMatchObject({ code: 'bad-input' });
+    await expect(producer.cancel(emails, ['a', 'b c'])).rejects.toMatchObject({ code: 'bad-input' });
     expect((await producer.get(emails, 'a'))?.state).toBe('scheduled');
   });
 });

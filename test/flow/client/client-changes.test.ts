@@ -136,12 +136,12 @@ describe('another due time', () => {
       ids.map((id) => ({ data: 1, id, delay: '1h' })),
     );
     const at = new Date(Date.now() + 10 * HOUR_MS);
-    const asked = [...ids, 'nobody'].map((id) => ({ id, at }));
-    const found = await producer.rescheduleMany(wide, asked);
+    const asked = [...ids, 'nobody'];
+    const found = await producer.reschedule(wide, asked, { at });
     expect(found.map(({ id }) => id)).toEqual([...ids, 'nobody']);
     expect(new Set(found.slice(0, -1).map(({ status }) => status))).toEqual(new Set(['rescheduled']));
     expect(found.at(-1)?.status).toBe('unknown');
-    const again = await producer.rescheduleMany(wide, asked);
+    const again = await producer.reschedule(wide, asked, { at });
     expect(new Set(again.slice(0, -1).map(({ status }) => status))).toEqual(new Set(['already']));
   });
 
@@ -164,7 +164,7 @@ describe('run now', () => {
     const claim = await begin();
     expect(await producer.runNow(reminders, 'x')).toEqual({ id: 'x', status: 'running' });
     await jobs.retry(ref, claim, { windowMs, delayMs: HOUR_MS, error: '{}' });
-    expect(await producer.runNowMany(reminders, ['x', 'nobody'])).toEqual([
+    expect(await producer.runNow(reminders, ['x', 'nobody'])).toEqual([
       { id: 'x', status: 'due' },
       { id: 'nobody', status: 'unknown' },
     ]);
@@ -207,9 +207,11 @@ describe('another content', () => {
     await schedule('x');
     const ifDigest = (await producer.get(reminders, 'x'))?.digest;
     await producer.edit(reminders, 'x', { name: 'other' });
-    expect(await producer.edit(reminders, 'x', { data: { to: 'bob' }, ifDigest })).toMatchObject({ status: 'changed' });
+    expect(await producer.edit(reminders, 'x', { data: { to: 'bob' } }, { ifDigest })).toMatchObject({
+      status: 'changed',
+    });
     const { digest } = (await producer.get(reminders, 'x')) ?? {};
-    expect(await producer.edit(reminders, 'x', { data: { to: 'bob' }, ifDigest: digest })).toMatchObject({
+    expect(await producer.edit(reminders, 'x', { data: { to: 'bob' } }, { ifDigest: digest })).toMatchObject({
       status: 'edited',
     });
   });
@@ -253,10 +255,7 @@ describe('another content', () => {
       large,
       ids.map((id) => ({ data: 'x'.repeat(100_000), id, delay: '1h' })),
     );
-    const found = await producer.editMany(
-      large,
-      ids.map((id) => ({ id, data: 'y'.repeat(100_000) })),
-    );
+    const found = await producer.edit(large, ids, { data: 'y'.repeat(100_000) });
     expect(found.map(({ id, status }) => `${id} ${status}`)).toEqual(ids.map((id) => `${id} edited`));
     expect((await producer.get(large, 'job-59'))?.data).toBe('y'.repeat(100_000));
   });
@@ -265,11 +264,71 @@ describe('another content', () => {
     [{}, /nothing is to be different; allowed: at least one of data, name, attempts/],
     [{ attempts: 0 }, /attempts is 0/],
     [{ delay: '1h' }, /edit has no option "delay"/],
-    [{ ifDigest: 'x', name: 'a' }, /ifDigest is "x"; allowed: the digest that get shows/],
+    [{ ifDigest: 'x', name: 'a' }, /edit has no option "ifDigest"/],
     [{ data: 'x'.repeat(300_000) }, /data is 300002 bytes of JSON; allowed: 262144 bytes/],
     [{ name: 'no name' }, /name is "no name"/],
   ])('%o is refused before anything is sent', async (change, message) => {
     await expect(producer.edit('reminders', 'x', change as object)).rejects.toThrow(message);
+  });
+
+  test('is refused for what is no digest', async () => {
+    const call = producer.edit('reminders', 'x', { name: 'a' }, { ifDigest: 'x' });
+    await expect(call).rejects.toThrow(/ifDigest is "x"; allowed: the digest that get shows/);
+  });
+});
+
+describe('an option for another kind of target', () => {
+  const loose = { dryRun: true, ifMatch: '*', limit: 5, bare: true } as const;
+  type Name = keyof typeof loose;
+  const all = { tag: 't' };
+  test.each<[string, Name, (options: object) => Promise<unknown>]>([
+    ['a dry run of one id', 'dryRun', (options) => producer.cancel('reminders', 'x', options)],
+    ['a dry run of a list', 'dryRun', (options) => producer.edit('reminders', ['x'], { attempts: 1 }, options)],
+    ['a limit of a list', 'limit', (options) => producer.runNow('reminders', ['x'], options)],
+    ['a condition on a list', 'ifMatch', (options) => producer.cancel('reminders', ['x'], options)],
+    ['a condition on a filter', 'ifMatch', (options) => producer.reschedule('reminders', all, { delay: 1 }, options)],
+    ['bare jobs by a filter', 'bare', (options) => producer.cancel('reminders', all, options)],
+  ])('is refused: %s', async (_, name, call) => {
+    await expect(call({ [name]: loose[name] })).rejects.toThrow(
+      new RegExp(`^${name} is given to \\w+ with .*; it goes with .*; allowed: `),
+    );
+    await expect(call({ [name]: undefined })).resolves.toBeDefined();
+  });
+
+  test.each([5, null, undefined, true])('and so is %s as a target', async (target) => {
+    await expect(producer.cancel('reminders', target as never)).rejects.toMatchObject({
+      code: 'bad-input',
+      message: expect.stringContaining('allowed: the id of a job, a list of ids, or a filter'),
+    });
+  });
+
+  test('and so is an element of a list that names no job', async () => {
+    await expect(producer.cancel('reminders', ['x', 5 as never])).rejects.toThrow(/jobs\[1\] is 5; allowed: an id/);
+    const wrong = [{ id: 'x', delay: '1h' }] as never;
+    await expect(producer.cancel('reminders', wrong)).rejects.toThrow(/cancel has no option "delay"/);
+  });
+});
+
+describe('a list', () => {
+  test('may say what is for one of its jobs alone', async () => {
+    await schedule('x');
+    await schedule('y');
+    const { etag } = (await producer.get(reminders, 'x')) ?? {};
+    await producer.edit(reminders, 'x', { attempts: 4 });
+    const done = await producer.edit(reminders, [{ id: 'x', ifMatch: etag }, { id: 'y', attempts: 7 }, 'none'], {
+      attempts: 2,
+      timeout: '1m',
+    });
+    expect(done.map(({ id, status }) => `${id} ${status}`)).toEqual(['x changed', 'y edited', 'none unknown']);
+    expect((await producer.get(reminders, 'y'))?.options).toMatchObject({ attempts: 7, timeoutMs: 60_000 });
+    const at = new Date(Date.now() + 10 * HOUR_MS);
+    await producer.reschedule(reminders, ['x', { id: 'y', delay: '30h' }], { at });
+    expect((await producer.get(reminders, 'x'))?.dueMs).toBe(at.getTime());
+    expect((await producer.get(reminders, 'y'))?.dueMs).toBeGreaterThan(at.getTime());
+    expect(await producer.cancel(reminders, [{ id: 'x', ifMatch: etag }, 'y'])).toEqual([
+      { id: 'x', status: 'changed' },
+      { id: 'y', status: 'cancelled' },
+    ]);
   });
 });
 
@@ -317,31 +376,17 @@ describe('a refusal that passes', () => {
 
   const verbs: readonly (readonly [string, () => Promise<unknown>])[] = [
     ['reschedule', () => producer.reschedule(reminders, 'runs', { delay: '2h' })],
-    [
-      'rescheduleMany',
-      () =>
-        producer.rescheduleMany(
-          reminders,
-          ['over', 'none', 'waits'].map((id) => ({ id, at: far })),
-        ),
-    ],
+    ['reschedule a list', () => producer.reschedule(reminders, ['over', 'none', 'waits'], { at: far })],
     ['runNow', () => producer.runNow(reminders, 'none')],
-    ['runNowMany', () => producer.runNowMany(reminders, ['runs', 'over', 'none'])],
+    ['runNow a list', () => producer.runNow(reminders, ['runs', 'over', 'none'])],
     ['edit', () => producer.edit(reminders, 'waits', { data: { to: 'ada' } })],
     ['edit of none', () => producer.edit(reminders, 'none', { attempts: 2 })],
-    [
-      'editMany',
-      () =>
-        producer.editMany(reminders, [
-          { id: 'waits', data: { to: 'ada' } },
-          { id: 'over', attempts: 2 },
-        ]),
-    ],
+    ['edit a list', () => producer.edit(reminders, ['waits', { id: 'over', attempts: 2 }], { data: { to: 'ada' } })],
     ['cancel', () => producer.cancel(reminders, 'over')],
-    ['cancelMany', () => producer.cancelMany(reminders, ['over', 'none'])],
-    ['cancelWhere', () => producer.cancelWhere(reminders, { idPrefix: 'zzz' })],
-    ['editWhere', () => producer.editWhere(reminders, { state: 'scheduled' }, { data: { to: 'ada' } })],
-    ['rescheduleWhere', () => producer.rescheduleWhere(reminders, filter, { at: far })],
+    ['cancel a list', () => producer.cancel(reminders, ['over', 'none'])],
+    ['cancel by filter', () => producer.cancel(reminders, { idPrefix: 'zzz' })],
+    ['edit by filter', () => producer.edit(reminders, { state: 'scheduled' }, { data: { to: 'ada' } })],
+    ['reschedule by filter', () => producer.reschedule(reminders, filter, { at: far })],
     ['replay', () => producer.replay(reminders, { id: 'over' })],
   ];
 

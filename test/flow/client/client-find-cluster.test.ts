@@ -28,13 +28,13 @@ test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }
   for await (const { id } of producer.jobs(queue, { state: 'scheduled' })) scheduled.push(id);
   expect(scheduled.toSorted()).toEqual(ids.toSorted());
 
-  expect(await producer.editWhere(queue, { tag: 'third' }, { attempts: 2 })).toMatchObject({
+  expect(await producer.edit(queue, { tag: 'third' }, { attempts: 2 })).toMatchObject({
     matched: 30,
     changed: 30,
   });
   const due = { at: new Date(Date.now() + 7_200_000) };
-  expect(await producer.rescheduleWhere(queue, { tag: 'third' }, due)).toMatchObject({ matched: 30, changed: 30 });
-  expect(await producer.cancelWhere(queue, { tag: 'third' })).toMatchObject({ matched: 30, changed: 30, skipped: {} });
+  expect(await producer.reschedule(queue, { tag: 'third' }, due)).toMatchObject({ matched: 30, changed: 30 });
+  expect(await producer.cancel(queue, { tag: 'third' })).toMatchObject({ matched: 30, changed: 30, skipped: {} });
   expect(await producer.count(queue, { tag: 'third' })).toBe(0);
   expect(await producer.count(queue)).toBe(60);
   await producer.stop();
@@ -52,7 +52,7 @@ test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async 
   }));
   await producer.scheduleMany(letters, list);
   // Their ends are in the history of every partition.
-  await producer.cancelMany(letters, ids.slice(0, 20));
+  await producer.cancel(letters, ids.slice(0, 20));
   const masters = await Promise.all(cluster.masters.map(({ client }) => client.keys('duestream:v1:{letters:*:past')));
   expect(masters.filter((keys) => keys.length > 0).length).toBeGreaterThan(1);
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Layout } from '../../../src/client/calls/layouts.ts';
 import { type Client, createClient, type JobFilter } from '../../../src/client/client.ts';
 import type { ActParts } from '../../../src/client/jobs/act.ts';
-import { changeWhere } from '../../../src/client/jobs/by-filter.ts';
+import { type ChangedJobs, onFilter } from '../../../src/client/jobs/by-filter.ts';
 import { cancelling, foundToCancel } from '../../../src/client/jobs/cancel.ts';
 import { editing } from '../../../src/client/jobs/edit.ts';
 import { type RescheduleTarget, rescheduling } from '../../../src/client/jobs/reschedule.ts';
@@ -150,7 +150,7 @@ describe('a list', () => {
     await redis.hset('duestream:v1:{control}:queues', 'mail', '{"partitions":1,"generation":0}');
     await redis.zadd(ref.keys.scheduled, Date.now() + HOUR_MS, 'bare-1');
     expect(await producer.list(mail, { state: 'scheduled' })).toMatchObject({ jobs: [{ id: 'bare-1', bare: true }] });
-    expect(await producer.cancelWhere(mail, { idPrefix: 'bare-' })).toMatchObject({ matched: 1, changed: 1 });
+    expect(await producer.cancel(mail, { idPrefix: 'bare-' })).toMatchObject({ matched: 1, changed: 1 });
     await producer.schedule(mail, { to: 'a' }, { id: 'twice' });
     await promote();
     await producer.reschedule(mail, 'twice', { at: new Date(Date.now() + 300) });
@@ -208,7 +208,7 @@ describe.each([
       cursor = page.cursor;
       pages += 1;
       // What goes, goes from the front, the middle and the end; and new ones come everywhere.
-      await producer.cancelMany(wide, [`goes-${2 * pages + 1}`, `goes-${239 - 2 * pages}`]);
+      await producer.cancel(wide, [`goes-${2 * pages + 1}`, `goes-${239 - 2 * pages}`]);
       const come = { delay: pages % 2 === 0 ? '30m' : '90m', tags: ['all'], name: 'goes' } as const;
       await producer.schedule(wide, 0, { ...come, id: `new-${pages}` });
     } while (cursor !== undefined);
@@ -225,7 +225,7 @@ test('a walk goes on behind a job that was the last of its page and has gone', a
   );
   const { jobs: first, cursor } = await producer.list(mail, { state: 'scheduled', limit: 3 });
   expect(first.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
-  await producer.cancelMany(mail, ['b', 'c']);
+  await producer.cancel(mail, ['b', 'c']);
   const { jobs: rest } = await producer.list(mail, { state: 'scheduled', limit: 3, ...(cursor && { cursor }) });
   expect(rest.map(({ id }) => id)).toEqual(['d', 'e', 'f']);
 });
@@ -263,10 +263,10 @@ test('a page of what is looked through says how much that was, and where to go o
 describe('a change of all that a filter means', () => {
   test('cancels them, and asks those that run to stop', async () => {
     await oneOfEach();
-    const dry = await producer.cancelWhere(mail, { tag: 'user:42' }, { dryRun: true });
+    const dry = await producer.cancel(mail, { tag: 'user:42' }, { dryRun: true });
     expect(dry).toMatchObject({ dryRun: true, matched: 3, changed: 0, ids: ['later', 'ready', 'run'] });
     expect(await producer.count(mail, { tag: 'user:42' })).toBe(3);
-    const done = await producer.cancelWhere(mail, { tag: 'user:42' });
+    const done = await producer.cancel(mail, { tag: 'user:42' });
     expect(done).toEqual({
       dryRun: false,
       matched: 3,
@@ -280,42 +280,42 @@ describe('a change of all that a filter means', () => {
     expect(await producer.get(mail, 'later')).toMatchObject({ state: 'cancelled' });
     expect(await producer.get(mail, 'run')).toMatchObject({ state: 'running', cancelRequested: true });
     expect(await idsOf({})).toEqual(['other', 'untagged', 'run']);
-    expect(await producer.cancelWhere(mail, { tag: 'user:42' })).toMatchObject({ matched: 1, requested: 1 });
+    expect(await producer.cancel(mail, { tag: 'user:42' })).toMatchObject({ matched: 1, requested: 1 });
   });
 
   test('reschedules those that wait, once each, also where they are met by due time', async () => {
     await oneOfEach();
     const due = new Date(Date.now() + 5 * HOUR_MS);
     const filter = { state: ['scheduled', 'ready'] as const };
-    const done = await producer.rescheduleWhere(mail, filter, { at: due });
+    const done = await producer.reschedule(mail, filter, { at: due });
     expect(done).toMatchObject({ matched: 4, changed: 4, skipped: {} });
     expect(await producer.get(mail, 'ready')).toMatchObject({ state: 'scheduled', dueMs: due.getTime() });
-    expect(await producer.rescheduleWhere(mail, filter, { at: due })).toMatchObject({ matched: 0, changed: 0 });
-    const kept = await producer.rescheduleWhere(mail, { tag: 'user:42' }, { delay: '9h', only: 'earlier' });
+    expect(await producer.reschedule(mail, filter, { at: due })).toMatchObject({ matched: 0, changed: 0 });
+    const kept = await producer.reschedule(mail, { tag: 'user:42' }, { delay: '9h', only: 'earlier' });
     expect(kept).toMatchObject({ matched: 2, changed: 0, skipped: { kept: 2 } });
   });
 
   test('edits those that wait, and says which it cannot', async () => {
     await oneOfEach();
-    const done = await producer.editWhere(mail, { tag: 'user:42' }, { data: { to: 'z' }, tags: ['user:44'] });
+    const done = await producer.edit(mail, { tag: 'user:42' }, { data: { to: 'z' }, tags: ['user:44'] });
     expect(done).toMatchObject({ matched: 2, changed: 2, skipped: {}, ids: ['later', 'ready'] });
     expect(await idsOf({ tag: 'user:42' })).toEqual(['run']);
     expect(await idsOf({ tag: 'user:44' })).toEqual(['later', 'ready']);
-    expect(await producer.editWhere(mail, { tag: 'user:44' }, { data: { to: 'z' } })).toMatchObject({
+    expect(await producer.edit(mail, { tag: 'user:44' }, { data: { to: 'z' } })).toMatchObject({
       matched: 2,
       changed: 0,
       skipped: { already: 2 },
     });
     const early = { expiresAt: new Date(Date.now() + HOUR_MS / 2) };
-    const refused = await producer.editWhere(mail, { tag: 'user:44' }, early);
+    const refused = await producer.edit(mail, { tag: 'user:44' }, early);
     expect(refused).toMatchObject({ matched: 2, changed: 1, skipped: { refused: 1 } });
-    expect(await producer.editWhere(mail, { tag: 'user:44' }, { tags: null })).toMatchObject({ changed: 2 });
+    expect(await producer.edit(mail, { tag: 'user:44' }, { tags: null })).toMatchObject({ changed: 2 });
     expect(await redis.zcard(ref.keys.tags)).toBe(2);
   });
 
   test('runs those that are scheduled now', async () => {
     await oneOfEach();
-    expect(await producer.runNowWhere(mail, { tag: 'user:42' })).toMatchObject({ matched: 1, changed: 1 });
+    expect(await producer.runNow(mail, { tag: 'user:42' })).toMatchObject({ matched: 1, changed: 1 });
     await promote();
     expect(await idsOf({ tag: 'user:42', state: 'ready' })).toEqual(['later', 'ready']);
   });
@@ -328,7 +328,7 @@ describe('a change of all that a filter means', () => {
     );
     const told: number[] = [];
     const stop = new AbortController();
-    const first = await producer.cancelWhere(
+    const first = await producer.cancel(
       wide,
       { tag: 't' },
       {
@@ -343,9 +343,9 @@ describe('a change of all that a filter means', () => {
     );
     expect(told).toEqual([100]);
     expect(first).toMatchObject({ matched: 100, changed: 100 });
-    const some = await producer.cancelWhere(wide, { tag: 't' }, { cursor: first.cursor, limit: 30 });
+    const some = await producer.cancel(wide, { tag: 't' }, { cursor: first.cursor, limit: 30 });
     expect(some).toMatchObject({ matched: 30, changed: 30 });
-    const rest = await producer.cancelWhere(wide, { tag: 't' }, { cursor: some.cursor });
+    const rest = await producer.cancel(wide, { tag: 't' }, { cursor: some.cursor });
     expect(rest).toMatchObject({ matched: 100, changed: 100, cursor: undefined });
     expect(await producer.count(wide, { tag: 't' })).toBe(0);
   });
@@ -388,13 +388,13 @@ describe('a change of all that a filter means', () => {
   };
   const calls = (parts: ActParts) => {
     const to = (due: Omit<RescheduleTarget, 'id' | 'found'>) =>
-      changeWhere(parts, { ...ASK, act: rescheduling(parts), itemOf: (found) => ({ id: found.id, found, ...due }) });
+      onFilter(parts, { ...ASK, act: rescheduling(parts), itemOf: (found) => ({ id: found.id, found, ...due }) });
     const change = { hasData: false, options: { attempts: 9 } };
     const itemOf = (found: Found) => ({ id: found.id, found, change });
     return {
-      cancel: () => changeWhere(parts, { ...ASK, act: cancelling(parts), itemOf: foundToCancel }),
+      cancel: () => onFilter(parts, { ...ASK, act: cancelling(parts), itemOf: foundToCancel }),
       reschedule: () => to({ dueMs: Date.now() + 9 * HOUR_MS, mode: 'any' }),
-      edit: () => changeWhere(parts, { ...ASK, act: editing(parts, mail), itemOf }),
+      edit: () => onFilter(parts, { ...ASK, act: editing(parts, mail), itemOf }),
       runNow: () => to({ dueMs: 0, mode: 'earlier' }),
     };
   };
@@ -429,34 +429,34 @@ describe('a change of all that a filter means', () => {
       await over.count(mail, { tag: verb });
       line.loseReplyTo(verb);
       const calls = {
-        cancel: () => over.cancelWhere(mail, { tag: verb }),
-        reschedule: () => over.rescheduleWhere(mail, { tag: verb }, { at: new Date(Date.now() + 2 * HOUR_MS) }),
-        edit: () => over.editWhere(mail, { tag: verb }, { attempts: 9 }),
+        cancel: () => over.cancel(mail, { tag: verb }),
+        reschedule: () => over.reschedule(mail, { tag: verb }, { at: new Date(Date.now() + 2 * HOUR_MS) }),
+        edit: () => over.edit(mail, { tag: verb }, { attempts: 9 }),
       };
       expect(await calls[verb](), verb).toMatchObject({ matched: 3, changed: 3, skipped: {} });
-      await producer.cancelWhere(mail, { state: 'scheduled' });
+      await producer.cancel(mail, { state: 'scheduled' });
       await redis.flushall();
     }
     expect(line.lost()).toBe(3);
   });
 
   test.each([
-    [{}, /the filter of cancelWhere says nothing/],
-    [{ tag: undefined }, /the filter of cancelWhere says nothing/],
+    [{}, /the filter of cancel says nothing/],
+    [{ tag: undefined }, /the filter of cancel says nothing/],
   ])('refuses the filter %j', async (filter, message) => {
-    await expect(producer.cancelWhere(mail, filter)).rejects.toThrow(message);
+    await expect(producer.cancel(mail, filter)).rejects.toThrow(message);
   });
 
   test('refuses states in which nothing can be changed', async () => {
     const running = { state: 'running' } as const;
-    await expect(producer.editWhere(mail, running, { attempts: 1 })).rejects.toThrow(/allowed: .*scheduled, ready/);
-    await expect(producer.runNowWhere(mail, running)).rejects.toThrow(/state is "running"; allowed/);
+    await expect(producer.edit(mail, running, { attempts: 1 })).rejects.toThrow(/allowed: .*scheduled, ready/);
+    await expect(producer.runNow(mail, running)).rejects.toThrow(/state is "running"; allowed/);
   });
 });
 
 /** What a change in slices does, from its beginning to its end, as somebody who goes on from each cursor sees it. */
 async function inSlices(
-  call: (cursor: string | undefined) => ReturnType<Client['rescheduleWhere']>,
+  call: (cursor: string | undefined) => Promise<ChangedJobs>,
 ): Promise<{ readonly changed: number; readonly matched: number; readonly slices: number }> {
   const sum = { changed: 0, matched: 0, slices: 0 };
   let cursor: string | undefined;
@@ -490,18 +490,18 @@ describe('a change in slices', () => {
   ] as const)('that puts jobs %s ends, with one due time for all', async (_, filter, delay) => {
     await put(wide, 250, '1h');
     await put(wide, 50, '2h', 'jj');
-    const calls = await inSlices((cursor) => producer.rescheduleWhere(wide, filter, { delay }, { limit: 40, cursor }));
+    const calls = await inSlices((cursor) => producer.reschedule(wide, filter, { delay }, { limit: 40, cursor }));
     expect(calls).toMatchObject({ changed: 300, matched: 300 });
     expect((await duesOf(wide)).size).toBe(1);
   });
 
   test.each([
-    ['cancelWhere', (cursor: string | undefined) => producer.cancelWhere(mail, { tag: 't' }, { limit: 30, cursor })],
-    ['runNowWhere', (cursor: string | undefined) => producer.runNowWhere(mail, { tag: 't' }, { limit: 30, cursor })],
+    ['cancel', (cursor: string | undefined) => producer.cancel(mail, { tag: 't' }, { limit: 30, cursor })],
+    ['runNow', (cursor: string | undefined) => producer.runNow(mail, { tag: 't' }, { limit: 30, cursor })],
     [
-      'editWhere',
+      'edit',
       (cursor: string | undefined) =>
-        producer.editWhere(mail, { state: 'scheduled' }, { attempts: 2 }, { limit: 30, cursor }),
+        producer.edit(mail, { state: 'scheduled' }, { attempts: 2 }, { limit: 30, cursor }),
     ],
   ])('by %s meets each job once, while others schedule more', async (_, call) => {
     await put(mail, 100, '1h');
@@ -519,22 +519,22 @@ describe('a change in slices', () => {
   test('is refused with another due time, another change or another verb than it was begun with', async () => {
     await put(mail, 3, '1h');
     const filter = { tag: 't' };
-    const { cursor } = await producer.rescheduleWhere(mail, filter, { delay: '2h' }, { limit: 1 });
+    const { cursor } = await producer.reschedule(mail, filter, { delay: '2h' }, { limit: 1 });
     const refused = /the cursor is of another filter or another change; allowed: the call that it was given for/;
     const others = [
-      () => producer.rescheduleWhere(mail, filter, { delay: '3h' }, { cursor }),
-      () => producer.rescheduleWhere(mail, filter, { delay: '2h', only: 'later' }, { cursor }),
-      () => producer.rescheduleWhere(mail, filter, { at: new Date(Date.now() + 2 * HOUR_MS) }, { cursor }),
-      () => producer.rescheduleWhere(mail, { ...filter, idPrefix: 'j' }, { delay: '2h' }, { cursor }),
-      () => producer.cancelWhere(mail, filter, { cursor }),
-      () => producer.runNowWhere(mail, filter, { cursor }),
-      () => producer.editWhere(mail, filter, { attempts: 3 }, { cursor }),
+      () => producer.reschedule(mail, filter, { delay: '3h' }, { cursor }),
+      () => producer.reschedule(mail, filter, { delay: '2h', only: 'later' }, { cursor }),
+      () => producer.reschedule(mail, filter, { at: new Date(Date.now() + 2 * HOUR_MS) }, { cursor }),
+      () => producer.reschedule(mail, { ...filter, idPrefix: 'j' }, { delay: '2h' }, { cursor }),
+      () => producer.cancel(mail, filter, { cursor }),
+      () => producer.runNow(mail, filter, { cursor }),
+      () => producer.edit(mail, filter, { attempts: 3 }, { cursor }),
       () => producer.list(mail, { ...filter, cursor }),
     ];
     for (const other of others) await expect(other()).rejects.toThrow(refused);
-    const edit = await producer.editWhere(mail, filter, { attempts: 3 }, { limit: 1 });
-    await expect(producer.editWhere(mail, filter, { attempts: 4 }, { cursor: edit.cursor })).rejects.toThrow(refused);
-    const rest = await producer.rescheduleWhere(mail, filter, { delay: '2h' }, { cursor });
+    const edit = await producer.edit(mail, filter, { attempts: 3 }, { limit: 1 });
+    await expect(producer.edit(mail, filter, { attempts: 4 }, { cursor: edit.cursor })).rejects.toThrow(refused);
+    const rest = await producer.reschedule(mail, filter, { delay: '2h' }, { cursor });
     expect([rest.changed, (await duesOf(mail)).size]).toEqual([2, 1]);
   });
 });
@@ -550,7 +550,7 @@ describe('a walk ends', () => {
       const more = Array.from({ length: 200 }, () => ({ data: { to: '' }, delay: '2h' }));
       if (added.length < 50) added.push(producer.scheduleMany(mail, more));
     };
-    const done = await producer.editWhere(mail, { state: 'scheduled' }, { attempts: 2 }, { onProgress });
+    const done = await producer.edit(mail, { state: 'scheduled' }, { attempts: 2 }, { onProgress });
     await Promise.all(added);
     expect([done.cursor, added.length]).toEqual([undefined, 2]);
   });

@@ -164,7 +164,7 @@ describe('a Redis that is away', () => {
       producer.schedule('never-seen', 1),
       producer.scheduleMany(emails, [{ data: { to: 'x' } }]),
       producer.cancel(emails, 'x'),
-      producer.cancelMany(emails, ['x']),
+      producer.cancel(emails, ['x']),
       producer.get(emails, 'x'),
       producer.replay(emails, '1-0'),
     ]) {

@@ -244,7 +244,7 @@ describe('a producer', () => {
       producer.schedule(emails, { to: 'x' }),
       producer.scheduleMany(emails, []),
       producer.cancel(emails, 'x'),
-      producer.cancelMany(emails, []),
+      producer.cancel(emails, []),
       producer.get(emails, 'x'),
       producer.replay(emails, '1-0'),
     ]) {

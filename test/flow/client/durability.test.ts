@@ -85,7 +85,7 @@ describe('replicated', () => {
     const many = Array.from({ length: 600 }, (_, index) => ({ id: `m${index}`, data: {}, at }));
     await producer.scheduleMany(QUEUE, many);
     expect(await has(replica, 'm599')).toBe(true);
-    expect(await producer.cancelMany(QUEUE, ['one', 'm0'])).toMatchObject([
+    expect(await producer.cancel(QUEUE, ['one', 'm0'])).toMatchObject([
       { status: 'cancelled' },
       { status: 'cancelled' },
     ]);
@@ -106,19 +106,19 @@ describe('replicated', () => {
     expect(await dueMs('a')).toBe(later.getTime());
     await producer.edit(QUEUE, 'a', { attempts: 3 });
     expect(await record('a')).toContain('"o":{');
-    await producer.rescheduleWhere(QUEUE, { tag: 'user:42' }, { at: later });
+    await producer.reschedule(QUEUE, { tag: 'user:42' }, { at: later });
     expect([await dueMs('b'), await dueMs('c')]).toEqual([later.getTime(), later.getTime()]);
-    await producer.editWhere(QUEUE, { tag: 'user:42' }, { name: 'other' });
+    await producer.edit(QUEUE, { tag: 'user:42' }, { name: 'other' });
     expect(await record('c')).toContain('"n":"other"');
     const waits = await calls('wait');
     await producer.runNow(QUEUE, 'c', { durability: 'memory' });
-    await producer.cancelWhere(QUEUE, { idPrefix: 'c' }, { durability: 'memory' });
+    await producer.cancel(QUEUE, { idPrefix: 'c' }, { durability: 'memory' });
     expect(await calls('wait')).toBe(waits);
-    await producer.cancelWhere(QUEUE, { tag: 'user:42' });
+    await producer.cancel(QUEUE, { tag: 'user:42' });
     expect(await client.zcard(key('scheduled'))).toBe(0);
     const misspelt = { durabilty: 'replicated' } as object;
     await expect(producer.reschedule(QUEUE, 'a', { at }, misspelt)).rejects.toThrow(/did you mean durability\?/);
-    await expect(producer.cancelWhere(QUEUE, { tag: 'x' }, misspelt)).rejects.toThrow(/did you mean durability\?/);
+    await expect(producer.cancel(QUEUE, { tag: 'x' }, misspelt)).rejects.toThrow(/did you mean durability\?/);
   });
 
   test('a replay resolves when the replica has the job again', async () => {
@@ -171,23 +171,16 @@ describe('replicated', () => {
   const tagged = { tag: 'user:42' };
   const repeated: readonly (readonly [string, (producer: Client) => Promise<unknown>])[] = [
     ['edit', (producer) => producer.edit(QUEUE, 'a', { attempts: 3 })],
-    [
-      'editMany',
-      (producer) =>
-        producer.editMany(
-          QUEUE,
-          ['a', 'b'].map((id) => ({ id, name: 'other' })),
-        ),
-    ],
-    ['editWhere', (producer) => producer.editWhere(QUEUE, tagged, { name: 'other' })],
+    ['edit a list', (producer) => producer.edit(QUEUE, ['a', 'b'], { name: 'other' })],
+    ['edit by filter', (producer) => producer.edit(QUEUE, tagged, { name: 'other' })],
     ['reschedule', (producer) => producer.reschedule(QUEUE, 'a', { at: later })],
-    ['rescheduleMany', (producer) => producer.rescheduleMany(QUEUE, [{ id: 'a', at: later }])],
-    ['rescheduleWhere', (producer) => producer.rescheduleWhere(QUEUE, tagged, { at: later })],
+    ['reschedule a list', (producer) => producer.reschedule(QUEUE, ['a'], { at: later })],
+    ['reschedule by filter', (producer) => producer.reschedule(QUEUE, tagged, { at: later })],
     ['runNow', (producer) => producer.runNow(QUEUE, 'a')],
-    ['runNowWhere', (producer) => producer.runNowWhere(QUEUE, tagged)],
+    ['runNow by filter', (producer) => producer.runNow(QUEUE, tagged)],
     ['cancel', (producer) => producer.cancel(QUEUE, 'a')],
-    ['cancelMany', (producer) => producer.cancelMany(QUEUE, ['a', 'b'])],
-    ['cancelWhere', (producer) => producer.cancelWhere(QUEUE, tagged)],
+    ['cancel a list', (producer) => producer.cancel(QUEUE, ['a', 'b'])],
+    ['cancel by filter', (producer) => producer.cancel(QUEUE, tagged)],
     ['schedule', (producer) => producer.schedule(QUEUE, { v: 2 }, { id: 'a', at })],
     ['scheduleMany', (producer) => producer.scheduleMany(QUEUE, [{ data: {}, id: 'new', at }])],
     ['replay', (producer) => producer.replay(QUEUE, { id: 'dead' })],

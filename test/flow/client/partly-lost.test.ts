@@ -73,7 +73,7 @@ describe('a cancel that leaves nothing', () => {
     const producer = await open({ doneWindow: 0 });
     await producer.schedule(bills, {}, { id: 'a', delay: '1h' });
     line.loseReplyTo('cancel');
-    expect(await producer.cancelMany(bills, ['a', 'b'])).toEqual([
+    expect(await producer.cancel(bills, ['a', 'b'])).toEqual([
       { id: 'a', status: 'indeterminate' },
       { id: 'b', status: 'indeterminate' },
     ]);
@@ -145,7 +145,7 @@ describe('an outage in the middle', () => {
   test('of a cancel of many is never told as if nothing was sent', async () => {
     const codes = await codesOf(async () => {
       const producer = await scheduled();
-      return () => producer.cancelMany(emails, ids);
+      return () => producer.cancel(emails, ids);
     });
     expect(codes).toBe('indeterminate indeterminate indeterminate done');
   });
@@ -166,7 +166,7 @@ describe('an outage in the middle', () => {
     const jobs = Array.from({ length: 150 }, (_, nth) => ({ data: {}, id: `m${nth}`, delay: '1h' }));
     await producer.scheduleMany(bills, jobs);
     const onProgress = () => line.lose({ refusals: Number.POSITIVE_INFINITY });
-    const error = await errorOf(producer.cancelWhere(bills, { idPrefix: 'm' }, { onProgress }));
+    const error = await errorOf(producer.cancel(bills, { idPrefix: 'm' }, { onProgress }));
     expect(error).toMatchObject({ code: 'indeterminate', message: expect.stringMatching(/100 changed before: go on/) });
     expect(error?.message).not.toContain('nothing was');
     expect(await admin.zcard(key('scheduled'))).toBe(50);

@@ -67,31 +67,21 @@ async function whileTheyWait(p: JobsClient, q: string, note: Note) {
   ] as const) {
     await note(p.reschedule(q, 'a', due));
   }
-  await note(
-    p.rescheduleMany(q, [
-      { id: 'none', at: day(2) },
-      { id: 'b', at: day(4) },
-    ]),
-  );
+  await note(p.reschedule(q, ['none', { id: 'b', at: day(4) }], { at: day(2) }));
   await note(p.edit(q, 'a', { data: { n: 2 }, attempts: null, maxLateness: '1h' }));
   await note(p.edit(q, 'a', { data: { n: 2 } }));
-  await note(p.edit(q, 'a', { name: 'new', ifDigest: '0123456789abcdef' }));
-  await note(
-    p.editMany(q, [
-      { id: 'b', name: 'new' },
-      { id: 'none', name: 'new' },
-    ]),
-  );
+  await note(p.edit(q, 'a', { name: 'new' }, { ifDigest: '0123456789abcdef' }));
+  await note(p.edit(q, ['b', 'none'], { name: 'new' }));
   await note(p.get(q, 'a'));
   // What was edited is still known by the call that made it.
   await note(p.schedule(q, { n: 1 }, { ...waiting('a'), at: day(2), attempts: 3 }));
   await note(p.cancel(q, 'b'));
-  await note(p.cancelMany(q, ['b', 'c', 'none']));
+  await note(p.cancel(q, ['b', 'c', 'none']));
   await note(p.cancel(q, 'none', { bare: true }));
   await note(p.get(q, 'b'));
   await note(p.reschedule(q, 'b', { delay: '1h' }));
   await note(p.edit(q, 'b', { data: 1 }));
-  await note(p.runNowMany(q, ['b', 'none']));
+  await note(p.runNow(q, ['b', 'none']));
   await note(p.replay(q, { id: 'b' }));
   await note(p.replay(q, '1-1'));
 }
@@ -108,19 +98,19 @@ async function whileTheyAreFound(p: JobsClient, q: string, note: Note) {
   const { cursor } = await p.list(q, { tag: 't', limit: 3 });
   await note(p.list(q, { tag: 't', cursor }));
   await note(p.list(q, { tag: 'n:0', cursor }));
-  await note(p.cancelWhere(q, { tag: 't' }, { dryRun: true }));
-  await note(p.runNowWhere(q, { due }, { dryRun: true }));
-  await note(p.rescheduleWhere(q, { tag: 'n:0' }, { at: day(12) }));
-  await note(p.rescheduleWhere(q, { tag: 't' }, { at: day(12) }));
-  await note(p.rescheduleWhere(q, { tag: 't' }, { at: day(20), only: 'earlier' }));
-  await note(p.editWhere(q, { tag: 'n:1' }, { data: { n: 9 }, expiresAt: day(13) }));
-  await note(p.editWhere(q, { tag: 'n:1' }, { data: { n: 9 } }));
-  await note(p.editWhere(q, { tag: 't' }, { expiresAt: day(11) }));
-  await note(p.editWhere(q, { tag: 't' }, { tags: ['v'] }, { limit: 2 }));
+  await note(p.cancel(q, { tag: 't' }, { dryRun: true }));
+  await note(p.runNow(q, { due }, { dryRun: true }));
+  await note(p.reschedule(q, { tag: 'n:0' }, { at: day(12) }));
+  await note(p.reschedule(q, { tag: 't' }, { at: day(12) }));
+  await note(p.reschedule(q, { tag: 't' }, { at: day(20), only: 'earlier' }));
+  await note(p.edit(q, { tag: 'n:1' }, { data: { n: 9 }, expiresAt: day(13) }));
+  await note(p.edit(q, { tag: 'n:1' }, { data: { n: 9 } }));
+  await note(p.edit(q, { tag: 't' }, { expiresAt: day(11) }));
+  await note(p.edit(q, { tag: 't' }, { tags: ['v'] }, { limit: 2 }));
   await note(p.list(q, { tag: 'v' }));
-  await note(p.cancelWhere(q, {}));
-  await note(p.cancelWhere(q, { tag: 'v' }));
-  await note(p.cancelWhere(q, { tag: 't' }));
+  await note(p.cancel(q, {}));
+  await note(p.cancel(q, { tag: 'v' }));
+  await note(p.cancel(q, { tag: 't' }));
   await note(p.list(q));
 }
 
@@ -163,7 +153,7 @@ async function whileTheyRun(p: JobsClient, q: string, { note, play, release }: S
   await note(p.get(q, 'held'));
   await note(p.list(q, { state: 'running' }).then(({ jobs }) => jobs.map(({ dueMs: _, ...job }) => job)));
   await note(p.list(q, { state: ['ready', 'running'] }).then(({ scanned }) => ({ scanned })));
-  await note(p.editWhere(q, { idPrefix: 'held' }, { data: 8 }));
+  await note(p.edit(q, { idPrefix: 'held' }, { data: 8 }));
   await note(p.reschedule(q, 'held', { at: day(3) }));
   await note(p.edit(q, 'held', { data: 8 }));
   await note(p.schedule(q, 9, { ...waiting('held'), ifExists: 'replace' }));

@@ -106,17 +106,17 @@ test('an edit by filter is checked and encoded for each job', async () => {
   const before = await stored();
   const refused = { code: 'bad-input', message: expect.stringContaining('n: must be above 0') };
   const zero = { data: { n: 0 } };
-  await expect(producer.editWhere(queue, { tag: 't', name: 'default' }, zero)).rejects.toMatchObject(refused);
-  await expect(producer.editWhere(queue, { tag: 't' }, { ...zero, name: 'default' })).rejects.toMatchObject(refused);
-  await expect(producer.editWhere(queue, { tag: 't' }, { name: 'other' })).rejects.toThrow(/allowed: both/);
-  expect(await producer.editWhere(queue, { tag: 't' }, zero)).toMatchObject({ changed: 0, skipped: { refused: 3 } });
+  await expect(producer.edit(queue, { tag: 't', name: 'default' }, zero)).rejects.toMatchObject(refused);
+  await expect(producer.edit(queue, { tag: 't' }, { ...zero, name: 'default' })).rejects.toMatchObject(refused);
+  await expect(producer.edit(queue, { tag: 't' }, { name: 'other' })).rejects.toThrow(/allowed: both/);
+  expect(await producer.edit(queue, { tag: 't' }, zero)).toMatchObject({ changed: 0, skipped: { refused: 3 } });
   const encode = () => Promise.reject(new Error('no key'));
   const keyless = defineQueue(line.queue, { codec: { ...base64, encode } });
-  await expect(producer.editWhere(keyless, { tag: 't' }, { data: { n: 7 } })).rejects.toThrow('no key');
+  await expect(producer.edit(keyless, { tag: 't' }, { data: { n: 7 } })).rejects.toThrow('no key');
   expect(await stored()).toEqual(before);
 
   const seven = { data: { n: 7 } };
-  expect(await producer.editWhere(queue, { tag: 't' }, seven)).toMatchObject({
+  expect(await producer.edit(queue, { tag: 't' }, seven)).toMatchObject({
     matched: 3,
     changed: 2,
     skipped: { refused: 1 },
@@ -127,14 +127,14 @@ test('an edit by filter is checked and encoded for each job', async () => {
   expect(JSON.stringify(after)).not.toContain('7}');
   const data = Buffer.from(`${line.queue} {"n":7}`).toString('base64');
   expect(await producer.get(queue, 'a')).toMatchObject({ data, codec: 'base64' });
-  expect(await producer.editWhere(queue, { tag: 't', name: 'default' }, seven)).toMatchObject({
+  expect(await producer.edit(queue, { tag: 't', name: 'default' }, seven)).toMatchObject({
     matched: 2,
     changed: 0,
     skipped: { already: 2 },
   });
   const named = { name: 'other', data: 'new' } as const;
-  expect(await producer.editWhere(queue, { idPrefix: 'b' }, named)).toMatchObject({ changed: 1 });
-  await producer.runNowWhere(queue, { tag: 't' });
+  expect(await producer.edit(queue, { idPrefix: 'b' }, named)).toMatchObject({ changed: 1 });
+  await producer.runNow(queue, { tag: 't' });
   await worker.start();
   await eventually(() => [...ended].sort()).toEqual(['a done', 'b done', 'c done']);
   expect(seen).toHaveLength(3);

@@ -1,24 +1,23 @@
 /** `edit <queue> [id...]`: other data, another name or other options for jobs that wait, by id or by a filter. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { countOf } from '../../../access/audit.ts';
 import type { Edited, JobChange } from '../../../client/client.ts';
 import { bodyFields, headerFields } from '../../../job/fields.ts';
 import { jobOptions } from '../../../job/options.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
+import type { Session } from '../../session.ts';
 import { readData } from '../../terminal/input.ts';
 import { flagOf, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/text.ts';
 import { takeFilterFlags, withFilterFlags } from '../find/filter-flags.ts';
-import { isByFilter, runWhere, type WhereFlags, withWhereFlags } from '../find/where.ts';
-import { unchanged } from './reschedule.ts';
+import { type ChangeFlags, isByFilter, runChange, unchanged, withChangeFlags } from './change.ts';
 
 /** `--name` and `--tag` say what is to be. */
 const PREFIX = 'where-';
 const OPTIONS = [...bodyFields, ...headerFields].map(({ name, option }) => ({ name, option }));
 const EDITED = [{ name: 'name' as const, option: jobOptions.name }, ...OPTIONS];
 
-interface Flags extends JobFlags, WhereFlags {
+interface Flags extends JobFlags, ChangeFlags {
   readonly data?: string;
   readonly unset?: readonly string[];
   readonly ifDigest?: string;
@@ -36,7 +35,7 @@ export const edit: Register = (parent, runner) => {
       (given: string, before: readonly string[] = []) => [...before, optionNamed(given)],
     )
     .option('--if-digest <digest>', 'only if the job is still what "duestream show --json" showed with this digest');
-  withWhereFlags(withFilterFlags(command, { prefix: 'where-', states: ['scheduled', 'ready'] })).action(
+  withChangeFlags(withFilterFlags(command, { prefix: 'where-', states: ['scheduled', 'ready'] })).action(
     (queue: string, ids: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, flags })),
   );
@@ -62,45 +61,36 @@ interface Asked {
 async function run(session: Session, { queue, ids, flags }: Asked): Promise<Exit> {
   const { filter, rest } = takeFilterFlags(flags, PREFIX);
   const asked = { queue, ids, filter, flags: rest };
+  const { ifDigest } = rest;
+  if (isByFilter(asked) && ifDigest !== undefined) {
+    throw new DuestreamError('usage', '--if-digest goes with ids; a filter is given here');
+  }
   const change = await changeOf(session, rest);
-  if (!isByFilter(asked)) return editThese(session, { queue, ids, change });
-  return runWhere(session, asked, {
+  return runChange<Edited>(session, asked, {
+    verb: 'jobs.edit',
     prefix: PREFIX,
     done: 'edited',
-    call: (producer, jobs, options) => producer.editWhere(queue, jobs, change, options),
+    byIds: (client, named) =>
+      client.edit(
+        queue,
+        named.map((id) => ({ id, ifDigest })),
+        change,
+      ),
+    byFilter: (client, jobs, options) => client.edit(queue, jobs, change, options),
+    changed: ['edited'],
+    isFine: ({ status }) => status === 'edited' || status === 'already',
+    sentence,
   });
 }
 
 async function changeOf(session: Session, flags: Flags): Promise<JobChange> {
-  const { data, unset = [], ifDigest, ...options } = flags;
+  const { data, unset = [], ...options } = flags;
   const cleared = OPTIONS.filter((one) => unset.includes(flagOf(one))).map(({ name }) => [name, null]);
   return {
     ...readFlags(options, EDITED),
     ...(Object.fromEntries(cleared) as JobChange),
     ...(data === undefined ? {} : { data: await readData(session.invocation, data) }),
-    ...(ifDigest === undefined ? {} : { ifDigest }),
   };
-}
-
-async function editThese(
-  session: Session,
-  { queue, ids, change }: Omit<Asked, 'flags'> & { readonly change: JobChange },
-): Promise<Exit> {
-  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const replies = await withClient(session, (producer) =>
-    producer.editMany(
-      queue,
-      ids.map((id) => ({ ...change, id })),
-    ),
-  );
-  session.changes.push({
-    verb: 'jobs.edit',
-    queue,
-    count: countOf(replies, 'edited'),
-    target: ids.length === 1 ? ids[0] : undefined,
-  });
-  session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
-  return replies.every(({ status }) => status === 'edited' || status === 'already') ? 0 : 1;
 }
 
 function sentence({ id, status, digest, over }: Edited): string {

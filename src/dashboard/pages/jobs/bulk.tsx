@@ -61,7 +61,7 @@ function Question({ queue, filter, action, finish, close }: Questions) {
   const [sum, setSum] = useState(NOTHING);
   const left = useRef(new AbortController());
   useEffect(() => () => left.current.abort(), []);
-  const what = `POST ${at`queues/${queue}/where/${action}`}`;
+  const what = `POST ${at`queues/${queue}/batch/${action}`}`;
   const body = { filter: bodyOf(filter), ...(action === 'reschedule' ? { due: dueOf(due) } : {}) };
   const { signal } = left.current;
 

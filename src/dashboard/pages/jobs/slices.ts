@@ -5,7 +5,7 @@
 import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 
-type Slice = Schemas['ChangedWhere'];
+type Slice = Schemas['ChangedJobs'];
 
 export interface Sum {
   readonly matched: number;
@@ -20,7 +20,7 @@ export const NOTHING: Sum = { matched: 0, changed: 0, requested: 0, skipped: {},
 const IDS_SHOWN = 20;
 
 export interface Slices {
-  /** `POST queues/emails/where/cancel` */
+  /** `POST queues/emails/batch/cancel` */
   readonly what: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;

@@ -1,37 +1,175 @@
-/** Many jobs in one request. Each has a status of its own; the list is not one transaction. */
+/**
+ * Many jobs in one request: a list, and each has a status of its own; or all that a filter means, and then one request is one
+ * bounded slice, of jobs and of time. With a `next` in its answer there are more; the same request with it as `cursor` goes
+ * on, and one that was cut off can be sent again. Neither is one transaction.
+ */
 import { z } from '@hono/zod-openapi';
 import { countOf } from '../../../access/audit.ts';
-import type { BulkJob, JobChange, NewDue } from '../../../client/client.ts';
+import type {
+  BulkJob,
+  CancelledJobs,
+  ChangedJobs,
+  Client,
+  FilterOptions,
+  JobChange,
+  JobDue,
+  JobEdit,
+  JobFilter,
+  NewDue,
+} from '../../../client/client.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
-import { jobChanges, newDues, newJob } from '../job-options.ts';
+import type { Queue } from '../../../job/queue.ts';
+import { createAbort } from '../../../kernel/abort.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import type { Backend } from '../backend.ts';
+import { filterOf, filterShape, wordsOf } from '../job-filter.ts';
+import { jobChange, jobChanges, newDue, newDues, newJob } from '../job-options.ts';
 import { Problem } from '../problem.ts';
-import { ofQueue, strict } from '../schemas.ts';
-import { type AnyVerb, type Call, verb } from '../verb.ts';
+import { count, cursor, next, ofQueue, strict, whole } from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
 import { cancelled, edited, ofMany, ranNow, rescheduled, scheduled } from './job-shapes.ts';
 
 const LIST_MAX = 10_000;
+const JOBS_MAX = 10_000;
+const JOBS_DEFAULT = 1000;
+const IDS_SHOWN = 20;
+/** After so long a request by filter ends behind the page that is under way, far within the time of an answer. */
+const SLICE_MS = 5000;
+
 const listOf = <Schema extends z.ZodType>(one: Schema) =>
   z
     .array(one, { error: 'a list' })
     .min(1, { error: 'at least one' })
     .max(LIST_MAX, { error: `at most ${LIST_MAX}` });
-const ids = strict({ ids: listOf(z.string().min(1).max(192)) }).openapi('Ids');
 
-type Listed = Call<
-  { queue: string },
-  undefined,
-  { readonly jobs?: readonly unknown[]; readonly ids?: readonly unknown[] }
->;
+/** Which jobs: a list of ids, or a filter with its bounds. */
+const target = {
+  ids: listOf(z.string().min(1).max(192))
+    .optional()
+    .openapi({ description: 'The jobs by their ids; or give a filter.' }),
+  filter: filterShape.optional(),
+  dryRun: z
+    .boolean({ error: 'true or false' })
+    .optional()
+    .openapi({ description: 'Needed with a filter: true changes nothing, it says how many, and which.' }),
+  limit: whole(1, JOBS_MAX)
+    .optional()
+    .openapi({ description: `With a filter: at most so many jobs; default ${JOBS_DEFAULT}.` }),
+  cursor,
+};
+const plain = strict(target).openapi('BatchRequest');
 
-/** @throws Problem `bad-input` for more than the daemon takes at once, DuestreamError `not-found` */
-async function checkBatch({ path, body, backend }: Listed): Promise<void> {
-  const given = (body.jobs ?? body.ids ?? []).length;
-  const { batchMax } = backend.limits;
-  if (given > batchMax) {
-    throw new Problem('bad-input', { detail: `the batch has ${given} jobs; allowed: ${batchMax} (http.batchMax)` });
-  }
-  await refsOfQueue(await backend.place(), path.queue);
+const skipped = z
+  .record(z.string(), count)
+  .openapi({ description: 'How many were not changed, by reason: changed, running, over, already, …' });
+const changedJobs = z
+  .object({
+    queue: z.string(),
+    dryRun: z.boolean(),
+    matched: count.openapi({ description: 'Jobs that the filter meant.' }),
+    changed: count,
+    requested: count.optional().openapi({ description: 'Of a cancel: they run, and were asked to stop.' }),
+    skipped,
+    scanned: count,
+    ids: z.array(z.string()).openapi({ description: `The first ${IDS_SHOWN} that were changed, or would be.` }),
+    next,
+  })
+  .openapi('ChangedJobs');
+const DOC =
+  'A list is answered with what became of each job, in its order. A filter is answered with counts, and one request changes a bounded number of jobs: with a `next` in the answer there are more, so send the same request with it as `cursor`. A job that changes meanwhile is skipped and counted.';
+
+const answersOf = <Schema extends z.ZodType>(one: Schema) => ({
+  200: {
+    schema: z.union([ofMany(one), changedJobs]),
+    doc: 'Of a list: what became of each job. Of a filter: what became of this slice.',
+  },
+});
+
+/** @throws Problem `bad-input` for more than the daemon takes at once */
+function checkBatch({ limits: { batchMax } }: Backend, given: number): void {
+  if (given <= batchMax) return;
+  throw new Problem('bad-input', { detail: `the batch has ${given} jobs; allowed: ${batchMax} (http.batchMax)` });
 }
+
+type Body = z.infer<typeof plain> & { readonly jobs?: readonly unknown[] | undefined };
+
+/** What a verb calls for a list, and for a filter. */
+interface Change<Result extends { readonly status: string }> {
+  readonly byList: (client: Client, queue: Queue) => Promise<readonly Result[]>;
+  readonly byFilter: (
+    client: Client,
+    of: { readonly queue: Queue; readonly filter: JobFilter; readonly options: FilterOptions },
+  ) => Promise<ChangedJobs | CancelledJobs>;
+  /** The statuses of jobs that are different now. */
+  readonly changed: readonly Result['status'][];
+}
+
+interface Request {
+  readonly path: { readonly queue: string };
+  readonly body: Body;
+  readonly backend: Backend;
+}
+
+/** @throws Problem `bad-input` unless the jobs are named in one way, DuestreamError `not-found` */
+async function changeJobs<Result extends { readonly status: string }>(
+  { path: { queue }, body, backend }: Request,
+  { byList, byFilter, changed }: Change<Result>,
+) {
+  const { ids, jobs, filter, dryRun, limit, cursor: from } = body;
+  if ([ids, jobs, filter].filter((one) => one !== undefined).length !== 1) {
+    throw new Problem('bad-input', { detail: 'name the jobs in one way; allowed: a list, or a filter' });
+  }
+  checkBatch(backend, (ids ?? jobs ?? []).length);
+  if (filter) {
+    if (dryRun === undefined)
+      throw new Problem('bad-input', { detail: 'dryRun is needed with a filter; allowed: true, false' });
+    await refsOfQueue(await backend.place(), queue);
+    return sliceOf({ queue, body, filter }, (options) =>
+      byFilter(backend.client, { queue: backend.queueOf(queue), filter: filterOf(filter), options }),
+    );
+  }
+  const bound = Object.entries({ dryRun, limit, cursor: from }).find(([, value]) => value !== undefined);
+  if (bound) {
+    throw new Problem('bad-input', { detail: `${bound[0]} goes with a filter; a list is given` });
+  }
+  await refsOfQueue(await backend.place(), queue);
+  const results = await byList(backend.client, backend.queueOf(queue));
+  return { status: 200 as const, body: { queue, jobs: results }, changed: countOf(results, ...changed) };
+}
+
+async function sliceOf(
+  {
+    queue,
+    body: { dryRun, limit = JOBS_DEFAULT, cursor: from },
+    filter,
+  }: { readonly queue: string; readonly body: Body; readonly filter: NonNullable<Body['filter']> },
+  act: (options: FilterOptions) => Promise<ChangedJobs | CancelledJobs>,
+) {
+  const isLate = createAbort();
+  const callOff = systemClock.timer(SLICE_MS, () => isLate.abort());
+  try {
+    const { cursor: at, ids, ...done } = await act({ dryRun, limit, cursor: from, signal: isLate.signal });
+    const requested = 'requested' in done ? done.requested : 0;
+    return {
+      status: 200 as const,
+      body: { queue, ...done, ids: ids.slice(0, IDS_SHOWN), next: at },
+      changed: dryRun ? 0 : done.changed + requested,
+      target: wordsOf(filter),
+    };
+  } finally {
+    callOff();
+  }
+}
+
+/** What all of these verbs are. */
+const common = {
+  method: 'post',
+  doc: DOC,
+  scope: 'write',
+  queues: 'path',
+  path: ofQueue,
+  audited: true,
+} as const;
 
 const scheduleBatch = verb({
   name: 'jobs.scheduleMany',
@@ -46,12 +184,7 @@ const scheduleBatch = verb({
   answers: { 200: { schema: ofMany(scheduled), doc: 'What became of each, in the order given.' } },
   problems: ['exists', 'queue-full', 'out-of-memory', 'refused'],
   async run({ path: { queue }, body, backend }) {
-    const { batchMax } = backend.limits;
-    if (body.jobs.length > batchMax) {
-      throw new Problem('bad-input', {
-        detail: `the batch has ${body.jobs.length} jobs; allowed: ${batchMax} (http.batchMax)`,
-      });
-    }
+    checkBatch(backend, body.jobs.length);
     const list = body.jobs as unknown as readonly BulkJob<unknown>[];
     const jobs = await backend.client.scheduleMany(backend.queueOf(queue), list);
     return { status: 200, body: { queue, jobs } };
@@ -59,80 +192,74 @@ const scheduleBatch = verb({
 });
 
 const cancelBatch = verb({
+  ...common,
   name: 'jobs.cancelMany',
-  method: 'post',
   at: '/queues/{queue}/batch/cancel',
-  summary: 'Cancel many jobs',
-  scope: 'write',
-  queues: 'path',
-  path: ofQueue,
-  body: ids,
-  answers: { 200: { schema: ofMany(cancelled), doc: 'What became of each, in the order given.' } },
-  audited: true,
-  async run(call) {
-    await checkBatch(call);
-    const { path, body, backend } = call;
-    const jobs = await backend.client.cancelMany(backend.queueOf(path.queue), body.ids);
-    return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'cancelled', 'requested') };
-  },
+  summary: 'Cancel many jobs: a list, or all that a filter means',
+  body: plain,
+  answers: answersOf(cancelled),
+  run: (call) =>
+    changeJobs(call, {
+      byList: (client, queue) => client.cancel(queue, call.body.ids ?? []),
+      byFilter: (client, { queue, filter, options }) => client.cancel(queue, filter, options),
+      changed: ['cancelled', 'requested'],
+    }),
 });
 
 const runBatch = verb({
+  ...common,
   name: 'jobs.runMany',
-  method: 'post',
   at: '/queues/{queue}/batch/run',
-  summary: 'Run many jobs now',
-  scope: 'write',
-  queues: 'path',
-  path: ofQueue,
-  body: ids,
-  answers: { 200: { schema: ofMany(ranNow), doc: 'What became of each, in the order given.' } },
-  audited: true,
-  async run(call) {
-    await checkBatch(call);
-    const { path, body, backend } = call;
-    const jobs = await backend.client.runNowMany(backend.queueOf(path.queue), body.ids);
-    return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'due') };
-  },
+  summary: 'Run many jobs now: a list, or the scheduled ones that a filter means',
+  body: plain,
+  answers: answersOf(ranNow),
+  run: (call) =>
+    changeJobs(call, {
+      byList: (client, queue) => client.runNow(queue, call.body.ids ?? []),
+      byFilter: (client, { queue, filter, options }) => client.runNow(queue, filter, options),
+      changed: ['due'],
+    }),
 });
 
 const rescheduleBatch = verb({
+  ...common,
   name: 'jobs.rescheduleMany',
-  method: 'post',
   at: '/queues/{queue}/batch/reschedule',
-  summary: 'Give many jobs another due time',
-  scope: 'write',
-  queues: 'path',
-  path: ofQueue,
-  body: strict({ jobs: listOf(newDues) }).openapi('NewDues'),
-  answers: { 200: { schema: ofMany(rescheduled), doc: 'What became of each, in the order given.' } },
-  audited: true,
-  async run(call) {
-    await checkBatch(call);
-    const { path, body, backend } = call;
-    const list = body.jobs as readonly (NewDue & { readonly id: string })[];
-    const jobs = await backend.client.rescheduleMany(backend.queueOf(path.queue), list);
-    return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'rescheduled') };
+  summary: 'Give many jobs another due time: a list, or all that a filter means',
+  doc: `${DOC} Each of \`jobs\` has a due time of its own; \`due\` is for \`ids\` or a filter. With a filter a \`delay\` counts from the first request: with its \`cursor\` the next ones give the same due time.`,
+  body: strict({ ...target, jobs: listOf(newDues).optional(), due: newDue.optional() }).openapi(
+    'RescheduleBatchRequest',
+  ),
+  answers: answersOf(rescheduled),
+  run(call) {
+    const { ids, jobs, due = {} } = call.body;
+    return changeJobs(call, {
+      byList: (client, queue) =>
+        client.reschedule(queue, ids ?? (jobs as readonly JobDue[] | undefined) ?? [], due as NewDue),
+      byFilter: (client, { queue, filter, options }) => client.reschedule(queue, filter, due as NewDue, options),
+      changed: ['rescheduled'],
+    });
   },
 });
 
 const editBatch = verb({
+  ...common,
   name: 'jobs.editMany',
-  method: 'post',
   at: '/queues/{queue}/batch/edit',
-  summary: 'Change the content of many jobs',
-  scope: 'write',
-  queues: 'path',
-  path: ofQueue,
-  body: strict({ jobs: listOf(jobChanges) }).openapi('JobChanges'),
-  answers: { 200: { schema: ofMany(edited), doc: 'What became of each, in the order given.' } },
-  audited: true,
-  async run(call) {
-    await checkBatch(call);
-    const { path, body, backend } = call;
-    const list = body.jobs as readonly (JobChange & { readonly id: string })[];
-    const jobs = await backend.client.editMany(backend.queueOf(path.queue), list);
-    return { status: 200, body: { queue: path.queue, jobs }, changed: countOf(jobs, 'edited') };
+  summary: 'Change the content of many jobs: a list, or all that a filter means',
+  doc: `${DOC} Each of \`jobs\` has a change of its own; \`change\` is for \`ids\` or a filter.`,
+  body: strict({ ...target, jobs: listOf(jobChanges).optional(), change: jobChange.optional() }).openapi(
+    'EditBatchRequest',
+  ),
+  answers: answersOf(edited),
+  run(call) {
+    const { ids, jobs, change = {} } = call.body;
+    return changeJobs(call, {
+      byList: (client, queue) =>
+        client.edit(queue, ids ?? (jobs as readonly JobEdit<unknown>[] | undefined) ?? [], change as JobChange),
+      byFilter: (client, { queue, filter, options }) => client.edit(queue, filter, change as JobChange, options),
+      changed: ['edited'],
+    });
   },
 });
 

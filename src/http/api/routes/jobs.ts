@@ -103,8 +103,7 @@ const editJob = verb({
   audited: true,
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const change = { ...(body as JobChange), ifMatch };
-    const done = await backend.client.edit(backend.queueOf(queue), id, change);
+    const done = await backend.client.edit(backend.queueOf(queue), id, body as JobChange, { ifMatch });
     refuseUnchanged(queue, done);
     return { status: 200, body: done, headers: etagHeader(done.etag), changed: countOf([done], 'edited'), target: id };
   },
@@ -125,8 +124,7 @@ const rescheduleJob = verb({
   audited: true,
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const due = { ...(body as NewDue), ifMatch };
-    const done = await backend.client.reschedule(backend.queueOf(queue), id, due);
+    const done = await backend.client.reschedule(backend.queueOf(queue), id, body as NewDue, { ifMatch });
     refuseUnchanged(queue, done);
     return { status: 200, body: done, changed: countOf([done], 'rescheduled'), target: id };
   },
