@@ -5,11 +5,10 @@
  */
 
 import type { ScheduleOptions } from '../job/options.ts';
-import { type QueueInput, queueOf } from '../job/queue.ts';
+import type { QueueInput } from '../job/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { createLevels, type Durability, type DurabilityOption } from './calls/durability.ts';
-import { type IfMatchOption, parseIfMatch } from './calls/etag.ts';
-import { dueOf } from './calls/plan.ts';
+import type { Durability, DurabilityOption } from './calls/durability.ts';
+import type { IfMatchOption } from './calls/etag.ts';
 import type { Scheduled } from './calls/scheduled.ts';
 import { type Calls, createCalls } from './calls/session.ts';
 import { type ClientOptions, type ClientSettings, clientSettings } from './calls/settings.ts';
@@ -38,7 +37,6 @@ import {
   type ScheduleChain,
   type ScheduleMiddleware,
 } from './jobs/middleware.ts';
-import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from './jobs/replay.ts';
 import type { Rescheduled } from './jobs/reschedule.ts';
 import { schedulingOf } from './jobs/schedule-calls.ts';
 import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './jobs/scheduling.ts';
@@ -83,9 +81,6 @@ export type {
   Progress,
   Queries,
   QueueInput,
-  Replayed,
-  ReplayOptions,
-  ReplayTarget,
   Rescheduled,
   RunNow,
   ScheduleCall,
@@ -104,16 +99,6 @@ export type {
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
 export interface Client extends Scheduling, Changes, Queries {
-  /**
-   * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
-   * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
-   * 100,000 newest of its partition. Without one the status is `gone`; with `ifMatch`, where it is another one than you have
-   * seen, `changed`. `partition` is needed only where two partitions
-   * have a dead letter of the same id.
-   *
-   * @example await client.replay(emails, { id: `welcome:${user}` }, { delay: '5m' });
-   */
-  replay(queue: QueueInput<unknown>, deadLetter: ReplayTarget, options?: ReplayOptions): Promise<Replayed>;
   /** Dead letters: listed, looked at, replayed, removed. */
   readonly deadLetters: DeadLetters;
   /** Recurring jobs: put, looked at, previewed, paused, run out of turn. */
@@ -203,33 +188,10 @@ export function jobsOver(
     use: chain.use,
     ...queriesOf(calls),
     ...changesOf(settings, calls),
-    ...replayOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();
     },
     stop: calls.stop,
     [Symbol.asyncDispose]: calls.stop,
-  };
-}
-
-function replayOf(settings: ClientSettings, { runChecked }: Calls): Pick<Client, 'replay'> {
-  const { clock } = settings;
-  const levelIn = createLevels(settings);
-  return {
-    replay: (queue, deadLetter, options = {}) =>
-      runChecked(
-        () => ({
-          to: queueOf(queue),
-          target: parseReplayed(deadLetter),
-          calledMs: clock.monotonicMs(),
-          ifMatch: parseIfMatch(options.ifMatch),
-        }),
-        async ({ server, limits, replay }, { to, target, calledMs, ifMatch }) => {
-          await server.settle();
-          const dueMs = dueOf(options, limits(calledMs));
-          return replay(to, { target, dueMs, partition: options.partition, ifMatch });
-        },
-        () => levelIn(options, ['delay', 'at', 'zone', 'partition', 'ifMatch']),
-      ),
   };
 }

@@ -16,11 +16,10 @@ import { createRefusal } from './calls/refusal.ts';
 import type { Scheduled } from './calls/scheduled.ts';
 import type { ClientSettings } from './calls/settings.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
-import { createLetters } from './dead/letters.ts';
+import { createLetters, type Letters } from './dead/letters.ts';
 import type { ErasingParts } from './erase/erase.ts';
 import type { ActParts } from './jobs/act.ts';
 import { planAll, scheduleAll } from './jobs/bulk.ts';
-import { createReplay, type Replay } from './jobs/replay.ts';
 import type { BulkJob } from './jobs/scheduling.ts';
 import { CheckedBatch } from './jobs/shown.ts';
 import { createPast, type Past } from './query/past.ts';
@@ -41,7 +40,8 @@ export interface Parts {
   readonly server: { readonly settle: () => Promise<void> | undefined };
   readonly limits: (calledMs: number) => PlanLimits;
   readonly batch: Pick<CheckedBatch, 'add' | 'addMany' | 'quiet'>;
-  readonly replay: Replay;
+  /** Dead letters; the test kit has those that are named. */
+  readonly letters: Pick<Letters, 'replayNamed'> & Partial<Pick<Letters, 'replayAll'>>;
   readonly get: Get;
   readonly past: Pick<Past, 'result'>;
   /** What finds jobs and changes them. */
@@ -130,7 +130,6 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
       batch: new CheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
-      replay: createReplay({ redis, jobs: made, callPartitions, confirm }),
       letters: createLetters({ redis, jobs: made, callPartitions, confirm }),
       finding,
     };

@@ -394,11 +394,42 @@ export interface Schemas {
   readonly NewJobs: {
     readonly jobs: readonly Schemas['NewJob'][];
   };
-  readonly Ids: {
+  readonly ChangedJobs: {
+    readonly queue: string;
+    readonly dryRun: boolean;
+    readonly matched: number;
+    readonly changed: number;
+    readonly requested?: number;
+    readonly skipped: {
+      readonly [key: string]: number;
+    };
+    readonly scanned: number;
     readonly ids: readonly string[];
+    readonly next?: string;
   };
-  readonly NewDues: {
-    readonly jobs: readonly Schemas['NewDueOf'][];
+  readonly BatchRequest: {
+    readonly ids?: readonly string[];
+    readonly filter?: Schemas['JobFilter'];
+    readonly dryRun?: boolean;
+    readonly limit?: number;
+    readonly cursor?: string;
+  };
+  readonly JobFilter: {
+    readonly state?: ('scheduled' | 'ready' | 'running') | readonly ('scheduled' | 'ready' | 'running')[];
+    readonly tag?: string;
+    readonly name?: string;
+    readonly idPrefix?: string;
+    readonly dueFrom?: string;
+    readonly dueTo?: string;
+  };
+  readonly RescheduleBatchRequest: {
+    readonly ids?: readonly string[];
+    readonly filter?: Schemas['JobFilter'];
+    readonly dryRun?: boolean;
+    readonly limit?: number;
+    readonly cursor?: string;
+    readonly jobs?: readonly Schemas['NewDueOf'][];
+    readonly due?: Schemas['NewDue'];
   };
   readonly NewDueOf: {
     readonly id: string;
@@ -407,8 +438,14 @@ export interface Schemas {
     readonly zone?: string;
     readonly only?: 'earlier' | 'later';
   };
-  readonly JobChanges: {
-    readonly jobs: readonly Schemas['JobChangeOf'][];
+  readonly EditBatchRequest: {
+    readonly ids?: readonly string[];
+    readonly filter?: Schemas['JobFilter'];
+    readonly dryRun?: boolean;
+    readonly limit?: number;
+    readonly cursor?: string;
+    readonly jobs?: readonly Schemas['JobChangeOf'][];
+    readonly change?: Schemas['JobChange'];
   };
   readonly JobChangeOf: {
     readonly id: string;
@@ -424,47 +461,6 @@ export interface Schemas {
     readonly headers?: {
       readonly [key: string]: string;
     } | null;
-  };
-  readonly ChangedWhere: {
-    readonly queue: string;
-    readonly dryRun: boolean;
-    readonly matched: number;
-    readonly changed: number;
-    readonly requested?: number;
-    readonly skipped: {
-      readonly [key: string]: number;
-    };
-    readonly scanned: number;
-    readonly ids: readonly string[];
-    readonly next?: string;
-  };
-  readonly WhereRequest: {
-    readonly filter: Schemas['JobFilter'];
-    readonly dryRun: boolean;
-    readonly limit?: number;
-    readonly cursor?: string;
-  };
-  readonly JobFilter: {
-    readonly state?: ('scheduled' | 'ready' | 'running') | readonly ('scheduled' | 'ready' | 'running')[];
-    readonly tag?: string;
-    readonly name?: string;
-    readonly idPrefix?: string;
-    readonly dueFrom?: string;
-    readonly dueTo?: string;
-  };
-  readonly RescheduleWhereRequest: {
-    readonly filter: Schemas['JobFilter'];
-    readonly dryRun: boolean;
-    readonly limit?: number;
-    readonly cursor?: string;
-    readonly due: Schemas['NewDue'];
-  };
-  readonly EditWhereRequest: {
-    readonly filter: Schemas['JobFilter'];
-    readonly dryRun: boolean;
-    readonly limit?: number;
-    readonly cursor?: string;
-    readonly change: Schemas['JobChange'];
   };
   readonly DeadLettersPage: {
     readonly queue: string;

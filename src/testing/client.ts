@@ -8,8 +8,9 @@ import type { Scheduled } from '../client/calls/scheduled.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
 import { type JobsClient, jobsOver } from '../client/client.ts';
+import { type DeadLetters, replaysOver } from '../client/dead/dead-letters.ts';
+import type { Replayed, ReplayRequest } from '../client/dead/replay.ts';
 import type { ScheduleChain } from '../client/jobs/middleware.ts';
-import type { Replayed, ReplayRequest } from '../client/jobs/replay.ts';
 import type { Parts } from '../client/parts.ts';
 import type { JobResult } from '../client/query/past.ts';
 import { reportOf } from '../client/query/report.ts';
@@ -24,15 +25,26 @@ import { endsOf } from './past.ts';
 /** Nobody dials it. */
 const NOWHERE = 'redis://127.0.0.1:6379';
 
+/** What the client of a kit offers: all that concerns jobs, and the replay of dead letters that are named. */
+export interface KitClient extends JobsClient {
+  readonly deadLetters: Pick<DeadLetters, 'replay'>;
+}
+
 /** @param chain the middleware around what it schedules */
-export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleChain): JobsClient {
+export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleChain): KitClient {
   const settings = settingsOf({ redis: NOWHERE, clock });
   const { horizonMs, dataBytesMax } = settings;
   const parts: Parts = {
     server: { settle: () => undefined },
     limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs() }),
     batch: { add: book.add, addMany: (queue, plans) => addMany(book, queue, plans), quiet: async () => undefined },
-    replay: (queue, request) => replay(book, queue, request),
+    letters: {
+      async replayNamed(queue, requests) {
+        const results: Replayed[] = [];
+        for (const request of requests) results.push(await replay(book, queue, request));
+        return results;
+      },
+    },
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
       return (
@@ -48,7 +60,8 @@ export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleCha
     finding: findingIn(book, settings),
     fit: async () => undefined,
   };
-  return jobsOver(settings, callsOver(parts), chain);
+  const calls = callsOver(parts);
+  return { ...jobsOver(settings, calls, chain), deadLetters: replaysOver(settings, calls) };
 }
 
 /** There is no connection to wait for; a call begins in the turn in which it is made. */

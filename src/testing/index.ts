@@ -9,7 +9,6 @@
  */
 
 import type { Scheduled } from '../client/calls/scheduled.ts';
-import type { JobsClient } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/middleware.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
@@ -29,13 +28,13 @@ import {
 } from '../worker/run/handlers.ts';
 import { createHandleChain } from '../worker/run/middleware.ts';
 import { createAgenda, virtualClock } from './agenda.ts';
-import { createKitClient } from './client.ts';
+import { createKitClient, type KitClient } from './client.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
 import type { Run } from './kept.ts';
 import { createScheduleBook } from './schedules.ts';
 import { createSubscriptions, servedBy } from './served.ts';
 
-export type { Run, TestJob };
+export type { KitClient, Run, TestJob };
 
 /** What `createTestKit` takes. */
 export interface TestKitOptions {
@@ -64,7 +63,7 @@ export interface TestKit {
    * A client of this kit, for code that is given one: its methods on jobs, with the replies and the refusals of a real one,
    * in virtual time. What the kit ends it remembers for ever, as with a done window without end.
    */
-  readonly client: JobsClient;
+  readonly client: KitClient;
   /** Schedules a job, with the options of a client. */
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */

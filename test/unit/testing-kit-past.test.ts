@@ -49,7 +49,7 @@ test('earlier lives of an id follow, also behind a replay, and while it lives ag
   const put = (name: string) => kit.client.schedule(reports, { fails: 0 }, { id: 'a', name, delay: '1s' });
   await put('die');
   await kit.advance('1m');
-  await kit.client.replay(reports, { id: 'a' });
+  await kit.client.deadLetters.replay(reports, { job: 'a' });
   expect((await kit.client.get(reports, 'a'))?.past.map(({ outcome }) => outcome)).toEqual(['dead']);
   await kit.client.cancel(reports, 'a');
   await put('monthly');

@@ -1,49 +1,57 @@
 /** Dead letters as an application or an admin page uses them: listed, looked at, counted by error, replayed and removed. */
 
 import type { ScheduleOptions } from '../../job/options.ts';
-import { type QueueInput, queueOf } from '../../job/queue.ts';
+import { type Queue, type QueueInput, queueOf, wholeNumber } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { type DurationInput, durationMs } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { checkNames } from '../../kernel/option-names.ts';
 import { durationIn } from '../../kernel/ranges.ts';
-import { createLevels, type DurabilityOption } from '../calls/durability.ts';
-import { parseIfMatch } from '../calls/etag.ts';
+import { createLevels } from '../calls/durability.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
-import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from '../jobs/replay.ts';
-import type { ConnectedParts } from '../parts.ts';
-import type { DeadLetterFilter } from './filter.ts';
+import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
+import type { ConnectedParts, Parts } from '../parts.ts';
+import { type DeadLetterFilter, FILTER_OPTIONS, parseFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
 import type { DeadLetterPage } from './letters.ts';
-import type { ManyPurged } from './purge-many.ts';
-import type { ManyReplayed, RefusedReplay } from './replay-many.ts';
-import {
-  type DeadLetterBounds,
-  GROUPS,
-  OVER_MS_MAX,
-  PAGE,
-  PURGE,
-  parseDeadLetterId,
-  REPLAY,
-  searchOf,
-} from './requests.ts';
-import { begin, type SearchAsk } from './scan.ts';
+import { type DeadLetterTarget, type Named, type OneLetterOptions, parseDeadLetterId, parseNamed } from './locate.ts';
+import type { Removed, RemovedLetters } from './remove.ts';
+import type { RefusedReplay, ReplayDue, Replayed, ReplayedLetters, ReplayOptions, ReplaySkipReason } from './replay.ts';
 import type { DeadLetterRow, DeadLetterView } from './view.ts';
+import { begin, type SearchAsk } from './walk.ts';
 
 export type {
-  DeadLetterBounds,
   DeadLetterFilter,
   DeadLetterGroup,
   DeadLetterGroups,
   DeadLetterPage,
   DeadLetterRow,
+  DeadLetterTarget,
   DeadLetterView,
-  ManyPurged,
-  ManyReplayed,
+  OneLetterOptions,
   RefusedReplay,
+  Removed,
+  RemovedLetters,
+  ReplayDue,
+  Replayed,
+  ReplayedLetters,
+  ReplayOptions,
+  ReplaySkipReason,
 };
 
-/** Of calls that change many. */
+/** Bounds of one call, and where it begins. */
+export interface DeadLetterBounds {
+  /** Dead letters that may match: 1 to 1,000 of `list` (default 100), to 100,000 of the others (default 1,000). */
+  readonly limit?: number | undefined;
+  /** Dead letters that may be looked at: 1 to 1,000,000. Default 10,000 of `list`, else 100,000. */
+  readonly scanMax?: number | undefined;
+  /** Where the call before ended, with the same filter and options. Its ages and its `delay` still count from when it began. */
+  readonly cursor?: string | undefined;
+}
+
+/** Options of a change of all that a filter means. */
 export interface DeadLetterWork<Progress> extends DeadLetterBounds {
   /** Needed where the filter names nothing: then every dead letter is meant. */
   readonly all?: boolean | undefined;
@@ -53,10 +61,9 @@ export interface DeadLetterWork<Progress> extends DeadLetterBounds {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** How many dead letters are replayed: which, when, and over what time. */
-export type ReplayMany = DeadLetterWork<ManyReplayed> &
-  Pick<ScheduleOptions, 'delay' | 'at'> &
-  DurabilityOption & {
+/** How all that a filter means is replayed. */
+export type ReplayFilterOptions = DeadLetterWork<ReplayedLetters> &
+  ReplayDue & {
     /** They become due over this time, spread by a hash, and not all at once: 0 (default) to `30d`. */
     readonly over?: DurationInput | undefined;
   };
@@ -92,37 +99,57 @@ export interface DeadLetters {
     filter?: DeadLetterFilter,
     bounds?: Omit<DeadLetterBounds, 'limit'>,
   ): Promise<DeadLetterGroups>;
-  /** Replays one dead letter, as `client.replay` does. @example await client.deadLetters.replay(emails, '1763719000000-0'); */
-  replay(queue: QueueInput<unknown>, deadLetter: ReplayTarget, options?: ReplayOptions): Promise<Replayed>;
   /**
-   * Replays the dead letters that a filter names, newest first, partition by partition: at most `limit`, and the
+   * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
+   * named by its own id, or as the newest one of a job. Without one the status is `gone`; with `ifMatch`, where it is another
+   * one than you have seen, `changed`. `partition` is needed only where two partitions have a dead letter of the same id.
+   *
+   * @example
+   * await client.deadLetters.replay(emails, '1763719000000-0');
+   * await client.deadLetters.replay(emails, { job: `welcome:${user}` }, { delay: '5m' });
+   */
+  replay(queue: QueueInput<unknown>, deadLetter: DeadLetterTarget, options?: ReplayOptions): Promise<Replayed>;
+  /** The same for a list, such as the rows of `list`, with results in its order. */
+  replay(
+    queue: QueueInput<unknown>,
+    deadLetters: readonly DeadLetterTarget[],
+    options?: ReplayDue,
+  ): Promise<readonly Replayed[]>;
+  /**
+   * Replays the dead letters that a filter means, newest first, partition by partition: at most `limit`, and the
    * `cursor` goes on with the next, with the ages, the `delay` and the `over` of the call that began. A job that dies again
    * meanwhile is not met again. What was replayed is gone, so the same call may also be repeated without a cursor; it then
    * meets first what has died since.
    *
    * @throws DuestreamError `bad-input` for an empty filter without `all: true`, and for the cursor of another call · `moved`
    * for a cursor from before the queue was resized
-   * @example await client.deadLetters.replayMany(emails, { error: 'connect ECONNREFUSED #.#.#.#:#' }, { over: '10m', limit: 5000 });
+   * @example
+   * await client.deadLetters.replay(emails, { error: 'connect ECONNREFUSED #.#.#.#:#' }, { over: '10m', limit: 5000 });
    */
-  replayMany(queue: QueueInput<unknown>, filter: DeadLetterFilter, options?: ReplayMany): Promise<ManyReplayed>;
+  replay(queue: QueueInput<unknown>, filter: DeadLetterFilter, options?: ReplayFilterOptions): Promise<ReplayedLetters>;
+  /** Removes one dead letter for ever. @example await client.deadLetters.remove(emails, '1763719000000-0'); */
+  remove(queue: QueueInput<unknown>, deadLetter: DeadLetterTarget, options?: OneLetterOptions): Promise<Removed>;
+  /** The same for a list, such as the rows of `list`, with results in its order. */
+  remove(queue: QueueInput<unknown>, deadLetters: readonly DeadLetterTarget[]): Promise<readonly Removed[]>;
   /**
-   * Removes the dead letters that a filter names for ever, oldest first, partition by partition, at most `limit`. In each
-   * partition it ends at the newest that there was when it came there; the `cursor` goes on as in `replayMany`.
+   * Removes the dead letters that a filter means for ever, oldest first, partition by partition, at most `limit`. In each
+   * partition it ends at the newest that there was when it came there; the `cursor` goes on as in `replay`.
    *
-   * @throws DuestreamError `bad-input` and `moved` as `replayMany`
-   * @example await client.deadLetters.purge(emails, { reason: 'no-handler', olderThan: '7d' }, { dryRun: true });
+   * @throws DuestreamError `bad-input` and `moved` as `replay`
+   * @example await client.deadLetters.remove(emails, { reason: 'no-handler', olderThan: '7d' }, { dryRun: true });
    */
-  purge(
+  remove(
     queue: QueueInput<unknown>,
     filter: DeadLetterFilter,
-    options?: DeadLetterWork<ManyPurged>,
-  ): Promise<ManyPurged>;
+    options?: DeadLetterWork<RemovedLetters>,
+  ): Promise<RemovedLetters>;
 }
 
 /** The methods, over the calls of a client. */
 export const deadLettersOver = (settings: ClientSettings, calls: Calls<ConnectedParts>): DeadLetters => ({
   ...looks(settings, calls),
-  ...changes(settings, calls),
+  ...replaysOver(settings, calls),
+  ...removals(settings, calls),
 });
 
 function looks(
@@ -143,8 +170,11 @@ function looks(
       ),
     get: (queue, deadLetter, given = {}) =>
       runChecked(
-        () => ({ to: queueOf(queue), id: parseDeadLetterId(deadLetter) }),
-        ({ letters }, { to, id }) => letters.one(to, id, given.partition),
+        () => ({
+          to: queueOf(queue),
+          named: parseNamed(parseDeadLetterId(deadLetter), { partition: given.partition }),
+        }),
+        ({ letters }, { to, named }) => letters.one(to, named),
       ),
     groups: (queue, filter = {}, bounds = {}) =>
       runChecked(
@@ -155,58 +185,126 @@ function looks(
   };
 }
 
-function changes(
-  settings: ClientSettings,
-  { runChecked }: Calls<ConnectedParts>,
-): Pick<DeadLetters, 'replay' | 'replayMany' | 'purge'> {
+type Target = DeadLetterTarget | readonly DeadLetterTarget[] | DeadLetterFilter;
+
+const isList = (target: Target): target is readonly DeadLetterTarget[] => Array.isArray(target);
+
+/** A dead letter is an object with its id, or with that of its job; a filter has neither. */
+const isOne = (target: Target): target is DeadLetterTarget =>
+  typeof target !== 'object' || target === null || 'deadLetter' in target || 'job' in target;
+
+function kindOf(target: Target): TargetKind {
+  if (isList(target)) return 'ids';
+  return isOne(target) ? 'id' : 'filter';
+}
+
+function namedIn(list: readonly DeadLetterTarget[]): readonly Named[] {
+  checkList(list, 'deadLetters');
+  return list.map((one) => parseNamed(one));
+}
+
+/** A call for one dead letter has one result. */
+const first = async <T>(results: Promise<readonly T[]>): Promise<T | undefined> => (await results)[0];
+
+/** Also over the jobs of the test kit, which has the dead letters that are named. */
+export function replaysOver(settings: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'replay'> {
   const levelIn = createLevels(settings);
-  const calledMs = () => settings.clock.monotonicMs();
+  const names = {
+    id: ['delay', 'at', 'durability', 'partition', 'ifMatch'],
+    ids: ['delay', 'at', 'durability'],
+    filter: REPLAY.options,
+  };
+  function read(queue: QueueInput<unknown>, target: Target, given: ReplayFilterOptions & OneLetterOptions) {
+    checkTargetOptions(given, names, { kind: kindOf(target), owner: REPLAY.method });
+    const asked = { to: queueOf(queue), given, calledMs: settings.clock.monotonicMs() };
+    if (isList(target)) {
+      const all = namedIn(target);
+      return (parts: Parts) => replayNamed(parts, { ...asked, all });
+    }
+    if (isOne(target)) {
+      const all = [parseNamed(target, given)];
+      return (parts: Parts) => first(replayNamed(parts, { ...asked, all }));
+    }
+    const search = searchOf(target, given, REPLAY);
+    const overMs = durationIn(given.over ?? 0, 'over', { min: 0, max: OVER_MS_MAX });
+    return (parts: Parts) => replaySearched(parts, { ...asked, search, overMs });
+  }
   return {
-    replay: (queue, deadLetter, given = {}) =>
+    // The kind of the target is the only witness of the type of the result.
+    replay: ((queue: QueueInput<unknown>, target: Target, given = {}) =>
       runChecked(
-        () => ({
-          to: queueOf(queue),
-          target: parseReplayed(deadLetter),
-          calledMs: calledMs(),
-          ifMatch: parseIfMatch(given.ifMatch),
-        }),
-        async (parts, { to, target, calledMs, ifMatch }) => {
-          await parts.server.settle();
-          const dueMs = dueOf(given, parts.limits(calledMs));
-          return parts.replay(to, { target, dueMs, partition: given.partition, ifMatch });
-        },
-        () => levelIn(given, ['delay', 'at', 'partition', 'ifMatch']),
-      ),
-    replayMany: (queue, filter, given = {}) =>
+        () => read(queue, target, given),
+        (parts, work): Promise<unknown> => work(parts),
+        () => levelIn(given),
+      )) as DeadLetters['replay'],
+  };
+}
+
+interface Replaying {
+  readonly to: Queue;
+  readonly given: ReplayFilterOptions;
+  /** Monotonic: a delay counts from then. */
+  readonly calledMs: number;
+}
+
+async function replayNamed(
+  { server, limits, letters }: Parts,
+  { to, all, given, calledMs }: Replaying & { readonly all: readonly Named[] },
+): Promise<readonly Replayed[]> {
+  await server.settle();
+  const dueMs = dueOf(given, limits(calledMs));
+  return letters.replayNamed(
+    to,
+    all.map((named) => ({ ...named, dueMs })),
+  );
+}
+
+async function replaySearched(
+  parts: Parts,
+  { to, search, given, calledMs, overMs }: Replaying & { readonly search: SearchAsk; readonly overMs: number },
+): Promise<ReplayedLetters> {
+  const { replayAll } = parts.letters;
+  if (!replayAll) {
+    throw new DuestreamError('bad-input', 'a filter is given; allowed in the test kit: dead letters by their names');
+  }
+  const nowMs = await nowIn(parts, calledMs);
+  const { dryRun = false } = given;
+  const onProgress = quietly('onProgress', given.onProgress);
+  const askedMs = dueOf(given, parts.limits(calledMs));
+  const means = [REPLAY.method, meansOf(given, askedMs), overMs];
+  const begun = begin(search, { means, nowMs, dueMs: askedMs });
+  const dueMs = begun.dueMs ?? askedMs;
+  return replayAll(to, begun, { dueMs, overMs, dryRun, onProgress });
+}
+
+function removals({ clock }: ClientSettings, { runChecked }: Calls<ConnectedParts>): Pick<DeadLetters, 'remove'> {
+  const names = { id: ['partition', 'ifMatch'], ids: [], filter: REMOVE.options };
+  function read(queue: QueueInput<unknown>, target: Target, given: DeadLetterWork<RemovedLetters> & OneLetterOptions) {
+    checkTargetOptions(given, names, { kind: kindOf(target), owner: REMOVE.method });
+    const to = queueOf(queue);
+    if (isList(target)) {
+      const all = namedIn(target);
+      return ({ letters }: ConnectedParts) => letters.removeNamed(to, all);
+    }
+    if (isOne(target)) {
+      const all = [parseNamed(target, given)];
+      return ({ letters }: ConnectedParts) => first(letters.removeNamed(to, all));
+    }
+    const search = searchOf(target, given, REMOVE);
+    const calledMs = clock.monotonicMs();
+    return async (parts: ConnectedParts) => {
+      const { dryRun = false } = given;
+      const onProgress = quietly('onProgress', given.onProgress);
+      const begun = begin(search, { means: REMOVE.method, nowMs: await nowIn(parts, calledMs) });
+      return parts.letters.removeAll(to, begun, { dryRun, onProgress });
+    };
+  }
+  return {
+    remove: ((queue: QueueInput<unknown>, target: Target, given: DeadLetterWork<RemovedLetters> = {}) =>
       runChecked(
-        () => ({
-          to: queueOf(queue),
-          search: searchOf(filter, given, REPLAY),
-          calledMs: calledMs(),
-          overMs: durationIn(given.over ?? 0, 'over', { min: 0, max: OVER_MS_MAX }),
-        }),
-        async (parts, { to, search, calledMs, overMs }) => {
-          const nowMs = await nowIn(parts, calledMs);
-          const { dryRun = false } = given;
-          const onProgress = quietly('onProgress', given.onProgress);
-          const askedMs = dueOf(given, parts.limits(calledMs));
-          const means = [REPLAY.method, meansOf(given, askedMs), overMs];
-          const begun = begin(search, { means, nowMs, dueMs: askedMs });
-          const dueMs = begun.dueMs ?? askedMs;
-          return parts.letters.replay(to, begun, { dueMs, overMs, dryRun, onProgress });
-        },
-        () => levelIn(given, REPLAY.options),
-      ),
-    purge: (queue, filter, given = {}) =>
-      runChecked(
-        () => ({ to: queueOf(queue), search: searchOf(filter, given, PURGE), calledMs: calledMs() }),
-        async (parts, { to, search, calledMs }) => {
-          const { dryRun = false } = given;
-          const onProgress = quietly('onProgress', given.onProgress);
-          const begun = begin(search, { means: PURGE.method, nowMs: await nowIn(parts, calledMs) });
-          return parts.letters.purge(to, begun, { dryRun, onProgress });
-        },
-      ),
+        () => read(queue, target, given),
+        (parts, work): Promise<unknown> => work(parts),
+      )) as DeadLetters['remove'],
   };
 }
 
@@ -216,7 +314,66 @@ function meansOf({ delay, at }: Pick<ScheduleOptions, 'delay' | 'at'>, askedMs: 
   return at === undefined ? 'now' : askedMs;
 }
 
-async function nowIn({ server, limits }: ConnectedParts, calledMs: number): Promise<number> {
+async function nowIn({ server, limits }: Parts, calledMs: number): Promise<number> {
   await server.settle();
   return limits(calledMs).nowMs;
+}
+
+/** What one method takes. */
+interface Takes {
+  readonly method: string;
+  readonly options: readonly string[];
+  /** The defaults, and the most that may be asked for. */
+  readonly limit: number;
+  readonly limitMax: number;
+  readonly scanMax: number;
+  /** It changes what it finds. */
+  readonly isWork: boolean;
+}
+
+const BOUNDS = ['limit', 'scanMax', 'cursor'];
+const WORK = [...BOUNDS, 'all', 'dryRun', 'onProgress'];
+const EVERY = Number.MAX_SAFE_INTEGER;
+const MANY = { limit: 1000, limitMax: 100_000, scanMax: 100_000, isWork: true };
+const PAGE: Takes = {
+  method: 'list',
+  options: BOUNDS,
+  limit: 100,
+  limitMax: 1000,
+  scanMax: 10_000,
+  isWork: false,
+};
+const GROUPS: Takes = {
+  method: 'groups',
+  options: ['scanMax', 'cursor'],
+  limit: EVERY,
+  limitMax: EVERY,
+  scanMax: 100_000,
+  isWork: false,
+};
+const REPLAY: Takes = { ...MANY, method: 'replay', options: [...WORK, 'delay', 'at', 'over', 'durability'] };
+const REMOVE: Takes = { ...MANY, method: 'remove', options: WORK };
+const SCAN_MAX = 1_000_000;
+const OVER_MS_MAX = 30 * 86_400_000;
+
+/** @throws DuestreamError `bad-input` */
+function searchOf(
+  input: DeadLetterFilter,
+  bounds: DeadLetterBounds & { readonly all?: boolean | undefined },
+  { method, options, limit, limitMax, scanMax, isWork }: Takes,
+): SearchAsk {
+  const filter = parseFilter(input, `the filter of ${method}`);
+  checkNames(bounds, options, method, 'bad-input');
+  if (isWork && filter.isAll && bounds.all !== true) {
+    throw new DuestreamError(
+      'bad-input',
+      `the filter of ${method} names nothing; allowed: at least one of ${FILTER_OPTIONS.join(', ')}, or all: true`,
+    );
+  }
+  return {
+    filter,
+    cursor: bounds.cursor,
+    limit: wholeNumber(bounds.limit ?? limit, { what: 'limit', min: 1, max: limitMax }),
+    scanMax: wholeNumber(bounds.scanMax ?? scanMax, { what: 'scanMax', min: 1, max: SCAN_MAX }),
+  };
 }

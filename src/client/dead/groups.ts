@@ -1,8 +1,7 @@
 /** Dead letters that died alike, counted: by reason, last error and name of the job. */
 import type { Layout } from '../calls/layouts.ts';
 import { errorOf, nameOf } from './filter.ts';
-import { each, type Reading, type Scan, type Search } from './scan.ts';
-import { type Placed, walk } from './walk.ts';
+import { each, type Placed, type Reading, type Scan, type Search, walk } from './walk.ts';
 
 /** Dead letters that died alike. */
 export interface DeadLetterGroup {

@@ -1,5 +1,6 @@
 /**
- * Dead letters of a queue in pages that are bounded by bytes. A walk goes through one partition after the other, newest or
+ * Dead letters of a queue in pages that are bounded by bytes, and a search through them that is bounded by what is looked at
+ * and by what is found, says where it ended, and goes on from there. A walk goes through one partition after the other, newest or
  * oldest first, and may begin where an earlier one ended: what stays put meanwhile comes exactly once. `newest` merges
  * the partitions instead, for people who look.
  *
@@ -14,7 +15,9 @@ import { type DeadLetter, deadLetters, newestDeadLetter, oldestDeadLetters } fro
 import { createStep } from '../../redis/scripts/bytes.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
-import { type End, type Spot, spotAt, UNBOUNDED } from '../query/cursor.ts';
+import { cursorOf, type End, type From, parseCursor, type Spot, spotAt, UNBOUNDED } from '../query/cursor.ts';
+import { filterKey } from '../query/filter.ts';
+import { type Filter, matches } from './filter.ts';
 
 /** One dead letter, and where it is. */
 export interface Placed {
@@ -36,33 +39,34 @@ export function spotIn(from: Spot | undefined, { partition }: PartitionRef): Spo
 }
 
 /** How far a walk from the oldest on goes in a partition; undefined: there is nothing in it. */
-export async function endOf({ redis, policy }: Walking, ref: PartitionRef): Promise<End | undefined> {
+export async function endOf({ redis, policy }: Reading, ref: PartitionRef): Promise<End | undefined> {
   const last = await withReadRetry('read dead letters', () => newestDeadLetter(redis, ref), policy);
   return last === undefined ? undefined : { last, left: UNBOUNDED };
 }
 
-interface Walking {
+/** What a walk needs. */
+export interface Reading {
   readonly redis: Redis;
   readonly policy: RetryPolicy;
 }
 
 /** One partition after the other, from behind the place. */
 export async function* walk(
-  walking: Walking,
+  reading: Reading,
   layout: Layout,
   { from, order }: { readonly from: Spot | undefined; readonly order: 'newest' | 'oldest' },
 ): AsyncGenerator<Met> {
   for (const ref of layout) {
     const spot = spotIn(from, ref);
     if (!spot) continue;
-    const end = order === 'newest' ? undefined : (spot.end ?? (await endOf(walking, ref)));
-    if (order === 'newest' || end) yield* lettersOf(walking, ref, { after: spot.at, order, end });
+    const end = order === 'newest' ? undefined : (spot.end ?? (await endOf(reading, ref)));
+    if (order === 'newest' || end) yield* lettersOf(reading, ref, { after: spot.at, order, end });
   }
 }
 
 /** All partitions merged, newest first; of the same moment, those of the first partition. */
-export async function* newest(walking: Walking, layout: Layout, from: Spot | undefined): AsyncGenerator<Met> {
-  const lines = layout.map((ref) => lettersOf(walking, ref, { after: from && startIn(ref, from), order: 'newest' }));
+export async function* newest(reading: Reading, layout: Layout, from: Spot | undefined): AsyncGenerator<Met> {
+  const lines = layout.map((ref) => lettersOf(reading, ref, { after: from && startIn(ref, from), order: 'newest' }));
   const heads = await Promise.all(lines.map(async (line) => (await line.next()).value));
   for (;;) {
     let best = -1;
@@ -91,7 +95,7 @@ function compareEntries(one: string, other: string): number {
 }
 
 async function* lettersOf(
-  { redis, policy }: Walking,
+  { redis, policy }: Reading,
   ref: PartitionRef,
   {
     after,
@@ -113,4 +117,73 @@ async function* lettersOf(
     last = found.at(-1)?.entry;
     for (const letter of found) yield { ref, letter, spot: spotAt(ref.partition, letter.entry, end) };
   }
+}
+
+/** What is looked for, checked, and within which bounds. */
+export interface SearchAsk {
+  readonly filter: Filter;
+  readonly cursor: string | undefined;
+  /** Dead letters that may match. */
+  readonly limit: number;
+  /** Dead letters that may be looked at. */
+  readonly scanMax: number;
+}
+
+/** A look that begins, or goes on as its cursor says. */
+export interface Search extends Omit<SearchAsk, 'cursor'> {
+  readonly from: From | undefined;
+  /** Of the cursor: see `filterKey`. */
+  readonly key: string;
+  /** When the call began: ages count from then. */
+  readonly nowMs: number;
+  /** The due time that a replay gives, fixed when it began. */
+  readonly dueMs?: number | undefined;
+}
+
+interface Begin {
+  /** What the call does, and with what: a cursor holds for that alone. */
+  readonly means: unknown;
+  readonly nowMs: number;
+  readonly dueMs?: number | undefined;
+}
+
+/** @throws DuestreamError `bad-input` for the cursor of another call */
+export function begin({ cursor, ...ask }: SearchAsk, { means, nowMs, dueMs }: Begin): Search {
+  const key = filterKey(ask.filter, means);
+  const from = cursor === undefined ? undefined : parseCursor(cursor, key);
+  return { ...ask, key, from, nowMs: from?.nowMs ?? Math.ceil(nowMs), dueMs: from?.dueMs ?? dueMs };
+}
+
+/** The cursor that goes on behind a spot. */
+export function cursorAt({ filter, key, dueMs, ...search }: Search, layout: Layout, spot: Spot): string {
+  const hasAge = filter.olderMs !== undefined || filter.newerMs !== undefined;
+  const nowMs = hasAge ? search.nowMs : undefined;
+  return cursorOf({ spot, layoutGeneration: generationOf(layout), nowMs, dueMs }, key);
+}
+
+export const generationOf = (layout: Layout): number => layout[0]?.layoutGeneration ?? 0;
+
+/** How far a call came. */
+export interface Scan {
+  /** How many dead letters were looked at. */
+  readonly scanned: number;
+  /** Where the next call goes on; undefined when all were looked at. */
+  readonly cursor: string | undefined;
+}
+
+/** Hands on what matches, until the bounds end it or `act` says no. */
+export async function each(
+  source: AsyncGenerator<Met>,
+  { search, layout }: { readonly search: Search; readonly layout: Layout },
+  act: (placed: Placed, scan: Scan) => Promise<boolean>,
+): Promise<Scan> {
+  const { filter, scanMax, nowMs } = search;
+  let scanned = 0;
+  for await (const met of source) {
+    scanned += 1;
+    const scan = { scanned, cursor: cursorAt(search, layout, met.spot) };
+    const goesOn = !matches(met.letter, filter, nowMs) || (await act(met, scan));
+    if (!goesOn || scanned >= scanMax) return scan;
+  }
+  return { scanned, cursor: undefined };
 }

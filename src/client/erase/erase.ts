@@ -14,8 +14,8 @@ import { erase, lastEnd } from '../../redis/scripts/upkeep.ts';
 import { asOne, type CallPartitions } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
 import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
-import type { createLetters } from '../dead/letters.ts';
-import { begin, generationOf } from '../dead/scan.ts';
+import type { Letters } from '../dead/letters.ts';
+import { begin, generationOf } from '../dead/walk.ts';
 import type { ActParts } from '../jobs/act.ts';
 import { onFilter } from '../jobs/by-filter.ts';
 import { cancelling, foundToCancel } from '../jobs/cancel.ts';
@@ -46,7 +46,7 @@ export interface ErasingParts {
   readonly namespace: string;
   readonly finding: ActParts;
   /** Dead letters, by these calls. */
-  readonly lettersBy: (callPartitions: CallPartitions) => Pick<ReturnType<typeof createLetters>, 'purge'>;
+  readonly lettersBy: (callPartitions: CallPartitions) => Pick<Letters, 'removeAll'>;
   readonly callPartitions: CallPartitions;
 }
 
@@ -157,8 +157,8 @@ async function takeDead(
   const asked = { filter: parseDeadFilter({ tag }, 'erase'), cursor: spot.at, limit: most, scanMax: most };
   // No age is asked for.
   const search = begin(asked, { means: 'erase', nowMs: 0 });
-  const done = await lettersBy(callPartitions).purge(queue, search, { dryRun, onProgress: undefined });
-  tally.deadLetters += dryRun ? done.matched : done.removed;
+  const done = await lettersBy(callPartitions).removeAll(queue, search, { dryRun, onProgress: undefined });
+  tally.deadLetters += dryRun ? done.matched : done.changed;
   tally.scanned += done.scanned;
   return done.cursor === undefined ? { place: 'history', at: undefined } : { place: 'dead', at: done.cursor };
 }

@@ -13,10 +13,10 @@
 import type { Queue } from '../../job/queue.ts';
 import type { DuestreamError } from '../../kernel/errors.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
+import type { DurableJobs } from '../../redis/durable/durable-jobs.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Found } from '../../redis/read/look.ts';
 import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../../redis/scripts/bytes.ts';
-import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import type { Confirming } from '../calls/durability.ts';
@@ -73,7 +73,7 @@ export type Act<Item, Result> = (
 
 /** What every verb stands on. */
 export interface ActParts extends WalkParts, Confirming {
-  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
+  readonly jobs: Omit<DurableJobs, 'schedule' | 'replay'>;
   readonly windowMs: number;
   readonly horizonMs: number;
   readonly recordBytesMax: number;
@@ -95,7 +95,7 @@ export interface Answer<Item, Sent, Reply> {
 }
 
 export interface Verb<Item extends Target, Sent, Reply extends { readonly kind: string }, Result> {
-  readonly name: 'cancel' | 'reschedule' | 'edit';
+  readonly name: keyof ActParts['jobs'];
   /** Jobs of one call, where the script does not compare all that was seen of each. */
   readonly jobsMax: number;
   readonly prepare: (

@@ -84,8 +84,8 @@ async function produce(url, failed) {
     await producer.cancel(load, ['many-1', 'many-2']);
     await producer.schedule(load, 'no', { id: 'rude', name: 'insult' });
     const deadLetter = await deadLetterOf(producer, load);
-    await producer.replay(load, { id: 'look' });
-    await producer.replay(load, deadLetter);
+    await producer.deadLetters.replay(load, { job: 'look' });
+    await producer.deadLetters.replay(load, deadLetter);
   } catch (error) {
     failed.push(`producer: ${error instanceof Error ? error.message : error}`);
   } finally {

@@ -76,7 +76,9 @@ describe('another due time', () => {
       wasMs: dueMs,
     });
     const etag = `${before?.digest}:0:${at.getTime()}`;
-    expect(await producer.get(reminders, 'x')).toEqual({ ...before, dueMs: at.getTime(), etag });
+    const after = await producer.get(reminders, 'x');
+    const { nowMs, timeline } = after ?? {};
+    expect(after).toEqual({ ...before, nowMs, timeline, dueMs: at.getTime(), etag });
   });
 
   test('counts a delay from now, and knows zones', async () => {
@@ -182,6 +184,7 @@ describe('another content', () => {
     expect(edited).toEqual({ id: 'x', status: 'edited', digest: after?.digest, etag: after?.etag });
     expect(after).toEqual({
       ...before,
+      nowMs: after?.nowMs,
       data: { to: 'bob' },
       digest: edited.digest,
       etag: edited.etag,
@@ -387,7 +390,7 @@ describe('a refusal that passes', () => {
     ['cancel by filter', () => producer.cancel(reminders, { idPrefix: 'zzz' })],
     ['edit by filter', () => producer.edit(reminders, { state: 'scheduled' }, { data: { to: 'ada' } })],
     ['reschedule by filter', () => producer.reschedule(reminders, filter, { at: far })],
-    ['replay', () => producer.replay(reminders, { id: 'over' })],
+    ['replay', () => producer.deadLetters.replay(reminders, { job: 'over' })],
   ];
 
   test.each(verbs)('of %s is answered as a first call is', async (_, call) => {

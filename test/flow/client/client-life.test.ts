@@ -232,7 +232,7 @@ describe('replaying a dead letter', () => {
     expect((await producer.get(emails, 'x'))?.deadLetter).toBe(deadLetter);
     const at = new Date(2_000_000_000_000);
     const replayed = { deadLetter, status: 'scheduled', id: 'x', dueMs: at.getTime() };
-    expect(await producer.replay(emails, deadLetter, { at })).toEqual(replayed);
+    expect(await producer.deadLetters.replay(emails, deadLetter, { at })).toEqual(replayed);
     const view = {
       state: 'scheduled',
       dueMs: at.getTime(),
@@ -242,13 +242,13 @@ describe('replaying a dead letter', () => {
       data: { to: 'a' },
     };
     expect(await producer.get(emails, 'x')).toMatchObject(view);
-    expect(await producer.replay(emails, deadLetter)).toMatchObject({ status: 'gone', id: undefined });
+    expect(await producer.deadLetters.replay(emails, deadLetter)).toMatchObject({ status: 'gone', id: undefined });
   });
 
   test('leaves the dead letter when a job of its id lives', async () => {
     const deadLetter = await die();
     await producer.schedule(emails, { to: 'b' }, { id: 'x', delay: '1h' });
-    expect(await producer.replay(emails, deadLetter)).toMatchObject({ status: 'live', id: 'x' });
+    expect(await producer.deadLetters.replay(emails, deadLetter)).toMatchObject({ status: 'live', id: 'x' });
     expect(await deadLetters(redis, ref, { limit: 5 })).toHaveLength(1);
   });
 
@@ -269,12 +269,15 @@ describe('replaying a dead letter', () => {
       const counts = ['token', '0', 'attempts', '1', 'generation', '0', 'at', '1'];
       await redis.call('XADD', `duestream:v1:{wide:${partition}}:dead`, '7-0', ...fields, ...counts);
     }
-    await expect(producer.replay(wide, '7-0')).rejects.toMatchObject({
+    await expect(producer.deadLetters.replay(wide, '7-0')).rejects.toMatchObject({
       code: 'bad-input',
       message: expect.stringContaining('in the partitions 0, 1; name one'),
     });
-    expect(await producer.replay(wide, '7-0', { partition: 1 })).toMatchObject({ status: 'scheduled', id: 'p1' });
-    expect(await producer.replay(wide, '7-0')).toMatchObject({ status: 'scheduled', id: 'p0' });
+    expect(await producer.deadLetters.replay(wide, '7-0', { partition: 1 })).toMatchObject({
+      status: 'scheduled',
+      id: 'p1',
+    });
+    expect(await producer.deadLetters.replay(wide, '7-0')).toMatchObject({ status: 'scheduled', id: 'p0' });
   });
 
   test('finds the newest dead letter of a job by the id of the job', async () => {
@@ -283,14 +286,18 @@ describe('replaying a dead letter', () => {
     await redis.zrem(ref.keys.done, 'j:x');
     const second = await die();
     expect(second).not.toBe(first);
-    expect(await producer.replay(emails, { id: 'x' })).toMatchObject({
+    expect(await producer.deadLetters.replay(emails, { job: 'x' })).toMatchObject({
       deadLetter: second,
       status: 'scheduled',
       id: 'x',
     });
-    expect(await producer.replay(emails, { id: 'x' })).toMatchObject({ deadLetter: first, status: 'live', id: 'x' });
+    expect(await producer.deadLetters.replay(emails, { job: 'x' })).toMatchObject({
+      deadLetter: first,
+      status: 'live',
+      id: 'x',
+    });
     await producer.cancel(emails, 'x');
-    expect(await producer.replay(emails, { id: 'x' }, { delay: '1h' })).toMatchObject({
+    expect(await producer.deadLetters.replay(emails, { job: 'x' }, { delay: '1h' })).toMatchObject({
       deadLetter: first,
       status: 'scheduled',
       id: 'x',
@@ -308,15 +315,23 @@ describe('replaying a dead letter', () => {
       await redis.call('XADD', ref.keys.dead, '*', 'member', `j:y${at}`, ...rest, ...counts);
     }
     const gone = { deadLetter: undefined, status: 'gone', id: 'nobody', dueMs: undefined };
-    expect(await producer.replay(emails, { id: 'nobody' })).toEqual(gone);
-    expect(await producer.replay(emails, { id: 'x', bare: true })).toMatchObject({ status: 'gone', id: 'x' });
-    expect(await producer.replay(emails, { id: 'x' })).toMatchObject({ deadLetter, status: 'scheduled', id: 'x' });
+    expect(await producer.deadLetters.replay(emails, { job: 'nobody' })).toEqual(gone);
+    expect(await producer.deadLetters.replay(emails, { job: 'x', bare: true })).toMatchObject({
+      status: 'gone',
+      id: 'x',
+    });
+    expect(await producer.deadLetters.replay(emails, { job: 'x' })).toMatchObject({
+      deadLetter,
+      status: 'scheduled',
+      id: 'x',
+    });
   });
 
   test('refuses a number that cannot be a dead letter', async () => {
-    await expect(producer.replay(emails, 'x')).rejects.toMatchObject({
+    await expect(producer.deadLetters.replay(emails, 'x')).rejects.toMatchObject({
       code: 'bad-input',
-      message: 'dead letter is "x"; allowed: a number such as 1763719000000-0, or { id } with the id of a job',
+      message:
+        'dead letter is "x"; allowed: its id such as 1763719000000-0, an object with it, or { job } with the id of a job',
     });
   });
 });

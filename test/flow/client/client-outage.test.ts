@@ -96,7 +96,7 @@ describe('a lost reply', () => {
     line.lose({ after: 1 });
     const at = new Date(2_000_000_000_000);
     const replayed = { deadLetter: '7-0', status: 'scheduled', id: 'x', dueMs: at.getTime() };
-    expect(await producer.replay(emails, '7-0', { at })).toEqual(replayed);
+    expect(await producer.deadLetters.replay(emails, '7-0', { at })).toEqual(replayed);
     expect(line.lost()).toBe(1);
     expect(await admin.xlen(key('dead'))).toBe(0);
   });
@@ -166,7 +166,7 @@ describe('a Redis that is away', () => {
       producer.cancel(emails, 'x'),
       producer.cancel(emails, ['x']),
       producer.get(emails, 'x'),
-      producer.replay(emails, '1-0'),
+      producer.deadLetters.replay(emails, '1-0'),
     ]) {
       await expect(call).rejects.toMatchObject({ code: 'unavailable' });
     }

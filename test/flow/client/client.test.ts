@@ -229,7 +229,7 @@ describe('a producer', () => {
     await expect(producer.scheduleMany(input, [])).rejects.toMatchObject(refusal);
     await expect(producer.cancel(input, 'x')).rejects.toMatchObject(refusal);
     await expect(producer.get(input, 'x')).rejects.toMatchObject(refusal);
-    await expect(producer.replay(input, '1-0')).rejects.toMatchObject(refusal);
+    await expect(producer.deadLetters.replay(input, '1-0')).rejects.toMatchObject(refusal);
   });
 
   test('does what was asked before it stopped, and refuses what comes after', async () => {
@@ -246,7 +246,7 @@ describe('a producer', () => {
       producer.cancel(emails, 'x'),
       producer.cancel(emails, []),
       producer.get(emails, 'x'),
-      producer.replay(emails, '1-0'),
+      producer.deadLetters.replay(emails, '1-0'),
     ]) {
       await expect(call).rejects.toMatchObject({ code: 'stopped' });
     }

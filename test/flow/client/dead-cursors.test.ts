@@ -91,12 +91,12 @@ describe('what a call means is fixed when it begins', () => {
     await died('d');
     const overMs = 600_000;
     const options = { all: true, delay: '1h', limit: 1 } as const;
-    const begun = await dead.replayMany(mails, {}, options);
-    const spread = await dead.replayMany(mails, {}, { ...options, over: overMs });
+    const begun = await dead.replay(mails, {}, options);
+    const spread = await dead.replay(mails, {}, { ...options, over: overMs });
     // Another millisecond than that of the call which began.
     for (const beganMs = await serverMs(); (await serverMs()) <= beganMs; );
-    await dead.replayMany(mails, {}, { ...options, cursor: begun.cursor });
-    await dead.replayMany(mails, {}, { ...options, over: overMs, cursor: spread.cursor });
+    await dead.replay(mails, {}, { ...options, cursor: begun.cursor });
+    await dead.replay(mails, {}, { ...options, over: overMs, cursor: spread.cursor });
     const due = async (id: string) => Number(await redis.zscore(first.keys.scheduled, `j:${id}`));
     expect(await due('b')).toBe(await due('d'));
     expect((await due('a')) - spreadMs(entryA, overMs)).toBe((await due('c')) - spreadMs(entryC, overMs));
@@ -115,10 +115,10 @@ describe('what a call means is fixed when it begins', () => {
     expect((await dead.list(mails, { newerThan: '2h' }, earlier)).deadLetters).toHaveLength(3);
     // Inside Redis, and by what is read.
     for (const filter of [{ olderThan: '2h' }, { olderThan: '2h', name: 'welcome' }]) {
-      const { cursor } = await dead.purge(mails, filter, { limit: 1, dryRun: true });
+      const { cursor } = await dead.remove(mails, filter, { limit: 1, dryRun: true });
       const begun = { cursor: begunAt(cursor, nowMs - 2 * HOUR_MS), dryRun: true };
-      expect(await dead.purge(mails, filter, begun)).toMatchObject({ matched: 0 });
-      expect(await dead.purge(mails, filter, { cursor, dryRun: true })).toMatchObject({ matched: 1 });
+      expect(await dead.remove(mails, filter, begun)).toMatchObject({ matched: 0 });
+      expect(await dead.remove(mails, filter, { cursor, dryRun: true })).toMatchObject({ matched: 1 });
     }
   });
 });
@@ -131,8 +131,8 @@ describe('a walk ends while others put dead letters behind its end', () => {
     let removed = 0;
     let cursor: string | undefined;
     for (let calls = 0; calls < 20; calls += 1) {
-      const slice = await dead.purge(mails, filter, { ...options, cursor });
-      removed += slice.removed;
+      const slice = await dead.remove(mails, filter, { ...options, cursor });
+      removed += slice.changed;
       cursor = slice.cursor;
       if (cursor === undefined) break;
       await died(`late${calls}`);
@@ -161,18 +161,18 @@ describe('a cursor holds for its own call', () => {
   test('with the same filter, due time and verb', async () => {
     await ids(['a', 'b', 'c']);
     const bounds = { limit: 1, dryRun: true, all: true };
-    const { cursor } = await dead.replayMany(mails, { name: 'welcome' }, { ...bounds, over: '1h', delay: 1000 });
-    const same = dead.replayMany(mails, { name: 'welcome' }, { ...bounds, over: '60m', delay: '1s', cursor });
+    const { cursor } = await dead.replay(mails, { name: 'welcome' }, { ...bounds, over: '1h', delay: 1000 });
+    const same = dead.replay(mails, { name: 'welcome' }, { ...bounds, over: '60m', delay: '1s', cursor });
     expect(await same).toMatchObject({ matched: 1 });
-    const purged = await dead.purge(mails, { name: 'welcome' }, bounds);
+    const purged = await dead.remove(mails, { name: 'welcome' }, bounds);
     const listed = await dead.list(mails, { name: 'welcome' }, { limit: 1 });
     const refused = [
-      () => dead.replayMany(mails, { name: 'other' }, { ...bounds, over: '1h', delay: '1s', cursor }),
-      () => dead.replayMany(mails, { name: 'welcome' }, { ...bounds, over: '2h', delay: '1s', cursor }),
-      () => dead.replayMany(mails, { name: 'welcome' }, { ...bounds, over: '1h', cursor }),
-      () => dead.purge(mails, { name: 'welcome' }, { ...bounds, cursor }),
-      () => dead.purge(mails, {}, { ...bounds, cursor: purged.cursor }),
-      () => dead.replayMany(mails, { name: 'welcome' }, { ...bounds, cursor: purged.cursor }),
+      () => dead.replay(mails, { name: 'other' }, { ...bounds, over: '1h', delay: '1s', cursor }),
+      () => dead.replay(mails, { name: 'welcome' }, { ...bounds, over: '2h', delay: '1s', cursor }),
+      () => dead.replay(mails, { name: 'welcome' }, { ...bounds, over: '1h', cursor }),
+      () => dead.remove(mails, { name: 'welcome' }, { ...bounds, cursor }),
+      () => dead.remove(mails, {}, { ...bounds, cursor: purged.cursor }),
+      () => dead.replay(mails, { name: 'welcome' }, { ...bounds, cursor: purged.cursor }),
       () => dead.list(mails, {}, { cursor: listed.cursor }),
       () => dead.groups(mails, { name: 'welcome' }, { cursor: listed.cursor }),
     ];
@@ -195,15 +195,15 @@ describe('a cursor holds for its own call', () => {
           () =>
             dead.groups(mails, {}, { cursor }),
       ),
-      await dead.purge(mails, { reason: 'boom' }, { limit: 1 }).then(
+      await dead.remove(mails, { reason: 'boom' }, { limit: 1 }).then(
         ({ cursor }) =>
           () =>
-            dead.purge(mails, { reason: 'boom' }, { cursor }),
+            dead.remove(mails, { reason: 'boom' }, { cursor }),
       ),
-      await dead.replayMany(mails, {}, { all: true, limit: 1 }).then(
+      await dead.replay(mails, {}, { all: true, limit: 1 }).then(
         ({ cursor }) =>
           () =>
-            dead.replayMany(mails, {}, { all: true, cursor }),
+            dead.replay(mails, {}, { all: true, cursor }),
       ),
     ];
     await redis.hset('duestream:v1:{control}:queues', 'mails', '{"partitions":2,"generation":1}');
@@ -227,7 +227,7 @@ test('a dead letter that a primary with a clock ahead has written is met like an
   await ids(['a', 'b'], { ageMs: -HOUR_MS });
   expect((await dead.list(mails)).deadLetters).toHaveLength(2);
   expect((await dead.groups(mails)).groups).toMatchObject([{ count: 2 }]);
-  expect(await dead.replayMany(mails, {}, { all: true, limit: 1 })).toMatchObject({ scheduled: 1 });
-  expect(await dead.purge(mails, {}, { all: true })).toMatchObject({ removed: 1 });
+  expect(await dead.replay(mails, {}, { all: true, limit: 1 })).toMatchObject({ changed: 1 });
+  expect(await dead.remove(mails, {}, { all: true })).toMatchObject({ changed: 1 });
   expect(await left()).toEqual([]);
 });

@@ -2,8 +2,9 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
-import type { DeadLetters, ManyReplayed } from '../../../src/client/dead/dead-letters.ts';
+import type { DeadLetters, ReplayedLetters } from '../../../src/client/dead/dead-letters.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
+import { partitionOf } from '../../../src/job/routing.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
@@ -163,12 +164,12 @@ describe('a replay', () => {
   test('of many takes what the filter names, spreads it over a time, and tells how far it is', async () => {
     for (let nth = 0; nth < 120; nth += 1) await died(`a${nth}`, { name: 'welcome', partition: nth % 2 });
     await died('other');
-    const told: ManyReplayed[] = [];
+    const told: ReplayedLetters[] = [];
     const over = 600_000;
     const beforeMs = Date.now();
-    const result = await dead.replayMany(mails, { name: 'welcome' }, { over, onProgress: (one) => told.push(one) });
-    expect(result).toMatchObject({ matched: 120, scheduled: 120, live: 0, empty: 0, gone: 0, cursor: undefined });
-    expect(told.map(({ scheduled }) => scheduled)).toEqual([50, 100]);
+    const result = await dead.replay(mails, { name: 'welcome' }, { over, onProgress: (one) => told.push(one) });
+    expect(result).toMatchObject({ matched: 120, changed: 120, skipped: {}, cursor: undefined });
+    expect(told.map(({ changed }) => changed)).toEqual([50, 100]);
     expect(await left()).toBe(1);
     expect(await waiting()).toEqual([60, 60]);
     const dues = (await redis.zrange(refs[0]?.keys.scheduled ?? '', '0', '-1', 'WITHSCORES')).filter(
@@ -181,10 +182,10 @@ describe('a replay', () => {
 
   test('of many is bounded, and goes on by its cursor or without', async () => {
     for (const id of ['a', 'b', 'c', 'd']) await died(id);
-    const first = await dead.replayMany(mails, {}, { all: true, limit: 1 });
-    const second = await dead.replayMany(mails, {}, { all: true, limit: 2, cursor: first.cursor });
-    expect([first.scheduled, second.scheduled, await left()]).toEqual([1, 2, 1]);
-    expect(await dead.replayMany(mails, {}, { all: true })).toMatchObject({ scheduled: 1, cursor: undefined });
+    const first = await dead.replay(mails, {}, { all: true, limit: 1 });
+    const second = await dead.replay(mails, {}, { all: true, limit: 2, cursor: first.cursor });
+    expect([first.changed, second.changed, await left()]).toEqual([1, 2, 1]);
+    expect(await dead.replay(mails, {}, { all: true })).toMatchObject({ changed: 1, cursor: undefined });
   });
 
   test('of many leaves what lives and what holds nothing, and names it', async () => {
@@ -193,8 +194,8 @@ describe('a replay', () => {
     await redis.hset(keys.jobs, 'j:live', '1a|{}');
     await redis.zadd(keys.scheduled, Date.now() + DAY_MS, 'j:live');
     const empty = String(await redis.xadd(keys.dead, '*', 'member', 'j:e', 'record', '', 'reason', 'record-missing'));
-    const { scheduled, live: lives, empty: empties, refused } = await dead.replayMany(mails, {}, { all: true });
-    expect({ scheduled, lives, empties }).toEqual({ scheduled: 0, lives: 1, empties: 1 });
+    const { changed, skipped, refused } = await dead.replay(mails, {}, { all: true });
+    expect({ changed, skipped }).toEqual({ changed: 0, skipped: { live: 1, empty: 1 } });
     expect(refused).toEqual([
       { deadLetter: empty, partition: 0, id: 'e', status: 'empty' },
       { deadLetter: live, partition: 0, id: 'live', status: 'live' },
@@ -209,12 +210,58 @@ describe('a replay', () => {
     try {
       await through.list(mails);
       line.loseReplyTo('replay');
-      expect(await through.replayMany(mails, {}, { all: true })).toMatchObject({ matched: 3, scheduled: 3, gone: 0 });
+      expect(await through.replay(mails, {}, { all: true })).toMatchObject({ matched: 3, changed: 3, skipped: {} });
       expect(await left()).toBe(0);
     } finally {
       await throughClient.stop();
       await line.close();
     }
+  });
+});
+
+describe('dead letters that are named', () => {
+  test('are replayed by a list, such as rows, each with its result', async () => {
+    await died('a');
+    await died('b', { partition: 1 });
+    const { deadLetters: rows } = await dead.list(mails);
+    const done = await dead.replay(mails, [...rows, { job: 'nobody' }], { delay: '1h' });
+    expect(done.map(({ id, status }) => `${id} ${status}`)).toEqual([
+      ...rows.map(({ id }) => `${id} scheduled`),
+      'nobody gone',
+    ]);
+    expect(await left()).toBe(0);
+  });
+
+  test('are removed, one or a list, each if it is what was seen', async () => {
+    await died('c', { partition: partitionOf('c', 2), days: 2 });
+    const second = await died('b', { days: 1 });
+    const first = await died('a', { partition: partitionOf('a', 2) });
+    expect(await dead.remove(mails, first, { ifMatch: 'other' })).toEqual({ deadLetter: first, status: 'changed' });
+    expect(await dead.remove(mails, { job: 'a' }, { ifMatch: '*' })).toEqual({ deadLetter: first, status: 'removed' });
+    expect(await dead.remove(mails, first)).toEqual({ deadLetter: first, status: 'gone' });
+    expect(await dead.remove(mails, [second, { job: 'c' }, { job: 'c' }])).toMatchObject([
+      { deadLetter: second, status: 'removed' },
+      { status: 'removed' },
+      { deadLetter: undefined, status: 'gone' },
+    ]);
+    expect(await left()).toBe(0);
+  });
+
+  test('one whose reply was lost counts as removed', async () => {
+    const first = await died('a');
+    const line = await openLossyLine(server);
+    await using through = createClient({ redis: line.url });
+    await through.deadLetters.list(mails);
+    line.loseReplyTo('purge');
+    expect(await through.deadLetters.remove(mails, first)).toEqual({ deadLetter: first, status: 'removed' });
+    expect(line.lost()).toBe(1);
+    await line.close();
+  });
+
+  test.each(['dryRun', 'limit', 'over', 'all'])('take no %s', async (name) => {
+    const options = { [name]: 1 };
+    await expect(dead.replay(mails, '1-1', options)).rejects.toThrow(`${name} is given to replay with one id; it goes`);
+    await expect(dead.replay(mails, ['1-1'], options)).rejects.toThrow(`${name} is given to replay with a list`);
   });
 });
 
@@ -224,9 +271,9 @@ describe('a purge', () => {
     async (filter) => {
       await died('gone', { reason: 'no-handler', name: 'welcome', tags: 'vip', days: 8, partition: 1 });
       await died('stays', { days: 1 });
-      expect(await dead.purge(mails, filter, { dryRun: true })).toMatchObject({ matched: 1, removed: 0 });
+      expect(await dead.remove(mails, filter, { dryRun: true })).toMatchObject({ matched: 1, changed: 0 });
       expect(await left()).toBe(2);
-      expect(await dead.purge(mails, filter)).toMatchObject({ matched: 1, removed: 1, cursor: undefined });
+      expect(await dead.remove(mails, filter)).toMatchObject({ matched: 1, changed: 1, cursor: undefined });
       expect(await ids({})).toEqual(['stays']);
       expect(await redis.hget(refs[1]?.keys.meta ?? '', 'n.forgotten')).toBe('1');
     },
@@ -236,10 +283,10 @@ describe('a purge', () => {
     'by %o is bounded, and goes on',
     async (filter) => {
       for (let nth = 0; nth < 7; nth += 1) await died(`a${nth}`, { partition: nth % 2 });
-      const first = await dead.purge(mails, filter, { limit: 3 });
-      expect(first).toMatchObject({ removed: 3, cursor: expect.any(String) });
-      expect(await dead.purge(mails, filter, { cursor: first.cursor })).toMatchObject({
-        removed: 4,
+      const first = await dead.remove(mails, filter, { limit: 3 });
+      expect(first).toMatchObject({ changed: 3, cursor: expect.any(String) });
+      expect(await dead.remove(mails, filter, { cursor: first.cursor })).toMatchObject({
+        changed: 4,
         cursor: undefined,
       });
       expect(await left()).toBe(0);
@@ -250,18 +297,18 @@ describe('a purge', () => {
 test('what nobody can mean is refused before anything is sent', async () => {
   await died('a');
   const refusals = [
-    [() => dead.purge(mails, {}), /the filter of purge names nothing.*or all: true/],
-    [() => dead.replayMany(mails, {}), /names nothing/],
+    [() => dead.remove(mails, {}), /the filter of remove names nothing.*or all: true/],
+    [() => dead.replay(mails, {}), /names nothing/],
     [
-      () => dead.purge(mails, { reasom: 'x' } as never),
-      /reasom is not an option of the filter of purge; did you mean reason/,
+      () => dead.remove(mails, { reasom: 'x' } as never),
+      /reasom is not an option of the filter of remove; did you mean reason/,
     ],
     [() => dead.list(mails, {}, { cursor: 'x' }), /cursor is "x"; allowed: the cursor that the call before replied/],
     [() => dead.list(mails, {}, { limit: 0 }), /limit is 0; allowed: a whole number from 1 to 1000/],
     [() => dead.list(mails, { name: '' }), /name is ""; allowed: a text/],
-    [() => dead.get(mails, 'a'), /dead letter is "a"; allowed: a number/],
-    [() => dead.replayMany(mails, { id: 'a' }, { over: '31d' }), /over is/],
-    [() => dead.replayMany(mails, { id: 'a' }, { overr: '1d' } as never), /unknown option "overr"/],
+    [() => dead.get(mails, 'a'), /dead letter is "a"; allowed: its id/],
+    [() => dead.replay(mails, { id: 'a' }, { over: '31d' }), /over is/],
+    [() => dead.replay(mails, { id: 'a' }, { overr: '1d' } as never), /unknown option "overr"/],
   ] as const;
   for (const [call, message] of refusals) await expect(call()).rejects.toThrow(message);
   expect(await left()).toBe(1);

@@ -137,7 +137,7 @@ describe('replicated', () => {
       attempts: '1',
     };
     await client.xadd(key('dead'), '1763719000000-0', ...Object.entries(fields).flat());
-    expect(await producer.replay(QUEUE, '1763719000000-0', { at })).toMatchObject({ status: 'scheduled' });
+    expect(await producer.deadLetters.replay(QUEUE, '1763719000000-0', { at })).toMatchObject({ status: 'scheduled' });
     expect(await has(replica, 'dead')).toBe(true);
   });
 
@@ -183,7 +183,7 @@ describe('replicated', () => {
     ['cancel by filter', (producer) => producer.cancel(QUEUE, tagged)],
     ['schedule', (producer) => producer.schedule(QUEUE, { v: 2 }, { id: 'a', at })],
     ['scheduleMany', (producer) => producer.scheduleMany(QUEUE, [{ data: {}, id: 'new', at }])],
-    ['replay', (producer) => producer.replay(QUEUE, { id: 'dead' })],
+    ['replay', (producer) => producer.deadLetters.replay(QUEUE, { job: 'dead' })],
   ];
 
   test.each(repeated)('what a repeated %s finds as it should be is waited for as well', async (_, call) => {

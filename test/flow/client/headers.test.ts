@@ -79,7 +79,7 @@ test('they stay in a dead letter and come back with its replay', async () => {
   const [letter = ''] = await letters();
   expect(await dead.get('died', letter)).toMatchObject({ data: 1, headers: HEADERS, options: { attempts: 1 } });
   expect((await dead.get('died', letter))?.options).not.toHaveProperty('headers');
-  await producer.replay('died', letter);
+  await producer.deadLetters.replay('died', letter);
   await expect.poll(() => got.length).toBe(2);
   await worker.stop();
   expect(got).toEqual([

@@ -115,7 +115,7 @@ test('a dead letter of a job is replayed only if it is the one that was seen', a
   const [placed] = await redis.xrange(keys.dead, '-', '+');
   expect(placed?.[0]).toBe('1763719000000-0');
   await bury('1763719000001-0', 2);
-  const replay = (ifMatch: string) => producer.replay('mail', { id: 'b' }, { ifMatch });
+  const replay = (ifMatch: string) => producer.deadLetters.replay('mail', { job: 'b' }, { ifMatch });
   expect(await replay('0123456789abcdef')).toMatchObject({ deadLetter: '1763719000001-0', status: 'changed' });
   expect(await redis.xlen(keys.dead)).toBe(2);
   expect(await replay('*')).toMatchObject({ deadLetter: '1763719000001-0', status: 'scheduled' });
@@ -196,7 +196,7 @@ describe('after a lost reply', () => {
     await bury('1763719000000-0', 1);
     const { line, over } = await overLine();
     line.loseReplyTo('replay');
-    const done = await over.replay('mail', '1763719000000-0', { ifMatch: '*' });
+    const done = await over.deadLetters.replay('mail', '1763719000000-0', { ifMatch: '*' });
     expect([done.status, line.lost()]).toEqual(['scheduled', 1]);
   });
 

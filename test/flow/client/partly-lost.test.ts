@@ -100,7 +100,7 @@ describe('a replay whose reply was lost', () => {
     line.loseReplyTo('replay');
     // Before the call can be repeated, other things happen to the job.
     line.shut(true);
-    const replay = producer.replay(bills, deadLetter, { at });
+    const replay = producer.deadLetters.replay(bills, deadLetter, { at });
     await expect.poll(() => admin.xlen(key('dead'))).toBe(0);
     await then();
     line.shut(false);
@@ -186,7 +186,7 @@ describe('a purge whose reply was lost', () => {
     const dead = letters();
     await dead.list(bills);
     line.loseReplyTo('purge');
-    expect(await errorOf(dead.purge(bills, { reason: 'r' }, { limit: 4 }))).toMatchObject({ code: 'indeterminate' });
+    expect(await errorOf(dead.remove(bills, { reason: 'r' }, { limit: 4 }))).toMatchObject({ code: 'indeterminate' });
     expect(await admin.xlen(key('dead'))).toBe(6);
   });
 
@@ -195,7 +195,7 @@ describe('a purge whose reply was lost', () => {
     const dead = letters();
     await dead.list(bills);
     line.loseReplyTo('purge');
-    expect(await dead.purge(bills, { id: '3' })).toMatchObject({ matched: 1, removed: 1 });
+    expect(await dead.remove(bills, { id: '3' })).toMatchObject({ matched: 1, changed: 1 });
     expect([line.lost(), await admin.xlen(key('dead'))]).toEqual([1, 9]);
   });
 });

@@ -208,7 +208,7 @@ describe('the first call of a producer', () => {
     await expect(producer.schedule('A b', 1)).rejects.toMatchObject(refused);
     await expect(producer.schedule('mail', 1, { delay: 'soon' })).rejects.toMatchObject(refused);
     await expect(producer.cancel('mail', '')).rejects.toMatchObject(refused);
-    await expect(producer.replay('mail', 'x')).rejects.toMatchObject(refused);
+    await expect(producer.deadLetters.replay('mail', 'x')).rejects.toMatchObject(refused);
     await producer.stop();
   });
 });

@@ -3,9 +3,10 @@
  * state that a job can be in, and each reply and each refusal must be the same.
  */
 import { expect, test } from 'vitest';
-import { createClient, type JobsClient } from '../../../src/client/client.ts';
+import { createClient } from '../../../src/client/client.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
 import { messageOf } from '../../../src/kernel/errors.ts';
+import type { KitClient } from '../../../src/testing/client.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
 import type { QueueHandlers } from '../../../src/worker/run/handlers.ts';
 import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
@@ -40,7 +41,7 @@ function listener(queue: string) {
 
 type Note = (call: Promise<unknown>) => Promise<void>;
 
-async function whileTheyWait(p: JobsClient, q: string, note: Note) {
+async function whileTheyWait(p: KitClient, q: string, note: Note) {
   for (const options of [{}, {}, { at: day(2) }, { at: day(2), ifExists: 'replace' }, { ifExists: 'error' }] as const) {
     await note(p.schedule(q, { n: 1 }, { ...waiting('a'), attempts: 3, ...options }));
   }
@@ -82,11 +83,11 @@ async function whileTheyWait(p: JobsClient, q: string, note: Note) {
   await note(p.reschedule(q, 'b', { delay: '1h' }));
   await note(p.edit(q, 'b', { data: 1 }));
   await note(p.runNow(q, ['b', 'none']));
-  await note(p.replay(q, { id: 'b' }));
-  await note(p.replay(q, '1-1'));
+  await note(p.deadLetters.replay(q, { job: 'b' }));
+  await note(p.deadLetters.replay(q, '1-1'));
 }
 
-async function whileTheyAreFound(p: JobsClient, q: string, note: Note) {
+async function whileTheyAreFound(p: KitClient, q: string, note: Note) {
   const list = [...'zyxw'].map((id, nth) => ({ id, at: day(10 - nth), data: { n: nth }, tags: ['t', `n:${nth % 2}`] }));
   await note(p.scheduleMany(q, [...list, { id: 'other', at: day(8), data: { n: 0 }, name: 'other', tags: ['t'] }]));
   const due = { from: day(8), to: day(10) };
@@ -114,7 +115,7 @@ async function whileTheyAreFound(p: JobsClient, q: string, note: Note) {
   await note(p.list(q));
 }
 
-async function refusals(p: JobsClient, q: string, note: Note) {
+async function refusals(p: KitClient, q: string, note: Note) {
   const loose = p as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
   const call = (name: string, ...given: readonly unknown[]) => note(loose[name]?.(q, ...given) ?? Promise.reject());
   await note(p.schedule('A b', 1));
@@ -133,8 +134,9 @@ async function refusals(p: JobsClient, q: string, note: Note) {
   await call('edit', 'a', {});
   await call('edit', 'a', { ifDigest: 'x', data: 1 });
   await call('runNow', 'a b');
-  await call('replay', 'x');
-  await call('replay', { id: 'a' }, { dleay: '1m' });
+  await note(p.deadLetters.replay(q, 'x'));
+  await note(p.deadLetters.replay(q, { job: 'a' }, { dleay: '1m' } as object));
+  await note(p.deadLetters.replay(q, ['1-1', { job: 'nobody' }], { delay: '1h' }));
 }
 
 interface Stage {
@@ -144,7 +146,7 @@ interface Stage {
   readonly release: () => Promise<void>;
 }
 
-async function whileTheyRun(p: JobsClient, q: string, { note, play, release }: Stage & { readonly note: Note }) {
+async function whileTheyRun(p: KitClient, q: string, { note, play, release }: Stage & { readonly note: Note }) {
   await note(p.schedule(q, 7, { ...waiting('held'), name: 'hold' }));
   await note(p.schedule(q, 8, { ...waiting('dead'), name: 'die', maxLateness: '99d' }));
   await note(p.runNow(q, 'held'));
@@ -163,8 +165,8 @@ async function whileTheyRun(p: JobsClient, q: string, { note, play, release }: S
   await release();
   await note(p.get(q, 'held'));
   await note(p.get(q, 'dead'));
-  await note(p.replay(q, { id: 'dead' }, { at: day(5) }));
-  await note(p.replay(q, { id: 'dead' }, { at: day(5) }));
+  await note(p.deadLetters.replay(q, { job: 'dead' }, { at: day(5) }));
+  await note(p.deadLetters.replay(q, { job: 'dead' }, { at: day(5) }));
   await note(p.get(q, 'dead'));
   await note(p.cancel(q, 'dead'));
 }

@@ -68,7 +68,7 @@ test('every promise settles within its time, and work resumes within 5 s after t
     cancel: timed(producer.cancel('mail', 'x')),
     cancelList: timed(producer.cancel('mail', ['x', 'y'])),
     get: timed(producer.get('mail', 'x')),
-    replay: timed(producer.replay('mail', '1-0')),
+    replay: timed(producer.deadLetters.replay('mail', '1-0')),
     createClient: timed(newProducer.ready()),
     workerStart: timed(newcomer.start()),
     workerStop: timed(idle.stop()),

@@ -139,7 +139,9 @@ describe.each(FROZEN.length > 0 ? FROZEN : [MADE_HERE])('the dump of %s', (versi
   test('gives its dead letters back when they are replayed', async () => {
     const dead = manifest.jobs.find(({ before, runs }) => before === 'dead' && runs === 0);
     if (!dead) throw new Error('the dump has no dead letter');
-    expect(await producer.replay(dead.queue, { id: dead.id }, { delay: '1h' })).toMatchObject({ status: 'scheduled' });
+    expect(await producer.deadLetters.replay(dead.queue, { job: dead.id }, { delay: '1h' })).toMatchObject({
+      status: 'scheduled',
+    });
     expect((await look(dead))?.state).toBe('scheduled');
   });
 });

@@ -180,7 +180,7 @@ describe('one partition', () => {
     const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
     line.onEnd(() => producer.stop());
     const [, deadLetter] = await line.redis.xrange(line.ref.keys.dead, '-', '+');
-    await producer.replay(line.queue, deadLetter?.[0] ?? '');
+    await producer.deadLetters.replay(line.queue, deadLetter?.[0] ?? '');
     await crashUnder();
     const worker = await line.worker(fail, { ...QUICK, onAbandoned });
     await eventually(() => worker.heard.of('job.completed').length).toBe(1);

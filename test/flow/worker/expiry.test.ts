@@ -67,7 +67,7 @@ describe('a job that is too late', () => {
     expect(view).toMatchObject({ state: 'dead', attempts: 0, deadLetter: expect.stringMatching(/^\d+-\d+$/) });
     expect(await line.deadLetters()).toMatchObject([{ member: 'j:a', reason: 'expired', attempts: '0' }]);
     expect([await counted('jobs_expired_total'), await counted('jobs_dead_total')]).toEqual([0, 1]);
-    await producer.replay(line.queue, view?.deadLetter ?? '');
+    await producer.deadLetters.replay(line.queue, view?.deadLetter ?? '');
     await eventually(() => worker.heard.of('job.completed').length).toBe(1);
     expect(seen).toEqual([{ kept: true }]);
   });

@@ -71,6 +71,6 @@ it('data that are too deep stop nobody: the job is shown, listed, cancelled, rep
   const worker = await line.worker((job) => ran.push(job.id));
   await eventually(() => worker.heard.of('job.dead')).toMatchObject([{ id: 'bad', reason: 'unreadable-record' }]);
   await eventually(() => ran.toSorted()).toEqual(['n0', 'n1', 'n2', 'n3', 'n4']);
-  expect(await producer.replay(queue, { id: 'bad' })).toMatchObject({ status: 'scheduled' });
+  expect(await producer.deadLetters.replay(queue, { job: 'bad' })).toMatchObject({ status: 'scheduled' });
   await eventually(() => worker.heard.of('job.dead')).toHaveLength(2);
 });

@@ -3,7 +3,7 @@
  * be repeated; `--cursor` goes on where a run has ended, with the ages of that run.
  */
 import type { Command } from 'commander';
-import type { DeadLetters, ManyPurged } from '../../../client/dead/dead-letters.ts';
+import type { DeadLetters, RemovedLetters } from '../../../client/dead/dead-letters.ts';
 import { createSteps } from '../../../inspect/dead-letters.ts';
 import { counted } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
@@ -65,17 +65,17 @@ async function purgeAll(
   session: Session,
   dead: DeadLetters,
   { queue, flags, dryRun }: { readonly queue: string; readonly flags: Flags; readonly dryRun: boolean },
-): Promise<ManyPurged> {
+): Promise<RemovedLetters> {
   const verb = dryRun ? 'match' : 'removed';
   const steps = createSteps((looked, matched) => {
     session.out.note(line`${looked} dead letters checked, ${matched} ${verb}`);
   });
-  let sum = { matched: 0, removed: 0, scanned: 0 };
+  let sum = { matched: 0, changed: 0, scanned: 0 };
   let { cursor } = flags;
   do {
     const limit = Math.min(SLICE, flags.limit - sum.matched);
     const before = sum;
-    const slice = await dead.purge(queue, filterOf(flags), {
+    const slice = await dead.remove(queue, filterOf(flags), {
       limit,
       cursor,
       dryRun,
@@ -84,10 +84,10 @@ async function purgeAll(
     });
     sum = {
       matched: before.matched + slice.matched,
-      removed: before.removed + slice.removed,
+      changed: before.changed + slice.changed,
       scanned: before.scanned + slice.scanned,
     };
     cursor = slice.cursor;
   } while (cursor !== undefined && sum.matched < flags.limit);
-  return { ...sum, cursor };
+  return { ...sum, skipped: {}, dryRun, cursor };
 }

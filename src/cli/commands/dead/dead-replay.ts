@@ -4,8 +4,7 @@
  * it.
  */
 import type { Command } from 'commander';
-import type { Replayed } from '../../../client/client.ts';
-import type { DeadLetters, ReplayMany } from '../../../client/dead/dead-letters.ts';
+import type { DeadLetters, Replayed, ReplayFilterOptions } from '../../../client/dead/dead-letters.ts';
 import { createSteps, parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationMs } from '../../../kernel/duration.ts';
@@ -94,7 +93,7 @@ async function run(session: Session, asked: Asked): Promise<Exit> {
 }
 
 interface Replaying extends Asked {
-  readonly options: Pick<ReplayMany, 'at' | 'delay' | 'durability'>;
+  readonly options: Pick<ReplayFilterOptions, 'at' | 'delay' | 'durability'>;
   readonly partitions: number;
 }
 
@@ -103,12 +102,8 @@ async function replayNamed(
   dead: DeadLetters,
   { queue, deadLetters, options }: Replaying,
 ): Promise<Exit> {
-  const results: Result[] = [];
-  for (const address of deadLetters) {
-    const { deadLetter, partition } = parseAddress(address);
-    const { status, id } = await dead.replay(queue, deadLetter, { ...options, partition });
-    results.push({ deadLetter: address, id, status });
-  }
+  const replies = await dead.replay(queue, deadLetters.map(parseAddress), options);
+  const results = replies.map(({ status, id }, at): Result => ({ deadLetter: deadLetters[at] ?? '', id, status }));
   const refused = results.filter(({ status }) => status !== 'scheduled');
   session.changes.push({ verb: 'dead.replay', queue, count: results.length - refused.length });
   session.out.answer(
@@ -128,12 +123,12 @@ async function replayAll(
     session.out.note(line`${looked} dead letters checked, ${matched} ${dryRun ? 'match' : 'taken'}`);
   });
   const refused: Result[] = [];
-  let [matched, scheduled, looked] = [0, 0, 0];
+  let [matched, replayed, looked] = [0, 0, 0];
   let { cursor } = flags;
   do {
     const most = Math.min(SLICE, limit - matched);
     const [seen, taken] = [looked, matched];
-    const slice = await dead.replayMany(queue, filterOf(flags), {
+    const slice = await dead.replay(queue, filterOf(flags), {
       ...options,
       over,
       dryRun,
@@ -143,19 +138,19 @@ async function replayAll(
       onProgress: (soFar) => steps(seen + soFar.scanned, taken + soFar.matched),
     });
     matched += slice.matched;
-    scheduled += slice.scheduled;
+    replayed += slice.changed;
     looked += slice.scanned;
     cursor = slice.cursor;
     refused.push(...slice.refused.map((one) => ({ ...one, deadLetter: writtenAs(one, partitions) })));
   } while (cursor !== undefined && matched < limit);
-  const failed = dryRun ? 0 : matched - scheduled;
-  session.changes.push({ verb: 'dead.replay', queue, count: scheduled });
-  const value = { queue, dryRun, matched, looked, replayed: scheduled, failed, deadLetters: refused, cursor };
+  const failed = dryRun ? 0 : matched - replayed;
+  session.changes.push({ verb: 'dead.replay', queue, count: replayed });
+  const value = { queue, dryRun, matched, looked, replayed, failed, deadLetters: refused, cursor };
   session.out.answer(value, () => [
     ...refused.map(lineOf),
     dryRun
       ? line`${counted(matched, 'dead letter')} would be replayed, of ${looked} checked`
-      : line`${scheduled} replayed${failed > 0 ? `, ${failed} not` : ''}`,
+      : line`${replayed} replayed${failed > 0 ? `, ${failed} not` : ''}`,
     ...moreLines(cursor),
   ]);
   return failed === 0 ? 0 : 1;

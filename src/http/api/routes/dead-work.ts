@@ -1,7 +1,7 @@
 /** Dead letters are replayed, one or many, at once or spread over a time; and removed for ever. */
 import { z } from '@hono/zod-openapi';
-import type { Replayed, ScheduleOptions } from '../../../client/client.ts';
-import type { DeadLetterFilter, ReplayMany } from '../../../client/dead/dead-letters.ts';
+import type { ScheduleOptions } from '../../../client/client.ts';
+import type { DeadLetterFilter, Replayed, ReplayFilterOptions } from '../../../client/dead/dead-letters.ts';
 import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import type { Backend } from '../backend.ts';
@@ -18,8 +18,6 @@ const PURGE_MAX = 100_000;
 const PURGE_DEFAULT = 10_000;
 /** Dead letters that one request looks at. */
 const SCAN_MAX = 50_000;
-/** How many of those that were named are under way at once. */
-const AT_ONCE = 50;
 
 const all = z.literal(true, { error: 'true' }).optional().openapi({ description: 'Every dead letter that there is.' });
 
@@ -124,20 +122,24 @@ async function replayWhere(
   backend: Backend,
   { queue, partitions }: { readonly queue: string; readonly partitions: number },
   filter: DeadLetterFilter,
-  options: ReplayMany,
+  options: ReplayFilterOptions,
 ) {
-  const done = await backend.client.deadLetters.replayMany(backend.queueOf(queue), filter, options);
-  const { scheduled, refused, cursor: at, ...counts } = done;
+  const done = await backend.client.deadLetters.replay(backend.queueOf(queue), filter, options);
+  const { changed, refused, skipped, matched, scanned, cursor: at } = done;
   const deadLetters = refused.map((one) => ({ ...one, deadLetter: writtenAs(one, partitions) }));
   const body = {
     queue,
     dryRun: options.dryRun === true,
-    ...counts,
-    replayed: scheduled,
+    matched,
+    replayed: changed,
+    live: skipped.live ?? 0,
+    empty: skipped.empty ?? 0,
+    gone: skipped.gone ?? 0,
     deadLetters,
+    scanned,
     next: at,
   };
-  return { status: 200 as const, body, changed: scheduled };
+  return { status: 200 as const, body, changed };
 }
 
 async function replayNamed(
@@ -146,17 +148,9 @@ async function replayNamed(
   { deadLetters, delay }: { readonly deadLetters: readonly string[]; readonly delay: ScheduleOptions['delay'] },
 ) {
   const to = backend.queueOf(queue);
-  const results: Replayed[] = [];
-  for (let from = 0; from < deadLetters.length; from += AT_ONCE) {
-    const some = deadLetters.slice(from, from + AT_ONCE).map(async (address) => {
-      const { deadLetter, partition } = parseAddress(address);
-      return {
-        ...(await backend.client.deadLetters.replay(to, deadLetter, { delay, partition })),
-        deadLetter: address,
-      };
-    });
-    results.push(...(await Promise.all(some)));
-  }
+  const named = deadLetters.map(parseAddress);
+  const replies = await backend.client.deadLetters.replay(to, named, { delay });
+  const results = replies.map((reply, at) => ({ ...reply, deadLetter: deadLetters[at] }));
   const of = (wanted: Replayed['status']) => results.filter(({ status }) => status === wanted).length;
   const counts = { replayed: of('scheduled'), live: of('live'), empty: of('empty'), gone: of('gone') };
   const matched = results.length;
@@ -187,8 +181,9 @@ const purge = verb({
     const filter = seenFilter(fields, caller);
     await refsOfQueue(await backend.place(), queue);
     const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: from };
-    const { cursor: at, ...done } = await backend.client.deadLetters.purge(backend.queueOf(queue), filter, bounds);
-    return { status: 200, body: { queue, dryRun, ...done, next: at }, changed: done.removed };
+    const done = await backend.client.deadLetters.remove(backend.queueOf(queue), filter, bounds);
+    const { matched, changed: removed, scanned, cursor: at } = done;
+    return { status: 200, body: { queue, dryRun, matched, removed, scanned, next: at }, changed: removed };
   },
 });
 
