@@ -13,8 +13,10 @@
  *                                                  dead ──── replay ──▶ scheduled
  */
 
+/** In the order in which a job goes through them. */
+export const JOB_STATES = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'] as const;
 /** Where a job can be seen to be. `delivered` is `ready` to everyone but the worker that holds the entry. */
-export type JobState = 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
+export type JobState = (typeof JOB_STATES)[number];
 
 /** How a job that is over ended; the dead letter stands in its tombstone. */
 export type OverState = Extract<JobState, 'done' | 'cancelled' | 'expired' | 'dead'>;

@@ -3,12 +3,13 @@
  * Bytes are counted, not milliseconds: a record of 256 KiB costs Redis 1.3 ms to read and hash on any quiet machine.
  */
 import { expect, test } from 'vitest';
-import { everyDeadLetter, page } from '../../src/redis/read/pages.ts';
+import { everyDeadLetter } from '../../src/redis/read/over.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { createStep, READ_BYTES_MAX } from '../../src/redis/scripts/bytes.ts';
 import type { Delivery } from '../../src/redis/scripts/replies.ts';
 import { list, type Reply, text, type Verb } from '../../src/redis/scripts/scripts.ts';
 import { purge } from '../../src/redis/scripts/upkeep.ts';
+import { page } from '../support/first-jobs.ts';
 import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 import { weighed } from '../support/weigh.ts';
 

@@ -1,8 +1,7 @@
-/** Where an erase goes on, as a text for callers: base64url of JSON. It holds for one tag and the same queues. */
+/** Where an erase goes on, as a text for callers. It holds for one tag and the same queues. */
 
 import { digestOf } from '../../job/record-header.ts';
-import { show } from '../../kernel/duration.ts';
-import { DuestreamError } from '../../kernel/errors.ts';
+import { otherCursor, packCursor, unpackCursor } from '../query/cursor.ts';
 
 /** A place of a queue that is looked through, and how far that has come. */
 export interface Spot {
@@ -31,28 +30,19 @@ const keyOf = ({ tag, wanted }: Erasing): string =>
   digestOf(wanted ? JSON.stringify([tag, ...wanted.toSorted()]) : tag).slice(0, 8);
 
 export const cursorOf = ({ queue, spot }: QueueSpot, erasing: Erasing): string =>
-  Buffer.from(JSON.stringify([1, keyOf(erasing), spot.place, spot.at ?? null, queue])).toString('base64url');
+  packCursor([1, keyOf(erasing), spot.place, spot.at ?? null, queue]);
+
+type Parts = readonly [version: 1, key: string, place: Spot['place'], at: string | null, queue: string];
 
 /** @throws DuestreamError `bad-input` */
 export function parseCursor(input: unknown, erasing: Erasing): QueueSpot {
-  const parts = partsOf(input);
-  const [version, key, place, at, queue] = parts;
-  const isOurs = version === 1 && parts.length === 5 && PLACES.includes(place);
-  if (!isOurs || (at !== null && typeof at !== 'string')) {
-    throw new DuestreamError('bad-input', `cursor is ${show(input)}; allowed: the cursor that the call before replied`);
-  }
-  if (key !== keyOf(erasing)) {
-    const allowed = 'the tag that it was given for, and the same queues';
-    throw new DuestreamError('bad-input', `the cursor is of another tag or other queues; allowed: ${allowed}`);
-  }
-  return { spot: { place: place as Spot['place'], at: at ?? undefined }, queue: String(queue) };
+  const [, key, place, at, queue] = unpackCursor(input, isParts);
+  if (key !== keyOf(erasing)) throw otherCursor('tag or other queues', 'tag and queues');
+  return { spot: { place, at: at ?? undefined }, queue };
 }
 
-function partsOf(input: unknown): readonly unknown[] {
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(String(input), 'base64url').toString());
-    return Array.isArray(parts) ? parts : [];
-  } catch {
-    return [];
-  }
+function isParts(parts: readonly unknown[]): parts is Parts {
+  const [version, key, place, at, queue] = parts;
+  const areTexts = [key, at ?? '', queue].every((one) => typeof one === 'string');
+  return version === 1 && parts.length === 5 && PLACES.includes(place) && areTexts;
 }

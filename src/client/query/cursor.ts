@@ -38,6 +38,40 @@ export interface From {
   readonly nowMs?: number | undefined;
 }
 
+/** What callers hand back and do not read. */
+export const packCursor = (parts: readonly unknown[]): string =>
+  Buffer.from(JSON.stringify(parts)).toString('base64url');
+
+/** The parts of a cursor. @throws DuestreamError `bad-input` for what is none, by `isOurs` too */
+export function unpackCursor<Parts extends readonly unknown[]>(
+  input: unknown,
+  isOurs: (parts: readonly unknown[]) => parts is Parts,
+): Parts {
+  const parts = typeof input === 'string' ? partsOf(input) : undefined;
+  if (parts && isOurs(parts)) return parts;
+  throw new DuestreamError('bad-input', `cursor is ${show(input)}; allowed: the cursor that the call before replied`);
+}
+
+/** The refusal of a cursor that another call was given. */
+export const otherCursor = (another: string, same: string): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `the cursor is of another ${another}; allowed: the call that it was given for, with the same ${same}`,
+  );
+
+/** Where a list without a filter goes on: the name of the list, and a place in it. */
+export const listCursor = (list: string, place: string): string => packCursor([list, place]);
+
+/** @throws DuestreamError `bad-input` */
+export function parseListCursor(cursor: string | undefined, list: string, form: RegExp): string | undefined {
+  if (cursor === undefined) return undefined;
+  const isOurs = (parts: readonly unknown[]): parts is readonly [list: string, place: string] =>
+    parts.length === 2 && parts.every((part) => typeof part === 'string');
+  const [of, place] = unpackCursor(cursor, isOurs);
+  if (of === list && form.test(place)) return place;
+  throw otherCursor('list', 'path');
+}
+
 export const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 export const BEGINNING: Spot = { source: 0, partition: 0, at: undefined };
 
@@ -48,22 +82,14 @@ export const spotAt = (partition: number, at?: string, end?: End): Spot => ({ so
 export function cursorOf({ spot, layoutGeneration, dueMs, nowMs }: From, key: string): string {
   const { source, partition, at, end } = spot;
   const parts = [3, key, layoutGeneration, source, partition, at ?? null, end?.last ?? null, end?.left ?? -1];
-  return Buffer.from(JSON.stringify([...parts, dueMs ?? -1, nowMs ?? -1])).toString('base64url');
+  return packCursor([...parts, dueMs ?? -1, nowMs ?? -1]);
 }
 
 /** A cursor of a filter, whose layout is still to be compared. @throws DuestreamError `bad-input` */
 export function parseCursor(input: unknown, key: string): From {
-  const parts = typeof input === 'string' ? partsOf(input) : undefined;
-  if (!parts) {
-    throw new DuestreamError('bad-input', `cursor is ${show(input)}; allowed: the cursor that the call before replied`);
-  }
+  const parts = unpackCursor(input, isParts);
   const [, of, layoutGeneration, source, partition, at, last, left, dueMs, nowMs] = parts;
-  if (of !== key) {
-    throw new DuestreamError(
-      'bad-input',
-      'the cursor is of another filter or another change; allowed: the call that it was given for, with the same filter, due time and change',
-    );
-  }
+  if (of !== key) throw otherCursor('filter or another change', 'filter, due time and change');
   const end = left < 0 ? undefined : { last: last ?? undefined, left };
   const spot = { source, partition, at: at ?? undefined, end };
   return { spot, layoutGeneration, dueMs: dueMs < 0 ? undefined : dueMs, nowMs: nowMs < 0 ? undefined : nowMs };
@@ -80,21 +106,21 @@ type Parts = readonly [
   ...[at: string | null, last: string | null, left: number, dueMs: number, nowMs: number],
 ];
 
-function partsOf(text: string): Parts | undefined {
+function partsOf(text: string): readonly unknown[] | undefined {
   try {
     const parts: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
-    return isParts(parts) ? parts : undefined;
+    return Array.isArray(parts) ? parts : undefined;
   } catch {
     return undefined;
   }
 }
 
-function isParts(parts: unknown): parts is Parts {
-  if (!Array.isArray(parts) || parts.length !== 10) return false;
+function isParts(parts: readonly unknown[]): parts is Parts {
   const [version, key, layout, source, partition, at, last, left, dueMs, nowMs] = parts;
-  const areCounts = [layout, source, partition].every((one) => Number.isSafeInteger(one) && one >= 0);
+  const isNumber = (one: unknown, least: number) => Number.isSafeInteger(one) && Number(one) >= least;
+  const areCounts = [layout, source, partition].every((one) => isNumber(one, 0));
   // -1 stands for none.
-  const areNumbers = [left, dueMs, nowMs].every((one) => Number.isSafeInteger(one) && one >= -1);
+  const areNumbers = [left, dueMs, nowMs].every((one) => isNumber(one, -1));
   const areTexts = [at, last].every((one) => one === null || typeof one === 'string');
-  return version === 3 && typeof key === 'string' && areCounts && areNumbers && areTexts;
+  return version === 3 && parts.length === 10 && typeof key === 'string' && areCounts && areNumbers && areTexts;
 }

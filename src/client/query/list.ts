@@ -1,10 +1,14 @@
 /** A page of the jobs that a filter means. Reading only: nothing is changed, no script blocks. */
 import type { Queue } from '../../job/queue.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
 import type { Found } from '../../redis/read/look.ts';
+import { type Layout, movedAway } from '../calls/layouts.ts';
+import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { parseCursor } from './cursor.ts';
 import { type Filter, filterKey, type JobFilter } from './filter.ts';
 import { type JobView, viewOf } from './report.ts';
-import { pageOf, type WalkParts } from './walk.ts';
+import { pageOf, readerOf, type WalkParts } from './walk.ts';
 
 /** A page of jobs. */
 export interface JobPage<Data = unknown> {
@@ -36,6 +40,22 @@ export async function listJobs(parts: WalkParts, { cursor, ...ask }: ListAsk): P
   const page = await pageOf(parts, { ...ask, key, from });
   return { jobs: page.rows.map(viewIn), scanned: page.scanned, cursor: page.cursor };
 }
+
+/** The first jobs of some partitions, for who looks over a connection of its own. */
+export function firstJobs(
+  redis: Redis,
+  layout: Layout,
+  { queue, filter, limit }: Omit<ListAsk, 'cursor'>,
+): Promise<JobPage> {
+  const callPartitions: CallPartitions = async (_, call) => {
+    const reply = await call(layout, { clock: systemClock, budgetMs: RETRY_MS });
+    if (isMoved(reply)) throw movedAway(queue.name);
+    return reply;
+  };
+  return listJobs({ reader: readerOf(redis), callPartitions }, { queue, filter, limit, cursor: undefined });
+}
+
+const RETRY_MS = 10_000;
 
 function viewIn({ ref, id, bare, state, record, run, dueMs, seen }: Found): JobView {
   const peek = { state, record, run, dueMs, tombstone: undefined, overMs: undefined, seen };

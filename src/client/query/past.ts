@@ -11,6 +11,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { deadLetter, type Peek, peek } from '../../redis/read/inspect.ts';
+import { type EndPlace, everyRemembered, type Remembered } from '../../redis/read/over.ts';
 import { everyPast, type KeptPast, pastOf } from '../../redis/read/past.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Layout } from '../calls/layouts.ts';
@@ -58,9 +59,11 @@ export interface PastSearch {
   readonly cursor?: string | undefined;
 }
 
-export interface PastPage {
+export type PastPage = EndsPage<PastJob>;
+
+interface EndsPage<Ended> {
   /** The latest end first. */
-  readonly jobs: readonly (PastJob & { readonly partition: number })[];
+  readonly jobs: readonly (Ended & { readonly partition: number })[];
   /** How many records were looked at. */
   readonly scanned: number;
   readonly cursor: string | undefined;
@@ -68,7 +71,6 @@ export interface PastPage {
 
 export interface Past {
   readonly result: (queue: Queue, id: string, how: { readonly bare: boolean }) => Promise<JobResult>;
-  readonly list: (queue: Queue, search: PastSearch) => Promise<PastPage>;
 }
 
 export function createPast({ redis, callPartitions }: PastParts): Past {
@@ -81,7 +83,6 @@ export function createPast({ redis, callPartitions }: PastParts): Past {
         }
         return { status: 'unknown' };
       }),
-    list: (queue, search) => callPartitions(queue, (layout, policy) => listPast({ redis, policy }, layout, search)),
   };
 }
 
@@ -113,23 +114,55 @@ const pending = ({ state, dueMs }: Peek): JobResult => ({
   dueMs,
 });
 
-/** A page of what is over, over all partitions of a queue, in the order of the ends. What is there stays, or is swept. */
-export async function listPast(
-  { redis, policy }: { readonly redis: Redis; readonly policy: RetryPolicy },
+interface Reading {
+  readonly redis: Redis;
+  readonly policy: RetryPolicy;
+}
+
+/** A page of the history of a queue, over all partitions, in the order of the ends. What is there stays, or is swept. */
+export const listPast = ({ redis, policy }: Reading, layout: Layout, search: PastSearch): Promise<PastPage> =>
+  pageOfEnds(policy, layout, { search, every: (ref, from) => everyPast(redis, ref, from) });
+
+/** A page of what is remembered of jobs that ended in one way, in a queue without a history. */
+export const listRemembered = (
+  { redis, policy }: Reading,
   layout: Layout,
-  search: PastSearch,
-): Promise<PastPage> {
+  search: Pick<PastSearch, 'limit' | 'scanMax' | 'cursor'> & { readonly outcome: OverState },
+): Promise<EndsPage<Remembered>> =>
+  pageOfEnds(policy, layout, {
+    search,
+    every: (ref, from) => everyRemembered(redis, ref, { outcome: search.outcome, from }),
+  });
+
+interface End<Ended> extends Pick<KeptPast, 'ref' | 'field' | 'atMs'> {
+  /** Undefined: what is there is not looked for. */
+  readonly past: Ended | undefined;
+}
+
+interface EndsAsk<Ended> {
+  readonly search: PastSearch;
+  /** The ends of a partition, the latest first, from behind a place. */
+  readonly every: (ref: PartitionRef, from: EndPlace | undefined) => AsyncGenerator<End<Ended>, undefined>;
+}
+
+/** All partitions merged, the latest end first. */
+async function pageOfEnds<Ended extends Remembered>(
+  policy: RetryPolicy,
+  layout: Layout,
+  { search, every }: EndsAsk<Ended>,
+): Promise<EndsPage<Ended>> {
   const { key, from, endedFromMs, ...begun } = begin(layout, search);
-  const lines = layout.map((ref) => everyPast(redis, ref, startIn(ref, from)));
+  const lines = layout.map((ref) => every(ref, startIn(ref, from)));
   const next = (at: number) => withReadRetry('list', async () => (await lines[at]?.next())?.value, policy);
   const heads = await Promise.all(layout.map((_, at) => next(at)));
-  const jobs: (PastJob & { readonly partition: number })[] = [];
+  const jobs: (Ended & { readonly partition: number })[] = [];
   for (let scanned = 0; ; ) {
     const best = latestOf(heads);
     const found = heads[best];
     if (!found || found.atMs < endedFromMs) return { jobs, scanned, cursor: undefined };
     scanned += 1;
-    if (isMeant(found.past, search)) jobs.push({ ...found.past, partition: found.ref.partition });
+    const { past, ref } = found;
+    if (past && isMeant(past, search)) jobs.push({ ...past, partition: ref.partition });
     if (jobs.length >= search.limit || scanned >= search.scanMax) {
       const cursor = cursorOf({ ...begun, spot: spotOf(found) }, key);
       return { jobs, scanned, cursor };
@@ -151,7 +184,7 @@ function begin([first]: Layout, search: PastSearch) {
   return { key, layoutGeneration, nowMs, from, endedFromMs: Math.max(endedFromMs, newerMs) };
 }
 
-function latestOf(heads: readonly (KeptPast | undefined)[]): number {
+function latestOf(heads: readonly (Pick<KeptPast, 'atMs'> | undefined)[]): number {
   let best = -1;
   for (const [at, head] of heads.entries()) {
     const leader = heads[best];
@@ -160,7 +193,7 @@ function latestOf(heads: readonly (KeptPast | undefined)[]): number {
   return best;
 }
 
-function isMeant(past: PastJob, { outcome, name, tag, idPrefix = '' }: PastSearch): boolean {
+function isMeant(past: Remembered, { outcome, name, tag, idPrefix = '' }: PastSearch): boolean {
   if (outcome !== undefined && past.outcome !== outcome) return false;
   if (name !== undefined && past.name !== name) return false;
   return (tag === undefined || past.tags.includes(tag)) && past.id.startsWith(idPrefix);
@@ -186,7 +219,8 @@ function keyOf({ outcome, name, tag, idPrefix, endedFromMs, endedToMs, newer }: 
   return filterKey({ outcome, name, tag, idPrefix, endedFromMs, endedToMs, ageMs: newer?.ageMs }, 'history');
 }
 
-const spotOf = ({ atMs, ref, field }: KeptPast): Spot => spotAt(ref.partition, `${atMs} ${field}`);
+const spotOf = ({ atMs, ref, field }: Pick<KeptPast, 'atMs' | 'ref' | 'field'>): Spot =>
+  spotAt(ref.partition, `${atMs} ${field}`);
 
 function positionOf({ partition, at = '' }: Spot): Position {
   const [, atMs, field] = /^(\S+) (.*)$/s.exec(at) ?? [];

@@ -2,13 +2,15 @@
  * What a backup brings back. It is a moment of the past: whatever was due after it may have run already, and so may what was
  * ready or running then. So every queue has to be paused before anything starts, and a person looks at what is listed here.
  */
+import { parseFilter } from '../../client/query/filter.ts';
+import { firstJobs } from '../../client/query/list.ts';
+import { defineQueue } from '../../job/queue.ts';
 import { show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { dueNext } from '../../redis/read/due-next.ts';
 import { stats } from '../../redis/read/inspect.ts';
-import { page } from '../../redis/read/pages.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import type { Result } from './examine.ts';
 
@@ -53,18 +55,19 @@ async function mayRepeat(redis: Redis, queue: string, refs: readonly PartitionRe
     ready: sum(all.map((one) => one.ready)),
     due: sum(due),
     oldestMs: Math.max(0, ...all.map(({ nowMs, headDueMs = nowMs }) => nowMs - headDueMs)),
-    ids: await idsOf(redis, refs, due),
+    ids: await idsOf(redis, refs, Math.max(...all.map(({ nowMs }) => nowMs))),
   };
 }
 
-async function idsOf(redis: Redis, refs: readonly PartitionRef[], due: readonly number[]): Promise<readonly string[]> {
+async function idsOf(redis: Redis, refs: readonly PartitionRef[], nowMs: number): Promise<readonly string[]> {
+  const queue = defineQueue(refs[0]?.queue ?? '');
   const ids: string[] = [];
   for (const state of ['running', 'ready', 'scheduled'] as const) {
-    for (const [at, ref] of refs.entries()) {
-      const most = state === 'scheduled' ? (due[at] ?? 0) : IDS_MAX;
-      const limit = Math.min(most, IDS_MAX - ids.length);
-      if (limit > 0) ids.push(...(await page(redis, ref, { state, limit })).map(({ id }) => id));
-    }
+    const due = state === 'scheduled' ? { to: new Date(Math.floor(nowMs) + 1) } : undefined;
+    const limit = IDS_MAX - ids.length;
+    if (limit === 0) return ids;
+    const { jobs } = await firstJobs(redis, refs, { queue, filter: parseFilter({ state, due }, { owner: '' }), limit });
+    ids.push(...jobs.map(({ id }) => id));
   }
   return ids;
 }

@@ -1,6 +1,6 @@
 /**
- * Reading without touching: counts of a partition, one job's whole story, and dead letters. `pages.ts` has the pages of
- * jobs by state.
+ * Reading without touching: counts of a partition, all that is stored of one job, and dead letters. `places.ts` has where
+ * jobs are looked for that are not over, `over.ts` the ends that are remembered.
  */
 import {
   decodeDeferred,

@@ -46,7 +46,7 @@ describe('ls', () => {
     await some();
     const { code, out } = await run(['ls', 'q', '--tag', 'user:42']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^id +state +name +due\na +scheduled +default +\d{4}-.*\)\nb +/);
+    expect(out).toMatch(/^id +state +name +due +attempts\na +scheduled +default +\d{4}-.*\) +0\nb +/);
     expect(out.split('\n').every((row) => row.length <= 80)).toBe(true);
     expect((await answer(['ls', 'q', '--due-from', '+2d', '--state', 'scheduled'])).jobs).toMatchObject([{ id: 'd' }]);
     expect((await answer(['ls', 'q', '--id-prefix', 'd'])).jobs).toMatchObject([{ id: 'd' }]);
@@ -64,8 +64,8 @@ describe('ls', () => {
   });
 
   test.each([
-    [['ls', 'q', '--state', 'done', '--cursor', 'x'], 'the cursor that the page before of done jobs said'],
-    [['ls', 'q', '--tag', 'x', '--state', 'dead'], '--state dead does not go with a filter'],
+    [['ls', 'q', '--state', 'done', '--cursor', 'x'], 'the cursor that the call before replied'],
+    [['ls', 'q', '--tag', 'x', '--state', 'dead'], 'tag is given, and q keeps no history of jobs that are over'],
     [['ls', 'q', '--due-from', 'soon'], '--due-from is "soon"'],
     [['cancel', 'q'], 'no job is named; give its id, or a filter such as --tag'],
     [['cancel', 'q', 'a', '--tag', 'x'], 'ids and a filter are both given'],

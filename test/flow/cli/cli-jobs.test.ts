@@ -192,15 +192,21 @@ describe('ls', () => {
     expect((await due(['ls', 'q', '--state', 'done', '--limit', '1'])).out).toMatch(/go on with\n--cursor \S+\n$/);
   });
 
-  test('merges the partitions of a queue by due, and pages through them', async () => {
+  test('goes through the partitions of a queue by due, and from page to page', async () => {
     await declareQueue(the.redis, { namespace: 't', queue: 'wide', partitions: 4 });
     const ids = Array.from({ length: 10 }, (_, n) => `n${n}`);
     const input = ids.map((id, n) => `{"id":"${id}","at":"2030-01-01T00:00:0${n}Z"}`).join('\n');
     await due(['schedule', 'wide', '--bulk', '-'], { input });
     const first = await answer(['ls', 'wide', '--limit', '3']);
     const { jobs } = await answer(['ls', 'wide', '--limit', '5', '--cursor', first.cursor]);
-    expect(jobs.map(({ id }: { readonly id: string }) => id)).toEqual(['n3', 'n4', 'n5', 'n6', 'n7']);
-    expect(new Set(jobs.map(({ partition }: { readonly partition: number }) => partition)).size).toBeGreaterThan(1);
+    const rest = await answer(['ls', 'wide', '--cursor', (await answer(['ls', 'wide', '--limit', '8'])).cursor]);
+    const listed = [...first.jobs, ...jobs, ...rest.jobs];
+    const places = listed.map(
+      ({ partition, id }: { readonly partition: number; readonly id: string }) => `${partition} ${id}`,
+    );
+    expect(places).toEqual(places.toSorted());
+    expect(new Set(listed.map(({ id }: { readonly id: string }) => id))).toEqual(new Set(ids));
+    expect(new Set(listed.map(({ partition }: { readonly partition: number }) => partition)).size).toBeGreaterThan(1);
   });
 
   test('says when there is nothing, and when the queue was never used', async () => {

@@ -89,6 +89,11 @@ describe('looking at a job', () => {
       options: {},
       digest: expect.stringMatching(/^[0-9a-f]{16}$/),
       past: [],
+      timeline: [
+        { atMs: dueMs, kind: 'asked-due' },
+        { atMs: dueMs, kind: 'due', attempt: 1 },
+      ],
+      nowMs: expect.any(Number),
       etag: expect.stringMatching(`^[0-9a-f]{16}:0:${dueMs}$`),
     });
   });

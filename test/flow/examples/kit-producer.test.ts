@@ -16,7 +16,20 @@ const line = useLine();
 const day = (date: number) => new Date(Date.UTC(2030, 0, date));
 const waiting = (id: string) => ({ id, at: day(1) });
 /** What another machine, another day or another run says otherwise. */
-const OWN = ['overMs', 'tookMs', 'owner', 'worker', 'token', 'deadLetter', 'queue', 'atMs', 'stack'];
+const OWN = [
+  'nowMs',
+  'startedMs',
+  'entry',
+  'overMs',
+  'tookMs',
+  'owner',
+  'worker',
+  'token',
+  'deadLetter',
+  'queue',
+  'atMs',
+  'stack',
+];
 const bareOf = (queue: string, reply: unknown): unknown =>
   JSON.parse(
     JSON.stringify(reply ?? 'nothing', (name, value) => {

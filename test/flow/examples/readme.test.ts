@@ -42,7 +42,9 @@ test('the quick start of the README schedules a job, runs it, shows it, and ends
   const show = start([join(root, 'dist/main.js'), 'show', 'emails', 'welcome:ada', '--redis', server.url]);
   expect(await show.ended()).toBe(0);
   expect(show.output()).toMatch(/state +done/);
-  expect(show.output()).toMatch(/the due time that was asked for\n.* done after attempt 1, token \d+/);
+  expect(show.output()).toMatch(
+    /the due time that was asked for\n.* attempt 1 started\n.* done after attempt 1, token \d+/,
+  );
   daemon.child.kill('SIGINT');
   expect(await daemon.ended()).toBe(0);
 });

@@ -1,34 +1,33 @@
-/** `ls <queue>`: a page of jobs in one state, all partitions merged; with a filter, a page of the jobs that it means. */
+/**
+ * `ls <queue>`: a page of jobs, by state and by a filter. Jobs that are not over come partition by partition in the order of
+ * their index; jobs that are over come by their end, the latest first.
+ */
 import { type Command, Option } from 'commander';
-import { JOB_STATES, jobsPage, type ListedJob } from '../../../inspect/jobs-page.ts';
-import type { JobState } from '../../../job/state.ts';
+import type { JobView } from '../../../client/client.ts';
+import { type OverJob, overJobs } from '../../../inspect/over-jobs.ts';
+import { JOB_STATES, type JobState, type OverState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { type Session, withRedis } from '../../session.ts';
-import { table } from '../../terminal/text.ts';
+import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
+import { line, table } from '../../terminal/text.ts';
 import { relative, second } from '../../terminal/when.ts';
-import { type FilterFlags, isFilterGiven, withFilterFlags } from '../find/filter-flags.ts';
-import { listByFilter } from '../find/list.ts';
+import { type FilterFlags, isFilterGiven, readWalk, withFilterFlags } from '../find/filter-flags.ts';
 
-const LIVE = ['scheduled', 'ready', 'running'] as const;
-
-interface Flags {
-  readonly state: JobState;
-  readonly limit: number;
-  readonly cursor: string | undefined;
-}
-
-interface Given extends Omit<FilterFlags, 'state'> {
+interface Flags extends Omit<FilterFlags, 'state'> {
   readonly state?: JobState;
   readonly limit: number;
   readonly cursor?: string;
 }
 
+type LiveState = NonNullable<FilterFlags['state']>;
+
+const LIVE: readonly LiveState[] = ['scheduled', 'ready', 'running'];
+
 export const ls: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
-    .description('list the jobs in one state, earliest due time first, or latest end first if they are over')
+    .description('list jobs by state and filter: by due time in each partition, or latest end first if they are over')
     .addOption(
       new Option('--state <state>', 'jobs in this state (default: scheduled; with a filter all that live)').choices(
         JOB_STATES,
@@ -37,7 +36,7 @@ export const ls: Register = (parent, runner) => {
   withFilterFlags(command, { states: [] })
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
     .option('--cursor <text>', 'go on where the page before has ended')
-    .action((queue: string, flags: Given, command: Command) =>
+    .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
   withExamples(command, [
@@ -48,41 +47,94 @@ export const ls: Register = (parent, runner) => {
   ]);
 };
 
-function run(session: Session, queue: string, { state, ...flags }: Given): Promise<Exit> {
-  const { limit, cursor, ...filter } = flags;
-  if (!isFilterGiven(filter)) return listState(session, queue, { state: state ?? 'scheduled', limit, cursor });
-  const live = LIVE.find((one) => one === state);
-  if (state !== undefined && live === undefined) {
-    throw new DuestreamError('usage', `--state ${state} does not go with a filter; allowed: ${LIVE.join(', ')}`);
-  }
-  return listByFilter(session, queue, { ...filter, limit, cursor, ...(live && { state: live }) });
+/** What `--json` has of a job. */
+interface Row extends Pick<JobView, 'id' | 'bare' | 'partition' | 'state' | 'name' | 'dueMs' | 'attempts' | 'owner'> {
+  readonly tags: readonly string[];
+  readonly overMs: number | undefined;
 }
 
-async function listState(session: Session, queue: string, { state, ...asked }: Flags): Promise<Exit> {
-  const { namespace } = session.config;
-  const page = await withRedis(session, (redis) => jobsPage({ redis, namespace }, queue, { state, ...asked }));
-  const { jobs, cursor } = page;
-  session.out.answer({ queue, state, jobs, cursor }, () => {
-    const more = cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${cursor}`];
-    if (jobs.length === 0) return [`no ${state} jobs${asked.cursor === undefined ? '' : ' on this page'}`, ...more];
-    const nowMs = systemClock.wallMs();
-    const rows = jobs.map((job) => [
-      job.id + (job.bare ? ' (bare)' : ''),
-      job.name,
-      dueText(job, nowMs),
-      job.attempts,
-      ...(state === 'running' ? [job.owner] : []),
-      ...(job.overMs === undefined ? [] : [relative(job.overMs, nowMs)]),
-    ]);
-    const over = jobs.some(({ overMs }) => overMs !== undefined) ? ['over'] : [];
-    const head = ['id', 'name', 'due', 'attempts', ...(state === 'running' ? ['worker'] : over)];
-    return [...table(session.out.paint, head, rows), ...more];
-  });
+interface Page {
+  readonly states: readonly JobState[];
+  readonly jobs: readonly Row[];
+  readonly scanned: number;
+  readonly cursor: string | undefined;
+}
+
+async function run(session: Session, queue: string, { state, ...flags }: Flags): Promise<Exit> {
+  const page = isOver(state)
+    ? await over(session, queue, { ...flags, state })
+    : await live(session, queue, state, flags);
+  session.out.answer({ queue, ...page }, () => linesOf(session, page, isFilterGiven(flags)));
   return 0;
 }
 
+const isOver = (state: JobState | undefined): state is OverState =>
+  state !== undefined && !LIVE.some((one) => one === state);
+
+async function live(
+  session: Session,
+  queue: string,
+  state: LiveState | undefined,
+  { limit, cursor: given, ...flags }: Omit<Flags, 'state'>,
+): Promise<Page> {
+  const one = state ?? (isFilterGiven(flags) ? undefined : 'scheduled');
+  const { filter, cursor, told } = readWalk({ ...flags, ...(one && { state: one }) }, { cursor: given });
+  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const page = await withClient(session, (client) => client.list(queue, { ...filter, limit, cursor }));
+  const jobs = page.jobs.map((job) => rowOf(job, job.options.tags));
+  return { states: one ? [one] : LIVE, jobs, scanned: page.scanned, cursor: told(page.cursor) };
+}
+
+async function over(
+  session: Session,
+  queue: string,
+  { state, limit, cursor, dueFrom, dueTo, ...filter }: Flags & { readonly state: OverState },
+): Promise<Page> {
+  if (dueFrom !== undefined || dueTo !== undefined) {
+    const allowed = '--tag, --name and --id-prefix, in a queue that keeps a history';
+    throw new DuestreamError('usage', `--due-from and --due-to do not go with --state ${state}; allowed: ${allowed}`);
+  }
+  const { namespace } = session.config;
+  const page = await withRedis(session, (redis) =>
+    overJobs({ redis, namespace }, queue, { state, limit, cursor, filter }),
+  );
+  return {
+    states: [state],
+    jobs: page.jobs.map((job) => rowOf(job, job.tags)),
+    scanned: page.scanned,
+    cursor: page.cursor,
+  };
+}
+
+function rowOf(job: JobView | OverJob, tags: readonly string[] = []): Row {
+  const { id, bare, partition, state, name, dueMs, attempts, owner, overMs } = job;
+  return { id, bare, partition, state, name, dueMs, attempts, owner, tags, overMs };
+}
+
+function linesOf(session: Session, { states, jobs, scanned, cursor }: Page, isFiltered: boolean): readonly string[] {
+  const more = cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${cursor}`];
+  if (jobs.length === 0) {
+    return [isFiltered ? line`no such jobs among ${scanned} looked at` : `no ${states.join(', ')} jobs`, ...more];
+  }
+  const nowMs = systemClock.wallMs();
+  const [hasStates, hasOwners] = [states.length > 1, jobs.some(({ owner }) => owner !== undefined)];
+  const hasEnds = jobs.some(({ overMs }) => overMs !== undefined);
+  const rows = jobs.map((job) => [
+    job.id + (job.bare ? ' (bare)' : ''),
+    ...(hasStates ? [job.state] : []),
+    job.name,
+    dueText(job, nowMs),
+    job.attempts,
+    ...(hasOwners ? [job.owner] : []),
+    ...(hasEnds ? [job.overMs === undefined ? undefined : relative(job.overMs, nowMs)] : []),
+  ]);
+  const head = ['id', ...(hasStates ? ['state'] : []), 'name', 'due', 'attempts'];
+  const last = [...(hasOwners ? ['worker'] : []), ...(hasEnds ? ['over'] : [])];
+  return [...table(session.out.paint, [...head, ...last], rows), ...more];
+}
+
 /** Of a job that is over nobody needs it to the second. */
-function dueText({ dueMs, overMs }: ListedJob, nowMs: number): string | undefined {
+function dueText({ dueMs, overMs }: Row, nowMs: number): string | undefined {
   if (dueMs === undefined) return undefined;
   return overMs === undefined ? second(dueMs, nowMs) : relative(dueMs, nowMs);
 }

@@ -11,7 +11,7 @@ import { span } from '../../../kernel/humanize.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { stats } from '../../../redis/read/inspect.ts';
-import { everyDeadLetter } from '../../../redis/read/pages.ts';
+import { everyDeadLetter } from '../../../redis/read/over.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { reportLines } from './report-lines.ts';

@@ -1,7 +1,7 @@
 /** Who changed what. */
 import { z } from '@hono/zod-openapi';
 import { auditEntries } from '../../../access/audit.ts';
-import { cursorOf, readTexts } from '../paging.ts';
+import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import { count, cursor, epochMs, next, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
@@ -31,10 +31,10 @@ const listAudit = verb({
     200: { schema: z.object({ entries: z.array(entry), next }).openapi('AuditPage'), doc: 'A page of changes.' },
   },
   async run({ query: { limit, cursor: from }, backend }) {
-    const { before } = readTexts(from, /^\d{1,16}-\d{1,16}$/);
+    const before = parseListCursor(from, 'audit', /^\d{1,16}-\d{1,16}$/);
     const entries = await auditEntries(await backend.place(), { limit, before });
     const last = entries.length === limit ? entries.at(-1)?.entry : undefined;
-    return { status: 200, body: { entries, next: last === undefined ? undefined : cursorOf({ before: last }) } };
+    return { status: 200, body: { entries, next: last === undefined ? undefined : listCursor('audit', last) } };
   },
 });
 

@@ -4,12 +4,10 @@
  */
 import { z } from '@hono/zod-openapi';
 import type { JobView } from '../../../client/client.ts';
-import { listPast } from '../../../client/query/past.ts';
-import { jobsPage } from '../../../inspect/jobs-page.ts';
+import { overJobs } from '../../../inspect/over-jobs.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
-import { systemClock } from '../../../kernel/clock.ts';
+import type { OverState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
-import { keepsHistory, type PartitionRef } from '../../../redis/keys.ts';
 import type { Backend } from '../backend.ts';
 import { anyStatesText, filterFields, filterOf, statesIn, statesText } from '../job-filter.ts';
 import { Problem } from '../problem.ts';
@@ -17,7 +15,7 @@ import { count, cursor, instant, next, ofQueue, strict, wholeText } from '../sch
 import { type AnyVerb, verb } from '../verb.ts';
 import { jobsPage as pageShape } from './job-shapes.ts';
 
-type Over = 'done' | 'cancelled' | 'expired' | 'dead';
+type Over = OverState;
 
 interface OverAsk {
   readonly state: Over;
@@ -33,13 +31,9 @@ interface OverAsk {
 }
 
 const OVER: readonly string[] = ['done', 'cancelled', 'expired', 'dead'];
-/** Records of a history that one page looks at. */
-const PAST_SCAN_MAX = 5000;
 /** Pages of the library that one request counts, and the jobs of one. */
 const COUNTED_PAGES = 10;
 const COUNTED_JOBS = 1000;
-/** As long as a caller waits for an outage to pass. */
-const RETRY_MS = 3000;
 
 const ended = (words: string) => instant.optional().openapi({ description: words, example: '2026-03-01T00:00:00Z' });
 
@@ -62,11 +56,11 @@ const listJobs = verb({
   }),
   answers: { 200: { schema: pageShape, doc: 'A page of jobs.' } },
   async run({ path: { queue }, query: { state, ...asked }, backend }) {
-    const refs = await refsOfQueue(await backend.place(), queue);
     if (isOver(state)) {
-      const page = await overPage(backend, { queue, refs }, { state, ...asked });
+      const page = await overPage(backend, queue, { state, ...asked });
       return { status: 200, body: { queue, states: [state], ...page } };
     }
+    await refsOfQueue(await backend.place(), queue);
     const { endedFrom, endedTo, limit, cursor: from, ...filter } = asked;
     if (endedFrom !== undefined || endedTo !== undefined) {
       throw new Problem('bad-input', {
@@ -134,47 +128,15 @@ const countJobs = verb({
 const isOver = (state: string): state is Over => OVER.includes(state);
 
 /** @throws Problem `bad-input` for what cannot be known of jobs that are over */
-async function overPage(
-  backend: Backend,
-  { queue, refs }: { readonly queue: string; readonly refs: readonly PartitionRef[] },
-  asked: OverAsk,
-) {
-  if (asked.dueFrom !== undefined || asked.dueTo !== undefined) {
+async function overPage(backend: Backend, queue: string, { dueFrom, dueTo, ...asked }: OverAsk) {
+  if (dueFrom !== undefined || dueTo !== undefined) {
     throw new Problem('bad-input', { detail: 'dueFrom and dueTo go with jobs that wait; allowed: endedFrom, endedTo' });
   }
-  const [first] = refs;
-  return first && keepsHistory(first) ? pastPage(backend, refs, asked) : rememberedPage(backend, queue, asked);
-}
-
-async function pastPage(backend: Backend, refs: readonly PartitionRef[], asked: OverAsk) {
-  const { state: outcome, tag, name, idPrefix, endedFrom, endedTo, limit, cursor: from } = asked;
-  const { redis } = await backend.place();
-  const policy = { clock: systemClock, budgetMs: RETRY_MS };
-  const page = await listPast({ redis, policy }, refs, {
-    outcome,
-    tag,
-    name,
-    idPrefix,
-    limit,
-    scanMax: PAST_SCAN_MAX,
-    cursor: from,
-    endedFromMs: endedFrom === undefined ? undefined : instantMs(endedFrom, 'endedFrom'),
-    endedToMs: endedTo === undefined ? undefined : instantMs(endedTo, 'endedTo'),
-  });
-  const jobs = page.jobs.map(({ outcome: state, askedDueMs: dueMs, ...job }) => ({ ...job, state, dueMs }));
-  return { jobs, scanned: page.scanned, next: page.cursor };
-}
-
-/** Within the done window, and dead letters. */
-async function rememberedPage(backend: Backend, queue: string, { state, limit, cursor: from, ...filter }: OverAsk) {
-  const given = Object.entries(filter).find(([, value]) => value !== undefined);
-  if (given) {
-    const instead = state === 'dead' ? `; /v1/queues/${queue}/dead finds dead letters by name, tag and error` : '';
-    throw new Problem('bad-input', {
-      detail: `${given[0]} is given, and ${queue} keeps no history of jobs that are over; allowed: limit and cursor${instead}`,
-    });
-  }
-  const page = await jobsPage(await backend.place(), queue, { state, limit, cursor: from });
+  const { state, endedFrom, endedTo, limit, cursor: from, ...filter } = asked;
+  const msOf = (given: string | undefined, what: string) => (given === undefined ? undefined : instantMs(given, what));
+  const ended = { endedFromMs: msOf(endedFrom, 'endedFrom'), endedToMs: msOf(endedTo, 'endedTo') };
+  const ask = { state, filter: { ...filter, ...ended }, limit, cursor: from };
+  const page = await overJobs(await backend.place(), queue, ask);
   return { jobs: page.jobs, scanned: page.scanned, next: page.cursor };
 }
 

@@ -1,6 +1,6 @@
 /** What is answered about jobs. What is not listed here never leaves the API, whatever the library tells. */
 import { z } from '@hono/zod-openapi';
-import { JOB_STATES } from '../../../inspect/jobs-page.ts';
+import { JOB_STATES } from '../../../job/state.ts';
 import { count, epochMs, next } from '../schemas.ts';
 
 const over = z.enum(['done', 'cancelled', 'expired', 'dead']);

@@ -1,9 +1,9 @@
 /** What a schedule will do and what it did, and jobs of it out of turn. */
 import { z } from '@hono/zod-openapi';
+import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import type { LeftOut, PreviewOptions, ScheduleInput } from '../../../client/schedules/schedules.ts';
 import { pastRuns } from '../../../inspect/schedule-runs.ts';
 import { type Backend, nowOf } from '../backend.ts';
-import { cursorOf, readCursor } from '../paging.ts';
 import { count, cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { definition, firedJob, pastRunsPage, preview } from './schedule-shapes.ts';
@@ -78,18 +78,18 @@ const runs = verb({
   query: strict({ limit: wholeText(1, RUNS_MAX, 20), cursor }),
   answers: { 200: { schema: pastRunsPage, doc: 'A page of instants.' } },
   async run({ path: { name }, query, caller, backend }) {
-    const before = readCursor(query.cursor, 'before');
+    const before = parseListCursor(query.cursor, 'runs', /^\d{1,16}$/);
     const { schedule, queue } = await visibleSchedule(backend, caller, name);
     const place = await backend.place();
     const of = backend.queueOf(queue);
     const found = await pastRuns(place, {
       schedule,
       limit: query.limit,
-      beforeMs: before,
+      beforeMs: before === undefined ? undefined : Number(before),
       nowMs: nowOf(place),
       job: (id) => backend.client.get(of, id),
     });
-    const next = found.beforeMs === undefined ? undefined : cursorOf({ before: found.beforeMs });
+    const next = found.beforeMs === undefined ? undefined : listCursor('runs', String(found.beforeMs));
     return { status: 200, body: { name, queue, runs: found.runs, next } };
   },
 });

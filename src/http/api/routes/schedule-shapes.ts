@@ -1,8 +1,8 @@
 /** What is said of schedules, by callers and to them. */
 import { z } from '@hono/zod-openapi';
-import { JOB_STATES } from '../../../inspect/jobs-page.ts';
 import { FATES } from '../../../inspect/schedule-runs.ts';
 import { optionsOfFires } from '../../../job/fields.ts';
+import { JOB_STATES } from '../../../job/state.ts';
 import { data, shapeOfFires } from '../job-options.ts';
 import { count, duration, epochMs, next, queueName, reason, strict, whole } from '../schemas.ts';
 
