@@ -6,6 +6,7 @@
 import type { ClientOptions } from '../client/calls/settings.ts';
 import { type Client, createClientOf } from '../client/client.ts';
 import type { DeadLetters } from '../client/dead/dead-letters.ts';
+import { definitionsIn } from '../client/schedules/schedule-store.ts';
 import type { Schedules } from '../client/schedules/schedules.ts';
 import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
 import { type Loaded, loadConfig } from '../config/load.ts';
@@ -166,7 +167,9 @@ export function partitionsOfQueue(
 
 /** The refusal for a schedule that does not exist. */
 export function noSchedule(session: Session, name: string): Promise<DuestreamError> {
-  return withRedis(session, (redis) => unknownSchedule(redis, session.config.namespace, name));
+  return withRedis(session, (redis) =>
+    unknownSchedule(definitionsIn({ redis, namespace: session.config.namespace }), name),
+  );
 }
 
 /** Of a call that would make a new queue: what its name may have meant instead; '' where it exists or is like no other. */

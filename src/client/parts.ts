@@ -13,6 +13,7 @@ import { type CallPartitions, createPartitionCalls, createSlots } from './calls/
 import { type PlanLimits, planJob, planListed } from './calls/plan.ts';
 import { withReadRetry } from './calls/read-retry.ts';
 import { createRefusal } from './calls/refusal.ts';
+import type { Repeating } from './calls/repeating.ts';
 import type { Scheduled } from './calls/scheduled.ts';
 import type { ClientSettings } from './calls/settings.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
@@ -25,6 +26,7 @@ import { CheckedBatch } from './jobs/shown.ts';
 import { createPast, type Past } from './query/past.ts';
 import { createGet, type Get } from './query/report.ts';
 import { readerOf } from './query/walk.ts';
+import { type ScheduleParts, schedulePartsOn } from './schedules/schedules.ts';
 
 /** Header, name and options around the data. */
 export const RECORD_OVERHEAD_BYTES = 16_384;
@@ -46,6 +48,8 @@ export interface Parts {
   readonly past: Pick<Past, 'result'>;
   /** What finds jobs and changes them. */
   readonly finding: ActParts;
+  /** @throws DuestreamError `wrong-schema` for a namespace of another layout */
+  readonly schedules: (steps: Repeating) => Promise<ScheduleParts>;
   /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
   readonly fit: () => Promise<void>;
 }
@@ -140,13 +144,15 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
   doubtWhenReady(redis, { server, layouts, refusal });
   const callPartitions = partitionCalls();
   const written = writing(jobs, callPartitions);
+  const readable = onceDone(() =>
+    withReadRetry('read the schema', () => checkSchema(redis, namespace), { clock, budgetMs }),
+  );
   return {
-    redis,
     server,
-    /** Refuses a namespace of another layout; asked once. @throws DuestreamError `wrong-schema` */
-    readable: onceDone(() =>
-      withReadRetry('read the schema', () => checkSchema(redis, namespace), { clock, budgetMs }),
-    ),
+    async schedules(steps: Repeating) {
+      await readable();
+      return schedulePartsOn(redis, namespace, steps);
+    },
     /** The same over a connection of their own, whose calls wait until what they wrote or found is durable. */
     durably(made: DurableJobs) {
       const calls = partitionCalls();

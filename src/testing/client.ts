@@ -7,13 +7,14 @@ import { etagOfDeadLetter, isMatch } from '../client/calls/etag.ts';
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
-import { type JobsClient, jobsOver } from '../client/client.ts';
+import { type Client, type JobsClient, jobsOver } from '../client/client.ts';
 import { type DeadLetters, replaysOver } from '../client/dead/dead-letters.ts';
 import type { Replayed, ReplayRequest } from '../client/dead/replay.ts';
 import type { ScheduleChain } from '../client/jobs/middleware.ts';
 import type { Parts } from '../client/parts.ts';
 import type { JobResult } from '../client/query/past.ts';
 import { reportOf } from '../client/query/report.ts';
+import { type ScheduleParts, schedulesOver } from '../client/schedules/schedules.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { letterOf, peekOf, refOf } from './changes.ts';
@@ -25,13 +26,17 @@ import { endsOf } from './past.ts';
 /** Nobody dials it. */
 const NOWHERE = 'redis://127.0.0.1:6379';
 
-/** What the client of a kit offers: all that concerns jobs, and the replay of dead letters that are named. */
-export interface KitClient extends JobsClient {
+/** What the client of a kit offers: jobs, schedules, and the replay of dead letters that are named. */
+export interface KitClient extends JobsClient, Pick<Client, 'schedules'> {
   readonly deadLetters: Pick<DeadLetters, 'replay'>;
 }
 
 /** @param chain the middleware around what it schedules */
-export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleChain): KitClient {
+export function createKitClient(
+  book: JobBook,
+  schedules: ScheduleParts,
+  { clock, chain }: { readonly clock: Clock; readonly chain?: ScheduleChain | undefined },
+): KitClient {
   const settings = settingsOf({ redis: NOWHERE, clock });
   const { horizonMs, dataBytesMax } = settings;
   const parts: Parts = {
@@ -58,10 +63,15 @@ export function createKitClient(book: JobBook, clock: Clock, chain?: ScheduleCha
       },
     },
     finding: findingIn(book, settings),
+    schedules: async () => schedules,
     fit: async () => undefined,
   };
   const calls = callsOver(parts);
-  return { ...jobsOver(settings, calls, chain), deadLetters: replaysOver(settings, calls) };
+  return {
+    ...jobsOver(settings, calls, chain),
+    deadLetters: replaysOver(settings, calls),
+    schedules: schedulesOver(settings, calls),
+  };
 }
 
 /** There is no connection to wait for; a call begins in the turn in which it is made. */

@@ -44,7 +44,7 @@ export interface TestKitOptions {
   readonly queues?: readonly Queue[] | undefined;
   /** The moment at which time begins. Default 2026-01-01T00:00:00Z. */
   readonly start?: InstantInput | undefined;
-  /** Schedules by name, as in a file or in `schedules.put`. */
+  /** Schedules by name, as in a file or in `client.schedules.put`. */
   readonly schedules?: Readonly<Record<string, ScheduleInput>> | undefined;
   /**
    * How long the run of a job lasts in virtual time, which matters to overlapping schedules. One that lasts longer than
@@ -80,7 +80,6 @@ export interface TestKit {
   subscribe<Data>(queue: Queue<Data>, handlers: QueueHandlers<NoInfer<Data>>): () => void;
   /** As `use` of a worker: around handlers, and around what they schedule. Those of `handlers` count too. */
   use(middleware: Middleware): void;
-  readonly schedules: ReturnType<typeof createScheduleBook>;
   /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
   advance(by: DurationInput): Promise<void>;
   /** Lets time pass up to an instant, which is not in the past. @throws DuestreamError `bad-input` */
@@ -133,9 +132,9 @@ export function createTestKit(options: TestKitOptions): TestKit {
     calls: () => calls,
     lastsMs: (job) => durationMs(lasts(job), 'lasts'),
   });
-  const client = createKitClient(jobs, clock);
-  const calls: HandlerCalls = createKitClient(jobs, clock, chains.schedule);
-  const schedules = createScheduleBook({ agenda, jobs, queueOf: knownAs });
+  const schedules = createScheduleBook({ agenda, jobs, namespace: 'duestream', queueOf: knownAs });
+  const client = createKitClient(jobs, schedules.parts, { clock });
+  const calls: HandlerCalls = createKitClient(jobs, schedules.parts, { clock, chain: chains.schedule });
   for (const [name, input] of Object.entries(options.schedules ?? {})) schedules.put(name, input);
 
   function use(middleware: Middleware): void {
@@ -150,7 +149,6 @@ export function createTestKit(options: TestKitOptions): TestKit {
     schedule: (queue, data, given = {}) =>
       client.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
     cancel: (queue, id) => jobs.cancel(queueOf(queue).name, id).kind,
-    schedules,
     advance: (by) => agenda.advanceTo(agenda.nowMs() + durationMs(by, 'advance')),
     advanceTo: (instant) => agenda.advanceTo(instantMs(instant, 'advanceTo')),
     async next() {

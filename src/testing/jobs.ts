@@ -53,20 +53,22 @@ export function createJobBook(parts: JobBookParts) {
   const keyOf = (queue: string, id: string) => `${queue} ${id}`;
   const isLive = (queue: string, id: string) => LIVE.includes(kept.get(keyOf(queue, id))?.state ?? 'done');
 
+  const add = async (queue: Queue, plan: Wanted): Promise<Scheduled> =>
+    scheduledOf(queue.name, plan, await place(queue, plan));
+
   /** The same answers as `schedule.lua`. */
-  async function add(queue: Queue, plan: Wanted): Promise<Scheduled> {
+  async function place(queue: Queue, plan: Wanted): Promise<Answer> {
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
     const reply = roomFor(queueOf(queue), plan, before ? replyTo(before, plan) : { kind: 'ok' });
-    const told = scheduledOf(queue.name, plan, reply);
-    if (reply.kind !== 'ok' && reply.kind !== 'replaced') return told;
+    if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     before?.strike();
     const generation = reply.kind === 'replaced' ? before?.generation : undefined;
     await begin({
       ...freshJob(queueOf(queue), { ...plan, past: before ? endsOf(before) : [] }),
       generation: generation === undefined ? undefined : generation + 1,
     });
-    return told;
+    return reply;
   }
 
   /** As `lua/lib/quota.lua`, where every queue has one partition and each record was weighed. */
@@ -97,6 +99,7 @@ export function createJobBook(parts: JobBookParts) {
 
   return {
     add,
+    place,
     begin,
     isLive,
     inQueue,

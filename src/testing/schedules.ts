@@ -3,21 +3,38 @@
  * and while a job waits for another, every half second.
  */
 
+import { once } from '../client/calls/repeating.ts';
 import { refuseShownSchedule } from '../client/jobs/shown.ts';
-import type { ScheduleChange } from '../client/schedules/schedules.ts';
-import { encodeRecord } from '../job/codec.ts';
+import { checkUsed, type Waiting } from '../client/schedules/forecast.ts';
+import type { StoredSchedule } from '../client/schedules/schedule-places.ts';
+import {
+  refuseEtag,
+  type ScheduleCall,
+  type ScheduleChange,
+  type ScheduleStore,
+} from '../client/schedules/schedule-store.ts';
+import type { ScheduleParts } from '../client/schedules/schedules.ts';
+import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
+import { encodeRecord, idOf, memberOf } from '../job/codec.ts';
 import type { Queue } from '../job/queue.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { isPromise } from '../kernel/function.ts';
 import { atOnce } from '../kernel/steps.ts';
+import type { ScheduleReply } from '../redis/scripts/replies.ts';
+import { partitionOfSchedule } from '../redis/scripts/schedules.ts';
 import { firesDue } from '../schedule/catch-up.ts';
 import { successor } from '../schedule/change.ts';
 import type { ScheduleInput } from '../schedule/input.ts';
-import { previewOf, runsLeft } from '../schedule/preview.ts';
-import type { PreviewRow } from '../schedule/preview-row.ts';
-import { type AnySchedule, type NamedSchedule, plainSchedule, type QueueSchedule } from '../schedule/queue-schedule.ts';
-import { dueOfFire, fireId, recurrenceOf } from '../schedule/schedule.ts';
-import { type Definition, encodeDefinition, etagOfDefinition, isSame } from '../schedule/text.ts';
+import { type AnySchedule, plainSchedule } from '../schedule/queue-schedule.ts';
+import { dueOfFire, fireId, parseScheduleName, recurrenceOf } from '../schedule/schedule.ts';
+import {
+  type Definition,
+  decodeDefinition,
+  encodeDefinition,
+  etagOfDefinition,
+  isSame,
+  type Source,
+} from '../schedule/text.ts';
 import type { Agenda } from './agenda.ts';
 import type { JobBook } from './jobs.ts';
 
@@ -25,6 +42,7 @@ interface Armed {
   readonly definition: Definition;
   reachedMs: number;
   runs: number;
+  skipped: number;
   waitingMs: number | undefined;
   last: string | undefined;
   strike: () => void;
@@ -33,6 +51,7 @@ interface Armed {
 export interface ScheduleBookParts {
   readonly agenda: Agenda;
   readonly jobs: JobBook;
+  readonly namespace: string;
   readonly queueOf: (name: string) => Queue;
 }
 
@@ -42,37 +61,108 @@ interface Book extends ScheduleBookParts {
   readonly all: Map<string, Armed>;
 }
 
-/** A schema or a codec that answers later is refused here: time stands still while a schedule is put. */
-interface Put {
-  <Jobs>(name: string, input: NamedSchedule<Jobs>): ScheduleChange;
-  <Data>(name: string, input: ScheduleInput | QueueSchedule<Data>): ScheduleChange;
-}
-
 export interface ScheduleBook {
-  /** Creates a schedule or changes it; the same definition again changes nothing. @throws DuestreamError `bad-input` */
-  readonly put: Put;
-  readonly remove: (name: string) => boolean;
-  /** What it will do. @throws DuestreamError `not-found` */
-  readonly preview: (name: string, next?: number) => readonly PreviewRow[];
+  /** Creates a schedule of an option of the kit: its schema and its codec answer at once. @throws DuestreamError `bad-input` */
+  readonly put: (name: string, input: AnySchedule) => void;
+  /** What the calls of a client stand on. */
+  readonly parts: ScheduleParts;
 }
 
 export function createScheduleBook(parts: ScheduleBookParts): ScheduleBook {
   const book: Book = { ...parts, all: new Map() };
-  const { agenda, all } = book;
   return {
-    put: (name: string, input: AnySchedule) => put(book, name, plainNow(input)),
-    remove(name) {
-      all.get(name)?.strike();
-      return all.delete(name);
-    },
-    preview(name, next = 10) {
-      const { definition, reachedMs, runs, waitingMs } = armedOf(book, name);
-      const fired = { reachedMs, runs, waiting: waitingMs === undefined ? undefined : fireId(name, waitingMs) };
-      const nowMs = agenda.nowMs();
-      const left = atOnce(runsLeft(definition.schedule, { fired, nowMs }));
-      return atOnce(previewOf(definition.schedule, { fromMs: nowMs, next, left })).rows;
-    },
+    put: (name, input) => void put(book, name, { input: plainNow(input), source: 'call' }),
+    parts: partsOf(book),
   };
+}
+
+function partsOf(book: Book): ScheduleParts {
+  const { agenda, all, jobs, queueOf } = book;
+  const findAll: ScheduleStore['findAll'] = async (some) =>
+    some.flatMap(({ schedule }) => foundIn(book, schedule.name));
+  const parts: ScheduleParts = {
+    steps: once,
+    alone: () => parts,
+    definitions: async function* () {
+      yield [...all].map(([name, { definition }]) => [name, encodeDefinition(definition)] as const);
+    },
+    store: {
+      nowMs: async () => agenda.nowMs(),
+      definitionOf: async (name) => foundIn(book, name)[0]?.definition,
+      find: async (name) => foundIn(book, name)[0],
+      findAll,
+      put: async (name, input, { source = 'call', ...call } = {}) => put(book, name, { input, source, call }),
+      remove: async (name, call = {}) => remove(book, name, call),
+      setPaused: async (name, paused, call) => setPaused(book, parts, { name, paused, call }),
+    },
+    jobs: {
+      async schedule({ queue }, items) {
+        const replies: ScheduleReply[] = [];
+        for (const { member, record, dueMs } of items) {
+          const plan = { id: idOf(member).id, record, dueMs, mode: 'keep', strict: false } as const;
+          replies.push(await jobs.place(queueOf(queue), plan));
+        }
+        return replies;
+      },
+    },
+    waiting: async (queue, edges) => waitingIn(book, queue, edges),
+  };
+  return parts;
+}
+
+/** A schedule as a look at Redis would show it. */
+function foundIn({ all, namespace, queueOf }: Book, name: string): readonly StoredSchedule[] {
+  const armed = all.get(parseScheduleName(name));
+  if (!armed) return [];
+  const { reachedMs, runs, skipped, waitingMs, last } = armed;
+  const definition = decodeDefinition(name, encodeDefinition(armed.definition));
+  const { queue } = definition.schedule;
+  const { partitions } = queueOf(queue);
+  const waiting = waitingMs === undefined ? undefined : memberOf(fireId(name, waitingMs));
+  return [
+    {
+      definition,
+      ref: partitionOfSchedule(namespace, { queue, partitions, layoutGeneration: 0 }, name),
+      fired: { text: '', reachedMs, runs, skipped, waiting, last: last === undefined ? undefined : memberOf(last) },
+    },
+  ];
+}
+
+function remove(book: Book, name: string, call: ScheduleCall): boolean {
+  const [found] = foundIn(book, name);
+  if (!found) return false;
+  refuseEtag(name, found.definition.etag, call);
+  book.all.get(name)?.strike();
+  return book.all.delete(name);
+}
+
+async function setPaused(
+  book: Book,
+  { definitions }: ScheduleParts,
+  {
+    name,
+    paused,
+    call,
+  }: { readonly name: string; readonly paused: string | undefined; readonly call?: ScheduleCall | undefined },
+): Promise<ScheduleChange> {
+  const [found] = foundIn(book, name);
+  if (!found) throw await unknownSchedule(definitions, name);
+  const { input, source, schedule } = found.definition;
+  const state = paused === undefined ? undefined : paused || schedule.paused || true;
+  return put(book, name, { input: { ...input, paused: state }, source, call });
+}
+
+/** No queue of the kit is paused. */
+function waitingIn({ jobs, all }: Book, queue: string | undefined, edges: readonly number[]): Waiting {
+  const names = new Set([...jobs.all()].map((job) => job.queue));
+  for (const { definition } of all.values()) names.add(definition.schedule.queue);
+  checkUsed(queue, [...names]);
+  const mine = jobs.all().filter((job) => queue === undefined || job.queue === queue);
+  const dues = mine.flatMap(({ dueMs }) => (dueMs === undefined ? [] : [dueMs]));
+  const due = edges.map(
+    (edge, at) => dues.filter((ms) => ms <= edge && (at === 0 || ms > (edges[at - 1] ?? 0))).length,
+  );
+  return { due, ready: mine.filter(({ state }) => state === 'ready').length, paused: [] };
 }
 
 function plainNow(given: AnySchedule): ScheduleInput {
@@ -81,23 +171,32 @@ function plainNow(given: AnySchedule): ScheduleInput {
   input.catch(() => undefined);
   throw new DuestreamError(
     'bad-input',
-    'the schema or the codec of the queue is async; allowed in the schedules of the kit: those that answer at once',
+    'the schema or the codec of the queue is async; allowed in the option schedules of the kit: those that answer at once. client.schedules.put takes the others',
   );
 }
 
-function put(book: Book, name: string, input: ScheduleInput): ScheduleChange {
+/** The rules of the store. */
+function put(
+  book: Book,
+  name: string,
+  {
+    input,
+    source,
+    call = {},
+  }: { readonly input: ScheduleInput; readonly source: Source; readonly call?: ScheduleCall | undefined },
+): ScheduleChange {
   const { agenda, all, queueOf } = book;
-  const before = all.get(name);
-  const wanted = { name, input, source: 'call', nowMs: agenda.nowMs() } as const;
-  const definition = successor(before?.definition, wanted, before);
+  const before = all.get(parseScheduleName(name));
+  const definition = successor(before?.definition, { name, input, source, nowMs: agenda.nowMs() }, before);
   const redact = queueOf(definition.schedule.queue).redact;
   refuseShownSchedule(input, { before: before?.definition.input, redact: redact ? [redact] : [] });
   if (before && isSame(before.definition, definition))
     return { name, status: 'unchanged', etag: etagIn(before.definition) };
+  refuseEtag(name, before && etagIn(before.definition), call);
   before?.strike();
   const stays = before?.definition.schedule.queue === definition.schedule.queue;
-  const kept = stays && before ? before : { reachedMs: 0, runs: 0, waitingMs: undefined, last: undefined };
-  const armed: Armed = { ...kept, definition, strike: () => undefined };
+  const fresh = { reachedMs: 0, runs: 0, skipped: 0, waitingMs: undefined, last: undefined };
+  const armed: Armed = { ...(stays && before ? before : fresh), definition, strike: () => undefined };
   all.set(name, armed);
   if (definition.schedule.paused === undefined) armed.strike = agenda.at(agenda.nowMs(), () => look(book, armed));
   return { name, status: before ? 'changed' : 'created', etag: etagIn(definition) };
@@ -111,8 +210,9 @@ async function look(book: Book, armed: Armed): Promise<void> {
   const recurrence = recurrenceOf(schedule);
   const nowMs = agenda.nowMs();
   const afterMs = Math.max(armed.reachedMs, schedule.sinceMs);
-  const { instants, nextMs } = atOnce(firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp }));
+  const { instants, missed, nextMs } = atOnce(firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp }));
   armed.reachedMs = nowMs;
+  armed.skipped += missed;
   for (const atMs of [...(armed.waitingMs === undefined ? [] : [armed.waitingMs]), ...instants])
     await fire(book, armed, atMs);
   await makeWay(book, armed);
@@ -141,6 +241,7 @@ async function fire(book: Book, armed: Armed, atMs: number): Promise<void> {
   if (busy) {
     const waits = schedule.overlap === 'replace' || (schedule.overlap === 'queue' && waitingMs === undefined);
     if (waits) armed.waitingMs = atMs;
+    else armed.skipped += 1;
     return;
   }
   if (waitingMs === atMs) armed.waitingMs = undefined;
@@ -151,11 +252,4 @@ async function fire(book: Book, armed: Armed, atMs: number): Promise<void> {
   const record = encodeRecord(askedMs, schedule.body, schedule.header);
   const dueMs = waitingMs === atMs ? Math.max(askedMs, agenda.nowMs()) : askedMs;
   await jobs.add(queueOf(schedule.queue), { id: armed.last, record, dueMs, mode: 'keep', strict: false, isOwed: true });
-}
-
-function armedOf(book: Book, name: string): Armed {
-  const { all } = book;
-  const armed = all.get(name);
-  if (armed) return armed;
-  throw new DuestreamError('not-found', `there is no schedule ${JSON.stringify(name)}`);
 }

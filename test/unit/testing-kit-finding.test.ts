@@ -13,6 +13,7 @@ import { createKitClient } from '../../src/testing/client.ts';
 import { findingIn } from '../../src/testing/finding.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { createJobBook } from '../../src/testing/jobs.ts';
+import { createScheduleBook } from '../../src/testing/schedules.ts';
 
 const start = '2026-03-01T00:00:00Z';
 const wide = defineQueue<{ n: number }>('wide', { partitions: 4 });
@@ -300,7 +301,8 @@ describe('a change by filter in the kit', () => {
       subscribersOf: () => [],
       calls: () => producer,
     });
-    const producer = createKitClient(book, clock);
+    const schedules = createScheduleBook({ agenda, jobs: book, namespace: 'duestream', queueOf: defineQueue });
+    const producer = createKitClient(book, schedules.parts, { clock });
     const finding = findingIn(book, settingsOf({ redis: 'redis://127.0.0.1:6379', clock }));
     return { agenda, producer, finding };
   }

@@ -33,7 +33,7 @@ test('what a schedule fires is not refused, and counts', async () => {
   const mail = defineQueue('mail', { maxPending: 1 });
   const kit = createTestKit({ start, queues: [mail], handlers: { mail: () => undefined } });
   await kit.schedule('mail', 1, { delay: '5h' });
-  kit.schedules.put('hourly', { queue: 'mail', every: '1h' });
+  await kit.client.schedules.put('hourly', { queue: 'mail', every: '1h' });
   await kit.advance('2h');
   expect(kit.runs.length).toBeGreaterThan(0);
 });

@@ -35,7 +35,7 @@ const mirror: Codec = { name: 'mirror', encode: reversed, decode: async (text) =
 
 /** What the compiler lets through; it is never called. */
 async function typed() {
-  const { client: producer, schedules } = createTestKit({ handlers: { plain: () => undefined } });
+  const { client: producer } = createTestKit({ handlers: { plain: () => undefined } });
   await producer.schedule(mail, { to: 'a@b.org', since: new Date() }, { name: 'welcome', delay: '1m' });
   await producer.schedule(mail, { cents: 5 }, { name: 'invoice', durability: 'memory' });
   await producer.schedule(plain, { n: 1 });
@@ -58,9 +58,9 @@ async function typed() {
   // @ts-expect-error there is no such name
   await producer.edit(mail, 'a', { name: 'welcom', data: { to: 'c@d.org' } });
   expectTypeOf((await producer.get(plain, 'a'))?.data).toEqualTypeOf<{ n: number } | undefined>();
-  schedules.put('daily', { queue: mail, job: 'welcome', data: { to: 'a@b.org' }, every: '1d' });
+  await producer.schedules.put('daily', { queue: mail, job: 'welcome', data: { to: 'a@b.org' }, every: '1d' });
   // @ts-expect-error there is no such name
-  schedules.put('daily', { queue: mail, job: 'welcom', data: { to: 'a@b.org' }, every: '1d' });
+  await producer.schedules.put('daily', { queue: mail, job: 'welcom', data: { to: 'a@b.org' }, every: '1d' });
   defineHandlers({ mail: { welcome: () => undefined, invoice: () => undefined } }, { queues: [mail] });
   // @ts-expect-error one of the names has no handler
   defineHandlers({ mail: { welcome: () => undefined } }, { queues: [mail] });
@@ -189,13 +189,15 @@ describe('a queue whose jobs have names', () => {
 
   test('checks the data of its schedules when they are put', async () => {
     const { kit, seen } = kitOf();
-    kit.schedules.put('daily', { queue: mail, job: 'welcome', data: { to: 'a@b.org' }, every: '1d' });
+    await kit.client.schedules.put('daily', { queue: mail, job: 'welcome', data: { to: 'a@b.org' }, every: '1d' });
     await kit.advance('1d');
     expect(seen).toEqual([{ to: 'a@b.org' }]);
     const wrong = { queue: mail, job: 'welcome', data: { to: 'b' }, every: '1d' } as const;
-    expect(() => kit.schedules.put('wrong', wrong)).toThrow(/does not fit: to/);
+    await expect(kit.client.schedules.put('wrong', wrong)).rejects.toThrow(/does not fit: to/);
     const later = { queue: mail, job: 'invoice', data: { cents: 1 }, every: '1d' } as const;
-    expect(() => kit.schedules.put('later', later)).toThrow(/is async; allowed/);
+    expect(await kit.client.schedules.put('later', later)).toMatchObject({ status: 'created' });
+    const handlers = { mail: () => undefined };
+    expect(() => createTestKit({ handlers, schedules: { later: later as never } })).toThrow(/is async; allowed/);
   });
 
   test('is refused with schemas or names that are none, and with handlers of other names', () => {
@@ -299,8 +301,8 @@ describe('a queue with a codec', () => {
   test('encodes the data of its schedules once, when they are put', async () => {
     const { kit, seen } = make();
     const daily = { queue: secret, data: { iban: 'DE02' }, every: '1d' } as const;
-    expect(kit.schedules.put('daily', daily).status).toBe('created');
-    expect(kit.schedules.put('daily', daily).status).toBe('unchanged');
+    expect((await kit.client.schedules.put('daily', daily)).status).toBe('created');
+    expect((await kit.client.schedules.put('daily', daily)).status).toBe('unchanged');
     await kit.advance('2d');
     expect(seen).toEqual(['DE02', 'DE02']);
   });

@@ -84,7 +84,7 @@ test('an object that defineQueue did not return is refused wherever a queue is t
     () => createTestKit({ handlers: { q: handler }, queues: [copy] }),
     () => createTestKit({ handlers: { q: handler } }).subscribe(copy, handler),
     () => createTestKit({ handlers: { q: handler } }).cancel(copy, 'a'),
-    () => createTestKit({ handlers: { q: handler } }).schedules.put('s', { queue: copy, every: '1h' }),
+    () => createTestKit({ handlers: { q: handler }, schedules: { s: { queue: copy as never, every: '1h' } } }),
   ]) {
     expect(make).toThrow(expect.objectContaining(refusal));
   }
@@ -102,6 +102,7 @@ test('an object that defineQueue did not return is refused wherever a queue is t
     () => producer.erase({ tag: 'a' }, loose({ queues: [copy] })),
     () => kit.schedule(copy, 1),
     () => kit.client.cancel(copy, 'a'),
+    () => kit.client.schedules.put('s', { queue: copy, every: '1h' }),
   ]) {
     await expect(call()).rejects.toMatchObject({ code: 'bad-input', ...refusal });
   }

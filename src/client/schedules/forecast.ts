@@ -22,7 +22,7 @@ import { type Buckets, bucketsOf, instantsIn } from '../../time/buckets.ts';
 import { momentOf } from '../../time/moment.ts';
 import { DEFAULT_DST, parseZone } from '../../time/zone.ts';
 import { type Alike, groupsOf } from './schedule-groups.ts';
-import type { createScheduleStore } from './schedule-store.ts';
+import type { ListParts } from './schedule-list.ts';
 
 /** What comes due when: jobs that wait, and those that schedules will make. Times are epoch ms. */
 export interface Forecast {
@@ -101,17 +101,15 @@ export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, no
 
 /** @throws DuestreamError `bad-input` for a range that has too many buckets, `not-found` for a queue that is not there */
 export async function forecastOf(
-  { redis, namespace, store }: ForecastParts,
+  { store, definitions, waiting }: ForecastParts,
   { untilMs, by, queue }: ForecastRange,
 ): Promise<Forecast> {
   const atMs = await store.nowMs();
   const unit = by !== 'auto' ? by : untilMs - atMs <= MINUTES_UP_TO_MS ? 'minute' : 'hour';
   checkRange(untilMs - atMs, unit);
   const buckets = bucketsOf({ fromMs: atMs, untilMs, stepMs: STEPS[unit] });
-  const refs = await refsOf(redis, namespace, queue);
-  checkCost(refs.length * buckets.edges.length);
-  const { due, ready, paused } = await waiting(redis, refs, buckets.edges);
-  const { counts, ...schedules } = await coming({ redis, namespace, store }, buckets, queue);
+  const { due, ready, paused } = await waiting(queue, buckets.edges);
+  const { counts, ...schedules } = await coming({ store, definitions }, buckets, queue);
   const all = buckets.edges.slice(0, -1).map((from, at) => {
     const [scheduled, made] = [due[at + 1] ?? 0, counts[at] ?? 0];
     return { fromMs: from, jobs: scheduled + made, scheduled, coming: made };
@@ -131,10 +129,17 @@ export async function forecastOf(
   };
 }
 
-export interface ForecastParts {
-  readonly redis: Redis;
-  readonly namespace: string;
-  readonly store: ReturnType<typeof createScheduleStore>;
+export interface ForecastParts extends ListParts {
+  /** The jobs of a queue, or of all, that wait. */
+  readonly waiting: (queue: string | undefined, edges: readonly number[]) => Promise<Waiting>;
+}
+
+export interface Waiting {
+  /** So many jobs are due up to each edge, counted from the edge before. */
+  readonly due: readonly number[];
+  readonly ready: number;
+  /** Queues that are paused. */
+  readonly paused: readonly string[];
 }
 
 function checkRange(spanMs: number, unit: 'minute' | 'hour'): void {
@@ -156,21 +161,29 @@ function checkCost(counts: number): void {
 async function refsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<readonly PartitionRef[]> {
   const layouts = await listQueues(redis, namespace);
   const wanted = layouts.filter((layout) => queue === undefined || layout.queue === queue);
-  if (queue !== undefined && wanted.length === 0) {
-    const hint =
-      hintOf(
-        queue,
-        layouts.map((layout) => layout.queue),
-      ) || ';';
-    throw new DuestreamError(
-      'not-found',
-      `queue ${queue} was never used${hint} "duestream queues ls" lists those that were`,
-    );
-  }
+  const names = layouts.map((layout) => layout.queue);
+  checkUsed(queue, names);
   return wanted.flatMap((layout) => partitionsOf(namespace, layout));
 }
 
-async function waiting(redis: Redis, refs: readonly PartitionRef[], edges: readonly number[]) {
+/** @throws DuestreamError `not-found` */
+export function checkUsed(queue: string | undefined, names: readonly string[]): void {
+  if (queue === undefined || names.includes(queue)) return;
+  const hint = hintOf(queue, names) || ';';
+  throw new DuestreamError(
+    'not-found',
+    `queue ${queue} was never used${hint} "duestream queues ls" lists those that were`,
+  );
+}
+
+/** The jobs that wait in Redis. */
+export async function waitingIn(
+  { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
+  queue: string | undefined,
+  edges: readonly number[],
+): Promise<Waiting> {
+  const refs = await refsOf(redis, namespace, queue);
+  checkCost(refs.length * edges.length);
   const due = edges.map(() => 0);
   const paused = new Set<string>();
   let ready = 0;
@@ -183,8 +196,8 @@ async function waiting(redis: Redis, refs: readonly PartitionRef[], edges: reado
   return { due, ready, paused: [...paused] };
 }
 
-async function coming({ redis, namespace, store }: ForecastParts, buckets: Buckets, queue: string | undefined) {
-  const groups = await groupsOf(redis, namespace, queue);
+async function coming({ store, definitions }: ListParts, buckets: Buckets, queue: string | undefined) {
+  const groups = await groupsOf(definitions, queue);
   const counts = buckets.edges.slice(1).map(() => 0);
   const { paused, unreadable, estimated } = groups;
   const told = { counted: 0, paused, unreadable, uncounted: 0, estimated };

@@ -3,8 +3,7 @@
  * with its zone, policies, calendar and bounds. Those with `maxRuns` stand alone. Those with `H` differ by their names only,
  * which spreads them evenly: of very many, the first stand for all.
  */
-import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/scripts/schedules.ts';
+import type { Definitions } from './schedule-list.ts';
 
 export interface Alike {
   /** One of them. */
@@ -34,11 +33,11 @@ interface Found {
 }
 
 /** The groups among the schedules of a queue, or of all. */
-export async function groupsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<Groups> {
+export async function groupsOf(definitions: Definitions, queue: string | undefined): Promise<Groups> {
   const found = new Map<string, Found>();
   const seen = new Set<string>();
   const told = { paused: 0, unreadable: 0 };
-  for await (const page of allDefinitions(redis, namespace)) {
+  for await (const page of definitions()) {
     for (const [name, content] of page.filter(([one]) => !seen.has(one))) {
       seen.add(name);
       const kind = kindOf(name, content, queue);

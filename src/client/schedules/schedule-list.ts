@@ -6,10 +6,8 @@ import { quietly } from '../../kernel/callbacks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { inTurns, oneStep } from '../../kernel/steps.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/scripts/schedules.ts';
 import { type Definition, decodeDefinition } from '../../schedule/text.ts';
-import type { createScheduleStore } from './schedule-store.ts';
+import type { ScheduleStore } from './schedule-store.ts';
 import { type ScheduleView, viewOf } from './schedule-view.ts';
 
 /** Which schedules `schedules.list` returns. */
@@ -24,19 +22,21 @@ export interface ListOptions {
   readonly onMore?: ((count: number) => void) | undefined;
 }
 
+/** Names and texts of stored schedules, page by page. */
+export type Definitions = () => AsyncIterable<readonly (readonly [name: string, content: string])[]>;
+
 export interface ListParts {
-  readonly redis: Redis;
-  readonly namespace: string;
-  readonly store: ReturnType<typeof createScheduleStore>;
+  readonly definitions: Definitions;
+  readonly store: Pick<ScheduleStore, 'nowMs' | 'findAll'>;
 }
 
 export async function listSchedules(
-  { redis, namespace, store }: ListParts,
+  { definitions, store }: ListParts,
   { limit = Number.POSITIVE_INFINITY, onUnreadable, onMore, ...filter }: ListOptions,
 ): Promise<readonly ScheduleView[]> {
   const tellUnreadable = quietly('onUnreadable', onUnreadable);
   const contents = new Map<string, string>();
-  for await (const page of allDefinitions(redis, namespace)) {
+  for await (const page of definitions()) {
     for (const [name, content] of page) if (isWanted(content, filter)) contents.set(name, content);
   }
   const shown: Definition[] = [];

@@ -11,7 +11,7 @@ import { memberOf } from '../../redis/connection/cluster/members.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/scripts/queues.ts';
-import { define, definitions, disarm } from '../../redis/scripts/schedules.ts';
+import { allDefinitions, define, definitions, disarm } from '../../redis/scripts/schedules.ts';
 import { successor } from '../../schedule/change.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
 import { parseScheduleName } from '../../schedule/schedule.ts';
@@ -26,6 +26,7 @@ import {
 import { type IfMatchOption, isMatch } from '../calls/etag.ts';
 import { once } from '../calls/repeating.ts';
 import { refuseShownSchedule } from '../jobs/shown.ts';
+import type { Definitions } from './schedule-list.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
 import { unknownSchedule } from './unknown-schedule.ts';
 
@@ -68,6 +69,12 @@ export interface ScheduleStore {
    */
   readonly setPaused: (name: string, paused: string | undefined, call?: ScheduleCall) => Promise<ScheduleChange>;
 }
+
+/** The texts that are stored in a namespace. */
+export const definitionsIn =
+  ({ redis, namespace }: Pick<Store, 'redis' | 'namespace'>): Definitions =>
+  () =>
+    allDefinitions(redis, namespace);
 
 export function createScheduleStore({ steps = once, ...place }: Omit<Store, 'steps'> & Partial<Store>): ScheduleStore {
   const store: Store = { ...place, steps };
@@ -124,7 +131,7 @@ async function setPaused(
   store: Store,
   { name, content, paused, call }: Asked & { readonly paused: string | undefined },
 ): Promise<ScheduleChange | 'lost'> {
-  if (content === undefined) throw await store.steps.read(() => unknownSchedule(store.redis, store.namespace, name));
+  if (content === undefined) throw await store.steps.read(() => unknownSchedule(definitionsIn(store), name));
   const { input, source, schedule } = decodeDefinition(name, content);
   const state = paused === undefined ? undefined : paused || schedule.paused || true;
   return putOver(store, content, { name, input: { ...input, paused: state }, source, call });
@@ -141,7 +148,8 @@ export function matching(definition: Definition, call: ScheduleCall): Definition
   return definition;
 }
 
-function refuseEtag(name: string, etag: string | undefined, call: ScheduleCall): void {
+/** @throws DuestreamError `changed` */
+export function refuseEtag(name: string, etag: string | undefined, call: ScheduleCall): void {
   if (isMatch(call.ifMatch, etag)) return;
   const now = etag === undefined ? 'there is none of this name' : `its etag is ${show(etag)}`;
   throw new DuestreamError(

@@ -9,7 +9,7 @@ import { quietly } from '../../kernel/callbacks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { createJobs } from '../../redis/scripts/jobs.ts';
+import { createJobs, type Jobs } from '../../redis/scripts/jobs.ts';
 import { parseSchedule, type ScheduleInput } from '../../schedule/input.ts';
 import type { LeftOut, Preview } from '../../schedule/preview.ts';
 import type { PreviewRow } from '../../schedule/preview-row.ts';
@@ -24,18 +24,26 @@ import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { createRepeating, once, type Repeating } from '../calls/repeating.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
-import type { ConnectedParts } from '../parts.ts';
-import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
+import {
+  type Forecast,
+  type ForecastOptions,
+  type ForecastParts,
+  forecastOf,
+  forecastRange,
+  waitingIn,
+} from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
 import { checkOptions, type GivenOptions } from './schedule-options.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
 import {
   createScheduleStore,
+  definitionsIn,
   type FoundSchedule,
   matching,
   type ScheduleCall,
   type ScheduleChange,
+  type ScheduleStore,
 } from './schedule-store.ts';
 import {
   type BackfillOptions,
@@ -115,22 +123,17 @@ export interface Schedules {
 }
 
 /** The methods, over the calls of a client. */
-export function schedulesOver(settings: ClientSettings, { runChecked }: Calls<ConnectedParts>): Schedules {
-  const { clock, budgetMs, namespace } = settings;
-
+export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked }: Calls): Schedules {
   /** A call whose steps are repeated in an outage. */
   const call = <T>(what: string, work: (parts: Parts) => Promise<T>, given: GivenOptions = {}): Promise<T> =>
     runChecked(
       () => checkOptions(given),
-      async ({ redis, readable }) => {
-        await readable();
-        return work(partsOf(namespace, redis, createRepeating(what, { clock, budgetMs })));
-      },
+      async ({ schedules }) => work(await schedules(createRepeating(what, { clock, budgetMs }))),
     );
 
   /** A call that changes nothing is one step. */
   const look: typeof call = (what, work, given) =>
-    call(what, ({ redis, steps }) => steps.read(() => work(partsOf(namespace, redis, once))), given);
+    call(what, ({ steps, alone }) => steps.read(() => work(alone())), given);
   const change: Change = async (verb, options, work) => {
     const by = { ifMatch: parseIfMatch(options.ifMatch) };
     return call(`${verb} a schedule`, (parts) => work(parts, by), { [verb]: options });
@@ -148,7 +151,17 @@ export function schedulesOver(settings: ClientSettings, { runChecked }: Calls<Co
   };
 }
 
-type Parts = ReturnType<typeof partsOf>;
+/** What calls on schedules stand on: a connection, or the schedules of the test kit. */
+export interface ScheduleParts extends ForecastParts {
+  readonly store: ScheduleStore;
+  readonly jobs: Pick<Jobs, 'schedule'>;
+  /** How each step is repeated. */
+  readonly steps: Repeating;
+  /** The same parts, whose steps are not repeated. */
+  readonly alone: () => ScheduleParts;
+}
+
+type Parts = ScheduleParts;
 type Changing = 'put' | 'remove' | 'pause' | 'resume' | 'trigger';
 
 /** A call that changes one schedule, if that is what was seen. */
@@ -175,26 +188,32 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
   };
 }
 
-function partsOf(namespace: string, redis: Redis, steps: Repeating) {
-  const store = createScheduleStore({ redis, namespace, steps });
+/** The parts over a connection. */
+export function schedulePartsOn(redis: Redis, namespace: string, steps: Repeating): ScheduleParts {
+  return {
+    steps,
+    store: createScheduleStore({ redis, namespace, steps }),
+    jobs: createJobs(redis),
+    definitions: definitionsIn({ redis, namespace }),
+    waiting: (queue, edges) => waitingIn({ redis, namespace }, queue, edges),
+    alone: () => schedulePartsOn(redis, namespace, once),
+  };
+}
 
-  async function found(name: string): Promise<FoundSchedule> {
-    const stored = await store.find(name);
-    if (!stored) throw await steps.read(() => unknownSchedule(redis, namespace, name));
-    return stored;
-  }
+async function foundIn({ store, steps, definitions }: Parts, name: string): Promise<FoundSchedule> {
+  const stored = await store.find(name);
+  if (!stored) throw await steps.read(() => unknownSchedule(definitions, name));
+  return stored;
+}
 
-  /** Nobody leads the partitions of a queue that is not declared: a job there would wait for ever. */
-  async function housed(name: string): Promise<StoredSchedule> {
-    const { ref, ...stored } = await found(name);
-    if (ref) return { ...stored, ref };
-    throw new DuestreamError(
-      'not-found',
-      `schedule ${name}: its queue ${stored.definition.schedule.queue} is not declared; put the schedule again`,
-    );
-  }
-
-  return { redis, namespace, steps, store, found, housed, jobs: createJobs(redis) };
+/** Nobody leads the partitions of a queue that is not declared: a job there would wait for ever. */
+async function housedIn(parts: Parts, name: string): Promise<StoredSchedule> {
+  const { ref, ...stored } = await foundIn(parts, name);
+  if (ref) return { ...stored, ref };
+  throw new DuestreamError(
+    'not-found',
+    `schedule ${name}: its queue ${stored.definition.schedule.queue} is not declared; put the schedule again`,
+  );
 }
 
 async function getOne({ store }: Parts, name: string): Promise<ScheduleView | undefined> {
@@ -206,13 +225,13 @@ const forecastIn = async (parts: Parts, options: ForecastOptions) =>
   forecastOf(parts, forecastRange(options, await parts.store.nowMs()));
 
 async function preview(
-  { store, found }: Parts,
+  parts: Parts,
   schedule: string | ScheduleInput,
   range: PreviewOptions,
 ): Promise<readonly PreviewRow[]> {
-  const nowMs = await store.nowMs();
+  const nowMs = await parts.store.nowMs();
   if (typeof schedule === 'string') {
-    const stored = await found(schedule);
+    const stored = await foundIn(parts, schedule);
     return rowsOf(previewRows(stored.definition.schedule, range, { nowMs, stored }), range);
   }
   const since = { sinceMs: 0, anchorMs: nowMs };
@@ -226,20 +245,18 @@ async function rowsOf(looking: Steps<Preview>, { onLeftOut }: PreviewOptions): P
 }
 
 async function triggerOne(
-  { jobs, store, housed, steps }: Parts,
+  parts: Parts,
   { name, id, by }: { readonly name: string; readonly id: string; readonly by: ScheduleCall },
 ): Promise<FiredJob> {
-  const { definition, ref } = await housed(name);
+  const { jobs, store, steps } = parts;
+  const { definition, ref } = await housedIn(parts, name);
   const { schedule } = matching(definition, by);
   return trigger(jobs, ref, { schedule, nowMs: await store.nowMs(), id, steps });
 }
 
-async function backfillOne(
-  { jobs, housed, steps }: Parts,
-  name: string,
-  range: BackfillOptions,
-): Promise<readonly FiredJob[]> {
-  const { definition, ref } = await housed(name);
+async function backfillOne(parts: Parts, name: string, range: BackfillOptions): Promise<readonly FiredJob[]> {
+  const { jobs, steps } = parts;
+  const { definition, ref } = await housedIn(parts, name);
   const { schedule } = definition;
   const instants = await inTurns(instantsOfRange(schedule, rangeOf(schedule, range)));
   if (!range.dryRun) return backfill(jobs, ref, { schedule, instants, steps });

@@ -3,15 +3,14 @@
 import { hintOf } from '../../kernel/did-you-mean.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { allDefinitions } from '../../redis/scripts/schedules.ts';
+import type { Definitions } from './schedule-list.ts';
 
 /** Of so many the names are compared: a guess is worth no more. */
 const NAMES_MAX = 5000;
 
-export async function unknownSchedule(redis: Redis, namespace: string, name: string): Promise<DuestreamError> {
+export async function unknownSchedule(definitions: Definitions, name: string): Promise<DuestreamError> {
   const known: string[] = [];
-  for await (const page of allDefinitions(redis, namespace)) {
+  for await (const page of definitions()) {
     for (const [one] of page) known.push(one);
     if (known.length >= NAMES_MAX) break;
   }
