@@ -26,7 +26,7 @@ import { CheckedBatch } from './jobs/shown.ts';
 import { createPast, type Past } from './query/past.ts';
 import { createGet, type Get } from './query/report.ts';
 import { readerOf } from './query/walk.ts';
-import { type ScheduleParts, schedulePartsOn } from './schedules/schedules.ts';
+import { type ScheduleParts, schedulePartsOn } from './schedules/schedule-parts.ts';
 
 /** Header, name and options around the data. */
 export const RECORD_OVERHEAD_BYTES = 16_384;

@@ -6,6 +6,7 @@
 import { once } from '../client/calls/repeating.ts';
 import { refuseShownSchedule } from '../client/jobs/shown.ts';
 import { checkUsed, type Waiting } from '../client/schedules/forecast.ts';
+import type { ScheduleParts } from '../client/schedules/schedule-parts.ts';
 import type { StoredSchedule } from '../client/schedules/schedule-places.ts';
 import {
   refuseEtag,
@@ -13,7 +14,6 @@ import {
   type ScheduleChange,
   type ScheduleStore,
 } from '../client/schedules/schedule-store.ts';
-import type { ScheduleParts } from '../client/schedules/schedules.ts';
 import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
 import { encodeRecord, idOf, memberOf } from '../job/codec.ts';
 import type { Queue } from '../job/queue.ts';

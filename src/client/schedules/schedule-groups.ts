@@ -3,7 +3,7 @@
  * with its zone, policies, calendar and bounds. Those with `maxRuns` stand alone. Those with `H` differ by their names only,
  * which spreads them evenly: of very many, the first stand for all.
  */
-import type { Definitions } from './schedule-list.ts';
+import type { Definitions } from './schedule-places.ts';
 
 export interface Alike {
   /** One of them. */

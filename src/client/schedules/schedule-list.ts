@@ -7,6 +7,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { inTurns, oneStep } from '../../kernel/steps.ts';
 import { type Definition, decodeDefinition } from '../../schedule/text.ts';
+import type { Definitions } from './schedule-places.ts';
 import type { ScheduleStore } from './schedule-store.ts';
 import { type ScheduleView, viewOf } from './schedule-view.ts';
 
@@ -21,9 +22,6 @@ export interface ListOptions {
   /** Told how many there are besides those that `limit` lets through. */
   readonly onMore?: ((count: number) => void) | undefined;
 }
-
-/** Names and texts of stored schedules, page by page. */
-export type Definitions = () => AsyncIterable<readonly (readonly [name: string, content: string])[]>;
 
 export interface ListParts {
   readonly definitions: Definitions;

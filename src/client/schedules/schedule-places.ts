@@ -21,6 +21,9 @@ export interface Store {
   readonly steps: Pick<Repeating, 'read' | 'write'>;
 }
 
+/** Names and texts of stored schedules, page by page. */
+export type Definitions = () => AsyncIterable<readonly (readonly [name: string, content: string])[]>;
+
 export interface StoredSchedule {
   readonly definition: Definition;
   /** Undefined before its first look. */

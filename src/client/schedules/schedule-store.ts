@@ -26,7 +26,7 @@ import {
 import { type IfMatchOption, isMatch } from '../calls/etag.ts';
 import { once } from '../calls/repeating.ts';
 import { refuseShownSchedule } from '../jobs/shown.ts';
-import type { Definitions } from './schedule-list.ts';
+import type { Definitions } from './schedule-places.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
 import { unknownSchedule } from './unknown-schedule.ts';
 

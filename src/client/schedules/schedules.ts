@@ -8,8 +8,6 @@ import { newJobId } from '../../job/new-job-id.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { createJobs, type Jobs } from '../../redis/scripts/jobs.ts';
 import { parseSchedule, type ScheduleInput } from '../../schedule/input.ts';
 import type { LeftOut, Preview } from '../../schedule/preview.ts';
 import type { PreviewRow } from '../../schedule/preview-row.ts';
@@ -21,30 +19,16 @@ import {
 } from '../../schedule/queue-schedule.ts';
 import { fireId } from '../../schedule/schedule.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
-import { createRepeating, once, type Repeating } from '../calls/repeating.ts';
+import { createRepeating } from '../calls/repeating.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
-import {
-  type Forecast,
-  type ForecastOptions,
-  type ForecastParts,
-  forecastOf,
-  forecastRange,
-  waitingIn,
-} from './forecast.ts';
+import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
 import { checkOptions, type GivenOptions } from './schedule-options.ts';
+import type { ScheduleParts } from './schedule-parts.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
-import {
-  createScheduleStore,
-  definitionsIn,
-  type FoundSchedule,
-  matching,
-  type ScheduleCall,
-  type ScheduleChange,
-  type ScheduleStore,
-} from './schedule-store.ts';
+import { type FoundSchedule, matching, type ScheduleCall, type ScheduleChange } from './schedule-store.ts';
 import {
   type BackfillOptions,
   type PreviewOptions,
@@ -125,7 +109,7 @@ export interface Schedules {
 /** The methods, over the calls of a client. */
 export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked }: Calls): Schedules {
   /** A call whose steps are repeated in an outage. */
-  const call = <T>(what: string, work: (parts: Parts) => Promise<T>, given: GivenOptions = {}): Promise<T> =>
+  const call = <T>(what: string, work: (parts: ScheduleParts) => Promise<T>, given: GivenOptions = {}): Promise<T> =>
     runChecked(
       () => checkOptions(given),
       async ({ schedules }) => work(await schedules(createRepeating(what, { clock, budgetMs }))),
@@ -151,24 +135,13 @@ export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked 
   };
 }
 
-/** What calls on schedules stand on: a connection, or the schedules of the test kit. */
-export interface ScheduleParts extends ForecastParts {
-  readonly store: ScheduleStore;
-  readonly jobs: Pick<Jobs, 'schedule'>;
-  /** How each step is repeated. */
-  readonly steps: Repeating;
-  /** The same parts, whose steps are not repeated. */
-  readonly alone: () => ScheduleParts;
-}
-
-type Parts = ScheduleParts;
 type Changing = 'put' | 'remove' | 'pause' | 'resume' | 'trigger';
 
 /** A call that changes one schedule, if that is what was seen. */
 type Change = <T>(
   verb: Changing,
   options: IfMatchOption,
-  work: (parts: Parts, by: ScheduleCall) => Promise<T>,
+  work: (parts: ScheduleParts, by: ScheduleCall) => Promise<T>,
 ) => Promise<T>;
 
 function changesOf(change: Change): Pick<Schedules, Changing> {
@@ -188,26 +161,14 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
   };
 }
 
-/** The parts over a connection. */
-export function schedulePartsOn(redis: Redis, namespace: string, steps: Repeating): ScheduleParts {
-  return {
-    steps,
-    store: createScheduleStore({ redis, namespace, steps }),
-    jobs: createJobs(redis),
-    definitions: definitionsIn({ redis, namespace }),
-    waiting: (queue, edges) => waitingIn({ redis, namespace }, queue, edges),
-    alone: () => schedulePartsOn(redis, namespace, once),
-  };
-}
-
-async function foundIn({ store, steps, definitions }: Parts, name: string): Promise<FoundSchedule> {
+async function foundIn({ store, steps, definitions }: ScheduleParts, name: string): Promise<FoundSchedule> {
   const stored = await store.find(name);
   if (!stored) throw await steps.read(() => unknownSchedule(definitions, name));
   return stored;
 }
 
 /** Nobody leads the partitions of a queue that is not declared: a job there would wait for ever. */
-async function housedIn(parts: Parts, name: string): Promise<StoredSchedule> {
+async function housedIn(parts: ScheduleParts, name: string): Promise<StoredSchedule> {
   const { ref, ...stored } = await foundIn(parts, name);
   if (ref) return { ...stored, ref };
   throw new DuestreamError(
@@ -216,16 +177,16 @@ async function housedIn(parts: Parts, name: string): Promise<StoredSchedule> {
   );
 }
 
-async function getOne({ store }: Parts, name: string): Promise<ScheduleView | undefined> {
+async function getOne({ store }: ScheduleParts, name: string): Promise<ScheduleView | undefined> {
   const stored = await store.find(name);
   return stored && inTurns(viewOf(stored, await store.nowMs()));
 }
 
-const forecastIn = async (parts: Parts, options: ForecastOptions) =>
+const forecastIn = async (parts: ScheduleParts, options: ForecastOptions) =>
   forecastOf(parts, forecastRange(options, await parts.store.nowMs()));
 
 async function preview(
-  parts: Parts,
+  parts: ScheduleParts,
   schedule: string | ScheduleInput,
   range: PreviewOptions,
 ): Promise<readonly PreviewRow[]> {
@@ -245,7 +206,7 @@ async function rowsOf(looking: Steps<Preview>, { onLeftOut }: PreviewOptions): P
 }
 
 async function triggerOne(
-  parts: Parts,
+  parts: ScheduleParts,
   { name, id, by }: { readonly name: string; readonly id: string; readonly by: ScheduleCall },
 ): Promise<FiredJob> {
   const { jobs, store, steps } = parts;
@@ -254,7 +215,7 @@ async function triggerOne(
   return trigger(jobs, ref, { schedule, nowMs: await store.nowMs(), id, steps });
 }
 
-async function backfillOne(parts: Parts, name: string, range: BackfillOptions): Promise<readonly FiredJob[]> {
+async function backfillOne(parts: ScheduleParts, name: string, range: BackfillOptions): Promise<readonly FiredJob[]> {
   const { jobs, steps } = parts;
   const { definition, ref } = await housedIn(parts, name);
   const { schedule } = definition;

@@ -3,7 +3,7 @@
 import { hintOf } from '../../kernel/did-you-mean.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Definitions } from './schedule-list.ts';
+import type { Definitions } from './schedule-places.ts';
 
 /** Of so many the names are compared: a guess is worth no more. */
 const NAMES_MAX = 5000;
