@@ -1,6 +1,5 @@
 -- adopt: a bare member, which a foreign producer put by ZADD alone, gets a record of its own.
 -- GIVES   adopt(keys, now, member, run, due): 1 when it had none, else 0
--- USED BY  cast, promote, relay
 -- NEEDS   run, tombstone, stale, weight
 -- RULE    The record says what no producer said: the due time in base 36, and that it is bare. A
 --         tombstone of an earlier life gives way to it. A member that was put again while it was

@@ -2,7 +2,6 @@
 -- GIVES   advertise(meta, look, advertised, moved, promoted, ...): look is when the leader looks
 --         next, advertised what stands there; promoted is the counter, and moved what is added to
 --         it; what else is to be written with that comes after them
--- USED BY  cast, promote, relay
 -- RULE    All in one command, and none where nothing has changed: most passes move one job.
 local function advertise(meta, look, advertised, moved, promoted, ...)
   if moved > 0 then

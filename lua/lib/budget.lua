@@ -2,7 +2,6 @@
 -- the SHA-1 of a record alone takes 1 ms per 256 KiB.
 -- GIVES   readWithin(jobs, member, bytes, spent): spent so far, the value or false; spent is nil
 --         when the record does not fit
--- USED BY  cancel, edit, expire, mend-tags, repair, reschedule
 -- NEEDS   tombstone
 -- RULE    The first record is always read, so every call gets on. What is too large is not read,
 --         nor is anything after it. A value of up to 300 bytes may be a tombstone: it costs

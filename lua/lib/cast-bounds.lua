@@ -2,7 +2,6 @@
 -- GIVES   keepBounds(cast, now, call, most): drops the oldest entries, until there are at most so
 --         many, of so many bytes, none older than age; says whether some are left that should go.
 --         call has total and moved
--- USED BY  cast
 -- RULE    The newest entry stays whatever its size, until it is too old. Each one that goes is
 --         read, so a call drops at most 200 more than it has added. Entries are deleted one by one:
 --         that needs no right that a pass of promote does not need.

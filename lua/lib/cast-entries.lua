@@ -1,7 +1,6 @@
 -- cast-entries: jobs become entries of the stream that every subscriber reads.
 -- GIVES   addEntries(keys, call, list): adds those of the list with the outcome d; call.count,
 --         call.total, call.moved and call.lateness grow, and run.token of each becomes its count
--- USED BY  cast
 -- RULE    The totals are written first: what was counted and is not there was missed, and readers
 --         are told so; an entry that is there twice under one count would be taken for another.
 local function addEntries(keys, call, list)

@@ -3,7 +3,6 @@
 --         gone (to be taken out of it), or ends, and then the job: {member, due, record, run,
 --         outcome, deadLetter}, outcome d when it is to be cast, e or x when it is too late. Adds
 --         to call.letters and call.adopted
--- USED BY  cast
 -- NEEDS   run, tombstone, lateness, dead-letter, odd-member, stale
 -- RULE    The same judgement as that of a start, which these jobs never have. A record of a later
 --         version waits for a leader that can read its header.

@@ -1,7 +1,6 @@
 -- casting: due members of scheduled become entries of cast, and are over.
 -- GIVES   castDue(keys, call, limit): one pass. `call` is {now, window, count, total, moved,
 --         letters, lateness}, of which all but the first two grow
--- USED BY  cast
 -- NEEDS   tombstone, tags, past, cast-one, cast-entries, weight
 -- RULE    Entries are added before the members read are removed, a step at a time. As in promote, a
 --         pass ends when one more as large as the largest would take it over 1 MiB; the first is

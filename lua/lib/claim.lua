@@ -1,7 +1,6 @@
 -- claim: whether who settles a job is who runs it. Fences a job for the scripts that settle one job
 -- with an error or a delay; complete, commit and extend compare token and entry themselves.
 -- GIVES   refusalOf(run, jobs, entry, member, token): nothing, or the word that refuses it
--- USED BY  bury, defer, retry
 -- NEEDS   tombstone
 -- RULE    Only the newest token and its own entry may settle a job. The same call once more is told
 --         `already`, whether the job is over since or waits for its next start, and `cancelled`

@@ -1,9 +1,6 @@
 -- clock: what time it is, from one reading of the server's clock.
 -- GIVES   clock(given): now in ms, which is `given` when a test names one; and where that is the
 --         server's, the same in microseconds
--- USED BY  arm, bury, cancel, cast, commit, complete, defer, elect, expire, fire, issue, oldest,
---          pause, peek, promote, purge, reclaim, relay, release, repair, replay, reschedule, retry,
---          schedule, serve, start, stats, sweep, watch
 -- RULE    Nothing else reads TIME, so no script judges by two clocks.
 local function clock(given)
   local named = tonumber(given)

@@ -1,6 +1,5 @@
 -- compensate: a job that takes half-done effects of a dead one back becomes due.
 -- GIVES   compensate(scheduled, jobs, meta, job): whether {member, record, due} was scheduled
--- USED BY  bury, expire
 -- NEEDS   weight
 -- RULE    Once: whatever is known under its id, live or over, stays. The record comes last, as in
 --         schedule: it is the commit point.

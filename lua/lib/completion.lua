@@ -4,7 +4,6 @@
 --         is {now, window, isHeld, consumer, sum}, `words` holds entry, member, token and mark for
 --         each, the mark with a bar and its tags behind it if it has any, a bar alone if nothing is
 --         to be kept, or '': the record is read for them.
--- USED BY  complete, relay, serve
 -- NEEDS   run, tombstone, end-mark, repeated, end-many
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
 --         foreign producer put it again) stays live. Only this very call once more is `already`:

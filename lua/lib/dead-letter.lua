@@ -2,7 +2,6 @@
 -- GIVES   addDeadLetter(dead, now, job): its id; newestDeadLetters(dead): the newest 8, or
 --         256 KiB of them, each {id, fields}; deadLetterOf(dead, member, token): the one of
 --         this start among those; deadLetterIn(dead, tombstone): the one that it names
--- USED BY  bury, cast, commit, expire, promote, relay, serve, start
 -- RULE    The dead letter is added before anything is removed. A call that was cut off after that
 --         finds it among the newest by position: member 2, record 4, reason 6, history 8, token 10.
 --         So does the same call after a lost reply, where no tombstone is kept.

@@ -1,7 +1,6 @@
 -- delivery: entries of ready that nobody was given yet become a consumer's.
 -- GIVES   deliver(ready, consumer, count): entry, member and due of each, in one list; the error
 --         with which Redis refused
--- USED BY  relay, serve
 -- RULE    The group may have vanished: that is told, and stops nothing.
 local function deliver(ready, consumer, count)
   local entries, read = {}, redis.pcall('XREADGROUP', 'GROUP', 'workers', consumer, 'COUNT', count,

@@ -4,7 +4,6 @@
 --         each way; drop, members of which nothing stays; tagged, tags by member; over, members
 --         that run no more; held and gone, members whose entries stay, and entries that go; kept,
 --         as past takes them
--- USED BY  complete, relay, serve
 -- NEEDS   tags, let-go, past, stale, weight
 -- RULE    Adds come before removals, and ready is left last.
 local function writeEnds(keys, call, all)

@@ -2,7 +2,6 @@
 -- GIVES   endMark(jobs, member, word, isKept): the mark, its tags if it has any, and the note for a
 --         history. `word` is the mark, a bar and the tags, a line break and the note, or less of
 --         that; isKept: the mark is needed
--- USED BY  complete, relay, serve
 -- NEEDS   tombstone, tags
 -- RULE    A bar says that nothing else is to be known. Without one, an empty mark has the record
 --         read.

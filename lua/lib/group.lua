@@ -4,7 +4,6 @@
 --         than cap in all, how many there are, which is cheaper to know; ensureGroup(ready,
 --         entries): makes it where there is no stream, which has no entries; addReady(ready,
 --         member, due): a new entry, of which it gives the id, and the group before the first one
--- USED BY  cast, check-entries, check-members, enrol, oldest, promote, relay, repair, stats
 -- RULE    No script fails for the lack of a stream or a group: both may be gone with a flush.
 local function groupOf(ready)
   -- @no-stream

@@ -1,7 +1,6 @@
 -- head: whether entries are all that ready holds up to the last of them.
 -- GIVES   headOf(ready, entries): the last of them if they are, so that everything up to it can be
 --         trimmed; else nothing
--- USED BY  bury, commit, complete, defer, expire, relay, release, retry, serve, start
 -- RULE    Up to the last, what is held is one of these; and nothing in ready is neither held nor
 --         still to be delivered, as what was held by a consumer that somebody deleted. Where the
 --         group's pointer was set back, or Redis does not know how many wait, the answer is no.

@@ -2,7 +2,6 @@
 -- GIVES   lengthened(history, line, keepsAll): the history with one more line of JSON;
 --         countFailure(run, line, keepsAll): the same of a run, which has failed once more;
 --         countDeferral(run, why): it was put aside once more, the last time for why
--- USED BY  bury, commit, defer, reclaim, retry
 -- RULE    However often a job fails, its run and its dead letter stay small: only the newest stack
 --         stays, unless the queue keeps a history (keepsAll). The stack comes last in a line, so
 --         that it is found without parsing. The line of deferrals begins with ~ and their number,

@@ -2,7 +2,6 @@
 -- GIVES   knownAs(keys, call, job): the reply; whether the id is over and gets a new life; and the
 --         generation of the run that is replaced, and its tags. `call` is {mode, spent}, of which
 --         spent grows and isFull may be set; `job` is {member, record, length of what is stored}
--- USED BY  schedule
 -- NEEDS   run, tombstone, tags
 -- RULE    A call ends at 640 KiB of what it would read or hash; the first is always read. A record
 --         that was edited, or has headers, carries the mark of the call that made it: the same call

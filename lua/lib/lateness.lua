@@ -1,7 +1,6 @@
 -- lateness: whether a job is too late to start, by the header of its record.
 -- GIVES   headerOf(record): the fields before the bar, or nil; isLate(header, entry, asked,
 --        nextDue, due, now)
--- USED BY  cast, expire, relay, serve, start
 -- RULE    Late is judged by the due time of the job, not of its entry, which may be an older one. A
 --         start that a crash cut off was in time, so only its expiry counts. `src/job/lateness.ts`
 --         says the same.

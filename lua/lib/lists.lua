@@ -1,7 +1,6 @@
 -- lists: short ways to lists of many fields for one command, and from the reply to one.
 -- GIVES   put(list, one, other): both go to the end of it; byName(list, values): a table of the
 --         values, each under the name that has its place in the list
--- USED BY  fire
 -- RULE    One command for many members costs Redis less than a command for each.
 local function put(list, one, other)
   list[#list + 1], list[#list + 2] = one, other

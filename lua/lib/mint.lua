@@ -2,7 +2,6 @@
 -- GIVES   mint(keys, call): a text. `call` has token, the last one, and count, the most starts that
 --         the script may make; isMinted: that is written down. lastToken(call): the last token
 --         that it may mint
--- USED BY  relay, serve, start
 -- RULE    Tokens of a partition only grow. What may be minted is written down before the first is.
 --         They are whole numbers of 16 digits: `%d` makes a text of one in a third of the time of
 --         `%.0f`.

@@ -1,6 +1,5 @@
 -- named: the name of a job, from its record.
 -- GIVES   nameIn(record): its text in JSON, with the quotes; nil where it has none
--- USED BY  bury, cancel, cast, commit, complete, defer, expire, relay, retry, serve, start
 -- RULE    It stands at the top of the JSON, in ours first, in those of others anywhere. Nothing is
 --         parsed: a name deeper inside, or within a string, is told by the brackets and quotes
 --         before it. After twenty places that are none, nobody looks any further.

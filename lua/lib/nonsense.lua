@@ -2,7 +2,6 @@
 -- time or a name that is none.
 -- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, job): makes a
 --         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
--- USED BY  cast, promote, relay
 -- NEEDS   tombstone, tags, dead-letter, stale, weight
 -- RULE    Nothing is thrown away in silence. A record that lives under the member ends with a
 --         tombstone, in done before it is written: a call that was cut off finds the record again.

@@ -1,7 +1,6 @@
 -- nudge: the leader of a partition wakes up sooner than it meant to.
 -- GIVES   nudge(meta, wake, due, before): tells it of a due time; `before` is when it means to wake
 --         up, if the caller has read it already
--- USED BY  bury, defer, fire, release, repair, replay, reschedule, retry, schedule
 -- RULE    `wake` of K:meta only ever gets smaller here, and a burst of jobs publishes once. While
 --         nobody leads there is no such field, and nobody to nudge.
 local function nudge(meta, wake, due, before)

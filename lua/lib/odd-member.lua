@@ -2,7 +2,6 @@
 -- GIVES   settleOdd(keys, now, member, score): what becomes of it, and a number: ready or adopted
 --         (the same, with a record of its own since now) with its due time; buried with the bytes
 --         that were written; waits
--- USED BY  cast, promote, relay
 -- NEEDS   run, nonsense, adopt
 -- RULE    A bare member that runs now waits in the zset for its next turn. The caller puts into
 --         ready what is to be there, and then removes what does not wait.

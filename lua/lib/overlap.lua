@@ -4,7 +4,6 @@
 --         waiting; `known` says of each member whether it has a record: false, its record, or 'new'
 --         when this call writes it; `one` is the schedule, and is changed: {most, runs, skipped,
 --         overlap, last, waiting}
--- USED BY  fire
 -- NEEDS   tombstone
 -- RULE    Decided when it fires: the job before is over when its record is gone or a tombstone.
 local function placeFor(jobs, known, one, member)

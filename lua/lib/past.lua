@@ -2,7 +2,6 @@
 -- GIVES   keepPast(past, ended, now, over): keeps a record of each. `over` has for each job member,
 --         outcome, mark, run, deadLetter or nothing, and the note of its worker, or else record;
 --         and window, where it may have ended without a start
--- USED BY  bury, cancel, cast, commit, complete, defer, expire, relay, retry, serve, start
 -- NEEDS   named
 -- RULE    A caller that does not name past keeps no history. The index comes first and goes last,
 --         so nothing is kept that no sweep finds. An id has one record, its last end; an earlier

@@ -1,6 +1,5 @@
 -- pending: who holds an entry of ready.
 -- GIVES   isPending(ready, entry): whether anybody does; isPending(ready, entry, consumer): he does
--- USED BY  check-entries, expire, relay, release, repair, serve, start
 -- RULE    Redis knows who holds what, and nothing else is asked. The group must be there.
 local function isPending(ready, entry, ...)
   return #redis.call('XPENDING', ready, 'workers', entry, entry, 1, ...) > 0

@@ -1,6 +1,5 @@
 -- place: which members of a sorted set come behind another of the same score.
 -- GIVES   isBehind(other, member)
--- USED BY  erase, page
 -- RULE    A walk remembers a score and a member and no rank: what leaves the front meanwhile shifts
 --         nothing, whether or not the member is still there. Among the members of one score the
 --         first one behind it is looked for by halving, and compared byte by byte, because Lua

@@ -2,7 +2,6 @@
 -- GIVES   progressOf(text): {before, runs, skipped, waiting, last, armed}, nil for a text that
 --         nobody can read; progressText(reached, one); nextLook(now, one, look): nil = never again;
 --         `one` has also most, and look is what the caller wants
--- USED BY  fire
 -- RULE    The look may have been at a definition that is being replaced, by a call that dies before
 --         it arms again: within a minute of armed no look is the last one, and the next is a minute
 --         after it at the latest.

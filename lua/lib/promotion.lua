@@ -3,7 +3,6 @@
 -- GIVES   promoteDue(keys, state, now, limit, cap, ...): what promote replies, and the first entry
 --         that was added; state is token, paused, wake and n.promoted of K:meta; other fields of it
 --         that are to be written when something has moved come last, with their values
--- USED BY  promote, relay
 -- NEEDS   group, odd-member, advertise
 -- RULE    Entries are added before exactly the ids read are removed. Most passes move one job: so
 --         the first read is of two members, whether they are due or not, and the second is often

@@ -3,7 +3,6 @@
 --         time again, and `counter` of K:meta counts it; the due time as a text.
 --         endCancelled(jobs, runs, done, meta, tags, member, run, now, window): it ends because
 --         somebody asked for that
--- USED BY  defer, retry
 -- NEEDS   run, tombstone, tags, settle, nudge, weight
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
 --         wins. Into scheduled first; who calls this takes it out of ready last.

@@ -2,7 +2,6 @@
 -- GIVES   roomIn(keys, meta, text): nothing where `text`, the field quota of meta, has no limits,
 --         else two functions. takes(member, record, reply): the reply to a job, or `full` in its
 --         place. note(replies): keeps what the jobs weigh now, and gives the replies
--- USED BY  schedule
 -- RULE    How many jobs there are Redis knows itself. Their bytes stand in the field held, with how
 --         many jobs they are of: see weight. Where fewer jobs are there, somebody has ended some
 --         without counting, and those are taken to have had the mean size. So an empty partition

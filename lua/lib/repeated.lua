@@ -1,7 +1,6 @@
 -- repeated: a completion whose job does not run any more.
 -- GIVES   completedBefore(keys, call, entry, member, token, isSame): what it is answered; isSame:
 --         this very call has completed it with this token
--- USED BY  complete, relay, serve
 -- NEEDS   tombstone, let-go, stale
 -- RULE    Who completed the job is told so however often it asks. Where the entry was held as a
 --         proof of that, a call without hold lets it go.

@@ -4,9 +4,6 @@
 --         owner): the text of a job that is started for the first time; freshRun(...): for a new
 --         life; NEVER_RAN: for a job that was never started; RUN, CLAIM, ENDING: patterns, for
 --         a flat parse
--- USED BY  bury, cancel, cast, check-members, commit, complete, count, defer, edit, expire,
---          extend, oldest, promote, reclaim, relay, release, repair, replay, reschedule, retry,
---          schedule, serve, start
 -- RULE    Nothing else knows the order of the fields. All are texts; entry, owner and due are -
 --         where there is none. The history is one line of JSON per error.
 local NEVER_RAN = '0 0 0 0 0 - - - 0'

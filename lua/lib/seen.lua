@@ -1,7 +1,6 @@
 -- seen: whether a job is still what somebody saw who read it, for changes that hold only then.
 -- GIVES   seenText(record, run, waits): the digest of its record or -, the token of its last start,
 --         and where it is: its due time as scheduled has it, ready or running
--- USED BY  cancel, edit, reschedule
 -- NEEDS   tombstone
 -- RULE    Whatever changes a job changes one of them: an edit the digest, a start the token, a
 --         reschedule the due time.

@@ -1,6 +1,5 @@
 -- settle: what a job that is over leaves behind.
 -- GIVES   settle(jobs, done, member, tombstone, now, window)
--- USED BY  bury, commit, defer, expire, retry
 -- RULE    Without a window nothing is left. A tombstone and its place in done come together, so
 --         that the sweep finds it; who writes one without the other says why.
 local function settle(jobs, done, member, tombstone, now, window)

@@ -1,7 +1,6 @@
 -- stale: how many entries of ready stand for no job any more, by their member.
 -- GIVES   noteStale(stale, member, now): one more; dropNote(stale, member): one less, as such an
 --         entry leaves ready, and whether there was one
--- USED BY  cancel, cast, complete, promote, relay, release, reschedule, schedule, serve, start
 -- RULE    An entry is noted in the step in which it loses its job: the job ends, or goes back to
 --         scheduled, while the entry stays. The note goes when the entry does. So ready has as many
 --         jobs as it has entries without a note, and an entry whose record is gone is no lost job.

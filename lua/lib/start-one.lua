@@ -1,7 +1,6 @@
 -- start-one: one entry that a consumer holds becomes a running job, or says why it does not.
 -- GIVES   startOne(keys, call, entry, member, due, record, idle): adds what became of it to
 --         call.others, as start replies it
--- USED BY  relay, serve, start
 -- NEEDS   run, tombstone, mint, pending, turn-away, lateness, stale
 -- RULE    The attempt is counted before anything is parsed, so that a record that kills its reader
 --         is still counted.

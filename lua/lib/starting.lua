@@ -8,7 +8,6 @@
 --         each; idle is nil for what was delivered in this very script, and isNew true for what was
 --         promoted there as well, and so is not in scheduled. What became of each is added to
 --         call.started or call.others, as start replies it
--- USED BY  relay, serve, start
 -- NEEDS   run, mint, let-go, start-one
 -- RULE    Records are read one, two, four and then eight at a time, fewer where they are large,
 --         until one more as large as the largest would take the call over `bytes`; what is left is

@@ -1,7 +1,6 @@
 -- sweep-past: the history of a queue stays as long and as large as it is to be.
 -- GIVES   sweepPast(past, ended, now, keep, most, limit): drops a step of what is too old or too
 --         much, and says how many records went and whether more are left
--- USED BY  sweep
 -- RULE    The record goes first, then its place in the order of ends: nothing is left that no sweep
 --         finds.
 local function sweepPast(past, ended, now, keep, most, limit)

@@ -3,7 +3,6 @@
 --         them is missing; noteUntagged(found, tags, member, record): tells so among findings;
 --         isAstray(entry, record): whether the header of the record, which is the one of its
 --         member, has no such tag; memberIn(entry)
--- USED BY  check-members, check-tags, mend-tags
 -- NEEDS   tombstone, tags
 -- RULE    The header says which tags there are, and the index follows it.
 local function memberIn(entry)

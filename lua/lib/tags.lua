@@ -3,8 +3,6 @@
 -- GIVES   tagsOf(record): its tags as the header has them, or nil; addTags(tags, list): enters
 --         those of a list of {member, text}; dropTags(tags, member, text, kept): takes them out,
 --         but not those in `kept`
--- USED BY  bury, cancel, cast, check-members, check-tags, commit, complete, defer, edit, expire,
---          fire, mend-tags, promote, relay, replay, retry, schedule, serve, start
 -- RULE    Entered before the record is written, taken out after it is gone: what a call that was
 --         cut off leaves is an entry too many, never one too few. Readers look at the header. A
 --         call without the key writes none. In a header = is a space, and ten tags count.

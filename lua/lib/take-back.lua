@@ -1,6 +1,5 @@
 -- take-back: what is ready and was read by nobody is scheduled again.
 -- GIVES   takeBack(keys, now, limit)
--- USED BY  cast
 -- NEEDS   group, stale
 -- RULE    What was read is left to who read it. A member that is scheduled already keeps its due
 --         time there; what became of it meanwhile is judged when it is cast.

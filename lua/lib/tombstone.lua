@@ -5,9 +5,6 @@
 --         markOf(record): what a tombstone keeps of a record, the asked due time and the digest of
 --         the call that made the job; markIn(jobs, member): the same of what is there, and what is
 --         there
--- USED BY  bury, cancel, cast, check-members, check-tags, commit, complete, count, defer, edit,
---          expire, fire, mend-tags, oldest, promote, relay, release, repair, replay, reschedule,
---          retry, schedule, serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
 --         no tombstone. A record that was edited, or has headers of a job, has its mark in
 --         the letter m.

@@ -2,7 +2,6 @@
 -- paused, of a later version, runs elsewhere or was put again.
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
--- USED BY  relay, serve, start
 -- NEEDS   run, tombstone, tags, pending, dead-letter, past, stale, weight
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel and a pause come too late for it.

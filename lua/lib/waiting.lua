@@ -2,7 +2,6 @@
 -- GIVES   waitingIn(keys, member, seen): the reply if it may not be changed, else nil; then its
 --         score in scheduled, or false in ready; its run or nil; and whether it has a record.
 --         `seen` is the token of its last start as the caller saw it, '' = any
--- USED BY  edit, reschedule
 -- NEEDS   run, tombstone
 -- RULE    What has an owner runs, also while its worker is not heard of. A bare member that was put
 --         again waits, whatever is left of its earlier life. Another token than the one seen: it

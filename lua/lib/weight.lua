@@ -4,8 +4,6 @@
 --         field held of meta, if the caller has read it already; unweigh(jobs, meta, sum,
 --         tombstones, drop): jobs are about to end, those at every other place of `tombstones`,
 --         beginning with the first, and all of `drop`
--- USED BY  bury, cancel, cast, commit, complete, defer, edit, expire, fire, promote, relay, replay,
---          retry, serve, start
 -- RULE    A script that writes or takes away the record of a job says so, in the same step. A queue
 --         without a limit of bytes has no such field, and nothing is written. Neither number gets
 --         below 0: whoever forgot to count leaves that to the leader.
