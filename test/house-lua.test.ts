@@ -172,11 +172,6 @@ test('a script and a part name the parts that they use, each after those it need
   expect([...inScripts, ...inParts]).toEqual([]);
 });
 
-test('every part is used by a script', () => {
-  const used = new Set(verbs.flatMap(({ text }) => partsNamed(text)));
-  expect(parts.filter(({ name }) => !used.has(name)).map(({ path }) => path)).toEqual([]);
-});
-
 test('a part gives what no other part gives, and nothing that nobody uses', () => {
   const words = all.flatMap(({ code }) => wordsOf(code));
   const uses = (name: string) => words.filter((word) => word === name).length - (/^[A-Z_]+$/.test(name) ? 0 : 1);

@@ -7,7 +7,7 @@ import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop } from '../kernel/loop.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { EVICTION_LOOK_MS, evictionOf } from '../redis/connection/eviction.ts';
+import { EVICTION_LOOK_MS, evictionOf } from '../redis/connection/memory.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 
 export interface Guard {

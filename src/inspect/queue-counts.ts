@@ -3,7 +3,7 @@ import type { Broadcast } from '../job/broadcast.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
-import { DUE_SPANS_MS, dueNext } from '../redis/read/due-next.ts';
+import { DUE_SPANS_MS, dueNext } from '../redis/read/due.ts';
 import { oldestDueAge, type PartitionStats, stats } from '../redis/read/inspect.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import type { Pause } from '../redis/scripts/upkeep.ts';

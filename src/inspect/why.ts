@@ -1,6 +1,6 @@
 /** Why nothing moves in a queue, if nothing does: each reason as a code for programs and a sentence for people. */
 import { counted, span } from '../kernel/humanize.ts';
-import { isFull } from '../redis/connection/pressure.ts';
+import { isFull } from '../redis/connection/memory.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { type PartitionStats, stats } from '../redis/read/inspect.ts';
 import { leaderOf, type ProcessesById, processesOf, workersOf } from './processes.ts';

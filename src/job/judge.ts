@@ -6,21 +6,19 @@
  *                └───────▶ run ──handler──▶ judgeEnd ──▶ settled: done, retry, defer or dead
  *                                               └─────▶ told: delivered at most once, it was over before its handler
  */
-
 import { DuestreamError, messageOf, oneLine } from '../kernel/errors.ts';
+import { isPromise } from '../kernel/function.ts';
 import { jitteredMs } from '../kernel/jitter.ts';
-import { reasonOf } from '../kernel/reason.ts';
+import { reasonOf, type Told } from '../kernel/reason.ts';
 import { type BackoffPolicy, backoffMs } from './backoff.ts';
 import type { JobRecord } from './codec.ts';
 import { compensationOf, type Departed, readRecord } from './compensation.ts';
-import { BadData, type Content, hasContent } from './content.ts';
+import { BadData, type Content, hasContent, open } from './content.ts';
 import { DEFAULT_NAME } from './job.ts';
-import { isBadData, openedRecord } from './opened-record.ts';
 import { type AbortReason, type Attempted, Defer, type Nack, type Outcome } from './outcome.ts';
 import type { Queue } from './queue.ts';
-import type { Redaction } from './redaction.ts';
+import { type Redaction, redactor } from './redaction.ts';
 import { whyOf, wishOf } from './thrown.ts';
-import { tellerOf } from './told-message.ts';
 
 /** One start of one job, as Redis counts it. */
 export interface Life {
@@ -94,7 +92,7 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
   if (!hasContent(queue) && record.codec === undefined) return run;
   const opened = openedRecord(queue, record);
   if (opened instanceof BadData) {
-    return refused(whole, BAD_DATA, tellerOf({ record, life, rules })(opened.message), name);
+    return refused(whole, BAD_DATA, redactorOf({ record, life, rules })(opened.message), name);
   }
   return opened instanceof Promise ? { ...run, opening: opened } : { ...run, record: opened };
 }
@@ -187,7 +185,7 @@ function outcomeOf<Handler>(
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const isBad = isBadData(thrown);
   const kind = isBad ? 'refused' : aborted === 'timeout' ? 'timeout' : 'failure';
-  const told = tellerOf({ record, life, rules });
+  const told = redactorOf({ record, life, rules });
   const wish = isBad ? undefined : wishOf(thrown);
   if (wish instanceof Defer) {
     const delayMs = jitteredMs(
@@ -212,7 +210,7 @@ function failureOf<Handler>(ending: Ending, parts: EndParts<Handler>): Attempted
   const { life, nowMs } = parts;
   const { thrown, aborted } = ending;
   const kind = aborted === 'timeout' ? 'timeout' : 'failure';
-  const why = whyOf(thrown, tellerOf(parts));
+  const why = whyOf(thrown, redactorOf(parts));
   const message = oneLine(aborted === undefined ? why.message : `${aborted}: ${why.message}`);
   return { atMs: nowMs, attempt: life.started.attempts, kind, ...why, message };
 }
@@ -251,3 +249,48 @@ function bounded(asked: () => number): number {
 }
 
 const timesOf = (count: number) => (count === 1 ? 'once' : `${count} times`);
+
+/** The record with its data as the handler gets it, or why the data is bad. A codec may need time, or defer the job. */
+function openedRecord(queue: Content, record: JobRecord): JobRecord | Promise<JobRecord> | BadData {
+  try {
+    const data = open(queue, record);
+    return isPromise(data) ? data.then((known) => ({ ...record, data: known })) : { ...record, data };
+  } catch (thrown) {
+    return thrown instanceof BadData ? thrown : Promise.reject(thrown);
+  }
+}
+
+/** A handler can throw anything, also an object whose getters throw. */
+function isBadData(thrown: unknown): boolean {
+  try {
+    return thrown instanceof BadData;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Takes the values of redacted fields out of a text, as they were stored and as the handler got them. The message and the
+ * stack of an error go into the history of its job, into dead letters and into the log; a queue that redacts data shows
+ * none of it there.
+ */
+function redactorOf<Handler>({
+  record,
+  life,
+  rules: { redact },
+}: Pick<EndParts<Handler>, 'record' | 'life' | 'rules'>) {
+  if (!redact) return (text: string) => text;
+  let told: Told | undefined;
+  return (text: string) => {
+    told ??= redactor([record, ...storedIn(life.started.record)], redact);
+    return told(text);
+  };
+}
+
+function storedIn(text: string): readonly JobRecord[] {
+  try {
+    return [readRecord(text)];
+  } catch {
+    return [];
+  }
+}

@@ -10,7 +10,7 @@ import { durationIn, type Range } from '../kernel/ranges.ts';
 import { type Backoff, isBackoff, storable } from './backoff.ts';
 import { headersIn, headersText, type JobHeaders } from './headers.ts';
 import { wholeNumber } from './queue.ts';
-import { tagsIn, tagsText } from './tags.ts';
+import { tagsOfHeader, tagsText } from './tags.ts';
 
 export interface OptionKind<Given = unknown, Stored = unknown, Kind extends string = string> {
   /** A duration and an instant are stored as milliseconds, under the option's name with `Ms` behind it. */
@@ -171,7 +171,7 @@ export function words(
     check: parse,
     isStored: Array.isArray,
     toHeader: (stored) => tagsText(stored as readonly string[]),
-    ofHeader: tagsIn,
+    ofHeader: tagsOfHeader,
   };
 }
 

@@ -17,11 +17,11 @@
 import { messageOf, oneLine } from '../kernel/errors.ts';
 import { decodeDeferred, decodeHistory, idOf } from './codec.ts';
 import { dataJson } from './data-json.ts';
-import { tagsIn } from './header-letter.ts';
 import type { History } from './history.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import type { Attempted, Deferred } from './outcome.ts';
+import { tagsOfRecord } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
 /** What became of what a handler returned. */
@@ -72,7 +72,7 @@ export interface Note {
 
 /** @param returned what the handler returned; undefined where it is not to be kept */
 export function encodeNote(note: Note, returned: unknown, history: History): string {
-  const tags = tagsIn(note.record).join(',');
+  const tags = tagsOfRecord(note.record).join(',');
   const name = note.name === DEFAULT_NAME ? undefined : note.name;
   const took = note.tookMs === undefined ? undefined : Math.round(note.tookMs);
   const kept = keptOf(returned, history);

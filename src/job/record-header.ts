@@ -1,8 +1,9 @@
 /**
- * The header of a record: what stands before the bar, which Lua reads too. `codec.ts` has the grammar.
+ * The header of a record: the text before the bar, which Lua reads too. `codec.ts` has the grammar.
  */
 import { hash } from 'node:crypto';
 import { type HeaderOptions, hasNeeds, headerFields } from './fields.ts';
+import { tagsOfHeader } from './tags.ts';
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(
@@ -87,4 +88,12 @@ function headerOptionsIn(fields: ReadonlyMap<string, string>): HeaderOptions {
     if (value !== undefined && hasNeeds(field, found)) found[field.stored] = value;
   }
   return found;
+}
+
+const NO_TAGS: readonly string[] = Object.freeze([]);
+
+/** The tags that a record carries in the letter `t`. @example tagsOfRecord('1abc;t=user:42,paid|{}') // ['user:42', 'paid'] */
+export function tagsOfRecord(record: string): readonly string[] {
+  const header = record.slice(0, Math.max(0, record.indexOf('|')));
+  return tagsOfHeader(TAGS.exec(header)?.[1] ?? '') ?? NO_TAGS;
 }

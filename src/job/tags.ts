@@ -3,7 +3,7 @@
  * letter `t`, from which the index `K:tags` is made; an index entry without such a header counts for nothing.
  *
  * A set has one text: sorted, once each, so that the same call says the same. In the header `=` is written as a space,
- * which no tag has: processes of 0.1.0 look for the mark of an edited record by `m=`, wherever that stands.
+ * which no tag has, so a tag never looks like the mark of an edited record (`m=`).
  */
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
@@ -37,11 +37,11 @@ export function parseTags(input: unknown, what = 'tags'): readonly string[] {
   );
 }
 
-/** As they stand in a header. */
+/** The text of the tags in a header. */
 export const tagsText = (tags: readonly string[]): string => tags.join(',').replaceAll('=', ' ');
 
-/** What stands in a header; undefined where that is no tag. */
-export function tagsIn(text: string): readonly string[] | undefined {
+/** The tags in the text of a header; undefined where the text has none. */
+export function tagsOfHeader(text: string): readonly string[] | undefined {
   const tags = text
     .replaceAll(' ', '=')
     .split(',')

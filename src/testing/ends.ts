@@ -3,8 +3,8 @@
  * and with a dead job perhaps a job that takes its half-done work back.
  */
 import { idOf, lengthened } from '../job/codec.ts';
+import { isTooLate } from '../job/fields.ts';
 import { compensationOfExpired, type EndVerdict } from '../job/judge.ts';
-import { isTooLate } from '../job/lateness.ts';
 import type { Attempted, Deferral, Outcome } from '../job/outcome.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader } from '../job/record-header.ts';

@@ -1,8 +1,7 @@
 /** How jobs ended in virtual time, as the history of a queue keeps it: the last end of an id, and those of its earlier lives. */
 import { ENDS_MAX } from '../client/query/report.ts';
-import { tagsIn } from '../job/header-letter.ts';
 import type { PastJob } from '../job/past.ts';
-import { decodeHeader } from '../job/record-header.ts';
+import { decodeHeader, tagsOfRecord } from '../job/record-header.ts';
 import { type Kept, nameOf, OWNER, overOf } from './kept.ts';
 
 /** The latest first; none where the queue keeps no history. */
@@ -33,7 +32,7 @@ function endOf(job: Kept, outcome: PastJob['outcome']): PastJob {
     bare: false,
     outcome,
     name: nameOf(job),
-    tags: tagsIn(record),
+    tags: tagsOfRecord(record),
     attempts,
     failures,
     crashes: 0,

@@ -11,7 +11,7 @@ import type { Emitter } from '../job/events.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
-import { isFull } from '../redis/connection/pressure.ts';
+import { isFull } from '../redis/connection/memory.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import { READ_BYTES_MAX } from '../redis/scripts/bytes.ts';

@@ -15,7 +15,7 @@ import {
   type RedisInput,
   whenReady,
 } from '../../src/redis/connection/connect.ts';
-import { evictionOf } from '../../src/redis/connection/eviction.ts';
+import { evictionOf } from '../../src/redis/connection/memory.ts';
 import { outageOf, withRetry } from '../../src/redis/connection/outage.ts';
 import { createServers } from '../../src/redis/connection/server-clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';

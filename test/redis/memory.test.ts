@@ -1,7 +1,7 @@
 /** A Redis at its memory limit: no new jobs, and everything that frees or keeps alive still works. */
 import { describe, expect, test } from 'vitest';
+import { isFull } from '../../src/redis/connection/memory.ts';
 import { outageOf } from '../../src/redis/connection/outage.ts';
-import { isFull } from '../../src/redis/connection/pressure.ts';
 import { elect, renew, resign } from '../../src/redis/scripts/lease.ts';
 import { beat, presence } from '../../src/redis/scripts/presence.ts';
 import { declareQueue } from '../../src/redis/scripts/queues.ts';

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { decodeRun, isTombstone } from '../../src/job/codec.ts';
-import { isTooLate } from '../../src/job/lateness.ts';
+import { isTooLate } from '../../src/job/fields.ts';
 import { decodeHeader, markOf } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';

@@ -5,7 +5,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { EVICTION_LOOK_MS, type Eviction, evictionOf } from '../../redis/connection/eviction.ts';
+import { EVICTION_LOOK_MS, type Eviction, evictionOf } from '../../redis/connection/memory.ts';
 
 export interface Refusal {
   /** @throws DuestreamError `refused` while Redis may evict jobs. */

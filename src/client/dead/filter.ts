@@ -1,6 +1,6 @@
 /** Which dead letters are meant: by reason, name, tag, job, error and age. All that are named have to hold. */
 import { decodeRecord } from '../../job/codec.ts';
-import { tagsIn } from '../../job/header-letter.ts';
+import { tagsOfRecord } from '../../job/record-header.ts';
 import { type DurationInput, durationMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { checkNames } from '../../kernel/option-names.ts';
@@ -85,7 +85,7 @@ export function matches(letter: DeadLetter, filter: Filter, nowMs: number): bool
   if (filter.newerMs !== undefined && ageMs > filter.newerMs) return false;
   if (filter.reason !== undefined && letter.reason !== filter.reason) return false;
   if (filter.id !== undefined && letter.id !== filter.id) return false;
-  if (filter.tag !== undefined && !tagsIn(letter.record).includes(filter.tag)) return false;
+  if (filter.tag !== undefined && !tagsOfRecord(letter.record).includes(filter.tag)) return false;
   if (filter.error !== undefined && errorOf(letter) !== filter.error) return false;
   return filter.name === undefined || nameOf(letter.record) === filter.name;
 }

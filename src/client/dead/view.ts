@@ -1,9 +1,9 @@
 /** A dead letter as programs see it. What cannot be read is said to be so: somebody looks at it because it is broken. */
 import type { ToldOptions } from '../../job/fields.ts';
-import { tagsIn } from '../../job/header-letter.ts';
 import type { JobHeaders } from '../../job/headers.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { contentOf } from '../../job/record-content.ts';
+import { tagsOfRecord } from '../../job/record-header.ts';
 import { etagOfDeadLetter } from '../calls/etag.ts';
 import { errorOf } from './filter.ts';
 import type { Placed } from './walk.ts';
@@ -70,7 +70,7 @@ export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
     id,
     bare,
     name,
-    tags: tagsIn(record),
+    tags: tagsOfRecord(record),
     reason,
     error: errorOf(letter),
     history,

@@ -13,7 +13,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { inTurns, oneStep, within } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { dueCounts } from '../../redis/read/due-counts.ts';
+import { dueCounts } from '../../redis/read/due.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { recurrenceOf } from '../../schedule/schedule.ts';

@@ -9,7 +9,7 @@ import { show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { dueNext } from '../../redis/read/due-next.ts';
+import { dueNext } from '../../redis/read/due.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import type { Result } from './examine.ts';

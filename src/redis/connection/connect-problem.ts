@@ -4,8 +4,9 @@
  * whoever waits for such a connection is told at once what is wrong and what to do, in words of ours and not of OpenSSL.
  * Whatever else goes wrong in TLS may pass, like a proxy that restarts: it is outage, and is dialled again.
  */
+
+import type { Redis } from 'ioredis';
 import { DuestreamError, messageOf, oneLine } from '../../kernel/errors.ts';
-import type { DialProgress } from './dial-progress.ts';
 
 export interface ConnectProblem {
   readonly why: string;
@@ -123,4 +124,40 @@ function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   const [, words] = (code === 'EPROTO' && /:SSL routines:[^:]*:([^:]+)/.exec(messageOf(error))) || [];
   return words === undefined ? code : `ERR_SSL_${words.toUpperCase().replaceAll(' ', '_')}`;
+}
+
+export interface DialProgress {
+  /** Somebody took a connection by TCP. */
+  readonly accepted: boolean;
+  /** Commands could be sent: over TLS the handshake was through. */
+  readonly connected: boolean;
+  /** A connection that was so far was closed. */
+  readonly hungUp: boolean;
+}
+
+/** What counts is all the time of the wait, and how far a connection is that was opened before. */
+export function watchDialing(redis: Redis): { readonly progress: DialProgress; readonly stop: () => void } {
+  const progress = { accepted: false, connected: redis.status === 'connect', hungUp: false };
+  const onAccepted = () => {
+    progress.accepted = true;
+  };
+  const look = () => {
+    const stream: typeof redis.stream | undefined = redis.stream;
+    if (stream?.connecting) stream.once('connect', onAccepted);
+    else if (stream && !stream.destroyed) onAccepted();
+  };
+  // The socket is made some ticks after this event.
+  const onConnecting = () => setImmediate(look);
+  const onConnect = () => {
+    progress.connected = true;
+  };
+  const onClose = () => {
+    progress.hungUp ||= progress.connected;
+  };
+  redis.on('connecting', onConnecting).on('connect', onConnect).on('close', onClose);
+  onConnecting();
+  return {
+    progress,
+    stop: () => redis.off('connecting', onConnecting).off('connect', onConnect).off('close', onClose),
+  };
 }

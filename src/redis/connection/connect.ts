@@ -5,11 +5,17 @@
 import type { Redis } from 'ioredis';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput, urlOf } from './address.ts';
-import { close } from './closing.ts';
+import { close } from './close.ts';
 import { openCluster } from './cluster/cluster.ts';
-import { connectProblemOf, guessOf, refusalOf, Unreachable } from './connect-problem.ts';
+import {
+  connectProblemOf,
+  type DialProgress,
+  guessOf,
+  refusalOf,
+  Unreachable,
+  watchDialing,
+} from './connect-problem.ts';
 import { ConnectionError, codeOf, wordsOf } from './connection-error.ts';
-import { type DialProgress, watchDialing } from './dial-progress.ts';
 import { isHearsay, openOne } from './one.ts';
 
 export type { Redis, RedisAddress, RedisInput };

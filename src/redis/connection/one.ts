@@ -5,7 +5,7 @@
  * would otherwise keep a read pending for ever.
  *
  * Behind sentinels each dial asks them anew who the primary is, and a server with another role is dialled no further. When
- * they name another primary, every connection dials again (`sentinel-watch.ts`); so does one whose server became a replica
+ * they name another primary, every connection dials again (`sentinel.ts`); so does one whose server became a replica
  * and says so to a write (READONLY).
  */
 import { Redis, type RedisOptions } from 'ioredis';
@@ -13,13 +13,12 @@ import { systemClock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { scriptOptions } from '../scripts/scripts.ts';
 import { urlOf } from './address.ts';
-import { isClosed } from './closing.ts';
+import { isClosed } from './close.ts';
 import { connectProblemOf, refusalOf } from './connect-problem.ts';
 import { ConnectionError, type ConnectionState, inOurWords, isReply, withoutCommand } from './connection-error.ts';
 import { createDialing, redial } from './dialing.ts';
 import { outageOf } from './outage.ts';
-import { explainSentinels } from './sentinel-trouble.ts';
-import { followSentinels } from './sentinel-watch.ts';
+import { explainSentinels, followSentinels } from './sentinel.ts';
 
 export interface Manner {
   /** Shows in CLIENT LIST. */

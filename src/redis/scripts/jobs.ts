@@ -6,7 +6,6 @@
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { changed } from './edits.ts';
-import { ended, given, together } from './held-jobs.ts';
 import { type CastPass, type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
 import {
   type CancelReply,
@@ -20,6 +19,7 @@ import {
   scheduleReply,
 } from './replies.ts';
 import { list, run, text } from './scripts.ts';
+import { ended, given, together } from './worker-jobs.ts';
 
 export interface ScheduleSettings {
   readonly mode: 'keep' | 'replace';

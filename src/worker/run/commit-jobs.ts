@@ -6,9 +6,9 @@
 import { type Plan, planJob } from '../../client/calls/plan.ts';
 import { type Content, hasContent, seal } from '../../job/content.ts';
 import { derivedId } from '../../job/derived-id.ts';
-import { tagsIn } from '../../job/header-letter.ts';
 import type { Job } from '../../job/job.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
+import { tagsOfRecord } from '../../job/record-header.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { dataBytesMaxRange } from '../../kernel/ranges.ts';
@@ -57,7 +57,7 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
 /** What schedules them, in the order of the scripts: the index before the record. */
 export const effectsOf = (keys: PartitionKeys, plans: readonly Plan[]): readonly Effect[] =>
   plans.flatMap(({ member, record, dueMs }): readonly Effect[] => [
-    ...tagsIn(record).map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
+    ...tagsOfRecord(record).map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
     { command: 'ZADD', key: keys.scheduled, args: [dueMs, member] },
     { command: 'HSET', key: keys.jobs, args: [member, record] },
     { command: 'HINCRBY', key: keys.meta, args: ['n.scheduled', 1] },

@@ -6,7 +6,7 @@ import { createEmitter } from '../../../src/job/emitter.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
-import { EVICTION_LOOK_MS, evictionOf } from '../../../src/redis/connection/eviction.ts';
+import { EVICTION_LOOK_MS, evictionOf } from '../../../src/redis/connection/memory.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { samples } from '../../support/samples.ts';
 

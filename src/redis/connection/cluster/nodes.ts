@@ -6,14 +6,16 @@
  *
  *  commands         one connection per master
  *  subscriptions    the same; and while the map is in doubt a guide, since a connection that subscribed cannot be asked
+ *
+ * A node that froze keeps its connections. When it wakes up as a master that was deposed, it answers the commands that lay
+ * there, and takes writes for a moment more. So a node that owes a reply and has said nothing for half a second counts as
+ * silent: the other nodes are asked whether it is still a master.
  */
-
 import type { Redis } from 'ioredis';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { hostPort, type Place } from '../address-url.ts';
-import { close } from '../closing.ts';
-import { createSilence, type Silence } from './silence.ts';
+import { close } from '../close.ts';
 import { type NatMap, type Span, spansOf } from './slots.ts';
 
 export interface NodesParts {
@@ -217,4 +219,65 @@ function mastersOf({ spans }: State): readonly Place[] {
 
 function isWell(state: State): boolean {
   return state.spans.length > 0 && [...state.connections.values()].every(({ status }) => status === 'ready');
+}
+
+export interface Silence {
+  /** From now on, until it is closed. */
+  readonly watch: (node: Redis) => void;
+  readonly isSilent: (node: Redis) => boolean;
+}
+
+/** Well below the time after which nodes count each other as down, and above what a busy one takes. */
+const SILENT_MS = 500;
+/** While it lasts, it is told of this often. */
+const EVERY_MS = 250;
+
+/** Of one node. */
+interface Wait {
+  /** Monotonic ms of the first question since it last said anything; undefined while nothing is owed. */
+  sinceMs: number | undefined;
+  /** Calls off the next look at it. */
+  callOff: (() => void) | undefined;
+}
+
+export function createSilence(onSilent: () => void): Silence {
+  const waits = new WeakMap<Redis, Wait>();
+
+  function lookAfter(wait: Wait, ms: number): void {
+    wait.callOff = systemClock.timer(ms, () => {
+      wait.callOff = undefined;
+      if (wait.sinceMs === undefined) return;
+      const leftMs = SILENT_MS - (systemClock.monotonicMs() - wait.sinceMs);
+      if (leftMs <= 0) onSilent();
+      lookAfter(wait, leftMs > 0 ? leftMs : EVERY_MS);
+    });
+  }
+
+  return {
+    watch(node) {
+      const wait: Wait = { sinceMs: undefined, callOff: undefined };
+      const heard = () => {
+        wait.sinceMs = undefined;
+      };
+      waits.set(node, wait);
+      node.on('connect', () => void node.stream.on('data', heard));
+      node.on('close', () => {
+        heard();
+        wait.callOff?.();
+        wait.callOff = undefined;
+      });
+      const send = node.sendCommand.bind(node);
+      node.sendCommand = (command, stream) => {
+        if (wait.sinceMs === undefined && node.status === 'ready') {
+          wait.sinceMs = systemClock.monotonicMs();
+          if (!wait.callOff) lookAfter(wait, SILENT_MS);
+        }
+        return send(command, stream);
+      };
+    },
+    isSilent(node) {
+      const { sinceMs } = waits.get(node) ?? {};
+      return sinceMs !== undefined && systemClock.monotonicMs() - sinceMs >= SILENT_MS;
+    },
+  };
 }

@@ -1,6 +1,4 @@
-/**
- * Transitions of jobs that a worker holds, of `createJobs`: of entries that it was given, and of starts that have ended.
- */
+/** The transitions that a worker calls, for `createJobs`: of entries that the worker was given, and of starts that ended. */
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from './bytes.ts';

@@ -1,25 +1,28 @@
 /**
- * Leaves a primary as soon as its sentinels name another one. A primary that froze, and wakes up when a replica has taken
- * its place, takes writes until the sentinels have told it, which may be ten seconds later; all of them are lost. Whoever
- * only waits for its first READONLY stays there for so long.
+ * Connections behind sentinels. A connection leaves its primary as soon as a sentinel names another one. A primary that
+ * froze, and wakes up when a replica has taken its place, takes writes until the sentinels have told it, which may be ten
+ * seconds later; all of these writes are lost. A connection that only waits for its first READONLY stays there for so long.
  *
  *  a sentinel ──+switch-master──▶ one connection per sentinel and process ──▶ every connection to that primary dials anew
  *
- * Without the right to subscribe the sentinels are asked every second. One that was away is asked when it is back. It counts
- * what a sentinel says *anew*: one that knows less than the others, and says what it always said, moves nobody.
+ * A process without the right to subscribe asks the sentinels every second. A sentinel that was away is asked when it is
+ * back. A connection moves only when a sentinel names a *new* primary: a sentinel that knows less than the others, and
+ * repeats its old answer, moves no connection.
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { systemClock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
 import { SENTINEL_CHANNEL } from './access.ts';
 import type { Place } from './address-url.ts';
-import { close, isClosed, onClosed } from './closing.ts';
+import { close, isClosed, onClosed } from './close.ts';
+import { connectProblemOf } from './connect-problem.ts';
 import { redial } from './dialing.ts';
 
-/** Whose sentinels let nobody subscribe asks them this often. */
+/** A process that may not subscribe asks each sentinel this often. */
 const ASK_EVERY_MS = 1000;
 /** A sentinel that is away is dialled again after this time. */
 const AGAIN_MS = 1000;
-/** More than these are not listened to: three are usual, and one that answers is enough. */
+/** A process listens to so many sentinels at most: three are usual, and one that answers is enough. */
 const SENTINELS_MAX = 9;
 
 /** The sentinels of one primary, and the connections of this process that follow them. */
@@ -30,7 +33,7 @@ interface Watch {
 
 const watches = new Map<string, Watch>();
 
-/** From its first `ready` until it is closed for good. */
+/** The connection follows its sentinels from its first `ready` until it is closed for good. */
 export function followSentinels(redis: Redis, address: RedisOptions): void {
   const key = keyOf(address);
   redis.on('ready', () => {
@@ -112,7 +115,7 @@ function listen(
   return sentinel;
 }
 
-/** A name is not an address: who is connected to it is not known, and dials anew. */
+/** The place may have a host name instead of an address. Then the connection counts as elsewhere, and dials anew. */
 function isAt({ stream }: Redis, { host, port }: Place): boolean {
   const socket: typeof stream | undefined = stream;
   return socket !== undefined && 'remotePort' in socket && socket.remotePort === port && socket.remoteAddress === host;
@@ -128,3 +131,27 @@ function keyOf({ sentinels, name, sentinelUsername, sentinelPassword, sentinelTL
 }
 
 const quiet = () => undefined;
+
+/**
+ * Says why no sentinel answers, as an error of the connection. The client library says of a sentinel that it cannot reach
+ * only that the connection is closed. Some problems need a person, such as a certificate that nobody trusts: this finds
+ * them by one more connection to the first sentinel, on which no command is sent.
+ */
+export function explainSentinels(redis: Redis, { sentinels = [], sentinelTLS }: Partial<RedisOptions>): void {
+  let isAsking = false;
+  redis.on('error', (error) => {
+    const [first] = sentinels ?? [];
+    if (isAsking || !first || !sentinelTLS || !/^All sentinels.*Connection is closed/s.test(messageOf(error))) return;
+    isAsking = true;
+    const place = { host: first.host ?? 'localhost', port: first.port ?? 26_379 };
+    const silent = { enableReadyCheck: false, disableClientInfo: true, disconnectTimeout: 200 };
+    const probe = new Redis({ ...place, ...silent, tls: sentinelTLS, connectTimeout: 1000, retryStrategy: () => null });
+    probe.on('error', (why) => {
+      if (connectProblemOf(why) && redis.status !== 'end') redis.emit('error', why);
+    });
+    probe.once('ready', () => close(probe));
+    probe.once('end', () => {
+      isAsking = false;
+    });
+  });
+}
