@@ -1,14 +1,15 @@
 /**
- * What a job of a queue without tags and history costs Redis, beside the frozen package of 0.1.0: `npm run bench:frozen`.
+ * What a job of a queue without tags and history costs Redis, beside a package that `npm run fixture` froze:
+ * `npm run bench:frozen -- --package <tarball>`.
  * Both builds make the same calls on the same Redis, a new one each round, in turns: jobs are scheduled, promoted, started and
  * completed in batches of the default sizes. Commands per job are counted and have to be equal; the time of Redis per job
  * is the median of the rounds, and its ratio the median of those within a round. Writes `bench/results/against-frozen.json`; with fewer jobs or rounds than the default it only prints.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
+import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { keep, median, prepare, rounded, withRedis } from './parts.mjs';
 
@@ -17,7 +18,6 @@ import { keep, median, prepare, rounded, withRedis } from './parts.mjs';
 
 /** @type {readonly ('frozen' | 'now')[]} */
 const BUILDS = ['frozen', 'now'];
-const TARBALL = 'test/fixtures/0.1.0/duestream-0.1.0.tgz';
 const JOBS = 20_000;
 /** Loads the scripts, and counts for nothing. */
 const WARM_UP = 2000;
@@ -29,14 +29,16 @@ const WINDOW_MS = 600_000;
 const OWN = ['info', 'config|resetstat', 'flushall', 'client|setname', 'client|setinfo', 'select', 'ping'];
 
 const file = import.meta.filename;
-const given = argumentsFor(file, { jobs: { type: 'string' }, rounds: { type: 'string' } });
+const given = argumentsFor(file, { jobs: { type: 'string' }, rounds: { type: 'string' }, package: { type: 'string' } });
 const jobsCount = wholeNumber(file, 'jobs', { given: given.jobs, otherwise: JOBS, from: 100, to: 1_000_000 });
 const rounds = wholeNumber(file, 'rounds', { given: given.rounds, otherwise: ROUNDS, from: 1, to: 99 });
+const tarball = given.package ?? '';
+if (!existsSync(tarball)) refuse(file, `--package ${tarball}; allowed: the tarball of a frozen version`);
 
 const { binary } = await prepare();
 const folder = mkdtempSync(join(tmpdir(), 'due-frozen-'));
 try {
-  execFileSync('tar', ['xzf', join(root, TARBALL), '-C', folder]);
+  execFileSync('tar', ['xzf', tarball, '-C', folder]);
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   await compare(join(folder, 'package/dist'));
 } finally {

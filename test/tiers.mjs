@@ -45,6 +45,7 @@ export const ONLY_IN_ALL = {
   'test/flow/http/grafana.test.ts': 'downloads Prometheus and waits for its scrapes',
   'test/flow/redis/beyond-one.test.ts': 'all of a job on Sentinel and on Cluster, through failovers',
   'test/flow/redis/frozen.test.ts': 'Redis stands still for half a minute',
+  'test/flow/redis/old-dump.test.ts': 'builds the product, and kills processes of it to make a dump',
   'test/flow/redis/sizing.test.ts': 'fills a Redis, to compare it with what `plan` says',
   'test/flow/topology/cluster-fixture.test.ts': 'starts and breaks clusters of six servers',
   'test/flow/topology/faults.test.ts': 'cuts a network in two, and moves slots of a cluster',

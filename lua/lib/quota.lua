@@ -14,9 +14,8 @@ local function roomIn(keys, meta, text)
   local most, bytes = tonumber(words), tonumber(of)
   -- @unreadable
   if not most then return nil end
-  local there = redis.call('ZCARD', keys.scheduled)
-  local stale = keys.stale and redis.call('ZCARD', keys.stale) or 0
-  there = there + math.max(0, (keys.ready and redis.call('XLEN', keys.ready) or 0) - stale)
+  local there, stale = redis.call('ZCARD', keys.scheduled), redis.call('ZCARD', keys.stale)
+  there = there + math.max(0, redis.call('XLEN', keys.ready) - stale)
   -- @no-bytes
   local held = bytes > 0 and redis.call('HGET', meta, 'held') or ''
   local weight, count = held:match('^(%d+) (%d+)$')

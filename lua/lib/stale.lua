@@ -24,8 +24,6 @@ local function notesOf(stale, member)
 end
 
 local function noteStale(stale, member, now)
-  -- @unnoted
-  if not stale then return end
   local ms, nth = ('%.0f'):format(now), notesOf(stale, member) + 1
   redis.call('ZADD', stale, ms, member)
   if nth > 1 then
@@ -34,7 +32,7 @@ local function noteStale(stale, member, now)
 end
 
 local function dropNote(stale, member)
-  local nth = stale and notesOf(stale, member) or 0
+  local nth = notesOf(stale, member)
   if nth == 0 then return false end
   redis.call('ZREM', stale, nth == 1 and member or member .. '\0' .. nth)
   return true

@@ -12,8 +12,7 @@
 -- a sweep cannot take it before. A bare member that waits has no record yet, perhaps the tombstone
 -- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A job
 -- that is ready, or a bare member that was put again meanwhile, leaves an entry there, which stale
--- notes. A caller of an earlier release names five keys and notes nothing, or six and leaves the
--- tags; one that names past keeps a history. A call ends at 640 KiB of records.
+-- notes. A caller that names past keeps a history. A call ends at 640 KiB of records.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local past, ended = KEYS[8], KEYS[9]

@@ -15,14 +15,13 @@
 --        has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
--- written. No allow-oom: a full Redis refuses it up front. A live id is never overwritten unless
--- mode is replace, and a running one not even then. A job that is taken out of ready by its new
--- life leaves an entry there: stale notes it, so that start does not take it for a lost record. A
--- caller of an earlier release names six keys and notes nothing, or seven and enters no tags, or
--- eight and does not see what is ready. Tags come before the record, and those of a replaced one go
--- after it; a call that has entered 500 of them does no more. A call that was made before is
--- recognised also where there is no room. What the jobs weigh is noted last: who is cut off before
--- leaves it to the leader, which counts again and again.
+-- written. No allow-oom: a full Redis refuses the call up front. A live id is never overwritten
+-- unless mode is replace, and a running one not even then. A job that is taken out of ready by its
+-- new life leaves an entry there: stale notes it, so that start does not take it for a lost record.
+-- Tags come before the record, and those of a replaced record go after it; a call that has entered
+-- 500 tags does no more. A call that was made before is recognised also where there is no room. The
+-- weight of the jobs is noted last: a call that is cut off before leaves it to the leader, which
+-- counts again and again.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')

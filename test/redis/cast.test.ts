@@ -210,7 +210,7 @@ describe('a job that is too late', () => {
   });
 });
 
-describe('what a leader of an older release made ready', () => {
+describe('a job that was ready before the queue became a broadcast', () => {
   test('is sent, unless a worker has it', async () => {
     await p.scheduleAll(ids(3));
     await p.promote();

@@ -41,15 +41,3 @@ test('what waits for its delivery stays', async () => {
   expect(await p.redis.xlen(p.keys.ready)).toBe(20);
   expect(await p.read('w1')).toHaveLength(20);
 });
-
-test('a user who may not trim deletes', async () => {
-  await p.scheduleAll(many(20));
-  const claims = await p.run();
-  await p.redis.call('ACL', 'SETUSER', 'default', '-xtrim');
-  try {
-    expect(await p.complete(claims)).toEqual(Array.from({ length: 20 }, () => 'ok'));
-  } finally {
-    await p.redis.call('ACL', 'SETUSER', 'default', '+xtrim');
-  }
-  expect(await p.redis.xlen(p.keys.ready)).toBe(0);
-});

@@ -204,7 +204,7 @@ describe('maxBytes', () => {
     expect(await held()).toEqual([sizeOf('a'), 1]);
   });
 
-  test('what an older process ended without counting is taken for a job of the mean size', async () => {
+  test('a job that ended without being counted is taken for a job of the mean size', async () => {
     await limits(0, 3000);
     await p.scheduleAll([item('a', { data: 'x'.repeat(1000) }), item('b', { dueMs: DUE, data: 'x'.repeat(1000) })]);
     const noted = (await p.meta('held')) ?? '';

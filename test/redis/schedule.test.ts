@@ -87,11 +87,11 @@ describe('many jobs in one call', () => {
   test.each(['1763719000000.4', ' 1763719000000', '1.763719e12', '0x19aa4d1f6c0'])(
     'take a due of %j as a whole number',
     async (due) => {
-      const { scheduled, jobs, runs, done, meta, wake, stale } = p.keys;
+      const { scheduled, jobs, runs, done, meta, wake, stale, tags, ready } = p.keys;
       const lua = readFileSync(new URL('../../lua/schedule.lua', import.meta.url), 'utf8');
       const { member, record } = item('a');
       const args = ['', '0', 'keep', '315360000000', '266240', member, record, due];
-      expect(await p.redis.eval(lua, 7, scheduled, jobs, runs, done, meta, wake, stale, ...args)).toEqual(['ok']);
+      expect(await p.redis.eval(lua, 9, scheduled, jobs, runs, done, meta, wake, stale, tags, ready, ...args)).toEqual(['ok']);
       expect(await p.redis.zscore(scheduled, member)).toBe(Number(due).toFixed(0));
     },
   );
@@ -380,17 +380,6 @@ describe('what leaves ready for a new life', () => {
     await p.schedule('a', { data: 2 });
     await p.retry(only(await p.run()));
     await p.schedule('a', { data: 3, mode: 'replace' });
-    expect(await noted()).toEqual([]);
-  });
-
-  test('is not noted for a producer that has the script of an earlier release', async () => {
-    const { scheduled, jobs, runs, done, meta, wake } = p.keys;
-    await p.schedule('a');
-    await p.promote();
-    const lua = readFileSync(new URL('../../lua/schedule.lua', import.meta.url), 'utf8');
-    const { member, record, dueMs } = item('a', { data: 1 });
-    const args = ['', '0', 'replace', '315360000000', '266240', member, record, String(dueMs)];
-    expect(await p.redis.eval(lua, 6, scheduled, jobs, runs, done, meta, wake, ...args)).toEqual(['replaced']);
     expect(await noted()).toEqual([]);
   });
 });

@@ -81,18 +81,6 @@ describe('a live job is entered by its tags', () => {
     expect(kinds).toEqual([...Array<string>(50).fill('ok'), ...Array<string>(10).fill('later')]);
     expect(await p.redis.zcard(p.keys.tags)).toBe(500);
   });
-
-  test('but not by a caller of an earlier release, who names no such key', async () => {
-    const sevenKeys = ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale'] as const;
-    const { record } = tagged('a', ['x']);
-    const lua = await import('node:fs').then(({ readFileSync }) => readFileSync('lua/schedule.lua', 'utf8'));
-    const keys = sevenKeys.map((name) => p.keys[name]);
-    const call = [T0, 0, 'replace', 1e11, 1e6, 'j:a', record, DUE];
-    expect(await p.redis.call('EVAL', lua, 7, ...keys, ...call)).toEqual(['ok']);
-    expect(await index()).toEqual([]);
-    expect(await mended()).toEqual(['untagged j:a: repaired']);
-    expect(await index()).toEqual(['x j:a']);
-  });
 });
 
 /** Looks for what is wrong with tags, and mends it. */
@@ -161,7 +149,6 @@ test('a queue without tags calls no command for them', async () => {
   const told = (await p.redis.info('commandstats')).matchAll(/cmdstat_([a-z|]+):calls=(\d+)/g);
   const counts = [...told].map(([, name = '', calls]) => [name, Number(calls)] as const);
   const own = counts.filter(([name]) => !/^(config|eval|script|hello|client|info)/.test(name));
-  // As 0.1.0 had it, command by command, and one HGET more in `complete`: whether the queue has a limit of bytes.
   expect(Object.fromEntries(own)).toMatchInlineSnapshot(`
     {
       "exists": 1,

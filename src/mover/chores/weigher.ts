@@ -4,8 +4,8 @@
  *
  *  elected ──▶ share written where it differs ──▶ slice ──▶ slice ──▶ … ──▶ noted ──▶ rest ──▶ slice ──▶ …
  *
- * Each script that writes or takes away a record keeps the sum, exactly. Older processes and foreign clients do not: a
- * count mends the sum that they left wrong. `docs/decisions/0016-*.md` has numbers.
+ * Each script that writes or takes away a record keeps the sum, exactly. Foreign clients and calls that are cut off do not:
+ * a count mends the sum that they leave wrong. `docs/decisions/0016-*.md` has numbers.
  */
 
 import { NO_QUOTA } from '../../job/quota.ts';

@@ -1,9 +1,9 @@
 /**
  * What the keys of a namespace hold of queues, processes, requests and schedules that are gone (I19). Each of these keys has a
- * bound that holds without this: whoever adds takes old ones away, or they have a TTL, or the leader finds them. So what is found
- * here was written by somebody else, by an earlier release, or by a call that died half-way a moment ago.
+ * bound that holds without this: a process that adds an entry takes old entries away, or the entries have a TTL, or the leader
+ * finds them. So an entry found here was written by somebody else, or by a call that died half-way a moment ago.
  *
- * Whatever is found must be seen again two seconds later. Each repair asks once more, in the step that carries it out.
+ * A finding counts only when it is seen again two seconds later. Each repair looks once more, in the step that carries it out.
  */
 import type { Clock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';

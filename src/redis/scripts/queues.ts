@@ -109,7 +109,7 @@ const encoded = ({
   ...(maxBytes !== undefined && { maxBytes: String(maxBytes) }),
 });
 
-/** No queue can have a name with a colon, so an earlier release passes it over. */
+/** No queue can have a name with a colon, so such a field is never taken for a queue. */
 const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}`;
 const fieldsOf = (queue: string): readonly string[] => SETTINGS.map((setting) => fieldOf(queue, setting));
 
