@@ -1,6 +1,7 @@
 /**
- * Where a job is, is its state: there is no second status field that could disagree. This table lists every transition
- * that can be seen, and the model test fails when it sees another one. One row = one verb = one file in `lua/verbs/`.
+ * Where a job is, is its state: there is no second status field that could disagree. The picture shows the way of a job, and
+ * the script of each step, a file in `lua/verbs/`. `docs/reference/transitions.md` lists every transition that can be seen;
+ * the model test fails when it sees another one.
  *
  *            schedule            promote            XREADGROUP >          start
  *  (none) ────────────▶ scheduled ───────▶ ready ──────────────▶ delivered ──────▶ running(token)
@@ -18,151 +19,13 @@ export const JOB_STATES = ['scheduled', 'ready', 'running', 'done', 'cancelled',
 /** Where a job can be seen to be. `delivered` is `ready` to everyone but the worker that holds the entry. */
 export type JobState = (typeof JOB_STATES)[number];
 
-/** How a job that is over ended; the dead letter stands in its tombstone. */
+/** How a job that is over ended. */
 export type OverState = Extract<JobState, 'done' | 'cancelled' | 'expired' | 'dead'>;
 
+/** The letter of each end in a tombstone. */
 export const outcomeLetters: Readonly<Record<string, OverState>> = {
   d: 'done',
   c: 'cancelled',
   e: 'expired',
   x: 'dead',
 };
-
-export interface Transition {
-  readonly verb: string;
-  /** From a state to any of these; `none` is a job of which nothing is known but, perhaps, a dead letter. */
-  readonly moves: Readonly<Partial<Record<JobState | 'none', readonly (JobState | 'none')[]>>>;
-}
-
-/**
- * How a settle moves a job. A job whose worker was reclaimed is ready, and a late end of its last start still wins. A
- * bare job that was put again meanwhile stays scheduled. Without a done window nothing is left of what is over.
- */
-const settles = (...ends: readonly (JobState | 'none')[]): Transition['moves'] => ({
-  running: [...ends, 'scheduled'],
-  ready: ends,
-  scheduled: ['scheduled'],
-});
-
-/** A retry and a defer go back to scheduled, unless a cancel was requested. */
-const goesBack: Transition['moves'] = {
-  ...settles('cancelled', 'none'),
-  ready: ['scheduled', 'cancelled', 'none'],
-};
-
-/**
- * Every verb that moves a job, with each state it may leave and what it may reach from there. Read-only verbs and those of
- * leaders and processes are not listed, nor are `serve` and `relay`, which do to each job what `complete`, `promote` or
- * `start` does. Where `none` leads to `scheduled` in `expire` and `bury`, that is the job that
- * takes half-done effects back.
- *
- * Some rows need a foreign producer, who may put a bare member while it is ready, runs or is over; some need a consumer
- * group that somebody has destroyed, so that a running job's entry is given to another worker.
- */
-export const transitions: readonly Transition[] = [
-  {
-    verb: 'schedule',
-    moves: {
-      none: ['scheduled'],
-      scheduled: ['scheduled'],
-      ready: ['scheduled'],
-      done: ['scheduled'],
-      cancelled: ['scheduled'],
-      expired: ['scheduled'],
-      dead: ['scheduled'],
-    },
-  },
-  // An instant of a schedule becomes a job, if no job of its id is known.
-  { verb: 'fire', moves: { none: ['scheduled'] } },
-  {
-    verb: 'promote',
-    moves: {
-      // A bare member that is refused goes back to what it was: over, or ready.
-      scheduled: ['ready', 'dead', 'scheduled', 'done', 'cancelled'],
-      running: ['running'],
-    },
-  },
-  // Of a broadcast queue: what is due goes to every subscriber and is over, also what another leader made ready before.
-  {
-    verb: 'cast',
-    moves: {
-      // A bare member that is refused goes back to what it was, and one that runs waits for its turn.
-      scheduled: ['done', 'expired', 'dead', 'none', 'scheduled', 'cancelled'],
-      ready: ['done', 'expired', 'dead', 'none', 'scheduled'],
-      running: ['running'],
-      // Without a done window the entry that a tombstone waited for takes it along.
-      done: ['none'],
-      cancelled: ['none'],
-      expired: ['none'],
-      dead: ['none'],
-    },
-  },
-  {
-    verb: 'start',
-    moves: {
-      // Scheduled: paused, or a record of a later version. Dead: an entry without a record. Ready: an entry is dropped
-      // while another worker was given the one that counts.
-      ready: ['running', 'scheduled', 'ready', 'cancelled', 'dead', 'none'],
-      running: ['running', 'scheduled', 'cancelled', 'none'],
-      scheduled: ['scheduled'],
-      // Without a done window the entry that a tombstone waited for takes it along.
-      done: ['none'],
-      cancelled: ['none'],
-      expired: ['none'],
-      dead: ['none'],
-    },
-  },
-  { verb: 'expire', moves: { ready: ['expired', 'dead', 'none'], none: ['scheduled'] } },
-  { verb: 'release', moves: { ready: ['scheduled'], scheduled: ['scheduled'], running: ['scheduled', 'running'] } },
-  { verb: 'extend', moves: { running: ['running'] } },
-  // Done: an acknowledgement at most once that held its entry lets it go, and without a done window its tombstone.
-  { verb: 'complete', moves: { ...settles('done', 'cancelled', 'none'), done: ['none'] } },
-  { verb: 'commit', moves: settles('done', 'cancelled', 'dead', 'none') },
-  { verb: 'retry', moves: goesBack },
-  { verb: 'defer', moves: goesBack },
-  { verb: 'bury', moves: { ...settles('dead', 'cancelled', 'none'), none: ['scheduled'] } },
-  { verb: 'reclaim', moves: { running: ['ready', 'scheduled'], ready: ['ready'] } },
-  {
-    verb: 'cancel',
-    moves: {
-      // A bare member that was put again and not adopted yet is taken out; it goes back to what it was.
-      scheduled: ['cancelled', 'none', 'done', 'dead', 'ready'],
-      ready: ['cancelled'],
-      running: ['running'],
-    },
-  },
-  // A job that waits for its time, or was in ready, and gets another due time or another record.
-  { verb: 'reschedule', moves: { scheduled: ['scheduled'], ready: ['scheduled'] } },
-  { verb: 'edit', moves: { scheduled: ['scheduled'], ready: ['ready'] } },
-  {
-    verb: 'replay',
-    // An older dead letter may be replayed when a later life of its job is over, or a bare member waits.
-    moves: {
-      dead: ['scheduled'],
-      done: ['scheduled'],
-      cancelled: ['scheduled'],
-      expired: ['scheduled'],
-      ready: ['scheduled'],
-      scheduled: ['scheduled'],
-    },
-  },
-  // What is over is forgotten: a tombstone by its age, a dead letter by its own.
-  {
-    verb: 'sweep',
-    moves: { done: ['none'], cancelled: ['none'], expired: ['none'], dead: ['none'], scheduled: ['scheduled'] },
-  },
-  { verb: 'purge', moves: { dead: ['none'] } },
-  { verb: 'repair', moves: { ready: ['scheduled'], running: ['scheduled'] } },
-  {
-    verb: 'remove',
-    moves: {
-      scheduled: ['none'],
-      ready: ['none'],
-      running: ['none'],
-      done: ['none'],
-      cancelled: ['none'],
-      expired: ['none'],
-      dead: ['none'],
-    },
-  },
-];

@@ -1,11 +1,11 @@
 /**
- * What a call did to jobs, as rows of the table in `src/job/state.ts`: the state of each member that it changed, before
+ * What a call did to jobs, as rows of the table in `transitions.ts`: the state of each member that it changed, before
  * and after. A state is where a member is, so it is read off a snapshot by place.
  */
 import { decodeRun, decodeTombstone, type Run } from '../../src/job/codec.ts';
-import { type Transition, transitions } from '../../src/job/state.ts';
 import { messageOf } from '../../src/kernel/errors.ts';
 import type { Snapshot } from './invariants.ts';
+import { type Transition, transitions } from './transitions.ts';
 
 /** `from verb to`, as in `ready complete done`. */
 export const rowsOf = ({ verb, moves }: Transition): readonly string[] =>

@@ -1,8 +1,9 @@
 /** The table of transitions, the scripts and the reference say the same. */
 import { expect, test } from 'vitest';
-import { outcomeLetters, type Transition, transitions } from '../../src/job/state.ts';
+import { outcomeLetters } from '../../src/job/state.ts';
 import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { read } from '../support/repository.ts';
+import { type Transition, transitions } from '../support/transitions.ts';
 
 const verbs = transitions.map(({ verb }) => verb);
 
