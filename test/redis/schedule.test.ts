@@ -91,7 +91,9 @@ describe('many jobs in one call', () => {
       const lua = readFileSync(new URL('../../lua/schedule.lua', import.meta.url), 'utf8');
       const { member, record } = item('a');
       const args = ['', '0', 'keep', '315360000000', '266240', member, record, due];
-      expect(await p.redis.eval(lua, 9, scheduled, jobs, runs, done, meta, wake, stale, tags, ready, ...args)).toEqual(['ok']);
+      expect(await p.redis.eval(lua, 9, scheduled, jobs, runs, done, meta, wake, stale, tags, ready, ...args)).toEqual([
+        'ok',
+      ]);
       expect(await p.redis.zscore(scheduled, member)).toBe(Number(due).toFixed(0));
     },
   );
