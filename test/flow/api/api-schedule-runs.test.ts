@@ -1,5 +1,6 @@
 /** What became of the past instants of a schedule: no leader fires in the first half, so the test says what there was. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listCursor } from '../../../src/client/query/cursor.ts';
 import { refsOfQueue } from '../../../src/inspect/refs.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { fireId, fireMember } from '../../../src/schedule/schedule.ts';
@@ -19,7 +20,7 @@ interface Run {
   readonly job?: { readonly state: string; readonly attempts: number };
 }
 
-const cursorAt = (before: number): string => Buffer.from(JSON.stringify({ before })).toString('base64url');
+const cursorAt = (before: number): string => listCursor('runs', String(before));
 
 describe('past runs of a schedule', () => {
   let api: ServedApi;

@@ -124,11 +124,12 @@ function linesOf(session: Session, { states, jobs, scanned, cursor }: Page, isFi
     ...(hasStates ? [job.state] : []),
     job.name,
     dueText(job, nowMs),
-    job.attempts,
+    // Beside the state there is no room for it in 80 columns.
+    ...(hasStates ? [] : [job.attempts]),
     ...(hasOwners ? [job.owner] : []),
     ...(hasEnds ? [job.overMs === undefined ? undefined : relative(job.overMs, nowMs)] : []),
   ]);
-  const head = ['id', ...(hasStates ? ['state'] : []), 'name', 'due', 'attempts'];
+  const head = ['id', ...(hasStates ? ['state'] : []), 'name', 'due', ...(hasStates ? [] : ['attempts'])];
   const last = [...(hasOwners ? ['worker'] : []), ...(hasEnds ? ['over'] : [])];
   return [...table(session.out.paint, [...head, ...last], rows), ...more];
 }
