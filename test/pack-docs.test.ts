@@ -29,9 +29,8 @@ export function release(id: string, seat: string): Promise<void>;\n`,
 /** Where the reference of the library is, and what its examples find around them besides what the package exports. */
 const API = 'docs/reference/api/';
 const AROUND = `
-const producer: import('duestream').Client;
+const client: import('duestream').Client;
 const worker: import('duestream').Worker;
-const schedules: import('duestream').Schedules;
 const kit: import('duestream/testing').TestKit;
 const [emails, mail, reminders, invoices, hints, bills, reports]: readonly import('duestream').Queue[];
 const redis: string, password: string, id: string, to: string, template: string, order: number, user: string;
@@ -40,8 +39,6 @@ type Codec = import('duestream').Codec;
 type JobData<Q, Name extends string = 'default'> = import('duestream').JobData<Q, Name>;
 const z: typeof import('zod').z;
 const { deflateRawSync, inflateRawSync }: typeof import('node:zlib');
-const dead: import('duestream').DeadLetters;
-const erasure: import('duestream').Erasure;
 const context: import('duestream').HandlerContext & { tag: string };
 const job: { readonly id: string; readonly etag: string };
 const invoice: string, account: string;

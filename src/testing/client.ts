@@ -28,9 +28,7 @@ import { endsOf } from './past.ts';
 const NOWHERE = 'redis://127.0.0.1:6379';
 
 /** What the client of a kit offers: jobs, schedules, and the replay of dead letters that are named. */
-export interface KitClient extends JobsClient, Pick<Client, 'schedules'> {
-  readonly deadLetters: Pick<DeadLetters, 'replay'>;
-}
+export type KitClient = JobsClient & Pick<Client, 'schedules'> & { readonly deadLetters: Pick<DeadLetters, 'replay'> };
 
 /** @param chain the middleware around what it schedules */
 export function createKitClient(

@@ -29,7 +29,7 @@ export interface Queries {
    * queue's options `result` has what the handler returned; without, an end is known for the done window.
    *
    * @example
-   * const end = await producer.result<{ url: string }>(reports, id);
+   * const end = await client.result<{ url: string }>(reports, id);
    * if (end.status === 'done' && end.result.kind === 'kept') console.log(end.result.value.url);
    */
   result<Result = unknown>(
