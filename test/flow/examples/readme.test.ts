@@ -32,7 +32,7 @@ test('the quick start of the README schedules a job, runs it, shows it, and ends
   const worker = start([await save('worker.mjs')]);
   await worker.said('waiting for jobs');
 
-  const producer = start([await save('producer.mjs')]);
+  const producer = start([await save('client.mjs')]);
   expect(await producer.ended()).toBe(0);
   expect(producer.output()).toContain("status: 'scheduled'");
   await worker.said('mail to ada@example.com, attempt 1');
