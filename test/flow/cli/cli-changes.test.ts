@@ -92,3 +92,19 @@ describe('edit', () => {
     }
   });
 });
+
+test.each([
+  ['schedule q --data 1 --delay 1h'],
+  ['reschedule q a --delay 2h'],
+  ['edit q a --attempts 2'],
+  ['cancel q --tag none --yes'],
+  ['dead ls q'],
+  ['erase --tag none --yes'],
+  ['schedules put nightly --queue q --cron @daily'],
+])('%s opens one connection for the look, the change and the audit', async (line) => {
+  await waits('a');
+  const opened = async () => Number(/total_connections_received:(\d+)/.exec(await p.redis.info('stats'))?.[1]);
+  const before = await opened();
+  expect((await due(line.split(' '))).code).toBe(0);
+  expect((await opened()) - before).toBe(1);
+});
