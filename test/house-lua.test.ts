@@ -21,7 +21,7 @@ import { scripts } from '../src/redis/scripts/script-table.ts';
 import { bindingsOf, boundKeys, callsIn, givenBy, isPacked, type Source, sourcesIn } from './support/lua-source.ts';
 import { read } from './support/repository.ts';
 
-const LINES_MAX = 80;
+const LINES_MAX = 110;
 const COLUMNS_MAX = 100;
 
 interface Script {

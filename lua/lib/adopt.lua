@@ -1,21 +1,10 @@
 -- adopt: a bare member, which a foreign producer put by ZADD alone, gets a record of its own.
 -- GIVES   adopt(keys, now, member, run, due): 1 when it had none, else 0
--- NEEDS   run, tombstone, stale, weight
+-- NEEDS   digits, run, tombstone, stale, weight
 -- RULE    The record says what no producer said: the due time in base 36, and that it is bare. A
 --         tombstone of an earlier life gives way to it. A member that was put again while it was
 --         ready gets a second entry, and `stale` notes the member. It is known by its due time:
 --         a retry would have the one in `runs`, which is forgotten when the retry is due.
-local function base36(number)
-  local text = ''
-  -- @endless
-  while number > 0 do
-    local digit = number % 36
-    text = ('0123456789abcdefghijklmnopqrstuvwxyz'):sub(digit + 1, digit + 1) .. text
-    number = math.floor(number / 36)
-  end
-  return text
-end
-
 local function adopt(keys, now, member, run, due)
   local tombstone, length = tombstoneOf(keys.jobs, member)
   local isLive = length > 0 and not tombstone

@@ -1,9 +1,9 @@
 -- completion: running jobs are over; a tombstone is left for the done window.
 -- GIVES   completeAll(keys, call, words, from, to): one text per job: ok | cancelled (a cancel was
 --         requested, it ends cancelled) | already | fenced | gone; and whether all are ok. `call`
---         is {now, window, isHeld, consumer, sum}, `words` holds entry, member, token and mark for
---         each, the mark with a bar and its tags behind it if it has any, a bar alone if nothing is
---         to be kept, or '': the record is read for them.
+--         is {now, window, isHeld, consumer, sum, gate}, `words` holds entry, member, token and
+--         mark for each, the mark with a bar and its tags behind it if it has any, a bar alone if
+--         nothing is to be kept, or '': the record is read for them.
 -- NEEDS   run, tombstone, end-mark, repeated, end-many
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
 --         foreign producer put it again) stays live. Only this very call once more is `already`:
@@ -13,6 +13,7 @@
 local function completeAll(keys, call, words, from, to)
   local members, seen, replies, areOk = {}, {}, {}, true
   local tombstones, times, over, drop, gone, held = {}, {}, {}, {}, {}, {}
+  local left = {}
   local ends, kept, tagged = { done = 0, cancelled = 0, adopted = 0 }, {}, {}
   for at = from + 1, to, 4 do
     members[#members + 1] = words[at]
@@ -61,12 +62,14 @@ local function completeAll(keys, call, words, from, to)
         drop[#drop + 1] = member
       end
       seen[member], over[#over + 1] = token, member
-      gone[#gone + 1], held[#held + 1] = not isHeld and entry or nil, isHeld and member or nil
+      gone[#gone + 1], left[#left + 1] = not isHeld and entry or nil, not isHeld and member or nil
+      held[#held + 1] = isHeld and member or nil
     end
     replies[index], areOk = reply, areOk and reply == 'ok'
   end
   local all = { kept = kept, tombstones = tombstones, times = times, ends = ends }
   all.drop, all.tagged, all.over, all.gone, all.held = drop, tagged, over, gone, held
+  all.left = left
   writeEnds(keys, call, all)
   return replies, areOk
 end

@@ -1,10 +1,10 @@
 -- end-many: what is written of jobs that are over, of all of a call at once.
--- GIVES   writeEnds(keys, call, all): call is {now, sum}, sum as weight has it; all has lists:
---         tombstones, members and texts; times, ms and members of done; ends, how many ended in
---         each way; drop, members of which nothing stays; tagged, tags by member; over, members
---         that run no more; held and gone, members whose entries stay, and entries that go; kept,
---         as past takes them
--- NEEDS   tags, let-go, past, stale, weight
+-- GIVES   writeEnds(keys, call, all): call is {now, sum, gate}, sum as weight has it; all has
+--         lists: tombstones, members and texts; times, ms and members of done; ends, how many ended
+--         in each way; drop, members of which nothing stays; tagged, tags by member; over, members
+--         that run no more; held, members whose entries stay; gone and left, entries that go, and
+--         their members; kept, as past takes them
+-- NEEDS   tags, leaving, past, stale, weight
 -- RULE    Adds come before removals, and ready is left last.
 local function writeEnds(keys, call, all)
   local tombstones, times, drop = all.tombstones, all.times, all.drop
@@ -41,6 +41,6 @@ local function writeEnds(keys, call, all)
     redis.call('HDEL', keys.runs, unpack(over))
   end
   if #gone > 0 then
-    letGo(keys.ready, unpack(gone))
+    leaveReady(keys, call.gate, gone, all.left)
   end
 end

@@ -1,28 +1,28 @@
 -- history: the errors of a job, the newest five, and how often its handler put it aside.
--- GIVES   lengthened(history, line, keepsAll): the history with one more line of JSON;
---         countFailure(run, line, keepsAll): the same of a run, which has failed once more;
+-- GIVES   lengthened(history, error, keepsAll): the history with one more line of JSON;
+--         countFailure(run, error, keepsAll): the same of a run, which has failed once more;
 --         countDeferral(run, why): it was put aside once more, the last time for why
 -- RULE    However often a job fails, its run and its dead letter stay small: only the newest stack
 --         stays, unless the queue keeps a history (keepsAll). The stack comes last in a line, so
 --         that it is found without parsing. The line of deferrals begins with ~ and their number,
 --         and comes first. A start costs one budget: where a crash was counted, no failure is. What
 --         a worker refused to start has not failed.
-local function lengthened(history, line, keepsAll)
+local function lengthened(history, error, keepsAll)
   local aside, errors = history:match('^(\n~[^\n]*)(.*)$')
   errors = errors or history
-  if not keepsAll and line:find(',"s":"', 1, true) then
+  if not keepsAll and error:find(',"s":"', 1, true) then
     errors = errors:gsub(',"s":"[^\n]*"}', '}')
   end
-  errors = errors .. '\n' .. line
+  errors = errors .. '\n' .. error
   while select(2, errors:gsub('\n', '')) > 5 do
     errors = errors:gsub('^\n[^\n]*', '', 1)
   end
   return (aside or '') .. errors
 end
 
-local function countFailure(run, line, keepsAll)
-  run.history = lengthened(run.history, line, keepsAll)
-  if run.owner ~= '-' and not line:find('"k":"refused"', 1, true) then
+local function countFailure(run, error, keepsAll)
+  run.history = lengthened(run.history, error, keepsAll)
+  if run.owner ~= '-' and not error:find('"k":"refused"', 1, true) then
     run.failures = run.failures + 1
   end
 end

@@ -2,7 +2,7 @@
 -- GIVES   knownAs(keys, call, job): the reply; whether the id is over and gets a new life; and the
 --         generation of the run that is replaced, and its tags. `call` is {mode, spent}, of which
 --         spent grows and isFull may be set; `job` is {member, record, length of what is stored}
--- NEEDS   run, tombstone, tags
+-- NEEDS   run, tombstone, tags, line
 -- RULE    A call ends at 640 KiB of what it would read or hash; the first is always read. A record
 --         that was edited, or has headers, carries the mark of the call that made it: the same call
 --         is known by that, whatever it says now.
@@ -33,6 +33,6 @@ local function knownAs(keys, call, job)
     if isRunning then return 'running' end
     return 'replaced', false, run and tonumber(run.generation), tagsOf(current)
   end
-  local scheduledFor = tonumber(redis.call('ZSCORE', keys.scheduled, member))
+  local scheduledFor = dueOf(redis.call('ZSCORE', keys.scheduled, member))
   return ('exists %.0f'):format(scheduledFor or tonumber(askedOf(current), 36))
 end

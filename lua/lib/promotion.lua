@@ -1,9 +1,10 @@
 -- promotion: due members of scheduled become entries of ready; bare members get a record; nonsense
 -- becomes dead letters.
--- GIVES   promoteDue(keys, state, now, limit, cap, ...): what promote replies, and the first entry
---         that was added; state is token, paused, wake and n.promoted of K:meta; other fields of it
---         that are to be written when something has moved come last, with their values
--- NEEDS   group, odd-member, advertise
+-- GIVES   promoteDue(keys, state, now, limit, cap, gate, ...): what promote replies, and the first
+--         entry that was added; state is token, paused, wake and n.promoted of K:meta; gate is nil,
+--         or that of a gated queue with `wanted`: so many may be let through, and `lineMax`; other
+--         fields of K:meta that are to be written when something has moved come last, with values
+-- NEEDS   group, odd-member, advertise, lining-up, letting-through, line, gate
 -- RULE    Entries are added before exactly the ids read are removed. Most passes move one job: so
 --         the first read is of two members, whether they are due or not, and the second is often
 --         the next due time. Most members are plain, ours with a due time of thirteen digits: they
@@ -11,19 +12,27 @@
 --         and twelve members are read at a time, fewer where they are large, and a pass ends when
 --         one more as large as the largest would take it over 1 MiB of them and of records that
 --         become dead letters. The first is always taken; what is due then waits for the next pass.
-local function promoteDue(keys, state, now, limit, cap, ...)
+--         In a gated queue they wait in line, however many there are in ready; only who finds no
+--         line goes past it.
+local function promoteDue(keys, state, now, limit, cap, gate, ...)
   local paused, advertised, promoted = state[2], state[3], state[4]
-  local backlog = undeliveredIn(keys.ready, cap)
-  local room = paused and 0 or math.min(limit, cap - backlog)
+  local backlog, through, batch = undeliveredIn(keys.ready, gate and 1 or cap), 0, {}
+  local space = gate and gate.lineMax - redis.call('ZCARD', keys.line) or cap - backlog
+  local room = paused and 0 or math.min(limit, space)
   local taken, bytes, largest, step, moved, deadLetters, adopted = 0, 0, 1, 1, 0, 0, 0
-  local reply, late, at, waits, first = { 'moved', now, '', 0, 0, 0 }, nil, 0, false, nil
+  local reply, late, at, waits, first = { 'moved', now, '', 0, 0, 0, 0, -1 }, nil, 0, false, nil
 
   -- Made once a call: producers of other languages have many of them.
   local judgeOdd
 
   local function give(member, due, text)
-    local entry = addReady(keys.ready, member, text)
-    moved, first = moved + 1, first or entry
+    if gate then
+      batch[#batch + 1] = { member = member, due = due }
+    else
+      local entry = addReady(keys.ready, member, text)
+      first = first or entry
+    end
+    moved = moved + 1
     if due ~= late then
       late, at = due, #reply + 2
       reply[at - 1], reply[at] = now - due, 0
@@ -77,14 +86,38 @@ local function promoteDue(keys, state, now, limit, cap, ...)
         gone[#gone + 1] = member
       end
     end
+    if #batch > 0 then
+      -- rarely
+      local past, rest = letPast(keys, gate, batch, gate.wanted - backlog - through)
+      through, batch = through + past, {}
+      if #rest > 0 then
+        lineUp(keys, gate, rest)
+      end
+      gone = without(gone, rest)
+    end
     if #gone > 0 then
       -- @remove-moved
       redis.call('ZREM', keys.scheduled, unpack(gone))
     end
   end
-  ensureGroup(keys.ready, backlog + moved)
+  ensureGroup(keys.ready, gate and backlog or backlog + moved)
   if not isKnown or waits then
     head = tonumber(redis.call('ZRANGE', keys.scheduled, 0, 0, 'WITHSCORES')[2])
+  end
+  if gate then
+    -- rarely
+    local isOpen, look = redis.call('ZCARD', keys.lanes) > 0, nil
+    if isOpen and not paused and backlog + through < gate.wanted then
+      local given, isCut = letThrough(keys, gate, gate.wanted - backlog - through)
+      through, look = through + given, isCut and now or nil
+    end
+    if isOpen and turnsIn(gate) < 1 then
+      look = nextTurnMs(gate)
+    end
+    head = not isWaiting(head) and head or nil
+    head = look and math.min(head or look, look) or head
+    backlog = backlog + through - moved
+    reply[7], reply[8] = through, redis.call('ZCARD', keys.line)
   end
 
   head = head and ('%.0f'):format(math.ceil(math.max(0, math.min(head, 9007199254740991)))) or ''

@@ -1,18 +1,19 @@
 -- put-back: how a running job leaves its worker before it is over.
--- GIVES   putBack(scheduled, runs, meta, wake, member, run, due, counter): it waits for its due
---         time again, and `counter` of K:meta counts it; the due time as a text.
+-- GIVES   putBack(scheduled, runs, meta, wake, member, run, due, counter, before): it waits for its
+--         due time again, and `counter` of K:meta counts it; the due time as a text. `before` is
+--         wake of K:meta, as nudge takes it.
 --         endCancelled(jobs, runs, done, meta, tags, member, run, now, window): it ends because
 --         somebody asked for that
 -- NEEDS   run, tombstone, tags, settle, nudge, weight
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
 --         wins. Into scheduled first; who calls this takes it out of ready last.
-local function putBack(scheduled, runs, meta, wake, member, run, due, counter)
+local function putBack(scheduled, runs, meta, wake, member, run, due, counter, before)
   local text = ('%.0f'):format(due)
   run.entry, run.owner, run.due = '-', '-', text
   redis.call('ZADD', scheduled, 'NX', text, member)
   redis.call('HSET', runs, member, runText(run))
   redis.call('HINCRBY', meta, counter, 1)
-  nudge(meta, wake, due)
+  nudge(meta, wake, due, before)
   return text
 end
 

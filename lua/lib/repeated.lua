@@ -1,7 +1,7 @@
 -- repeated: a completion whose job does not run any more.
 -- GIVES   completedBefore(keys, call, entry, member, token, isSame): what it is answered; isSame:
 --         this very call has completed it with this token
--- NEEDS   tombstone, let-go, stale
+-- NEEDS   tombstone, leaving, stale
 -- RULE    Who completed the job is told so however often it asks. Where the entry was held as a
 --         proof of that, a call without hold lets it go.
 local function completedBefore(keys, call, entry, member, token, isSame)
@@ -17,7 +17,7 @@ local function completedBefore(keys, call, entry, member, token, isSame)
       redis.call('ZREM', keys.done, member)
       redis.call('HDEL', keys.jobs, member)
     end
-    letGo(keys.ready, entry)
+    leaveReady(keys, call.gate, { entry }, { member })
     dropNote(keys.stale, member)
   end
   return reply

@@ -1,11 +1,11 @@
 -- seen: whether a job is still what somebody saw who read it, for changes that hold only then.
 -- GIVES   seenText(record, run, waits): the digest of its record or -, the token of its last start,
---         and where it is: its due time as scheduled has it, ready or running
--- NEEDS   tombstone
+--         and where it is: its due time, also while it waits in line, ready or running
+-- NEEDS   tombstone, line
 -- RULE    Whatever changes a job changes one of them: an edit the digest, a start the token, a
 --         reschedule the due time.
 local function seenText(record, run, waits)
-  local place = run and run.owner ~= '-' and 'running' or waits or 'ready'
+  local place = run and run.owner ~= '-' and 'running' or dueText(waits) or 'ready'
   local digest = record and not isTombstone(record) and digestOf(record) or '-'
   return digest .. ' ' .. (run and run.token or '0') .. ' ' .. place
 end

@@ -9,7 +9,7 @@ local function judgeStart(keys, call, job)
   job.isMine = run.entry == job.entry and run.owner == call.consumer
   local reply = turnAway(keys, call, job)
   if reply then
-    call.gone[#call.gone + 1] = job.entry
+    call.gone[#call.gone + 1], call.left[#call.left + 1] = job.entry, job.member
     if record and reply[1] == 'dropped' then
       dropNote(keys.stale, job.member)
     end

@@ -8,16 +8,17 @@
 --         each; idle is nil for what was delivered in this very script, and isNew true for what was
 --         promoted there as well, and so is not in scheduled. What became of each is added to
 --         call.started or call.others, as start replies it
--- NEEDS   run, mint, let-go, start-one
--- RULE    Records are read one, two, four and then eight at a time, fewer where they are large,
---         until one more as large as the largest would take the call over `bytes`; what is left is
---         `later`. The first is always read.
+-- NEEDS   run, mint, gate, leaving, start-one
+-- RULE    An entry that is turned away gives its turn of the rate back. Records are read one, two,
+--         four and then eight at a time, fewer where they are large, until one more as large as the
+--         largest would take the call over `bytes`; what is left is `later`. The first is always
+--         read.
 local function callOf(state, now, micros, consumer, bytes, window, suspects, count)
   local token = math.max((tonumber(state[1]) or 0) + 1, micros)
   local call = { now = now, token = token, isPaused = state[2], count = count }
   call.consumer, call.bytes, call.window, call.suspects = consumer, bytes, window, suspects
   call.spent, call.largest, call.step = 0, 1, 0.5
-  call.started, call.others, call.gone = {}, {}, {}
+  call.started, call.others, call.gone, call.left = {}, {}, {}, {}
   return call
 end
 
@@ -87,7 +88,11 @@ local function startEntries(keys, call, entries, idle, isNew)
     call.others[#call.others + 1] = { entries[at], entries[at + 1], entries[at + 2], 'later' }
   end
   if #call.gone > 0 then
-    letGo(keys.ready, unpack(call.gone))
+    leaveReady(keys, call.gate, call.gone, call.left)
+    if call.gate then
+      -- rarely
+      refund(keys.meta, call.gate, #call.gone)
+    end
   end
-  call.gone = {}
+  call.gone, call.left = {}, {}
 end

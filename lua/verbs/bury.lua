@@ -2,9 +2,10 @@
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
 -- USES  clock, run, history, tombstone, tags, weight, claim, dead-letter, compensate, settle,
---       nudge, head, let-go, named, past
+--       nudge, group, head, let-go, digits, line, gate, lanes, opening, leaving, turns, heads,
+--       letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
---       9 tags  10 past  11 ended
+--       9 tags  10 line  11 lanes  12 holds  13 work  14 past  15 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
 --       9 compensationRecord  10 note
 --       now ms, '' = server time; window ms of tombstones; reason: one word or sentence; error: one
@@ -19,8 +20,12 @@
 -- compensation job is due at once.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local tags, past, ended, note = KEYS[9], KEYS[10], KEYS[11], ARGV[10]
-local now, window, reason, failure = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[6], ARGV[7]
+local tags, line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
+local past, ended, note = KEYS[14], KEYS[15], ARGV[10]
+local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
+  holds = holds, work = work }
+local now, micros = clock(ARGV[1])
+local window, reason, failure = tonumber(ARGV[2]), ARGV[6], ARGV[7]
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local compensation = { member = ARGV[8], record = ARGV[9], due = now }
 
@@ -47,6 +52,7 @@ if not isCancelled then
     nudge(meta, wake, now)
   end
 end
+local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
 -- @count-end
 redis.call('HINCRBY', meta, isCancelled and 'n.cancelled' or 'n.dead', 1)
 if redis.call('ZSCORE', scheduled, member) then
@@ -66,10 +72,10 @@ else
     keepPast(past, ended, now, { over })
   end
   settle(jobs, done, member, tombstone, now, window)
-  reweigh(meta, -#record, -1)
+  reweigh(meta, -#record, -1, state[4])
   dropTags(tags, member, tagsOf(record))
 end
 -- @forget-run
 redis.call('HDEL', runs, member)
-letGo(ready, entry)
+giveUp(keys, state, now, micros, { entry }, { member })
 return isCancelled and { 'cancelled' } or { 'ok', deadLetter }

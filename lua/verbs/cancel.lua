@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, weight, budget, seen, named, past
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 past  9 ended
+-- USES  clock, run, tombstone, stale, tags, weight, budget, digits, line, seen, named, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 past  10 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
 --       zero byte and what was seen of it, see the part seen: another job than that stays
@@ -15,7 +15,7 @@
 -- notes. A caller that names past keeps a history. A call ends at 640 KiB of records.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local past, ended = KEYS[8], KEYS[9]
+local line, past, ended = KEYS[8], KEYS[9], KEYS[10]
 local now, generation, window = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
 local replies, count, lighter, spent = {}, 0, 0, 0
@@ -23,23 +23,29 @@ local state = redis.call('HMGET', meta, 'generation', 'held')
 local current = state[1] or '0'
 if current ~= generation then return { 'moved', current } end
 
+local function leave(member, waits)
+  leaveLine(line, member, waits)
+  -- @unschedule
+  redis.call('ZREM', scheduled, member)
+end
+
 local function unknown(member, tombstone, waits)
   if not waits then return tombstone and 'over ' .. tombstone:sub(2, 2) or 'unknown' end
   redis.call('HDEL', runs, member)
-  redis.call('ZREM', scheduled, member)
+  leave(member, waits)
   return 'cancelled'
 end
 
-local function request(member, run)
+local function request(member, run, waits)
   run.cancel = '1'
   redis.call('HSET', runs, member, runText(run))
-  redis.call('ZREM', scheduled, member)
+  leave(member, waits)
   return 'requested'
 end
 
 local function cancel(member, record, run, waits)
   local isAgain = waits and member:sub(1, 2) ~= 'j:'
-    and tonumber(run and run.due) ~= tonumber(waits)
+    and tonumber(run and run.due) ~= dueOf(waits)
   if isAgain or not waits then
     noteStale(stale, member, now)
   end
@@ -64,8 +70,7 @@ local function cancel(member, record, run, waits)
   end
   redis.call('HDEL', runs, member)
   dropTags(tags, member, tagsOf(record))
-  -- @unschedule
-  redis.call('ZREM', scheduled, member)
+  leave(member, waits)
   count, lighter = count + 1, lighter + #record
   return 'cancelled'
 end
@@ -83,7 +88,7 @@ local function judge(word)
   local isOther = seen and (waits or not isOver) and seenText(record, run, waits) ~= seen
   if isOther then return 'changed' end
   if isOver then return unknown(member, record, waits) end
-  if run and run.owner ~= '-' then return request(member, run) end
+  if run and run.owner ~= '-' then return request(member, run, waits) end
   return cancel(member, record, run, waits)
 end
 

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- cast: due jobs of a broadcast queue become entries of cast, for every process that subscribes,
 -- and are over with that. What another leader made ready and nobody has read comes along.
--- USES  clock, run, tombstone, stale, tags, weight, group, lateness, dead-letter, named, past,
---       nonsense, adopt, odd-member, advertise, take-back, cast-one, cast-entries, casting,
+-- USES  clock, run, tombstone, stale, tags, weight, digits, group, lateness, dead-letter, named,
+--       past, nonsense, adopt, odd-member, advertise, take-back, cast-one, cast-entries, casting,
 --       cast-bounds
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 --       10 tags  11 cast  12 work  13 past  14 ended
@@ -41,7 +41,7 @@ if limit > 0 and not isPaused then
   castDue(keys, call, limit)
 end
 local isMore = keepBounds(cast, now, call, { entries = entries, bytes = bytes, age = age })
-if limit == 0 then return { 'moved', now, '', isMore and 1 or 0, 0, 0 } end
+if limit == 0 then return { 'moved', now, '', isMore and 1 or 0, 0, 0, 0, -1 } end
 if call.moved > 0 then
   redis.call('SPUBLISH', work, call.moved)
 end
@@ -52,4 +52,4 @@ head = head and ('%.0f'):format(math.ceil(math.max(0, math.min(head, 90071992547
 local look = isPaused and '0' or head ~= '' and head or '9007199254740991'
 advertise(meta, look, state[2], call.moved, state[3])
 local kind = isPaused and 'paused' or 'moved'
-return { kind, now, head, 0, call.letters, call.moved, unpack(call.lateness) }
+return { kind, now, head, 0, call.letters, call.moved, 0, -1, unpack(call.lateness) }

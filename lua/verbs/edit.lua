@@ -1,7 +1,7 @@
 #!lua
 -- edit: a job that waits gets another record. Many jobs per call.
--- USES  run, tombstone, tags, weight, budget, seen, waiting
--- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 tags
+-- USES  run, tombstone, tags, weight, budget, digits, line, seen, waiting, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 tags  6 line  7 wake
 -- ARGV  1 generation  2 bytes  then per job: member, before, record
 --       bytes: largest record; before: the digest of the record from which the new one was made,
 --       or all that was seen of the job, see the part seen
@@ -13,15 +13,23 @@
 -- letter m of its header. The run record comes first, so that schedule knows where to look for
 -- that, then new tags, and then the record, which is the commit point; old tags go after it. A
 -- start whose worker was lost loses its entry, so that its late end has no effect. The due time
--- stays. A call ends at 640 KiB of records. No allow-oom: a full Redis refuses it up front.
-local scheduled, jobs, runs, meta, tags = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- stays. A job in line whose priority changes leaves it, and is lined up anew. A call ends at 640
+-- KiB of records. No allow-oom: a full Redis refuses it up front.
+local scheduled, jobs, runs, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local tags, line, wake = KEYS[5], KEYS[6], KEYS[7]
 local generation, bytes = ARGV[1], tonumber(ARGV[2])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
 
-local replies, count, heavier, spent = {}, 0, 0, 0
+local replies, count, heavier, spent, soonest = {}, 0, 0, 0, math.huge
 local state = redis.call('HMGET', meta, 'generation', 'held')
 local layout = state[1] or '0'
 if layout ~= generation then return { 'moved', layout } end
+
+local function lineUpAnew(member, waits)
+  leaveLine(line, member, waits)
+  redis.call('ZADD', scheduled, 'XX', ('%.0f'):format(dueOf(waits)), member)
+  soonest = math.min(soonest, dueOf(waits))
+end
 
 local function judge(member, before, record)
   local current
@@ -43,6 +51,9 @@ local function judge(member, before, record)
     redis.call('HSET', runs, member, unboundText(run, run.due))
   end
   local text = tagsOf(record)
+  if isWaiting(waits) and priorityIn(text) ~= priorityIn(tagsOf(current)) then
+    lineUpAnew(member, waits)
+  end
   addTags(tags, { { member = member, text = text } })
   redis.call('HSET', jobs, member, record)
   dropTags(tags, member, tagsOf(current), text)
@@ -60,4 +71,5 @@ if count > 0 then
     reweigh(meta, heavier, 0, state[2])
   end
 end
+nudge(meta, wake, soonest)
 return replies

@@ -2,8 +2,10 @@
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
 -- letters. Many per call.
 -- USES  clock, run, tombstone, tags, weight, budget, lateness, pending, dead-letter, compensate,
---       settle, head, let-go, named, past
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 past  10 ended
+--       settle, group, head, let-go, digits, line, gate, lanes, opening, leaving, turns, heads,
+--       letting-through, giving-up, named, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags
+--       9 line  10 lanes  11 holds  12 work  13 past  14 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; bytes of records per
@@ -18,10 +20,14 @@
 -- past keeps a history.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local past, ended = KEYS[9], KEYS[10]
-local now, consumer = clock(ARGV[1]), ARGV[2]
+local line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local past, ended = KEYS[13], KEYS[14]
+local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
+  holds = holds, work = work }
+local now, micros = clock(ARGV[1])
+local consumer = ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local replies, gone, spent, newest, lighter = {}, {}, 0, nil, 0
+local replies, gone, left, spent, newest, lighter = {}, {}, {}, 0, nil, 0
 
 local function deadLetterId(run)
   newest = newest or newestDeadLetters(dead)
@@ -52,7 +58,7 @@ local function expire(run, header)
   return isDead and 'dead' or 'expired'
 end
 
-local function left(member)
+local function whatIsLeft(member)
   local tombstone = tombstoneOf(jobs, member) or ''
   if tombstone:byte(2) == 101 then return 'over expired' end
   local found = tombstone:byte(2) == 120 and deadLetterIn(dead, tombstone)
@@ -60,7 +66,7 @@ local function left(member)
 end
 
 local function judge(entry, member, due, compensation)
-  if not isPending(ready, entry, consumer) then return left(member) end
+  if not isPending(ready, entry, consumer) then return whatIsLeft(member) end
   local record
   spent, record = readWithin(jobs, member, bytes, spent)
   if not spent then return 'later' end
@@ -71,7 +77,7 @@ local function judge(entry, member, due, compensation)
   if not isLate(header, run.entry, askedOf(record), run.due, due, now) then return 'kept' end
   compensate(scheduled, jobs, meta, compensation)
   run.member, run.record = member, record
-  gone[#gone + 1] = entry
+  gone[#gone + 1], left[#left + 1] = entry, member
   return expire(run, header)
 end
 
@@ -81,7 +87,8 @@ for at = 5, #ARGV, 5 do
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
 if #gone > 0 then
-  reweigh(meta, -lighter, -#gone)
-  letGo(ready, unpack(gone))
+  local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
+  reweigh(meta, -lighter, -#gone, state[4])
+  giveUp(keys, state, now, micros, gone, left, true)
 end
 return replies

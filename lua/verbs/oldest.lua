@@ -1,15 +1,17 @@
 #!lua flags=no-writes
 -- oldest: since when the oldest of the jobs that are due waits for its start, a page of ready at a
 -- time.
--- USES  clock, run, tombstone, group
+-- USES  clock, run, tombstone, digits, line, group
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready
 -- ARGV  1 after  2 limit
 --       after: the entry before the page, '' = the first page; limit: entries per page
--- RETURN {now, since ms or '' = nothing waits, next page or '' = that was all}
+-- RETURN {now, since ms or '' = nothing waits, next page or '' = that was all, since when the first
+--        in line waits, or ''}
 -- The first page looks at scheduled and at the front of what nobody has read as well; the pages are
--- what workers hold. An entry does not wait if its job is over, is in scheduled again, or runs,
--- here or under another entry. A job whose worker died waits since it was taken over, not since its
--- due time. An entry that is younger than one found costs no look.
+-- what workers hold. What is in line waits for its turn, and does not count. An entry does not wait
+-- if its job is over, is in scheduled again, or runs, here or under another entry. A job whose
+-- worker died waits since it was taken over, not since its due time. An entry that is younger than
+-- one found costs no look.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, after, limit = clock(), ARGV[1], tonumber(ARGV[2])
 local since, group = math.huge, groupOf(ready)
@@ -47,4 +49,7 @@ end
 local from = after == '' and '-' or '(' .. after
 local page = look(redis.call('XRANGE', ready, from, unread, 'COUNT', limit))
 local nextPage = #page == limit and page[#page][1] or ''
-return { ('%.0f'):format(now), since < now and ('%.0f'):format(since) or '', nextPage }
+local first = after == '' and redis.call('ZRANGEBYSCORE', scheduled, ('%.0f'):format(WAITS),
+  ('(%.0f'):format(WAITS_END), 'WITHSCORES', 'LIMIT', 0, 1)[2]
+return { ('%.0f'):format(now), since < now and ('%.0f'):format(since) or '', nextPage,
+  dueText(first) or '' }

@@ -1,27 +1,43 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead
 -- letters.
--- USES  clock, run, tombstone, stale, tags, weight, group, dead-letter, nonsense, adopt,
---       odd-member, advertise, promotion
+-- USES  clock, run, tombstone, stale, tags, weight, group, digits, line, gate, lanes, opening,
+--       turns, heads, letting-through, lining-up, dead-letter, nonsense, adopt, odd-member,
+--       advertise, promotion
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
--- ARGV  1 now  2 term  3 lease  4 limit  5 cap
+--       11 line  12 lanes  13 holds  14 work
+-- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
---       limit: members per pass; cap: undelivered entries
--- RETURN {state, now, next, backlog, dead letters, moved, then pairs: lateness ms, count}
---        state moved | paused | capped; next: next due time, ms, '' = none; a lateness may come
---        twice. {'fenced'} when the term is not the leader's.
+--       limit: members per pass; cap: undelivered entries; lineMax: members in line, the most
+-- RETURN {state, now, next, backlog, dead letters, moved, through, waiting, then pairs: lateness
+--        ms, count}
+--        state moved | paused | capped; next: next due time, ms, '' = none; through and waiting: of
+--        a gated queue, how many went into ready and how many are in line; next may be the next
+--        turn of its rate. A lateness may come twice. {'fenced'} when the term is not the leader's.
 -- Payloads of managed jobs are never touched, so a pass of 500 costs the same for 10 bytes and for
 -- 256 KiB.
 local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[8]
 local keys = { scheduled = scheduled, ready = ready, jobs = KEYS[4], runs = KEYS[5],
-  dead = KEYS[6], done = KEYS[7], meta = meta, stale = KEYS[9], tags = KEYS[10] }
-local now, term, lease = clock(ARGV[1]), ARGV[2], ARGV[3]
-local limit, cap = tonumber(ARGV[4]), tonumber(ARGV[5])
+  dead = KEYS[6], done = KEYS[7], meta = meta, stale = KEYS[9], tags = KEYS[10], line = KEYS[11],
+  lanes = KEYS[12], holds = KEYS[13], work = KEYS[14] }
+local now, micros = clock(ARGV[1])
+local term, lease = ARGV[2], ARGV[3]
+local limit, cap, lineMax = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 -- @fence
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 if lease ~= '' then
   redis.call('PEXPIRE', leader, lease)
 end
 
-local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted')
-return (promoteDue(keys, state, now, limit, cap))
+local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'gates', 'gate')
+local gate
+if state[5] then
+  -- rarely
+  gate = gateOf(state[5], state[6], now, micros)
+  gate.wanted, gate.lineMax = 1, lineMax
+end
+local reply = promoteDue(keys, state, now, limit, cap, gate)
+if reply[7] > 0 then
+  redis.call('SPUBLISH', keys.work, '1')
+end
+return reply

@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
 -- release: entries a consumer holds and has not started go back to scheduled at their due time; no
 -- attempt is used.
--- USES  clock, run, tombstone, stale, pending, nudge, head, let-go
+-- USES  clock, run, tombstone, stale, pending, nudge, group, head, let-go, digits, line, gate,
+--       lanes, opening, leaving, turns, heads, letting-through, giving-up
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 stale
+--       9 line  10 lanes  11 holds  12 work
 -- ARGV  1 now  2 consumer  then per entry: entry, member, due
 --       now ms, '' = server time; due ms
 -- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not
@@ -12,11 +14,15 @@
 -- under another entry must not come back.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local now, consumer = clock(ARGV[1]), ARGV[2]
-local replies, gone, soonest = {}, {}, math.huge
+local line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
+  holds = holds, work = work }
+local now, micros = clock(ARGV[1])
+local consumer = ARGV[2]
+local replies, gone, left, soonest = {}, {}, {}, math.huge
 
 local function leave(entry, member, run, due, tombstone)
-  gone[#gone + 1] = entry
+  gone[#gone + 1], left[#left + 1] = entry, member
   if tombstone then
     redis.call('ZADD', done, 'NX', now, member)
     return 'dropped'
@@ -48,8 +54,9 @@ end
 for at = 3, #ARGV, 3 do
   replies[#replies + 1] = release(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or 0)
 end
+local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
 if #gone > 0 then
-  letGo(ready, unpack(gone))
+  giveUp(keys, state, now, micros, gone, left, true)
 end
-nudge(meta, wake, soonest)
+nudge(meta, wake, soonest, state[4])
 return replies

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- repair: what has lost a part gets it back, if that is provably safe at this moment. Many per
 -- call.
--- USES  clock, run, tombstone, budget, group, pending, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
+-- USES  clock, run, tombstone, budget, digits, line, group, pending, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 holds
 -- ARGV  1 now  2 seen  3 bytes  then per damage: kind, name
 --       now ms, '' = server time; seen: the caller has read ready up to this entry and found no
 --       orphan or tombstone there, '-' = nothing; bytes of records per call; name: member, or entry
@@ -15,7 +15,7 @@
 -- one entry of a member through; when its job is over it goes. Only an orphan's record is read,
 -- for its due time.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local done, meta, wake, holds = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, seen, bytes = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
 local replies, count, spent, soonest, waiting, repair = {}, 0, 0, math.huge, {}, {}
@@ -82,7 +82,12 @@ function repair.stuck(entry)
   if tombstoneOf(jobs, member) then
     redis.call('ZADD', done, 'NX', now, member)
   else
-    redis.call('XADD', ready, '*', unpack(found[2]))
+    local added = redis.call('XADD', ready, '*', unpack(found[2]))
+    local tenant = groupIn(member)
+    if tenant ~= '' and redis.call('ZSCORE', holds, tenant .. '\0' .. entry) then
+      redis.call('ZADD', holds, 0, tenant .. '\0' .. added)
+      redis.call('ZREM', holds, tenant .. '\0' .. entry)
+    end
   end
   redis.call('XDEL', ready, entry)
 end

@@ -1,7 +1,7 @@
 #!lua
 -- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
 -- go on.
--- USES  clock, run, tombstone, tags, weight, nudge
+-- USES  clock, run, tombstone, tags, weight, digits, line, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 generation  3 deadLetter  4 due
 --       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
@@ -42,7 +42,7 @@ if here and not isTombstone(here) then
   -- @live-again
   redis.call('ZREM', done, member)
   redis.call('XDEL', dead, deadLetter)
-  return { 'ok', redis.call('ZSCORE', scheduled, member) or due, member }
+  return { 'ok', dueText(redis.call('ZSCORE', scheduled, member)) or due, member }
 end
 local run = freshRun(fields.token or '0', generation, fields.attempts or '0', due)
 -- @index-job

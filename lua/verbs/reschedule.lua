@@ -1,7 +1,7 @@
 #!lua
 -- reschedule: a job that waits gets another due time. Many jobs per call.
--- USES  clock, run, tombstone, stale, budget, seen, waiting, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 wake  6 stale
+-- USES  clock, run, tombstone, stale, budget, digits, line, seen, waiting, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 wake  6 stale  7 line
 -- ARGV  1 now  2 generation  3 horizon  then per job: member, due, mode, seen
 --       now ms, '' = server time; horizon ms ahead of now; due ms, 0 = now, or from 1e11 (the year
 --       1973); mode any | earlier | later; seen: the token of its last start as the caller saw it,
@@ -18,7 +18,7 @@
 -- one whose worker was lost loses it, so that the late end of that start has no effect. Its options
 -- and its attempts stay. No allow-oom: a full Redis refuses it up front.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
-local meta, wake, stale = KEYS[4], KEYS[5], KEYS[6]
+local meta, wake, stale, line = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, generation, horizon = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
 
@@ -30,7 +30,7 @@ local function write(member, due, job)
   local text = ('%.0f'):format(due)
   -- It is in ready, or was when a foreign producer put it again.
   local wasReady = not job.waits or member:sub(1, 2) ~= 'j:' and job.hasRecord
-    and tonumber(job.run and job.run.due) ~= tonumber(job.waits)
+    and tonumber(job.run and job.run.due) ~= dueOf(job.waits)
   if wasReady then
     noteStale(stale, member, now)
   end
@@ -38,9 +38,10 @@ local function write(member, due, job)
     local run = job.run and unboundText(job.run, text) or freshRun('0', 0, '0', text)
     redis.call('HSET', runs, member, run)
   end
+  leaveLine(line, member, job.waits)
   redis.call('ZADD', scheduled, text, member)
   count, soonest = count + 1, math.min(soonest, due)
-  return ('ok %s %s'):format(job.waits or '-', text)
+  return ('ok %s %s'):format(dueText(job.waits) or '-', text)
 end
 
 local function judge(member, asked, mode, seen)
@@ -50,7 +51,7 @@ local function judge(member, asked, mode, seen)
   local isAll = seen:find(' ', 1, true)
   local refusal, waits, run, hasRecord = waitingIn(keys, member, isAll and '' or seen)
   if refusal then return refusal end
-  local before = tonumber(waits)
+  local before = dueOf(waits)
   if before == due then return ('already %.0f'):format(due) end
   -- What is due is not put back behind others by a due time that has passed too.
   local isDue = not before or before <= now
@@ -64,7 +65,7 @@ local function judge(member, asked, mode, seen)
   end
   -- @kept
   local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
-  if stays then return 'kept ' .. waits end
+  if stays then return 'kept ' .. dueText(waits) end
   return write(member, due, { waits = waits, run = run, hasRecord = hasRecord })
 end
 

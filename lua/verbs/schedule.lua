@@ -1,7 +1,8 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, known, quota, nudge
+-- USES  clock, run, tombstone, stale, tags, digits, line, known, quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
+--       10 line
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the
 --       layout was read some time ago, and a partition that has no generation may have been removed
@@ -24,6 +25,7 @@
 -- counts again and again.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local line = KEYS[10]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale }
@@ -78,8 +80,13 @@ for at = 6, #ARGV, 3 do
     reply = call.room and call.room.takes(member, record, reply) or reply
   end
   if reply == 'ok' or reply == 'replaced' then
-    if reply == 'replaced' and not redis.call('ZSCORE', scheduled, member) then
-      noteStale(stale, member, now)
+    if reply == 'replaced' then
+      local waits = redis.call('ZSCORE', scheduled, member)
+      if waits then
+        leaveLine(line, member, waits)
+      else
+        noteStale(stale, member, now)
+      end
     end
     held[member], size = true, size + 2
     scores[size - 1], scores[size] = text:find('^%d+$') and text or ('%.0f'):format(due), member

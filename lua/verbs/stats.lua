@@ -1,17 +1,23 @@
 #!lua flags=no-writes
 -- stats: the counts of one partition, read at one moment.
--- USES  clock, group
+-- USES  clock, digits, line, group
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 leader  8 meta  9 stale
 -- ARGV
 -- RETURN {now, scheduled, head due or '', entries, pending, dead, done, jobs, runs, term or '',
---        ttl, notes of stale entries, meta field, value, ...}
+--        ttl, notes of stale entries, waiting in line, due time of the one that has waited longest
+--        or '', meta field, value, ...}
+-- Scheduled is all but those in line.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, leader, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local group = groupOf(ready)
+local low, high = ('%.0f'):format(WAITS), ('(%.0f'):format(WAITS_END)
+local waiting = redis.call('ZCOUNT', scheduled, low, high)
+local head = redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2]
+local longest = redis.call('ZRANGEBYSCORE', scheduled, low, high, 'WITHSCORES', 'LIMIT', 0, 1)[2]
 local reply = {
   ('%.0f'):format((clock())),
-  redis.call('ZCARD', scheduled),
-  redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2] or '',
+  redis.call('ZCARD', scheduled) - waiting,
+  not isWaiting(head) and head or '',
   redis.call('XLEN', ready),
   group and group.pending or 0,
   redis.call('XLEN', dead),
@@ -21,6 +27,8 @@ local reply = {
   redis.call('GET', leader) or '',
   redis.call('PTTL', leader),
   redis.call('ZCARD', stale),
+  waiting,
+  dueText(longest) or '',
 }
 for _, value in ipairs(redis.call('HGETALL', meta)) do
   reply[#reply + 1] = value

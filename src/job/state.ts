@@ -15,7 +15,7 @@
  */
 
 /** In the order in which a job goes through them. */
-export const JOB_STATES = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'] as const;
+export const JOB_STATES = ['scheduled', 'waiting', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'] as const;
 /** Where a job can be seen to be. `delivered` is `ready` to everyone but the worker that holds the entry. */
 export type JobState = (typeof JOB_STATES)[number];
 

@@ -109,6 +109,22 @@ export const partitionTable = {
     doc: 'tag, zero byte, member; all scores 0. Live jobs by their tags, made from the headers of their records',
     bound: 'ten per job that lives. The step that ends the job takes them away',
   },
+  line: {
+    type: 'zset',
+    doc: 'of a gated queue: group, zero byte, class 0 to 2, due time in nine digits of base 36, member; all scores 0. Who is due and was not let through yet, as `scheduled` says it with 2^52 and the due time',
+    bound:
+      'one per job that waits in line, at most `mover.lineMax`. Places that nobody waits in go when their turn comes',
+  },
+  lanes: {
+    type: 'zset',
+    doc: 'class and group → class · 2^50 and a number that only grows: lanes in which somebody may have his turn',
+    bound: 'three per group that has somebody in `line`. The visit that finds nobody takes the lane away',
+  },
+  holds: {
+    type: 'zset',
+    doc: 'group, zero byte, entry of ready; all scores 0. What each group has of its limit',
+    bound: 'one per entry of ready of a group. The step that takes the entry away takes its hold',
+  },
   past: {
     type: 'hash',
     doc: 'member → how its job ended: outcome, times, worker, errors, result. Only in queues that keep a history',

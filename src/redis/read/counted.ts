@@ -46,10 +46,10 @@ export async function countPage(
   const reply = list(await run(redis, 'count', { keys: ref.keys, args }));
   const other = moved(reply);
   if (other) return other;
-  const [, scheduled, ready, running, next, newest, mark] = reply;
+  const [, scheduled, waiting, ready, running, next, newest, mark] = reply;
   return {
     kind: 'counted',
-    counts: { scheduled: Number(scheduled), ready: Number(ready), running: Number(running) },
+    counts: { scheduled: Number(scheduled), waiting: Number(waiting), ready: Number(ready), running: Number(running) },
     next: text(next) === '' ? undefined : text(next),
     last: text(newest),
     mark: text(mark),
@@ -67,14 +67,14 @@ export async function membersOf(
   const other = moved(reply);
   if (other) return other;
   if (text(reply[0]) === 'large') return undefined;
-  const words = reply.slice(7).map(text);
+  const words = reply.slice(8).map(text);
   return Array.from({ length: words.length / 3 }, (_, nth): Member => {
     const [member = '', state] = [words[3 * nth], words[3 * nth + 1]];
     return { member, at: member, state: LIVE.find((one) => one === state) ?? 'scheduled' };
   });
 }
 
-const LIVE: readonly LiveState[] = ['scheduled', 'ready', 'running'];
+const LIVE: readonly LiveState[] = ['scheduled', 'waiting', 'ready', 'running'];
 
 const countArgs = ({ layoutGeneration }: PartitionRef, { fromMs, toMs }: DueRange) => ({
   generation: layoutGeneration,

@@ -26,6 +26,10 @@ export interface PartitionStats {
   readonly nowMs: number;
   readonly scheduled: number;
   readonly headDueMs: number | undefined;
+  /** Jobs of a gated queue that are due and in line. */
+  readonly waiting: number;
+  /** The due time of the one that has waited longest. */
+  readonly waitingSinceMs: number | undefined;
   /** Entries nobody has read yet. */
   readonly ready: number;
   /** Entries some worker holds: running, or about to start. */
@@ -78,7 +82,7 @@ export interface DeadLetter {
 
 export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionStats> {
   const reply = list(await run(redis, 'stats', { keys: ref.keys, args: {} })).map(text);
-  const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, ...flat] = reply;
+  const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, waiting, since, ...flat] = reply;
   const meta = fieldsOf(flat);
   const counters = [...meta]
     .filter(([field]) => field.startsWith('n.'))
@@ -87,6 +91,8 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     nowMs: Number(now),
     scheduled: Number(scheduled),
     headDueMs: head === undefined || head === '' ? undefined : score(head),
+    waiting: Number(waiting),
+    waitingSinceMs: since === undefined || since === '' ? undefined : Number(since),
     ready: Math.max(0, Number(entries) - Number(pending)),
     running: Number(pending),
     dead: Number(dead),
@@ -96,7 +102,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     paused: meta.has('paused'),
     ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
     ...evictedOf(meta.get('evicted')),
-    ...quotaOf(meta, Number(scheduled) + Math.max(0, Number(entries) - Number(stale))),
+    ...quotaOf(meta, Number(scheduled) + Number(waiting) + Math.max(0, Number(entries) - Number(stale))),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
     counters: Object.fromEntries(counters) as Record<string, number>,
   };

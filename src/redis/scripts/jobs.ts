@@ -6,7 +6,7 @@
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { changed } from './edits.ts';
-import { type CastPass, type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
+import { type CastPass, type LeadersPass, LINE_MAX, type PromoteReply, promoteReply } from './passes.ts';
 import {
   type CancelReply,
   cancelReply,
@@ -72,9 +72,9 @@ function waiting(redis: Redis) {
 
     async promote(
       ref: PartitionRef,
-      { term, leaseMs, limit, cap, nowMs }: LeadersPass & { readonly nowMs?: number },
+      { term, leaseMs, limit, cap, lineMax = LINE_MAX, nowMs }: LeadersPass & { readonly nowMs?: number },
     ): Promise<PromoteReply> {
-      const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
+      const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap, lineMax };
       return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
     },
 

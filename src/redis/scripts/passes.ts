@@ -3,6 +3,9 @@ import type { Broadcast } from '../../job/broadcast.ts';
 import type { PartitionRef } from '../keys.ts';
 import type { Reply } from './scripts.ts';
 
+/** Most members in line: it bounds the memory of what is due and must wait. */
+export const LINE_MAX = 1_000_000;
+
 /** What a leader asks of a pass. */
 export interface LeadersPass {
   readonly term: string;
@@ -12,10 +15,12 @@ export interface LeadersPass {
   readonly limit: number;
   /** Most undelivered entries. */
   readonly cap: number;
+  /** Most members in line, where the queue is gated. Default LINE_MAX. */
+  readonly lineMax?: number;
 }
 
 /** The same of a broadcast queue: its bounds, and how long the end of a job is remembered. */
-export interface CastPass extends Omit<LeadersPass, 'cap'> {
+export interface CastPass extends Omit<LeadersPass, 'cap' | 'lineMax'> {
   readonly broadcast: Broadcast;
   readonly windowMs: number;
 }
@@ -28,7 +33,10 @@ export type PromoteReply =
       readonly nextMs: number | undefined;
       readonly backlog: number;
       readonly deadLetters: number;
+      /** How many became due: they went into ready, or in line. */
       readonly count: number;
+      /** Of a gated queue: how many were let through, and how many are in line. */
+      readonly gated?: { readonly through: number; readonly waiting: number };
       readonly lateness: readonly (readonly [lateMs: number, count: number])[];
     };
 
@@ -43,10 +51,10 @@ export interface Passed {
 export type Relay = (ref: PartitionRef, pass: LeadersPass) => Promise<Passed> | undefined;
 
 export function promoteReply(reply: readonly Reply[]): PromoteReply {
-  const [kind, now, next, backlog, deadLetters, count] = reply;
+  const [kind, now, next, backlog, deadLetters, count, through, waiting] = reply;
   if (kind === 'fenced') return { kind };
   const lateness: (readonly [number, number])[] = [];
-  for (let at = 6; at < reply.length; at += 2) lateness.push([Number(reply[at]), Number(reply[at + 1])]);
+  for (let at = 8; at < reply.length; at += 2) lateness.push([Number(reply[at]), Number(reply[at + 1])]);
   return {
     kind: kind === 'moved' ? 'promoted' : (kind as 'paused' | 'capped'),
     nowMs: Number(now),
@@ -55,5 +63,6 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
     deadLetters: Number(deadLetters),
     count: Number(count),
     lateness,
+    ...(Number(waiting) >= 0 && { gated: { through: Number(through), waiting: Number(waiting) } }),
   };
 }

@@ -25,14 +25,17 @@ const define = <const S extends Script>(script: S): S => script;
 /** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
   }),
   promote: define({
-    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
-    args: ['now', 'term', 'lease', 'limit', 'cap'],
+    keys: [
+      ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
+      ...['line', 'lanes', 'holds', 'work'],
+    ] as const,
+    args: ['now', 'term', 'lease', 'limit', 'cap', 'lineMax'],
     reply: 'list',
   }),
   cast: define({
@@ -45,21 +48,27 @@ export const scripts = {
     mayKeep: true,
   }),
   start: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'line', 'lanes', 'holds'],
+      ...['past', 'ended'],
+    ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
     reply: 'list',
     each: ['entry', 'member', 'due'],
     mayKeep: true,
   }),
   expire: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['past', 'ended'],
+    ] as const,
     args: ['now', 'consumer', 'window', 'bytes'],
     reply: 'per item',
     each: ['entry', 'member', 'due', 'compensation', 'compensationRecord'],
     mayKeep: true,
   }),
   release: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'stale'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'stale', 'line', 'lanes', 'holds', 'work'],
     args: ['now', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'due'],
@@ -71,47 +80,68 @@ export const scripts = {
     each: ['entry', 'member', 'token'],
   }),
   complete: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'stale', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['past', 'ended'],
+    ] as const,
     args: ['now', 'window', 'hold', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'token', 'mark'],
     mayKeep: true,
   }),
   serve: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'line', 'lanes', 'holds'],
+      ...['work', 'past', 'ended'],
+    ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects', 'take', 'given'],
     reply: 'list',
     each: ['entry', 'member', 'token', 'mark'],
     mayKeep: true,
   }),
   relay: define({
-    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
-    args: ['now', 'term', 'lease', 'limit', 'cap', 'consumer', 'bytes', 'window', 'suspects', 'take'],
+    keys: [
+      ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
+      ...['line', 'lanes', 'holds', 'work', 'past', 'ended'],
+    ] as const,
+    args: ['now', 'term', 'lease', 'limit', 'cap', 'lineMax', 'consumer', 'bytes', 'window', 'suspects', 'take'],
     reply: 'list',
     each: ['entry', 'member', 'token', 'mark'],
     mayKeep: true,
   }),
   commit: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['past', 'ended'],
+    ] as const,
     args: ['now', 'window', 'entry', 'member', 'token', 'note'],
     each: ['size', 'name', 'words'],
     reply: 'text',
     moreKeys: true,
   }),
   retry: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['past', 'ended'],
+    ] as const,
     args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error', 'note'],
     reply: 'list',
     mayKeep: true,
   }),
   defer: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['past', 'ended'],
+    ] as const,
     args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'why', 'note'],
     reply: 'list',
     mayKeep: true,
   }),
   bury: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags', 'past', 'ended'],
+    keys: [
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags', 'line', 'lanes', 'holds'],
+      ...['work', 'past', 'ended'],
+    ] as const,
     args: [
       'now',
       'window',
@@ -128,20 +158,20 @@ export const scripts = {
     mayKeep: true,
   }),
   cancel: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags', 'line', 'past', 'ended'],
     args: ['now', 'generation', 'window'],
     reply: 'per item',
     each: ['member'],
     mayKeep: true,
   }),
   reschedule: define({
-    keys: ['scheduled', 'jobs', 'runs', 'meta', 'wake', 'stale'],
+    keys: ['scheduled', 'jobs', 'runs', 'meta', 'wake', 'stale', 'line'],
     args: ['now', 'generation', 'horizon'],
     reply: 'per item',
     each: ['member', 'due', 'mode', 'seen'],
   }),
   edit: define({
-    keys: ['scheduled', 'jobs', 'runs', 'meta', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'meta', 'tags', 'line', 'wake'],
     args: ['generation', 'bytes'],
     reply: 'per item',
     each: ['member', 'before', 'record'],
@@ -202,12 +232,28 @@ export const scripts = {
   'mend-tags': define({ keys: ['jobs', 'tags'], args: ['bytes'], each: ['kind', 'name'], reply: 'per item' }),
   'check-entries': define({ keys: ['ready'], args: ['part', 'after', 'limit'] }),
   repair: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'holds'],
     args: ['now', 'seen', 'bytes'],
     reply: 'per item',
     each: ['kind', 'name'],
   }),
   allot: define({ keys: ['leader', 'meta'], args: ['term', 'pending', 'bytes'], reply: 'text' }),
+  limit: define({
+    keys: ['leader', 'scheduled', 'ready', 'meta', 'wake', 'stale', 'line', 'lanes', 'holds'],
+    args: ['now', 'term', 'share', 'limit'],
+    reply: 'text',
+  }),
+  'check-gates': define({
+    keys: ['scheduled', 'ready', 'meta', 'line', 'lanes', 'holds'],
+    args: ['part', 'cursor', 'limit'],
+    reply: 'list',
+  }),
+  'mend-gates': define({
+    keys: ['scheduled', 'ready', 'meta', 'wake', 'line', 'lanes', 'holds'],
+    args: ['now'],
+    reply: 'per item',
+    each: ['kind', 'name'],
+  }),
   weigh: define({
     keys: ['scheduled', 'jobs', 'ready', 'meta', 'stale'],
     args: ['part', 'cursor', 'limit', 'bytes', 'count', 'mode'],
@@ -239,6 +285,9 @@ export const scripts = {
       'ended',
       'minutes',
       'cast',
+      'line',
+      'lanes',
+      'holds',
     ],
     args: ['force'],
   }),

@@ -2,7 +2,7 @@
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from './bytes.ts';
-import { type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
+import { type LeadersPass, LINE_MAX, type PromoteReply, promoteReply } from './passes.ts';
 import {
   type Claim,
   type CommitReply,
@@ -145,8 +145,8 @@ export function together(redis: Redis) {
       { ended, take, pass }: { ended: readonly Ended[]; take: number; pass: LeadersPass },
       { consumer, bytesMax, windowMs, suspects = 0, nowMs }: StartSettings,
     ): Promise<Served & { readonly promoted: PromoteReply }> {
-      const { term, leaseMs, limit, cap } = pass;
-      const leader = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
+      const { term, leaseMs, limit, cap, lineMax = LINE_MAX } = pass;
+      const leader = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap, lineMax };
       const args = { ...leader, consumer, bytes: bytesMax, window: windowMs, suspects, take };
       const each = serveArgs([], ended);
       const reply = list(await run(redis, 'relay', { keys: ref.keys, keeps: keepsHistory(ref), args, each }));

@@ -1,0 +1,50 @@
+-- gate: how much at once. What a partition may let through, and how much of that is used.
+-- GIVES   gateOf(share, used, now, micros): share and used as K:meta has them in gates and gate;
+--         nothing where the queue is not gated. {interval us, burst, concurrency, perGroup, 0 =
+--         without such a limit, arrival us, clocks of the classes, micros}; isShut: nothing is let
+--         through while the limits are being set. turnsIn(gate): so many the rate allows now;
+--         nextTurnMs(gate): when it allows the next; use(meta, gate, count): so many are used;
+--         refund(meta, gate, count): so many were used for nothing
+-- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
+--         the rate. It may be ahead of now by what a burst and 50 ms of delay allow. What is ahead
+--         by more, after a step of the clock, is cut. Turns are used before the first entry is
+--         added, so that a call that is cut off has used too many, never too few.
+local function gateOf(share, used, now, micros)
+  if not share then return nil end
+  local interval, burst, concurrency, perGroup = share:match('^([%d.]+) (%d+) (%d+) (%d+)')
+  local arrival, high, normal, low = (used or ''):match('^([%d.]+) (%d+) (%d+) (%d+)$')
+  local gate = { isShut = not interval, interval = tonumber(interval or 0) }
+  gate.burst, gate.concurrency = tonumber(burst or 1), tonumber(concurrency or 0)
+  gate.perGroup, gate.arrival = tonumber(perGroup or 0), tonumber(arrival or 0)
+  gate.clocks = { tonumber(high or 0), tonumber(normal or 0), tonumber(low or 0) }
+  gate.micros = micros or now * 1000
+  return gate
+end
+
+local function toleranceOf(gate)
+  return (gate.burst - 1) * gate.interval + 50000
+end
+
+local function turnsIn(gate)
+  if gate.interval == 0 then return math.huge end
+  local latest = gate.micros + toleranceOf(gate) + gate.interval
+  gate.arrival = math.min(math.max(gate.arrival, gate.micros), latest)
+  return math.floor((toleranceOf(gate) - gate.arrival + gate.micros) / gate.interval) + 1
+end
+
+local function nextTurnMs(gate)
+  return math.ceil((gate.arrival - toleranceOf(gate)) / 1000)
+end
+
+local function use(meta, gate, count)
+  gate.arrival = gate.arrival + count * gate.interval
+  local clocks = gate.clocks
+  redis.call('HSET', meta, 'gate', ('%.2f %.0f %.0f %.0f'):format(gate.arrival, clocks[1],
+    clocks[2], clocks[3]))
+end
+
+local function refund(meta, gate, count)
+  if count > 0 and gate.interval > 0 then
+    use(meta, gate, -math.min(count, math.floor(gate.arrival / gate.interval)))
+  end
+end

@@ -1,0 +1,21 @@
+-- giving-up: entries leave ready otherwise than by a completion, and whoever waits for the room
+-- they leave is let through.
+-- GIVES   giveUp(keys, state, now, micros, entries, members, isUnused): state is gates, gate and
+--         paused of K:meta; isUnused: no handler has run, so the turns of the rate are given back
+-- NEEDS   gate, leaving, letting-through
+-- RULE    The bell rings in the same call, so that nobody has to notice the room.
+local function giveUp(keys, state, now, micros, entries, members, isUnused)
+  local gate
+  if state[1] then
+    -- rarely
+    gate = gateOf(state[1], state[2], now, micros)
+  end
+  leaveReady(keys, gate, entries, members)
+  if gate then
+    -- rarely
+    refund(keys.meta, gate, isUnused and #entries or 0)
+    if not state[3] then
+      ringBell(keys, gate)
+    end
+  end
+end

@@ -1,0 +1,92 @@
+-- letting-through: jobs that wait in line become entries of ready, in their turns.
+-- GIVES   letThrough(keys, gate, count): so many at the most; how many there were, and
+--         whether a bound ended the call. ringBell(keys, gate): where somebody waits and ready has
+--         nothing that nobody has read, one job is let through, which wakes a worker
+-- NEEDS   group, gate, opening, turns, heads
+-- RULE    A round of 64 jobs judges all before it writes: the turns, the entries, their holds, then
+--         scheduled, the line and the lanes. An entry whose member is still in scheduled was cut
+--         off, and start drops it. A lane is shut because its group is full or nobody is left,
+--         never because another lane of the group was expected to fill it. A call visits 200 lanes
+--         and reads 1,000 places. Whoever takes a job rings the bell for the next worker.
+local function shutOrMove(keys, heads)
+  local shut, moved = {}, {}
+  for _, head in ipairs(heads) do
+    local isRead = head.wanted > 0 and #head.places < head.most
+    if #head.jobs >= head.free or isRead and not head.hasMore then
+      shut[#shut + 1] = head.lane
+    elseif #head.jobs > 0 then
+      moved[#moved + 1] = head.lane
+    end
+  end
+  addLanes(keys, moved)
+  if #shut > 0 then
+    redis.call('ZREM', keys.lanes, unpack(shut))
+  end
+end
+
+local function addThrough(keys, heads, turns, gone)
+  local holds, members = {}, {}
+  for _, lane in ipairs(turns) do
+    local head = heads[lane]
+    head.next = (head.next or 0) + 1
+    local job = head.jobs[head.next]
+    if job then
+      local entry = addReady(keys.ready, job.member, ('%.0f'):format(job.due))
+      if head.group ~= '' then
+        holds[#holds + 1], holds[#holds + 2] = 0, head.group .. '\0' .. entry
+      end
+      members[#members + 1], gone[#gone + 1] = job.member, job.place
+    end
+  end
+  if #holds > 0 then
+    redis.call('ZADD', keys.holds, unpack(holds))
+  end
+  if #members > 0 then
+    -- @is-through
+    redis.call('ZREM', keys.scheduled, unpack(members))
+  end
+end
+
+local function round(keys, gate, call, count)
+  local found = openLanesIn(keys.lanes, count)
+  if not found then return nil end
+  local turns = turnsOf(found, gate.clocks, count)
+  local heads = headsOf(keys, gate, call, turns)
+  local given = judgeHeads(keys, gate, call, heads)
+  drawAlong(found, gate.clocks)
+  -- @use-turns
+  if given > 0 then
+    use(keys.meta, gate, given)
+  end
+  addThrough(keys, heads, turns, call.gone)
+  if #call.gone > 0 then
+    redis.call('ZREM', keys.line, unpack(call.gone))
+  end
+  call.gone = {}
+  shutOrMove(keys, heads)
+  return given
+end
+
+local function letThrough(keys, gate, count)
+  local room = gate.isShut and 0 or math.min(count, turnsIn(gate))
+  if gate.concurrency > 0 then
+    room = math.min(room, gate.concurrency - redis.call('XLEN', keys.ready))
+  end
+  local given, call = 0, { visits = 0, reads = 0, stale = {}, gone = {} }
+  -- @endless-rounds
+  while given < room and call.visits < 200 and call.reads < 1000 do
+    local some = round(keys, gate, call, math.min(room - given, 64))
+    if not some then
+      break
+    end
+    given = given + some
+  end
+  return given, call.visits >= 200 or call.reads >= 1000
+end
+
+local function ringBell(keys, gate)
+  if redis.call('ZCARD', keys.lanes) == 0 or undeliveredIn(keys.ready, 1) > 0 then return end
+  if letThrough(keys, gate, 1) > 0 then
+    redis.call('SPUBLISH', keys.work, '1')
+  end
+end

@@ -1,0 +1,75 @@
+-- line: the jobs of a gated queue that are due and were not let through yet.
+-- GIVES   WAITS, WAITS_END: their scores in scheduled are between, and so much above their due
+--         times; isWaiting(score);
+--         dueOf(score): the due time that a score stands for; dueText(score): the same as a text;
+--         groupIn(member): its group, '' = none; priorityIn(text): of the tags of a header;
+--         placeOf(group, class, due, member): its place in line; waiterAt(place): member and due
+--         time; placesOf(line, member, score): the places it has; leaveLine(line, member, score):
+--         they go, whatever its class
+-- NEEDS   digits
+-- RULE    The line is an index. Who waits is said by scheduled alone, where the score is 2^52 and
+--         the due time: a place whose member has another score there is stale and counts nothing.
+--         What is above 2^52 and 2^50 is nonsense of others, such as nanoseconds. Ids of schedules
+--         and of the jobs that an ungrouped job leads to begin with braces without being grouped.
+local WAITS = 4503599627370496
+local WAITS_END = 5629499534213120
+
+local function isWaiting(score)
+  local number = tonumber(score or nil) or 0
+  return number >= WAITS and number < WAITS_END
+end
+
+local function dueOf(score)
+  local number = tonumber(score or nil)
+  return isWaiting(number) and number - WAITS or number
+end
+
+local function dueText(score)
+  return isWaiting(score) and ('%.0f'):format(dueOf(score)) or score
+end
+
+local function priorityIn(text)
+  return (',' .. (text or '')):match(', (%l+)')
+end
+
+local function groupIn(member)
+  local from = member:sub(1, 2) == 'j:' and 3 or 1
+  -- Nearly all ids have no group: the byte is {.
+  if member:byte(from) ~= 123 then return '' end
+  local group, rest = member:match('^{([^%c {},;|\128-\255]+)}(.+)$', from)
+  if not group or #group > 64 or group:find('^schedule:') then return '' end
+  local isDerived = rest:find('^abandoned:%d+$') or rest:find('^then:%d+%.%d+$')
+  return isDerived and '' or group
+end
+
+local function placeOf(group, class, due, member)
+  local text = base36(due)
+  return group .. '\0' .. class .. ('0'):rep(9 - #text) .. text .. member
+end
+
+local function waiterAt(place)
+  local zero = place:find('\0', 1, true) or 0
+  return place:sub(zero + 11), tonumber(place:sub(zero + 2, zero + 10), 36) or 0
+end
+
+local function allPlaces(member, score)
+  local group, places = groupIn(member), {}
+  for class = 0, 2 do
+    places[class + 1] = placeOf(group, class, dueOf(score), member)
+  end
+  return places
+end
+
+local function placesOf(line, member, score)
+  local found = {}
+  for _, place in ipairs(allPlaces(member, score)) do
+    found[#found + 1] = redis.call('ZSCORE', line, place) and place or nil
+  end
+  return found
+end
+
+local function leaveLine(line, member, score)
+  if isWaiting(score) then
+    redis.call('ZREM', line, unpack(allPlaces(member, score)))
+  end
+end

@@ -1,0 +1,93 @@
+#!lua flags=no-writes
+-- check-gates: looks whether line, lanes and holds of a gated queue say what scheduled and ready
+-- say, a slice at a time.
+-- USES  clock, digits, line, gate, lanes
+-- KEYS  1 scheduled  2 ready  3 meta  4 line  5 lanes  6 holds
+-- ARGV  1 part  2 cursor  3 limit
+--       part entries | holds | waiting | places | lanes; cursor '' = from the beginning; limit:
+--       things to look at
+-- RETURN {cursor, '' = the end; looked; then per finding: kind, name}; {'', 0} where the queue is
+--        not gated
+-- Kinds: unheld, an entry of ready of a group that has no hold of it; free, a hold without an
+-- entry; unlined, a member that waits and has no place in line; stale, a place whose member does
+-- not wait there; shut, a lane that is not open although somebody is in it and its group is not
+-- full.
+local scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3]
+local line, lanes, holds = KEYS[4], KEYS[5], KEYS[6]
+local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local state = redis.call('HMGET', meta, 'gates', 'gate')
+local gate = gateOf(state[1], state[2], clock())
+if not gate then return { '', 0 } end
+local after = cursor == '' and '-' or '(' .. cursor
+local found, looked, look = { '', 0 }, 0, {}
+
+local function add(kind, name)
+  found[#found + 1], found[#found + 2] = kind, name
+end
+
+function look.entries()
+  local entries = redis.call('XRANGE', ready, after, '+', 'COUNT', limit)
+  for _, one in ipairs(entries) do
+    local group = groupIn(one[2][2])
+    if group ~= '' and not redis.call('ZSCORE', holds, group .. '\0' .. one[1]) then
+      add('unheld', one[1])
+    end
+  end
+  return #entries, #entries > 0 and entries[#entries][1]
+end
+
+function look.holds()
+  local page = redis.call('ZRANGE', holds, after, '+', 'BYLEX', 'LIMIT', 0, limit)
+  for _, hold in ipairs(page) do
+    local entry = hold:match('%z([^%z]*)$')
+    if #redis.call('XRANGE', ready, entry, entry) == 0 then
+      add('free', hold)
+    end
+  end
+  return #page, page[#page]
+end
+
+function look.waiting()
+  local first = redis.call('ZCOUNT', scheduled, '-inf', ('(%.0f'):format(WAITS))
+  local from = first + (tonumber(cursor) or 0)
+  local words = redis.call('ZRANGE', scheduled, from, from + limit - 1, 'WITHSCORES')
+  for at = 1, #words, 2 do
+    local member, score = words[at], words[at + 1]
+    if isWaiting(score) and not placesOf(line, member, score)[1] then
+      add('unlined', member)
+    end
+  end
+  return #words / 2, ('%d'):format(from - first + #words / 2)
+end
+
+function look.places()
+  local page = redis.call('ZRANGE', line, after, '+', 'BYLEX', 'LIMIT', 0, limit)
+  for _, place in ipairs(page) do
+    local member, due = waiterAt(place)
+    if tonumber(redis.call('ZSCORE', scheduled, member) or nil) ~= WAITS + due then
+      add('stale', place)
+    end
+  end
+  return #page, page[#page]
+end
+
+function look.lanes()
+  local from = cursor == '' and '-' or '(' .. cursor:sub(2) .. '\1'
+  local group
+  while looked < limit do
+    local place = redis.call('ZRANGE', line, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+    if not place then return looked, nil end
+    group = place:sub(1, place:find('\0', 1, true) - 1)
+    for _, lane in ipairs(isGroupFull(holds, gate, group) and {} or lanesOf(line, group)) do
+      if not redis.call('ZSCORE', lanes, lane) then
+        add('shut', lane)
+      end
+    end
+    looked, from = looked + 1, '(' .. group .. '\1'
+  end
+  return looked, '=' .. group
+end
+
+local count, last = look[part]()
+found[1], found[2] = count == limit and last or '', count
+return found

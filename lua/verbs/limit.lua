@@ -1,0 +1,95 @@
+#!lua flags=allow-oom
+-- limit: a partition gets its share of how much its queue may do at once, a slice per call. With
+-- the first share the queue is gated, for ever.
+-- USES  clock, stale, nudge, group, take-back, digits, line, gate, lanes, opening
+-- KEYS  1 leader  2 scheduled  3 ready  4 meta  5 wake  6 stale  7 line  8 lanes  9 holds
+-- ARGV  1 now  2 term  3 share  4 limit
+--       now ms, '' = server time; term: the leader's value, or '' = whoever has set the limits;
+--       share: us per job of the rate, burst, concurrency and limit per group, 0 = without, with a
+--       space between; limit: entries or groups per call
+-- RETURN ok | same (it has it already) | more (call again) | fenced (the term is not the leader's)
+-- What nobody has read goes back to scheduled, as the limits of now do not hold for it. When a
+-- queue becomes gated, what is read gets its hold; meanwhile nothing is let through, and gates of meta has - and the entry that was looked
+-- at last. When the limit per group rises, lanes of groups that were full open; meanwhile gates has
+-- > and the group that was looked at last behind the share. So whoever calls next goes on where a
+-- caller that died has stopped. What runs goes on, also above a lower limit.
+local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local wake, stale, line, lanes, holds = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local keys = { scheduled = scheduled, ready = ready, meta = meta, stale = stale, line = line,
+  lanes = lanes, holds = holds }
+local now, term, share, limit = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+if term ~= '' and redis.call('GET', leader) ~= term then return 'fenced' end
+local before = redis.call('HGET', meta, 'gates')
+if before == share then return 'same' end
+
+local function keep(text, reply)
+  redis.call('HSET', meta, 'gates', text)
+  if reply == 'ok' then
+    nudge(meta, wake, now)
+  end
+  return reply
+end
+
+local function holdRead(after)
+  local words, entries = {}, redis.call('XRANGE', ready, '(' .. after, '+', 'COUNT', limit)
+  for _, entry in ipairs(entries) do
+    local tenant = groupIn(entry[2][2])
+    if tenant ~= '' then
+      words[#words + 1], words[#words + 2] = 0, tenant .. '\0' .. entry[1]
+    end
+  end
+  if #words > 0 then
+    redis.call('ZADD', holds, unpack(words))
+  end
+  return #entries == limit and entries[limit][1]
+end
+
+local function openAfter(tenant)
+  local gate, opened, looked = gateOf(share, nil, now), {}, 0
+  local from = tenant == '' and '-' or '(' .. tenant:sub(2) .. '\1'
+  while looked < limit do
+    local place = redis.call('ZRANGE', line, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+    if not place then
+      break
+    end
+    local group = place:sub(1, place:find('\0', 1, true) - 1)
+    for _, lane in ipairs(isGroupFull(holds, gate, group) and {} or lanesOf(line, group)) do
+      opened[#opened + 1] = lane
+    end
+    looked, from, tenant = looked + 1, '(' .. group .. '\1', '=' .. group
+  end
+  openLanes(keys, opened)
+  return looked == limit and tenant
+end
+
+local function takeBackAll()
+  local entries, members = takeBack(keys, now, limit)
+  for nth, member in ipairs(members) do
+    local tenant = groupIn(member)
+    if tenant ~= '' then
+      redis.call('ZREM', holds, tenant .. '\0' .. entries[nth])
+    end
+  end
+  if before then
+    local used = redis.call('HGET', meta, 'gate')
+    refund(meta, gateOf(before, used, now), #entries)
+  end
+  return undeliveredIn(ready, 1) == 0
+end
+
+local read = not before and '0-0' or before:match('^%- (.+)$')
+if read then
+  if not before then
+    keep('- 0-0')
+  end
+  if not takeBackAll() then return 'more' end
+  read = holdRead(read)
+  return keep(read and '- ' .. read or share, read and 'more' or 'ok')
+end
+if not takeBackAll() then return 'more' end
+local mine = share .. ' > '
+local isWalking = before:sub(1, #mine) == mine
+local had, gets = tonumber(before:match('^%S+ %d+ %d+ (%d+)')), tonumber(share:match('%d+$'))
+if not isWalking and (had == 0 or gets > 0 and gets <= had) then return keep(share, 'ok') end
+local tenant = openAfter(isWalking and before:sub(#mine + 1) or '')
+return keep(tenant and mine .. tenant or share, tenant and 'more' or 'ok')

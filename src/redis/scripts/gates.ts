@@ -1,0 +1,72 @@
+/** How much a partition may do at once: it gets its share, and its line, lanes and holds are checked, a slice at a time. */
+import type { Redis } from '../connection/connect.ts';
+import type { PartitionRef } from '../keys.ts';
+import { list, run, text } from './scripts.ts';
+
+/** Entries or groups of one slice, so that no call takes Redis long. */
+const SLICE = 200;
+
+/**
+ * Gives a partition its share, in as many calls as it takes.
+ *
+ * @param of.share as `gateShare` in `job/gate.ts` makes it
+ * @param of.term of the leader that calls; undefined: whoever sets the limits
+ */
+export async function limit(
+  redis: Redis,
+  { keys }: PartitionRef,
+  of: {
+    readonly share: string;
+    readonly term?: string | undefined;
+    readonly slice?: number;
+    readonly nowMs?: number;
+  },
+): Promise<'ok' | 'same' | 'fenced'> {
+  const { share, term = '', slice = SLICE, nowMs = '' } = of;
+  for (;;) {
+    const args = { now: nowMs, term, share, limit: slice };
+    const reply = text(await run(redis, 'limit', { keys, args }));
+    if (reply !== 'more') return reply as 'ok' | 'same' | 'fenced';
+  }
+}
+
+/** What is compared with what. */
+export const GATE_PARTS = ['entries', 'holds', 'waiting', 'places', 'lanes'] as const;
+export type GatePart = (typeof GATE_PARTS)[number];
+
+/**
+ * What may be wrong: an entry of a group without its hold, a hold without its entry, a job that waits and is not in line, a
+ * place in which nobody waits, a lane that is shut although its first job may have its turn.
+ */
+export interface GateFlaw {
+  readonly kind: 'unheld' | 'free' | 'unlined' | 'stale' | 'shut';
+  /** An entry, a hold, a member, a place or a lane. */
+  readonly name: string;
+}
+
+/** One slice; `cursor` undefined: that was the last. */
+export async function checkGates(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { part, cursor = '', slice = SLICE }: { readonly part: GatePart; readonly cursor?: string; readonly slice?: number },
+): Promise<{ readonly cursor: string | undefined; readonly looked: number; readonly flaws: readonly GateFlaw[] }> {
+  const args = { part, cursor, limit: slice };
+  const [next, looked, ...words] = list(await run(redis, 'check-gates', { keys, args })).map(text);
+  const flaws = Array.from({ length: words.length / 2 }, (_, nth) => ({
+    kind: words[2 * nth] as GateFlaw['kind'],
+    name: words[2 * nth + 1] ?? '',
+  }));
+  return { cursor: next === '' ? undefined : next, looked: Number(looked), flaws };
+}
+
+/** Mends what still is as it was seen. */
+export async function mendGates(
+  redis: Redis,
+  { keys }: PartitionRef,
+  flaws: readonly GateFlaw[],
+  nowMs?: number,
+): Promise<readonly ('repaired' | 'sound')[]> {
+  const each = flaws.flatMap(({ kind, name }) => [kind, name]);
+  const reply = list(await run(redis, 'mend-gates', { keys, args: { now: nowMs ?? '' }, each }));
+  return reply.map((item) => text(item) as 'repaired' | 'sound');
+}

@@ -1,0 +1,91 @@
+/**
+ * Random steps on a gated partition: what is promised holds after each of them, and each planted bug breaks a promise.
+ * `GATES_SEED` and `GATES_ROUNDS` make other walks and more of them.
+ */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Redis } from '../../src/redis/connection/connect.ts';
+import { close, openCommands, whenReady } from '../../src/redis/connection/connect.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
+import { GatesWorld } from '../support/gates-world.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+const SEED = Number(process.env.GATES_SEED ?? 1);
+const ROUNDS = Number(process.env.GATES_ROUNDS ?? 8);
+/** In so many walks a planted bug has to be noticed. */
+const PLANTED_ROUNDS = 40;
+const STEPS = 300;
+
+let server: TestRedis;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = openCommands({ redis: { path: server.socketPath }, name: 'gates' });
+  await whenReady(redis);
+});
+afterEach(() => define((lua) => lua));
+afterAll(async () => {
+  await close(redis);
+  await server.stop();
+});
+
+/** Every script with another text. */
+function define(changed: (lua: string) => string): void {
+  for (const [name, { lua, numberOfKeys }] of Object.entries(scriptOptions)) {
+    redis.defineCommand(name, { lua: changed(lua), ...(numberOfKeys !== undefined && { numberOfKeys }) });
+  }
+}
+
+/** What was wrong in the first walk in which anything was, and how many jobs were let through. */
+async function walk(rounds: number): Promise<{ readonly wrong: string | undefined; readonly through: number }> {
+  let through = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    await redis.flushall();
+    const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
+    const world = new GatesWorld(redis, ref, SEED * 1000 + round);
+    await world.begin();
+    const wrong = await world.walk(STEPS);
+    if (wrong !== undefined) return { wrong: `round ${round}, ${wrong}`, through };
+    through += world.through;
+  }
+  return { wrong: undefined, through };
+}
+
+test('limits, order in a lane, holds and line hold after each of many random steps', { timeout: 600_000 }, async () => {
+  const { wrong, through } = await walk(ROUNDS);
+  expect(wrong).toBeUndefined();
+  expect(through).toBeGreaterThan(ROUNDS * 20);
+});
+
+/** `[what is wrong, words, words in their place]` */
+const PLANTED: readonly (readonly [wrong: string, words: string, instead: string])[] = [
+  ['a group has one more', 'return most - #redis', 'return most + 1 - #redis'],
+  ['a queue has one more', 'gate.concurrency - redis', 'gate.concurrency + 1 - redis'],
+  ['the lanes of a group stay shut when it has room', '    openLanes(keys, opened)\n  end\n  letGo', '  end\n  letGo'],
+  ['a stale place counts', 'tonumber(scores[nth]) ~= WAITS + due', 'not scores[nth]'],
+  ['a lane is shut after each job', '#head.jobs >= head.free or', 'true or'],
+  ['a lane is shut when its group has one place left', '#head.jobs >= head.free or', '#head.jobs + 1 >= head.free or'],
+  ['a lane is not opened for who comes', 'if not seen[lane] and not isGroupFull(', 'if false and not isGroupFull('],
+  ['a lane has no order', "('0'):rep(9 - #text) .. text", "('0'):rep(9 - #text) .. text:reverse()"],
+  ['two lanes of a group fill the same place', 'head.free - taken', 'head.free'],
+  ['a hold stays when its entry goes', "redis.call('ZREM', keys.holds, unpack(holds))", 'tostring(holds)'],
+  [
+    'who goes past the line has no hold',
+    "redis.call('ZADD', keys.holds, 0, group .. '\\0' .. entry)",
+    'tostring(entry)',
+  ],
+  [
+    'what nobody has read stays in ready',
+    '  takeBack(keys, now, limit)\n  if undeliveredIn(ready, 1) > 0 then',
+    '  if false then',
+  ],
+  ['what runs gets no hold', "redis.call('ZADD', holds, unpack(words))", 'tostring(words)'],
+  ['a higher limit opens no lane', 'or lanesOf(line, group)) do\n      opened', 'or {}) do\n      opened'],
+];
+
+test.each(PLANTED)('a planted bug is noticed: %s', { timeout: 600_000 }, async (_, words, instead) => {
+  const changed = Object.values(scriptOptions).filter(({ lua }) => lua.includes(words));
+  expect(changed.length).toBeGreaterThan(0);
+  define((lua) => lua.replaceAll(words, () => instead));
+  expect((await walk(PLANTED_ROUNDS)).wrong).toBeDefined();
+});

@@ -1,0 +1,391 @@
+/**
+ * One gated partition, random steps of everybody who changes it, and the promises that must hold after each step: no limit is
+ * exceeded, a lane keeps its order, holds and line say what ready and scheduled say, and nobody is stuck at the end.
+ */
+
+import { encodeRecord } from '../../src/job/codec.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
+import type { PartitionRef } from '../../src/redis/keys.ts';
+import { checkGates, GATE_PARTS, limit, mendGates } from '../../src/redis/scripts/gates.ts';
+import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
+import { elect } from '../../src/redis/scripts/lease.ts';
+import { ensureGroup, readNew, reclaim } from '../../src/redis/scripts/ready.ts';
+import type { Claim, Delivery, Ended, Served } from '../../src/redis/scripts/replies.ts';
+
+const WAITS = 2 ** 52;
+const WINDOW_MS = 600_000;
+const START_MS = 1_764_000_000_000;
+
+type Class = 0 | 1 | 2;
+const HEADERS = [';t= high', '', ';t= low'] as const;
+
+interface Snapshot {
+  /** Members in line, with their due times. */
+  readonly waiting: ReadonlyMap<string, number>;
+  readonly entries: readonly { readonly id: string; readonly member: string }[];
+  readonly holds: ReadonlySet<string>;
+  /** Members that a worker runs. */
+  readonly running: readonly string[];
+  readonly share: string;
+}
+
+/** Numbers from 0 to below 1, the same for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export const groupIn = (member: string): string => /^(?:j:)?\{([^{}]+)\}./.exec(member)?.[1] ?? '';
+
+export class GatesWorld {
+  readonly #redis: Redis;
+  readonly #ref: PartitionRef;
+  readonly #jobs: Jobs;
+  readonly #random: () => number;
+  readonly #groups: readonly string[];
+  readonly #workers = ['w0', 'w1', 'w2'] as const;
+  /** What each worker runs. */
+  readonly #running = new Map<string, (Claim & { readonly dueMs: number })[]>();
+  readonly #classes = new Map<string, Class>();
+  readonly #members = new Set<string>();
+  #nowMs = START_MS;
+  #term = '';
+  #serial = 0;
+  #through = 0;
+  #isGated = false;
+
+  constructor(redis: Redis, ref: PartitionRef, seed: number) {
+    this.#redis = redis;
+    this.#ref = ref;
+    this.#jobs = createJobs(redis);
+    this.#random = randomFrom(seed);
+    this.#groups = ['', ...Array.from({ length: 1 + this.#below(6) }, (_, nth) => `g${nth}`)];
+    for (const name of this.#workers) this.#running.set(name, []);
+  }
+
+  /** Jobs that were let through. */
+  get through(): number {
+    return this.#through;
+  }
+
+  async begin(): Promise<void> {
+    const { keys } = this.#ref;
+    const elected = await elect(this.#redis, this.#ref, { processId: 'p1', leaseMs: 100_000_000, nowMs: this.#nowMs });
+    if (elected.kind !== 'elected') throw new Error('nobody else leads');
+    this.#term = elected.term;
+    await ensureGroup(this.#redis, keys);
+  }
+
+  /** So many random steps. What is wrong after one of them; undefined: nothing. */
+  async walk(steps: number): Promise<string | undefined> {
+    let before = await this.#snapshot();
+    for (let step = 0; step < steps; step += 1) {
+      const name = this.#pick(BAG);
+      await this.#steps[name]();
+      const after = await this.#snapshot();
+      const wrong = this.#isGated ? await this.#judge(before, after, name) : undefined;
+      if (wrong !== undefined) return `step ${step}, ${name}, gates ${after.share}: ${wrong}`;
+      before = after;
+    }
+    return this.#drain();
+  }
+
+  #below(most: number): number {
+    return Math.floor(this.#random() * most);
+  }
+
+  #pick<T>(of: readonly T[]): T {
+    return of[this.#below(of.length)] as T;
+  }
+
+  async #snapshot(): Promise<Snapshot> {
+    const { scheduled, ready, holds, meta } = this.#ref.keys;
+    const [scores, entries, held, share] = await Promise.all([
+      this.#redis.zrange(scheduled, '0', '-1', 'WITHSCORES'),
+      this.#redis.xrange(ready, '-', '+'),
+      this.#redis.zrange(holds, '0', '-1'),
+      this.#redis.hget(meta, 'gates'),
+    ]);
+    const waiting = new Map<string, number>();
+    for (let at = 0; at < scores.length; at += 2) {
+      const score = Number(scores[at + 1]);
+      if (score >= WAITS) waiting.set(scores[at] ?? '', score - WAITS);
+    }
+    return {
+      waiting,
+      entries: entries.map(([id, fields]) => ({ id, member: fields[1] ?? '' })),
+      holds: new Set(held),
+      running: [...this.#running.values()].flat().map(({ member }) => member),
+      share: share ?? '',
+    };
+  }
+
+  async #judge(before: Snapshot, after: Snapshot, step: string): Promise<string | undefined> {
+    const [, , concurrency = 0, perGroup = 0] = after.share.split(' ').map(Number);
+    const known = new Set(before.entries.map(({ id }) => id));
+    const fresh = after.entries.filter(({ id }) => !known.has(id));
+    this.#through += fresh.length;
+    if (step !== 'limits' && fresh.length > 0) {
+      if (concurrency > 0 && after.entries.length > concurrency) return `ready has ${after.entries.length}`;
+      for (const { member } of fresh) {
+        const group = groupIn(member);
+        const count = after.entries.filter((one) => groupIn(one.member) === group).length;
+        if (perGroup > 0 && group !== '' && count > perGroup) return `group ${group} has ${count}`;
+      }
+    }
+    return (
+      this.#tooMany(before, after, { concurrency, perGroup }) ?? this.#disorder(before, after, fresh) ?? this.#flaws()
+    );
+  }
+
+  /** More were started than may run; what ran when the limit came goes on. */
+  #tooMany(before: Snapshot, after: Snapshot, { concurrency = 0, perGroup = 0 }): string | undefined {
+    const known = new Set(before.running);
+    const fresh = after.running.filter((member) => !known.has(member));
+    if (fresh.length > 0 && concurrency > 0 && after.running.length > concurrency) return `${after.running.length} run`;
+    for (const group of new Set(fresh.map(groupIn))) {
+      const count = after.running.filter((member) => groupIn(member) === group).length;
+      if (perGroup > 0 && group !== '' && count > perGroup) return `${count} of group ${group} run`;
+    }
+    return undefined;
+  }
+
+  /** Somebody waits who was due before one of the same lane that was let through. */
+  #disorder(before: Snapshot, after: Snapshot, fresh: Snapshot['entries']): string | undefined {
+    const placeOf = (dueMs: number, member: string) => `${String(dueMs).padStart(16, '0')}${member}`;
+    for (const { member } of fresh) {
+      const dueMs = before.waiting.get(member);
+      if (dueMs === undefined) continue;
+      for (const [other, otherMs] of after.waiting) {
+        const isOfLane = groupIn(other) === groupIn(member) && this.#classes.get(other) === this.#classes.get(member);
+        if (!isOfLane || before.waiting.get(other) !== otherMs) continue;
+        if (placeOf(otherMs, other) < placeOf(dueMs, member)) return `${other} waits, and ${member} did not`;
+      }
+    }
+    return undefined;
+  }
+
+  /** Places in which nobody waits are no harm. */
+  async #flaws(): Promise<string | undefined> {
+    const flaws = (await this.#allFlaws()).filter(({ kind }) => kind !== 'stale');
+    return flaws.length === 0 ? undefined : JSON.stringify(flaws);
+  }
+
+  async #allFlaws() {
+    const flaws = [];
+    for (const part of GATE_PARTS) {
+      let cursor: string | undefined = '';
+      while (cursor !== undefined) {
+        const page: Awaited<ReturnType<typeof checkGates>> = await checkGates(this.#redis, this.#ref, {
+          part,
+          cursor,
+          slice: 3,
+        });
+        flaws.push(...page.flaws);
+        cursor = page.cursor;
+      }
+    }
+    return flaws;
+  }
+
+  /** Everything ends: nobody is stuck, and nothing is left. */
+  async #drain(): Promise<string | undefined> {
+    await this.#steps.resume();
+    if (!this.#isGated) await this.#steps.limits();
+    this.#nowMs += 1_000_000;
+    for (let turn = 0; turn < 5000; turn += 1) {
+      this.#nowMs += 50;
+      await this.#promote(50);
+      for (const name of this.#workers) await this.#serve(name, this.#mine(name).splice(0), 3);
+      const { waiting, entries } = await this.#snapshot();
+      if (waiting.size + entries.length === 0 && (await this.#redis.zcard(this.#ref.keys.scheduled)) === 0) break;
+    }
+    const { waiting, entries, holds, share } = await this.#snapshot();
+    if (waiting.size + entries.length > 0)
+      return `stuck with ${share}: ${[...waiting.keys()]} ${JSON.stringify(entries)}`;
+    return holds.size > 0 ? `holds are left: ${[...holds]}` : undefined;
+  }
+
+  #mine(name: string) {
+    return this.#running.get(name) ?? [];
+  }
+
+  #settings(consumer: string) {
+    return { consumer, bytesMax: 655_360, windowMs: WINDOW_MS, nowMs: this.#nowMs };
+  }
+
+  #took(name: string, { taken }: Served): void {
+    for (const one of taken) {
+      if (one.kind === 'run' || one.kind === 'again') this.#mine(name).push(one);
+    }
+  }
+
+  #over(claims: readonly Claim[]): readonly Ended[] {
+    for (const { member } of claims) this.#members.delete(member);
+    return claims.map((claim) => ({ ...claim, mark: '' }));
+  }
+
+  async #serve(name: string, over: readonly Claim[], take: number, given: readonly Delivery[] = []): Promise<void> {
+    const ended = this.#over(over);
+    this.#took(name, await this.#jobs.serve(this.#ref, { ended, given, take }, this.#settings(name)));
+  }
+
+  #promote(most: number) {
+    const pass = { term: this.#term, leaseMs: undefined, limit: most, cap: 1000, nowMs: this.#nowMs };
+    return this.#jobs.promote(this.#ref, pass);
+  }
+
+  async #settle(verb: 'retry' | 'defer' | 'bury' | 'complete' | 'commit'): Promise<void> {
+    const claim = this.#mine(this.#pick(this.#workers)).shift();
+    if (!claim) return;
+    const when = { windowMs: WINDOW_MS, nowMs: this.#nowMs };
+    if (verb === 'retry') {
+      await this.#jobs.retry(this.#ref, claim, { ...when, delayMs: this.#below(50), error: '{"m":"x"}' });
+    } else if (verb === 'defer') {
+      await this.#jobs.defer(this.#ref, claim, { ...when, delayMs: this.#below(50) });
+    } else {
+      this.#members.delete(claim.member);
+      if (verb === 'bury') await this.#jobs.bury(this.#ref, claim, { ...when, reason: 'because', error: '{"m":"x"}' });
+      else if (verb === 'commit') await this.#jobs.commit(this.#ref, claim, { ...when, effects: [] });
+      else await this.#jobs.complete(this.#ref, [claim], when);
+    }
+  }
+
+  readonly #steps = {
+    schedule: async () => {
+      const items = Array.from({ length: 1 + this.#below(6) }, () => {
+        const group = this.#pick(this.#groups);
+        const member = `${this.#below(8) === 0 ? '' : 'j:'}${group && `{${group}}`}n${this.#serial++}`;
+        const isBare = !member.startsWith('j:');
+        const kind: Class = isBare ? 1 : this.#pick([0, 1, 1, 1, 2]);
+        const dueMs = this.#nowMs + this.#below(200) - 100;
+        this.#members.add(member);
+        this.#classes.set(member, kind);
+        const plain = encodeRecord(dueMs, '{}', {});
+        return { member, dueMs, record: plain.replace('|', `${HEADERS[kind]}|`) };
+      });
+      for (const { member, dueMs } of items.filter((one) => !one.member.startsWith('j:'))) {
+        await this.#redis.zadd(this.#ref.keys.scheduled, dueMs, member);
+      }
+      const managed = items.filter((one) => one.member.startsWith('j:'));
+      const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1000, nowMs: this.#nowMs } as const;
+      await this.#jobs.schedule(this.#ref, managed, settings);
+    },
+    time: async () => {
+      this.#nowMs += this.#below(60);
+    },
+    promote: async () => {
+      await this.#promote(1 + this.#below(20));
+    },
+    serve: async () => {
+      const name = this.#pick(this.#workers);
+      const mine = this.#mine(name);
+      await this.#serve(name, mine.splice(0, this.#below(mine.length + 1)), this.#below(5));
+    },
+    relay: async () => {
+      const name = this.#pick(this.#workers);
+      const mine = this.#mine(name);
+      const ended = this.#over(mine.splice(0, this.#below(mine.length + 1)));
+      const take = 1 + this.#below(4);
+      const pass = { term: this.#term, leaseMs: undefined, limit: take, cap: 1000 };
+      this.#took(name, await this.#jobs.relay(this.#ref, { ended, take, pass }, this.#settings(name)));
+    },
+    read: async () => {
+      const name = this.#pick(this.#workers);
+      const batches = await readNew(this.#redis, [this.#ref], {
+        consumer: name,
+        count: 1 + this.#below(2),
+        blockMs: 0,
+      });
+      const given = batches.flatMap(({ deliveries }) => deliveries);
+      if (given.length === 0) return;
+      if (this.#random() < 0.3) {
+        await this.#jobs.release(this.#ref, given, { consumer: name, nowMs: this.#nowMs });
+      } else {
+        await this.#serve(name, [], this.#below(4), given);
+      }
+    },
+    retry: () => this.#settle('retry'),
+    defer: () => this.#settle('defer'),
+    bury: () => this.#settle('bury'),
+    complete: () => this.#settle('complete'),
+    commit: () => this.#settle('commit'),
+    cancel: async () => {
+      const member = this.#pick([...this.#members]);
+      if (member === undefined) return;
+      const reply = await this.#jobs.cancel(this.#ref, [member], { windowMs: WINDOW_MS, nowMs: this.#nowMs });
+      if (Array.isArray(reply) && reply[0].kind === 'cancelled') this.#members.delete(member);
+    },
+    reschedule: async () => {
+      const member = this.#pick([...this.#members]);
+      if (member === undefined) return;
+      const dueMs = this.#nowMs + this.#below(100) - 20;
+      const wishes = [{ member, dueMs, mode: 'any', seen: '' }] as const;
+      await this.#jobs.reschedule(this.#ref, wishes, { horizonMs: 1e12, nowMs: this.#nowMs });
+    },
+    replace: async () => {
+      const member = this.#pick([...this.#members]);
+      if (!member?.startsWith('j:')) return;
+      const dueMs = this.#nowMs + this.#below(100) - 50;
+      const kind = this.#classes.get(member) ?? 1;
+      const record = encodeRecord(dueMs, `{"d":${this.#serial++}}`, {}).replace('|', `${HEADERS[kind]}|`);
+      const settings = { mode: 'replace', horizonMs: 1e12, bytesMax: 1000, nowMs: this.#nowMs } as const;
+      await this.#jobs.schedule(this.#ref, [{ member, record, dueMs }], settings);
+    },
+    /** Somebody else puts a bare member again, which leaves its place in line behind. */
+    again: async () => {
+      const member = this.#pick([...this.#members].filter((one) => !one.startsWith('j:')));
+      if (member !== undefined) {
+        await this.#redis.zadd(this.#ref.keys.scheduled, 'XX', this.#nowMs + this.#below(200), member);
+      }
+    },
+    death: async () => {
+      const [owner, heir] = [this.#pick(this.#workers), this.#pick(this.#workers)];
+      const mine = this.#mine(owner).splice(0);
+      if (owner === heir || mine.length === 0) {
+        this.#mine(owner).push(...mine);
+        return;
+      }
+      const entries = mine.map(({ entry }) => entry);
+      const take = { owner, consumer: heir, idleMs: 0, limit: 100, entries, nowMs: this.#nowMs };
+      const { deliveries } = await reclaim(this.#redis, this.#ref, take);
+      const given = deliveries.toSorted((one, other) => (one.entry < other.entry ? -1 : 1));
+      if (given.length > 0) await this.#serve(heir, [], 0, given);
+    },
+    limits: async () => {
+      const rate = this.#random() < 0.3 ? this.#pick(['5000', '20000', '142857.143']) : '0';
+      const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
+      const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
+      const share = `${rate} ${1 + this.#below(3)} ${concurrency} ${perGroup}`;
+      await limit(this.#redis, this.#ref, { share, slice: 3, nowMs: this.#nowMs });
+      this.#isGated = true;
+    },
+    pause: async () => {
+      await this.#redis.hset(this.#ref.keys.meta, 'paused', `${this.#nowMs} x`);
+    },
+    resume: async () => {
+      await this.#redis.hdel(this.#ref.keys.meta, 'paused');
+    },
+    /** Somebody takes all lanes and holds away, and the janitor makes them again. */
+    loss: async () => {
+      if (!this.#isGated || this.#random() < 0.8) return;
+      await this.#redis.del(this.#pick([this.#ref.keys.lanes, this.#ref.keys.holds, this.#ref.keys.line]));
+      for (let round = 0; round < 3; round += 1) {
+        const flaws = await this.#allFlaws();
+        if (flaws.length > 0) await mendGates(this.#redis, this.#ref, flaws, this.#nowMs);
+      }
+    },
+  } as const;
+}
+
+const BAG = [
+  ...['schedule', 'schedule', 'schedule', 'schedule', 'time', 'time', 'promote', 'promote', 'promote', 'promote'],
+  ...['serve', 'serve', 'serve', 'serve', 'serve', 'serve', 'read', 'read', 'relay', 'relay', 'relay'],
+  ...['retry', 'defer', 'bury', 'complete', 'commit', 'cancel', 'reschedule', 'replace', 'again', 'death', 'limits'],
+  ...['pause', 'resume', 'resume', 'loss'],
+] as readonly ('schedule' | 'time' | 'promote' | 'serve' | 'read' | 'relay' | 'retry' | 'limits' | 'pause' | 'loss')[];
