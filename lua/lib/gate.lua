@@ -3,7 +3,8 @@
 --         nothing where the queue is not gated. {interval us, burst, concurrency, perGroup, 0 =
 --         without such a limit, arrival us, clocks of the classes, micros}; isShut: nothing is let
 --         through while the limits are being set. turnsIn(gate): so many the rate allows now;
---         nextTurnMs(gate): when it allows the next; use(meta, gate, count): so many are used;
+--         nextLookMs(gate): when it allows one
+--         more than now; use(meta, gate, count): so many are used;
 --         refund(meta, gate, count): so many were used for nothing
 -- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
 --         the rate. It may be ahead of now by what a burst and 50 ms of delay allow. What is ahead
@@ -32,8 +33,12 @@ local function turnsIn(gate)
   return math.floor((toleranceOf(gate) - gate.arrival + gate.micros) / gate.interval) + 1
 end
 
-local function nextTurnMs(gate)
-  return math.ceil((gate.arrival - toleranceOf(gate)) / 1000)
+local function nextLookMs(gate)
+  local more = gate.arrival - toleranceOf(gate)
+  if turnsIn(gate) > 0 then
+    more = gate.micros + gate.interval
+  end
+  return math.ceil(more / 1000)
 end
 
 local function use(meta, gate, count)

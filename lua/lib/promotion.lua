@@ -111,8 +111,8 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
       local given, isCut = letThrough(keys, gate, gate.wanted - backlog - through)
       through, look = through + given, isCut and now or nil
     end
-    if isOpen and turnsIn(gate) < 1 then
-      look = nextTurnMs(gate)
+    if isOpen and gate.interval > 0 then
+      look = look or nextLookMs(gate)
     end
     head = not isWaiting(head) and head or nil
     head = look and math.min(head or look, look) or head

@@ -20,15 +20,14 @@ local generation, from, to = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local after, last, limit, mode = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local current = redis.call('HGET', meta, 'generation') or '0'
 if current ~= generation then return { 'moved', current } end
-local low, high = from or '-inf', to and ('(%.0f'):format(to) or '+inf'
+local low, high = from or '-inf', ('(%.0f'):format(math.min(to or WAITS, WAITS))
 local first = ('%.0f'):format(WAITS + (from or 0))
 local beyond = ('(%.0f'):format(to and WAITS + to or WAITS_END)
 local counts, found, seen = { scheduled = 0, waiting = 0, ready = 0, running = 0 }, {}, {}
 local isFirst, isListed = after == '', mode == 'members'
 if isFirst then
   counts.waiting = redis.call('ZCOUNT', scheduled, first, beyond)
-  local above = to and 0 or redis.call('ZCOUNT', scheduled, ('%.0f'):format(WAITS), beyond)
-  counts.scheduled = redis.call('ZCOUNT', scheduled, low, high) - above
+  counts.scheduled = redis.call('ZCOUNT', scheduled, low, high)
 end
 local held = counts.scheduled + counts.waiting + redis.call('XLEN', ready)
 if isListed and held > limit then return { 'large' } end
@@ -82,7 +81,7 @@ end
 local function addAll(state, lowest, highest)
   local all = redis.call('ZRANGE', scheduled, lowest, highest, 'BYSCORE', 'WITHSCORES')
   for at = 1, #all, 2 do
-    if not seen[all[at]] and isWaiting(all[at + 1]) == (state == 'waiting') then
+    if not seen[all[at]] then
       add(all[at], state, dueText(all[at + 1]))
     end
   end

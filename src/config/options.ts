@@ -124,6 +124,11 @@ const mover = z.strictObject({
     max: 1_000_000,
     doc: 'How many jobs may be ready and not yet delivered before promotion pauses.',
   }),
+  lineMax: whole(1_000_000, {
+    min: 1,
+    max: 100_000_000,
+    doc: 'How many jobs of a partition may wait in line, where a queue is gated; about 200 bytes each.',
+  }),
   safetyTick: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks for due jobs without a nudge.'),
 });
 

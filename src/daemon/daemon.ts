@@ -32,7 +32,7 @@ import { labelOf, openCommands, openSubscriber, type Redis, type RedisInput } fr
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
-import { claimNamespace, declareQueue } from '../redis/scripts/queues.ts';
+import { claimNamespace, declareQueue, settingsOf } from '../redis/scripts/queues.ts';
 import type { AnyWork } from '../worker/options.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
 import { createWatchedWorker, type WatchedWorker } from '../worker/worker.ts';
@@ -296,10 +296,8 @@ async function declareQueues(redis: Redis, config: Config): Promise<void> {
   const { namespace } = config;
   await claimNamespace(redis, namespace);
   for (const name of Object.keys(config.queues)) {
-    const { partitions, history, redact, broadcast, ...limits } = defineQueue(name, queueOptions(config, name));
-    const { maxPending, maxBytes } = limits;
-    const settings = { history, redact, broadcast, maxPending, maxBytes };
-    await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
+    const queue = defineQueue(name, queueOptions(config, name));
+    await declareQueue(redis, { namespace, queue: name, partitions: queue.partitions, ...settingsOf(queue) });
   }
 }
 

@@ -11,6 +11,7 @@ import { durationIn, queueRanges, type Range } from '../kernel/ranges.ts';
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
 import { type Broadcast, type BroadcastOptions, parseBroadcast } from './broadcast.ts';
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
+import { checkGates, type GateOptions, type GateSettings, parseGates } from './gate.ts';
 import { type History, type HistoryOptions, parseHistory } from './history.ts';
 import { parseName } from './job.ts';
 import { parseLimit } from './quota.ts';
@@ -18,7 +19,7 @@ import { parseRedact } from './redaction.ts';
 import type { DataBySchemas } from './types.ts';
 
 /** How the jobs of a queue are run, unless a job says otherwise. Producers and workers take the same object. */
-export interface QueueOptions {
+export interface QueueOptions extends GateOptions {
   /** How often handlers may fail before the job is dead. 1 to 1000, default 5. */
   readonly attempts?: number;
   /** How often workers may die under the job before it is dead. 1 to 100, default 3. */
@@ -104,6 +105,10 @@ const QUEUE_OPTIONS: readonly string[] = Object.keys({
   broadcast: 0,
   maxPending: 0,
   maxBytes: 0,
+  rate: 0,
+  concurrency: 0,
+  perGroup: 0,
+  fair: 0,
 } satisfies Record<keyof NamedQueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
@@ -112,7 +117,7 @@ const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'e
 export type Untyped = ReturnType<typeof JSON.parse>;
 
 /** A defined queue; `Data` is the type of its jobs' data, or `NamedData` where its jobs have names with schemas. */
-export interface Queue<Data = unknown, Name extends string = string> {
+export interface Queue<Data = unknown, Name extends string = string> extends GateSettings {
   readonly name: Name;
   readonly attempts: number;
   readonly crashes: number;
@@ -193,6 +198,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   const broadcast = parseBroadcast(options.broadcast);
   const maxPending = parseLimit('maxPending', options.maxPending);
   const maxBytes = parseLimit('maxBytes', options.maxBytes);
+  const gates = parseGates(options);
   const queue: Queue = {
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
@@ -208,7 +214,9 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(broadcast && { broadcast }),
     ...(maxPending !== undefined && { maxPending }),
     ...(maxBytes !== undefined && { maxBytes }),
+    ...gates,
   };
+  checkGates(queue.name, gates, { ...queue, isBroadcast: broadcast?.isOn === true });
   return asDefined(queue);
 }
 

@@ -19,6 +19,13 @@ export const JOB_STATES = ['scheduled', 'waiting', 'ready', 'running', 'done', '
 /** Where a job can be seen to be. `delivered` is `ready` to everyone but the worker that holds the entry. */
 export type JobState = (typeof JOB_STATES)[number];
 
+/** Where a job can be that is not over. */
+export const LIVE_STATES = ['scheduled', 'waiting', 'ready', 'running'] as const satisfies readonly JobState[];
+export type LiveState = (typeof LIVE_STATES)[number];
+
+/** Whether a job in this state is not over. */
+export const isLiveState = (state: JobState): state is LiveState => LIVE_STATES.some((live) => live === state);
+
 /** How a job that is over ended. */
 export type OverState = Extract<JobState, 'done' | 'cancelled' | 'expired' | 'dead'>;
 

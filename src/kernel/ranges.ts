@@ -46,6 +46,15 @@ export const quotaRanges = {
   maxBytes: { min: 1024, max: 1024 ** 5 },
 } as const satisfies Readonly<Record<string, Range>>;
 
+/** How much of a queue runs at once. */
+export const gateRanges = {
+  rateLimit: { min: 1, max: 1_000_000_000 },
+  ratePerMs: { min: 1, max: 365 * DAY_MS },
+  burst: { min: 1, max: 1_000_000 },
+  concurrency: { min: 1, max: 1_000_000 },
+  perGroup: { min: 1, max: 1000 },
+} as const satisfies Readonly<Record<string, Range>>;
+
 /** @throws DuestreamError `bad-input` */
 export function wholeNumberIn(value: unknown, what: string, { min, max }: Range): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;

@@ -16,6 +16,7 @@ import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/scripts/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/scripts/presence.ts';
 import { listQueues, partitionsOf } from '../redis/scripts/queues.ts';
+import { createGatekeeper } from './chores/gatekeeper.ts';
 import { createJanitor } from './chores/janitor.ts';
 import { createRecorder } from './chores/recorder.ts';
 import { RemovedQueues } from './chores/removed-queues.ts';
@@ -175,7 +176,11 @@ export class LeaderPool {
     const enqueuer = new Enqueuer({ ...duty, namespace });
     const janitor = createJanitor({ ...duty, limits, promoted: () => mover.promoted() });
     const recorders = minutes ? [createRecorder({ ...duty, serverMs: () => mover.serverMs() })] : [];
-    return { mover, enqueuer, chores: [enqueuer, janitor, createRepairer(duty), createWeigher(duty), ...recorders] };
+    return {
+      mover,
+      enqueuer,
+      chores: [enqueuer, janitor, createRepairer(duty), createWeigher(duty), createGatekeeper(duty), ...recorders],
+    };
   }
 
   /** A queue that was removed is led no more. If somebody declares it again, it gets a mover again. */

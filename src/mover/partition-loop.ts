@@ -27,7 +27,7 @@ export interface Chore {
 
 /** A loop that asks the node of its own partition whether Redis is back, and is named after its role and partition. */
 export function partitionLoop(
-  role: 'mover' | 'enqueuer' | 'janitor' | 'repairer' | 'weigher',
+  role: 'mover' | 'enqueuer' | 'janitor' | 'repairer' | 'weigher' | 'gatekeeper',
   { redis, ref, clock, events }: Omit<Duty, 'leading'>,
   pass: () => Promise<number | Idle>,
 ): Loop {

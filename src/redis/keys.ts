@@ -152,8 +152,8 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes` → the settings of these names; `:schema` → the number of the layout of the namespace',
-    bound: 'one per queue, at most five settings each. They come and go with the queue in one step',
+    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:fair` → the settings of these names; `:schema` → the number of the layout of the namespace',
+    bound: 'one per queue, at most nine settings each. They come and go with the queue in one step',
   },
   schedules: {
     type: 'hash',
@@ -232,6 +232,8 @@ export interface PartitionRef {
   readonly broadcast?: Broadcast | undefined;
   /** How much there may be: the share of this partition. Undefined: nobody ever set a limit. */
   readonly quota?: Quota | undefined;
+  /** How much may run at once: the share of this partition, as its meta hash has it. Undefined: the queue is not gated. */
+  readonly gates?: string | undefined;
 }
 
 /** Whether its jobs go to every subscriber, and not to one worker each. */

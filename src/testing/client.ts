@@ -149,6 +149,7 @@ function withoutLateness(record: string): string {
 function resultOf({ state, dueMs, overMs, result, reason, history, deadLetter }: Kept): JobResult {
   switch (state) {
     case 'scheduled':
+    case 'waiting':
       return { status: 'pending', state, dueMs };
     case 'ready':
     case 'running':

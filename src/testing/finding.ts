@@ -12,10 +12,10 @@ import { isWithin } from '../client/query/filter.ts';
 import type { Reader } from '../client/query/walk.ts';
 import { idOf, memberOf } from '../job/codec.ts';
 import { decodeHeader } from '../job/record-header.ts';
-import type { JobState } from '../job/state.ts';
+import type { JobState, LiveState } from '../job/state.ts';
 import { type PartitionRef, partitionRef } from '../redis/keys.ts';
 import type { Member } from '../redis/read/counted.ts';
-import type { Found, LiveState } from '../redis/read/look.ts';
+import type { Found } from '../redis/read/look.ts';
 import type { DueRange, Place, Source } from '../redis/read/places.ts';
 import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts';
 import type { JobBook } from './jobs.ts';
@@ -104,7 +104,12 @@ function readerIn(book: JobBook): Reader {
     async countPage(ref, { due }) {
       const all = [...membersIn(ref, due)];
       const of = (state: LiveState) => all.filter((one) => one.state === state).length;
-      const counts = { scheduled: of('scheduled'), ready: of('ready'), running: of('running') };
+      const counts = {
+        scheduled: of('scheduled'),
+        waiting: of('waiting'),
+        ready: of('ready'),
+        running: of('running'),
+      };
       return { kind: 'counted', counts, next: undefined, last: '', mark: '' };
     },
     members: async (ref, due) => membersIn(ref, due),
@@ -113,15 +118,16 @@ function readerIn(book: JobBook): Reader {
       return job && peekOf(job, book.nowMs());
     },
     lastTokens: async ({ queue }, members) => members.map((member) => book.find(queue, idOf(member).id)?.token ?? '0'),
-    countScheduled: async (ref, due) =>
-      inPartition(ref).filter(({ state, dueMs }) => state === 'scheduled' && isWithin(due, dueMs)).length,
+    countScheduled: async (ref, { kind, due }) =>
+      inPartition(ref).filter(({ state, dueMs }) => state === kind && isWithin(due, dueMs)).length,
   };
 }
 
 function isIn(source: Source, { state, dueMs, record }: Kept): boolean {
   switch (source.kind) {
     case 'scheduled':
-      return state === 'scheduled' && isWithin(source.due, dueMs);
+    case 'waiting':
+      return state === source.kind && isWithin(source.due, dueMs);
     case 'ready':
       // The entry of a job that runs is there until it ends.
       return state === 'ready' || state === 'running';
@@ -140,6 +146,7 @@ function placeOf({ kind }: Source, { id, dueMs, turn }: Kept): Place {
   const member = memberOf(id);
   switch (kind) {
     case 'scheduled':
+    case 'waiting':
       return { member, at: `${wide(dueMs)} ${member}`, dueMs };
     case 'ready':
     case 'running':

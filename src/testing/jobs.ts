@@ -2,12 +2,14 @@
  * The jobs there are in virtual time: scheduled, replaced, cancelled, with the answers of the scripts. What happens when
  * one comes due is `runner.ts`; how callers change one is `changes.ts`, and how they find some is `finding.ts`.
  */
+
 import type { Plan } from '../client/calls/plan.ts';
 import { type Scheduled, scheduledOf } from '../client/calls/scheduled.ts';
 import { refuseShown } from '../client/jobs/shown.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
+import { isLiveState } from '../job/state.ts';
 import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
 import { type DeadLetter, endJob, freshJob, type Kept, overOf } from './kept.ts';
 import { endsOf } from './past.ts';
@@ -35,8 +37,6 @@ export type JobBook = ReturnType<typeof createJobBook>;
 
 type Answer = Exclude<ScheduleReply, { kind: 'later' }>;
 
-const LIVE: readonly JobState[] = ['scheduled', 'ready', 'running'];
-
 export interface JobBookParts extends Omit<RunnerParts, 'deadLetters'> {
   /** The definition that counts: the worker's, else the producer's. */
   readonly queueOf: (given: Queue) => Queue;
@@ -51,7 +51,7 @@ export function createJobBook(parts: JobBookParts) {
   const kept = new Map<string, Kept>();
 
   const keyOf = (queue: string, id: string) => `${queue} ${id}`;
-  const isLive = (queue: string, id: string) => LIVE.includes(kept.get(keyOf(queue, id))?.state ?? 'done');
+  const isLive = (queue: string, id: string) => isLiveState(kept.get(keyOf(queue, id))?.state ?? 'done');
 
   const add = async (queue: Queue, plan: Wanted): Promise<Scheduled> =>
     scheduledOf(queue.name, plan, await place(queue, plan));
@@ -75,7 +75,7 @@ export function createJobBook(parts: JobBookParts) {
   function roomFor({ name, maxPending = 0, maxBytes = 0 }: Queue, plan: Wanted, reply: Answer): Answer {
     const isIn = reply.kind === 'ok' || reply.kind === 'replaced';
     if (!isIn || plan.isOwed || maxPending + maxBytes === 0) return reply;
-    const live = [...inQueue(name)].filter(({ state }) => LIVE.includes(state));
+    const live = [...inQueue(name)].filter(({ state }) => isLiveState(state));
     const isNew = reply.kind === 'ok';
     if (isNew && maxPending > 0 && live.length >= maxPending) {
       return { kind: 'full', what: 'pending', limit: maxPending, there: live.length };

@@ -9,6 +9,7 @@ import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';
 import type { JobState, OverState } from '../job/state.ts';
+import { isLiveState } from '../job/state.ts';
 import type { Effect } from '../redis/scripts/replies.ts';
 import type { Effects } from '../worker/run/context.ts';
 
@@ -107,7 +108,7 @@ export function freshJob(
 
 /** How it ended, if it has. */
 export function overOf(state: JobState): OverState | undefined {
-  return state === 'scheduled' || state === 'ready' || state === 'running' ? undefined : state;
+  return isLiveState(state) ? undefined : state;
 }
 
 /** The name in its record, as far as that can be read. */

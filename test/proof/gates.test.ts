@@ -76,8 +76,8 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
   ],
   [
     'what nobody has read stays in ready',
-    '  takeBack(keys, now, limit)\n  if undeliveredIn(ready, 1) > 0 then',
-    '  if false then',
+    "if not takeBackAll() then return 'more' end",
+    '',
   ],
   ['what runs gets no hold', "redis.call('ZADD', holds, unpack(words))", 'tostring(words)'],
   ['a higher limit opens no lane', 'or lanesOf(line, group)) do\n      opened', 'or {}) do\n      opened'],

@@ -43,9 +43,9 @@ async function oneOfEach(): Promise<void> {
 }
 
 test('jobs in each state are counted, and what is over is not', async () => {
-  expect(await states()).toEqual({ scheduled: 0, ready: 0, running: 0 });
+  expect(await states()).toEqual({ scheduled: 0, waiting: 0, ready: 0, running: 0 });
   await oneOfEach();
-  expect(await states()).toEqual({ scheduled: 2, ready: 1, running: 1 });
+  expect(await states()).toEqual({ scheduled: 2, waiting: 0, ready: 1, running: 1 });
   expect(await counted()).toEqual({ count: 4, atLeast: false });
   expect(await counted({ state: ['ready', 'running'] })).toEqual({ count: 2, atLeast: false });
   expect(await counted({ due: { from: new Date(T0 + DAY) } })).toEqual({ count: 2, atLeast: false });
@@ -61,20 +61,20 @@ test('an entry that its job left behind, or whose job is over, counts nothing', 
   await p.cancel('j:cancelled');
   await p.reschedule('j:moved', T0 + DAY);
   await p.reschedule('j:again', T0 + 5);
-  expect(await states()).toEqual({ scheduled: 2, ready: 0, running: 0 });
+  expect(await states()).toEqual({ scheduled: 2, waiting: 0, ready: 0, running: 0 });
   await p.promote({ nowMs: T0 + 10 });
-  expect(await states()).toEqual({ scheduled: 1, ready: 1, running: 0 });
+  expect(await states()).toEqual({ scheduled: 1, waiting: 0, ready: 1, running: 0 });
   expect((await counted({ idPrefix: 'again' })).count).toBe(1);
 });
 
 test('a job that is in two places after a script was cut off is counted once', async () => {
   await p.running('b');
   await p.put('j:b', T0 + 1);
-  expect(await states()).toEqual({ scheduled: 0, ready: 0, running: 1 });
+  expect(await states()).toEqual({ scheduled: 0, waiting: 0, ready: 0, running: 1 });
   await p.schedule('a');
   await p.promote({ nowMs: T0 });
   await p.put('j:a', T0);
-  expect(await states()).toEqual({ scheduled: 1, ready: 0, running: 1 });
+  expect(await states()).toEqual({ scheduled: 1, waiting: 0, ready: 0, running: 1 });
   expect((await counted()).count).toBe(2);
 });
 

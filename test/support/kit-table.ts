@@ -114,7 +114,8 @@ export async function inProduct(line: Line, story: Story): Promise<Told> {
   };
   const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
-  const settings = { ...story.queue, ...(story.onAbandoned && { onAbandoned: story.onAbandoned }) };
+  const { rate: _, concurrency: _most, perGroup: _each, fair: _fair, ...ofQueue } = story.queue ?? {};
+  const settings = { ...ofQueue, ...(story.onAbandoned && { onAbandoned: story.onAbandoned }) };
   const worker = line.make(story.handlers(hold) as QueueHandlers<unknown>, settings);
   const { ends, expired } = endsOf(worker.events);
   await producer.schedule(line.queue, story.data, { id: ID, ...story.options?.(Date.now()) });

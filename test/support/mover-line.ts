@@ -12,7 +12,13 @@ import { Mover, type MoverOptions } from '../../src/mover/promotion/mover.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type Line, listen, NAMESPACE } from './worker-line.ts';
 
-const OPTIONS: MoverOptions = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, safetyTickMs: 5000 };
+const OPTIONS: MoverOptions = {
+  leaseMs: 60_000,
+  batchMax: 500,
+  readyMax: 10_000,
+  lineMax: 1_000_000,
+  safetyTickMs: 5000,
+};
 
 /** A clock whose monotonic time only `advance` moves; sleeping and timers are real. */
 export function handClock(): Clock & { readonly advance: (ms: number) => void } {

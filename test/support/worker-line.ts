@@ -168,7 +168,7 @@ function queuePart({ attempts, crashes, backoff, timeout, delivery }: QueueOptio
 }
 
 function moverOf(redis: Redis, ref: PartitionRef): Mover {
-  const options = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, safetyTickMs: 10 };
+  const options = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, lineMax: 1_000_000, safetyTickMs: 10 };
   return new Mover({
     redis,
     ref,

@@ -24,6 +24,8 @@ function reading(
   const stats = {
     nowMs: NOW_MS,
     scheduled: 0,
+    waiting: 0,
+    waitingSinceMs: undefined,
     headDueMs: undefined,
     ready: 0,
     running: 0,

@@ -11,7 +11,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { declareQueue, partitionsOf } from '../../redis/scripts/queues.ts';
+import { declareQueue, partitionsOf, settingsOf } from '../../redis/scripts/queues.ts';
 import { withReadRetry } from './read-retry.ts';
 
 /** The partitions of a queue, in order. */
@@ -104,10 +104,10 @@ export class Layouts {
   }
 
   async #declare(queue: Queue, isRepeated: boolean): Promise<Layout> {
-    const { name, partitions, history, redact, broadcast, maxPending, maxBytes } = queue;
+    const { name, partitions } = queue;
     const { redis, namespace, clock, budgetMs, signal } = this.#parts;
     // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
-    const settings = { history, redact, broadcast, maxPending, maxBytes, isRepeated };
+    const settings = { ...settingsOf(queue), isRepeated };
     const call = () => declareQueue(redis, { namespace, queue: name, partitions, ...settings });
     return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
   }

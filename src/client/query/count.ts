@@ -76,8 +76,10 @@ async function countIn(reader: Reader, counting: Counting): Promise<JobCount | M
   const { tag, name, idPrefix, states, due } = counting.filter;
   if ([tag, name, idPrefix].some((one) => one !== undefined)) return countSmall(reader, counting);
   const { ref, policy } = counting;
-  if (states.some((state) => state !== 'scheduled')) return countPages(reader, counting);
-  const count = await withReadRetry('count', () => reader.countScheduled(ref, due), policy);
+  const [kind, ...others] = states;
+  const isOne = (kind === 'scheduled' || kind === 'waiting') && others.length === 0;
+  if (!isOne) return countPages(reader, counting);
+  const count = await withReadRetry('count', () => reader.countScheduled(ref, { kind, due }), policy);
   return { count, atLeast: false };
 }
 

@@ -2,18 +2,18 @@
 
 import { parseJobName } from '../../job/job.ts';
 import { digestOf } from '../../job/record-header.ts';
+import { LIVE_STATES, type LiveState } from '../../job/state.ts';
 import { parseTag } from '../../job/tags.ts';
 import { type InstantInput, instantMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { checkNames } from '../../kernel/option-names.ts';
-import type { LiveState } from '../../redis/read/look.ts';
 import type { DueRange, Source } from '../../redis/read/places.ts';
 
 /** A state in which jobs can be listed. */
 export type ListState = LiveState;
 
 /** In the order in which a job goes through them. */
-export const LIST_STATES: readonly ListState[] = ['scheduled', 'ready', 'running'];
+export const LIST_STATES: readonly ListState[] = LIVE_STATES;
 
 /** Which jobs: those for which all of it holds. State, tag and due time have an index; names and ids are looked through. */
 export interface JobFilter {
@@ -86,7 +86,8 @@ function sourceOf(due: DueRange): (state: ListState) => Source {
   return (state) => {
     switch (state) {
       case 'scheduled':
-        return { kind: 'scheduled', due };
+      case 'waiting':
+        return { kind: state, due };
       case 'ready':
       case 'running':
         return { kind: state };

@@ -45,7 +45,7 @@ export interface Reader {
   readonly recorded: (ref: PartitionRef, ask: Pick<Ask, 'after' | 'limit'>) => Promise<Slice | Moved>;
   readonly look: (ref: PartitionRef, places: readonly Place[]) => ReturnType<typeof lookAt>;
   readonly extent: (ref: PartitionRef, source: Source) => Promise<Extent>;
-  readonly countScheduled: (ref: PartitionRef, due: DueRange) => Promise<number>;
+  readonly countScheduled: (ref: PartitionRef, source: Parameters<typeof countScheduled>[2]) => Promise<number>;
   readonly countPage: (ref: PartitionRef, ask: CountAsk) => Promise<Counted | Moved>;
   readonly members: (ref: PartitionRef, due: DueRange) => ReturnType<typeof membersOf>;
   /** One job, by its member. */
@@ -59,7 +59,7 @@ export const readerOf = (redis: Redis): Reader => ({
   recorded: (ref, ask) => recorded(redis, ref, ask),
   look: (ref, places) => lookAt(redis, ref, places),
   extent: (ref, source) => extentOf(redis, ref, source),
-  countScheduled: (ref, due) => countScheduled(redis, ref, due),
+  countScheduled: (ref, source) => countScheduled(redis, ref, source),
   countPage: (ref, ask) => countPage(redis, ref, ask),
   members: (ref, due) => membersOf(redis, ref, due),
   peek: (ref, member) => peek(redis, ref, member),

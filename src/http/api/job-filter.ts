@@ -2,27 +2,26 @@
  * Which jobs somebody means, as fields of a query and of a body: the filters of the library. Whether a value is in its range,
  * and goes with the others, the library judges.
  */
+
 import { z } from '@hono/zod-openapi';
 import type { JobFilter } from '../../client/client.ts';
+import { LIVE_STATES, type LiveState } from '../../job/state.ts';
 import { instantMs } from '../../kernel/duration.ts';
 import { instant, strict, textOf } from './schemas.ts';
 
-type State = 'scheduled' | 'ready' | 'running';
-
-const LIVE: readonly State[] = ['scheduled', 'ready', 'running'];
-const STATE = LIVE.join('|');
-const STATES = `(${STATE})(,(${STATE})){0,2}`;
+const STATE = LIVE_STATES.join('|');
+const STATES = `(${STATE})(,(${STATE})){0,${LIVE_STATES.length - 1}}`;
 
 /** In a query: several, with commas between them. */
 export const statesText = textOf(
   new RegExp(`^${STATES}$`),
-  `one or several of ${LIVE.join(', ')}, with commas between them`,
+  `one or several of ${LIVE_STATES.join(', ')}, with commas between them`,
   'scheduled,ready',
 );
 /** Also those that are over, one at a time. */
 export const anyStatesText = textOf(
   new RegExp(`^(${STATES}|done|cancelled|expired|dead)$`),
-  `one or several of ${LIVE.join(', ')}, with commas between them; or one of done, cancelled, expired, dead`,
+  `one or several of ${LIVE_STATES.join(', ')}, with commas between them; or one of done, cancelled, expired, dead`,
   'scheduled',
 );
 
@@ -45,12 +44,14 @@ export const filterFields = {
   dueTo: instant.optional().openapi({ description: 'Due before this instant.', example: '2036-03-01T00:00:00Z' }),
 };
 
-const state = z.enum(['scheduled', 'ready', 'running'], { error: LIVE.join(', ') });
+const state = z.enum(LIVE_STATES, { error: LIVE_STATES.join(', ') });
 
 /** In a body. */
 export const filterShape = strict({
   state: z
-    .union([state, z.array(state).min(1).max(3)], { error: `one of ${LIVE.join(', ')}, or a list of them` })
+    .union([state, z.array(state).min(1).max(LIVE_STATES.length)], {
+      error: `one of ${LIVE_STATES.join(', ')}, or a list of them`,
+    })
     .optional()
     .openapi({
       description: 'Jobs in this state, or in one of these. Default: every state in which the change can be made.',
@@ -59,7 +60,7 @@ export const filterShape = strict({
 }).openapi('JobFilter', { description: 'Jobs for which all of it holds. At least one field is needed.' });
 
 interface Fields {
-  readonly state?: State | readonly State[] | undefined;
+  readonly state?: LiveState | readonly LiveState[] | undefined;
   readonly tag?: string | undefined;
   readonly name?: string | undefined;
   readonly idPrefix?: string | undefined;
@@ -74,7 +75,8 @@ export function filterOf({ dueFrom, dueTo, ...plain }: Fields): JobFilter {
 }
 
 /** @param states as they stand in a query */
-export const statesIn = (states: string): readonly State[] => LIVE.filter((one) => states.split(',').includes(one));
+export const statesIn = (states: string): readonly LiveState[] =>
+  LIVE_STATES.filter((one) => states.split(',').includes(one));
 
 const dateOf = (given: string | undefined, what: string): Date | undefined =>
   given === undefined ? undefined : new Date(instantMs(given, what));

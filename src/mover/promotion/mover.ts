@@ -36,6 +36,7 @@ export interface MoverOptions {
   readonly batchMax: number;
   /** Most undelivered entries in ready; above, promotion waits. */
   readonly readyMax: number;
+  readonly lineMax: number;
   /** Longest rest: the bound on lateness for producers that do not nudge. */
   readonly safetyTickMs: number;
 }
@@ -85,6 +86,8 @@ export class Mover {
   /** When the head was seen last, by a pass or by the safety tick. */
   #lookedMs = Number.NEGATIVE_INFINITY;
   #prolongedMs = Number.NEGATIVE_INFINITY;
+  /** Somebody was in line after the last pass: if a bell went astray, the safety tick rings it again. */
+  #isInLine = false;
   /** The last promote failed. Being elected again is then no progress: the pass goes on until it has promoted. */
   #isStuck = false;
 
@@ -153,7 +156,7 @@ export class Mover {
     if (this.#isDue()) return this.#promote(leadership);
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#lookedMs >= options.safetyTickMs) {
-      const isOwing = nowMs - this.#promotedMs >= WHOLE_PASS_MS || (await this.#sawDue());
+      const isOwing = this.#isInLine || nowMs - this.#promotedMs >= WHOLE_PASS_MS || (await this.#sawDue());
       const still = election.leading();
       if (isOwing && still) return this.#promote(still);
     }
@@ -197,7 +200,7 @@ export class Mover {
     const prolongs = sentMs - this.#prolongedMs >= options.leaseMs * PROLONG_AFTER;
     this.#nudgedMs = Number.POSITIVE_INFINITY;
     const leaseMs = prolongs ? options.leaseMs : undefined;
-    const pass = { term, leaseMs, limit: options.batchMax, cap: options.readyMax };
+    const pass = { term, leaseMs, limit: options.batchMax, cap: options.readyMax, lineMax: options.lineMax };
     const { reply, receivedMs, limit } = await this.#send(pass).catch((error: unknown) => {
       this.#isStuck = true;
       election.concede('promote got no reply');
@@ -248,7 +251,10 @@ export class Mover {
   ): number {
     const { options, current } = this.#parts;
     this.#promoted += reply.count;
-    if (reply.count > 0 && this.#callsWorkers && !isBroadcast(current())) this.#callWorkers(reply.count);
+    this.#isInLine = (reply.gated?.waiting ?? 0) > 0;
+    // In a gated queue the script calls them for what it has let through.
+    const callsThem = this.#callsWorkers && !reply.gated && !isBroadcast(current());
+    if (reply.count > 0 && callsThem) this.#callWorkers(reply.count);
     this.#rate.promoted(reply.count, receivedMs);
     if (reply.kind === 'capped') {
       return this.#lookAt(reply.nowMs + Math.min(options.safetyTickMs, this.#backoff.waitMs(reply.backlog)));

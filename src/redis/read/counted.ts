@@ -2,11 +2,12 @@
  * How many jobs wait and run, at one moment: `count.lua` judges each entry of ready, a page at a time. Of a small partition
  * it says which jobs they are, for those who count by what a record says.
  */
+
+import { LIVE_STATES, type LiveState } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { type Moved, moved } from '../scripts/replies.ts';
 import { list, run, text } from '../scripts/scripts.ts';
-import type { LiveState } from './look.ts';
 import type { DueRange, Place } from './places.ts';
 
 /** Entries that one script judges, and jobs of a partition that is counted by their content: it then takes 2 ms. */
@@ -70,11 +71,9 @@ export async function membersOf(
   const words = reply.slice(8).map(text);
   return Array.from({ length: words.length / 3 }, (_, nth): Member => {
     const [member = '', state] = [words[3 * nth], words[3 * nth + 1]];
-    return { member, at: member, state: LIVE.find((one) => one === state) ?? 'scheduled' };
+    return { member, at: member, state: LIVE_STATES.find((one) => one === state) ?? 'scheduled' };
   });
 }
-
-const LIVE: readonly LiveState[] = ['scheduled', 'waiting', 'ready', 'running'];
 
 const countArgs = ({ layoutGeneration }: PartitionRef, { fromMs, toMs }: DueRange) => ({
   generation: layoutGeneration,

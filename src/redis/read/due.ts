@@ -5,7 +5,7 @@
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
-import { score } from '../scripts/scripts.ts';
+import { score, WAITS } from '../scripts/scripts.ts';
 
 /** Ends of the spans, ms from now; the last span is open. The jobs that are due by now come before them. */
 export const DUE_SPANS_MS = [60_000, 300_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000] as const;
@@ -14,14 +14,16 @@ export const DUE_SPANS_MS = [60_000, 300_000, 3_600_000, 21_600_000, 86_400_000,
 export async function dueNext(redis: Redis, { keys }: PartitionRef, nowMs: number): Promise<readonly number[]> {
   const ends = [nowMs, ...DUE_SPANS_MS.map((ms) => nowMs + ms)];
   const bounds = ends.map((end, at) => [at === 0 ? '-inf' : `(${ends[at - 1]}`, String(end)] as const);
-  const spans = [...bounds, [`(${ends.at(-1)}`, '+inf'] as const];
+  const spans = [...bounds, [`(${ends.at(-1)}`, `(${WAITS}`] as const];
   return Promise.all(spans.map(([from, to]) => redis.zcount(keys.scheduled, from, to)));
 }
 
 /** The due time of the first job in scheduled, in whole ms; infinite when there is none. */
 export async function headDue(redis: Redis, { keys }: PartitionRef): Promise<number> {
   const [, due = 'inf'] = await naming(redis, [keys], redis.zrange(keys.scheduled, '0', '0', 'WITHSCORES'));
-  return Math.ceil(score(due));
+  // Jobs in line come behind all others: they are due, and wait for their turns.
+  const dueMs = Math.ceil(score(due));
+  return dueMs >= WAITS ? Number.POSITIVE_INFINITY : dueMs;
 }
 
 const AT_ONCE = 500;

@@ -19,8 +19,9 @@ import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
 import type { Moved } from '../scripts/replies.ts';
-import { fieldsOf, list, type Reply, run, score, text } from '../scripts/scripts.ts';
+import { dueOf, fieldsOf, list, type Reply, run, score, text } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
+import { stateAt } from './look.ts';
 
 export interface PartitionStats {
   readonly nowMs: number;
@@ -160,7 +161,7 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
     member,
     record,
     tombstone,
-    dueMs: due === '' ? undefined : score(due),
+    dueMs: due === '' ? undefined : dueOf(due).dueMs,
     run: started,
     overMs: over === '' ? undefined : Number(over),
     seen: isLive
@@ -225,7 +226,7 @@ function stateOf({
 }): JobState {
   if (tombstone) return tombstone.outcome;
   if (started?.owner !== undefined) return 'running';
-  return due === '' ? 'ready' : 'scheduled';
+  return stateAt(due === '' ? undefined : due);
 }
 
 function deadLetterOf(reply: Reply): DeadLetter {

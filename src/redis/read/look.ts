@@ -4,14 +4,12 @@
  */
 import { decodeRun, idOf, isTombstone, type Run } from '../../job/codec.ts';
 import { decodeHeader } from '../../job/record-header.ts';
+import type { LiveState } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
-import { score } from '../scripts/scripts.ts';
+import { dueOf } from '../scripts/scripts.ts';
 import type { Place } from './places.ts';
-
-/** Where a job is that is not over. */
-export type LiveState = 'scheduled' | 'ready' | 'running';
 
 /** A job that is not over, as it was seen. */
 export interface Found {
@@ -67,8 +65,8 @@ function foundAt(
   // One of ours without a record is damage, and what is left of an earlier life says nothing of a bare one.
   if (record === undefined && !(bare && due !== undefined)) return undefined;
   const run = record === undefined ? undefined : decodeRun(stored.run ?? '');
-  const state = run?.owner !== undefined ? 'running' : due === undefined ? 'ready' : 'scheduled';
-  const at = state === 'scheduled' ? due : undefined;
+  const state = run?.owner === undefined ? stateAt(due) : 'running';
+  const at = state === 'running' ? undefined : due;
   return {
     ref,
     member,
@@ -77,9 +75,15 @@ function foundAt(
     state,
     record,
     run,
-    dueMs: at === undefined ? entryDue(place, record, run) : score(at),
+    dueMs: at === undefined ? entryDue(place, record, run) : dueOf(at).dueMs,
     seen: seenIn({ record, run, due: at }),
   };
+}
+
+/** Of a job that does not run: `due` is its score in scheduled. */
+export function stateAt(due: string | undefined): Exclude<LiveState, 'running'> {
+  if (due === undefined) return 'ready';
+  return dueOf(due).isWaiting ? 'waiting' : 'scheduled';
 }
 
 const recordIn = (value: Value): string | undefined =>

@@ -5,6 +5,7 @@
  * jobs behind that place.
  *
  *   scheduled   by due time and member   `page.lua`, which finds the place also when its job has left
+ *   waiting     by due time and member   the same: jobs in line stand behind the others
  *   tag         by member                the index of tags
  *   ready       by entry                 the stream
  *   running     by entry                 what consumers hold
@@ -15,7 +16,7 @@ import type { Redis } from '../connection/connect.ts';
 import { GROUP, type PartitionRef } from '../keys.ts';
 import { readEntries } from '../scripts/ready.ts';
 import { type Moved, moved } from '../scripts/replies.ts';
-import { bytesOf, fieldsOf, list, type Reply, run, score, text } from '../scripts/scripts.ts';
+import { bytesOf, dueOf, fieldsOf, list, type Reply, run, score, text, WAITS, WAITS_END } from '../scripts/scripts.ts';
 
 /** A member where it was met. */
 export interface Place {
@@ -42,7 +43,7 @@ export interface DueRange {
 
 /** What is looked through: a state, or the index of tags. */
 export type Source =
-  | { readonly kind: 'scheduled'; readonly due: DueRange }
+  | { readonly kind: 'scheduled' | 'waiting'; readonly due: DueRange }
   | { readonly kind: 'ready' | 'running' }
   | { readonly kind: 'tag'; readonly tag: string };
 
@@ -67,7 +68,8 @@ export function placesOf(
 ): Promise<Slice | Moved> {
   switch (source.kind) {
     case 'scheduled':
-      return scheduled(redis, ref, { ...ask, due: source.due });
+    case 'waiting':
+      return scheduled(redis, ref, { ...ask, scores: scoresOf(source) });
     case 'ready':
       return unmoved(redis, ref, () => ready(redis, ref, ask));
     case 'running':
@@ -80,11 +82,12 @@ export function placesOf(
 /** Where a walk that begins now ends. Of scheduled the last place is a due time, with all its jobs. */
 export async function extentOf(redis: Redis, { keys }: PartitionRef, source: Source): Promise<Extent> {
   switch (source.kind) {
-    case 'scheduled': {
-      const { due } = source;
-      const range = [endOf(due), due.fromMs ?? '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES'] as const;
+    case 'scheduled':
+    case 'waiting': {
+      const { from, to } = scoresOf(source);
+      const range = [`(${to}`, from, 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES'] as const;
       const [count, found] = await Promise.all([
-        redis.zcount(keys.scheduled, due.fromMs ?? '-inf', endOf(due)),
+        redis.zcount(keys.scheduled, from, `(${to}`),
         redis.call('ZRANGE', keys.scheduled, ...range),
       ]);
       const [, last] = list(found as Reply).map(text);
@@ -134,12 +137,27 @@ export function recorded(
   });
 }
 
-/** How many jobs are scheduled, in a range of due times where there is one. */
-export function countScheduled(redis: Redis, { keys }: PartitionRef, due: DueRange): Promise<number> {
-  return redis.zcount(keys.scheduled, due.fromMs ?? '-inf', endOf(due));
+/** How many jobs are scheduled, or in line, in a range of due times where there is one. */
+export function countScheduled(
+  redis: Redis,
+  { keys }: PartitionRef,
+  source: { readonly kind: 'scheduled' | 'waiting'; readonly due: DueRange },
+): Promise<number> {
+  const { from, to } = scoresOf(source);
+  return redis.zcount(keys.scheduled, from, `(${to}`);
 }
 
-const endOf = ({ toMs }: DueRange): string => (toMs === undefined ? '+inf' : `(${toMs}`);
+/** Scores of scheduled, from one to before another. What is above those of jobs in line is nonsense of others. */
+interface Scores {
+  readonly from: number | '-inf';
+  readonly to: number;
+}
+
+function scoresOf({ kind, due }: { readonly kind: 'scheduled' | 'waiting'; readonly due: DueRange }): Scores {
+  const { fromMs, toMs } = due;
+  if (kind === 'scheduled') return { from: fromMs ?? '-inf', to: Math.min(toMs ?? WAITS, WAITS) };
+  return { from: WAITS + (fromMs ?? 0), to: Math.min(WAITS + (toMs ?? WAITS_END - WAITS), WAITS_END) };
+}
 
 /** The generation is read with the slice: a partition that has another one holds other jobs. */
 async function unmoved(redis: Redis, ref: PartitionRef, read: () => Promise<Slice>): Promise<Slice | Moved> {
@@ -151,13 +169,13 @@ async function unmoved(redis: Redis, ref: PartitionRef, read: () => Promise<Slic
 async function scheduled(
   redis: Redis,
   ref: PartitionRef,
-  { after, last, limit, due }: Ask & { readonly due: DueRange },
+  { after, last, limit, scores }: Ask & { readonly scores: Scores },
 ): Promise<Slice | Moved> {
   const [, from = '', member = ''] = /^(\S+) (.*)$/s.exec(after ?? '') ?? [];
   const each = after === undefined ? [] : [Buffer.from(member, 'latin1')];
   // What is due at the end of the range is not in it.
-  const to = last === undefined || (due.toMs !== undefined && score(last) >= due.toMs) ? endOf(due) : last;
-  const bounds = { from: due.fromMs ?? '-inf', to, score: from, limit };
+  const to = last === undefined || score(last) >= scores.to ? `(${scores.to}` : last;
+  const bounds = { from: scores.from, to, score: from, limit };
   const args = { generation: ref.layoutGeneration, ...bounds };
   const reply = list(await run(redis, 'page', { keys: ref.keys, args, each, bytes: true }));
   const other = moved(reply);
@@ -165,7 +183,7 @@ async function scheduled(
   const words = reply.slice(1).map(text);
   const places = Array.from({ length: words.length / 2 }, (_, nth): Place => {
     const [name = '', at = ''] = [words[2 * nth], words[2 * nth + 1]];
-    return { member: name, at: `${at} ${name}`, dueMs: score(at) };
+    return { member: name, at: `${at} ${name}`, dueMs: dueOf(at).dueMs };
   });
   return sliceOf(places, limit);
 }

@@ -4,7 +4,7 @@ import { type OverState, outcomeLetters } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { type Moved, moved } from './replies.ts';
-import { list, run, score, text } from './scripts.ts';
+import { dueOf, list, run, score, text } from './scripts.ts';
 
 /**
  * Another due time. `seen`: the token of its last start as the caller saw it, `0` for none, or all that was seen of it, as
@@ -49,7 +49,8 @@ export type RescheduleReply =
 
 /**
  * All that was seen of a job, for a change that holds only if it is still so: the digest of its record, `-` without one;
- * the token of its last start; and its due time as Redis printed it, `ready` or `running`. `lua/lib/seen.lua` says the same.
+ * the token of its last start; and its due time as Redis printed it, also while it is in line,
+ * `ready` or `running`. `lua/lib/seen.lua` says the same.
  */
 export const seenText = (job: { readonly digest: string; readonly token: string; readonly place: string }): string =>
   `${job.digest} ${job.token} ${job.place}`;
@@ -64,7 +65,9 @@ export function seenIn({
   readonly run: { readonly token: string; readonly owner?: string | undefined } | undefined;
   readonly due: string | undefined;
 }): string {
-  const place = run?.owner === undefined ? (due ?? 'ready') : 'running';
+  const { dueMs, isWaiting } = dueOf(due ?? '');
+  const asked = isWaiting ? String(dueMs) : due;
+  const place = run?.owner === undefined ? (asked ?? 'ready') : 'running';
   return seenText({ digest: record === undefined ? '-' : digestOf(record), token: run?.token ?? '0', place });
 }
 

@@ -31,7 +31,7 @@ export async function limit(
 }
 
 /** What is compared with what. */
-export const GATE_PARTS = ['entries', 'holds', 'waiting', 'places', 'lanes'] as const;
+export const GATE_PARTS = ['holds', 'entries', 'waiting', 'places', 'lanes'] as const;
 export type GatePart = (typeof GATE_PARTS)[number];
 
 /**

@@ -4,6 +4,7 @@
  * reads the schema of the namespace with it, and goes no further if it is another one.
  */
 import { type Broadcast, broadcastShare, decodeBroadcast, encodeBroadcast } from '../../job/broadcast.ts';
+import { checkGates, decodeGates, encodeGates, type GateSettings, gateShare } from '../../job/gate.ts';
 import { decodeHistory, encodeHistory, type History, shareOf } from '../../job/history.ts';
 import { parseName } from '../../job/job.ts';
 import { decodeLimit, NO_QUOTA, type QuotaSettings, quotaShare } from '../../job/quota.ts';
@@ -13,11 +14,12 @@ import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA, SCHEMA_FIELD } from '../schema.ts';
+import { limit } from './gates.ts';
 import { allot } from './quotas.ts';
 import { list, run, text } from './scripts.ts';
 
-/** With how much it may hold, in `maxPending` and `maxBytes`; 0: no limit, undefined: there never was one. */
-export interface QueueLayout extends QuotaSettings {
+/** With how much it may hold and how much may run at once; 0: no limit, undefined: there never was one. */
+export interface QueueLayout extends QuotaSettings, GateSettings {
   readonly queue: string;
   readonly partitions: number;
   readonly layoutGeneration: number;
@@ -31,6 +33,11 @@ export interface QueueLayout extends QuotaSettings {
 
 /** What is stored beside a layout. Undefined: what is stored stays. Of `redact` an empty list: nothing is hidden any more. */
 export type QueueSettings = Pick<QueueLayout, (typeof SETTINGS)[number]>;
+
+/** What the definition of a queue says of them. */
+export function settingsOf(queue: QueueSettings): QueueSettings {
+  return Object.fromEntries(SETTINGS.flatMap((name) => (queue[name] === undefined ? [] : [[name, queue[name]]])));
+}
 
 /** The layout of a queue, declaring it with `partitions` when it is new. */
 export async function declareQueue(
@@ -56,11 +63,14 @@ export async function declareQueue(
     const value = wanted[name];
     return value === undefined || value === stored[name] ? [] : [name, value];
   });
+  if (gates(wanted)) {
+    refuseGates(queue, { ...stored, ...wanted }, isNew ? { partitions } : decode(queue, known ?? '', stored));
+  }
   const layout = JSON.stringify({ partitions, generation: 0 });
   const isSaid = isNew || settings.length > 0;
   const holds = isSaid ? await declare(redis, namespace, { queue, layout, settings }) : known;
   const declared = decode(queue, holds, { ...stored, ...wanted });
-  if (limits(wanted)) await allotAll(redis, namespace, declared);
+  await shareLimits(redis, namespace, wanted, declared);
   return declared;
 }
 
@@ -75,25 +85,42 @@ export async function setQueue(
 ): Promise<void> {
   const wanted = encoded(said);
   const settings = Object.entries(wanted).flat();
+  if (gates(wanted)) {
+    const { known, schema: _, ...stored } = await look(redis, namespace, queue);
+    if (known !== null) refuseGates(queue, { ...stored, ...wanted }, decode(queue, known, stored));
+  }
   const holds = await declare(redis, namespace, { queue, layout: '', settings });
   if (holds === '')
     throw new DuestreamError('not-found', `queue ${queue} is not declared any more; its settings stay as they were`);
-  const layout = limits(wanted) ? await findQueue(redis, namespace, queue) : undefined;
-  if (layout) await allotAll(redis, namespace, layout);
+  const layout = limits(wanted) || gates(wanted) ? await findQueue(redis, namespace, queue) : undefined;
+  if (layout) await shareLimits(redis, namespace, wanted, layout);
 }
 
 const limits = ({ maxPending, maxBytes }: Stored): boolean => (maxPending ?? maxBytes) !== undefined;
 
-/** Gives each partition its limits at once. Its leader does the same when it reads the registry, so a failure here mends itself. */
-async function allotAll(redis: Redis, namespace: string, layout: QueueLayout): Promise<void> {
-  const each = partitionsOf(namespace, layout).map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA }));
-  await Promise.all(each);
+const gates = (stored: Stored): boolean => GATES.some((name) => stored[name] !== undefined);
+
+/** @throws DuestreamError `bad-input` for limits that the partitions of a queue cannot share */
+function refuseGates(queue: string, stored: Stored, layout: Pick<QueueLayout, 'partitions' | 'broadcast'>): void {
+  const broadcast = decodeBroadcast(stored.broadcast) ?? layout.broadcast;
+  checkGates(queue, decodeGates(stored), { partitions: layout.partitions, isBroadcast: broadcast?.isOn === true });
+}
+
+/**
+ * Gives each partition its limits at once, where some were said. Its leader does the same when it reads the registry, so a
+ * failure here mends itself.
+ */
+async function shareLimits(redis: Redis, namespace: string, said: Stored, layout: QueueLayout): Promise<void> {
+  const refs = partitionsOf(namespace, layout);
+  if (limits(said)) await Promise.all(refs.map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA })));
+  if (gates(said)) await Promise.all(refs.map((ref) => limit(redis, ref, { share: ref.gates ?? '' })));
 }
 
 /** As they stand in the registry, each in a field of its own. */
 type Stored = { readonly [Name in (typeof SETTINGS)[number]]?: string | null | undefined };
 
-const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes'] as const;
+const GATES = ['rate', 'concurrency', 'perGroup', 'fair'] as const;
+const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes', ...GATES] as const;
 
 const encoded = ({
   history,
@@ -101,12 +128,14 @@ const encoded = ({
   broadcast,
   maxPending,
   maxBytes,
+  ...gates
 }: QueueSettings): { [Name in (typeof SETTINGS)[number]]?: string } => ({
   ...(history && { history: encodeHistory(history) }),
   ...(redact && { redact: encodeRedact(redact) }),
   ...(broadcast && { broadcast: encodeBroadcast(broadcast) }),
   ...(maxPending !== undefined && { maxPending: String(maxPending) }),
   ...(maxBytes !== undefined && { maxBytes: String(maxBytes) }),
+  ...encodeGates(gates),
 });
 
 /** No queue can have a name with a colon, so such a field is never taken for a queue. */
@@ -198,6 +227,10 @@ export async function findQueue(redis: Redis, namespace: string, queue: string):
 export function partitionsOf(namespace: string, layout: QueueLayout): readonly PartitionRef[] {
   const { queue, partitions, layoutGeneration } = layout;
   const quota = quotaShare(layout, partitions);
+  const shareOfGates = (partition: number) => {
+    const gates = gateShare(layout, { partition, partitions });
+    return gates === undefined ? {} : { gates };
+  };
   const settings = {
     ...(layout.history && { history: shareOf(layout.history, partitions) }),
     ...(layout.redact && { redact: layout.redact }),
@@ -205,7 +238,7 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
     ...(quota && { quota }),
   };
   return Array.from({ length: partitions }, (_, partition) =>
-    partitionRef(namespace, { queue, partition, layoutGeneration, ...settings }),
+    partitionRef(namespace, { queue, partition, layoutGeneration, ...settings, ...shareOfGates(partition) }),
   );
 }
 
@@ -257,6 +290,7 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
       ...(broadcast && { broadcast }),
       ...(maxPending !== undefined && { maxPending }),
       ...(maxBytes !== undefined && { maxBytes }),
+      ...decodeGates(stored),
     };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
     return sane && Number.isInteger(generation) && layout.layoutGeneration >= 0 ? layout : undefined;

@@ -134,6 +134,17 @@ export function score(printed: string): number {
   return Number(printed.replace('inf', 'Infinity'));
 }
 
+/** Scores of scheduled between these two are those of jobs in line, so much above their due times: `lua/lib/line.lua`. */
+export const WAITS = 2 ** 52;
+export const WAITS_END = 2 ** 52 + 2 ** 50;
+
+/** The due time that a score of scheduled stands for, and whether its job is in line. */
+export function dueOf(printed: string): { readonly dueMs: number; readonly isWaiting: boolean } {
+  const number = score(printed);
+  const isWaiting = number >= WAITS && number < WAITS_END;
+  return { dueMs: isWaiting ? number - WAITS : number, isWaiting };
+}
+
 /** The name under which ioredis knows a script: no built-in command has this prefix. */
 function command(verb: string): string {
   return `duestream_${verb}`;

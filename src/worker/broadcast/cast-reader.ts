@@ -22,7 +22,7 @@ import { pauseAfter } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { isBroadcast } from '../../redis/keys.ts';
 import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack } from '../../redis/read/broadcast.ts';
-import { declareQueue, partitionsOf } from '../../redis/scripts/queues.ts';
+import { declareQueue, partitionsOf, settingsOf } from '../../redis/scripts/queues.ts';
 import type { WakeChannel } from '../fetch/wake-channel.ts';
 import type { CastRunner } from './cast-run.ts';
 import type { Missed, SubscriberSettings } from './options.ts';
@@ -204,8 +204,8 @@ export function createCastReaders(parts: ReadersParts): CastReaders {
   let isStopped = false;
 
   async function follow(): Promise<void> {
-    const { name, partitions, history, broadcast, maxPending, maxBytes } = queue;
-    const settings = { history, broadcast, maxPending, maxBytes, isRepeated: readers.length > 0 };
+    const { name, partitions } = queue;
+    const settings = { ...settingsOf(queue), isRepeated: readers.length > 0 };
     const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
     const refs = partitionsOf(namespace, layout);
     if (readers.length === 0 && !refs.every(isBroadcast)) throw ofWorkers(name);

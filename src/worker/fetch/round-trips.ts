@@ -65,6 +65,8 @@ interface Partition {
   readonly completions: Completion[];
   /** New entries may wait there. */
   hasMore: boolean;
+  /** Jobs in line at the last round trip: what ends makes room for one of them, and the same call takes it. Undefined: not gated. */
+  waiting: number | undefined;
   /** Calls off the round trip that the completions wait for. */
   callOff: (() => void) | undefined;
 }
@@ -111,6 +113,7 @@ export class RoundTrips {
   complete(attempt: EndedAttempt): void {
     const partition = this.#partitionOf(attempt.entry.ref);
     const completion = this.#parts.acknowledger.completionOf(attempt);
+    partition.hasMore ||= (partition.waiting ?? 0) > 0;
     if (this.#isOpen && !partition.hasMore) this.#flushSoon(partition);
     else this.#flushAtOnce(partition);
     // Last of all: where this method throws, no completion of the job is on its way.
@@ -195,9 +198,10 @@ export class RoundTrips {
     return { reply: promoted ?? { kind: 'fenced' }, receivedMs, limit: pass.limit };
   }
 
-  /** A leader relays. */
-  isRelayed(): boolean {
-    return this.#parts.clock.monotonicMs() - this.#relayedMs < RELAYED_MS;
+  /** A leader relays, or a queue is gated: then round trips bring nearly all entries, and a read is left one slot for each partition. */
+  leavesSlots(): boolean {
+    const isGated = [...this.#partitions.values()].some(({ waiting }) => waiting !== undefined);
+    return isGated || this.#parts.clock.monotonicMs() - this.#relayedMs < RELAYED_MS;
   }
 
   /** The read that is under way may bring so many entries: no relay may fill their slots. */
@@ -208,7 +212,7 @@ export class RoundTrips {
   #partitionOf(ref: PartitionRef): Partition {
     let partition = this.#partitions.get(ref);
     if (!partition) {
-      partition = { ref, completions: [], hasMore: false, callOff: undefined };
+      partition = { ref, completions: [], hasMore: false, waiting: undefined, callOff: undefined };
       this.#partitions.set(ref, partition);
     }
     return partition;
@@ -259,7 +263,9 @@ export class RoundTrips {
   #roomFor(partition: Partition): number {
     const { inFlight } = this.#parts;
     if (!partition.hasMore || !this.#isOpen || !inFlight.isOpen()) return 0;
-    const share = Math.ceil(inFlight.free() / this.#withMore().length);
+    // The bell of a gated queue rings for the read that waits.
+    const free = inFlight.free() - (partition.waiting === undefined ? 0 : this.#readCount);
+    const share = Math.max(0, Math.ceil(free / this.#withMore().length));
     return Math.min(share, Math.ceil(inFlight.concurrency / 2), READ_JOBS_MAX);
   }
 
@@ -293,6 +299,7 @@ export class RoundTrips {
       throw error;
     }
     if (take > 0) partition.hasMore = response.delivered >= take;
+    partition.waiting = response.waiting;
     for (const [index, { attempt }] of completions.entries()) {
       acknowledger.completed(attempt, response.completed?.[index] ?? 'ok');
     }

@@ -12,7 +12,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
-import { declareQueue, partitionsOf, type QueueSettings } from '../../redis/scripts/queues.ts';
+import { declareQueue, partitionsOf, type QueueSettings, settingsOf } from '../../redis/scripts/queues.ts';
 import { join } from '../../redis/scripts/ready.ts';
 
 export interface ServedPartitions {
@@ -32,9 +32,9 @@ export function createServedPartitions(parts: {
   const refs: PartitionRef[] = [];
 
   async function declare(): Promise<void> {
-    const { name, partitions, history, redact, broadcast, maxPending, maxBytes } = queue;
+    const { name, partitions } = queue;
     // Said once: what somebody sets later, for all processes, must not be undone by the next look.
-    const settings = { history, redact, broadcast, maxPending, maxBytes, isRepeated: refs.length > 0 };
+    const settings = { ...settingsOf(queue), isRepeated: refs.length > 0 };
     const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
     const next = partitionsOf(namespace, layout);
     if (refs.length === 0 && next.some(isBroadcast)) throw ofSubscribers(name);

@@ -115,11 +115,11 @@ export class StreamFetcher {
     return refs.length === 1 || clock.monotonicMs() - this.#lookedMs < LOOK_EVERY_MS;
   }
 
-  /** Where a leader relays due jobs, the read waits for one entry of each partition, and leaves the slots to relays. */
+  /** Where round trips bring nearly all entries, the read waits for one of each partition, and leaves the slots to them. */
   #readOn(waits: boolean): void {
     const { inFlight, refs, roundTrips } = this.#parts;
     const slots = Math.min(READ_MAX, inFlight.free());
-    const count = waits && roundTrips.isRelayed() ? Math.min(refs.length, slots) : slots;
+    const count = waits && roundTrips.leavesSlots() ? Math.min(refs.length, slots) : slots;
     roundTrips.readsUpTo(count);
     const batches = this.#readUpTo(count, waits);
     // The pass that waits for it hears of a failure.

@@ -1,5 +1,7 @@
 /** `count <queue>`: how many jobs there are that are not over, or that a filter means. */
+
 import type { Command } from 'commander';
+import { LIVE_STATES } from '../../../job/state.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
@@ -8,7 +10,7 @@ import { type FilterFlags, readFilter, withFilterFlags } from './filter-flags.ts
 export const count: Register = (parent, runner) => {
   const command = withFilterFlags(
     parent.command('count <queue>').description('count the jobs that are not over, all or by a filter'),
-    { states: ['scheduled', 'ready', 'running'] },
+    { states: LIVE_STATES },
   ).action((queue: string, flags: FilterFlags, command: Command) =>
     runner.run(command, (session) => run(session, queue, flags)),
   );

@@ -1,6 +1,8 @@
 /** The flags by which jobs are found, and what they say. The library judges the values. */
+
 import { type Command, Option } from 'commander';
 import type { JobFilter } from '../../../client/client.ts';
+import type { LiveState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { InstantInput } from '../../../kernel/duration.ts';
 import { instantOf } from '../../terminal/instants.ts';
@@ -8,7 +10,7 @@ import { instantOf } from '../../terminal/instants.ts';
 /** As commander reads them, by the names without a prefix. */
 export interface FilterFlags {
   readonly tag?: string;
-  readonly state?: 'scheduled' | 'ready' | 'running';
+  readonly state?: LiveState;
   readonly name?: string;
   readonly idPrefix?: string;
   readonly dueFrom?: string;

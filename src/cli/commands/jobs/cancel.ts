@@ -1,6 +1,8 @@
 /** `cancel <queue> [id...]`: one line per job, saying what became of it; or all that a filter means. */
+
 import type { Command } from 'commander';
 import type { Cancelled } from '../../../client/client.ts';
+import { LIVE_STATES } from '../../../job/state.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import type { Session } from '../../session.ts';
@@ -14,7 +16,7 @@ export const cancel: Register = (parent, runner) => {
     .command('cancel <queue> [id...]')
     .description('cancel jobs by id or by a filter; the handler of a job that runs is asked to stop')
     .option('--bare', 'the ids are bare members: a foreign producer put them with ZADD');
-  withChangeFlags(withFilterFlags(command, { states: ['scheduled', 'ready', 'running'] }))
+  withChangeFlags(withFilterFlags(command, { states: LIVE_STATES }))
     .option(...DURABILITY_FLAG)
     .action((queue: string, ids: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, flags })),

@@ -35,7 +35,7 @@ export const edit: Register = (parent, runner) => {
       (given: string, before: readonly string[] = []) => [...before, optionNamed(given)],
     )
     .option('--if-digest <digest>', 'only if the job is still what "duestream show --json" showed with this digest');
-  withChangeFlags(withFilterFlags(command, { prefix: 'where-', states: ['scheduled', 'ready'] })).action(
+  withChangeFlags(withFilterFlags(command, { prefix: 'where-', states: ['scheduled', 'waiting', 'ready'] })).action(
     (queue: string, ids: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, flags })),
   );

@@ -2,10 +2,11 @@
  * `ls <queue>`: a page of jobs, by state and by a filter. Jobs that are not over come partition by partition in the order of
  * their index; jobs that are over come by their end, the latest first.
  */
+
 import { type Command, Option } from 'commander';
 import type { JobView } from '../../../client/client.ts';
 import { type OverJob, overJobs } from '../../../inspect/over-jobs.ts';
-import { JOB_STATES, type JobState, type OverState } from '../../../job/state.ts';
+import { JOB_STATES, type JobState, LIVE_STATES, type LiveState, type OverState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
@@ -19,10 +20,6 @@ interface Flags extends Omit<FilterFlags, 'state'> {
   readonly limit: number;
   readonly cursor?: string;
 }
-
-type LiveState = NonNullable<FilterFlags['state']>;
-
-const LIVE: readonly LiveState[] = ['scheduled', 'ready', 'running'];
 
 export const ls: Register = (parent, runner) => {
   const command = parent
@@ -69,7 +66,7 @@ async function run(session: Session, queue: string, { state, ...flags }: Flags):
 }
 
 const isOver = (state: JobState | undefined): state is OverState =>
-  state !== undefined && !LIVE.some((one) => one === state);
+  state !== undefined && !LIVE_STATES.some((one) => one === state);
 
 async function live(
   session: Session,
@@ -82,7 +79,7 @@ async function live(
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const page = await withClient(session, (client) => client.list(queue, { ...filter, limit, cursor }));
   const jobs = page.jobs.map((job) => rowOf(job, job.options.tags));
-  return { states: one ? [one] : LIVE, jobs, scanned: page.scanned, cursor: told(page.cursor) };
+  return { states: one ? [one] : LIVE_STATES, jobs, scanned: page.scanned, cursor: told(page.cursor) };
 }
 
 async function over(

@@ -22,7 +22,7 @@ export const reschedule: Register = (parent, runner) => {
   withFlags(command, DUE_OPTIONS).addOption(
     new Option('--only <which>', 'only if that is earlier, or later, than it is due now').choices(['earlier', 'later']),
   );
-  withChangeFlags(withFilterFlags(command, { states: ['scheduled', 'ready'] })).action(
+  withChangeFlags(withFilterFlags(command, { states: ['scheduled', 'waiting', 'ready'] })).action(
     (queue: string, ids: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, flags })),
   );

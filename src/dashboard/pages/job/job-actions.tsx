@@ -5,12 +5,13 @@ import type { Schemas } from '../../api-types.ts';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DueField, dueOf } from '../jobs/bulk.tsx';
+import { LIVE } from '../jobs/filters.ts';
 import { changeText } from './change-text.ts';
 
 type Job = Schemas['Job'];
 
-const isOver = ({ state }: Job): boolean => !['scheduled', 'ready', 'running'].includes(state);
-export const isWaiting = ({ state }: Job): boolean => state === 'scheduled' || state === 'ready';
+const isOver = ({ state }: Job): boolean => !LIVE.some((live) => live === state);
+export const isWaiting = ({ state }: Job): boolean => ['scheduled', 'waiting', 'ready'].includes(state);
 
 interface Actions {
   readonly job: Job;

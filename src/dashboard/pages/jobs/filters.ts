@@ -1,6 +1,6 @@
 /** What the list of jobs shows, as it stands in the address: so a list can be sent to somebody, or kept. */
 
-export const LIVE = ['scheduled', 'ready', 'running'] as const;
+export const LIVE = ['scheduled', 'waiting', 'ready', 'running'] as const;
 export const STATES = [...LIVE, 'done', 'cancelled', 'expired', 'dead'] as const;
 
 /** As typed; empty: any. Instants are ISO 8601 with an offset. */

@@ -1,0 +1,210 @@
+/**
+ * How much of a queue runs at once. A queue is *gated* from the first such setting on: its due jobs wait in line, and each is
+ * let through when the rate, the concurrency of the queue and that of its group have room. The settings are stored in the
+ * registry of queues; each partition has its share beside its jobs (`lua/lib/gate.lua`).
+ */
+import { type DurationInput, durationText, show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { checkNames } from '../kernel/option-names.ts';
+import { durationIn, gateRanges, wholeNumberIn } from '../kernel/ranges.ts';
+
+/** How many jobs may start in a time: `10/s`, `600/m`, `100/h`, `50/d`; or with a time of your own and a burst. */
+export type RateInput =
+  | `${number}/${'s' | 'm' | 'h' | 'd'}`
+  | {
+      /** How many. */
+      readonly limit: number;
+      /** In which time. */
+      readonly per: DurationInput;
+      /** How many may start at once after a while without any. 1 to 1,000,000, default 1. */
+      readonly burst?: number | undefined;
+    };
+
+/** A rate as it is stored. */
+export interface Rate {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+}
+
+/** As a queue is defined with them. */
+export interface GateOptions {
+  /**
+   * How many jobs may start in a time: `'10/s'`, or `{ limit, per, burst }`; 1 per day to 100,000 per second. A job that has
+   * no turn yet waits in line; none is dropped. A retry counts again. `false` takes the limit back.
+   */
+  readonly rate?: RateInput | false | undefined;
+  /** How many jobs may run at a time, whatever the number of workers: 1 to 1,000,000. `false` takes the limit back. */
+  readonly concurrency?: number | false | undefined;
+  /** How many jobs of each group may run at a time: 1 to 1000. With 1, a group is a lock. `false` takes the limit back. */
+  readonly perGroup?: number | false | undefined;
+  /** Groups and priorities come in turns, also without a limit. */
+  readonly fair?: true | undefined;
+}
+
+/** As they stand in the registry; 0: no such limit, undefined: nobody ever said anything. */
+export interface GateSettings {
+  readonly rate?: Rate | 0 | undefined;
+  readonly concurrency?: number | undefined;
+  readonly perGroup?: number | undefined;
+  readonly fair?: true | undefined;
+}
+
+const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const RATE_ALLOWED =
+  'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst } with a burst from 1 to 1000000; from 1 per day to 100000 per second';
+
+/** @returns 0 for `false`, which takes the rate back. @throws DuestreamError `bad-input` */
+export function parseRate(given: unknown): Rate | 0 | undefined {
+  if (given === undefined) return undefined;
+  if (given === false) return 0;
+  const rate = typeof given === 'string' ? rateOfText(given) : rateOfObject(given);
+  const perSecond = rate && (rate.limit * 1000) / rate.perMs;
+  if (rate && perSecond !== undefined && perSecond >= 1 / 86_400 && perSecond <= 100_000) return Object.freeze(rate);
+  throw new DuestreamError('bad-input', `rate is ${show(given)}; allowed: ${RATE_ALLOWED}`);
+}
+
+function rateOfText(text: string): Rate | undefined {
+  const [, limit, unit] = /^(\d{1,9})\/([smhd])$/.exec(text) ?? [];
+  if (limit === undefined || unit === undefined) return undefined;
+  return { limit: Number(limit), perMs: UNITS_MS[unit as keyof typeof UNITS_MS], burst: 1 };
+}
+
+function rateOfObject(given: unknown): Rate | undefined {
+  if (typeof given !== 'object' || given === null) return undefined;
+  checkNames(given, ['limit', 'per', 'burst'], 'rate', 'bad-input');
+  const { limit, per, burst = 1 } = given as { limit: unknown; per: DurationInput; burst?: unknown };
+  return {
+    limit: wholeNumberIn(limit, 'limit of rate', gateRanges.rateLimit),
+    perMs: durationIn(per, 'per of rate', gateRanges.ratePerMs),
+    burst: wholeNumberIn(burst, 'burst of rate', gateRanges.burst),
+  };
+}
+
+/** @returns 0 for `false`, which takes a limit back. @throws DuestreamError `bad-input` */
+function parseMost(name: 'concurrency' | 'perGroup', given: unknown): number | undefined {
+  if (given === undefined) return undefined;
+  if (given === false) return 0;
+  if (typeof given === 'number') return wholeNumberIn(given, name, gateRanges[name]);
+  const { min, max } = gateRanges[name];
+  throw new DuestreamError(
+    'bad-input',
+    `${name} is ${show(given)}; allowed: a whole number from ${min} to ${max}, or false for no limit`,
+  );
+}
+
+/** What of these options was said. @throws DuestreamError `bad-input` */
+export function parseGates({ rate, concurrency, perGroup, fair }: GateOptions): GateSettings {
+  if (fair !== undefined && fair !== true) {
+    throw new DuestreamError('bad-input', `fair is ${show(fair)}; allowed: true. A gated queue stays gated`);
+  }
+  const said = { rate: parseRate(rate), concurrency: parseMost('concurrency', concurrency) };
+  const most = parseMost('perGroup', perGroup);
+  return {
+    ...(said.rate !== undefined && { rate: said.rate }),
+    ...(said.concurrency !== undefined && { concurrency: said.concurrency }),
+    ...(most !== undefined && { perGroup: most }),
+    ...(fair && { fair }),
+  };
+}
+
+/** Somebody has said one of them: due jobs wait in line from then on. */
+export const isGated = ({ rate, concurrency, perGroup, fair }: GateSettings): boolean =>
+  (rate ?? concurrency ?? perGroup ?? fair) !== undefined;
+
+/** Whether the queue as a whole has a limit, which its partitions share. */
+export const isShared = ({ rate = 0, concurrency = 0 }: GateSettings): boolean => rate !== 0 || concurrency !== 0;
+
+/** What cannot be read was written by somebody else, and limits nothing. */
+export function decodeGates(stored: {
+  readonly rate?: string | null | undefined;
+  readonly concurrency?: string | null | undefined;
+  readonly perGroup?: string | null | undefined;
+  readonly fair?: string | null | undefined;
+}): GateSettings {
+  const rate = decodeRate(stored.rate);
+  const [concurrency, perGroup] = [decodeMost(stored.concurrency), decodeMost(stored.perGroup)];
+  return {
+    ...(rate !== undefined && { rate }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(perGroup !== undefined && { perGroup }),
+    ...(stored.fair && { fair: true as const }),
+  };
+}
+
+function decodeRate(text: string | null | undefined): Rate | 0 | undefined {
+  if (text === '0') return 0;
+  const [, limit, perMs, burst] = /^([1-9]\d{0,8}) ([1-9]\d{0,8}) ([1-9]\d{0,6})$/.exec(text ?? '') ?? [];
+  return limit === undefined ? undefined : { limit: Number(limit), perMs: Number(perMs), burst: Number(burst) };
+}
+
+const decodeMost = (text: string | null | undefined): number | undefined =>
+  /^\d{1,7}$/.test(text ?? '') ? Number(text) : undefined;
+
+/** As each stands in its own field of the registry. */
+export function encodeGates({ rate, concurrency, perGroup, fair }: GateSettings) {
+  return {
+    ...(rate !== undefined && { rate: rate === 0 ? '0' : `${rate.limit} ${rate.perMs} ${rate.burst}` }),
+    ...(concurrency !== undefined && { concurrency: String(concurrency) }),
+    ...(perGroup !== undefined && { perGroup: String(perGroup) }),
+    ...(fair && { fair: '1' }),
+  };
+}
+
+/**
+ * The share of one of several partitions, as `K:meta` has it in `gates`: microseconds per job of the rate, burst, concurrency,
+ * and limit per group; 0 for no limit. The rate and the concurrency of a queue are divided exactly. A group is in one
+ * partition, so its limit is whole. Undefined: the queue is not gated.
+ *
+ * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 }) // '100000 1 0 1'
+ */
+export function gateShare(
+  settings: GateSettings,
+  { partition, partitions }: { readonly partition: number; readonly partitions: number },
+): string | undefined {
+  if (!isGated(settings)) return undefined;
+  const { rate = 0, concurrency = 0, perGroup = 0 } = settings;
+  const part = (whole: number) => Math.floor(whole / partitions) + (partition < whole % partitions ? 1 : 0);
+  const micros = rate === 0 ? 0 : (rate.perMs * 1000 * partitions) / rate.limit;
+  const burst = rate === 0 ? 1 : Math.max(1, part(rate.burst));
+  const most = concurrency === 0 ? 0 : Math.max(1, part(concurrency));
+  return `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}`;
+}
+
+/**
+ * Refuses what the partitions of a queue cannot share, and what its deliveries cannot keep.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export function checkGates(
+  queue: string,
+  { concurrency = 0, perGroup = 0, ...more }: GateSettings,
+  of: { readonly partitions: number; readonly isBroadcast?: boolean; readonly delivery?: string },
+): void {
+  const { partitions, isBroadcast = false, delivery } = of;
+  if (isBroadcast && isGated({ concurrency: concurrency || undefined, perGroup: perGroup || undefined, ...more })) {
+    throw new DuestreamError(
+      'bad-input',
+      `queue ${queue} is a broadcast queue, and every subscriber gets each of its jobs; allowed: rate, concurrency, perGroup and fair for queues of workers`,
+    );
+  }
+  if (delivery === 'at-most-once' && concurrency + perGroup > 0) {
+    throw new DuestreamError(
+      'bad-input',
+      `queue ${queue} is at-most-once: its jobs are over before their handlers, so nobody can count what runs; allowed for it: rate and fair`,
+    );
+  }
+  if (concurrency > 0 && concurrency < partitions) {
+    throw new DuestreamError(
+      'bad-input',
+      `concurrency ${concurrency} of queue ${queue} cannot be divided among its ${partitions} partitions; allowed: ${partitions} or more; or perGroup ${concurrency}, and one group for all jobs that are to be limited, which is exact in any number of partitions; or a queue with one partition`,
+    );
+  }
+}
+
+/** A rate for people: `10/s`, `7 per 1m, burst 3`. */
+export function rateText({ limit, perMs, burst }: Rate): string {
+  const unit = Object.entries(UNITS_MS).find(([, ms]) => ms === perMs)?.[0];
+  const text = unit === undefined ? `${limit} per ${durationText(perMs)}` : `${limit}/${unit}`;
+  return burst === 1 ? text : `${text}, burst ${burst}`;
+}

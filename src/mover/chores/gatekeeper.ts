@@ -1,0 +1,78 @@
+/**
+ * Keeps the gates of a queue true in a led partition: its share of the limits stands beside its jobs, and what calls that were
+ * cut off or foreign clients have left in line, lanes and holds is mended. A queue that is not gated costs nothing.
+ *
+ *  elected ──▶ share written where it differs ──▶ slice of holds ──▶ … each second; each minute a walk through the rest
+ *
+ * A hold without an entry keeps its group from a start, so holds are looked at all the time. The rest costs no job its turn
+ * for longer than a minute.
+ */
+import { type Idle, idle } from '../../kernel/loop.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { checkGates, GATE_PARTS, type GatePart, limit, mendGates } from '../../redis/scripts/gates.ts';
+import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
+
+export interface GatekeeperParts extends Duty {
+  /** The partition with the settings of its queue as they are now. */
+  readonly current: () => PartitionRef;
+}
+
+/** How often a process that does not lead, or a queue that is not gated, is looked at again. */
+const IDLE_MS = 5000;
+/** Between two slices of 200 things. */
+const REST_MS = 1000;
+/** While a walk is under way. */
+const WALK_REST_MS = 50;
+/** Between two walks through everything. */
+const WALK_EVERY_MS = 60_000;
+
+interface Spot {
+  readonly part: GatePart;
+  readonly cursor: string;
+}
+
+const HOLDS: Spot = { part: 'holds', cursor: '' };
+
+export function createGatekeeper(parts: GatekeeperParts): Chore {
+  const { redis, ref, current, leading, clock } = parts;
+  /** The term and the limits for which the partition has its share. */
+  let shared: string | undefined;
+  let spot = HOLDS;
+  let walkedMs = clock.monotonicMs();
+
+  /** Writes the share, or looks at one slice. Returns milliseconds until the next. */
+  async function pass(): Promise<number | Idle> {
+    const leadership = leading();
+    const { gates: share } = current();
+    if (!leadership || share === undefined) {
+      shared = undefined;
+      return idle(IDLE_MS);
+    }
+    const { term } = leadership;
+    if (shared !== `${term} ${share}`) {
+      if ((await limit(redis, ref, { term, share })) === 'fenced') return IDLE_MS;
+      shared = `${term} ${share}`;
+    }
+    return slice();
+  }
+
+  async function slice(): Promise<number> {
+    const { part, cursor } = spot;
+    const found = await checkGates(redis, ref, { part, cursor });
+    if (found.flaws.length > 0) await mendGates(redis, ref, found.flaws);
+    spot = found.cursor === undefined ? nextPart(part) : { part, cursor: found.cursor };
+    return spot.part === 'holds' ? REST_MS : WALK_REST_MS;
+  }
+
+  /** Holds again and again; when it is time for that, everything else in between. */
+  function nextPart(part: GatePart): Spot {
+    const nowMs = clock.monotonicMs();
+    const isWalking = part !== 'holds' || nowMs - walkedMs >= WALK_EVERY_MS;
+    if (part === 'holds' && isWalking) walkedMs = nowMs;
+    const next = isWalking ? GATE_PARTS[GATE_PARTS.indexOf(part) + 1] : undefined;
+    return next === undefined ? HOLDS : { part: next, cursor: '' };
+  }
+
+  const loop = partitionLoop('gatekeeper', parts, pass);
+  return { start: loop.start, stop: loop.stop, pass };
+}
