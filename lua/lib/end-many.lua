@@ -40,7 +40,5 @@ local function writeEnds(keys, call, all)
   if #over > 0 then
     redis.call('HDEL', keys.runs, unpack(over))
   end
-  if #gone > 0 then
-    leaveReady(keys, call.gate, gone, all.left)
-  end
+  leaveReady(keys, call.gate, gone, all.left)
 end

@@ -7,7 +7,6 @@
 --         stays free, without a leader.
 local function fill(keys, gate, consumer, delivered, take)
   local missing = take - #delivered / 3
-  -- @no-lane
   local isOpen = redis.call('ZCARD', keys.lanes) > 0
   if isOpen and (missing > 0 or undeliveredIn(keys.ready, 1) == 0) then
     local given = letThrough(keys, gate, missing + 1)

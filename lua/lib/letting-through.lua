@@ -42,7 +42,6 @@ local function addThrough(keys, heads, turns, gone)
     redis.call('ZADD', keys.holds, unpack(holds))
   end
   if #members > 0 then
-    -- @is-through
     redis.call('ZREM', keys.scheduled, unpack(members))
   end
 end
@@ -54,7 +53,6 @@ local function round(keys, gate, call, count)
   local heads = headsOf(keys, gate, call, turns)
   local given = judgeHeads(keys, gate, call, heads)
   drawAlong(found, gate.clocks)
-  -- @use-turns
   if given > 0 then
     use(keys.meta, gate, given)
   end

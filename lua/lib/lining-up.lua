@@ -26,7 +26,6 @@ local function lineUp(keys, gate, list)
   end
   redis.call('ZADD', keys.line, unpack(places))
   openLanes(keys, opened)
-  -- @waits
   redis.call('ZADD', keys.scheduled, 'XX', unpack(scores))
 end
 

@@ -90,6 +90,7 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
       -- rarely
       local past, rest = letPast(keys, gate, batch, gate.wanted - backlog - through)
       through, batch = through + past, {}
+      -- @some-wait
       if #rest > 0 then
         lineUp(keys, gate, rest)
       end
@@ -106,11 +107,14 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
   end
   if gate then
     -- rarely
+    -- @lanes-open
     local isOpen, look = redis.call('ZCARD', keys.lanes) > 0, nil
+    -- @ring
     if isOpen and not paused and backlog + through < gate.wanted then
       local given, isCut = letThrough(keys, gate, gate.wanted - backlog - through)
       through, look = through + given, isCut and now or nil
     end
+    -- @has-rate
     if isOpen and gate.interval > 0 then
       look = look or nextLookMs(gate)
     end

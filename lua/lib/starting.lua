@@ -87,12 +87,10 @@ local function startEntries(keys, call, entries, idle, isNew)
   for at = 3 * from - 2, #entries, 3 do
     call.others[#call.others + 1] = { entries[at], entries[at + 1], entries[at + 2], 'later' }
   end
-  if #call.gone > 0 then
-    leaveReady(keys, call.gate, call.gone, call.left)
-    if call.gate then
-      -- rarely
-      refund(keys.meta, call.gate, #call.gone)
-    end
+  leaveReady(keys, call.gate, call.gone, call.left)
+  if call.gate then
+    -- rarely
+    refund(keys.meta, call.gate, #call.gone)
   end
   call.gone, call.left = {}, {}
 end

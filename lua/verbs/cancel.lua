@@ -25,7 +25,6 @@ if current ~= generation then return { 'moved', current } end
 
 local function leave(member, waits)
   leaveLine(line, member, waits)
-  -- @unschedule
   redis.call('ZREM', scheduled, member)
 end
 
@@ -70,6 +69,7 @@ local function cancel(member, record, run, waits)
   end
   redis.call('HDEL', runs, member)
   dropTags(tags, member, tagsOf(record))
+  -- @unschedule
   leave(member, waits)
   count, lighter = count + 1, lighter + #record
   return 'cancelled'

@@ -27,6 +27,7 @@ if layout ~= generation then return { 'moved', layout } end
 
 local function lineUpAnew(member, waits)
   leaveLine(line, member, waits)
+  -- @back-to-its-due
   redis.call('ZADD', scheduled, 'XX', ('%.0f'):format(dueOf(waits)), member)
   soonest = math.min(soonest, dueOf(waits))
 end
@@ -51,6 +52,7 @@ local function judge(member, before, record)
     redis.call('HSET', runs, member, unboundText(run, run.due))
   end
   local text = tagsOf(record)
+  -- @another-priority
   if isWaiting(waits) and priorityIn(text) ~= priorityIn(tagsOf(current)) then
     lineUpAnew(member, waits)
   end

@@ -86,9 +86,7 @@ for at = 5, #ARGV, 5 do
   local compensation = { member = ARGV[at + 3], record = ARGV[at + 4], due = now }
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
-if #gone > 0 then
-  local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
-  reweigh(meta, -lighter, -#gone, state[4])
-  giveUp(keys, state, now, micros, gone, left, true)
-end
+local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
+reweigh(meta, -lighter, -#gone, state[4])
+giveUp(keys, state, now, micros, gone, left, true)
 return replies

@@ -9,10 +9,11 @@
 --       space between; limit: entries or groups per call
 -- RETURN ok | same (it has it already) | more (call again) | fenced (the term is not the leader's)
 -- What nobody has read goes back to scheduled, as the limits of now do not hold for it. When a
--- queue becomes gated, what is read gets its hold; meanwhile nothing is let through, and gates of meta has - and the entry that was looked
--- at last. When the limit per group rises, lanes of groups that were full open; meanwhile gates has
--- > and the group that was looked at last behind the share. So whoever calls next goes on where a
--- caller that died has stopped. What runs goes on, also above a lower limit.
+-- queue becomes gated, what was read gets its hold. Meanwhile nothing is let through, and gates of
+-- meta is - and the entry that was looked at last. When the limit per group rises, lanes of groups
+-- that were full open. Meanwhile gates is the share, > and the group that was looked at last. So
+-- whoever calls next goes on where a caller that died has stopped. What runs goes on, also above a
+-- lower limit.
 local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, stale, line, lanes, holds = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, stale = stale, line = line,

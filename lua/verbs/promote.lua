@@ -37,7 +37,9 @@ if state[5] then
   gate.wanted, gate.lineMax = 1, lineMax
 end
 local reply = promoteDue(keys, state, now, limit, cap, gate)
+-- @some-through
 if reply[7] > 0 then
+  -- @call-workers
   redis.call('SPUBLISH', keys.work, '1')
 end
 return reply

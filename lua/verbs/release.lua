@@ -55,8 +55,6 @@ for at = 3, #ARGV, 3 do
   replies[#replies + 1] = release(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or 0)
 end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
-if #gone > 0 then
-  giveUp(keys, state, now, micros, gone, left, true)
-end
+giveUp(keys, state, now, micros, gone, left, true)
 nudge(meta, wake, soonest, state[4])
 return replies

@@ -180,7 +180,7 @@ export interface Schemas {
   };
   readonly JobsPage: {
     readonly queue: string;
-    readonly states: readonly ('scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead')[];
+    readonly states: readonly ('scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead')[];
     readonly jobs: readonly Schemas['ListedJob'][];
     readonly scanned: number;
     readonly next?: string;
@@ -189,7 +189,7 @@ export interface Schemas {
     readonly id: string;
     readonly bare: boolean;
     readonly partition: number;
-    readonly state: 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
+    readonly state: 'scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
     readonly name?: string;
     readonly dueMs?: number;
     readonly tags?: readonly string[];
@@ -258,7 +258,7 @@ export interface Schemas {
     readonly queue: string;
     readonly partition: number;
     readonly bare: boolean;
-    readonly state: 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
+    readonly state: 'scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
     readonly name?: string;
     readonly data?: unknown;
     readonly headers?: {
@@ -415,7 +415,7 @@ export interface Schemas {
     readonly cursor?: string;
   };
   readonly JobFilter: {
-    readonly state?: ('scheduled' | 'ready' | 'running') | readonly ('scheduled' | 'ready' | 'running')[];
+    readonly state?: ('scheduled' | 'waiting' | 'ready' | 'running') | readonly ('scheduled' | 'waiting' | 'ready' | 'running')[];
     readonly tag?: string;
     readonly name?: string;
     readonly idPrefix?: string;
@@ -725,7 +725,7 @@ export interface Schemas {
   readonly PastRun: Schemas['PreviewRow'] & {
     readonly fate: 'made' | 'waits' | 'due' | 'dropped' | 'missed' | 'unknown';
     readonly job?: {
-      readonly state: 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
+      readonly state: 'scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
       readonly attempts: number;
       readonly startedMs?: number;
       readonly latenessMs?: number;

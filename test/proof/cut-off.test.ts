@@ -38,6 +38,21 @@ const isOfHistory = (site: string): boolean =>
  * a later version, which the model has not. `start` and `serve` are cut off there.
  */
 const BY_OTHERS = ["0, job.entry, 'JUSTID'", 'keys.scheduled, due, job.member', 'job.member, unboundText(run, due)'];
+/** What only a gated queue writes; `test/proof/gates.test.ts` cuts that off. */
+const OF_GATES = [
+  /'(?:ZADD|ZREM)', (?:keys\.)?(?:line|lanes|holds)\b/,
+  /\(?(?:keys\.)?meta, '(?:gate|turn)'/,
+  /'SPUBLISH', (?:keys\.)?work\b/,
+  /'ZADD', keys\.scheduled, 'XX', unpack\(scores\)|'ZREM', keys\.scheduled, unpack\(members\)/,
+];
+/** Only what a gate lets through makes an entry in other scripts than those of the leader; and an edit that moves a job in line. */
+const ENTRIES = /'XADD', ready, |'XGROUP', 'CREATE', ready/;
+const OF_EDIT = /'ZADD', scheduled, 'XX'|'wake'|'SPUBLISH', wake/;
+function isOfGates(verb: string, site: string): boolean {
+  const line = lineOf(verb, site);
+  if (OF_GATES.some((words) => words.test(line))) return true;
+  return (verb === 'edit' && OF_EDIT.test(line)) || (!['promote', 'relay'].includes(verb) && ENTRIES.test(line));
+}
 /** What the lists seldom meet there; the same parts are cut off in `complete`, `cancel`, `bury`, `commit` and others. */
 const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly string[]])[] = [
   // A job with tags.
@@ -58,7 +73,9 @@ const isByOthers = (verb: string, site: string) =>
   (verb === 'relay' && BY_OTHERS.some((words) => lineOf(verb, site).includes(words))) ||
   SELDOM.some(([of, words]) => of.includes(verb) && words.some((some) => lineOf(verb, site).includes(some)));
 const sitesOf = (verb: string) =>
-  writesOf(verb).filter((site) => !isByOthers(verb, site) && !isOfHistory(site) && !isTrim(site));
+  writesOf(verb).filter(
+    (site) => !isByOthers(verb, site) && !isOfHistory(site) && !isTrim(site) && !isOfGates(verb, site),
+  );
 const sites = new Map(verbs.flatMap(sitesOf).map((site) => [site, 0]));
 const missing = () => [...sites].filter(([, states]) => states < STATES).map(([site]) => site);
 

@@ -74,11 +74,7 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
     "redis.call('ZADD', keys.holds, 0, group .. '\\0' .. entry)",
     'tostring(entry)',
   ],
-  [
-    'what nobody has read stays in ready',
-    "if not takeBackAll() then return 'more' end",
-    '',
-  ],
+  ['what nobody has read stays in ready', "if not takeBackAll() then return 'more' end", ''],
   ['what runs gets no hold', "redis.call('ZADD', holds, unpack(words))", 'tostring(words)'],
   ['a higher limit opens no lane', 'or lanesOf(line, group)) do\n      opened', 'or {}) do\n      opened'],
 ];

@@ -68,8 +68,8 @@ export interface Served {
   readonly delivered: number;
   /** The error with which Redis refused to deliver. */
   readonly refusal: string | undefined;
-  /** How many are in line; undefined: the queue is not gated. */
-  readonly waiting?: number | undefined;
+  /** How many are in line, where the queue is gated. */
+  readonly waiting?: number;
 }
 
 /** One Redis command on one key of the partition's slot, carried out together with `commit`. */
@@ -193,13 +193,13 @@ function otherOf(reply: readonly Reply[]): Taken {
 
 export function servedOf(reply: readonly Reply[]): Served {
   const [completed, first, others, delivered, waiting] = reply;
-  return {
+  const served: Served = {
     completed: completed === '' ? undefined : (list(completed) as readonly SettleReply[]),
     taken: takenOf(first, others),
     delivered: typeof delivered === 'number' ? delivered : 0,
     refusal: typeof delivered === 'number' ? undefined : text(delivered),
-    waiting: typeof waiting === 'number' && waiting >= 0 ? waiting : undefined,
   };
+  return Number(waiting) >= 0 ? { ...served, waiting: Number(waiting) } : served;
 }
 
 export function cancelReply(reply: string): CancelReply {
