@@ -220,11 +220,13 @@ export interface Schemas {
     readonly zone?: string;
     readonly within?: number | string;
     readonly id?: string;
+    readonly group?: string;
     readonly name?: string;
     readonly ifExists?: 'keep' | 'replace' | 'error';
     readonly attempts?: number;
     readonly timeout?: number | string;
     readonly backoff?: Schemas['Backoff'];
+    readonly priority?: 'high' | 'normal' | 'low';
     readonly tags?: readonly string[];
     readonly expiresAt?: string;
     readonly maxLateness?: number | string;
@@ -360,6 +362,7 @@ export interface Schemas {
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
     readonly backoff?: Schemas['Backoff'];
+    readonly priority?: 'high' | 'normal' | 'low' | null;
     readonly tags?: readonly string[] | null;
     readonly expiresAt?: string | null;
     readonly maxLateness?: number | string | null;
@@ -454,6 +457,7 @@ export interface Schemas {
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
     readonly backoff?: Schemas['Backoff'];
+    readonly priority?: 'high' | 'normal' | 'low' | null;
     readonly tags?: readonly string[] | null;
     readonly expiresAt?: string | null;
     readonly maxLateness?: number | string | null;
@@ -669,6 +673,7 @@ export interface Schemas {
     readonly attempts?: number;
     readonly timeout?: number | string;
     readonly backoff?: Schemas['Backoff'];
+    readonly priority?: 'high' | 'normal' | 'low';
     readonly jobTags?: readonly string[];
     readonly maxLateness?: number | string;
     readonly onLate?: 'drop' | 'dead' | 'run';

@@ -106,12 +106,16 @@ export function encodeRecord(dueMs: number, body: string, header: HeaderOptions 
 }
 
 function headerText(header: Readonly<Record<string, unknown>>, isApart: boolean): string {
-  let text = '';
+  let [text, last] = ['', ''];
   for (const field of headerFields) {
     if (field.isApart !== isApart) continue;
     const value = header[field.stored];
     if (value === undefined || value === field.fallback || !hasNeeds(field, header)) continue;
-    text += `;${field.key}=${field.option.toHeader(value)}`;
+    const said = field.option.toHeader(value);
+    if (said === '') continue;
+    // The priority stands among the tags.
+    text += field.key === last ? `,${said}` : `;${field.key}=${said}`;
+    last = field.key;
   }
   return text;
 }

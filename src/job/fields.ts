@@ -6,6 +6,7 @@ import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { JobOption, Named, StoredOf } from './option-kinds.ts';
 import { jobOptions, type OptionName, type ScheduleOptions } from './options.ts';
+import { TAGS_MAX } from './tags.ts';
 
 type Table = typeof jobOptions;
 type StoredName<Name extends OptionName> = Table[Name]['kind'] extends 'duration' | 'instant' ? `${Name}Ms` : Name;
@@ -79,7 +80,13 @@ export function overridesOf(options: ScheduleOptions, dueMs: number): JobOverrid
 
 /** @throws DuestreamError `bad-input`, also for an expiry before the due time, or an option without the one it needs */
 export function headerOf(options: ScheduleOptions, dueMs: number): HeaderOptions {
-  return checked(headerFields, options, dueMs);
+  const header = checked(headerFields, options, dueMs) as HeaderOptions;
+  const { priority = 'normal', tags = [] } = header;
+  if (priority === 'normal' || tags.length < TAGS_MAX) return header;
+  throw new DuestreamError(
+    'bad-input',
+    `tags is a list of ${tags.length} beside priority ${priority}; allowed: up to ${TAGS_MAX - 1} tags beside it`,
+  );
 }
 
 function checked(fields: readonly JobField[], options: ScheduleOptions, dueMs: number): object {

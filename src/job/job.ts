@@ -4,6 +4,7 @@
  */
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import { groupOf } from './group.ts';
 import type { JobHeaders } from './headers.ts';
 import type { Attempted } from './outcome.ts';
 
@@ -27,6 +28,8 @@ export const DEFAULT_NAME = 'default';
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 const USER_ID = /^[!-z|~]{1,128}$/;
+/** What follows a group in braces: `{acme}order-7`. */
+const IN_GROUP = /^\{[^{}]+\}(?=[!-z|~]+$)/;
 /** Ids that duestream makes may have a user's whole id inside. */
 const ANY_ID = /^[!-~]{1,192}$/;
 
@@ -57,11 +60,14 @@ export function parseJobId(input: unknown, { internal = false } = {}): JobId {
   // As a part of a URL these two mean another place, however they are written.
   const isDots = input === '.' || input === '..';
   if (typeof input === 'string' && !isDots && (internal ? ANY_ID : USER_ID).test(input)) return input as JobId;
+  if (typeof input === 'string' && isInGroup(input)) return input as JobId;
   throw new DuestreamError(
     'bad-input',
-    `job id is ${show(input)}; allowed: 1 to ${ID_BYTES_MAX} printable ASCII characters without space, { and }, other than . and ..`,
+    `job id is ${show(input)}; allowed: 1 to ${ID_BYTES_MAX} printable ASCII characters without space, { and }, other than . and .., behind a group in braces or not`,
   );
 }
+
+const isInGroup = (id: string): boolean => id.length <= ID_BYTES_MAX && IN_GROUP.test(id) && groupOf(id) !== undefined;
 
 /** A queue or namespace name, checked. @throws DuestreamError `bad-input` */
 export function parseName(input: unknown, what: 'queue' | 'namespace'): string {

@@ -8,9 +8,10 @@ import { type DurationInput, durationMs, type InstantInput, instantMs, show } fr
 import { DuestreamError } from '../kernel/errors.ts';
 import { durationIn, type Range } from '../kernel/ranges.ts';
 import { type Backoff, isBackoff, storable } from './backoff.ts';
+import { PRIORITIES, type Priority } from './group.ts';
 import { headersIn, headersText, type JobHeaders } from './headers.ts';
 import { wholeNumber } from './queue.ts';
-import { tagsOfHeader, tagsText } from './tags.ts';
+import { priorityOfHeader, tagsOfHeader, tagsText } from './tags.ts';
 
 export interface OptionKind<Given = unknown, Stored = unknown, Kind extends string = string> {
   /** A duration and an instant are stored as milliseconds, under the option's name with `Ms` behind it. */
@@ -157,6 +158,15 @@ export function text(
 ): OptionKind<string, string, 'text'> {
   const isText = (value: unknown) => typeof value === 'string';
   return { kind: 'text', metavar, allowed, check: parse, isStored: isText, toHeader: String, ofHeader: (it) => it };
+}
+
+/** Who comes first. In the header it is the tag `=high` or `=low`, in front of the others, so that the index of tags has it. */
+export function priority(): OptionKind<Priority, Priority, 'choice'> {
+  return {
+    ...choice(PRIORITIES),
+    toHeader: (stored) => (stored === 'normal' ? '' : ` ${stored}`),
+    ofHeader: priorityOfHeader,
+  };
 }
 
 /** Some words, as a set: they are stored in order and once each. In a header `=` is written as a space, see `tags.ts`. */

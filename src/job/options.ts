@@ -11,6 +11,7 @@ import { type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { queueRanges } from '../kernel/ranges.ts';
 import { parseZone } from '../time/zone.ts';
+import { GROUP_ALLOWED, parseGroup } from './group.ts';
 import { HEADERS_ALLOWED, parseHeaders } from './headers.ts';
 import { parseJobId, parseJobName } from './job.ts';
 import {
@@ -22,6 +23,7 @@ import {
   instant,
   type JobOption,
   pairs,
+  priority,
   text,
   words,
 } from './option-kinds.ts';
@@ -98,6 +100,18 @@ export const jobOptions = {
     example: 'welcome:42',
   },
   /**
+   * Of a gated queue: the tenant, account or lock that the job belongs to, at most 64 characters. Groups come in turns, and
+   * `perGroup` of the queue limits each. It becomes a part of the id: `{acme}order-7`.
+   *
+   * @example { id: 'order-7', group: 'acme' }
+   */
+  group: {
+    ...text((given) => parseGroup(given), { metavar: '<group>', allowed: GROUP_ALLOWED }),
+    doc: 'the tenant, account or lock that the job belongs to, in a queue with limits',
+    otherwise: 'none, or the one in the id',
+    example: 'acme',
+  },
+  /**
    * Picks the handler: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Default `default`.
    *
    * @example { name: 'welcome' }
@@ -162,6 +176,19 @@ export const jobOptions = {
     example: { kind: 'fixed', delayMs: 5000, jitter: 'none' },
     schedule: true,
     record: { json: 'b' },
+  },
+  /**
+   * Of a gated queue: who comes first of those that wait. Of 21 turns `high` has 16, `normal` (default) 4 and `low` 1.
+   *
+   * @example { priority: 'high' }
+   */
+  priority: {
+    ...priority(),
+    doc: 'who comes first of the jobs that wait, in a queue with limits',
+    otherwise: '`normal`',
+    example: 'high',
+    schedule: true,
+    record: { header: 't' },
   },
   /**
    * Words by which jobs are found together, to list, count, cancel or change them: at most 10 of 64 characters.

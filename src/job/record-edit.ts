@@ -67,11 +67,25 @@ function headerAfter(record: string, { options, dueMs }: RecordChange): Map<stri
     const given = options[field.name];
     if (given === undefined) continue;
     const stored = given === null ? undefined : field.option.check(given, field.name, dueMs);
-    if (stored === undefined || stored === field.fallback) found.delete(field.key);
-    else found.set(field.key, field.option.toHeader(stored));
+    const isGone = stored === undefined || stored === field.fallback;
+    const text = textWith(field, found.get(field.key) ?? '', isGone ? '' : field.option.toHeader(stored));
+    if (text === '') found.delete(field.key);
+    else found.set(field.key, text);
   }
   for (const field of headerFields) dropAlone(field, found, options[field.name]);
   return found;
+}
+
+/** A letter with another value of one of its options: the priority stands among the tags. */
+function textWith(field: JobField, before: string, own: string): string {
+  const texts = headerFields
+    .filter(({ key }) => key === field.key)
+    .map((one) => {
+      if (one === field) return own;
+      const value = one.option.ofHeader(before);
+      return value === undefined ? '' : one.option.toHeader(value);
+    });
+  return texts.filter((text) => text !== '').join(',');
 }
 
 /** An option that means nothing without another: refused when it is given now, and left out when the other one has gone. */

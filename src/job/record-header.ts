@@ -3,7 +3,7 @@
  */
 import { hash } from 'node:crypto';
 import { type HeaderOptions, hasNeeds, headerFields } from './fields.ts';
-import { tagsOfHeader } from './tags.ts';
+import { entriesOfHeader, tagsOfHeader } from './tags.ts';
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(
@@ -91,6 +91,12 @@ function headerOptionsIn(fields: ReadonlyMap<string, string>): HeaderOptions {
 }
 
 const NO_TAGS: readonly string[] = Object.freeze([]);
+
+/** The entries of a record in the index of tags, its priority included. */
+export function entriesOfRecord(record: string): readonly string[] {
+  const header = record.slice(0, Math.max(0, record.indexOf('|')));
+  return entriesOfHeader(TAGS.exec(header)?.[1] ?? '');
+}
 
 /** The tags that a record carries in the letter `t`. @example tagsOfRecord('1abc;t=user:42,paid|{}') // ['user:42', 'paid'] */
 export function tagsOfRecord(record: string): readonly string[] {

@@ -7,6 +7,7 @@
  */
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import { PRIORITIES, type Priority } from './group.ts';
 
 export const TAGS_MAX = 10;
 export const TAG_BYTES_MAX = 64;
@@ -40,12 +41,20 @@ export function parseTags(input: unknown, what = 'tags'): readonly string[] {
 /** The text of the tags in a header. */
 export const tagsText = (tags: readonly string[]): string => tags.join(',').replaceAll('=', ' ');
 
-/** The tags in the text of a header; undefined where the text has none. */
-export function tagsOfHeader(text: string): readonly string[] | undefined {
-  const tags = text
+/** The entries of the index in the text of a header: its tags, and those that begin with `=`, such as a priority. */
+export const entriesOfHeader = (text: string): readonly string[] =>
+  text
     .replaceAll(' ', '=')
     .split(',')
     .filter((tag) => tag !== '' && tag.length <= TAG_BYTES_MAX)
     .slice(0, TAGS_MAX);
+
+/** The tags in the text of a header; undefined where the text has none. What begins with `=` is none of anybody's. */
+export function tagsOfHeader(text: string): readonly string[] | undefined {
+  const tags = entriesOfHeader(text).filter((tag) => !tag.startsWith('='));
   return tags.length === 0 ? undefined : tags;
 }
+
+/** The priority in the same text. */
+export const priorityOfHeader = (text: string): Priority | undefined =>
+  PRIORITIES.find((one) => entriesOfHeader(text).includes(`=${one}`));

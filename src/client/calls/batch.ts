@@ -24,7 +24,7 @@ import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway 
 import { tooMany } from './partition-calls.ts';
 import type { Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
-import { failureOf, type Scheduled, scheduledOf } from './scheduled.ts';
+import { failureOf, notGated, type Scheduled, scheduledOf } from './scheduled.ts';
 
 export interface BatchParts {
   readonly jobs: Pick<Jobs, 'schedule'>;
@@ -157,10 +157,16 @@ export class ScheduleBatch {
     }
   }
 
-  /** Puts the job into the chunk of its partition that still takes jobs, or begins one. */
-  #place(pending: Pending, layout: Layout, fresh: boolean): Chunk {
-    const { plan } = pending;
+  /** Puts the job into the chunk of its partition that still takes jobs, or begins one. Undefined: not now, or refused. */
+  #place(pending: Pending, layout: Layout, fresh: boolean): Chunk | undefined {
+    const { plan, queue } = pending;
     const ref = homeOf(layout, plan.id);
+    if (plan.gated !== undefined && ref.gates === undefined) {
+      // The settings that are remembered may be older than the gate.
+      if (fresh) this.#fail(pending, notGated(queue.name, plan.gated));
+      else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref));
+      return undefined;
+    }
     let chunk = this.#open.get(ref.keys.jobs);
     if (!chunk || !hasRoom(chunk, ref, plan)) {
       chunk = { ref, mode: plan.mode, openedMs: this.#parts.clock.monotonicMs(), items: [], bytes: 0, fresh };

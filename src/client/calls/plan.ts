@@ -5,6 +5,8 @@
  */
 import { encodeBody, encodeRecord, memberOf } from '../../job/codec.ts';
 import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../../job/fields.ts';
+import { groupedId, groupOf } from '../../job/group.ts';
+import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/new-job-id.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import { hintOf } from '../../kernel/did-you-mean.ts';
@@ -24,6 +26,8 @@ export interface Plan {
   readonly mode: 'keep' | 'replace';
   /** A live job of this id is an error. */
   readonly strict: boolean;
+  /** What only a gated queue can honour, in words; undefined: any queue will do. */
+  readonly gated?: string;
 }
 
 export interface PlanLimits {
@@ -63,7 +67,7 @@ function planned(
   limits: PlanLimits,
 ): Plan {
   const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
-  const id = options.id === undefined ? (limits.newId ?? newJobId)() : jobOptions.id.check(options.id, 'id');
+  const id = idOf(options, limits);
   const name = jobOptions.name.check(options.name, 'name');
   const dueMs = spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
   const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
@@ -82,7 +86,22 @@ function planned(
     bytes,
     mode: ifExists === 'replace' ? 'replace' : 'keep',
     strict: ifExists === 'error',
+    ...needsGate(id, options),
   };
+}
+
+/** With its group. @throws DuestreamError `bad-input` */
+function idOf({ id, group }: ScheduleOptions, { newId = newJobId }: PlanLimits): string {
+  const own = id === undefined ? newId() : jobOptions.id.check(id, 'id');
+  if (group === undefined) return own;
+  return parseJobId(groupedId(jobOptions.group.check(group, 'group'), own));
+}
+
+/** What of a job means something in a gated queue alone. */
+function needsGate(id: string, { priority }: ScheduleOptions): Pick<Plan, 'gated'> {
+  const group = groupOf(id);
+  if (group !== undefined) return { gated: `group ${show(group)}` };
+  return priority === undefined || priority === 'normal' ? {} : { gated: `priority ${show(priority)}` };
 }
 
 /** The due time of one job of a herd. A part of a millisecond has no place in a spread. */

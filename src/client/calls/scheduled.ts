@@ -9,6 +9,13 @@ import { knownByMark } from '../../kernel/kind.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
 import type { Plan } from './plan.ts';
 
+/** The refusal of a job that only a gated queue can honour. */
+export const notGated = (queue: string, what: string): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `the job has ${what}, and queue ${queue} is not gated; allowed: after "duestream queues set ${queue} --fair", or with fair, rate, concurrency or perGroup in its definition`,
+  );
+
 /** What became of one job that was scheduled. */
 export interface Scheduled {
   readonly id: string;

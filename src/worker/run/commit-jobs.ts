@@ -8,7 +8,7 @@ import { type Content, hasContent, seal } from '../../job/content.ts';
 import { derivedId } from '../../job/derived-id.ts';
 import type { Job } from '../../job/job.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
-import { tagsOfRecord } from '../../job/record-header.ts';
+import { entriesOfRecord } from '../../job/record-header.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { dataBytesMaxRange } from '../../kernel/ranges.ts';
@@ -16,7 +16,7 @@ import type { PartitionKeys } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 
 /** Without what is about another job of the same id: there is none. */
-export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists'>;
+export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists' | 'group'>;
 
 /** Whose end the new job goes with. */
 export interface Committing {
@@ -35,7 +35,7 @@ const NTH_DIGITS = 2;
 /** @throws DuestreamError `bad-input` */
 export async function planCommitted(data: unknown, options: CommitJobOptions, from: Committing): Promise<Plan> {
   const { job, token, nth, queue, nowMs } = from;
-  for (const name of ['id', 'ifExists', 'durability']) {
+  for (const name of ['id', 'ifExists', 'group', 'durability']) {
     if (Reflect.get(options, name) === undefined) continue;
     throw new DuestreamError(
       'bad-input',
@@ -57,7 +57,7 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
 /** What schedules them, in the order of the scripts: the index before the record. */
 export const effectsOf = (keys: PartitionKeys, plans: readonly Plan[]): readonly Effect[] =>
   plans.flatMap(({ member, record, dueMs }): readonly Effect[] => [
-    ...tagsOfRecord(record).map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
+    ...entriesOfRecord(record).map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
     { command: 'ZADD', key: keys.scheduled, args: [dueMs, member] },
     { command: 'HSET', key: keys.jobs, args: [member, record] },
     { command: 'HINCRBY', key: keys.meta, args: ['n.scheduled', 1] },
