@@ -46,9 +46,9 @@ export function assembled(own, part) {
     copied.add(piece);
     return text.replaceAll(/^(?=.)/gm, indent);
   };
-  const texts = parts.map(({ header, pieces: some }) => {
+  const texts = parts.flatMap(({ header, pieces: some }) => {
     const kept = some.filter((piece) => always.has(piece)).map(filled);
-    return [header, ...kept].join('\n\n').replace('\n\n', '\n');
+    return kept.length === 0 ? [] : [[header, ...kept].join('\n\n').replace('\n\n', '\n')];
   });
   return [lines.slice(0, from).join('\n'), ...texts, filled(body)].join('\n\n');
 }
@@ -63,7 +63,9 @@ const wordsOf = (code) => code.replace(/--.*$/gm, '').match(/(?<![.:\w'])[A-Za-z
 /** A part's header, and its functions and constants. @param {string} text */
 function piecesOf(text) {
   const [header = '', ...pieces] = text.trim().split(/\n(?=local )/);
-  return { header, pieces: pieces.map((piece) => piece.trimEnd()) };
+  // Where its rules are. They would make the scripts a third longer.
+  const [, name = ''] = /^-- ([a-z-]+):/.exec(header) ?? [];
+  return { header: `-- lua/lib/${name}.lua`, pieces: pieces.map((piece) => piece.trimEnd()) };
 }
 
 /**

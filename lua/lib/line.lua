@@ -69,7 +69,8 @@ local function placesOf(line, member, score)
 end
 
 local function leaveLine(line, member, score)
-  if isWaiting(score) then
+  -- A foreign client that does not know of lines leaves a stale place.
+  if line and isWaiting(score) then
     redis.call('ZREM', line, unpack(allPlaces(member, score)))
   end
 end

@@ -4,8 +4,8 @@
 -- RULE    What was read is left to who read it. A member that is scheduled already keeps its due
 --         time there; what became of it meanwhile is judged when it is cast.
 local function takeBack(keys, now, limit)
-  -- @nothing-ready
   local entries, members = {}, {}
+  -- @nothing-ready
   if redis.call('XLEN', keys.ready) == 0 then return entries, members end
   local group = groupOf(keys.ready)
   local from = group and '(' .. group.delivered or '-'

@@ -2,9 +2,10 @@
 import { z } from 'zod';
 import type { Backoff } from '../job/backoff.ts';
 import type { BroadcastOptions } from '../job/broadcast.ts';
+import { parseRate, type RateInput } from '../job/gate.ts';
 import type { HistoryOptions } from '../job/history.ts';
 import { parseRedact, REDACT_ALLOWED } from '../job/redaction.ts';
-import { broadcastRanges, historyRanges, queueRanges, quotaRanges } from '../kernel/ranges.ts';
+import { broadcastRanges, gateRanges, historyRanges, queueRanges, quotaRanges } from '../kernel/ranges.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
 const YEAR = 365 * 86_400_000;
@@ -68,6 +69,14 @@ const history = z.union([
     })
     .transform((given): HistoryOptions => given),
 ]);
+
+function isRate(given: unknown): boolean {
+  try {
+    return parseRate(given) !== 0;
+  } catch {
+    return false;
+  }
+}
 
 function isRedact(paths: unknown): boolean {
   try {
@@ -141,5 +150,23 @@ export const queue = z.strictObject({
   maxBytes: number({
     ...quotaRanges.maxBytes,
     doc: 'New jobs are refused while their records take this many bytes.',
+  }).exactOptional(),
+  rate: option(z.custom<RateInput>(isRate), {
+    kind: 'text',
+    doc: 'How many jobs may start in a time; the others wait in line.',
+    allowed: 'a text such as 10/s, 600/m, 100/h or 50/d, or limit, per and burst; from 1/d to 100000/s',
+  }).exactOptional(),
+  concurrency: number({
+    ...gateRanges.concurrency,
+    doc: 'How many jobs may run at a time, in all workers together; the others wait in line.',
+  }).exactOptional(),
+  perGroup: number({
+    ...gateRanges.perGroup,
+    doc: 'How many jobs of each group may run at a time; the others wait in line.',
+  }).exactOptional(),
+  fair: option(z.literal(true), {
+    kind: 'text',
+    doc: 'Groups and priorities start in turns, also without a limit.',
+    allowed: 'true',
   }).exactOptional(),
 });

@@ -122,7 +122,7 @@ describe('a usage error', () => {
     [
       'a state',
       ['ls', 'q', '--state', 'redy'],
-      "argument 'redy' is invalid. Did you mean ready? Allowed choices are scheduled, ready,",
+      "argument 'redy' is invalid. Did you mean ready? Allowed choices are scheduled, waiting,",
       'duestream ls --help',
     ],
     [

@@ -15,6 +15,7 @@ import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/key
 import { createJobs } from '../../../src/redis/scripts/jobs.ts';
 import { elect } from '../../../src/redis/scripts/lease.ts';
 import { findQueue } from '../../../src/redis/scripts/queues.ts';
+import { scripts } from '../../../src/redis/scripts/script-table.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read } from '../../support/repository.ts';
 import { createStage, vectors } from '../../support/wire.ts';
@@ -167,9 +168,8 @@ describe('the page', () => {
     expect(sections.filter((name) => !page.includes(`\n| \`${name}\` |`))).toEqual([]);
   });
 
-  test.each(['schedule', 'cancel'])('shows %s.lua as it is called', (verb) => {
-    const header = read(`lua/${verb}.lua`);
-    const all = [...(/^-- KEYS (.*)$/m.exec(header)?.[1] ?? '').matchAll(/\d+ (\w+)/g)].map(([, key]) => `K:${key}`);
+  test.each(['schedule', 'cancel'] as const)('shows %s.lua as it is called', (verb) => {
+    const all = scripts[verb].keys.map((key) => `K:${key}`);
     // Those of a history are named for queues that keep one.
     const keys = all.filter((key) => key !== 'K:past' && key !== 'K:ended');
     expect(page).toContain(`<sha1> ${keys.length}\n  ${keys.join(' ')} `);

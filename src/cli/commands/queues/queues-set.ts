@@ -1,14 +1,16 @@
 /**
  * `queues set <queue>`: what a queue keeps of jobs that are over, what views do not show of its data, whether its jobs go to
- * every subscriber, and how many there may be, for every process. They follow within half a minute; limits hold at once.
+ * every subscriber, how many there may be and how much runs at once, for every process. They follow within half a minute;
+ * limits hold at once.
  */
 import type { Command } from 'commander';
 import { type Broadcast, parseBroadcast } from '../../../job/broadcast.ts';
+import { type GateSettings, parseGates, type RateInput, rateText } from '../../../job/gate.ts';
 import { type History, parseHistory } from '../../../job/history.ts';
 import { parseRedact, type Redaction } from '../../../job/redaction.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
-import { quotaRanges } from '../../../kernel/ranges.ts';
+import { gateRanges, quotaRanges, type Range } from '../../../kernel/ranges.ts';
 import { type QueueSettings, setQueue } from '../../../redis/scripts/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
@@ -26,6 +28,11 @@ interface Flags {
   readonly broadcastAge?: string;
   readonly maxPending?: number | 'none';
   readonly maxBytes?: number | 'none';
+  readonly rate?: string;
+  readonly burst?: number;
+  readonly concurrency?: number | 'none';
+  readonly perGroup?: number | 'none';
+  readonly fair?: true;
 }
 
 export const queuesSet: Register = (parent, runner) => {
@@ -41,8 +48,17 @@ export const queuesSet: Register = (parent, runner) => {
     .option('--broadcast-max <n>', 'keep at most this many for subscribers that are behind', wholeNumber(1, 1_000_000))
     .option('--broadcast-bytes <n>', 'keep at most this many bytes of them', wholeNumber(1024, 1_073_741_824))
     .option('--broadcast-age <duration>', 'keep none of them for longer')
-    .option('--max-pending <n>', 'refuse new jobs while this many wait or run; or none', limit('maxPending'))
-    .option('--max-bytes <n>', 'refuse new jobs while records take this many bytes; or none', limit('maxBytes'))
+    .option('--max-pending <n>', 'refuse new jobs while this many wait or run; or none', limit(quotaRanges.maxPending))
+    .option(
+      '--max-bytes <n>',
+      'refuse new jobs while records take this many bytes; or none',
+      limit(quotaRanges.maxBytes),
+    )
+    .option('--rate <rate>', 'start at most this many jobs in a time: 10/s, 600/m, 100/h, 7/90s; or none')
+    .option('--burst <n>', 'with --rate: how many may start at once after a while', wholeNumber(1, 1_000_000))
+    .option('--concurrency <n>', 'run at most this many jobs at a time; or none', limit(gateRanges.concurrency))
+    .option('--per-group <n>', 'run at most this many of each group at a time; or none', limit(gateRanges.perGroup))
+    .option('--fair', 'let groups and priorities start in turns, also without a limit')
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -51,6 +67,8 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --history off',
     'duestream queues set emails --redact email,card.number',
     'duestream queues set emails --max-pending 1000000 --max-bytes 2000000000',
+    'duestream queues set mail --rate 10/s --concurrency 5',
+    'duestream queues set imports --per-group 1',
     'duestream queues set prices --broadcast on --broadcast-max 5000 --broadcast-age 10m',
   ]);
 };
@@ -61,7 +79,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   if (Object.keys(settings).length === 0) {
     throw new DuestreamError(
       'usage',
-      'say what to set: --history 7d, --history off, --redact email, --broadcast on, --broadcast off, --max-pending 1000 or --max-bytes 1000000',
+      'say what to set: --history 7d, --history off, --redact email, --broadcast on, --broadcast off, --max-pending 1000, --max-bytes 1000000, --rate 10/s, --concurrency 5, --per-group 1 or --fair',
     );
   }
   await withRedis(session, async (redis) => {
@@ -74,6 +92,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
     ...(redact ? [redactSentence(queue, redact)] : []),
     ...(broadcast ? [broadcastSentence(queue, broadcast)] : []),
     ...limitSentences(queue, settings),
+    ...gateSentences(queue, settings),
     ...(history || redact || broadcast ? ['all processes follow within half a minute'] : []),
   ]);
   return 0;
@@ -89,12 +108,12 @@ function settingsOf(flags: Flags): QueueSettings {
     ...(broadcast && { broadcast }),
     ...(maxPending !== undefined && { maxPending: maxPending === 'none' ? 0 : maxPending }),
     ...(maxBytes !== undefined && { maxBytes: maxBytes === 'none' ? 0 : maxBytes }),
+    ...gatesOf(flags),
   };
 }
 
 /** For a flag: a number, or none. */
-function limit(name: keyof typeof quotaRanges): (given: string) => number | 'none' {
-  const { min, max } = quotaRanges[name];
+function limit({ min, max }: Range): (given: string) => number | 'none' {
   const read = wholeNumber(min, max);
   return (given) => (given === 'none' ? given : read(given));
 }
@@ -109,6 +128,39 @@ function limitSentences(queue: string, { maxPending, maxBytes }: QueueSettings):
     ...sentence(maxBytes, 'bytes of their records'),
     ...(maxPending === undefined && maxBytes === undefined ? [] : ['limits hold from now on']),
   ];
+}
+
+/** @throws DuestreamError `usage` or `bad-input` */
+function gatesOf({ rate, burst, concurrency, perGroup, fair }: Flags): GateSettings {
+  if (burst !== undefined && (rate === undefined || rate === 'none')) {
+    throw new DuestreamError('usage', 'say --rate beside --burst: --rate 10/s --burst 20');
+  }
+  const most = (given: number | 'none' | undefined) => (given === 'none' ? false : given);
+  return parseGates({
+    rate: rate === undefined || rate === 'none' ? rate && false : rateOf(rate, burst),
+    concurrency: most(concurrency),
+    perGroup: most(perGroup),
+    fair,
+  });
+}
+
+/** `10/s`, or with a time of its own: `7/90s`. */
+function rateOf(given: string, burst: number | undefined): RateInput {
+  const [, limit = '', per = ''] = /^(\d+)\/(.+)$/.exec(given) ?? [];
+  if (limit === '') return given as RateInput;
+  return { limit: Number(limit), per: /^[smhd]$/.test(per) ? `1${per}` : per, burst };
+}
+
+function gateSentences(queue: string, { rate, concurrency, perGroup, fair }: QueueSettings): readonly string[] {
+  const most = (count: number | undefined, what: string, none: string) =>
+    count === undefined ? [] : [count === 0 ? none : line`${queue} runs ${what.replace('#', String(count))}`];
+  const said = [
+    ...(rate === undefined ? [] : [rate === 0 ? line`${queue} has no rate` : line`${queue} starts ${rateText(rate)}`]),
+    ...most(concurrency, 'at most # jobs at a time', line`${queue} has no limit of jobs that run`),
+    ...most(perGroup, 'at most # jobs of each group at a time', line`${queue} has no limit per group`),
+    ...(fair ? [line`groups and priorities of ${queue} start in turns`] : []),
+  ];
+  return said.length === 0 ? [] : [...said, 'this holds from now on; what has no turn waits in line'];
 }
 
 /** @throws DuestreamError `bad-input` */
