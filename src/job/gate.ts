@@ -112,9 +112,6 @@ export function parseGates({ rate, concurrency, perGroup, fair }: GateOptions): 
 export const isGated = ({ rate, concurrency, perGroup, fair }: GateSettings): boolean =>
   (rate ?? concurrency ?? perGroup ?? fair) !== undefined;
 
-/** Whether the queue as a whole has a limit, which its partitions share. */
-export const isShared = ({ rate = 0, concurrency = 0 }: GateSettings): boolean => rate !== 0 || concurrency !== 0;
-
 /** What cannot be read was written by somebody else, and limits nothing. */
 export function decodeGates(stored: {
   readonly rate?: string | null | undefined;

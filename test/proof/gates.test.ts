@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterEach(() => define((lua) => lua));
 afterAll(async () => {
-  await close(redis);
+  close(redis);
   await server.stop();
 });
 
