@@ -7,6 +7,8 @@ export interface Schemas {
     readonly queue: string;
     readonly partitions: number;
     readonly scheduled: number;
+    readonly waiting: number;
+    readonly waitMs: number;
     readonly ready: number;
     readonly running: number;
     readonly dead: number;
@@ -36,6 +38,8 @@ export interface Schemas {
   readonly QueueStats: {
     readonly queue: string;
     readonly scheduled: number;
+    readonly waiting: number;
+    readonly waitMs: number;
     readonly ready: number;
     readonly running: number;
     readonly dead: number;
@@ -73,6 +77,8 @@ export interface Schemas {
     readonly partitions: readonly {
       readonly partition: number;
       readonly scheduled: number;
+      readonly waiting: number;
+      readonly waitMs: number;
       readonly ready: number;
       readonly running: number;
       readonly dead: number;
@@ -171,7 +177,7 @@ export interface Schemas {
     readonly queue: string;
     readonly moves: boolean;
     readonly reasons: readonly {
-      readonly code: 'redis-full' | 'no-leader' | 'paused' | 'no-worker' | 'ready-capped' | 'busy' | 'waiting' | 'empty';
+      readonly code: 'redis-full' | 'no-leader' | 'paused' | 'no-worker' | 'ready-capped' | 'busy' | 'waiting' | 'not-due' | 'empty';
       readonly text: string;
       readonly partitions?: readonly number[];
       readonly nextMs?: number;
@@ -839,10 +845,12 @@ export interface Schemas {
       readonly queue: string;
       readonly partitions: number;
       readonly scheduled: number;
+      readonly waiting: number;
       readonly ready: number;
       readonly running: number;
       readonly dead: number;
       readonly oldestDueAgeMs: number;
+      readonly waitMs: number;
       readonly paused: boolean;
       readonly workers: number;
       readonly leaders: readonly (string | null)[];
@@ -850,6 +858,7 @@ export interface Schemas {
     }[];
     readonly total: {
       readonly scheduled: number;
+      readonly waiting: number;
       readonly ready: number;
       readonly running: number;
       readonly dead: number;

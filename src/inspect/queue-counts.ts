@@ -23,6 +23,10 @@ export interface QueueCounts {
   readonly queue: string;
   readonly partitions: number;
   readonly scheduled: number;
+  /** Jobs that are due and in line: their queue has limits. */
+  readonly waiting: number;
+  /** For how long the first of them has waited; 0 when none does. */
+  readonly waitMs: number;
   readonly ready: number;
   readonly running: number;
   readonly dead: number;
@@ -56,6 +60,8 @@ export interface PartitionCounts {
   readonly oldestDueAgeMs: number;
   readonly leader: Leader | undefined;
   readonly scheduled: number;
+  readonly waiting: number;
+  readonly waitMs: number;
   readonly ready: number;
   readonly running: number;
   readonly dead: number;
@@ -70,7 +76,7 @@ export interface PartitionCounts {
 export interface QueueStats {
   readonly totals: Pick<
     PartitionCounts,
-    'scheduled' | 'ready' | 'running' | 'dead' | 'over' | 'oldestDueAgeMs' | 'quota' | 'counters'
+    'scheduled' | 'waiting' | 'waitMs' | 'ready' | 'running' | 'dead' | 'over' | 'oldestDueAgeMs' | 'quota' | 'counters'
   >;
   readonly partitions: readonly PartitionCounts[];
   readonly dueNext: readonly DueSpan[];
@@ -167,6 +173,8 @@ async function countsOf(
     queue: layout.queue,
     partitions: layout.partitions,
     scheduled: sum(({ scheduled }) => scheduled),
+    waiting: sum(({ waiting }) => waiting),
+    waitMs: Math.max(...all.map(waitOf)),
     ready: sum(({ ready }) => ready),
     running: sum(({ running }) => running),
     dead: sum(({ dead }) => dead),
@@ -183,17 +191,25 @@ async function countsOf(
   };
 }
 
+/** For how long the first job in line has waited, ms. */
+const waitOf = ({ waitingSinceMs, nowMs }: PartitionStats): number =>
+  waitingSinceMs === undefined ? 0 : Math.max(0, nowMs - waitingSinceMs);
+
 function partitionOf(
-  { scheduled, ready, running, dead, done, paused, quota, counters }: PartitionStats,
+  one: PartitionStats,
   of: Pick<PartitionCounts, 'partition' | 'oldestDueAgeMs' | 'leader'>,
 ): PartitionCounts {
-  return { ...of, scheduled, ready, running, dead, over: done, paused, ...(quota && { quota }), counters };
+  const { scheduled, waiting, ready, running, dead, done, paused, quota, counters } = one;
+  const states = { scheduled, waiting, waitMs: waitOf(one), ready, running, dead };
+  return { ...of, ...states, over: done, paused, ...(quota && { quota }), counters };
 }
 
 function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
   const sum = (of: (one: PartitionCounts) => number) => partitions.reduce((total, one) => total + of(one), 0);
   return {
     scheduled: sum((one) => one.scheduled),
+    waiting: sum((one) => one.waiting),
+    waitMs: Math.max(...partitions.map((one) => one.waitMs)),
     ready: sum((one) => one.ready),
     running: sum((one) => one.running),
     dead: sum((one) => one.dead),

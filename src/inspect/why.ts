@@ -8,7 +8,17 @@ import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** What stands in the way, the worst first; then what is no obstacle, and explains a queue that stands still. */
 export const OBSTACLES = [
-  ...(['redis-full', 'no-leader', 'paused', 'no-worker', 'ready-capped', 'busy', 'waiting', 'empty'] as const),
+  ...([
+    'redis-full',
+    'no-leader',
+    'paused',
+    'no-worker',
+    'ready-capped',
+    'busy',
+    'waiting',
+    'not-due',
+    'empty',
+  ] as const),
 ];
 
 export interface Obstacle {
@@ -16,7 +26,7 @@ export interface Obstacle {
   readonly text: string;
   /** Undefined: all of them. */
   readonly partitions?: readonly number[] | undefined;
-  /** Of `waiting`: when the next job is due. */
+  /** Of `not-due`: when the next job is due. Of `waiting`: when the rate allows the next start. */
   readonly nextMs?: number | undefined;
 }
 
@@ -42,7 +52,7 @@ export async function whyNothingMoves(place: Namespaced, queue: string, readyMax
   const seen = { queue, all, processes, readyMax };
   const nowMs = Math.max(...all.map((one) => one.nowMs));
   const full = await fullOf(place, refs);
-  const held = sum(all, (one) => one.scheduled + one.ready + one.running);
+  const held = sum(all, (one) => one.scheduled + one.waiting + one.ready + one.running);
   const own = held === 0 ? pausedOf(seen) : obstaclesOf(seen);
   const reasons = [...full, ...own.map((one) => ({ ...one, text: `${queue}: ${one.text}` }))];
   if (reasons.length > 0) return { moves: false, reasons, nowMs };
@@ -98,9 +108,35 @@ function standing({ queue, all }: Seen, nowMs: number): Omit<Why, 'nowMs'> {
     const text = `${queue}: ${counted(ready, 'job')} wait for a free slot, while workers hold ${running}`;
     return { moves: true, reasons: [{ code: 'busy', text }] };
   }
+  const inLine = waitingOf(queue, all, nowMs);
+  if (inLine) return { moves: true, reasons: [inLine] };
   if (ready > 0 || running > 0 || nextMs <= nowMs || !Number.isFinite(nextMs)) return { moves: true, reasons: [] };
   const text = `${queue}: every job waits for its due time; the next is due in ${span(nextMs - nowMs)}`;
-  return { moves: false, reasons: [{ code: 'waiting', text, nextMs: Math.ceil(nextMs) }] };
+  return { moves: false, reasons: [{ code: 'not-due', text, nextMs: Math.ceil(nextMs) }] };
+}
+
+/** What the jobs in line wait for. */
+function waitingOf(queue: string, all: readonly PartitionStats[], nowMs: number): Obstacle | undefined {
+  const some = all.filter(({ waiting }) => waiting > 0);
+  const [first] = some;
+  if (!first) return undefined;
+  const waiting = sum(some, (one) => one.waiting);
+  const sinceMs = Math.min(...some.map(({ waitingSinceMs = nowMs }) => waitingSinceMs));
+  const held = `${queue}: ${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, nowMs - sinceMs))}`;
+  const full = some.filter(
+    ({ gate, ready, running }) => (gate?.concurrency ?? 0) > 0 && ready + running >= (gate?.concurrency ?? 0),
+  );
+  if (full.length === some.length) {
+    return { code: 'waiting', text: `${held}: as many run as its concurrency allows` };
+  }
+  const nextMs = Math.min(...some.map(({ gate }) => gate?.nextTurnMs ?? 0));
+  if (nextMs > nowMs)
+    return { code: 'waiting', text: `${held}: its rate allows the next start in ${span(nextMs - nowMs)}`, nextMs };
+  const isGroup = some.some(({ gate }) => (gate?.perGroup ?? 0) > 0);
+  return {
+    code: 'waiting',
+    text: `${held}: ${isGroup ? 'their groups run as many as they may, or ' : ''}no worker has a free slot`,
+  };
 }
 
 function ofThose(

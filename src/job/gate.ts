@@ -199,6 +199,28 @@ export function checkGates(
   }
 }
 
+/** What a partition may let through, and when. */
+export interface GateState {
+  /** Microseconds per job; 0: no rate. */
+  readonly intervalUs: number;
+  /** 0: no such limit. */
+  readonly concurrency: number;
+  readonly perGroup: number;
+  /** When the rate allows one job more, epoch ms; in the past: it does now. */
+  readonly nextTurnMs: number;
+}
+
+/** From the fields `gates` and `gate` of a partition, as `lua/lib/gate.lua` reads them; undefined: it is not gated. */
+export function gateState(share: string | undefined, used = ''): GateState | undefined {
+  if (share === undefined) return undefined;
+  const [intervalUs = 0, burst = 1, concurrency = 0, perGroup = 0] = share.startsWith('-')
+    ? []
+    : share.split(' ').map(Number);
+  const arrivalUs = Number(/^[\d.]+/.exec(used)?.[0] ?? 0);
+  const toleranceUs = (burst - 1) * intervalUs + 50_000;
+  return { intervalUs, concurrency, perGroup, nextTurnMs: Math.ceil((arrivalUs - toleranceUs) / 1000) };
+}
+
 /** A rate for people: `10/s`, `7 per 1m, burst 3`. */
 export function rateText({ limit, perMs, burst }: Rate): string {
   const unit = Object.entries(UNITS_MS).find(([, ms]) => ms === perMs)?.[0];

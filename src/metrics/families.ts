@@ -216,6 +216,18 @@ export function queueReadingsOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
+    waitingJobs: new Gauge({
+      name: 'duestream_waiting_jobs',
+      help: 'Jobs that are due and in line, in a queue with limits of what runs.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    waitSeconds: new Gauge({
+      name: 'duestream_wait_seconds',
+      help: 'For how long the first job in line has waited.',
+      labelNames: ['queue'],
+      ...read,
+    }),
     readyJobs: new Gauge({
       name: 'duestream_ready_jobs',
       help: 'Promoted jobs that no worker has read yet.',

@@ -51,6 +51,8 @@ const EACH: Readonly<Record<QueueWide, true>> = {
   deadLettersForgotten: true,
   reclaimed: true,
   scheduledJobs: true,
+  waitingJobs: true,
+  waitSeconds: true,
   readyJobs: true,
   runningJobs: true,
   deadJobs: true,
@@ -82,6 +84,7 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
     families.subscriberLag.set({ queue }, Math.max(0, ...lags));
   }
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
+  for (const [queue, waitMs] of longestWaits(led)) families.waitSeconds.set({ queue }, waitMs / 1000);
   for (const [queue, ageMs] of youngestEvicted(led)) families.doneEvictedAge.set({ queue }, ageMs / 1000);
 }
 
@@ -101,10 +104,16 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
   families.deadLettersForgotten.inc({ queue, partition }, counted('forgotten'));
   families.reclaimed.inc({ queue, partition }, counted('reclaimed'));
   families.scheduledJobs.inc({ queue }, stats.scheduled);
+  if (stats.gate) addWaiting(families, queue, stats);
   families.readyJobs.inc({ queue }, stats.ready);
   families.runningJobs.inc({ queue }, stats.running);
   families.deadJobs.inc({ queue }, stats.dead);
   if (stats.quota) addQuota(families, queue, stats.quota);
+}
+
+/** A queue without limits of what runs has no line, and no series of it. */
+function addWaiting(families: Families, queue: string, { waiting }: PartitionStats): void {
+  families.waitingJobs.inc({ queue }, waiting);
 }
 
 /** Without a limit there is no series: a limit of 0 would be taken for one. */
@@ -124,6 +133,17 @@ function oldest(led: readonly Led[]): ReadonlyMap<string, number> {
   const ages = new Map<string, number>();
   for (const { queue, oldestAgeMs } of led) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldestAgeMs));
   return ages;
+}
+
+/** Of each gated queue. */
+function longestWaits(led: readonly Led[]): ReadonlyMap<string, number> {
+  const waits = new Map<string, number>();
+  for (const { queue, stats } of led) {
+    if (!stats.gate) continue;
+    const waitMs = Math.max(0, stats.nowMs - (stats.waitingSinceMs ?? stats.nowMs));
+    waits.set(queue, Math.max(waits.get(queue) ?? 0, waitMs));
+  }
+  return waits;
 }
 
 /** Of each queue in which ends were forgotten because of their number. */

@@ -13,6 +13,8 @@ const counts = {
   running: 0,
   dead: 0,
   oldestDueAgeMs: 0,
+  waiting: 0,
+  waitMs: 0,
   workers: 0,
   paused: false,
   partitions: 1,

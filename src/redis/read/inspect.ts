@@ -12,6 +12,7 @@ import {
   type Run,
   type Tombstone,
 } from '../../job/codec.ts';
+import { type GateState, gateState } from '../../job/gate.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { type QuotaUse, quotaUse } from '../../job/quota.ts';
 import type { JobState } from '../../job/state.ts';
@@ -45,6 +46,8 @@ export interface PartitionStats {
   readonly wakeMs: number | undefined;
   /** The youngest tombstone that went because of their number, within about the last done window, and when that was. */
   readonly evicted?: { readonly ageMs: number; readonly atMs: number };
+  /** How much may run at once; undefined: the queue is not gated. */
+  readonly gate?: GateState | undefined;
   /** How much there may be, and is; undefined without limits. */
   readonly quota?: QuotaUse | undefined;
   /** Durable counters: scheduled, promoted, done, retried, deferred, dead, cancelled, replayed, adopted, reclaimed, … */
@@ -102,6 +105,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     leaseTtlMs: Number(ttl),
     paused: meta.has('paused'),
     ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
+    ...gateOf(meta),
     ...evictedOf(meta.get('evicted')),
     ...quotaOf(meta, Number(scheduled) + Number(waiting) + Math.max(0, Number(entries) - Number(stale))),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
@@ -136,6 +140,11 @@ export async function oldestDueAge(redis: Redis, ref: PartitionRef): Promise<num
 function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
   const [, age, at] = /^(\d+) (\d+)$/.exec(value) ?? [];
   return age === undefined || at === undefined ? {} : { evicted: { ageMs: Number(age), atMs: Number(at) } };
+}
+
+function gateOf(meta: ReadonlyMap<string, string>): Pick<PartitionStats, 'gate'> {
+  const gate = gateState(meta.get('gates'), meta.get('gate'));
+  return gate ? { gate } : {};
 }
 
 /** The limits of the partition in the meta hash, and what is used of them. */

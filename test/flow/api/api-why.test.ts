@@ -54,7 +54,7 @@ describe('a queue', () => {
     await worker.start();
     try {
       await api.ask('POST /v1/queues/served/jobs', { body: { id: 'later', delay: '1h' } });
-      await expect.poll(() => codesOf('served'), { timeout: 60_000 }).toEqual(['waiting']);
+      await expect.poll(() => codesOf('served'), { timeout: 60_000 }).toEqual(['not-due']);
       const { body } = await api.ask('GET /v1/queues/served/why');
       expect(body).toMatchObject({ moves: false, reasons: [{ nextMs: expect.any(Number) }] });
       const jobs = ['a', 'b', 'c'].map((id) => ({ id }));

@@ -19,6 +19,8 @@ describe('a frame', () => {
     queue: 'emails',
     partitions: 1,
     scheduled: 10,
+    waiting: 0,
+    waitMs: 0,
     ready: 0,
     running: 1,
     dead: 0,

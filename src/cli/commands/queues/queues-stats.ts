@@ -53,12 +53,14 @@ function head(
   queue: string,
   of: Pick<QueueStats, 'totals' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
 ): readonly string[] {
-  const { scheduled, ready, running, dead, over, oldestDueAgeMs, quota } = of.totals;
-  const counts = `${scheduled} scheduled, ${ready} ready, ${running} running, ${dead} dead`;
+  const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, quota } = of.totals;
+  const inLine = waiting === 0 ? '' : `${waiting} waiting, `;
+  const counts = `${scheduled} scheduled, ${inLine}${ready} ready, ${running} running, ${dead} dead`;
   return fields([
     ['queue', queue],
     ['jobs', `${counts}; ${over} ended within the done window`],
     ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
+    ['in line', waiting === 0 ? undefined : `for ${span(waitMs)}: "duestream why ${queue}" says what for`],
     ['limits', quota && quotaText(quota)],
     ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],

@@ -39,7 +39,7 @@ export function Queue({ path: [queue = ''] }: Route) {
   );
 }
 
-function Counts({ queue, scheduled, ready, running, dead, perSecond, workers, leaders }: LiveQueue) {
+function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, workers, leaders }: LiveQueue) {
   const name = encodeURIComponent(queue);
   const led = leaders.filter((one) => one !== null).length;
   return (
@@ -47,6 +47,7 @@ function Counts({ queue, scheduled, ready, running, dead, perSecond, workers, le
       {(
         [
           ['Scheduled', scheduled, `#/jobs/${name}?state=scheduled`],
+          ...(waiting > 0 ? [['In line', waiting, `#/jobs/${name}?state=waiting`] as const] : []),
           ['Ready', ready, `#/jobs/${name}?state=ready`],
           ['Running', running, `#/jobs/${name}?state=running`],
           ['Dead letters', dead, `#/dead/${name}`],

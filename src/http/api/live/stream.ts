@@ -136,6 +136,7 @@ function totalOf(queues: readonly LiveQueue[]): object {
   const rate = (name: keyof Rates) => Math.round(sum(({ perSecond }) => perSecond[name]) * 10) / 10;
   return {
     scheduled: sum((one) => one.scheduled),
+    waiting: sum((one) => one.waiting),
     ready: sum((one) => one.ready),
     running: sum((one) => one.running),
     dead: sum((one) => one.dead),

@@ -13,6 +13,7 @@ const rates = z
   .openapi('Rates', { description: 'Jobs per second since the event before.' });
 const counts = {
   scheduled: count,
+  waiting: count,
   ready: count,
   running: count,
   dead: count,
@@ -28,6 +29,7 @@ const now = z
         queue: z.string(),
         partitions: count,
         ...counts,
+        waitMs: z.number(),
         paused: z.boolean(),
         workers: count,
         leaders: z.array(z.string().nullable()),

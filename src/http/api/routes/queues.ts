@@ -22,6 +22,8 @@ const leader = z
 
 const counts = {
   scheduled: count,
+  waiting: count.openapi({ description: 'Jobs that are due and in line: their queue has limits.' }),
+  waitMs: z.number().openapi({ description: 'For how long the first of these has waited; 0 when none does.' }),
   ready: count,
   running: count,
   dead: count,
