@@ -1,0 +1,206 @@
+/** Limits of what runs at once, through the library: what is promised, what waits, and what is refused. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createClient } from '../../../src/client/client.ts';
+import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { queueStats } from '../../../src/inspect/queue-counts.ts';
+import { whyNothingMoves } from '../../../src/inspect/why.ts';
+import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
+import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
+import { setQueue } from '../../../src/redis/scripts/queues.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const NAMESPACE = 'duestream';
+let server: TestRedis;
+let redis: Redis;
+let client: ReturnType<typeof createClient>;
+let ends: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  server = await startRedis({ port: true });
+  redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
+  await whenReady(redis);
+});
+beforeEach(async () => {
+  await redis.flushall();
+  client = createClient({ redis: server.url });
+  const daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
+  ends = [() => client.stop(), () => daemon.stop()];
+  await daemon.start();
+});
+afterEach(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+/** Handlers that hold their jobs until they are told to end, in several workers. */
+async function hold(options: QueueOptions, { workers = 2, slots = 10 } = {}) {
+  const queue = defineQueue('work', options);
+  const running = new Map<string, () => void>();
+  const started: string[] = [];
+  let most = 0;
+  for (let nth = 0; nth < workers; nth += 1) {
+    const handler = async ({ id }: { readonly id: string }) => {
+      started.push(id);
+      await new Promise<void>((end) => {
+        running.set(id, end);
+        most = Math.max(most, running.size);
+      });
+      running.delete(id);
+    };
+    const worker = createWorker(queue, handler, { redis: server.url, concurrency: slots });
+    ends.push(() => {
+      release();
+      return worker.stop();
+    });
+    await worker.start();
+  }
+  const release = (...ids: readonly string[]) => {
+    for (const id of ids.length > 0 ? ids : [...running.keys()]) running.get(id)?.();
+  };
+  const drain = async (count: number) => {
+    await expect
+      .poll(
+        () => {
+          release();
+          return started.length;
+        },
+        { timeout: 60_000 },
+      )
+      .toBe(count);
+    release();
+  };
+  return { queue, running, started, release, drain, most: () => most };
+}
+
+const many = (count: number, of: (nth: number) => object = () => ({})) =>
+  Array.from({ length: count }, (_, nth) => ({ data: { nth }, id: `j${String(nth).padStart(3, '0')}`, ...of(nth) }));
+
+describe('a limit', () => {
+  test('of the queue holds over two workers, and what has no place waits', async () => {
+    const line = await hold({ concurrency: 3 });
+    await client.scheduleMany(line.queue, many(20));
+    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => client.count('work', { state: 'waiting' })).toBe(17);
+    const { totals } = await queueStats({ redis, namespace: NAMESPACE }, 'work');
+    expect(totals).toMatchObject({ scheduled: 0, waiting: 17, ready: 0, running: 3 });
+    const { reasons } = await whyNothingMoves({ redis, namespace: NAMESPACE }, 'work', 10_000);
+    expect(reasons.map(({ code, text }) => [code, text.replace(/for .* ms|for \S+ s/, 'for a while')])).toEqual([
+      ['waiting', expect.stringContaining('as many run as its concurrency allows')],
+    ]);
+    await line.drain(20);
+    expect(line.most()).toBe(3);
+  });
+
+  test('per group is a lock: the jobs of a group start one after the other, in order', async () => {
+    const line = await hold({ perGroup: 1 });
+    await client.scheduleMany(
+      line.queue,
+      many(12, (nth) => ({ group: `g${nth % 3}` })),
+    );
+    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
+    await line.drain(12);
+    expect(line.most()).toBe(3);
+    for (const group of ['g0', 'g1', 'g2']) {
+      const own = line.started.filter((id) => id.startsWith(`{${group}}`));
+      expect(own).toEqual(own.toSorted());
+      expect(own).toHaveLength(4);
+    }
+  });
+
+  test('is set, raised and taken back while jobs wait', async () => {
+    const line = await hold({});
+    await client.scheduleMany(line.queue, many(4));
+    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(4);
+    await setQueue(redis, { namespace: NAMESPACE, queue: 'work', concurrency: 2 });
+    await client.scheduleMany(
+      line.queue,
+      many(10).map((job) => ({ ...job, id: `later-${job.id}` })),
+    );
+    await expect.poll(() => client.count('work', { state: 'waiting' })).toBe(10);
+    // What ran goes on and counts: nothing starts until fewer than two run.
+    line.release('j000', 'j001');
+    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(2);
+    line.release('j002');
+    await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(5);
+    await setQueue(redis, { namespace: NAMESPACE, queue: 'work', concurrency: 4 });
+    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(4);
+    await setQueue(redis, { namespace: NAMESPACE, queue: 'work', concurrency: 0 });
+    await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(14);
+    await line.drain(14);
+  });
+});
+
+describe('a job in line', () => {
+  test('is listed, edited, put off and cancelled like one that is scheduled', async () => {
+    const line = await hold({ concurrency: 1 });
+    await client.scheduleMany(line.queue, many(5));
+    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(4);
+    const { jobs } = await client.list('work', { state: 'waiting' });
+    expect(jobs.map(({ id, state }) => [id, state])).toEqual([1, 2, 3, 4].map((nth) => [`j00${nth}`, 'waiting']));
+    expect(await client.get('work', 'j003')).toMatchObject({ state: 'waiting' });
+    expect(await client.cancel('work', 'j001')).toMatchObject({ status: 'cancelled' });
+    expect(await client.reschedule('work', 'j002', { delay: '1h' })).toMatchObject({ status: 'rescheduled' });
+    expect(await client.edit('work', 'j004', { priority: 'high' })).toMatchObject({ status: 'edited' });
+    line.release();
+    await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(2);
+    expect(line.started[1]).toBe('j004');
+    await line.drain(3);
+    expect(line.started).toEqual(['j000', 'j004', 'j003']);
+  });
+
+  test('of high priority comes before those that wait for as long', async () => {
+    const line = await hold({ concurrency: 1, fair: true });
+    await client.schedule(line.queue, {}, { id: 'first' });
+    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
+    await client.scheduleMany(line.queue, many(3));
+    await client.schedule(line.queue, {}, { id: 'urgent', priority: 'high' });
+    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(4);
+    await line.drain(5);
+    expect(line.started.slice(0, 2)).toEqual(['first', 'urgent']);
+  });
+});
+
+describe('it is refused', () => {
+  test.each([
+    [{ group: 'acme' }, 'the job has group "acme", and queue open is not gated'],
+    [{ priority: 'high' as const }, 'the job has priority "high", and queue open is not gated'],
+  ])('to schedule %j where the queue is not gated', async (options, message) => {
+    await expect(client.schedule('open', {}, options)).rejects.toThrow(message);
+    await expect(client.scheduleMany('open', [{ data: {}, ...options }])).rejects.toThrow(message);
+  });
+
+  test.each([
+    [{ rate: '0/s' as const }, 'rate is "0/s"; allowed: a text such as 10/s'],
+    [{ rate: { limit: 1, per: '2d' } }, 'from 1 per day'],
+    [{ concurrency: 0 }, 'concurrency is 0; allowed: a whole number from 1'],
+    [{ perGroup: 1001 }, 'perGroup is 1001; allowed: a whole number from 1 to 1000'],
+    [{ fair: false as never }, 'fair is a value of type boolean; allowed: true'],
+    [{ concurrency: 5, partitions: 6 }, 'cannot be divided among its 6 partitions'],
+    [{ perGroup: 1, delivery: 'at-most-once' as const }, 'allowed for it: rate and fair'],
+    [{ fair: true as const, broadcast: true }, 'is a broadcast queue'],
+  ])('to define a queue with %j', (options, message) => {
+    expect(() => defineQueue('q', options)).toThrow(message);
+  });
+
+  test.each(['', 'a b', 'a{b', 'x'.repeat(65), 'schedule:x'])('to name a group %j', async (group) => {
+    await expect(client.schedule(defineQueue('work', { fair: true }), {}, { group })).rejects.toThrow('group is');
+  });
+
+  test('to give an id of one group and another group', async () => {
+    const call = client.schedule(defineQueue('work', { fair: true }), {}, { id: '{one}a', group: 'other' });
+    await expect(call).rejects.toThrow('id is "{one}a", of group "one", and group is "other"');
+  });
+});
+
+test('an id with its group is that of the same job', async () => {
+  const queue = defineQueue('work', { fair: true });
+  const first = await client.schedule(queue, { n: 1 }, { id: 'a', group: 'acme', at: '2031-01-01T00:00:00Z' });
+  expect(first).toMatchObject({ id: '{acme}a', status: 'scheduled' });
+  const again = { id: first.id, group: 'acme', at: '2031-01-01T00:00:00Z' };
+  expect(await client.schedule(queue, { n: 1 }, again)).toMatchObject({ status: 'already' });
+  const { group: _, ...bare } = again;
+  expect(await client.schedule(queue, { n: 1 }, bare)).toMatchObject({ status: 'already' });
+});
