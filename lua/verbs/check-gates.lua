@@ -8,7 +8,7 @@
 --       things to look at
 -- RETURN {cursor, '' = the end; looked; then per finding: kind, name}; {'', 0} where the queue is
 --        not gated
--- Kinds: unheld, an entry of ready of a group that has no hold of it; free, a hold without an
+-- Kinds: unheld, an entry of ready of a group that has no hold of it; loose, a hold without an
 -- entry; unlined, a member that waits and has no place in line; stale, a place whose member does
 -- not wait there; shut, a lane that is not open although somebody is in it and its group is not
 -- full.
@@ -41,7 +41,7 @@ function look.holds()
   for _, hold in ipairs(page) do
     local entry = hold:match('%z([^%z]*)$')
     if #redis.call('XRANGE', ready, entry, entry) == 0 then
-      add('free', hold)
+      add('loose', hold)
     end
   end
   return #page, page[#page]

@@ -6,7 +6,7 @@
 --       now ms, '' = server time; kind, name: as check-gates tells them
 -- RETURN one text per damage: repaired | sound (nothing to repair)
 -- Each is judged again, at this moment. A member without a place goes back to its due time, and is
--- lined up anew. Of a hold that is free the lanes of its group open.
+-- lined up anew. Of a loose hold the lanes of its group open.
 local scheduled, ready, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local line, lanes, holds = KEYS[5], KEYS[6], KEYS[7]
 local keys = { meta = meta, lanes = lanes }
@@ -21,9 +21,10 @@ function mend.unheld(entry)
   return group ~= '' and redis.call('ZADD', holds, 0, group .. '\0' .. entry) == 1
 end
 
-function mend.free(hold)
+function mend.loose(hold)
   local group, entry = hold:match('^(.*)%z([^%z]*)$')
-  if not group or #redis.call('XRANGE', ready, entry, entry) > 0 then return false end
+  local isThere = group and redis.call('ZSCORE', holds, hold)
+  if not isThere or #redis.call('XRANGE', ready, entry, entry) > 0 then return false end
   openLanes(keys, lanesOf(line, group))
   return redis.call('ZREM', holds, hold) == 1
 end

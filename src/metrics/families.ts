@@ -206,16 +206,9 @@ export function countersOf(read: Read) {
   };
 }
 
-/** What is read of the queues at each scrape. */
-export function queueReadingsOf(read: Read) {
+/** Of queues with limits of what runs. */
+function waitingReadingsOf(read: Read) {
   return {
-    ...quotaReadingsOf(read),
-    scheduledJobs: new Gauge({
-      name: 'duestream_scheduled_jobs',
-      help: 'Jobs that wait for their due time.',
-      labelNames: ['queue'],
-      ...read,
-    }),
     waitingJobs: new Gauge({
       name: 'duestream_waiting_jobs',
       help: 'Jobs that are due and in line, in a queue with limits of what runs.',
@@ -225,6 +218,20 @@ export function queueReadingsOf(read: Read) {
     waitSeconds: new Gauge({
       name: 'duestream_wait_seconds',
       help: 'For how long the first job in line has waited.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+  };
+}
+
+/** What is read of the queues at each scrape. */
+export function queueReadingsOf(read: Read) {
+  return {
+    ...quotaReadingsOf(read),
+    ...waitingReadingsOf(read),
+    scheduledJobs: new Gauge({
+      name: 'duestream_scheduled_jobs',
+      help: 'Jobs that wait for their due time.',
       labelNames: ['queue'],
       ...read,
     }),

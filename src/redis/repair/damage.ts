@@ -4,6 +4,7 @@
  */
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
+import { checkGates, GATE_PARTS, type GateFlaw } from '../scripts/gates.ts';
 import { list, type Reply, run, text } from '../scripts/scripts.ts';
 
 /** What can be wrong with one member or one entry; the header of each script says what it means. */
@@ -19,13 +20,14 @@ export type DamageKind =
   | 'vanished'
   | 'untagged'
   | 'astray'
-  | 'group';
+  | 'group'
+  | GateFlaw['kind'];
 
 export interface Damage {
   readonly kind: DamageKind;
   /**
    * The member, byte by byte (`latin1`); the entry of `stuck`, `early` and `vanished`, that of the index of tags for
-   * `astray`; empty for the group.
+   * `astray`; an entry, a hold, a member or a lane of what is wrong with a gate; empty for the group.
    */
   readonly name: string;
   /** Owner, holder or member, as the kind has it. */
@@ -94,6 +96,26 @@ export async function checkTags(
     looked: Number(looked),
     found: found.map((name) => ({ kind: 'astray', name: text(name), detail: '' })),
   };
+}
+
+/** What line, lanes and holds do not say as scheduled and ready do. A place in which nobody waits is no damage: its turn ends it. */
+export async function checkAllGates(
+  redis: Redis,
+  ref: PartitionRef,
+  { limit, most }: { readonly limit: number; readonly most: number },
+): Promise<{ readonly looked: number; readonly found: readonly Damage[] }> {
+  const found: Damage[] = [];
+  let looked = 0;
+  for (const part of GATE_PARTS) {
+    for (let cursor: string | undefined = ''; cursor !== undefined && found.length < most; ) {
+      const page: Awaited<ReturnType<typeof checkGates>> = await checkGates(redis, ref, { part, cursor, slice: limit });
+      const flaws = page.flaws.filter(({ kind }) => kind !== 'stale');
+      found.push(...flaws.map(({ kind, name }) => ({ kind, name: Buffer.from(name).toString('latin1'), detail: '' })));
+      looked += page.looked;
+      cursor = page.cursor;
+    }
+  }
+  return { looked, found };
 }
 
 /** The same damage, seen twice, has the same text. */

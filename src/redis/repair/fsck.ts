@@ -15,7 +15,15 @@ import { type PartitionStats, stats } from '../read/inspect.ts';
 import { unreadableQueues } from '../scripts/queues.ts';
 import { weighAll } from '../scripts/quotas.ts';
 import { list, type Reply } from '../scripts/scripts.ts';
-import { type CheckedEntries, checkEntries, checkMembers, checkTags, type Damage, damageKey } from './damage.ts';
+import {
+  type CheckedEntries,
+  checkAllGates,
+  checkEntries,
+  checkMembers,
+  checkTags,
+  type Damage,
+  damageKey,
+} from './damage.ts';
 import { damageFlaw, type Flaw, flawOf } from './flaws.ts';
 import { type Growth, shrunk } from './growth.ts';
 import { isRepairable, notReady } from './repair.ts';
@@ -114,11 +122,13 @@ async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promis
   const entries = await checked(redis, ref);
   const placed = await notReady(redis, ref.keys, members.found.filter(isRepairable));
   const tags = await tagged(redis, ref);
+  const gates = await checkAllGates(redis, ref, { limit: PAGE, most: FLAWS_MAX });
   const damages = [
     ...members.found.filter((one) => !isRepairable(one)),
     ...placed.absent,
     ...entries.found,
     ...tags.found,
+    ...gates.found,
   ];
   const weight = await misweighed(redis, ref, before.quota);
   const after = await stats(redis, ref);
@@ -130,7 +140,7 @@ async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promis
   for (const flaw of await stateFlaws(redis, ref, { now: after, records: settled })) {
     found.set(`${flaw.what} ${flaw.name} ${flaw.means}`, flaw);
   }
-  return { looked: members.looked + entries.looked + tags.looked, atomic: all.kind !== 'large', found };
+  return { looked: members.looked + entries.looked + tags.looked + gates.looked, atomic: all.kind !== 'large', found };
 }
 
 /**

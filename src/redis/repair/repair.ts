@@ -17,6 +17,7 @@ const PAGE = 1000;
 const REPAIRABLE: ReadonlySet<DamageKind> = new Set([
   ...(['orphan', 'tombstone', 'idle', 'stuck', 'group'] as const),
   ...(['untagged', 'astray'] as const),
+  ...(['unheld', 'loose', 'unlined', 'shut'] as const),
 ]);
 
 export const isRepairable = ({ kind }: Damage): boolean => REPAIRABLE.has(kind);
@@ -31,11 +32,14 @@ export async function repair(
   const replies = new Map<Damage, RepairReply>();
   const { absent, seen } = await notReady(redis, ref.keys, damages.filter(isRepairable));
   const args = { now: nowMs ?? '', seen, bytes: bytesMax };
-  const parts = absent.filter((damage) => !isOfTags(damage));
+  const parts = absent.filter((damage) => !isOfTags(damage) && !isOfGates(damage));
   const tags = absent.filter(isOfTags);
   await inBatches(parts, replies, (each) => run(redis, 'repair', { keys: ref.keys, args, each }));
   await inBatches(tags, replies, (each) =>
     run(redis, 'mend-tags', { keys: ref.keys, args: { bytes: bytesMax }, each }),
+  );
+  await inBatches(absent.filter(isOfGates), replies, (each) =>
+    run(redis, 'mend-gates', { keys: ref.keys, args: { now: nowMs ?? '' }, each }),
   );
   for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
   return replies;
@@ -57,6 +61,8 @@ async function inBatches(
   }
 }
 
+const OF_GATES: ReadonlySet<DamageKind> = new Set(['unheld', 'loose', 'unlined', 'shut']);
+const isOfGates = ({ kind }: Damage): boolean => OF_GATES.has(kind);
 const isOfTags = ({ kind }: Damage): boolean => kind === 'untagged' || kind === 'astray';
 
 /** Leaves out the orphans and tombstones that are in ready after all; `seen` is the entry up to which that is known. */

@@ -39,7 +39,7 @@ export type GatePart = (typeof GATE_PARTS)[number];
  * place in which nobody waits, a lane that is shut although its first job may have its turn.
  */
 export interface GateFlaw {
-  readonly kind: 'unheld' | 'free' | 'unlined' | 'stale' | 'shut';
+  readonly kind: 'unheld' | 'loose' | 'unlined' | 'stale' | 'shut';
   /** An entry, a hold, a member, a place or a lane. */
   readonly name: string;
 }
