@@ -48,7 +48,7 @@ describe('commands', () => {
 });
 
 describe('the architecture', () => {
-  const text = read('docs/architecture.md');
+  const text = `${read('docs/architecture.md')}\n${read('docs/how-to/extend.md')}`;
 
   test('names files that there are', () => {
     const files = ['src', 'lua', 'test'].flatMap(walk).map((path) => `/${path}`);

@@ -34,10 +34,14 @@ describe('the pages', () => {
     await expect(page).toMatchFileSnapshot(join(root, 'docs/reference/keys.md'));
   });
 
-  test.each(['docs/architecture.md', 'docs/wire-protocol.md'])('%s names every key, and its type in tables', (path) => {
-    const text = read(path);
+  test('docs/wire-protocol.md names every key', () => {
+    const text = read('docs/wire-protocol.md');
     expect(named('K', partitionTable).filter(({ name }) => !text.includes(`\`${name}`))).toEqual([]);
     expect(named('C', controlTable).filter(({ name }) => !text.includes(`\`${name}`))).toEqual([]);
+  });
+
+  test.each(['docs/architecture.md', 'docs/wire-protocol.md'])('%s names each key with its type', (path) => {
+    const text = read(path);
     const types = new Map(
       [...named('K', partitionTable), ...named('C', controlTable)].map((one) => [one.name, one.type]),
     );

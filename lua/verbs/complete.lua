@@ -13,6 +13,7 @@
 --       names past keeps a history: behind all that a line break and its note, see past
 -- RETURN one text per job: ok | cancelled (a cancel was requested, it ends cancelled) | already |
 --        fenced | gone
+-- Most jobs are completed by serve; this script is for repeated calls and for at most once.
 -- Held, an entry is the proof of an acknowledgement at most once: its tombstone is not in done, so
 -- no sweep can take it, and whoever asks again is answered `already` however late. The same call
 -- without hold lets the entry go. If nobody makes it, the entry is reclaimed, and start drops it

@@ -18,6 +18,7 @@
 --        written, start it alone) | dropped | cancelled | released (paused) | parked (a record of a
 --        later version, back in 4 s) | deadLetter | late (past its expiry: call expire) | lost (not
 --        owned by the caller)
+-- Most entries are started by serve; this script is for repeated calls and for suspects.
 -- A start that never settled loses its entry when its job goes back to scheduled: its late end is
 -- then of no effect. An entry that waited for its start is young again, or it could be taken over
 -- at once. An entry without a record is dropped in silence if its member is in stale: it had two

@@ -1,7 +1,8 @@
 /**
- * The client: what an application needs to schedule jobs, to look at them and to change them. It checks what it is given,
- * turns delays into absolute due times, and hands over to the parts beside this file. It owns one connection, made at the
- * first call, and nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles.
+ * The client: what an application needs to schedule jobs, to look at them and to change them. This file composes it of the
+ * calls beside it: a call of `schedule` goes through `jobs/schedule-calls.ts`, a change of a job through `jobs/changes.ts`. The
+ * client owns one connection, made at the first call, and nothing else of the process: no signal handlers, no timers, no
+ * output. Every promise it gives settles.
  */
 
 import type { ScheduleOptions } from '../job/options.ts';

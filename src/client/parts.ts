@@ -7,6 +7,7 @@ import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { createJobs, type Jobs } from '../redis/scripts/jobs.ts';
+import type { ScheduleSender } from './calls/batch.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
 import { Layouts } from './calls/layouts.ts';
 import { type CallPartitions, createPartitionCalls, createSlots } from './calls/partition-calls.ts';
@@ -124,7 +125,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
   };
   /** What writes, over the connection of these transitions. */
   const writing = (made: DurableJobs, callPartitions: CallPartitions, { confirm }: Confirming = {}) => {
-    const keeping: Pick<Jobs, 'schedule'> = {
+    const unlessEvicting: ScheduleSender = {
       async schedule(...call) {
         await refusal.check();
         return made.schedule(...call);
@@ -133,7 +134,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     const seen = { reader: readerOf(redis), jobs: made, callPartitions, confirm };
     const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
-      batch: new CheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+      batch: new CheckedBatch({ redis, jobs: unlessEvicting, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       letters: createLetters({ redis, jobs: made, callPartitions, confirm }),
       finding,
     };

@@ -56,7 +56,7 @@ export type StartVerdict<Handler> =
        * Delivered at most once: it is completed first, and the handler runs only if this very start completed it. So
        * nothing is tried again, and nothing can be committed.
        */
-      readonly isOver: boolean;
+      readonly completesFirst: boolean;
     };
 
 /** How a handler ended. `aborted`: why it had been told to stop, if it had. */
@@ -88,7 +88,14 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
   const handler = handlerOf(name);
   if (!handler) return refused(whole, 'no-handler', `no handler for jobs named ${name}`, name);
   const timeoutMs = record.timeoutMs ?? queue.timeoutMs;
-  const run = { kind: 'run' as const, record, opening: undefined, handler, timeoutMs, isOver: isOverFirst(rules) };
+  const run = {
+    kind: 'run' as const,
+    record,
+    opening: undefined,
+    handler,
+    timeoutMs,
+    completesFirst: completesFirstIn(rules),
+  };
   if (!hasContent(queue) && record.codec === undefined) return run;
   const opened = openedRecord(queue, record);
   if (opened instanceof BadData) {
@@ -97,7 +104,7 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
   return opened instanceof Promise ? { ...run, opening: opened } : { ...run, record: opened };
 }
 
-const isOverFirst = ({ queue }: { readonly queue: Pick<Queue, 'delivery'> }) => queue.delivery === 'at-most-once';
+const completesFirstIn = ({ queue }: { readonly queue: Pick<Queue, 'delivery'> }) => queue.delivery === 'at-most-once';
 
 function refused<Handler>(
   whole: { readonly life: Life; readonly rules: Rules<Handler>; readonly nowMs: number },
@@ -134,7 +141,7 @@ const SUCCEEDED: EndVerdict = { kind: 'settled', outcome: { kind: 'done' } };
 
 /** The handler ended, or its time was up. */
 export function judgeEnd<Handler>(ending: Ending, parts: EndParts<Handler>): EndVerdict {
-  if (isOverFirst(parts.rules)) return { kind: 'told', error: failureOf(ending, parts) };
+  if (completesFirstIn(parts.rules)) return { kind: 'told', error: failureOf(ending, parts) };
   if (ending.kind === 'returned') return SUCCEEDED;
   return { kind: 'settled', outcome: judgeThrown(ending, parts) };
 }

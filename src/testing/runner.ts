@@ -89,7 +89,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   const verdict = startVerdict(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
   // Delivered at most once: in Redis it is over before its handler begins, and its data is opened before that.
-  if (!verdict.isOver) return run(playing, begun, verdict, rules);
+  if (!verdict.completesFirst) return run(playing, begun, verdict, rules);
   try {
     const open = { ...verdict, record: (await verdict.opening) ?? verdict.record, opening: undefined };
     endJob(job, 'done', agenda.nowMs());
@@ -152,7 +152,7 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
   const finish = () => {
     if ('thrown' in how) return end({ kind: 'threw', ...how, aborted: lazyAbort.reason });
     // Delivered at most once: its end was kept before its handler returned anything.
-    if (job.queue.history && !verdict.isOver) job.result = keptResult(how.value, job.queue.history);
+    if (job.queue.history && !verdict.completesFirst) job.result = keptResult(how.value, job.queue.history);
     return end({ kind: 'returned' });
   };
   if (startedMs + lastsMs <= agenda.nowMs()) await finish();
@@ -172,7 +172,7 @@ function contextOf(
     clock,
     log: silentLog,
     token: job.token,
-    effects: verdict.isOver ? undefined : effects,
+    effects: verdict.completesFirst ? undefined : effects,
     queue: job.queue,
     serverOf: () => ({ nowMs: playing.agenda.nowMs }),
     ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),

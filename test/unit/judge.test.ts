@@ -66,12 +66,12 @@ const judge = (
 describe('a start', () => {
   it('is run with the handler, the time-out and the way of delivery of its queue', () => {
     const record = { askedDueMs: 5, bare: false, name: 'default', data: 1 };
-    expect(start()).toEqual({ kind: 'run', record, handler, timeoutMs: 900_000, isOver: false });
+    expect(start()).toEqual({ kind: 'run', record, handler, timeoutMs: 900_000, completesFirst: false });
     expect(start({ queue: { timeout: '2s', delivery: 'effectively-once' } })).toMatchObject({
       timeoutMs: 2000,
-      isOver: false,
+      completesFirst: false,
     });
-    expect(start({ queue: { delivery: 'at-most-once' } })).toMatchObject({ isOver: true });
+    expect(start({ queue: { delivery: 'at-most-once' } })).toMatchObject({ completesFirst: true });
   });
 
   it('takes the time-out and the attempts of the job before those of its queue', () => {

@@ -26,8 +26,11 @@ import type { Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
 import { failureOf, notGated, type Scheduled, scheduledOf } from './scheduled.ts';
 
+/** What sends a chunk: `createJobs` in `redis/scripts/jobs.ts`, behind the refusals of `client/parts.ts`. */
+export type ScheduleSender = Pick<Jobs, 'schedule'>;
+
 export interface BatchParts {
-  readonly jobs: Pick<Jobs, 'schedule'>;
+  readonly jobs: ScheduleSender;
   readonly layouts: Pick<Layouts, 'known' | 'load' | 'reload'>;
   readonly clock: Clock;
   readonly budgetMs: number;
@@ -223,7 +226,7 @@ export class ScheduleBatch {
     }
   }
 
-  /** As many calls as it takes: Redis looks at the first job of each at least. The jobs left in the chunk are not settled. */
+  /** Makes as many calls as it takes: each looks at its first job at least. A job that stays in the chunk is not settled. */
   async #deliver(chunk: Chunk, leftMs: number): Promise<void> {
     const { horizonMs, recordBytesMax, jobs, clock } = this.#parts;
     const { ref, mode, items } = chunk;
@@ -238,8 +241,9 @@ export class ScheduleBatch {
         await this.#move(chunk);
         return;
       }
-      const sent = items.splice(0);
-      items.push(...sent.filter((pending, index) => !this.#answer(pending, reply[index])));
+      for (const [index, pending] of items.splice(0).entries()) {
+        if (!this.#answer(pending, reply[index])) items.push(pending);
+      }
     }
   }
 

@@ -10,8 +10,8 @@ import { withReadRetry } from './read-retry.ts';
 import type { ClientSettings } from './settings.ts';
 
 /**
- * The calls of a client: each is counted, so that a stop waits for it, and finds the connection or makes it. Where it has
- * a level, that is the connection of calls of this durability, which others would have to wait on.
+ * The calls of a client. The session counts each call, so that a stop waits for it, and each call finds the connection or
+ * makes it. A call with a durability level has a connection of its own, because WAIT holds up every call behind it.
  */
 export interface Calls<P extends Parts = Parts> {
   /** @throws DuestreamError `stopped` */

@@ -54,7 +54,7 @@ export function schedulingOf(settings: ClientSettings, calls: Calls, chain: Sche
     throw new DuestreamError('bad-input', 'a middleware gave no result for a job; allowed: what next resolves to');
   }
 
-  // Not async themselves: without middleware a call costs one look, and no promise more.
+  // These functions are not async: without middleware a call makes no promise of its own.
   return {
     schedule: (queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) =>
       chain.isEmpty() ? plain.schedule({ queue, data, options }, momentOf(1)) : one(queue, data, options),
@@ -76,30 +76,21 @@ interface ListCall {
   readonly jobs: readonly BulkJob<unknown>[];
 }
 
-interface PlainCalls {
-  readonly schedule: (one: OneCall, moment: ScheduleMoment) => Promise<Scheduled>;
-  readonly scheduleMany: (
-    list: ListCall,
-    options: DurabilityOption,
-    moment: ScheduleMoment,
-  ) => Promise<readonly Scheduled[]>;
-}
-
-function plainCalls(settings: ClientSettings, { check, opened, run, runChecked }: Calls): PlainCalls {
+function plainCalls(settings: ClientSettings, { check, opened, run, runChecked }: Calls) {
   const { clock } = settings;
   const levelIn = createLevels(settings);
 
   function scheduleKnown(job: OneJob, asked: Level | undefined): Promise<Scheduled> {
     const parts = opened(asked);
-    const again: typeof run = asked ? (work) => run(work, asked) : run;
-    if (parts) return scheduleOne(parts, job, again);
+    const runAsked: typeof run = asked ? (work) => run(work, asked) : run;
+    if (parts) return scheduleOne(parts, job, runAsked);
     // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
     planJob(job.data, job.options, { ...limitsOf(settings), nowMs: clock.wallMs() });
     return run((made) => scheduleOne(made, job, (work) => work(made)), asked);
   }
 
   return {
-    schedule({ queue, data, options }, moment) {
+    schedule({ queue, data, options }: OneCall, moment: ScheduleMoment): Promise<Scheduled> {
       try {
         check();
         const asked = levelIn(options);
@@ -111,7 +102,7 @@ function plainCalls(settings: ClientSettings, { check, opened, run, runChecked }
         return Promise.reject(error);
       }
     },
-    scheduleMany: ({ queue, jobs }, options, moment) =>
+    scheduleMany: ({ queue, jobs }: ListCall, options: DurabilityOption, moment: ScheduleMoment) =>
       runChecked(
         () => {
           checkList(jobs, 'jobs');

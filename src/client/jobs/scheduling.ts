@@ -1,4 +1,7 @@
-/** The calls that put jobs into queues, as the compiler sees them: of a queue whose jobs have names, the name decides about the data. */
+/**
+ * The calls that put jobs into queues, as the compiler sees them: of a queue whose jobs have names, the name decides about the
+ * data. `schedulingOf` in `schedule-calls.ts` carries them out.
+ */
 import type { ScheduleOptions } from '../../job/options.ts';
 import type { Queue, QueueInput } from '../../job/queue.ts';
 import type { InputIn, NamedData, NameIn } from '../../job/types.ts';

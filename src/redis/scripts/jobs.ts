@@ -1,6 +1,7 @@
 /**
- * One method per transition of a job, named by its verb: the whole life of a job is this list. Each is one script on
- * one partition; what a reply means is given a type here. Refusals are values, never exceptions.
+ * One method per transition of a job, named by its verb. Those of a job that waits are here, those that a worker calls in
+ * `worker-jobs.ts`, those that change a job in `edits.ts`. Each method calls one script on one partition and gives its reply a
+ * type. A refusal is a value, never an exception.
  */
 
 import type { Redis } from '../connection/connect.ts';

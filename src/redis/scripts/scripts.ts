@@ -54,6 +54,7 @@ export async function run<V extends Verb>(
   const held = call.keys as Readonly<Record<string, string>>;
   const named = call.args as Readonly<Record<string, string | number>>;
   const commands = redis as unknown as Record<string, (...parts: (Part | readonly Part[])[]) => Promise<Reply>>;
+  // A method that the client library makes from `scriptOptions`; its text is `lua/verbs/<verb>.lua`.
   const send = commands[names[verb][call.bytes ? 'ofBytes' : 'ofText']];
   if (!send) throw new Error(`connection was made without the script ${verb}`);
   const parts = keysOf(script, held, call);

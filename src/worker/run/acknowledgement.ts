@@ -262,7 +262,7 @@ export class Acknowledger {
   }
 
   /** The handler of a job that was completed early has ended: an event tells it, and Redis hears nothing. */
-  handlerEnded(attempt: EndedAttempt, error: Attempted | undefined): void {
+  tellEarlyEnd(attempt: EndedAttempt, error: Attempted | undefined): void {
     if (error) this.#parts.events.emit('job.failed', { ...named(attempt), tookMs: attempt.tookMs, error });
     else this.#tellCompleted(attempt);
   }

@@ -96,7 +96,7 @@ export class Executor {
         return;
       }
       const execution = new Execution(this, entry, life, verdict);
-      if (!verdict.isOver) execution.begin();
+      if (!verdict.completesFirst) execution.begin();
       else if (verdict.opening) void this.#openFirst(execution, verdict.opening);
       else execution.completeEarly();
     } catch (thrown) {
@@ -237,7 +237,7 @@ class Execution {
 
   #contextOf(job: ReturnType<typeof startedJob>): JobContext {
     const { clock, log, calls, serverOf } = this.#executor.services;
-    const { timeoutMs, isOver } = this.verdict;
+    const { timeoutMs, completesFirst } = this.verdict;
     return new JobContext({
       job,
       ref: this.entry.ref,
@@ -249,7 +249,7 @@ class Execution {
       calls,
       serverOf,
       queue: this.#executor.queue,
-      effects: isOver ? undefined : this.#effects,
+      effects: completesFirst ? undefined : this.#effects,
     });
   }
 
@@ -326,7 +326,7 @@ class Execution {
       const { entry, record, verdict } = this;
       const { acknowledger, roundTrips } = this.#executor.services;
       const plain = { entry, name: verdict.record.name, record, tookMs: 0 };
-      if (verdict.isOver) acknowledger.handlerEnded(plain, undefined);
+      if (verdict.completesFirst) acknowledger.tellEarlyEnd(plain, undefined);
       else roundTrips.complete(plain);
     }
   }
@@ -337,7 +337,7 @@ class Execution {
     const attempt = this.#attempt(clock.monotonicMs() - this.#startedMs, returned);
     const effects = this.#closedEffects();
     const judged = endVerdict(ending, this.#rulings());
-    if (judged.kind === 'told') acknowledger.handlerEnded(attempt, judged.error);
+    if (judged.kind === 'told') acknowledger.tellEarlyEnd(attempt, judged.error);
     else if (judged.outcome.kind !== 'done') acknowledger.nack(attempt, judged.outcome);
     else if (effects.length === 0) roundTrips.complete(attempt);
     else acknowledger.commit(attempt, { effects, otherwise: (thrown) => judgeRefused(thrown, this.#rulings()) });
@@ -379,9 +379,9 @@ class Execution {
       this.#lazyAbort.abort('lease lost');
       inFlight.overtaken(this.entry);
     }
-    const { record, isOver } = this.verdict;
+    const { record, completesFirst } = this.verdict;
     const { attempts } = this.#life.started;
-    acknowledger.failed(this.entry, thrown, { name: record.name, attempt: attempts, completedEarly: isOver });
+    acknowledger.failed(this.entry, thrown, { name: record.name, attempt: attempts, completedEarly: completesFirst });
   }
 }
 

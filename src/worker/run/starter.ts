@@ -181,7 +181,9 @@ export class Starter {
     const [first] = entries;
     if (!first) return [];
     const { ref } = first;
-    const answered = suspects > 0 ? await roundTrips.start(ref, entries) : undefined;
+    // A suspect is started alone, by a call of its own.
+    const isAlone = suspects === 0;
+    const answered = isAlone ? undefined : await roundTrips.start(ref, entries);
     const replies = answered ?? (await this.#callStart(ref, entries, suspects).catch(() => undefined));
     if (replies) return this.#answerAll(ref, entries, replies);
     // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
