@@ -6,15 +6,15 @@
 --         fields of K:meta that are to be written when something has moved come last, with values
 -- NEEDS   group, odd-member, advertise, lining-up, letting-through, line, gate
 -- RULE    A worker reads ready with src/worker/fetch/stream-fetcher.ts, in a cluster with
---         cluster-fetcher.ts. Entries are added before exactly the ids read are removed. Most passes move one job: so
---         the first read is of two members, whether they are due or not, and the second is often
---         the next due time. Most members are plain, ours with a due time of thirteen digits: they
---         are taken as they are, with the due time as the text that Redis gave. Then four, eight
---         and twelve members are read at a time, fewer where they are large, and a pass ends when
---         one more as large as the largest would take it over 1 MiB of them and of records that
---         become dead letters. The first is always taken; what is due then waits for the next pass.
---         In a gated queue they wait in line, however many there are in ready; only who finds no
---         line goes past it.
+--         cluster-fetcher.ts. Entries are added before exactly the ids read are removed. Most
+--         passes move one job: so the first read is of two members, whether they are due or not,
+--         and the second is often the next due time. Most members are plain, ours with a due time
+--         of thirteen digits: they are taken as they are, with the due time as the text that Redis
+--         gave. Then four, eight and twelve members are read at a time, fewer where they are large,
+--         and a pass ends when one more as large as the largest would take it over 1 MiB of them
+--         and of records that become dead letters. The first is always taken; what is due then
+--         waits for the next pass. In a gated queue they wait in line, however many there are in
+--         ready; only who finds no line goes past it.
 local function promoteDue(keys, state, now, limit, cap, gate, ...)
   local paused, advertised, promoted = state[2], state[3], state[4]
   local backlog, through, batch = undeliveredIn(keys.ready, gate and 1 or cap), 0, {}

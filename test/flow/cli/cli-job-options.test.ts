@@ -11,11 +11,14 @@ import { useCli } from '../../support/cli.ts';
 import { exampleOf } from '../../support/job-options.ts';
 import { usePartition } from '../../support/partition.ts';
 
+/** A queue that takes groups and priorities as well. */
+const GATED = { namespace: 't', queue: 'q', partitions: 1, fair: true } as const;
+
 const cli = useCli();
 const the = usePartition();
 
 beforeEach(async () => {
-  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+  await declareQueue(the.redis, GATED);
 });
 
 const run = (args: readonly string[], input = '') =>
@@ -38,16 +41,17 @@ function contentOf(record: string | null | undefined): object {
 test.each(optionNames)('%s is the same by its flag, in a line of --bulk and in the library', async (name) => {
   const options = { id: 'a', ...exampleOf(name) };
   const limits = { horizonMs: 3650 * 86_400_000, dataBytesMax: 1000, nowMs: Date.now() };
-  const planned = contentOf(planJob(undefined, options, limits).record);
+  const plan = planJob(undefined, options, limits);
+  const planned = contentOf(plan.record);
   for (const [args, input] of [
     [flagsOf(options), ''],
     [['--bulk', '-'], JSON.stringify(options)],
   ] as const) {
     const { code, err } = await run(['schedule', 'q', ...args], input);
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(contentOf(await the.redis.hget(the.keys.jobs, `j:${options.id}`))).toEqual(planned);
+    expect(contentOf(await the.redis.hget(the.keys.jobs, plan.member))).toEqual(planned);
     await the.redis.flushall();
-    await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+    await declareQueue(the.redis, GATED);
   }
 });
 
