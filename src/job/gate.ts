@@ -173,7 +173,7 @@ export function gateShare(
  *
  * @throws DuestreamError `bad-input`
  */
-export function checkGates(
+export function checkGateSettings(
   queue: string,
   { concurrency = 0, perGroup = 0, ...more }: GateSettings,
   of: { readonly partitions: number; readonly isBroadcast?: boolean; readonly delivery?: string },

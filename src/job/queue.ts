@@ -11,7 +11,7 @@ import { durationIn, queueRanges, type Range } from '../kernel/ranges.ts';
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
 import { type Broadcast, type BroadcastOptions, parseBroadcast } from './broadcast.ts';
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
-import { checkGates, type GateOptions, type GateSettings, parseGates } from './gate.ts';
+import { checkGateSettings, type GateOptions, type GateSettings, parseGates } from './gate.ts';
 import { type History, type HistoryOptions, parseHistory } from './history.ts';
 import { parseName } from './job.ts';
 import { parseLimit } from './quota.ts';
@@ -216,7 +216,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(maxBytes !== undefined && { maxBytes }),
     ...gates,
   };
-  checkGates(queue.name, gates, { ...queue, isBroadcast: broadcast?.isOn === true });
+  checkGateSettings(queue.name, gates, { ...queue, isBroadcast: broadcast?.isOn === true });
   return asDefined(queue);
 }
 

@@ -4,7 +4,7 @@
  * reads the schema of the namespace with it, and goes no further if it is another one.
  */
 import { type Broadcast, broadcastShare, decodeBroadcast, encodeBroadcast } from '../../job/broadcast.ts';
-import { checkGates, decodeGates, encodeGates, type GateSettings, gateShare } from '../../job/gate.ts';
+import { checkGateSettings, decodeGates, encodeGates, type GateSettings, gateShare } from '../../job/gate.ts';
 import { decodeHistory, encodeHistory, type History, shareOf } from '../../job/history.ts';
 import { parseName } from '../../job/job.ts';
 import { decodeLimit, NO_QUOTA, type QuotaSettings, quotaShare } from '../../job/quota.ts';
@@ -103,7 +103,10 @@ const gates = (stored: Stored): boolean => GATES.some((name) => stored[name] !==
 /** @throws DuestreamError `bad-input` for limits that the partitions of a queue cannot share */
 function refuseGates(queue: string, stored: Stored, layout: Pick<QueueLayout, 'partitions' | 'broadcast'>): void {
   const broadcast = decodeBroadcast(stored.broadcast) ?? layout.broadcast;
-  checkGates(queue, decodeGates(stored), { partitions: layout.partitions, isBroadcast: broadcast?.isOn === true });
+  checkGateSettings(queue, decodeGates(stored), {
+    partitions: layout.partitions,
+    isBroadcast: broadcast?.isOn === true,
+  });
 }
 
 /**

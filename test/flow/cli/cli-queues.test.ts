@@ -371,3 +371,40 @@ describe('a broadcast queue', () => {
     expect([await the.redis.exists(the.keys.cast), await queueNames()]).toEqual([0, []]);
   });
 });
+
+describe('limits of what runs', () => {
+  test.each([
+    [['--rate', '10/s', '--burst', '3'], 'q starts 10/s, burst 3'],
+    [['--rate', '7/90s'], 'q starts 7 per 90s'],
+    [['--rate', 'none'], 'q has no rate'],
+    [['--concurrency', '1'], 'q runs at most 1 job at a time'],
+    [['--per-group', '2'], 'q runs at most 2 jobs of each group at a time'],
+    [['--fair'], 'groups and priorities of q start in turns'],
+  ])('are set by %j', async (flags, words) => {
+    const { code, out } = await due(['queues', 'set', 'q', ...flags]);
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `${words}\nthis holds from now on; what has no turn waits in line\n`,
+    });
+  });
+
+  test.each([
+    [['--rate', '10'], 'rate is "10"; allowed: a text such as 10/s'],
+    [['--burst', '5'], 'say --rate beside --burst'],
+    [['--per-group', '0'], '--per-group'],
+  ])('are refused for %j', async (flags, words) => {
+    const { code, err } = await due(['queues', 'set', 'q', ...flags]);
+    expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining(words) });
+    expect(await findQueue(the.redis, namespace, 'q')).toEqual({ queue: 'q', partitions: 1, layoutGeneration: 0 });
+  });
+
+  test('are told with how many wait, and every command that is named there is one', async () => {
+    await due(['queues', 'set', 'q', '--concurrency', '1']);
+    await the.scheduleAll([item('a'), item('b')]);
+    await the.promote();
+    const { out } = await due(['queues', 'stats', 'q']);
+    expect(out).toMatch(/0 scheduled, 1 waiting, 1 ready/);
+    expect(out).toMatch(/in line +the first of them has waited for /);
+    expect(out).not.toContain('duestream ');
+  });
+});

@@ -10,6 +10,7 @@ import { type History, parseHistory } from '../../../job/history.ts';
 import { parseRedact, type Redaction } from '../../../job/redaction.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
+import { counted } from '../../../kernel/humanize.ts';
 import { gateRanges, quotaRanges, type Range } from '../../../kernel/ranges.ts';
 import { type QueueSettings, setQueue } from '../../../redis/scripts/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
@@ -153,11 +154,11 @@ function rateOf(given: string, burst: number | undefined): RateInput {
 
 function gateSentences(queue: string, { rate, concurrency, perGroup, fair }: QueueSettings): readonly string[] {
   const most = (count: number | undefined, what: string, none: string) =>
-    count === undefined ? [] : [count === 0 ? none : line`${queue} runs ${what.replace('#', String(count))}`];
+    count === undefined ? [] : [count === 0 ? none : line`${queue} runs ${what.replace('#', counted(count, 'job'))}`];
   const said = [
     ...(rate === undefined ? [] : [rate === 0 ? line`${queue} has no rate` : line`${queue} starts ${rateText(rate)}`]),
-    ...most(concurrency, 'at most # jobs at a time', line`${queue} has no limit of jobs that run`),
-    ...most(perGroup, 'at most # jobs of each group at a time', line`${queue} has no limit per group`),
+    ...most(concurrency, 'at most # at a time', line`${queue} has no limit of jobs that run`),
+    ...most(perGroup, 'at most # of each group at a time', line`${queue} has no limit per group`),
     ...(fair ? [line`groups and priorities of ${queue} start in turns`] : []),
   ];
   return said.length === 0 ? [] : [...said, 'this holds from now on; what has no turn waits in line'];

@@ -60,7 +60,7 @@ function head(
     ['queue', queue],
     ['jobs', `${counts}; ${over} ended within the done window`],
     ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
-    ['in line', waiting === 0 ? undefined : `for ${span(waitMs)}: "duestream why ${queue}" says what for`],
+    ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
     ['limits', quota && quotaText(quota)],
     ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],
