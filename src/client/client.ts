@@ -14,8 +14,7 @@ import type { Scheduled } from './calls/scheduled.ts';
 import { type Calls, createCalls } from './calls/session.ts';
 import { type ClientOptions, type ClientSettings, clientSettings } from './calls/settings.ts';
 import { type DeadLetters, deadLettersOver } from './dead/dead-letters.ts';
-import type { Note } from './erase/erase.ts';
-import { type Erase, eraseOver, toAudit } from './erase/erasure.ts';
+import { type Erase, eraseOver } from './erase/erasure.ts';
 import type { CancelledJobs, ChangedJobs, FilterOptions, Progress } from './jobs/by-filter.ts';
 import type { Cancelled } from './jobs/cancel.ts';
 import {
@@ -153,32 +152,40 @@ export interface Client extends Scheduling, Changes, Queries {
  * await client.stop();
  */
 export function createClient(options: ClientOptions): Client {
-  return createClientOf(options, { note: toAudit });
+  return createClientOf(options, { isNoted: true });
 }
 
 export interface ClientParts {
-  /** Is told what an erase removed; undefined: whoever erases notes that. */
-  readonly note?: Note | undefined;
+  /** What an erase removed is in the audit, with the user of this process. Default: whoever erases notes that. */
+  readonly isNoted?: boolean | undefined;
   /** A connection that is there already. The client closes it when it stops. */
   readonly connection?: Redis | undefined;
 }
 
 /** The same for the windows of the product. */
-export function createClientOf(options: ClientOptions, { note, connection }: ClientParts): Client {
+export function createClientOf(options: ClientOptions, { isNoted, connection }: ClientParts): Client {
   const settings = clientSettings(options);
-  const calls = createCalls(settings, connection);
+  return clientOver(settings, createCalls(settings, connection), { isNoted });
+}
+
+/** A client over whatever carries its calls: a connection, or the virtual time of the test kit. */
+export function clientOver(
+  settings: ClientSettings,
+  calls: Calls,
+  { isNoted = false, chain }: Pick<ClientParts, 'isNoted'> & { readonly chain?: ScheduleChain | undefined },
+): Client {
   return {
-    ...jobsOver(settings, calls),
+    ...jobsOver(settings, calls, chain),
     deadLetters: deadLettersOver(settings, calls),
     schedules: schedulesOver(settings, calls),
-    erase: eraseOver(settings, calls, note),
+    erase: eraseOver(settings, calls, isNoted),
   };
 }
 
 /** What a client offers for jobs. */
 export type JobsClient = Omit<Client, 'deadLetters' | 'schedules' | 'erase'>;
 
-/** What concerns jobs, over whatever carries the calls: a connection, that of a worker, or the virtual time of the test kit. */
+/** What concerns jobs: also over the connection of a worker, for its handlers. */
 export function jobsOver(
   settings: ClientSettings,
   calls: Calls,

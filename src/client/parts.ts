@@ -2,11 +2,14 @@
 import { hasContent, seal } from '../job/content.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import type { Queue } from '../job/queue.ts';
+import { audit, userHere } from '../redis/audit.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { checkSchema } from '../redis/schema.ts';
-import { createJobs, type Jobs } from '../redis/scripts/jobs.ts';
+import { createJobs } from '../redis/scripts/jobs.ts';
+import { listQueues } from '../redis/scripts/queues.ts';
+import { erase, lastEnd } from '../redis/scripts/upkeep.ts';
 import type { ScheduleSender } from './calls/batch.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
 import { Layouts } from './calls/layouts.ts';
@@ -19,6 +22,7 @@ import type { Scheduled } from './calls/scheduled.ts';
 import type { ClientSettings } from './calls/settings.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
 import { createLetters, type Letters } from './dead/letters.ts';
+import { lettersIn } from './dead/walk.ts';
 import type { ErasingParts } from './erase/erase.ts';
 import type { ActParts } from './jobs/act.ts';
 import { planAll, scheduleAll } from './jobs/bulk.ts';
@@ -43,12 +47,12 @@ export interface Parts {
   readonly server: { readonly settle: () => Promise<void> | undefined };
   readonly limits: (calledMs: number) => PlanLimits;
   readonly batch: Pick<CheckedBatch, 'add' | 'addMany' | 'quiet'>;
-  /** Dead letters; the test kit has those that are named. */
-  readonly letters: Pick<Letters, 'replayNamed'> & Partial<Pick<Letters, 'replayAll'>>;
+  readonly letters: Letters;
   readonly get: Get;
   readonly past: Pick<Past, 'result'>;
   /** What finds jobs and changes them. */
   readonly finding: ActParts;
+  readonly erasing: ErasingParts;
   /** @throws DuestreamError `wrong-schema` for a namespace of another layout */
   readonly schedules: (steps: Repeating) => Promise<ScheduleParts>;
   /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
@@ -135,7 +139,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
       batch: new CheckedBatch({ redis, jobs: unlessEvicting, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
-      letters: createLetters({ redis, jobs: made, callPartitions, confirm }),
+      letters: createLetters({ store: lettersIn(redis, made), callPartitions, confirm }),
       finding,
     };
   };
@@ -168,7 +172,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     ...written,
     get: createGet({ redis, callPartitions }),
     past: createPast({ redis, callPartitions }),
-    erasing: erasingOf({ redis, namespace, callPartitions, jobs, ...written }),
+    erasing: erasingIn({ redis, namespace }, { finding: written.finding, store: lettersIn(redis, jobs) }),
   };
 }
 
@@ -181,9 +185,19 @@ function onceDone(look: () => Promise<unknown>): () => Promise<void> {
   };
 }
 
-function erasingOf({ jobs, ...parts }: Omit<ErasingParts, 'lettersBy'> & { readonly jobs: Jobs }): ErasingParts {
-  const { redis } = parts;
-  return { ...parts, lettersBy: (callPartitions) => createLetters({ redis, jobs, callPartitions }) };
+function erasingIn(
+  place: { readonly redis: Redis; readonly namespace: string },
+  parts: Pick<ErasingParts, 'finding' | 'store'>,
+): ErasingParts {
+  const { redis, namespace } = place;
+  return {
+    ...parts,
+    queues: () => listQueues(redis, namespace),
+    erase: (ref, ask) => erase(redis, ref, ask),
+    lastEnd: (ref) => lastEnd(redis, ref),
+    // That the audit cannot be written undoes nothing.
+    note: (gone) => audit(place, { who: userHere(), way: 'program', verb: 'erase', ...gone }).catch(() => undefined),
+  };
 }
 
 /** Another server may answer from now on. */

@@ -3,7 +3,6 @@
 import { memberOf } from '../job/codec.ts';
 import type { Token } from '../job/job.ts';
 import { decodeHeader, digestOf, markOf } from '../job/record-header.ts';
-import { partitionOf } from '../job/routing.ts';
 import type { Peek } from '../redis/read/inspect.ts';
 import { type EditReply, type RescheduleItem, type RescheduleReply, seenText } from '../redis/scripts/edits.ts';
 import type { CancelReply } from '../redis/scripts/replies.ts';
@@ -93,27 +92,6 @@ function write(job: Kept, record: string): void {
 /** All that is seen of a job that is not over. */
 export const seenOf = ({ record, token, state, dueMs }: Kept): string =>
   seenText({ digest: digestOf(record), token, place: state === 'scheduled' ? String(dueMs) : state });
-
-export const refOf = ({ queue, id }: Pick<Kept, 'queue' | 'id'>) => ({
-  queue: queue.name,
-  partition: partitionOf(id, queue.partitions),
-});
-
-/** What the dead letter of a dead job says, as far as the job does not. */
-export function letterOf({
-  state,
-  record,
-  reason = '',
-  history,
-  deferred,
-  failures,
-  generation = 0,
-  overMs = 0,
-}: Kept) {
-  return state === 'dead'
-    ? { record, reason, history, deferred, failures, crashes: 0, generation, atMs: overMs }
-    : undefined;
-}
 
 /** A job of the kit as a look at Redis would show it. */
 export function peekOf(job: Kept, nowMs: number): Peek {

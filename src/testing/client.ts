@@ -3,74 +3,68 @@
  * they stand, over the jobs of the kit instead of a connection. What these answer is what the scripts would answer.
  */
 import type { Answers } from '../client/calls/batch.ts';
-import { etagOfDeadLetter, isMatch } from '../client/calls/etag.ts';
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
-import { type Client, type JobsClient, jobsOver } from '../client/client.ts';
-import { type DeadLetters, replaysOver } from '../client/dead/dead-letters.ts';
-import type { Replayed, ReplayRequest } from '../client/dead/replay.ts';
+import { type Client, clientOver } from '../client/client.ts';
+import { createLetters } from '../client/dead/letters.ts';
 import type { ScheduleChain } from '../client/jobs/middleware.ts';
 import type { Parts } from '../client/parts.ts';
 import type { JobResult } from '../client/query/past.ts';
 import { reportOf } from '../client/query/report.ts';
 import type { ScheduleParts } from '../client/schedules/schedule-parts.ts';
-import { schedulesOver } from '../client/schedules/schedules.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { letterOf, peekOf, refOf } from './changes.ts';
+import { peekOf } from './changes.ts';
 import { findingIn } from './finding.ts';
 import type { JobBook } from './jobs.ts';
-import { type DeadLetter, freshJob, type Kept } from './kept.ts';
-import { endsOf } from './past.ts';
+import { type Kept, refOf } from './kept.ts';
+import { letterOf, lettersIn } from './letters.ts';
+import { historyIn, shownEndsOf } from './past.ts';
 
 /** Nobody dials it. */
 const NOWHERE = 'redis://127.0.0.1:6379';
-
-/** What the client of a kit offers: jobs, schedules, and the replay of dead letters that are named. */
-export type KitClient = JobsClient & Pick<Client, 'schedules'> & { readonly deadLetters: Pick<DeadLetters, 'replay'> };
 
 /** @param chain the middleware around what it schedules */
 export function createKitClient(
   book: JobBook,
   schedules: ScheduleParts,
   { clock, chain }: { readonly clock: Clock; readonly chain?: ScheduleChain | undefined },
-): KitClient {
+): Client {
   const settings = settingsOf({ redis: NOWHERE, clock });
   const { horizonMs, dataBytesMax } = settings;
+  const finding = findingIn(book, settings);
+  const { callPartitions, reader } = finding;
+  const store = lettersIn(book, reader.peek);
   const parts: Parts = {
     server: { settle: () => undefined },
     limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs() }),
     batch: { add: book.add, addMany: (queue, plans) => addMany(book, queue, plans), quiet: async () => undefined },
-    letters: {
-      async replayNamed(queue, requests) {
-        const results: Replayed[] = [];
-        for (const request of requests) results.push(await replay(book, queue, request));
-        return results;
-      },
-    },
+    letters: createLetters({ store, callPartitions }),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
-      return (
-        job && reportOf(refOf(job), { id, bare, past: endsOf(job), letter: letterOf(job) }, peekOf(job, book.nowMs()))
-      );
+      if (!job) return undefined;
+      const known = { id, bare, past: shownEndsOf(job), letter: letterOf(book, job) };
+      return reportOf(refOf(job), known, peekOf(job, book.nowMs()));
     },
     past: {
       async result(queue, id, { bare }) {
         const job = bare ? undefined : book.find(queue.name, id);
-        return job ? resultOf(job) : { status: 'unknown' };
+        return job ? resultOf(book, job) : { status: 'unknown' };
       },
     },
-    finding: findingIn(book, settings),
+    finding,
+    erasing: {
+      ...historyIn(book),
+      finding,
+      store,
+      queues: async () => book.queues().map((queue) => ({ queue })),
+      note: async () => undefined,
+    },
     schedules: async () => schedules,
     fit: async () => undefined,
   };
-  const calls = callsOver(parts);
-  return {
-    ...jobsOver(settings, calls, chain),
-    deadLetters: replaysOver(settings, calls),
-    schedules: schedulesOver(settings, calls),
-  };
+  return clientOver(settings, callsOver(parts), { chain });
 }
 
 /** There is no connection to wait for; a call begins in the turn in which it is made. */
@@ -112,41 +106,11 @@ async function addMany(book: JobBook, queue: Queue, plans: Parameters<Parts['bat
   return { results, errors };
 }
 
-/** The rules of `replay.lua`. */
-async function replay(
-  book: JobBook,
-  queue: Queue,
-  { target, dueMs, partition, ifMatch }: ReplayRequest,
-): Promise<Replayed> {
-  const named = ({ entry, id }: DeadLetter) =>
-    target.deadLetterId === undefined ? !target.bare && id === target.id : entry === target.deadLetterId;
-  const isThere = (one: DeadLetter) => (partition ?? refOf(one).partition) === refOf(one).partition && !one.isGone;
-  const found = book.deadLetters.findLast((one) => one.queue.name === queue.name && named(one) && isThere(one));
-  if (!found) {
-    const id = target.deadLetterId === undefined ? target.id : undefined;
-    return { deadLetter: target.deadLetterId, status: 'gone', id, dueMs: undefined };
-  }
-  const { entry: deadLetter, id } = found;
-  const etag = etagOfDeadLetter({ entry: deadLetter, generation: found.generation ?? 0, id, bare: false });
-  if (!isMatch(ifMatch, etag)) return { deadLetter, status: 'changed', id, dueMs: undefined };
-  if (book.isLive(queue.name, id)) return { deadLetter, status: 'live', id, dueMs: undefined };
-  found.isGone = true;
-  const { token, attempts, generation } = found;
-  const before = book.find(queue.name, id);
-  const past = before ? endsOf(before) : [];
-  const job = { ...freshJob(found.queue, { id, record: withoutLateness(found.record), dueMs, past }), token, attempts };
-  await book.begin({ ...job, generation: (generation ?? 0) + 1, nextDueMs: dueMs });
-  return { deadLetter, status: 'scheduled', id, dueMs };
-}
-
-/** A replayed dead letter does not expire. */
-function withoutLateness(record: string): string {
-  const bar = record.indexOf('|');
-  return record.slice(0, bar).replace(/;[elp]=\w+/g, '') + record.slice(bar);
-}
-
 /** What became of a job. */
-function resultOf({ state, dueMs, overMs, result, reason, history, deadLetter }: Kept): JobResult {
+function resultOf(book: JobBook, job: Kept): JobResult {
+  const { state, dueMs, overMs, deadLetter } = job;
+  const [end] = shownEndsOf(job);
+  const letter = letterOf(book, job);
   switch (state) {
     case 'scheduled':
     case 'waiting':
@@ -155,9 +119,9 @@ function resultOf({ state, dueMs, overMs, result, reason, history, deadLetter }:
     case 'running':
       return { status: 'pending', state, dueMs: undefined };
     case 'done':
-      return { status: state, overMs, result };
+      return { status: state, overMs, result: end?.result ?? { kind: 'none' } };
     case 'dead':
-      return { status: state, overMs, reason, error: history.at(-1), deadLetter };
+      return { status: state, overMs, reason: letter?.reason, error: (end ?? letter)?.history.at(-1), deadLetter };
     case 'cancelled':
     case 'expired':
       return { status: state, overMs };

@@ -2,7 +2,7 @@
  * What follows from a verdict, carried out in virtual time as the scripts carry it out in Redis: over, tried again, dead,
  * and with a dead job perhaps a job that takes its half-done work back.
  */
-import { idOf, lengthened } from '../job/codec.ts';
+import { idOf, lengthened, memberOf } from '../job/codec.ts';
 import { isTooLate } from '../job/fields.ts';
 import { compensationOfExpired, type EndVerdict } from '../job/judge.ts';
 import type { Attempted, Deferral, Outcome } from '../job/outcome.ts';
@@ -10,7 +10,7 @@ import type { Queue } from '../job/queue.ts';
 import { decodeHeader } from '../job/record-header.ts';
 import type { Effects } from '../worker/run/context.ts';
 import type { Agenda } from './agenda.ts';
-import { type DeadLetter, endJob, type Kept, lifeOf, OWNER, type Run, runOf } from './kept.ts';
+import { endJob, type Kept, type KeptLetter, lifeOf, OWNER, type Run, refOf, runOf } from './kept.ts';
 
 /** One start, from its beginning to its end. */
 export interface Begun {
@@ -28,7 +28,7 @@ export type Put = (
 interface EndsParts {
   readonly agenda: Agenda;
   readonly runs: Run[];
-  readonly deadLetters: DeadLetter[];
+  readonly deadLetters: KeptLetter[];
   readonly inline: boolean;
   readonly put: Put;
   readonly begin: (job: Kept, dueMs: number) => Promise<void>;
@@ -128,12 +128,42 @@ async function again(parts: EndsParts, job: Kept, delayMs: number): Promise<void
 
 async function bury(parts: EndsParts, job: Kept, reason: string, compensation: Dead['compensation']): Promise<void> {
   const { agenda, deadLetters } = parts;
-  const { queue, id, record, token, attempts, generation } = job;
-  endJob(job, 'dead', agenda.nowMs());
+  const { queue, id, record, token, attempts, failures, history, deferred, generation = 0 } = job;
+  const atMs = agenda.nowMs();
+  endJob(job, 'dead', atMs);
   job.reason = reason;
-  job.deadLetter = `${agenda.nowMs()}-${deadLetters.length}`;
-  deadLetters.push({ entry: job.deadLetter, queue, id, record, token, attempts, generation, isGone: false });
+  job.deadLetter = entryOf(deadLetters, job, atMs);
+  deadLetters.push({
+    entry: job.deadLetter,
+    queue,
+    partition: refOf(job).partition,
+    id,
+    bare: false,
+    member: memberOf(id),
+    record,
+    reason,
+    history,
+    deferred,
+    token,
+    attempts,
+    failures,
+    crashes: 0,
+    generation,
+    atMs,
+    isGone: false,
+  });
   await leave(parts, job, compensation);
+}
+
+/** As Redis numbers the entries of a stream: in each partition, those of one millisecond. */
+function entryOf(
+  letters: readonly KeptLetter[],
+  { queue, id }: { readonly queue: Queue; readonly id: string },
+  nowMs: number,
+): string {
+  const { partition } = refOf({ queue, id });
+  const last = letters.findLast((one) => one.queue.name === queue.name && one.partition === partition);
+  return `${nowMs}-${last?.atMs === nowMs ? Number(last.entry.split('-')[1]) + 1 : 0}`;
 }
 
 async function leave(parts: EndsParts, job: Kept, compensation: Dead['compensation']): Promise<void> {

@@ -17,9 +17,9 @@ import { type PartitionRef, partitionRef } from '../redis/keys.ts';
 import type { Member } from '../redis/read/counted.ts';
 import type { Found } from '../redis/read/look.ts';
 import type { DueRange, Place, Source } from '../redis/read/places.ts';
-import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts';
+import { cancel, peekOf, reschedule, rewrite, seenOf } from './changes.ts';
 import type { JobBook } from './jobs.ts';
-import { type Kept, overOf } from './kept.ts';
+import { type Kept, overOf, refOf } from './kept.ts';
 
 export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
   const { windowMs, horizonMs, dataBytesMax } = settings;
@@ -36,11 +36,11 @@ export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
 /** A queue of the kit is never resized. It has as many partitions as the definitions say by which its jobs came. */
 function callsIn(book: JobBook, { namespace, clock, budgetMs }: ClientSettings): CallPartitions {
   return async (queue, call) => {
-    const { name } = queue;
-    let partitions = queue.partitions;
+    const { name, history, redact, ...declared } = book.declare(queue);
+    let partitions = Math.max(declared.partitions, queue.partitions);
     for (const job of book.inQueue(name)) partitions = Math.max(partitions, job.queue.partitions);
     const layout = Array.from({ length: partitions }, (_, partition) =>
-      partitionRef(namespace, { queue: name, partition, layoutGeneration: 0 }),
+      partitionRef(namespace, { queue: name, partition, layoutGeneration: 0, history, redact }),
     );
     const reply = await call(layout, { clock, budgetMs });
     if (isMoved(reply)) throw movedAway(name);

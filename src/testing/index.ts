@@ -9,6 +9,7 @@
  */
 
 import type { Scheduled } from '../client/calls/scheduled.ts';
+import type { Client } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/middleware.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
@@ -28,13 +29,13 @@ import {
 } from '../worker/run/handlers.ts';
 import { createHandleChain } from '../worker/run/middleware.ts';
 import { createAgenda, virtualClock } from './agenda.ts';
-import { createKitClient, type KitClient } from './client.ts';
+import { createKitClient } from './client.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
 import type { Run } from './kept.ts';
 import { createScheduleBook } from './schedules.ts';
 import { createSubscriptions, servedBy } from './served.ts';
 
-export type { KitClient, Run, TestJob };
+export type { Run, TestJob };
 
 /** What `createTestKit` takes. */
 export interface TestKitOptions {
@@ -60,10 +61,10 @@ export interface TestKitOptions {
 /** Jobs, retries and schedules in virtual time: what `createTestKit` returns. */
 export interface TestKit {
   /**
-   * A client of this kit, for code that is given one: its methods on jobs, with the replies and the refusals of a real one,
+   * A client of this kit, for code that is given one: all that a client has, with the replies and the refusals of a real one,
    * in virtual time. What the kit ends it remembers for ever, as with a done window without end.
    */
-  readonly client: KitClient;
+  readonly client: Client;
   /** Schedules a job, with the options of a client. */
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
@@ -132,6 +133,8 @@ export function createTestKit(options: TestKitOptions): TestKit {
     calls: () => calls,
     lastsMs: (job) => durationMs(lasts(job), 'lasts'),
   });
+  // A worker declares the queues that it serves.
+  for (const name of Object.keys(handlers.map)) jobs.declare(knownAs(name));
   const schedules = createScheduleBook({ agenda, jobs, namespace: 'duestream', queueOf: knownAs });
   const client = createKitClient(jobs, schedules.parts, { clock });
   const calls: HandlerCalls = createKitClient(jobs, schedules.parts, { clock, chain: chains.schedule });

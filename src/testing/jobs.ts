@@ -11,8 +11,7 @@ import { decodeHeader, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
 import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
-import { type DeadLetter, endJob, freshJob, type Kept, overOf } from './kept.ts';
-import { endsOf } from './past.ts';
+import { endJob, endsOf, freshJob, type Kept, type KeptLetter, overOf } from './kept.ts';
 import { createRunner, type RunnerParts } from './runner.ts';
 
 /** A job that is not over, or how it ended. */
@@ -44,7 +43,10 @@ export interface JobBookParts extends Omit<RunnerParts, 'deadLetters'> {
 
 export function createJobBook(parts: JobBookParts) {
   const { agenda, queueOf } = parts;
-  const deadLetters: DeadLetter[] = [];
+  /** The newest last. */
+  const deadLetters: KeptLetter[] = [];
+  /** As in the registry of a namespace: a queue is declared by its first use. */
+  const queues = new Map<string, Queue>();
   const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
     add(queue, { id, record, dueMs, mode: 'keep', strict: false, isOwed: true }),
   );
@@ -56,11 +58,19 @@ export function createJobBook(parts: JobBookParts) {
   const add = async (queue: Queue, plan: Wanted): Promise<Scheduled> =>
     scheduledOf(queue.name, plan, await place(queue, plan));
 
+  /** The definition by which a queue was declared: that of its worker, or of the first call. */
+  function declare(queue: Queue): Queue {
+    const known = queues.get(queue.name) ?? queueOf(queue);
+    queues.set(queue.name, known);
+    return known;
+  }
+
   /** The same answers as `schedule.lua`. */
   async function place(queue: Queue, plan: Wanted): Promise<Answer> {
+    declare(queue);
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
-    const reply = roomFor(queueOf(queue), plan, before ? replyTo(before, plan) : { kind: 'ok' });
+    const reply = roomFor(queueOf(queue), { plan, before, there: inQueue(queue.name) });
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     before?.strike();
     const generation = reply.kind === 'replaced' ? before?.generation : undefined;
@@ -69,22 +79,6 @@ export function createJobBook(parts: JobBookParts) {
       generation: generation === undefined ? undefined : generation + 1,
     });
     return reply;
-  }
-
-  /** As `lua/lib/quota.lua`, where every queue has one partition and each record was weighed. */
-  function roomFor({ name, maxPending = 0, maxBytes = 0 }: Queue, plan: Wanted, reply: Answer): Answer {
-    const isIn = reply.kind === 'ok' || reply.kind === 'replaced';
-    if (!isIn || plan.isOwed || maxPending + maxBytes === 0) return reply;
-    const live = [...inQueue(name)].filter(({ state }) => isLiveState(state));
-    const isNew = reply.kind === 'ok';
-    if (isNew && maxPending > 0 && live.length >= maxPending) {
-      return { kind: 'full', what: 'pending', limit: maxPending, there: live.length };
-    }
-    const there = live.reduce((sum, { record }) => sum + Buffer.byteLength(record), 0);
-    const before = isNew ? '' : (kept.get(keyOf(name, plan.id))?.record ?? '');
-    const more = Buffer.byteLength(plan.record) - Buffer.byteLength(before);
-    const isHeavy = maxBytes > 0 && more > 0 && there + more > maxBytes;
-    return isHeavy ? { kind: 'full', what: 'bytes', limit: maxBytes, there } : reply;
   }
 
   function* inQueue(queue: string): Generator<Kept, undefined, undefined> {
@@ -104,6 +98,8 @@ export function createJobBook(parts: JobBookParts) {
     isLive,
     inQueue,
     deadLetters,
+    queues: () => [...queues.keys()].toSorted(),
+    declare,
     nowMs: agenda.nowMs,
     find: (queue: string, id: string) => kept.get(keyOf(queue, id)),
     cancel: (queue: string, id: string) => cancel(kept.get(keyOf(queue, id)), agenda.nowMs()),
@@ -128,6 +124,25 @@ function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { ki
   job.strike();
   endJob(job, 'cancelled', nowMs);
   return { kind: 'cancelled' };
+}
+
+/** As `lua/lib/quota.lua`, where every queue has one partition and each record was weighed. */
+function roomFor(
+  { maxPending = 0, maxBytes = 0 }: Queue,
+  { plan, before, there }: { readonly plan: Wanted; readonly before: Kept | undefined; readonly there: Iterable<Kept> },
+): Answer {
+  const reply: Answer = before ? replyTo(before, plan) : { kind: 'ok' };
+  const isIn = reply.kind === 'ok' || reply.kind === 'replaced';
+  if (!isIn || plan.isOwed || maxPending + maxBytes === 0) return reply;
+  const live = [...there].filter(({ state }) => isLiveState(state));
+  const isNew = reply.kind === 'ok';
+  if (isNew && maxPending > 0 && live.length >= maxPending) {
+    return { kind: 'full', what: 'pending', limit: maxPending, there: live.length };
+  }
+  const bytes = live.reduce((sum, { record }) => sum + Buffer.byteLength(record), 0);
+  const more = Buffer.byteLength(plan.record) - (isNew ? 0 : Buffer.byteLength(before?.record ?? ''));
+  const isHeavy = maxBytes > 0 && more > 0 && bytes + more > maxBytes;
+  return isHeavy ? { kind: 'full', what: 'bytes', limit: maxBytes, there: bytes } : reply;
 }
 
 /** What is told about a job of this id that is there already; `ok` when it is over and gets a new life. */

@@ -8,8 +8,11 @@ import type { Life } from '../job/judge.ts';
 import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';
+import { decodeHeader, tagsOfRecord } from '../job/record-header.ts';
+import { partitionOf } from '../job/routing.ts';
 import type { JobState, OverState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
+import type { DeadLetter } from '../redis/read/inspect.ts';
 import type { Effect } from '../redis/scripts/replies.ts';
 import type { Effects } from '../worker/run/context.ts';
 
@@ -37,8 +40,10 @@ export interface Kept {
   startedMs: number | undefined;
   /** When it ended. */
   overMs: number | undefined;
-  /** How earlier lives of its id ended, the latest first. */
-  readonly past: readonly PastJob[];
+  /** How earlier lives of its id ended, the latest first; undefined: that record was erased. */
+  past: readonly (PastJob | undefined)[];
+  /** The record of its own end was erased. */
+  isErased: boolean;
   /** What its handler returned, where its queue keeps that. */
   result: KeptResult;
   /** The address of its dead letter. */
@@ -68,10 +73,12 @@ export interface Run {
   readonly commits: readonly Effect[];
 }
 
-/** A dead letter of the kit, newest last. */
-export interface DeadLetter extends Pick<Kept, 'queue' | 'id' | 'record' | 'token' | 'attempts' | 'generation'> {
-  readonly entry: string;
-  /** It was replayed. It keeps its place, so that no other one gets its address. */
+/** A dead letter of the kit. */
+export interface KeptLetter extends DeadLetter, Pick<Kept, 'queue'> {
+  readonly member: string;
+  readonly partition: number;
+  readonly token: string;
+  /** It was replayed or removed. It keeps its place, so that no other one gets its address. */
   isGone: boolean;
 }
 
@@ -99,6 +106,7 @@ export function freshJob(
     startedMs: undefined,
     overMs: undefined,
     past,
+    isErased: false,
     result: { kind: 'none' },
     deadLetter: undefined,
     abort: undefined,
@@ -112,7 +120,7 @@ export function overOf(state: JobState): OverState | undefined {
 }
 
 /** The name in its record, as far as that can be read. */
-export const nameOf = (job: Kept): string => contentOf(job).name;
+const nameOf = (job: Kept): string => contentOf(job).name;
 
 /** The job is over. */
 export function endJob(job: Kept, state: OverState, nowMs: number): void {
@@ -159,4 +167,55 @@ function contentOf({ record }: Kept): Pick<JobRecord, 'name' | 'data'> {
   } catch {
     return { name: DEFAULT_NAME, data: undefined };
   }
+}
+
+export const refOf = ({ queue, id }: Pick<Kept, 'queue' | 'id'>) => ({
+  queue: queue.name,
+  partition: partitionOf(id, queue.partitions),
+});
+
+/** The latest first, undefined for those that were erased; none where the queue keeps no history. */
+export function endsOf(job: Kept): Kept['past'] {
+  if (!job.queue.history?.isOn) return [];
+  const outcome = overOf(job.state);
+  return outcome ? [job.isErased ? undefined : endOf(job, outcome), ...job.past] : job.past;
+}
+
+function endOf(job: Kept, outcome: PastJob['outcome']): PastJob {
+  const {
+    id,
+    record,
+    token,
+    attempts,
+    failures,
+    generation,
+    startedMs,
+    overMs = 0,
+    history,
+    deferred,
+    result,
+    deadLetter,
+  } = job;
+  const isStarted = token !== '0';
+  return {
+    id,
+    bare: false,
+    outcome,
+    name: nameOf(job),
+    tags: tagsOfRecord(record),
+    attempts,
+    failures,
+    crashes: 0,
+    askedDueMs: decodeHeader(record)?.askedDueMs ?? 0,
+    generation: generation ?? 0,
+    overMs,
+    history,
+    deferred,
+    result,
+    token: isStarted ? token : undefined,
+    owner: isStarted ? OWNER : undefined,
+    startedMs,
+    deadLetter,
+    tookMs: startedMs === undefined ? undefined : overMs - startedMs,
+  };
 }

@@ -15,7 +15,7 @@ import { Effects, JobContext, LazyAbort } from '../worker/run/context.ts';
 import type { Handler, HandlerCalls } from '../worker/run/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
-import { type DeadLetter, endJob, type Kept, lifeOf, type Run, viewOf } from './kept.ts';
+import { endJob, type Kept, type KeptLetter, lifeOf, type Run, viewOf } from './kept.ts';
 import type { Served } from './served.ts';
 
 export interface RunnerParts {
@@ -31,7 +31,7 @@ export interface RunnerParts {
   /** What handlers ask for. */
   readonly calls: () => HandlerCalls;
   readonly runs: Run[];
-  readonly deadLetters: DeadLetter[];
+  readonly deadLetters: KeptLetter[];
   readonly inline: boolean;
 }
 

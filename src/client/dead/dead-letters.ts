@@ -12,7 +12,7 @@ import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
-import type { ConnectedParts, Parts } from '../parts.ts';
+import type { Parts } from '../parts.ts';
 import { type DeadLetterFilter, FILTER_OPTIONS, parseFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
 import type { DeadLetterPage } from './letters.ts';
@@ -146,16 +146,13 @@ export interface DeadLetters {
 }
 
 /** The methods, over the calls of a client. */
-export const deadLettersOver = (settings: ClientSettings, calls: Calls<ConnectedParts>): DeadLetters => ({
+export const deadLettersOver = (settings: ClientSettings, calls: Calls): DeadLetters => ({
   ...looks(settings, calls),
-  ...replaysOver(settings, calls),
+  ...replays(settings, calls),
   ...removals(settings, calls),
 });
 
-function looks(
-  { clock }: ClientSettings,
-  { runChecked }: Calls<ConnectedParts>,
-): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
+function looks({ clock }: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
   const asked = (queue: QueueInput<unknown>, search: SearchAsk) => ({
     to: queueOf(queue),
     search,
@@ -206,8 +203,7 @@ function namedIn(list: readonly DeadLetterTarget[]): readonly Named[] {
 /** A call for one dead letter has one result. */
 const first = async <T>(results: Promise<readonly T[]>): Promise<T | undefined> => (await results)[0];
 
-/** Also over the jobs of the test kit, which has the dead letters that are named. */
-export function replaysOver(settings: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'replay'> {
+function replays(settings: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'replay'> {
   const levelIn = createLevels(settings);
   const names = {
     id: ['delay', 'at', 'durability', 'partition', 'ifMatch'],
@@ -263,10 +259,6 @@ async function replaySearched(
   parts: Parts,
   { to, search, given, calledMs, overMs }: Replaying & { readonly search: SearchAsk; readonly overMs: number },
 ): Promise<ReplayedLetters> {
-  const { replayAll } = parts.letters;
-  if (!replayAll) {
-    throw new DuestreamError('bad-input', 'a filter is given; allowed in the test kit: dead letters by their names');
-  }
   const nowMs = await nowIn(parts, calledMs);
   const { dryRun = false } = given;
   const onProgress = quietly('onProgress', given.onProgress);
@@ -274,25 +266,25 @@ async function replaySearched(
   const means = [REPLAY.method, meansOf(given, askedMs), overMs];
   const begun = begin(search, { means, nowMs, dueMs: askedMs });
   const dueMs = begun.dueMs ?? askedMs;
-  return replayAll(to, begun, { dueMs, overMs, dryRun, onProgress });
+  return parts.letters.replayAll(to, begun, { dueMs, overMs, dryRun, onProgress });
 }
 
-function removals({ clock }: ClientSettings, { runChecked }: Calls<ConnectedParts>): Pick<DeadLetters, 'remove'> {
+function removals({ clock }: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'remove'> {
   const names = { id: ['partition', 'ifMatch'], ids: [], filter: REMOVE.options };
   function read(queue: QueueInput<unknown>, target: Target, given: DeadLetterWork<RemovedLetters> & OneLetterOptions) {
     checkTargetOptions(given, names, { kind: kindOf(target), owner: REMOVE.method });
     const to = queueOf(queue);
     if (isList(target)) {
       const all = namedIn(target);
-      return ({ letters }: ConnectedParts) => letters.removeNamed(to, all);
+      return ({ letters }: Parts) => letters.removeNamed(to, all);
     }
     if (isOne(target)) {
       const all = [parseNamed(target, given)];
-      return ({ letters }: ConnectedParts) => first(letters.removeNamed(to, all));
+      return ({ letters }: Parts) => first(letters.removeNamed(to, all));
     }
     const search = searchOf(target, given, REMOVE);
     const calledMs = clock.monotonicMs();
-    return async (parts: ConnectedParts) => {
+    return async (parts: Parts) => {
       const { dryRun = false } = given;
       const onProgress = quietly('onProgress', given.onProgress);
       const begun = begin(search, { means: REMOVE.method, nowMs: await nowIn(parts, calledMs) });

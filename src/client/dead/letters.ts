@@ -1,8 +1,6 @@
 /** What is done with the dead letters of a queue: looked at, page by page or in groups, replayed and removed. */
 import type { Queue } from '../../job/queue.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
-import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Confirming } from '../calls/durability.ts';
 import type { Layout } from '../calls/layouts.ts';
@@ -13,7 +11,7 @@ import { locate, type Named } from './locate.ts';
 import { type Removed, type RemovedLetters, type RemovePlan, removeAll, removeNamed } from './remove.ts';
 import { createReplay, type ReplayedLetters, type ReplayPlan, replayAll } from './replay.ts';
 import { type DeadLetterRow, type DeadLetterView, rowOf, viewOf } from './view.ts';
-import { each, generationOf, newest, type Reading, type Scan, type Search } from './walk.ts';
+import { each, generationOf, type LetterStore, newest, type Reading, type Scan, type Search } from './walk.ts';
 
 /** A page of dead letters. */
 export interface DeadLetterPage extends Scan {
@@ -21,8 +19,7 @@ export interface DeadLetterPage extends Scan {
 }
 
 interface LettersParts extends Confirming {
-  readonly redis: Redis;
-  readonly jobs: Pick<Jobs, 'replay'>;
+  readonly store: LetterStore;
   readonly callPartitions: CallPartitions;
 }
 
@@ -35,7 +32,7 @@ type At = <T>(
 export type Letters = ReturnType<typeof createLetters>;
 
 export function createLetters(parts: LettersParts) {
-  const { callPartitions, redis } = parts;
+  const { callPartitions, store } = parts;
   /** As the layout is that the cursor was given for. */
   const callAt: At = (queue, { from }, call) =>
     callPartitions(queue, (layout, policy) => {
@@ -44,17 +41,17 @@ export function createLetters(parts: LettersParts) {
     });
   return {
     page: (queue: Queue, search: Search): Promise<DeadLetterPage> =>
-      callAt(queue, search, (layout, policy) => pageOf({ redis, policy }, layout, search)),
+      callAt(queue, search, (layout, policy) => pageOf({ store, policy }, layout, search)),
     one: <Data>(queue: Queue, named: Named): Promise<DeadLetterView<Data> | undefined> =>
       callPartitions(queue, async (layout, policy) => {
-        const found = await locate(redis, { layout, policy }, named);
+        const found = await locate({ store, policy }, layout, named);
         return found && viewOf<Data>(found);
       }),
     groups: (queue: Queue, search: Search): Promise<DeadLetterGroups> =>
-      callAt(queue, search, (layout, policy) => groupsOf({ redis, policy }, layout, search)),
+      callAt(queue, search, (layout, policy) => groupsOf({ store, policy }, layout, search)),
     replayNamed: createReplay(parts),
     async replayAll(queue: Queue, search: Search, plan: ReplayPlan): Promise<ReplayedLetters> {
-      const replay = (layout: Layout, policy: RetryPolicy) => replayAll({ ...parts, policy }, layout, { search, plan });
+      const replay = (layout: Layout, policy: RetryPolicy) => replayAll({ store, policy }, layout, { search, plan });
       const replayed = await callAt(queue, search, replay);
       // What an earlier call has replayed is not met any more.
       if (!plan.dryRun) await parts.confirm?.(queue);
@@ -62,7 +59,7 @@ export function createLetters(parts: LettersParts) {
     },
     removeNamed: (queue: Queue, all: readonly Named[]): Promise<readonly Removed[]> => removeNamed(parts, queue, all),
     removeAll: (queue: Queue, search: Search, plan: RemovePlan): Promise<RemovedLetters> =>
-      callAt(queue, search, (layout, policy) => removeAll({ redis, policy }, layout, { search, plan })),
+      callAt(queue, search, (layout, policy) => removeAll({ store, policy }, layout, { search, plan })),
   };
 }
 

@@ -2,16 +2,13 @@
 import { memberOf } from '../../job/codec.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { deadLetter as deadLetterAt, deadLetters, peek } from '../../redis/read/inspect.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { placesOf } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
 import { parseAnyId } from '../calls/settings.ts';
-import type { Placed } from './walk.ts';
+import type { Placed, Reading } from './walk.ts';
 
 interface PartitionOption {
   /** Needed only where two partitions have a dead letter of this id. */
@@ -79,20 +76,21 @@ export function parseDeadLetterId(input: unknown): string {
 
 /** @throws DuestreamError `bad-input` where several partitions have a dead letter of this id */
 export async function locate(
-  redis: Redis,
-  { layout, policy }: { readonly layout: Layout; readonly policy: RetryPolicy },
+  reading: Reading,
+  layout: Layout,
   { target, partition }: Named,
 ): Promise<Placed | undefined> {
   const refs = layout.filter((ref) => partition === undefined || ref.partition === partition);
   if (target.deadLetterId === undefined) {
     const places = placesOf(layout, target.id, target.bare).filter((ref) => refs.includes(ref));
-    const newest = await Promise.all(places.map((ref) => newestIn(redis, ref, { ...target, policy })));
+    const newest = await Promise.all(places.map((ref) => newestIn(reading, ref, target)));
     return newest.flat().sort((a, b) => b.letter.atMs - a.letter.atMs)[0];
   }
   const { deadLetterId } = target;
+  const { store, policy } = reading;
   const found: Placed[] = [];
   for (const ref of refs) {
-    const letter = await withReadRetry('read a dead letter', () => deadLetterAt(redis, ref, deadLetterId), policy);
+    const letter = await withReadRetry('read a dead letter', () => store.find(ref, deadLetterId), policy);
     if (letter) found.push({ ref, letter });
   }
   if (found.length <= 1) return found[0];
@@ -105,19 +103,19 @@ export async function locate(
 
 /** The tombstone of a job that has just died names its dead letter; an older one is looked for among the newest. */
 async function newestIn(
-  redis: Redis,
+  { store, policy }: Reading,
   ref: PartitionRef,
-  { id, bare, policy }: { readonly id: string; readonly bare: boolean; readonly policy: RetryPolicy },
+  { id, bare }: { readonly id: string; readonly bare: boolean },
 ): Promise<readonly Placed[]> {
   const read = <T>(call: () => Promise<T>) => withReadRetry('read a dead letter', call, policy);
-  const job = await read(() => peek(redis, ref, memberOf(id, { bare })));
+  const job = await read(() => store.peek(ref, memberOf(id, { bare })));
   const named = job && 'tombstone' in job ? job.tombstone?.deadLetter : undefined;
-  const last = named === undefined ? undefined : await read(() => deadLetterAt(redis, ref, named));
+  const last = named === undefined ? undefined : await read(() => store.find(ref, named));
   if (last) return [{ ref, letter: last }];
   let before: string | undefined;
   for (let looked = 0; looked < LOOKED_AT_MAX; looked += PAGE) {
     const from = before;
-    const page = await read(() => deadLetters(redis, ref, { limit: PAGE, ...(from && { before: from }) }));
+    const page = await read(() => store.newest(ref, { limit: PAGE, before: from }));
     const letter = page.find((one) => one.id === id && one.bare === bare);
     if (letter) return [{ ref, letter }];
     if (page.length < PAGE) return [];

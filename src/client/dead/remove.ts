@@ -6,7 +6,6 @@ import type { Queue } from '../../job/queue.ts';
 import { Indeterminate } from '../../kernel/errors.ts';
 import { type Outage, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { forget, purge } from '../../redis/scripts/upkeep.ts';
 import { etagOfDeadLetter, isMatch } from '../calls/etag.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { asOne, type CallPartitions } from '../calls/partition-calls.ts';
@@ -47,20 +46,20 @@ interface Removing extends Reading {
 
 /** Removes one after the other, each by its name. */
 export async function removeNamed(
-  { redis, callPartitions }: Pick<Reading, 'redis'> & { readonly callPartitions: CallPartitions },
+  { store, callPartitions }: Pick<Reading, 'store'> & { readonly callPartitions: CallPartitions },
   queue: Queue,
   all: readonly Named[],
 ): Promise<readonly Removed[]> {
   const calls = asOne(callPartitions);
   const results: Removed[] = [];
   for (const named of all) {
-    results.push(await calls(queue, (layout, policy) => removeOne({ redis, policy }, layout, named)));
+    results.push(await calls(queue, (layout, policy) => removeOne({ store, policy }, layout, named)));
   }
   return results;
 }
 
 async function removeOne(reading: Reading, layout: Layout, named: Named): Promise<Removed> {
-  const found = await locate(reading.redis, { layout, policy: reading.policy }, named);
+  const found = await locate(reading, layout, named);
   if (!found) return { deadLetter: named.target.deadLetterId, status: 'gone' };
   const { entry: deadLetter } = found.letter;
   if (!isMatch(named.ifMatch, etagOfDeadLetter(found.letter))) return { deadLetter, status: 'changed' };
@@ -69,9 +68,9 @@ async function removeOne(reading: Reading, layout: Layout, named: Named): Promis
 }
 
 /** What is gone after a lost reply, the call before has removed. */
-function forgetThese({ redis, policy }: Reading, ref: PartitionRef, entries: readonly string[]): Promise<number> {
+function forgetThese({ store, policy }: Reading, ref: PartitionRef, entries: readonly string[]): Promise<number> {
   const call = async (isRepeated: boolean) => {
-    const removed = await forget(redis, ref, entries);
+    const removed = await store.forget(ref, entries);
     return isRepeated ? entries.length : removed;
   };
   return withRetry('remove', call, policy);
@@ -96,16 +95,16 @@ const tell = (removing: Removing, cursor: string | undefined): void =>
   removing.plan.onProgress?.(told(removing, cursor));
 
 async function removeRead(removing: Removing): Promise<string | undefined> {
-  const { redis, policy, layout, search, plan, tally } = removing;
+  const { layout, search, plan, tally } = removing;
   let batch: Placed[] = [];
   const flush = async (cursor: string | undefined) => {
     for (const [ref, entries] of byPartition(batch)) {
-      if (!plan.dryRun) tally.changed += await forgetThese({ redis, policy }, ref, entries);
+      if (!plan.dryRun) tally.changed += await forgetThese(removing, ref, entries);
     }
     batch = [];
     tell(removing, cursor);
   };
-  const source = walk({ redis, policy }, layout, { from: search.from?.spot, order: 'oldest' });
+  const source = walk(removing, layout, { from: search.from?.spot, order: 'oldest' });
   const scan = await each(source, { search, layout }, async (placed, { scanned, cursor }) => {
     tally.matched += 1;
     tally.scanned = scanned;
@@ -129,7 +128,7 @@ async function removePlain(removing: Removing): Promise<string | undefined> {
 
 /** @returns where the bounds ended it */
 async function removePartition(removing: Removing, ref: PartitionRef, spot: Spot): Promise<string | undefined> {
-  const { redis, layout, search, plan, tally } = removing;
+  const { store, layout, search, plan, tally } = removing;
   const { filter, limit, scanMax, nowMs } = search;
   const end = spot.end ?? (await endOf(removing, ref));
   if (!end) return undefined;
@@ -141,7 +140,7 @@ async function removePartition(removing: Removing, ref: PartitionRef, spot: Spot
     const at = after;
     const most = () => Math.min(REMOVED_AT_ONCE, limit - tally.matched - tally.lost, scanMax - tally.scanned);
     if (most() <= 0) return cursorBehind(after);
-    const batch = await bounded(removing, most, (atMost) => purge(redis, ref, { ...which, limit: atMost, after: at }));
+    const batch = await bounded(removing, most, (atMost) => store.purge(ref, { ...which, limit: atMost, after: at }));
     tally.matched += batch.matched;
     tally.changed += plan.dryRun ? 0 : batch.matched;
     tally.scanned += batch.looked;

@@ -7,10 +7,8 @@ import { memberOf, type Tombstone } from '../../job/codec.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
 import type { Queue } from '../../job/queue.ts';
 import { spreadMs } from '../../kernel/spread.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
-import { type DeadLetter, peek } from '../../redis/read/inspect.ts';
-import type { Jobs } from '../../redis/scripts/jobs.ts';
+import { withRetry } from '../../redis/connection/outage.ts';
+import type { DeadLetter } from '../../redis/read/inspect.ts';
 import type { Moved, ReplayReply } from '../../redis/scripts/replies.ts';
 import type { Confirming, DurabilityOption } from '../calls/durability.ts';
 import { etagOfDeadLetter, isMatch } from '../calls/etag.ts';
@@ -86,9 +84,7 @@ export interface ReplayPlan {
 const AT_ONCE = 50;
 const REFUSED_MAX = 100;
 
-interface ReplayParts extends Confirming {
-  readonly redis: Redis;
-  readonly jobs: Pick<Jobs, 'replay'>;
+interface ReplayParts extends Confirming, Pick<Reading, 'store'> {
   readonly callPartitions: CallPartitions;
 }
 
@@ -96,7 +92,7 @@ export function createReplay(parts: ReplayParts): ReplayNamed {
   return async (queue, requests) => {
     const callPartitions = requests.length === 1 ? parts.callPartitions : asOne(parts.callPartitions);
     const replay = (request: ReplayRequest) =>
-      callPartitions(queue, (layout, policy) => replayOne(parts, request, { layout, policy }));
+      callPartitions(queue, (layout, policy) => replayOne({ store: parts.store, policy }, layout, request));
     const results: Replayed[] = [];
     for (let from = 0; from < requests.length; from += AT_ONCE) {
       results.push(...(await Promise.all(requests.slice(from, from + AT_ONCE).map(replay))));
@@ -107,13 +103,9 @@ export function createReplay(parts: ReplayParts): ReplayNamed {
   };
 }
 
-async function replayOne(
-  { redis, jobs }: ReplayParts,
-  request: ReplayRequest,
-  { layout, policy }: { readonly layout: Layout; readonly policy: RetryPolicy },
-): Promise<Replayed | Moved> {
+async function replayOne(reading: Reading, layout: Layout, request: ReplayRequest): Promise<Replayed | Moved> {
   const { target, dueMs, ifMatch } = request;
-  const found = await locate(redis, { layout, policy }, request);
+  const found = await locate(reading, layout, request);
   if (!found) {
     const id = target.deadLetterId === undefined ? target.id : undefined;
     return { deadLetter: target.deadLetterId, status: 'gone', id, dueMs: undefined };
@@ -121,14 +113,10 @@ async function replayOne(
   const { id, entry: deadLetter } = found.letter;
   // A dead letter never changes: the script replays what was read here, or finds it gone.
   if (!isMatch(ifMatch, etagOfDeadLetter(found.letter))) return { deadLetter, status: 'changed', id, dueMs: undefined };
-  const reply = await replayPlaced({ redis, jobs, policy }, found, dueMs);
+  const reply = await replayPlaced(reading, found, dueMs);
   if (isMoved(reply)) return reply;
   if (reply.kind === 'ok') return { deadLetter, status: 'scheduled', id, dueMs: reply.dueMs };
   return { deadLetter, status: reply.kind, id, dueMs: undefined };
-}
-
-interface Calling extends Reading {
-  readonly jobs: Pick<Jobs, 'replay'>;
 }
 
 /** `indeterminate`: an earlier call may have replayed it, and what it left has gone since. */
@@ -138,16 +126,12 @@ type Placing = ReplayReply | { readonly kind: 'indeterminate' };
  * A dead letter that is gone may have been replayed by a call whose reply was lost: then its job lives, one generation on,
  * or has ended since, with more attempts than the dead letter had, or cancelled before its next start.
  */
-async function replayPlaced(
-  { redis, jobs, policy }: Calling,
-  { ref, letter }: Placed,
-  dueMs: number,
-): Promise<Placing> {
-  const call = async (isRepeated: boolean) => ({ isRepeated, reply: await jobs.replay(ref, letter.entry, { dueMs }) });
+async function replayPlaced({ store, policy }: Reading, { ref, letter }: Placed, dueMs: number): Promise<Placing> {
+  const call = async (isRepeated: boolean) => ({ isRepeated, reply: await store.replay(ref, letter.entry, { dueMs }) });
   const { reply, isRepeated } = await withRetry('replay', call, policy);
   if (reply.kind !== 'gone' || !isRepeated) return reply;
   const member = memberOf(letter.id, letter);
-  const job = await withReadRetry('replay', () => peek(redis, ref, member), policy);
+  const job = await withReadRetry('replay', () => store.peek(ref, member), policy);
   if (!job || 'kind' in job) return { kind: 'indeterminate' };
   if (job.run?.generation === letter.generation + 1) return { kind: 'ok', dueMs: job.dueMs ?? dueMs, member };
   return job.tombstone && endedAfter(job.tombstone, letter) ? { kind: 'ok', dueMs, member } : { kind: 'indeterminate' };
@@ -157,22 +141,22 @@ async function replayPlaced(
 const endedAfter = ({ outcome, attempts }: Tombstone, letter: DeadLetter): boolean =>
   attempts > letter.attempts || (outcome !== 'dead' && attempts > 0 && attempts === letter.attempts);
 
-interface Replaying extends Calling {
+interface Replaying extends Reading {
   readonly plan: ReplayPlan;
   readonly tally: { matched: number; changed: number; readonly skipped: Partial<Record<ReplaySkipReason, number>> };
   readonly refused: RefusedReplay[];
 }
 
 export async function replayAll(
-  calling: Calling,
+  reading: Reading,
   layout: Layout,
   { search, plan }: { readonly search: Search; readonly plan: ReplayPlan },
 ): Promise<ReplayedLetters | Moved> {
   const tally = { matched: 0, changed: 0, skipped: {} };
-  const replaying: Replaying = { ...calling, plan, tally, refused: [] };
+  const replaying: Replaying = { ...reading, plan, tally, refused: [] };
   let batch: Placed[] = [];
   let moved: Moved | undefined;
-  const source = walk(calling, layout, { from: search.from?.spot, order: 'newest' });
+  const source = walk(reading, layout, { from: search.from?.spot, order: 'newest' });
   const scan = await each(source, { search, layout }, async (placed, soFar) => {
     tally.matched += 1;
     batch.push(placed);

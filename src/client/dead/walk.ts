@@ -11,13 +11,45 @@
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { type DeadLetter, deadLetters, newestDeadLetter, oldestDeadLetters } from '../../redis/read/inspect.ts';
+import {
+  type DeadLetter,
+  deadLetter,
+  deadLetters,
+  type NewestAsk,
+  type OldestAsk,
+  oldestDeadLetters,
+  peek,
+} from '../../redis/read/inspect.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
+import type { Jobs } from '../../redis/scripts/jobs.ts';
+import { forget, type PurgeAsk, type PurgeReply, purge } from '../../redis/scripts/upkeep.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
 import { cursorOf, type End, type From, parseCursor, type Spot, spotAt, UNBOUNDED } from '../query/cursor.ts';
 import { filterKey } from '../query/filter.ts';
 import { type Filter, matches } from './filter.ts';
+
+/** Where dead letters are: in Redis, or in the virtual time of the test kit. */
+export interface LetterStore extends Pick<Jobs, 'replay'> {
+  readonly newest: (ref: PartitionRef, ask: NewestAsk) => Promise<readonly DeadLetter[]>;
+  readonly oldest: (ref: PartitionRef, ask: OldestAsk) => Promise<readonly DeadLetter[]>;
+  readonly find: (ref: PartitionRef, entry: string) => Promise<DeadLetter | undefined>;
+  /** The job of a dead letter, by its member. */
+  readonly peek: (ref: PartitionRef, member: string) => ReturnType<typeof peek>;
+  readonly purge: (ref: PartitionRef, ask: PurgeAsk) => Promise<PurgeReply>;
+  /** Removes those that are named. @returns how many of them were there */
+  readonly forget: (ref: PartitionRef, entries: readonly string[]) => Promise<number>;
+}
+
+export const lettersIn = (redis: Redis, { replay }: Pick<Jobs, 'replay'>): LetterStore => ({
+  newest: (ref, ask) => deadLetters(redis, ref, ask),
+  oldest: (ref, ask) => oldestDeadLetters(redis, ref, ask),
+  find: (ref, entry) => deadLetter(redis, ref, entry),
+  peek: (ref, member) => peek(redis, ref, member),
+  purge: (ref, ask) => purge(redis, ref, ask),
+  forget: (ref, entries) => forget(redis, ref, entries),
+  replay,
+});
 
 /** One dead letter, and where it is. */
 export interface Placed {
@@ -39,14 +71,14 @@ export function spotIn(from: Spot | undefined, { partition }: PartitionRef): Spo
 }
 
 /** How far a walk from the oldest on goes in a partition; undefined: there is nothing in it. */
-export async function endOf({ redis, policy }: Reading, ref: PartitionRef): Promise<End | undefined> {
-  const last = await withReadRetry('read dead letters', () => newestDeadLetter(redis, ref), policy);
-  return last === undefined ? undefined : { last, left: UNBOUNDED };
+export async function endOf({ store, policy }: Reading, ref: PartitionRef): Promise<End | undefined> {
+  const [last] = await withReadRetry('read dead letters', () => store.newest(ref, { limit: 1 }), policy);
+  return last && { last: last.entry, left: UNBOUNDED };
 }
 
 /** What a walk needs. */
 export interface Reading {
-  readonly redis: Redis;
+  readonly store: LetterStore;
   readonly policy: RetryPolicy;
 }
 
@@ -88,14 +120,15 @@ function startIn(ref: PartitionRef, { partition, at = '' }: Spot): string {
   return `${ms}-${BigInt(nth) + 1n}`;
 }
 
-function compareEntries(one: string, other: string): number {
+/** Whether an entry is newer (above 0) or older (below 0) than another one of its partition. */
+export function compareEntries(one: string, other: string): number {
   const [ms = 0, nth = 0] = one.split('-').map(Number);
   const [otherMs = 0, otherNth = 0] = other.split('-').map(Number);
   return ms - otherMs || nth - otherNth;
 }
 
 async function* lettersOf(
-  { redis, policy }: Reading,
+  { store, policy }: Reading,
   ref: PartitionRef,
   {
     after,
@@ -107,8 +140,8 @@ async function* lettersOf(
   const step = createStep(PAGE);
   const page = () => {
     const limit = step.next();
-    if (order === 'oldest') return oldestDeadLetters(redis, ref, { limit, after: last, last: end?.last });
-    return deadLetters(redis, ref, { limit, ...(last !== undefined && { before: last }) });
+    if (order === 'oldest') return store.oldest(ref, { limit, after: last, last: end?.last });
+    return store.newest(ref, { limit, before: last });
   };
   for (;;) {
     const found = await withReadRetry('read dead letters', page, policy);

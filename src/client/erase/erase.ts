@@ -8,14 +8,14 @@
  * the last place that there was when it entered the partition, so an erase ends also where jobs with the tag keep coming.
  */
 import type { Queue } from '../../job/queue.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
-import { erase, lastEnd } from '../../redis/scripts/upkeep.ts';
-import { asOne, type CallPartitions } from '../calls/partition-calls.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { EraseAsk as EndsAsk, PurgeReply } from '../../redis/scripts/upkeep.ts';
+import { asOne } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
 import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
-import type { Letters } from '../dead/letters.ts';
-import { begin, generationOf } from '../dead/walk.ts';
+import { createLetters } from '../dead/letters.ts';
+import { begin, generationOf, type LetterStore } from '../dead/walk.ts';
 import type { ActParts } from '../jobs/act.ts';
 import { onFilter } from '../jobs/by-filter.ts';
 import { cancelling, foundToCancel } from '../jobs/cancel.ts';
@@ -41,13 +41,17 @@ export interface ErasedQueue {
   readonly scanned: number;
 }
 
+/** What an erase stands on: parts over a connection, or those of the test kit. */
 export interface ErasingParts {
-  readonly redis: Redis;
-  readonly namespace: string;
   readonly finding: ActParts;
-  /** Dead letters, by these calls. */
-  readonly lettersBy: (callPartitions: CallPartitions) => Pick<Letters, 'removeAll'>;
-  readonly callPartitions: CallPartitions;
+  readonly store: LetterStore;
+  /** The queues of the namespace, by their names. */
+  readonly queues: () => Promise<readonly { readonly queue: string }[]>;
+  /** Records of the history, see `upkeep.ts`. */
+  readonly erase: (ref: PartitionRef, ask: EndsAsk) => Promise<PurgeReply>;
+  readonly lastEnd: (ref: PartitionRef) => Promise<string | undefined>;
+  /** Is told how much went from a queue. */
+  readonly note: (gone: { readonly queue: string; readonly count: number }) => Promise<void>;
 }
 
 export interface EraseAsk {
@@ -58,14 +62,9 @@ export interface EraseAsk {
   readonly from: Spot;
   readonly onProgress: ((progress: ErasedQueue) => void) | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Is told how much went from a queue; undefined: whoever asks writes that down. */
-  readonly note: Note | undefined;
+  /** False: whoever asks notes what is gone. */
+  readonly isNoted: boolean;
 }
-
-export type Note = (
-  place: Pick<ErasingParts, 'redis' | 'namespace'>,
-  gone: { readonly queue: string; readonly count: number },
-) => Promise<void>;
 
 interface Tally {
   jobs: number;
@@ -95,8 +94,8 @@ interface Walked {
 
 /** Its calls are parts of one. */
 export function erasingAsOne(parts: ErasingParts): ErasingParts {
-  const callPartitions = asOne(parts.callPartitions);
-  return { ...parts, callPartitions, finding: { ...parts.finding, callPartitions } };
+  const { finding } = parts;
+  return { ...parts, finding: { ...finding, callPartitions: asOne(finding.callPartitions) } };
 }
 
 export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walked> {
@@ -117,7 +116,7 @@ export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walk
     // Also what went before it failed.
     const { jobs, running, deadLetters, history } = tally;
     const count = jobs + running + deadLetters + history;
-    if (!dryRun && count > 0) await ask.note?.(parts, { queue: queue.name, count });
+    if (ask.isNoted && !dryRun && count > 0) await parts.note({ queue: queue.name, count });
   }
   const filter = parseFilter({ tag }, { owner: 'erase' });
   const left = async () => (await countJobs(parts.finding, { queue, filter })).count;
@@ -148,39 +147,37 @@ async function takeJobs({ finding }: ErasingParts, ask: EraseAsk, { spot, tally,
   return done.cursor === undefined ? { place: 'dead', at: undefined } : { place: 'jobs', at: done.cursor };
 }
 
-async function takeDead(
-  { lettersBy, callPartitions }: ErasingParts,
-  ask: EraseAsk,
-  { spot, tally, most }: Step,
-): Promise<Spot> {
+async function takeDead({ store, finding }: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot> {
   const { queue, tag, dryRun } = ask;
   const asked = { filter: parseDeadFilter({ tag }, 'erase'), cursor: spot.at, limit: most, scanMax: most };
   // No age is asked for.
   const search = begin(asked, { means: 'erase', nowMs: 0 });
-  const done = await lettersBy(callPartitions).removeAll(queue, search, { dryRun, onProgress: undefined });
+  const done = await createLetters({ store, callPartitions: finding.callPartitions }).removeAll(queue, search, {
+    dryRun,
+    onProgress: undefined,
+  });
   tally.deadLetters += dryRun ? done.matched : done.changed;
   tally.scanned += done.scanned;
   return done.cursor === undefined ? { place: 'history', at: undefined } : { place: 'dead', at: done.cursor };
 }
 
 async function takeHistory(parts: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot | undefined> {
-  const { redis, callPartitions } = parts;
   const { queue, tag, dryRun } = ask;
   const key = filterKey({ tag }, 'erase history');
   const from = spot.at === undefined ? undefined : walks.parseCursor(spot.at, key);
-  return callPartitions(queue, async (layout, policy): Promise<Spot | undefined> => {
+  return parts.finding.callPartitions(queue, async (layout, policy): Promise<Spot | undefined> => {
     const layoutGeneration = generationOf(layout);
     walks.checkLayout(from?.layoutGeneration, layoutGeneration, queue.name);
     const { partition, at: after, ...begun } = from?.spot ?? walks.BEGINNING;
     const ref = layout[partition];
     if (!ref) return undefined;
     const end = begun.end ?? {
-      last: await withReadRetry('erase', () => lastEnd(redis, ref), policy),
+      last: await withReadRetry('erase', () => parts.lastEnd(ref), policy),
       left: walks.UNBOUNDED,
     };
     const which = { tag, mode: dryRun ? 'count' : 'remove', limit: Math.min(most, RECORDS_MAX), after } as const;
     const retry = dryRun ? withReadRetry : withRetry;
-    const batch = await retry('erase', () => erase(redis, ref, which), policy);
+    const batch = await retry('erase', () => parts.erase(ref, which), policy);
     tally.history += batch.matched;
     tally.scanned += batch.looked;
     const isEnd = batch.next === undefined || endMs(batch.next) > endMs(end.last);

@@ -6,14 +6,11 @@ import { quietly } from '../../kernel/callbacks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { checkNames } from '../../kernel/option-names.ts';
-import { audit, userHere } from '../../redis/audit.ts';
-import { listQueues } from '../../redis/scripts/queues.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
-import type { ConnectedParts } from '../parts.ts';
 import { BEGINNING, cursorOf, parseCursor, type QueueSpot } from './cursor.ts';
-import { type EraseAsk, type ErasedQueue, type ErasingParts, eraseTag, erasingAsOne, type Note } from './erase.ts';
+import { type EraseAsk, type ErasedQueue, type ErasingParts, eraseTag, erasingAsOne } from './erase.ts';
 
 export type { ErasedQueue };
 
@@ -53,13 +50,9 @@ export interface EraseOptions {
 /** `client.erase`, as the client says it. */
 export type Erase = (filter: EraseFilter, options?: EraseOptions) => Promise<Erased>;
 
-/** The audit names the user of this process. That it cannot be written undoes nothing. */
-export const toAudit: Note = (place, gone) =>
-  audit(place, { who: userHere(), way: 'program', verb: 'erase', ...gone }).catch(() => undefined);
-
-/** @param note undefined for the HTTP API and the command line, which know better who asks: they note it themselves */
+/** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
 export const eraseOver =
-  ({ clock, budgetMs }: ClientSettings, { runChecked }: Calls<ConnectedParts>, note: Note | undefined): Erase =>
+  ({ clock, budgetMs }: ClientSettings, { runChecked }: Calls, isNoted: boolean): Erase =>
   (filter, given = {}) =>
     runChecked(
       () => {
@@ -68,7 +61,7 @@ export const eraseOver =
         const wanted = namesIn(queues);
         return {
           ...asked,
-          note,
+          isNoted,
           wanted,
           policy: { clock, budgetMs },
           from: cursor === undefined ? undefined : parseCursor(cursor, { tag: asked.tag, wanted }),
@@ -110,7 +103,7 @@ interface EraseAllAsk extends Omit<EraseAsk, 'queue' | 'from'> {
 async function eraseAll(given: ErasingParts, ask: EraseAllAsk): Promise<Erased> {
   const parts = erasingAsOne(given);
   const { from, wanted, policy, dryRun, tag, signal } = ask;
-  const layouts = await withReadRetry('list queues', () => listQueues(parts.redis, parts.namespace), policy);
+  const layouts = await withReadRetry('list queues', parts.queues, policy);
   const queues: ErasedQueue[] = [];
   const told = (next: QueueSpot | undefined): Erased => ({
     dryRun,

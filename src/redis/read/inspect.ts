@@ -189,33 +189,35 @@ export async function lastTokens(
   return runs.map((run) => /^\d+/.exec(run ?? '')?.[0] ?? '0');
 }
 
+export interface NewestAsk {
+  readonly limit: number;
+  readonly before?: string | undefined;
+}
+
 /** Dead letters, newest first, from `before` (exclusive) backwards. */
 export async function deadLetters(
   redis: Redis,
   ref: PartitionRef,
-  { limit, before = '+' }: { readonly limit: number; readonly before?: string },
+  { limit, before = '+' }: NewestAsk,
 ): Promise<readonly DeadLetter[]> {
   const reply = await redis.call('XREVRANGE', ref.keys.dead, before === '+' ? '+' : `(${before}`, '-', 'COUNT', limit);
   return list(reply as Reply).map(deadLetterOf);
+}
+
+export interface OldestAsk {
+  readonly limit: number;
+  readonly after?: string | undefined;
+  readonly last?: string | undefined;
 }
 
 /** Dead letters, oldest first, from `after` (exclusive) on, up to `last`. */
 export async function oldestDeadLetters(
   redis: Redis,
   ref: PartitionRef,
-  {
-    limit,
-    after = '',
-    last = '+',
-  }: { readonly limit: number; readonly after?: string | undefined; readonly last?: string | undefined },
+  { limit, after = '', last = '+' }: OldestAsk,
 ): Promise<readonly DeadLetter[]> {
   const reply = await redis.call('XRANGE', ref.keys.dead, after === '' ? '-' : `(${after}`, last, 'COUNT', limit);
   return list(reply as Reply).map(deadLetterOf);
-}
-
-/** The id of the newest dead letter, or undefined. */
-export async function newestDeadLetter(redis: Redis, ref: PartitionRef): Promise<string | undefined> {
-  return (await deadLetters(redis, ref, { limit: 1 }))[0]?.entry;
 }
 
 /** One dead letter, or undefined. */

@@ -46,23 +46,24 @@ export async function resume(redis: Redis, ref: PartitionRef): Promise<PauseRepl
   return pauseReply(list(await run(redis, 'resume', { keys: ref.keys, args: {} })).map(text));
 }
 
+export interface PurgeAsk {
+  readonly mode: 'count' | 'remove';
+  /** Undefined: of any age. */
+  readonly ageMs?: number | undefined;
+  readonly limit: number;
+  readonly reason?: string | undefined;
+  readonly after?: string | undefined;
+  /** The last that is looked at; undefined: the newest. */
+  readonly last?: string | undefined;
+  readonly nowMs?: number;
+}
+
 /** Looks at no more than `limit` dead letters, and at fewer when they are large, from the oldest or after the one named. */
 export async function purge(
   redis: Redis,
   ref: PartitionRef,
-  which: {
-    readonly mode: 'count' | 'remove';
-    /** Undefined: of any age. */
-    readonly ageMs?: number | undefined;
-    readonly limit: number;
-    readonly reason?: string | undefined;
-    readonly after?: string | undefined;
-    /** The last that is looked at; undefined: the newest. */
-    readonly last?: string | undefined;
-    readonly nowMs?: number;
-  },
+  { mode, ageMs, limit, reason = '', after = '', last = '', nowMs }: PurgeAsk,
 ): Promise<PurgeReply> {
-  const { mode, ageMs, limit, reason = '', after = '', last = '', nowMs } = which;
   const args = { now: nowMs ?? '', age: ageMs ?? '', reason, after, last, limit, mode };
   const [matched, looked, next] = list(await run(redis, 'purge', { keys: ref.keys, args })).map(text);
   return { matched: Number(matched), looked: Number(looked), next: next === '' ? undefined : next };
@@ -75,18 +76,19 @@ export async function forget(redis: Redis, ref: PartitionRef, deadLetters: reado
   return Number(gone);
 }
 
+export interface EraseAsk {
+  readonly tag: string;
+  readonly mode: 'count' | 'remove';
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
 /** Looks at no more than `limit` records of the history, the earliest end first, or from behind the place named. */
 export async function erase(
   redis: Redis,
   { keys }: PartitionRef,
-  which: {
-    readonly tag: string;
-    readonly mode: 'count' | 'remove';
-    readonly limit: number;
-    readonly after?: string | undefined;
-  },
+  { tag, mode, limit, after }: EraseAsk,
 ): Promise<PurgeReply> {
-  const { tag, mode, limit, after } = which;
   const [, score = '', id = ''] = /^(\S+) (.*)$/s.exec(after ?? '') ?? [];
   const each = after === undefined ? [] : [Buffer.from(id, 'latin1')];
   const reply = await run(redis, 'erase', { keys, args: { tag, mode, score, limit }, each, bytes: true });

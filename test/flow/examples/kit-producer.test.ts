@@ -1,17 +1,19 @@
 /**
- * The producer of the test kit is a producer: the same calls are made to it and to one on a real Redis, through every
- * state that a job can be in, and each reply and each refusal must be the same.
+ * The client of the test kit is a whole client: the same calls are made to it and to one on a real Redis, through every state
+ * that a job can be in, and each reply and each refusal must be the same.
  */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
+import type { Erased } from '../../../src/client/erase/erasure.ts';
+import type { BulkJob } from '../../../src/client/jobs/scheduling.ts';
+import { fixed } from '../../../src/job/backoff.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
+import { defineQueue, type Queue } from '../../../src/job/queue.ts';
 import { messageOf } from '../../../src/kernel/errors.ts';
-import type { KitClient } from '../../../src/testing/client.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
 import type { QueueHandlers } from '../../../src/worker/run/handlers.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
 import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
-
-const line = useLine();
 
 const day = (date: number) => new Date(Date.UTC(2030, 0, date));
 const waiting = (id: string) => ({ id, at: day(1) });
@@ -33,6 +35,8 @@ const OWN = [
   'anchorMs',
   'aheadMs',
   'reachedMs',
+  'firstMs',
+  'lastMs',
 ];
 const bareOf = (queue: string, reply: unknown): unknown =>
   JSON.parse(
@@ -63,7 +67,7 @@ function listener(queue: string) {
 
 type Note = (call: Promise<unknown>) => Promise<void>;
 
-async function whileTheyWait(p: KitClient, q: string, note: Note) {
+async function whileTheyWait(p: Client, q: string, note: Note) {
   for (const options of [{}, {}, { at: day(2) }, { at: day(2), ifExists: 'replace' }, { ifExists: 'error' }] as const) {
     await note(p.schedule(q, { n: 1 }, { ...waiting('a'), attempts: 3, ...options }));
   }
@@ -109,7 +113,7 @@ async function whileTheyWait(p: KitClient, q: string, note: Note) {
   await note(p.deadLetters.replay(q, '1-1'));
 }
 
-async function whileTheyAreFound(p: KitClient, q: string, note: Note) {
+async function whileTheyAreFound(p: Client, q: string, note: Note) {
   const list = [...'zyxw'].map((id, nth) => ({ id, at: day(10 - nth), data: { n: nth }, tags: ['t', `n:${nth % 2}`] }));
   await note(p.scheduleMany(q, [...list, { id: 'other', at: day(8), data: { n: 0 }, name: 'other', tags: ['t'] }]));
   const due = { from: day(8), to: day(10) };
@@ -137,7 +141,7 @@ async function whileTheyAreFound(p: KitClient, q: string, note: Note) {
   await note(p.list(q));
 }
 
-async function refusals(p: KitClient, q: string, note: Note) {
+async function refusals(p: Client, q: string, note: Note) {
   const loose = p as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
   const call = (name: string, ...given: readonly unknown[]) => note(loose[name]?.(q, ...given) ?? Promise.reject());
   await note(p.schedule('A b', 1));
@@ -168,7 +172,7 @@ interface Stage {
   readonly release: () => Promise<void>;
 }
 
-async function whileTheyRun(p: KitClient, q: string, { note, play, release }: Stage & { readonly note: Note }) {
+async function whileTheyRun(p: Client, q: string, { note, play, release }: Stage & { readonly note: Note }) {
   await note(p.schedule(q, 7, { ...waiting('held'), name: 'hold' }));
   await note(p.schedule(q, 8, { ...waiting('dead'), name: 'die', maxLateness: '99d' }));
   await note(p.runNow(q, 'held'));
@@ -243,48 +247,392 @@ async function inKit(): Promise<readonly unknown[]> {
   return told;
 }
 
-async function inProduct(): Promise<readonly unknown[]> {
-  const door = gate();
-  const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-  line.onEnd(() => producer.stop());
-  const { told, note } = listener(line.queue);
-  await whileTheyWait(producer, line.queue, note);
-  await whileTheyAreFound(producer, line.queue, note);
-  await refusals(producer, line.queue, note);
-  const entered = gate();
-  const hold = () => {
-    entered.open();
-    return door.opened;
-  };
-  const worker = line.make({ hold, die: dies } as QueueHandlers<unknown>);
-  const ended: string[] = [];
-  worker.events.on('job.dead', ({ id }) => ended.push(id));
-  worker.events.on('job.cancelled', ({ id }) => ended.push(id));
-  await worker.start();
-  await whileTheyRun(producer, line.queue, {
-    note,
-    async play() {
-      await entered.opened;
-      await eventually(() => ended).toContain('dead');
-    },
-    async release() {
-      door.open();
-      await eventually(() => ended).toContain('held');
-    },
+describe('in a queue of one partition', () => {
+  const line = useLine();
+
+  async function inProduct(): Promise<readonly unknown[]> {
+    const door = gate();
+    const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+    line.onEnd(() => producer.stop());
+    const { told, note } = listener(line.queue);
+    await whileTheyWait(producer, line.queue, note);
+    await whileTheyAreFound(producer, line.queue, note);
+    await refusals(producer, line.queue, note);
+    const entered = gate();
+    const hold = () => {
+      entered.open();
+      return door.opened;
+    };
+    const worker = line.make({ hold, die: dies } as QueueHandlers<unknown>);
+    const ended: string[] = [];
+    worker.events.on('job.dead', ({ id }) => ended.push(id));
+    worker.events.on('job.cancelled', ({ id }) => ended.push(id));
+    await worker.start();
+    await whileTheyRun(producer, line.queue, {
+      note,
+      async play() {
+        await entered.opened;
+        await eventually(() => ended).toContain('dead');
+      },
+      async release() {
+        door.open();
+        await eventually(() => ended).toContain('held');
+      },
+    });
+    await withSchedules(producer, line.queue, note);
+    await producer.stop();
+    await note(producer.schedule(line.queue, 1));
+    await note(producer.ready());
+    return told;
+  }
+
+  test('every reply and every refusal of its client is that of the product', async () => {
+    const told = await inProduct();
+    expect(await inKit()).toEqual(told);
+    expect(told.length).toBeGreaterThan(130);
   });
-  await withSchedules(producer, line.queue, note);
-  await producer.stop();
-  await note(producer.schedule(line.queue, 1));
-  await note(producer.ready());
-  return told;
-}
+});
 
 function dies(): never {
   throw new Unrecoverable('no');
 }
 
-test('every reply and every refusal of its producer is that of the product', async () => {
-  const told = await inProduct();
-  expect(await inKit()).toEqual(told);
-  expect(told.length).toBeGreaterThan(130);
+/** What one queue and its client do until their jobs have ended. */
+interface Story {
+  readonly p: Client;
+  readonly q: Queue<unknown>;
+  readonly note: Note;
+  /** Schedules jobs for now, and resolves when each has ended, one after the other. */
+  readonly end: (...jobs: readonly BulkJob<unknown>[]) => Promise<void>;
+  /** Schedules a job, and resolves while it runs. */
+  readonly hold: (job: BulkJob<unknown>) => Promise<void>;
+  readonly release: () => Promise<void>;
+}
+
+/** A job that was asked for a day which is the same everywhere, and is due now. */
+async function startNow(p: Client, q: Queue<unknown>, { data, ...options }: BulkJob<unknown>): Promise<void> {
+  const { id } = await p.schedule(q, data, { at: day(1), ...options });
+  await p.runNow(q, id);
+}
+
+/** With the instants of replays that are due now left out. */
+const undated = (call: Promise<object>): Promise<unknown> =>
+  call.then((reply) =>
+    Array.isArray(reply) ? reply.map((one) => ({ ...one, dueMs: 'now' })) : { ...reply, dueMs: 'now' },
+  );
+
+/** Bounded calls, one after the other by their cursors, each noted. */
+async function throughout<Page extends { readonly cursor: string | undefined }>(
+  note: Note,
+  call: (cursor: string | undefined) => Promise<Page>,
+): Promise<void> {
+  let cursor: string | undefined;
+  for (let calls = 0; calls < 40 && (calls === 0 || cursor !== undefined); calls += 1) {
+    const page = await call(cursor);
+    await note(Promise.resolve(page));
+    cursor = page.cursor;
+  }
+}
+
+const letters = [
+  { id: 'd0', data: 1, name: 'boom', tags: ['p:1'], headers: { trace: 'a' } },
+  { id: 'd1', data: 22, name: 'boom', tags: ['p:1', 'x'] },
+  { id: 'd2', data: { to: 'a@example.org' }, name: 'bang' },
+  { id: 'd3', data: 333, name: 'boom', tags: ['x'], maxLateness: '9d' },
+  { id: 'd4', data: 4, name: 'nobody' },
+  { id: 'd5', data: 5, name: 'retry', attempts: 2, backoff: fixed('10ms') },
+  { id: 'd0', data: 6, name: 'bang', tags: ['p:1'] },
+] as const;
+
+async function looksAtTheDead({ p: { deadLetters, ...p }, q, note, end }: Story) {
+  await note(deadLetters.list(q));
+  await note(deadLetters.groups(q));
+  await end(...letters);
+  const filters = [
+    {},
+    { reason: 'no-handler' },
+    { name: 'boom' },
+    { tag: 'p:1' },
+    { tag: 'x', name: 'boom' },
+    { id: 'd0' },
+    { error: 'no user # in "…"' },
+    { olderThan: '1h' },
+    { newerThan: '1h' },
+    { olderThan: 0, reason: 'no-handler' },
+    { id: 'none' },
+  ] as const;
+  for (const filter of filters) {
+    await note(deadLetters.list(q, filter));
+    await note(deadLetters.groups(q, filter));
+    await note(deadLetters.list(q, filter, { limit: 1, scanMax: 4 }));
+    await note(undated(deadLetters.replay(q, filter, { dryRun: true, all: true })));
+    await note(deadLetters.remove(q, filter, { dryRun: true, all: true }));
+  }
+  await throughout(note, (cursor) => deadLetters.list(q, {}, { limit: 3, cursor }));
+  await throughout(note, (cursor) => deadLetters.list(q, { name: 'boom' }, { scanMax: 2, cursor }));
+  await throughout(note, (cursor) => deadLetters.groups(q, {}, { scanMax: 3, cursor }));
+  await throughout(note, (cursor) => deadLetters.remove(q, {}, { dryRun: true, all: true, limit: 2, cursor }));
+  await throughout(note, (cursor) => deadLetters.remove(q, { tag: 'p:1' }, { dryRun: true, scanMax: 2, cursor }));
+  const page = await deadLetters.list(q, {}, { limit: 2 });
+  for (const { deadLetter, partition } of page.deadLetters) {
+    await note(deadLetters.get(q, deadLetter));
+    await note(deadLetters.get(q, deadLetter, { partition: 1 - partition }));
+  }
+  for (const { id } of letters) {
+    await note(p.get(q, id));
+    await note(p.result(q, id));
+  }
+  const { cursor } = page;
+  await note(deadLetters.list(q, { name: 'boom' }, { cursor }));
+  await note(deadLetters.groups(q, {}, { cursor }));
+  await note(deadLetters.remove(q, {}, { all: true, cursor }));
+}
+
+async function isRefusedTheDead({ p, q, note }: Story) {
+  const dead = p.deadLetters as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
+  const call = (name: string, ...given: readonly unknown[]) => note(dead[name]?.(q, ...given) ?? Promise.reject());
+  for (const verb of ['list', 'groups', 'replay', 'remove']) {
+    for (const filter of [
+      { reson: 'x' },
+      { reason: '' },
+      { name: 5 },
+      { tag: 'y'.repeat(1025) },
+      { olderThan: 'soon' },
+    ]) {
+      await call(verb, filter);
+    }
+    for (const bounds of [
+      { limit: 0 },
+      { limit: 1e6 },
+      { scanMax: 'x' },
+      { scanMax: 1e9 },
+      { cursor: 'x' },
+      { cursr: '' },
+    ]) {
+      await call(verb, { name: 'boom' }, bounds);
+    }
+    await note(dead[verb]?.('A b', { name: 'boom' }) ?? Promise.reject());
+  }
+  for (const verb of ['replay', 'remove']) {
+    for (const target of [{}, 7, 'x', null, { job: 'x y' }, { deadLetter: 5 }, ['1-1', 'x'], { partition: 1 }])
+      await call(verb, target);
+    await call(verb, '1-1', { ifMatch: '' });
+    await call(verb, '1-1', { limit: 1 });
+    await call(verb, ['1-1'], { partition: 1 });
+    await call(verb, ['1-1', { job: 'nobody' }]);
+    await call(verb, '1-1', { partition: 9 });
+    await call(verb, { job: 'nobody', bare: true });
+  }
+  await call('get', 'x');
+  await call('get', '1-1');
+  await call('replay', { name: 'boom' }, { over: '31d' });
+  await call('replay', { name: 'boom' }, { delay: '1m', at: day(1) });
+  await call('replay', { name: 'boom' }, { durability: 'always' });
+  await call('remove', { name: 'boom' }, { durability: 'memory' });
+}
+
+async function changesTheDead({ p, q, note, end }: Story) {
+  const { deadLetters } = p;
+  const all = async () => (await deadLetters.list(q)).deadLetters;
+  const find = async (id: string) => (await all()).find((one) => one.id === id) ?? { deadLetter: '1-1', etag: '' };
+  const { etag, deadLetter } = await find('d1');
+  const other = await find('d2');
+  for (const ifMatch of [other.etag, etag]) {
+    await note(deadLetters.replay(q, deadLetter, { ifMatch, at: day(5) }));
+    await note(deadLetters.remove(q, other.deadLetter, { ifMatch: ifMatch === etag ? other.etag : etag }));
+  }
+  await note(deadLetters.remove(q, other.deadLetter, { ifMatch: '*' }));
+  await note(p.get(q, 'd2'));
+  await note(p.result(q, 'd2'));
+  await note(undated(deadLetters.replay(q, [{ job: 'd1' }, { job: 'd0', ifMatch: etag }, '1-1'])));
+  // The same one twice in one call, and one whose job lives.
+  await note(deadLetters.replay(q, [{ job: 'd0' }, { job: 'd0' }], { at: day(6) }));
+  await note(deadLetters.replay(q, { job: 'd0' }, { at: day(6) }));
+  await note(p.get(q, 'd0'));
+  await note(p.cancel(q, 'd0'));
+  await note(deadLetters.list(q));
+  await end(
+    { id: 'd6', data: 7, name: 'boom' },
+    { id: 'd7', data: 8, name: 'boom' },
+    { id: 'd8', data: 9, name: 'bang' },
+  );
+  const told: unknown[] = [];
+  const onProgress = (progress: object) => void told.push(progress);
+  await throughout(note, (cursor) =>
+    deadLetters.replay(q, { name: 'boom' }, { at: day(7), over: '1h', limit: 2, cursor, onProgress }),
+  );
+  await note(p.list(q, { state: 'scheduled' }).then(({ jobs }) => jobs.map(({ id }) => id).toSorted()));
+  await throughout(note, (cursor) => deadLetters.remove(q, { reason: 'no-handler' }, { limit: 1, cursor, onProgress }));
+  await note(deadLetters.remove(q, (await all()).slice(0, 1)));
+  await note(deadLetters.remove(q, {}, { all: true, onProgress }));
+  await note(Promise.resolve(told));
+  await note(deadLetters.list(q));
+  await note(p.get(q, 'd5'));
+}
+
+async function erases({ p, q, note, end, hold, release }: Story) {
+  const tags = ['u:1'];
+  const other = `${q.name}-other`;
+  const later = { at: day(9) };
+  await p.scheduleMany(
+    q,
+    [...'klmno'].map((id) => ({ id, data: id, ...later, tags: id < 'n' ? tags : ['u:2'] })),
+  );
+  await p.scheduleMany(other, [
+    { id: 'k', data: 1, ...later, tags },
+    { id: 'l', data: 1, ...later },
+  ]);
+  // Lives of one id: the first has the tag, the last has not; of another one the other way around.
+  await end(
+    { id: 'life', data: 1, tags },
+    { id: 'efil', data: 1 },
+    { id: 'life', data: 2 },
+    { id: 'efil', data: 2, tags },
+  );
+  await end(
+    { id: 'e0', data: 1, name: 'boom', tags },
+    { id: 'e1', data: 1, name: 'bang', tags },
+    { id: 'e2', data: 1, name: 'bang', tags: ['u:2'] },
+  );
+  await hold({ id: 'held', data: 1, name: 'hold', tags });
+  for (const id of ['life', 'efil']) await note(p.get(q, id));
+  const told: unknown[] = [];
+  const onProgress = (progress: object) => void told.push(progress);
+  const dryRun = true;
+  await note(p.erase({ tag: 'u:1' }, { dryRun, onProgress }));
+  await note(p.erase({ tag: 'u:1' }, { dryRun, queues: [other, 'never'] }));
+  await note(p.erase({ tag: 'u:9' }, { dryRun }));
+  await throughout(note, (cursor) => p.erase({ tag: 'u:1' }, { dryRun, scanMax: 3, cursor }));
+  await note(p.erase({ tag: 'u:1' }, { signal: AbortSignal.abort() }));
+  const { cursor } = await p.erase({ tag: 'u:1' }, { dryRun, scanMax: 1 });
+  for (const options of [
+    { queues: [other], cursor },
+    { cursor: 'x' },
+    { scanMax: 0 },
+    { queues: 'x' },
+    { queues: ['A b'] },
+    { tga: 1 },
+  ]) {
+    await note(p.erase({ tag: 'u:1' }, options as object));
+  }
+  await note(p.erase({ tag: 'u:2' }, { cursor }));
+  for (const filter of [{}, { tag: '' }, { tag: 7 }, { tag: 'u:1', name: 'x' }, null]) {
+    await note(p.erase(filter as unknown as { readonly tag: string }));
+  }
+  await throughout(note, (at): Promise<Erased> => p.erase({ tag: 'u:1' }, { scanMax: 2, cursor: at, onProgress }));
+  await note(p.get(q, 'held'));
+  await release();
+  await note(p.erase({ tag: 'u:1' }, { onProgress }));
+  await note(Promise.resolve(told));
+  for (const id of ['k', 'n', 'life', 'efil', 'e0', 'held']) {
+    await note(p.get(q, id));
+    await note(p.result(q, id));
+  }
+  await note(p.deadLetters.list(q));
+  // The next life of an id does not bring an erased one back.
+  await end({ id: 'efil', data: 3, tags });
+  await note(p.get(q, 'efil'));
+  await note(p.erase({ tag: 'u:1' }));
+  await note(p.count(q));
+}
+
+async function isTold(story: Story) {
+  await looksAtTheDead(story);
+  await isRefusedTheDead(story);
+  await changesTheDead(story);
+  await erases(story);
+  await story.p.stop();
+  await story.note(story.p.deadLetters.list(story.q));
+  await story.note(story.p.erase({ tag: 'u:1' }));
+}
+
+const storyHandlers = (hold: () => unknown): QueueHandlers<unknown> => ({
+  hold,
+  default: () => ({ n: 1 }),
+  boom: ({ data }) => {
+    throw new Unrecoverable(`no user ${String(data)} in "eu"`);
+  },
+  bang: () => {
+    throw new Unrecoverable('bang');
+  },
+  retry: () => {
+    throw new Error('timeout after 5 ms');
+  },
+});
+
+const definition = { partitions: 2, history: { result: true }, redact: ['to'] } as const;
+
+describe('in a queue of two partitions that keeps a history', () => {
+  const line = useLine({ partitions: 2 });
+
+  async function inKitToo(): Promise<readonly unknown[]> {
+    const q = defineQueue<unknown>('q', definition);
+    const handlers = { q: storyHandlers(() => undefined) };
+    const kit = createTestKit({ handlers, queues: [q], lasts: ({ name }) => (name === 'hold' ? '1m' : 5) });
+    const { told, note } = listener('q');
+    await isTold({
+      p: kit.client,
+      q,
+      note,
+      async end(...jobs) {
+        for (const job of jobs) {
+          await startNow(kit.client, q, job);
+          await kit.advance('1s');
+        }
+      },
+      async hold(job) {
+        await startNow(kit.client, q, job);
+        await kit.advance('1s');
+      },
+      release: () => kit.advance('1m'),
+    });
+    return told;
+  }
+
+  async function inProductToo(): Promise<readonly unknown[]> {
+    const q = defineQueue<unknown>(line.queue, definition);
+    const redis = { path: line.server.socketPath };
+    const client = createClient({ redis, namespace: NAMESPACE });
+    line.onEnd(() => client.stop());
+    const [entered, door] = [gate(), gate()];
+    const handlers = storyHandlers(() => {
+      entered.open();
+      return door.opened;
+    });
+    const worker = createWorker(q, handlers, { redis, namespace: NAMESPACE, shutdown: 2000 });
+    line.onEnd(() => worker.stop({ shutdown: 500 }));
+    const ended: string[] = [];
+    for (const event of ['job.dead', 'job.completed', 'job.cancelled'] as const) {
+      worker.events.on(event, ({ id }) => ended.push(id));
+    }
+    await worker.start();
+    const { told, note } = listener(line.queue);
+    await isTold({
+      p: client,
+      q,
+      note,
+      async end(...jobs) {
+        for (const job of jobs) {
+          const before = ended.length;
+          await startNow(client, q, job);
+          await eventually(() => ended.slice(before)).toContain(job.id);
+        }
+      },
+      async hold(job) {
+        await startNow(client, q, job);
+        await entered.opened;
+      },
+      async release() {
+        door.open();
+        await eventually(() => ended).toContain('held');
+      },
+    });
+    return told;
+  }
+
+  test('dead letters and erase answer in the kit as in the product', async () => {
+    const told = await inProductToo();
+    expect(await inKitToo()).toEqual(told);
+    expect(told.length).toBeGreaterThan(250);
+  }, 60_000);
 });
