@@ -1,14 +1,19 @@
 /**
- * Which tests run when. `npm test` runs every file that is not listed here, and of the proofs a slice. `npm run test:all`,
- * which CI runs, runs `npm test` first, and then the files of `ONLY_IN_ALL` and the proofs whole. `npm run verify` runs the
- * files of `ONLY_IN_VERIFY`: each of them runs a whole matrix. Without a tier, as in
- * `npm test -- test/proof/model.test.ts`, a file runs whole.
+ * Which tests run when.
+ *
+ *  `npm test`          every file that is not listed here, and of the files of `SLICED` a slice
+ *  `npm run test:all`  `npm test`, and then the files of `ONLY_IN_ALL`. CI runs it. No file runs twice
+ *  `npm run verify`    the files of `ONLY_IN_VERIFY`, and those of `SLICED` whole: all seeds, all rows, all zones, more servers.
+ *                      CI does not run it
+ *
+ * Without a tier, as in `npm test -- test/proof/model.test.ts`, a file runs whole.
  */
 
-/** @typedef {'quick' | 'rest' | 'verify'} Tier */
+/** @typedef {'quick' | 'rest' | 'ci' | 'verify'} Tier `ci` is `quick` and `rest` */
 
 /** Path → why CI does not run it. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_VERIFY = {
+  'test/flow/chaos/chaos-verify.test.ts': 'ten more rows of the fault matrix, a quarter of a minute each',
   'test/matrix.test.ts': 'downloads a newer server and runs all tests of scripts on it',
 };
 
@@ -29,8 +34,8 @@ export const ONLY_IN_ALL = {
   'test/browser/rig.test.ts': 'downloads a browser',
   'test/browser/schedules.test.ts': 'the pages of schedules, in a browser',
   'test/browser/screenshots.test.ts': 'looks after the pictures in the docs',
-  'test/flow/chaos/chaos-smoke-processes.test.ts': 'ten rows of the fault matrix, a quarter of a minute each',
-  'test/flow/chaos/chaos-smoke-redis.test.ts': 'eight more of them',
+  'test/flow/chaos/chaos-smoke-processes.test.ts': 'five rows of the fault matrix, a quarter of a minute each',
+  'test/flow/chaos/chaos-smoke-redis.test.ts': 'three more of them',
   'test/flow/cli/cli-completion.test.ts': 'asks the built command line at each tab key',
   'test/flow/cli/cli-restored.test.ts': 'restores a backup into another Redis',
   'test/flow/cli/cli-run.test.ts': '`start`, `worker` and `dev` as processes, through signals',
@@ -56,34 +61,44 @@ export const ONLY_IN_ALL = {
   'test/flow/worker/misbehaving-process.test.ts': 'handlers that block or exit their process',
   'test/pack-docs.test.ts': 'compiles every example of README and docs against the packed package',
   'test/pack.test.ts': 'packs and installs what is published',
+  'test/proof/cast.test.ts': 'random lists, cuts and planted bugs of broadcasts',
+  'test/proof/cut-off.test.ts': 'every scene, cut off before each write',
+  'test/proof/gates.test.ts': 'random walks through a gated queue, and planted bugs',
+  'test/proof/mutants.test.ts': 'every planted bug',
+  'test/proof/oracles.test.ts': 'asks a Python that is downloaded',
   'test/proof/sealed.test.ts': 'the embedded Redis where nothing outside can be written',
   'test/redis/bytes.test.ts': 'records of 256 KiB, for every script',
   'test/redis/sentinel-watch.test.ts': 'waits for a sentinel to call a frozen primary dead',
   'test/sim/redis-model.test.ts': 'compares the model of Redis with Redis, command by command',
-  'test/sim/simulation.test.ts': 'ten runs of the simulation and of builds that are broken on purpose',
+  'test/sim/simulation.test.ts': 'runs of the simulation, and builds that are broken on purpose',
   'test/unit/embedded-apt.test.ts': 'downloads and unpacks packages, as two users',
   'test/unit/job-option-comments.test.ts': 'compiles the types of the options',
 };
 
-/** Path → what of it is part of `npm test`. @type {Readonly<Record<string, string>>} */
+/** Path → what of it is run in CI; `npm run verify` runs it whole. @type {Readonly<Record<string, string>>} */
 export const SLICED = {
   'test/flow/api/api-fuzz.test.ts': '500 of 4,000 requests',
   'test/flow/mover/schedule-handover.test.ts': '200 of 1,000 hand-overs',
   'test/proof/cast.test.ts': 'a sixth of the lists and cuts, and every fourth planted bug',
   'test/proof/cut-off.test.ts': 'the scenes; without the search for every other write',
-  'test/proof/model.test.ts': '200 of 1000 lists',
-  'test/proof/mutants.test.ts': 'every fourth planted bug',
-  'test/proof/oracles.test.ts': 'around the clock changes of every sixteenth zone',
+  'test/proof/gates.test.ts': '2 of 8 walks',
+  'test/proof/head.test.ts': '200 of 500 lists, and 40 of 100 cuts',
+  'test/proof/model.test.ts': '60 of 1000 lists, and 15 of 250 with a limit of bytes',
+  'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone; without whole years',
+  'test/redis/quota-mixes.test.ts': '5 of 25 mixes',
+  'test/sim/simulation.test.ts': 'one of three seeds, one of two of a process alone, and every broken build',
 };
 
 /** What takes minutes, longest first: begun last, it would keep one core busy while the other has nothing left to do. */
 export const BEGUN_FIRST = [
-  'test/flow/chaos/chaos-smoke-processes.test.ts',
+  'test/proof/mutants.test.ts',
   'test/proof/cut-off.test.ts',
+  'test/flow/chaos/chaos-smoke-processes.test.ts',
   'test/flow/chaos/chaos-smoke-redis.test.ts',
   'test/sim/simulation.test.ts',
   'test/browser/draining.test.ts',
   'test/flow/deploy/container.test.ts',
+  'test/proof/gates.test.ts',
   'test/proof/oracles.test.ts',
   'test/proof/model.test.ts',
   'test/proof/cast.test.ts',
@@ -92,8 +107,8 @@ export const BEGUN_FIRST = [
 /** What is run now; undefined: what was named. */
 export const tier = tierOf(process.env.TEST_TIER);
 
-/** Whether only a slice of each proof is wanted. */
-export const isSlice = tier === 'quick';
+/** Whether only a slice of each file of `SLICED` is wanted. */
+export const isSlice = tier !== undefined && tier !== 'verify';
 
 /** Folders of tests. */
 const FOLDERS = ['unit', 'redis', 'flow', 'proof', 'sim', 'browser'];
@@ -107,18 +122,19 @@ const FOLDERS = ['unit', 'redis', 'flow', 'proof', 'sim', 'browser'];
 export function filesOf(wanted) {
   const only = Object.keys(ONLY_IN_ALL);
   const verified = Object.keys(ONLY_IN_VERIFY);
-  if (wanted === 'verify') return { include: verified, exclude: [] };
-  if (wanted === 'rest') return { include: [...only, ...Object.keys(SLICED)], exclude: [] };
+  if (wanted === 'verify') return { include: [...verified, ...Object.keys(SLICED)], exclude: [] };
+  if (wanted === 'rest') return { include: only, exclude: [] };
   const include = [
     'test/house*.test.ts',
     'test/!(house)*.test.ts',
     ...FOLDERS.map((name) => `test/${name}/**/*.test.ts`),
   ];
-  return { include, exclude: wanted === 'quick' ? [...only, ...verified] : [] };
+  if (wanted === 'quick') return { include, exclude: [...only, ...verified] };
+  return { include, exclude: wanted === 'ci' ? verified : [] };
 }
 
 /** @param {string | undefined} text @returns {Tier | undefined} */
 function tierOf(text) {
-  if (text === undefined || text === 'quick' || text === 'rest' || text === 'verify') return text;
-  throw new Error(`TEST_TIER is ${text}; allowed: quick, rest, verify`);
+  if (text === undefined || text === 'quick' || text === 'rest' || text === 'ci' || text === 'verify') return text;
+  throw new Error(`TEST_TIER is ${text}; allowed: quick, rest, ci, verify`);
 }

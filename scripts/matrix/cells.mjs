@@ -18,6 +18,7 @@ import { root } from '../steps.mjs';
  * @property {readonly string[]} paths of tests
  * @property {readonly string[]} [few] of them with `--few`
  * @property {boolean} [whole] also what `npm test` leaves out of them, because it takes long
+ * @property {boolean} [ci] also files that `npm test` leaves out, each as CI runs it
  */
 
 /** @type {Readonly<Record<string, Tier>>} */
@@ -25,6 +26,7 @@ export const TIERS = {
   scripts: { title: 'scripts', paths: ['test/redis/'] },
   proofs: {
     title: 'proofs',
+    ci: true,
     paths: ['model', 'cut-off', 'moves', 'invariants'].map((name) => `test/proof/${name}.test.ts`),
   },
   topologies: {
@@ -82,16 +84,16 @@ export const TOPOLOGIES = {
 export const tiersOn = (topology) => (TOPOLOGIES[topology]?.flow ? ['flow'] : Object.keys(TIERS));
 
 /**
- * What a cell runs. Files that are named for it run whole, also those that `npm test` leaves out; of a folder, what is part
- * of `npm test`.
+ * What a cell runs. Files that are named for it run whole, also those that `npm test` leaves out, and proofs as CI runs them;
+ * of a folder, what is part of `npm test`.
  *
  * @param {{ topology: string, tier: string, few: boolean }} cell
- * @returns {{ paths: readonly string[], tier: 'quick' | undefined }} tier: as `test/tiers.mjs` has it
+ * @returns {{ paths: readonly string[], tier: 'quick' | 'ci' | undefined }} tier: as `test/tiers.mjs` has it
  */
 export function testsOf({ topology, tier, few }) {
   const { flow } = TOPOLOGIES[topology] ?? {};
-  const { paths = [], few: some = paths, whole = false } = TIERS[tier] ?? {};
-  return { paths: flow ?? (few ? some : paths), tier: flow || whole ? undefined : 'quick' };
+  const { paths = [], few: some = paths, whole = false, ci = false } = TIERS[tier] ?? {};
+  return { paths: flow ?? (few ? some : paths), tier: flow || whole ? undefined : ci ? 'ci' : 'quick' };
 }
 
 /**

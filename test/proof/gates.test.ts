@@ -9,9 +9,10 @@ import { partitionRef } from '../../src/redis/keys.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { GatesWorld } from '../support/gates-world.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { isSlice } from '../tiers.mjs';
 
 const SEED = Number(process.env.GATES_SEED ?? 1);
-const ROUNDS = Number(process.env.GATES_ROUNDS ?? 8);
+const ROUNDS = Number(process.env.GATES_ROUNDS ?? (isSlice ? 2 : 8));
 /** In so many walks a planted bug has to be noticed. */
 const PLANTED_ROUNDS = 40;
 const STEPS = 300;

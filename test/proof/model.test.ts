@@ -11,7 +11,7 @@ import { keptIn } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
 import { isSlice } from '../tiers.mjs';
 
-const RUNS = Number(process.env.PROOF_RUNS ?? (isSlice ? 200 : 1000));
+const RUNS = Number(process.env.PROOF_RUNS ?? (isSlice ? 60 : 1000));
 const SEED = Number(process.env.PROOF_SEED ?? 1);
 const LENGTH = 40;
 

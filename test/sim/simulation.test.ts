@@ -12,6 +12,7 @@ import { build } from '../../scripts/steps.mjs';
 import { patchedCopy } from '../chaos/faults/copies.mjs';
 import { after, dropped } from '../chaos/marks.mjs';
 import { root } from '../support/repository.ts';
+import { isSlice } from '../tiers.mjs';
 
 const run = promisify(execFile);
 
@@ -26,17 +27,25 @@ async function simulate(product: string, ...args: readonly string[]): Promise<st
   return stdout;
 }
 
-test.each([1, 2, 3])('seed %i: nothing is lost, doubled, early, stuck or left', { timeout: 900_000 }, async (seed) => {
-  const { anomalies, jobs } = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04'));
-  expect(anomalies).toEqual([]);
-  expect(jobs).toBeGreaterThan(100);
-});
+test.each(isSlice ? [1] : [1, 2, 3])(
+  'seed %i: nothing is lost, doubled, early, stuck or left',
+  { timeout: 900_000 },
+  async (seed) => {
+    const { anomalies, jobs } = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04'));
+    expect(anomalies).toEqual([]);
+    expect(jobs).toBeGreaterThan(100);
+  },
+);
 
-test.each([1, 2])('seed %i, one process that is mover and worker: the same', { timeout: 900_000 }, async (seed) => {
-  const told = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04', '--alone'));
-  expect(told.anomalies).toEqual([]);
-  expect(told.relayed).toBeGreaterThan(10);
-});
+test.each(isSlice ? [1] : [1, 2])(
+  'seed %i, one process that is mover and worker: the same',
+  { timeout: 900_000 },
+  async (seed) => {
+    const told = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04', '--alone'));
+    expect(told.anomalies).toEqual([]);
+    expect(told.relayed).toBeGreaterThan(10);
+  },
+);
 
 test('the same seed is the same run, to the microsecond', { timeout: 900_000 }, async () => {
   const [one, other] = await Promise.all([1, 2].map(() => simulate(root, '--seed', '4', '--hours', '0.01', '--trace')));
@@ -44,12 +53,13 @@ test('the same seed is the same run, to the microsecond', { timeout: 900_000 }, 
   expect(other).toBe(one);
 });
 
-/** What is broken, what gives it away, under which faults, and how. */
+/** What is broken, what gives it away, under which faults, in which seed it did so the last time, and how. */
 const CONTROLS = [
   {
     title: 'does not look for entries it holds without knowing',
     wanted: ['STUCK'],
     faults: 'ambush,cut,mute',
+    seed: 1,
     file: 'dist/worker/recover/adopter.js',
     mark: 'unseen-entries',
     edit: dropped,
@@ -58,6 +68,7 @@ const CONTROLS = [
     title: 'promotes without asking whose term it is',
     wanted: ['TWO-LEADERS'],
     faults: 'freeze,hold',
+    seed: 1,
     file: 'lua/promote.lua',
     mark: 'fence',
     edit: dropped,
@@ -67,18 +78,23 @@ const CONTROLS = [
     // A reply comes to the wrong command, so the server's clock is misread, or a job is taken for over.
     wanted: ['REFUSED', 'LOST', 'DUP-START'],
     faults: 'mute,freeze server,hold',
+    seed: 2,
     file: 'dist/redis/connection/one.js',
     mark: 'no-resend',
     edit: after('maxRetriesPerRequest: null,'),
   },
 ];
 
+/** Tried after the known one. */
+const SEEDS = [1, 2, 3, 4, 5, 6];
+
 test.each(CONTROLS)('a build that $title is caught', { timeout: 900_000 }, async (control) => {
-  const { wanted, faults, ...patch } = control;
+  const { wanted, faults, seed: known, ...patch } = control;
   const product = patchedCopy(root, [patch]);
   const found: string[] = [];
   try {
-    for (let seed = 1; seed <= 6 && found.length === 0; seed += 1) {
+    for (const seed of [known, ...SEEDS.filter((other) => other !== known)]) {
+      if (found.length > 0) break;
       const words = ['--seed', String(seed), '--hours', '0.03', '--density', '4', '--faults', faults];
       for (const { kind } of JSON.parse(await simulate(product, ...words)).anomalies) found.push(kind);
     }

@@ -1,0 +1,7 @@
+/** More rows of the fault matrix than CI runs: nothing is lost, early, twice or stuck. */
+import { describe } from 'vitest';
+import { smoke } from '../../support/chaos-smoke.ts';
+
+describe('nothing is lost, early, twice or stuck when', () => {
+  smoke(['F5', 'F10', 'F13', 'F14', 'F26', 'F33', 'F35', 'F36', 'F39', 'F67']);
+});
