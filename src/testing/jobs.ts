@@ -4,8 +4,9 @@
  */
 
 import type { Plan } from '../client/calls/plan.ts';
-import { type Scheduled, scheduledOf } from '../client/calls/scheduled.ts';
+import { failureOf, notGated, type Scheduled, scheduledOf } from '../client/calls/scheduled.ts';
 import { refuseShown } from '../client/jobs/shown.ts';
+import { isGated } from '../job/gate.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
@@ -27,7 +28,7 @@ export interface TestJob {
   readonly reason: string | undefined;
 }
 
-type Wanted = Pick<Plan, 'id' | 'record' | 'dueMs' | 'mode' | 'strict'> & {
+type Wanted = Pick<Plan, 'id' | 'record' | 'dueMs' | 'mode' | 'strict' | 'gated'> & {
   /** Of a schedule, or of a job that died: it is never refused for want of room. */
   readonly isOwed?: boolean;
 };
@@ -67,7 +68,9 @@ export function createJobBook(parts: JobBookParts) {
 
   /** The same answers as `schedule.lua`. */
   async function place(queue: Queue, plan: Wanted): Promise<Answer> {
-    declare(queue);
+    const declared = declare(queue);
+    if (plan.gated !== undefined && !isGated(declared))
+      throw failureOf(queue.name, plan, notGated(queue.name, plan.gated));
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
     const reply = roomFor(queueOf(queue), { plan, before, there: inQueue(queue.name) });

@@ -10,6 +10,7 @@ import { decodeRecord, encodeRecord } from '../../src/job/codec.ts';
 import { allOptions, bodyFields, headerFields, optionNames, optionsOfFires } from '../../src/job/fields.ts';
 import type { JobHeaders } from '../../src/job/headers.ts';
 import type { OptionName } from '../../src/job/options.ts';
+import { defineQueue } from '../../src/job/queue.ts';
 import { editRecord } from '../../src/job/record-edit.ts';
 import { decodeHeader, markOf } from '../../src/job/record-header.ts';
 import { parseSchedule } from '../../src/schedule/input.ts';
@@ -180,7 +181,7 @@ describe('a schedule', () => {
 });
 
 test.each(allOptions)('the test kit takes $name', async ({ name }) => {
-  const kit = createTestKit({ handlers: { q: async () => undefined } });
+  const kit = createTestKit({ handlers: { q: async () => undefined }, queues: [defineQueue('q', { fair: true })] });
   const { status } = await kit.schedule('q', {}, exampleOf(name));
   expect(status).toBe('scheduled');
   await kit.advance('3650d');

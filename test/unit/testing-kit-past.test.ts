@@ -44,6 +44,19 @@ test('a job that failed and then succeeded tells its errors, its times and its r
   ]);
 });
 
+test('dead letters of one millisecond are numbered in each partition, so the id alone may mean two', async () => {
+  const wide = defineQueue<{ fails: number }>('wide', { partitions: 2 });
+  const kit = createTestKit({ handlers: { wide: work }, queues: [wide] });
+  const { deadLetters, schedule } = kit.client;
+  for (const id of ['a', 'b', 'c', 'd']) await schedule(wide, { fails: 0 }, { id, name: 'die', delay: '1m' });
+  await kit.advance('1m');
+  const rows = (await deadLetters.list(wide)).deadLetters;
+  const ids = rows.map(({ deadLetter, partition }) => `${partition}/${deadLetter.replace(String(kit.nowMs), 'ms')}`);
+  expect(ids.toSorted()).toEqual(['0/ms-0', '0/ms-1', '1/ms-0', '1/ms-1']);
+  await expect(deadLetters.replay(wide, `${kit.nowMs}-0`)).rejects.toThrow(/is in the partitions 0, 1; name one with/);
+  expect(await deadLetters.remove(wide, rows)).toMatchObject(rows.map(() => ({ status: 'removed' })));
+});
+
 test('earlier lives of an id follow, also behind a replay, and while it lives again', async () => {
   const kit = kitOf();
   const put = (name: string) => kit.client.schedule(reports, { fails: 0 }, { id: 'a', name, delay: '1s' });

@@ -139,7 +139,7 @@ export function queueFull(
 }
 
 /** A failed call as one of its jobs' error: same kind, and enough said to repeat the same call. */
-export function failureOf(queue: string, plan: Plan, error: unknown): unknown {
+export function failureOf(queue: string, plan: Pick<Plan, 'id' | 'dueMs'>, error: unknown): unknown {
   if (!(error instanceof DuestreamError)) return error;
   const { id, dueMs } = plan;
   const cause = new Unconfirmed({ confirmed: [], unconfirmed: [{ index: 0, id, dueMs, error }], cause: error });

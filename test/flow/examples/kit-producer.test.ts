@@ -150,6 +150,10 @@ async function refusals(p: Client, q: string, note: Note) {
   await call('schedule', 1, { delya: '1m' });
   await call('schedule', 1, { delay: '2 fortnights' });
   await call('schedule', 1, { durability: 'always' });
+  await call('schedule', 1, { ...waiting('of-group'), group: 'g' });
+  await call('schedule', 1, { ...waiting('first'), priority: 'high' });
+  await call('scheduleMany', [waiting('plain'), { ...waiting('last'), priority: 'low' }]);
+  await call('get', 'plain');
   await call('scheduleMany', 5);
   await call('scheduleMany', [{ data: 1 }, { data: 1, id: 'x y' }]);
   await call('cancel', 'a', { bear: true });
@@ -471,6 +475,8 @@ async function changesTheDead({ p, q, note, end }: Story) {
 }
 
 async function erases({ p, q, note, end, hold, release }: Story) {
+  // Where these are due follows from the ids of their dead letters.
+  await p.cancel(q, { state: 'scheduled' });
   const tags = ['u:1'];
   const other = `${q.name}-other`;
   const later = { at: day(9) };
@@ -482,6 +488,14 @@ async function erases({ p, q, note, end, hold, release }: Story) {
     { id: 'k', data: 1, ...later, tags },
     { id: 'l', data: 1, ...later },
   ]);
+  for (const filter of [{}, { tag: 'u:1' }, { idPrefix: 'm' }, { state: 'scheduled' }] as const) {
+    await throughout(note, (cursor) => p.list(q, { ...filter, limit: 2, cursor }));
+    for await (const job of p.jobs(q, filter)) await note(Promise.resolve(job));
+    await note(p.count(q, filter));
+    await note(p.tally(q.name, filter));
+  }
+  await throughout(note, (cursor) => p.reschedule(q, { tag: 'u:1' }, { at: day(8) }, { limit: 1, cursor }));
+  await throughout(note, (cursor) => p.edit(q, { tag: 'u:1' }, { data: 9 }, { limit: 1, cursor }));
   // Lives of one id: the first has the tag, the last has not; of another one the other way around.
   await end(
     { id: 'life', data: 1, tags },
@@ -498,6 +512,10 @@ async function erases({ p, q, note, end, hold, release }: Story) {
   for (const id of ['life', 'efil']) await note(p.get(q, id));
   const told: unknown[] = [];
   const onProgress = (progress: object) => void told.push(progress);
+  const shown = { data: { to: '[redacted]' } };
+  for (const queue of [q, q.name]) await note(p.edit(queue, 'k', shown));
+  await note(p.edit(q.name, { tag: 'u:1' }, shown));
+  await note(p.schedule(q.name, shown.data, { id: 'k', ...later, ifExists: 'replace' }));
   const dryRun = true;
   await note(p.erase({ tag: 'u:1' }, { dryRun, onProgress }));
   await note(p.erase({ tag: 'u:1' }, { dryRun, queues: [other, 'never'] }));
