@@ -4,7 +4,9 @@
 --         than cap in all, how many there are, which is cheaper to know; ensureGroup(ready,
 --         entries): makes it where there is no stream, which has no entries; addReady(ready,
 --         member, due): a new entry, of which it gives the id, and the group before the first one
--- RULE    No script fails for the lack of a stream or a group: both may be gone with a flush.
+-- RULE    No script fails for the lack of a stream or a group: both may be gone with a flush. An
+--         entry that a cut call has deleted and not acknowledged is held without being there, so
+--         more may be held than there are.
 local function groupOf(ready)
   -- @no-stream
   if redis.call('EXISTS', ready) == 0 then return nil end
@@ -16,7 +18,7 @@ end
 local function undeliveredIn(ready, cap)
   local length = redis.call('XLEN', ready)
   local group = length >= cap and groupOf(ready)
-  return length - (group and group.pending or 0)
+  return math.max(0, length - (group and group.pending or 0))
 end
 
 local function ensureGroup(ready, entries)

@@ -1,29 +1,25 @@
 -- leaving: entries leave ready for good, and in a gated queue their groups have room again.
--- GIVES   leaveReady(keys, gate, entries, members): members are those of the entries
--- NEEDS   line, lanes, opening, let-go
--- RULE    The lanes of their groups are opened first, and the holds go last: a call that is cut off
---         leaves a lane open for nothing or a hold without an entry, which the leader sees, and
---         never an entry without its hold.
+-- GIVES   leaveReady(keys, gate, entries, members): members are those of the entries;
+--         holdAll(holds, begun): entries and members in turns, which have their holds then
+-- NEEDS   line, opening, let-go
 local function leaveReady(keys, gate, entries, members)
   if #entries == 0 then return end
-  local holds = {}
+  letGo(keys.ready, unpack(entries))
   if gate then
     -- rarely
-    local seen, opened = {}, {}
-    for nth, member in ipairs(members) do
-      local group = groupIn(member)
-      if group ~= '' then
-        holds[#holds + 1] = group .. '\0' .. entries[nth]
-        for _, lane in ipairs(not seen[group] and lanesOf(keys.line, group) or {}) do
-          opened[#opened + 1] = lane
-        end
-        seen[group] = true
-      end
-    end
-    openLanes(keys, opened)
+    dropHolds(keys, entries, members)
   end
-  letGo(keys.ready, unpack(entries))
-  if #holds > 0 then
-    redis.call('ZREM', keys.holds, unpack(holds))
+end
+
+local function holdAll(holds, begun)
+  local words = {}
+  for at = 1, #begun, 2 do
+    local group = groupIn(begun[at + 1])
+    if group ~= '' then
+      words[#words + 1], words[#words + 2] = 0, group .. '\0' .. begun[at]
+    end
+  end
+  if #words > 0 then
+    redis.call('ZADD', holds, unpack(words))
   end
 end

@@ -1,9 +1,12 @@
--- opening: lanes get their turns.
+-- opening: lanes get their turns, and groups have room again.
 -- GIVES   addLanes(keys, list): their turn comes last; openLanes(keys, list): the same, but lanes
---         that are open keep their turn
--- NEEDS   lanes
+--         that are open keep their turn; dropHolds(keys, entries, members): those of entries that
+--         are no longer in ready, with the members of each
+-- NEEDS   line, lanes
 -- RULE    The score of a lane is its class and a number that only grows, so the lanes of a class
---         come in turns.
+--         come in turns. Entries go first, then the lanes of their groups are opened, and the holds
+--         go last: a call that is cut off leaves a hold without an entry, which the leader sees,
+--         and never an entry without its hold.
 local function addLanes(keys, list, ...)
   if #list == 0 then return end
   local last, words = redis.call('HINCRBY', keys.meta, 'turn', #list), { ... }
@@ -16,4 +19,22 @@ end
 
 local function openLanes(keys, list)
   addLanes(keys, list, 'NX')
+end
+
+local function dropHolds(keys, entries, members)
+  local holds, seen, opened = {}, {}, {}
+  for nth, member in ipairs(members) do
+    local group = groupIn(member)
+    if group ~= '' then
+      holds[#holds + 1] = group .. '\0' .. entries[nth]
+      for _, lane in ipairs(not seen[group] and lanesOf(keys.line, group) or {}) do
+        opened[#opened + 1] = lane
+      end
+      seen[group] = true
+    end
+  end
+  openLanes(keys, opened)
+  if #holds > 0 then
+    redis.call('ZREM', keys.holds, unpack(holds))
+  end
 end

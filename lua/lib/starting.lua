@@ -9,7 +9,8 @@
 --         promoted there as well, and so is not in scheduled. What became of each is added to
 --         call.started or call.others, as start replies it
 -- NEEDS   run, mint, gate, leaving, start-one
--- RULE    An entry that is turned away gives its turn of the rate back. Records are read one, two,
+-- RULE    In a gated queue an entry that is turned away gives its turn of the rate back, and one
+--         that is started has its hold, whatever became of that before. Records are read one, two,
 --         four and then eight at a time, fewer where they are large, until one more as large as the
 --         largest would take the call over `bytes`; what is left is `later`. The first is always
 --         read.
@@ -32,7 +33,7 @@ local function heldSince(ready, consumer, entries)
 end
 
 local function startEntries(keys, call, entries, idle, isNew)
-  local started, writes, members, seen, from = call.started, {}, {}, {}, 1
+  local started, writes, members, seen, from, begun = call.started, {}, {}, {}, 1, {}
   local startOdd
   for at = 2, #entries, 3 do
     members[#members + 1] = entries[at]
@@ -56,6 +57,7 @@ local function startEntries(keys, call, entries, idle, isNew)
       local token = mint(keys, call)
       writes[#writes + 1], writes[#writes + 2] = member, firstStart(token, entry, call.consumer)
       started[#started + 1] = entry .. ' ' .. due .. ' ' .. token .. ' ' .. member .. ' ' .. record
+      begun[#begun + 1], begun[#begun + 2] = entry, member
     else
       write()
       -- Its other entry, of this very call, may have ended it.
@@ -67,6 +69,10 @@ local function startEntries(keys, call, entries, idle, isNew)
         startOdd = startOne
       end
       startOdd(keys, call, entry, member, due, record, idle)
+      -- @started-odd
+      if call.others[#call.others][4] == 'run' then
+        begun[#begun + 1], begun[#begun + 2] = entry, member
+      end
     end
     seen[member] = true
   end
@@ -91,6 +97,7 @@ local function startEntries(keys, call, entries, idle, isNew)
   if call.gate then
     -- rarely
     refund(keys.meta, call.gate, #call.gone)
+    holdAll(keys.holds, begun)
   end
   call.gone, call.left = {}, {}
 end

@@ -65,12 +65,7 @@ end
 
 local function takeBackAll()
   local entries, members = takeBack(keys, now, limit)
-  for nth, member in ipairs(members) do
-    local tenant = groupIn(member)
-    if tenant ~= '' then
-      redis.call('ZREM', holds, tenant .. '\0' .. entries[nth])
-    end
-  end
+  dropHolds(keys, entries, members)
   if before then
     local used = redis.call('HGET', meta, 'gate')
     refund(meta, gateOf(before, used, now), #entries)

@@ -171,6 +171,7 @@ const OF_GATES: readonly string[] = [
   'promotion @lanes-open: turned >',
   'promotion @ring: turned <',
   'promotion @has-rate: turned >',
+  'starting @started-odd: turned ==',
 ];
 
 /** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
