@@ -2,6 +2,8 @@
 -- GIVES   leaveReady(keys, gate, entries, members): members are those of the entries;
 --         holdAll(holds, begun): entries and members in turns, which have their holds then
 -- NEEDS   line, opening, let-go
+-- RULE    The hold of a start is written again, as a call that was cut off may have let its job
+--         through without one.
 local function leaveReady(keys, gate, entries, members)
   if #entries == 0 then return end
   letGo(keys.ready, unpack(entries))

@@ -9,7 +9,7 @@
 -- lined up anew. Of a loose hold the lanes of its group open.
 local scheduled, ready, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local line, lanes, holds = KEYS[5], KEYS[6], KEYS[7]
-local keys = { meta = meta, lanes = lanes }
+local keys = { meta = meta, line = line, lanes = lanes, holds = holds }
 local now = clock(ARGV[1])
 local state = redis.call('HMGET', meta, 'gates', 'gate')
 local gate = gateOf(state[1], state[2], now)
