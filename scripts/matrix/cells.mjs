@@ -40,7 +40,7 @@ export const TIERS = {
     few: [
       ...['client/client', 'client/client-outage', 'daemon/daemon-life', 'mover/mover-leading'],
       ...['redis/full-redis', 'redis/redis-back', 'worker/delivery-commit', 'worker/worker-outage'],
-      ...['worker/worker-recovery', 'http/http-metrics', 'cli/cli-doctor', 'cli/dev'],
+      ...['worker/worker-recovery', 'http/http-metrics', 'cli/cli-doctor', 'cli/dev-several'],
     ].map((name) => `test/flow/${name}.test.ts`),
   },
 };

@@ -100,7 +100,7 @@ test.each<[string, JobFilter]>([
   const counting = (async () => {
     while (!isOver) counts.push((await countJobs(parts, ask)).count);
   })();
-  for (let round = 0; round < 30; round += 1) {
+  for (let round = 0; round < 15; round += 1) {
     await p.promote();
     for (const claim of await p.claim(await p.read('w1', 20))) await p.defer(claim, { delayMs: 0 });
   }
@@ -132,18 +132,18 @@ test.each<[string, JobFilter]>([
 });
 
 test('a record that stays is met, also while records come and their jobs move', async () => {
-  const stay = Array.from({ length: 1000 }, (_none, nth) => `j${nth}`);
+  const stay = Array.from({ length: 600 }, (_none, nth) => `j${nth}`);
   await p.scheduleAll(stay.map((id) => item(id)));
   const met = new Set<string>();
   let after: string | undefined;
   let slices = 0;
   do {
-    const slice = await parts.reader.recorded(p.ref, { after, limit: 50 });
+    const slice = await parts.reader.recorded(p.ref, { after, limit: 30 });
     if ('kind' in slice) throw new Error('moved');
     for (const { member } of slice.places) met.add(member);
     after = slice.next;
     slices += 1;
-    if (slices <= 20) await p.scheduleAll(Array.from({ length: 100 }, (_none, nth) => item(`more${slices}-${nth}`)));
+    if (slices <= 20) await p.scheduleAll(Array.from({ length: 40 }, (_none, nth) => item(`more${slices}-${nth}`)));
     if (slices <= 20) await p.promote();
   } while (after !== undefined);
   expect(stay.filter((id) => !met.has(`j:${id}`))).toEqual([]);

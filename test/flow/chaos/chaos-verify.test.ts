@@ -3,5 +3,5 @@ import { describe } from 'vitest';
 import { smoke } from '../../support/chaos-smoke.ts';
 
 describe('nothing is lost, early, twice or stuck when', () => {
-  smoke(['F5', 'F10', 'F13', 'F14', 'F26', 'F33', 'F35', 'F36', 'F39', 'F67']);
+  smoke(['F4', 'F5', 'F10', 'F12', 'F13', 'F14', 'F26', 'F28', 'F33', 'F35', 'F36', 'F39', 'F67']);
 });

@@ -8,8 +8,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SMTPServer } from 'smtp-server';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
+import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { useProcesses } from '../../support/processes.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read, root } from '../../support/repository.ts';
@@ -20,15 +21,21 @@ const LINES_MAX = 80;
 const run = promisify(execFile);
 const processes = useProcesses();
 let server: TestRedis;
+/** It leads for all of them, as any daemon would; a process of its own for each test would take a second each. */
+let daemon: Daemon;
 
 beforeAll(async () => {
   server = await startRedis({ port: true });
+  daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], mover: { lease: 1000 } });
+  await daemon.start();
 });
-afterAll(() => server.stop());
+afterAll(async () => {
+  await daemon.stop();
+  await server.stop();
+});
 
 const env = (more: Readonly<Record<string, string>> = {}) => ({
   DUESTREAM_REDIS_URL: server.url,
-  DUESTREAM_MOVER__LEASE: '1000',
   DUESTREAM_WORKER__JOB_LEASE: '1000',
   DUESTREAM_WORKER__EXTEND_EVERY: '300',
   DUESTREAM_WORKER__BEAT_TTL: '1000',
@@ -42,8 +49,6 @@ async function command(script: string, args: readonly string[], more?: Readonly<
   const { stdout } = await run(process.execPath, [join(root, 'examples', script), ...args], options);
   return stdout;
 }
-
-const daemon = () => processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env: env() });
 
 function worker(
   example: string,
@@ -103,7 +108,7 @@ describe('email-in-n-minutes', () => {
     expect(await later('--undo', 'receipt:2')).toBe('receipt:2 cancelled\n');
     await later('receipt:3', 'eve@example.com', '2s');
 
-    await Promise.all([daemon(), worker('email-in-n-minutes', { more: { SMTP_URL: address } })]);
+    await worker('email-in-n-minutes', { more: { SMTP_URL: address } });
     await expect.poll(() => inbox.map(({ to }) => to)).toContain('eve@example.com');
     await expect.poll(() => later('--undo', 'receipt:3')).toBe('receipt:3 over\n');
     await expect.poll(() => later('--undo', 'receipt:1')).toBe('receipt:1 over\n');
@@ -118,8 +123,7 @@ describe('email-in-n-minutes', () => {
 
 describe('lock-conflict', () => {
   test('bookings of one account never overlap, all are made, and conflicts use up no attempt', async () => {
-    const [, ...workers] = await Promise.all([
-      daemon(),
+    const workers = await Promise.all([
       worker('lock-conflict', { name: 'worker 1' }),
       worker('lock-conflict', { name: 'worker 2' }),
     ]);
@@ -162,7 +166,6 @@ describe('notification-failover', () => {
     producer = createClient({ redis: server.url });
   });
   afterAll(() => producer.stop());
-  beforeEach(daemon);
 
   test('a note that push delivers ends there: SMS is cancelled, the messenger never planned', async () => {
     const { logged } = await worker('notification-failover', { more: slow });
