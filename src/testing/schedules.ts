@@ -10,6 +10,7 @@ import type { ScheduleParts } from '../client/schedules/schedule-parts.ts';
 import type { StoredSchedule } from '../client/schedules/schedule-places.ts';
 import {
   refuseEtag,
+  refuseUngated,
   type ScheduleCall,
   type ScheduleChange,
   type ScheduleStore,
@@ -193,6 +194,7 @@ function put(
   if (before && isSame(before.definition, definition))
     return { name, status: 'unchanged', etag: etagIn(before.definition) };
   refuseEtag(name, before && etagIn(before.definition), call);
+  refuseUngated(name, input, queueOf(definition.schedule.queue));
   before?.strike();
   const stays = before?.definition.schedule.queue === definition.schedule.queue;
   const fresh = { reachedMs: 0, runs: 0, skipped: 0, waitingMs: undefined, last: undefined };

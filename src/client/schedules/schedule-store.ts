@@ -4,6 +4,7 @@
  * that was read and, with `ifMatch`, compared: `define` does nothing where another one stands.
  */
 
+import { type GateSettings, isGated } from '../../job/gate.ts';
 import { REDACTED } from '../../job/redaction.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';
@@ -25,6 +26,7 @@ import {
 } from '../../schedule/text.ts';
 import { type IfMatchOption, isMatch } from '../calls/etag.ts';
 import { once } from '../calls/repeating.ts';
+import { notGated } from '../calls/scheduled.ts';
 import { refuseShownSchedule } from '../jobs/shown.ts';
 import type { Definitions } from './schedule-places.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
@@ -234,7 +236,11 @@ async function putOver(
   const left = before?.schedule.queue === definition.schedule.queue ? undefined : place;
   // What is so already was perhaps the work of the same request before: nothing is left to be refused.
   const isSo = content !== undefined && before !== undefined && isSame(before, definition);
-  if (!isSo) refuseOther({ name, content, call });
+  if (!isSo) {
+    refuseOther({ name, content, call });
+    const { queue } = definition.schedule;
+    refuseUngated(name, input, await store.steps.read(() => findQueue(store.redis, store.namespace, queue)));
+  }
   await armIn(store, definition.schedule.queue, name);
   if (isSo) return { name, status: 'unchanged', etag: etagOfDefinition(content) };
   const after = encodeDefinition(definition);
@@ -267,6 +273,12 @@ async function refuseCopied(
     if (!(error instanceof DuestreamError)) throw error;
     throw new DuestreamError('bad-input', `schedule ${name}: ${error.message}`);
   }
+}
+
+/** Nobody knows yet whether a queue that was not declared will be gated. */
+export function refuseUngated(name: string, { queue, priority }: ScheduleInput, known: GateSettings | undefined): void {
+  if (priority === undefined || priority === 'normal' || known === undefined || isGated(known)) return;
+  throw new DuestreamError('bad-input', `schedule ${name}: ${notGated(queue, `priority ${show(priority)}`).message}`);
 }
 
 /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */

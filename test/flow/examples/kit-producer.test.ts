@@ -206,6 +206,7 @@ async function withSchedules({ schedules }: Pick<Client, 'schedules'>, q: string
   const daily = { queue: q, cron: '0 9 * * *', zone: 'Europe/Berlin', start: '2030-01-01T00:00:00Z', maxRuns: 9 };
   for (const input of [daily, daily, { ...daily, data: { n: 1 }, tags: ['x'] }]) await note(schedules.put(name, input));
   for (const wrong of ['0 9 * *', '@daily 9']) await note(schedules.put(name, { ...daily, cron: wrong }));
+  await note(schedules.put(name, { ...daily, priority: 'low' }));
   await note(schedules.put(name, { ...daily, maxRuns: 8 }, { ifMatch: 'd:0' }));
   await note(schedules.put(`${q}-none`, daily, { ifMatch: '*' }));
   await note(schedules.get(name));

@@ -172,6 +172,18 @@ describe('it is refused', () => {
     await expect(client.scheduleMany('open', [{ data: {}, ...options }])).rejects.toThrow(message);
   });
 
+  test('to put a schedule with a priority where the queue is not gated', async () => {
+    await client.schedule('open', {}, { delay: '1d' });
+    const hourly = { queue: 'open', every: '1h' } as const;
+    await expect(client.schedules.put('hourly', { ...hourly, priority: 'high' })).rejects.toThrow(
+      'schedule hourly: the job has priority "high", and queue open is not gated',
+    );
+    expect(await client.schedules.get('hourly')).toBeUndefined();
+    expect(await client.schedules.put('hourly', { ...hourly, priority: 'normal' })).toMatchObject({
+      status: 'created',
+    });
+  });
+
   test.each([
     [{ rate: '0/s' as const }, 'rate is "0/s"; allowed: a text such as 10/s'],
     [{ rate: { limit: 1, per: '2d' } }, 'from 1 per day'],
