@@ -85,7 +85,7 @@ export const SLICED = {
   'test/browser/draining.test.ts': '20,000 of 100,000 jobs, for a quarter of a minute',
   'test/flow/api/api-fuzz.test.ts': '500 of 4,000 requests',
   'test/flow/mover/schedule-handover.test.ts': '200 of 1,000 hand-overs',
-  'test/proof/cast.test.ts': 'a sixth of the lists and cuts, and every fourth planted bug',
+  'test/proof/cast.test.ts': 'a sixth of the lists and cuts, and every planted bug',
   'test/proof/cut-off.test.ts': 'the scenes; without the search for every other write',
   'test/proof/gates.test.ts': '2 of 8 walks',
   'test/proof/head.test.ts': '200 of 500 lists, and 40 of 100 cuts',

@@ -37,13 +37,17 @@ let server: TestRedis;
 let redis: Redis;
 let subscriber: Redis;
 const heard: string[] = [];
+let arrived: (() => void) | undefined;
 
 beforeAll(async () => {
   server = await startRedis();
   redis = openCommands({ redis: { path: server.socketPath }, name: 'proof' });
   subscriber = openSubscriber({ redis: { path: server.socketPath }, name: 'proof-nudges' });
   await Promise.all([whenReady(redis), whenReady(subscriber)]);
-  subscriber.on('smessage', (_: string, message: string) => heard.push(message));
+  subscriber.on('smessage', (_: string, message: string) => {
+    if (message === 'end') arrived?.();
+    else heard.push(message);
+  });
   await subscriber.ssubscribe(refOf(false).keys.work);
 });
 afterAll(async () => {
@@ -218,9 +222,12 @@ async function castBoth(world: World, a: number, b: number): Promise<void> {
 
 /** How many jobs were told of since the last time. Messages of a channel arrive in order. */
 async function silence(): Promise<number> {
+  const end = new Promise<void>((done) => {
+    arrived = done;
+  });
   await redis.spublish(refOf(false).keys.work, 'end');
-  await expect.poll(() => heard.at(-1)).toBe('end');
-  const said = heard.splice(0).filter((message) => message !== 'end');
+  await end;
+  const said = heard.splice(0);
   if (said.length > 1) throw new Error(`told ${said.length} times`);
   return said.length === 0 ? 0 : Number(said[0]) || Number.NaN;
 }
@@ -339,8 +346,7 @@ test('cut off before any of its writes and called again, it brings every job to 
   expect(seen.size).toBeGreaterThan(isSlice ? 5 : 12);
 });
 
-const all = mutantsOfCast();
-const planted = isSlice ? all.filter((_, nth) => nth % 4 === 0) : all;
+const planted = mutantsOfCast();
 
 test(`each of ${planted.length} planted bugs is noticed`, { timeout: 1_800_000 }, async () => {
   const { numberOfKeys } = scriptOptions.duestream_cast ?? {};
@@ -354,7 +360,7 @@ test(`each of ${planted.length} planted bugs is noticed`, { timeout: 1_800_000 }
     define(luaOf('cast'));
   }
   expect(survivors).toEqual([]);
-  const names = new Set(all.map(({ name }) => name));
+  const names = new Set(planted.map(({ name }) => name));
   expect([...EQUIVALENT_OF_CAST.keys()].filter((name) => !names.has(name))).toEqual([]);
 });
 
