@@ -67,7 +67,7 @@ async function all() {
   return told([first, await vitest([], { ...env, TEST_TIER: 'rest' })]);
 }
 
-/** The tests that each run a whole matrix. CI does not run them. */
+/** What CI runs a part of, whole, and the tests that CI leaves out. */
 async function verify() {
   const env = await prepare(withoutSettings(process.env));
   return told([await vitest([], { ...env, TEST_TIER: 'verify' })]);
