@@ -57,7 +57,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** The commands that start daemons, workers and servers may import them. */
 const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/start.ts': ['daemon'],
-  'cli/commands/worker.ts': ['daemon'],
   'cli/dev/dev.ts': ['daemon', 'embedded'],
   'cli/dev/dev-redis.ts': ['embedded'],
 };

@@ -6,51 +6,41 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { DuestreamError } from '../kernel/errors.ts';
 import { auditLs } from './commands/audit-ls.ts';
-import { completion } from './commands/completion.ts';
 import { configPrint } from './commands/config-print.ts';
-import { deadGroups } from './commands/dead/dead-groups.ts';
-import { deadLs } from './commands/dead/dead-ls.ts';
-import { deadPurge } from './commands/dead/dead-purge.ts';
-import { deadReplay } from './commands/dead/dead-replay.ts';
-import { deadShow } from './commands/dead/dead-show.ts';
+import { deadGroups, deadLs, deadPurge, deadReplay, deadShow } from './commands/dead.ts';
 import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
 import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
-import { cancel } from './commands/jobs/cancel.ts';
-import { edit } from './commands/jobs/edit.ts';
+import { cancel, edit, noteChanges, reschedule, runNow } from './commands/jobs/change.ts';
 import { forecast } from './commands/jobs/forecast.ts';
 import { historyLs } from './commands/jobs/history-ls.ts';
 import { ls } from './commands/jobs/ls.ts';
-import { reschedule, runNow } from './commands/jobs/reschedule.ts';
 import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
-import { leaders } from './commands/leaders.ts';
 import { plan } from './commands/plan.ts';
-import { queuesLs } from './commands/queues/queues-ls.ts';
-import { queuesPause, queuesResume } from './commands/queues/queues-pauses.ts';
+import { leaders, workers } from './commands/processes.ts';
+import { queuesLs, queuesPause, queuesResume, queuesStats } from './commands/queues/queues.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
 import { queuesSet } from './commands/queues/queues-set.ts';
-import { queuesStats } from './commands/queues/queues-stats.ts';
-import { schedulesLs } from './commands/schedules/schedules-ls.ts';
-import { schedulesPause, schedulesResume } from './commands/schedules/schedules-pauses.ts';
-import { schedulesPreview } from './commands/schedules/schedules-preview.ts';
-import { schedulesPut } from './commands/schedules/schedules-put.ts';
-import { schedulesRm } from './commands/schedules/schedules-rm.ts';
-import { schedulesBackfill, schedulesTrigger } from './commands/schedules/schedules-runs.ts';
-import { schedulesShow } from './commands/schedules/schedules-show.ts';
-import { start } from './commands/start.ts';
+import {
+  schedulesBackfill,
+  schedulesLs,
+  schedulesPause,
+  schedulesResume,
+  schedulesRm,
+  schedulesShow,
+  schedulesTrigger,
+} from './commands/schedules/schedules.ts';
+import { schedulesPreview, schedulesPut } from './commands/schedules/schedules-put.ts';
+import { start, worker } from './commands/start.ts';
 import { tokensCreate, tokensLs, tokensRevoke } from './commands/tokens.ts';
 import { top } from './commands/top.ts';
-import { worker } from './commands/worker.ts';
-import { workers } from './commands/workers.ts';
+import { completion } from './completion.ts';
 import { dev } from './dev/dev.ts';
-import { noteChanges } from './note-changes.ts';
-import type { Exit, Register, Runner } from './register.ts';
-import { openSession } from './session.ts';
-import { report } from './terminal/report.ts';
-import type { Invocation } from './terminal/screen.ts';
-import { helpOf, unknownTopic, usageError } from './terminal/usage-error.ts';
+import { type Exit, openSession, type Register, type Runner } from './session.ts';
+import type { Invocation } from './terminal/output.ts';
+import { helpOf, report, unknownTopic, usageError } from './terminal/report.ts';
 
 /** Every command, in the order of the help; a group is a word with commands of its own. */
 const commands: readonly Register[] = [

@@ -3,6 +3,8 @@
  *
  * Which Redis: `--redis` > environment and file > `.duestream/dev.json` > default.
  */
+
+import { type Command, InvalidArgumentError } from 'commander';
 import type { ClientOptions } from '../client/calls/settings.ts';
 import { type Client, createClientOf } from '../client/client.ts';
 import type { DeadLetters } from '../client/dead/dead-letters.ts';
@@ -21,8 +23,7 @@ import { close, openCommands, type Redis, whenReady } from '../redis/connection/
 import type { PartitionRef } from '../redis/keys.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { DEV_FILE, readDevFile } from './dev/dev-file.ts';
-import { createOutput, type Output } from './terminal/output.ts';
-import type { Invocation } from './terminal/screen.ts';
+import { createOutput, type Invocation, type Output } from './terminal/output.ts';
 
 export interface Session {
   readonly invocation: Invocation;
@@ -35,7 +36,7 @@ export interface Session {
 }
 
 /** One change, by whom is known. */
-export type Changed = Omit<Change, 'who' | 'way'> & {
+type Changed = Omit<Change, 'who' | 'way'> & {
   /** It is noted although no job was changed by it. */
   readonly isWhole?: boolean;
 };
@@ -189,4 +190,45 @@ const REFUSED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT', 'ENOTFO
 
 function codeOf(error: Error): unknown {
   return 'code' in error ? error.code : undefined;
+}
+
+// How a command is put on the command line. A command is a function from a session and its own arguments to an exit status;
+// `Register` says its name, flags, help and example. Commands know neither the process nor each other.
+
+/** 0 ok, 1 failed; other statuses come from errors. */
+export type Exit = 0 | 1 | 69;
+
+/** Runs the command that a command line names. */
+export interface Runner {
+  /** Opens a session with the flags of the command, runs the command and keeps its exit status. */
+  readonly run: (command: Command, act: (session: Session) => Promise<Exit>) => Promise<void>;
+}
+
+/** Adds one command to the program or to its group. */
+export type Register = (parent: Command, runner: Runner) => void;
+
+const examples = new WeakMap<Command, readonly string[]>();
+
+/** Shows examples below the help, and keeps them for the reference. */
+export function withExamples(command: Command, lines: readonly string[]): Command {
+  examples.set(command, lines);
+  return command.addHelpText('after', `\nExamples:\n${lines.map((text) => `  $ ${text}`).join('\n')}`);
+}
+
+export function examplesOf(command: Command): readonly string[] {
+  return examples.get(command) ?? [];
+}
+
+/** A parser of whole numbers for a flag. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Allowed: a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** Collects a flag that may be given several times. */
+export function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
 }

@@ -1,7 +1,7 @@
 /** What a shell is told may stand where the cursor is. */
 import { describe, expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/cli.ts';
-import { candidatesOf } from '../../src/cli/completion/candidates.ts';
+import { candidatesOf } from '../../src/cli/completion.ts';
 
 const program = createProgram({ run: async () => undefined });
 const queues = ['emails', 'invoices'];

@@ -2,10 +2,9 @@
 import type { Command } from 'commander';
 import { auditEntries } from '../../access/audit.ts';
 import { systemClock } from '../../kernel/clock.ts';
-import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
-import { type Session, withRedis } from '../session.ts';
-import { line, table } from '../terminal/text.ts';
-import { moment } from '../terminal/when.ts';
+import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../session.ts';
+import { moment } from '../terminal/instants.ts';
+import { line, table } from '../terminal/output.ts';
 
 export const auditLs: Register = (parent, runner) => {
   const command = parent

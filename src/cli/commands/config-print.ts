@@ -1,9 +1,8 @@
 /** `config print`: every option with its effective value and where it was set; secrets are hidden. */
 import type { Command } from 'commander';
 import { configRows, printConfig } from '../../config/print.ts';
-import { type Exit, type Register, withExamples } from '../register.ts';
-import type { Session } from '../session.ts';
-import { line } from '../terminal/text.ts';
+import { type Exit, type Register, type Session, withExamples } from '../session.ts';
+import { line } from '../terminal/output.ts';
 
 export const configPrint: Register = (parent, runner) => {
   const command = parent

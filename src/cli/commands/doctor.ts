@@ -8,10 +8,8 @@ import type { Finding } from '../../inspect/doctor/finding.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted } from '../../kernel/humanize.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
-import { type Exit, type Register, withExamples } from '../register.ts';
-import { type Session, withAnyRedis } from '../session.ts';
-import type { Paint } from '../terminal/screen.ts';
-import { line } from '../terminal/text.ts';
+import { type Exit, type Register, type Session, withAnyRedis, withExamples } from '../session.ts';
+import { line, type Paint } from '../terminal/output.ts';
 
 export const doctor: Register = (parent, runner) => {
   const command = parent

@@ -6,10 +6,18 @@ import type { Command } from 'commander';
 import type { Erased, ErasedQueue } from '../../client/erase/erasure.ts';
 import { parseTag } from '../../job/tags.ts';
 import { counted } from '../../kernel/humanize.ts';
-import { type Exit, type Register, withExamples } from '../register.ts';
-import { partitionsOfQueue, type Session, withClient, withRedis, withSchedules } from '../session.ts';
-import { line } from '../terminal/text.ts';
-import { checkConsent } from './dead/dead-flags.ts';
+import {
+  type Exit,
+  partitionsOfQueue,
+  type Register,
+  type Session,
+  withClient,
+  withExamples,
+  withRedis,
+  withSchedules,
+} from '../session.ts';
+import { line } from '../terminal/output.ts';
+import { checkConsent } from './dead.ts';
 
 interface Flags {
   readonly tag: string;

@@ -18,10 +18,8 @@ import { type Bookkeeping, leftovers, removeLeftover } from '../../redis/repair/
 import { repair as repairDamage } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { weighAll } from '../../redis/scripts/quotas.ts';
-import { type Exit, type Register, withExamples } from '../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
-import type { Paint } from '../terminal/screen.ts';
-import { line } from '../terminal/text.ts';
+import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../session.ts';
+import { line, type Paint } from '../terminal/output.ts';
 
 interface Flags {
   readonly repair?: boolean;

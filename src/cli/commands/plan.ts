@@ -6,9 +6,8 @@ import { planOf } from '../../inspect/sizing/plan.ts';
 import { bytesOf, bytesText, countOf } from '../../inspect/sizing/quantity.ts';
 import { durationMs } from '../../kernel/duration.ts';
 import { messageOf } from '../../kernel/errors.ts';
-import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
-import type { Session } from '../session.ts';
-import { line } from '../terminal/text.ts';
+import { type Exit, type Register, type Session, wholeNumber, withExamples } from '../session.ts';
+import { line } from '../terminal/output.ts';
 
 interface Flags {
   readonly jobs: number;

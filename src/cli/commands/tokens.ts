@@ -4,10 +4,9 @@ import { createToken, listTokens, revokeToken, SCOPES, type Scope, type Token } 
 import { systemClock } from '../../kernel/clock.ts';
 import { durationMs } from '../../kernel/duration.ts';
 import { readDevFile } from '../dev/dev-file.ts';
-import { type Exit, type Register, withExamples } from '../register.ts';
-import { type Session, withRedis } from '../session.ts';
-import { fields, line, table } from '../terminal/text.ts';
-import { moment } from '../terminal/when.ts';
+import { type Exit, type Register, type Session, withExamples, withRedis } from '../session.ts';
+import { moment } from '../terminal/instants.ts';
+import { fields, line, table } from '../terminal/output.ts';
 
 interface Flags {
   readonly name: string;

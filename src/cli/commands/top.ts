@@ -14,10 +14,8 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { silentLog } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
-import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
-import { type Session, withClient } from '../session.ts';
-import type { Paint } from '../terminal/screen.ts';
-import { line, table } from '../terminal/text.ts';
+import { type Exit, type Register, type Session, wholeNumber, withClient, withExamples } from '../session.ts';
+import { line, type Paint, table } from '../terminal/output.ts';
 
 interface Flags {
   readonly every: string;

@@ -11,7 +11,7 @@ import { EMBEDDED_NOTICE, startEmbedded } from '../../embedded/server.mjs';
 import { withoutCredentials } from '../../kernel/credentials.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { namesRedis, type Session } from '../session.ts';
-import { line } from '../terminal/text.ts';
+import { line } from '../terminal/output.ts';
 import { DEV_FOLDER, type DevServer, makeDevFolder, readDevFile } from './dev-file.ts';
 
 export interface DevRedisFlags {

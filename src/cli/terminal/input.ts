@@ -8,7 +8,7 @@ import { parseExact } from '../../job/json-text.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
-import type { Invocation } from './screen.ts';
+import type { Invocation } from './output.ts';
 
 /** Larger than any data a configuration may allow. */
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;

@@ -3,11 +3,12 @@
  * of a backoff is judged here, so that the refusal says what a shell can write; the library judges everything else.
  */
 import { type Command, Option } from 'commander';
+import type { Durability } from '../../client/calls/durability.ts';
 import type { Named } from '../../job/option-kinds.ts';
 import type { jobOptions, OptionName, OptionsOfFires, ScheduleOptions } from '../../job/options.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { collect, wholeNumber } from '../register.ts';
+import { collect, wholeNumber } from '../session.ts';
 import { readBackoff } from './input.ts';
 import { absoluteOf } from './instants.ts';
 
@@ -91,3 +92,17 @@ const singular = (name: string): string => name.replace(/s$/, '');
 
 /** As a flag is written: `maxLateness` is `max-lateness`. */
 export const dashed = (name: string): string => name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+
+// `--durability`: who must have a write before the command ends.
+
+export const DURABILITY_FLAG = [
+  '--durability <who>',
+  'who must have it before the command ends: memory (of the primary), replicated or fsynced',
+] as const;
+
+/** @throws DuestreamError `usage` */
+export function readDurability(given: string | undefined): { readonly durability?: Durability } {
+  if (given === undefined) return {};
+  if (given === 'memory' || given === 'replicated' || given === 'fsynced') return { durability: given };
+  throw new DuestreamError('usage', `--durability is ${show(given)}; allowed: memory, replicated or fsynced`);
+}

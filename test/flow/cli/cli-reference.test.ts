@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderCli } from '../../../scripts/generate-cli-docs.mjs';
 import { createProgram } from '../../../src/cli/cli.ts';
-import { examplesOf } from '../../../src/cli/register.ts';
+import { examplesOf } from '../../../src/cli/session.ts';
 import { root } from '../../support/repository.ts';
 
 test('the reference lists every command, flag and example', async () => {

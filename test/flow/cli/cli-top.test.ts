@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../../src/cli/cli.ts';
 import { frameOf } from '../../../src/cli/commands/top.ts';
-import { paintFor } from '../../../src/cli/terminal/screen.ts';
+import { paintFor } from '../../../src/cli/terminal/output.ts';
 import { createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import type { LiveQueue, Look } from '../../../src/inspect/look.ts';

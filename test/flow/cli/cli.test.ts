@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { createProgram, everyCommand, runCli } from '../../../src/cli/cli.ts';
-import { examplesOf } from '../../../src/cli/register.ts';
+import { examplesOf } from '../../../src/cli/session.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 

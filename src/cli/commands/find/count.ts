@@ -2,9 +2,16 @@
 
 import type { Command } from 'commander';
 import { LIVE_STATES } from '../../../job/state.ts';
-import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
-import { line } from '../../terminal/text.ts';
+import {
+  type Exit,
+  partitionsOfQueue,
+  type Register,
+  type Session,
+  withClient,
+  withExamples,
+  withRedis,
+} from '../../session.ts';
+import { line } from '../../terminal/output.ts';
 import { type FilterFlags, readFilter, withFilterFlags } from './filter-flags.ts';
 
 export const count: Register = (parent, runner) => {

@@ -3,19 +3,53 @@
  * a dry run first that says how many and which, or a confirmation. While it works through a filter the command tells how far
  * it is, with the cursor to go on with.
  */
-
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { countOf } from '../../../access/audit.ts';
-import type { CancelledJobs, ChangedJobs, Client, FilterOptions, JobFilter } from '../../../client/client.ts';
-import type { OverState } from '../../../job/state.ts';
+import type {
+  Cancelled,
+  CancelledJobs,
+  ChangedJobs,
+  Client,
+  Edited,
+  FilterOptions,
+  JobChange,
+  JobFilter,
+  NewDue,
+  Rescheduled,
+  RunNow,
+} from '../../../client/client.ts';
+import { allOptions, bodyFields, headerFields } from '../../../job/fields.ts';
+import { jobOptions } from '../../../job/options.ts';
+import { LIVE_STATES, type OverState } from '../../../job/state.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
-import { type Exit, wholeNumber } from '../../register.ts';
-import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
-import { line } from '../../terminal/text.ts';
-import { type FilterFlags, isFilterGiven, readWalk } from '../find/filter-flags.ts';
+import { reasonOf } from '../../../kernel/reason.ts';
+import { audit, userHere } from '../../../redis/audit.ts';
+import {
+  type Exit,
+  partitionsOfQueue,
+  type Register,
+  type Session,
+  wholeNumber,
+  withClient,
+  withExamples,
+  withRedis,
+} from '../../session.ts';
+import { readData } from '../../terminal/input.ts';
+import { moment } from '../../terminal/instants.ts';
+import {
+  DURABILITY_FLAG,
+  flagOf,
+  type JobFlags,
+  readDurability,
+  readFlags,
+  withFlags,
+} from '../../terminal/job-flags.ts';
+import { line } from '../../terminal/output.ts';
+import { type FilterFlags, isFilterGiven, readWalk, takeFilterFlags, withFilterFlags } from '../find/filter-flags.ts';
 
-export interface ChangeFlags {
+interface ChangeFlags {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly limit?: number;
@@ -27,7 +61,7 @@ const IDS_SHOWN = 20;
 /** What needs nobody's attention: the job is as it should be. */
 const FINE = ['already', 'already-due', 'kept', 'over'];
 
-export function withChangeFlags(command: Command): Command {
+function withChangeFlags(command: Command): Command {
   return command
     .option('--dry-run', 'with a filter: change nothing, say how many jobs and which')
     .option('--yes', 'with a filter: really change them; give either this or --dry-run')
@@ -36,7 +70,7 @@ export function withChangeFlags(command: Command): Command {
 }
 
 /** Which jobs a command means, and how. */
-export interface Asked {
+interface Asked {
   readonly queue: string;
   readonly ids: readonly string[];
   readonly filter: FilterFlags;
@@ -51,7 +85,7 @@ interface Became {
 }
 
 /** What a command calls, and how it says what that did. */
-export interface Change<Result extends Became> {
+interface Change<Result extends Became> {
   /** In the audit. */
   readonly verb: `jobs.${'cancel' | 'reschedule' | 'edit' | 'run'}`;
   readonly prefix?: '' | 'where-';
@@ -71,16 +105,12 @@ export interface Change<Result extends Became> {
 }
 
 /** @throws DuestreamError `usage` for both ids and a filter, or neither; for a filter without a dry run or a confirmation */
-export function runChange<Result extends Became>(
-  session: Session,
-  asked: Asked,
-  change: Change<Result>,
-): Promise<Exit> {
+function runChange<Result extends Became>(session: Session, asked: Asked, change: Change<Result>): Promise<Exit> {
   return isByFilter(asked) ? runByFilter(session, asked, change) : runByIds(session, asked, change);
 }
 
 /** @throws DuestreamError `usage` for both ids and a filter, or neither */
-export function isByFilter({ ids, filter, flags }: Asked): boolean {
+function isByFilter({ ids, filter, flags }: Asked): boolean {
   const isGiven = isFilterGiven(filter);
   if (isGiven && ids.length > 0) {
     throw new DuestreamError('usage', 'ids and a filter are both given; allowed: one of them');
@@ -181,7 +211,7 @@ const SKIPPED: Readonly<Record<string, string>> = {
 };
 
 /** Why a job was not changed. */
-export function unchanged({ id, status, over }: Became): string {
+function unchanged({ id, status, over }: Became): string {
   switch (status) {
     case 'running':
       return line`${id}  not changed: it runs`;
@@ -193,5 +223,278 @@ export function unchanged({ id, status, over }: Became): string {
       return line`${id}  unsure: the reply was lost and the job has been started since; "duestream show" says more`;
     default:
       return line`${id}  unknown: it never existed, or it ended long ago; "duestream show" says more`;
+  }
+}
+
+// `cancel <queue> [id...]`: one line per job, saying what became of it; or all that a filter means.
+
+export const cancel: Register = (parent, runner) => {
+  const command = parent
+    .command('cancel <queue> [id...]')
+    .description('cancel jobs by id or by a filter; the handler of a job that runs is asked to stop')
+    .option('--bare', 'the ids are bare members: a foreign producer put them with ZADD');
+  withChangeFlags(withFilterFlags(command, { states: LIVE_STATES }))
+    .option(...DURABILITY_FLAG)
+    .action((queue: string, ids: readonly string[], flags: CancelFlags, command: Command) =>
+      runner.run(command, (session) => runCancel(session, { queue, ids, flags })),
+    );
+  withExamples(command, [
+    'duestream cancel emails welcome:42 welcome:43',
+    'duestream cancel emails --tag user:42 --dry-run',
+    'duestream cancel emails --tag user:42 --yes',
+  ]);
+};
+
+function runCancel(
+  session: Session,
+  { queue, ids, flags }: { readonly queue: string; readonly ids: readonly string[]; readonly flags: CancelFlags },
+): Promise<Exit> {
+  const { filter, rest } = takeFilterFlags(flags);
+  const { bare = false, durability } = rest;
+  const asked = { queue, ids, filter, flags: rest };
+  if (isByFilter(asked) && (bare || durability !== undefined)) {
+    throw new DuestreamError('usage', '--bare and --durability go with ids; a filter is given here');
+  }
+  const durable = readDurability(durability);
+  return runChange<Cancelled>(session, asked, {
+    verb: 'jobs.cancel',
+    done: 'cancelled',
+    byIds: (client, named) => client.cancel(queue, named, { bare, ...durable }),
+    byFilter: (client, given, options) => client.cancel(queue, given, options),
+    changed: ['cancelled', 'requested'],
+    isFine: ({ status, over }) => status === 'cancelled' || status === 'requested' || over === 'cancelled',
+    sentence: cancelSentence,
+  });
+}
+
+interface CancelFlags extends FilterFlags, ChangeFlags {
+  readonly bare?: boolean;
+  readonly durability?: string;
+}
+
+function cancelSentence({ id, status, over }: Cancelled): string {
+  switch (status) {
+    case 'cancelled':
+      return line`${id}  cancelled`;
+    case 'requested':
+      return line`${id}  running: it was asked to stop`;
+    case 'over':
+      return line`${id}  over already: ${over ?? 'its end is not known'}`;
+    case 'changed':
+      return unchanged({ id, status });
+    case 'indeterminate':
+      return line`${id}  unsure: the reply was lost and nothing is known of the job now`;
+    case 'unknown':
+      return line`${id}  unknown: it never existed, or it ended long ago; "duestream show" says more`;
+  }
+}
+
+// `reschedule <queue> [id...]` and `run-now <queue> [id...]`: another due time for jobs that wait, by id or by a filter.
+
+type RescheduleFlags = Pick<JobFlags, 'delay' | 'at' | 'zone'> & Pick<NewDue, 'only'> & FilterFlags & ChangeFlags;
+
+const DUE_OPTIONS = allOptions.filter(({ name }) => ['delay', 'at', 'zone'].includes(name));
+
+export const reschedule: Register = (parent, runner) => {
+  const command = parent
+    .command('reschedule <queue> [id...]')
+    .description('give jobs that wait another due time; options, attempts and history stay');
+  withFlags(command, DUE_OPTIONS).addOption(
+    new Option('--only <which>', 'only if that is earlier, or later, than it is due now').choices(['earlier', 'later']),
+  );
+  withChangeFlags(withFilterFlags(command, { states: ['scheduled', 'waiting', 'ready'] })).action(
+    (queue: string, ids: readonly string[], flags: RescheduleFlags, command: Command) =>
+      runner.run(command, (session) => runReschedule(session, { queue, ids, flags })),
+  );
+  withExamples(command, [
+    'duestream reschedule reminders payment:42 --delay 1d',
+    'duestream reschedule reminders payment:42 --at 2026-03-01T09:00 --zone Europe/Berlin --only later',
+    'duestream reschedule mail --tag campaign:7 --at 2026-03-01T09:00:00Z --dry-run',
+  ]);
+};
+
+interface RescheduleAsked {
+  readonly queue: string;
+  readonly ids: readonly string[];
+  readonly flags: RescheduleFlags;
+}
+
+function runReschedule(session: Session, { queue, ids, flags: given }: RescheduleAsked): Promise<Exit> {
+  const { filter, rest: flags } = takeFilterFlags(given);
+  const due: NewDue = { ...readFlags(flags, DUE_OPTIONS), only: flags.only };
+  return runChange<Rescheduled>(
+    session,
+    { queue, ids, filter, flags },
+    {
+      verb: 'jobs.reschedule',
+      done: 'rescheduled',
+      byIds: (client, named) => client.reschedule(queue, named, due),
+      byFilter: (client, jobs, options) => client.reschedule(queue, jobs, due, options),
+      changed: ['rescheduled'],
+      isFine: ({ status }) => ['rescheduled', 'already', 'kept'].includes(status),
+      sentence: rescheduleSentence,
+    },
+  );
+}
+
+export const runNow: Register = (parent, runner) => {
+  const command = parent.command('run-now <queue> [id...]').description('make jobs that wait due now');
+  withChangeFlags(withFilterFlags(command, { states: [] })).action(
+    (queue: string, ids: readonly string[], flags: FilterFlags & ChangeFlags, command: Command) =>
+      runner.run(command, (session) => runAll(session, { queue, ids, flags })),
+  );
+  withExamples(command, ['duestream run-now reminders payment:42', 'duestream run-now mail --tag campaign:7 --yes']);
+};
+
+function runAll(
+  session: Session,
+  { queue, ids, flags }: Omit<RescheduleAsked, 'flags'> & { readonly flags: FilterFlags & ChangeFlags },
+): Promise<Exit> {
+  return runChange<RunNow>(
+    session,
+    { queue, ids, filter: takeFilterFlags(flags).filter, flags },
+    {
+      verb: 'jobs.run',
+      done: 'due now',
+      byIds: (client, named) => client.runNow(queue, named),
+      byFilter: (client, jobs, options) => client.runNow(queue, jobs, options),
+      changed: ['due'],
+      isFine: ({ status }) => status === 'due' || status === 'already-due',
+      sentence: dueSentence,
+    },
+  );
+}
+
+function dueSentence({ id, status, over }: RunNow): string {
+  if (status === 'due') return line`${id}  due now`;
+  if (status === 'already-due') return line`${id}  due already: it waits for a worker`;
+  return unchanged({ id, status, over });
+}
+
+function rescheduleSentence({ id, status, dueMs = 0, wasMs, over }: Rescheduled): string {
+  const due = moment(dueMs, systemClock.wallMs());
+  if (status === 'rescheduled') {
+    const before = wasMs === undefined ? 'it waited for a worker' : `was ${moment(wasMs, systemClock.wallMs())}`;
+    return line`${id}  due ${due}  ${before}`;
+  }
+  if (status === 'already') return line`${id}  due ${due} already`;
+  if (status === 'kept') return line`${id}  kept  due ${due}`;
+  if (status === 'ready') return line`${id}  due already: it waits for a worker`;
+  return unchanged({ id, status, over });
+}
+
+// `edit <queue> [id...]`: other data, another name or other options for jobs that wait, by id or by a filter.
+
+/** `--name` and `--tag` say what is to be. */
+const PREFIX = 'where-';
+const OPTIONS = [...bodyFields, ...headerFields].map(({ name, option }) => ({ name, option }));
+const EDITED = [{ name: 'name' as const, option: jobOptions.name }, ...OPTIONS];
+
+interface EditFlags extends JobFlags, ChangeFlags {
+  readonly data?: string;
+  readonly unset?: readonly string[];
+  readonly ifDigest?: string;
+}
+
+export const edit: Register = (parent, runner) => {
+  const command = parent
+    .command('edit <queue> [id...]')
+    .description('change the data, the name or the options of jobs that wait; id, due time, attempts and history stay')
+    .option('--data <json>', 'new data: JSON, @file, or - for stdin');
+  withFlags(command, EDITED)
+    .option(
+      '--unset <option>',
+      "take an option back to the queue's, by the name of its flag; may be given more than once",
+      (given: string, before: readonly string[] = []) => [...before, optionNamed(given)],
+    )
+    .option('--if-digest <digest>', 'only if the job is still what "duestream show --json" showed with this digest');
+  withChangeFlags(withFilterFlags(command, { prefix: 'where-', states: ['scheduled', 'waiting', 'ready'] })).action(
+    (queue: string, ids: readonly string[], flags: EditFlags, command: Command) =>
+      runner.run(command, (session) => runEdit(session, { queue, ids, flags })),
+  );
+  withExamples(command, [
+    `duestream edit reminders payment:42 --data '{"to":"new@example.org"}'`,
+    'duestream edit reminders payment:42 payment:43 --attempts 3 --unset timeout',
+    'duestream edit reminders --where-tag user:42 --timeout 1m --dry-run',
+  ]);
+};
+
+function optionNamed(given: string): string {
+  const known = OPTIONS.map(flagOf);
+  if (known.includes(given)) return given;
+  throw new InvalidArgumentError(`Allowed: ${known.join(', ')}.`);
+}
+
+interface EditAsked {
+  readonly queue: string;
+  readonly ids: readonly string[];
+  readonly flags: EditFlags;
+}
+
+async function runEdit(session: Session, { queue, ids, flags }: EditAsked): Promise<Exit> {
+  const { filter, rest } = takeFilterFlags(flags, PREFIX);
+  const asked = { queue, ids, filter, flags: rest };
+  const { ifDigest } = rest;
+  if (isByFilter(asked) && ifDigest !== undefined) {
+    throw new DuestreamError('usage', '--if-digest goes with ids; a filter is given here');
+  }
+  const change = await changeOf(session, rest);
+  return runChange<Edited>(session, asked, {
+    verb: 'jobs.edit',
+    prefix: PREFIX,
+    done: 'edited',
+    byIds: (client, named) =>
+      client.edit(
+        queue,
+        named.map((id) => ({ id, ifDigest })),
+        change,
+      ),
+    byFilter: (client, jobs, options) => client.edit(queue, jobs, change, options),
+    changed: ['edited'],
+    isFine: ({ status }) => status === 'edited' || status === 'already',
+    sentence: editSentence,
+  });
+}
+
+async function changeOf(session: Session, flags: EditFlags): Promise<JobChange> {
+  const { data, unset = [], ...options } = flags;
+  const cleared = OPTIONS.filter((one) => unset.includes(flagOf(one))).map(({ name }) => [name, null]);
+  return {
+    ...readFlags(options, EDITED),
+    ...(Object.fromEntries(cleared) as JobChange),
+    ...(data === undefined ? {} : { data: await readData(session.invocation, data) }),
+  };
+}
+
+function editSentence({ id, status, digest, over }: Edited): string {
+  switch (status) {
+    case 'edited':
+      return line`${id}  edited  digest ${digest ?? '-'}`;
+    case 'already':
+      return line`${id}  is so already  digest ${digest ?? '-'}`;
+    case 'changed':
+      return line`${id}  not changed: somebody else has changed it; look again with "duestream show"`;
+    case 'unreadable':
+      return line`${id}  not changed: its record cannot be read`;
+    default:
+      return unchanged({ id, status, over });
+  }
+}
+
+// What a command has changed, in the audit: who did what to how many, by the command line.
+
+/** The changes are made already, so a failure to write the audit is reported and does not change the exit status. */
+export async function noteChanges(session: Session): Promise<void> {
+  const changes = session.changes.filter(({ count, isWhole }) => count > 0 || isWhole);
+  if (changes.length === 0) return;
+  const { namespace } = session.config;
+  const who = userHere();
+  try {
+    await withRedis(session, async (redis) => {
+      for (const { isWhole: _, ...change } of changes)
+        await audit({ redis, namespace }, { ...change, who, way: 'cli' });
+    });
+  } catch (error) {
+    session.out.note(`this change is not in the audit: ${reasonOf(error)}`);
   }
 }

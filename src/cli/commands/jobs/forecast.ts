@@ -3,11 +3,9 @@ import { type Command, Option } from 'commander';
 import type { Forecast, ForecastBucket } from '../../../client/schedules/forecast.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { counted } from '../../../kernel/humanize.ts';
-import { type Exit, type Register, withExamples } from '../../register.ts';
-import { type Session, withSchedules } from '../../session.ts';
+import { type Exit, type Register, type Session, withExamples, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
-import type { Paint } from '../../terminal/screen.ts';
-import { fields, line } from '../../terminal/text.ts';
+import { fields, line, type Paint } from '../../terminal/output.ts';
 
 interface Flags {
   readonly until: string;

@@ -9,11 +9,18 @@ import { durationMs } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { span } from '../../../kernel/humanize.ts';
 import { stats } from '../../../redis/read/inspect.ts';
-import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { line, table } from '../../terminal/text.ts';
-import { moment } from '../../terminal/when.ts';
-import { resultText } from './report-lines.ts';
+import {
+  type Exit,
+  partitionsOfQueue,
+  type Register,
+  type Session,
+  wholeNumber,
+  withExamples,
+  withRedis,
+} from '../../session.ts';
+import { moment } from '../../terminal/instants.ts';
+import { line, table } from '../../terminal/output.ts';
+import { resultText } from './show.ts';
 
 const OUTCOMES: readonly OverState[] = ['done', 'dead', 'cancelled', 'expired'];
 

@@ -9,10 +9,18 @@ import { type OverJob, overJobs } from '../../../inspect/over-jobs.ts';
 import { JOB_STATES, type JobState, LIVE_STATES, type LiveState, type OverState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
-import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
-import { line, table } from '../../terminal/text.ts';
-import { relative, second } from '../../terminal/when.ts';
+import {
+  type Exit,
+  partitionsOfQueue,
+  type Register,
+  type Session,
+  wholeNumber,
+  withClient,
+  withExamples,
+  withRedis,
+} from '../../session.ts';
+import { relative, second } from '../../terminal/instants.ts';
+import { line, table } from '../../terminal/output.ts';
 import { type FilterFlags, isFilterGiven, readWalk, withFilterFlags } from '../find/filter-flags.ts';
 
 interface Flags extends Omit<FilterFlags, 'state'> {

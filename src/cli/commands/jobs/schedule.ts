@@ -10,13 +10,18 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { hintOf } from '../../../kernel/did-you-mean.ts';
 import { show } from '../../../kernel/duration.ts';
 import { DuestreamError, messageOf } from '../../../kernel/errors.ts';
-import { type Exit, type Register, withExamples } from '../../register.ts';
-import { newQueueHint, type Session, withClient } from '../../session.ts';
-import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
+import { type Exit, newQueueHint, type Register, type Session, withClient, withExamples } from '../../session.ts';
 import { linesOf, openInput, readData } from '../../terminal/input.ts';
-import { dashed, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
-import { line } from '../../terminal/text.ts';
-import { moment } from '../../terminal/when.ts';
+import { moment } from '../../terminal/instants.ts';
+import {
+  DURABILITY_FLAG,
+  dashed,
+  type JobFlags,
+  readDurability,
+  readFlags,
+  withFlags,
+} from '../../terminal/job-flags.ts';
+import { line } from '../../terminal/output.ts';
 
 interface Flags extends JobFlags {
   readonly data?: string;

@@ -1,20 +1,22 @@
 /** `show <queue> <id>`: the report of one job in every state, also after it was over. */
-
 import type { Command } from 'commander';
-import { findReport, type JobReport } from '../../../client/query/report.ts';
+import { findReport, type JobReport, type Moment } from '../../../client/query/report.ts';
 import { addressOf } from '../../../inspect/dead-letters.ts';
 import { shownReport } from '../../../inspect/report.ts';
+import type { Attempted, Deferred } from '../../../job/outcome.ts';
+import type { KeptResult } from '../../../job/past.ts';
+import { REDACTED } from '../../../job/redaction.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { show as quoted } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
-import { span } from '../../../kernel/humanize.ts';
+import { counted, span } from '../../../kernel/humanize.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { stats } from '../../../redis/read/inspect.ts';
 import { everyDeadLetter } from '../../../redis/read/over.ts';
-import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { reportLines } from './report-lines.ts';
+import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../../session.ts';
+import { iso, relative } from '../../terminal/instants.ts';
+import { fields, json, line, stackLines } from '../../terminal/output.ts';
 
 /** How far back dead letters are searched for an id whose end is no longer remembered. */
 const DEAD_LETTERS_SEARCHED_MAX = 1000;
@@ -82,4 +84,192 @@ async function explain(
     'not-found',
     `${job}: it never existed, it was over more than ${span(window)} ago, or it is in another queue or namespace (this is ${session.config.namespace})`,
   );
+}
+
+// The report of one job as lines: what the job is, its timeline, and what comes next.
+
+/** What decides whether a job that is due moves. */
+interface Partition {
+  /** Whether the partition has a leader that promotes. */
+  readonly led: boolean;
+  readonly paused: boolean;
+}
+
+function reportLines(report: JobReport, partition: Partition): readonly string[] {
+  return [
+    ...jobFields(report),
+    ...fields([
+      ['deferred', deferredText(report.deferred)],
+      ['result', report.result && resultText(report.result)],
+      ['state', stateText(report)],
+    ]),
+    '',
+    ...forgotten(report),
+    ...report.timeline.flatMap((moment) => momentLines(report, moment)),
+    ...now(report),
+    ...obstacle(report, partition),
+  ];
+}
+
+type Facts = Pick<
+  JobReport,
+  | 'id'
+  | 'bare'
+  | 'queue'
+  | 'partition'
+  | 'name'
+  | 'tags'
+  | 'data'
+  | 'headers'
+  | 'options'
+  | 'codec'
+  | 'readable'
+  | 'unreadable'
+>;
+
+/** What a job is, whatever became of it. */
+export function jobFields(job: Facts): readonly string[] {
+  return fields([
+    ['job', job.id + (job.bare ? ' (bare: put by a foreign producer)' : '')],
+    ['queue', `${job.queue}, partition ${job.partition}`],
+    ['name', job.name],
+    ['data', dataText(job)],
+    ['headers', job.headers && json(job.headers)],
+    ...optionTexts({ ...job.options, tags: job.tags }),
+  ]);
+}
+
+type Options = Omit<JobReport['options'], 'tags'> & Pick<JobReport, 'tags'>;
+
+/** What this one job was told. The compiler asks for the words of an option that is new. */
+function optionTexts(options: Options): readonly (readonly [string, string | undefined])[] {
+  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate, priority, tags } = options;
+  const ending = { drop: 'it is dropped', dead: 'it becomes a dead letter', run: 'it runs anyway' }[onLate ?? 'drop'];
+  const texts: Readonly<Record<keyof Options, readonly [string, string | undefined]>> = {
+    priority: ['priority', priority],
+    tags: ['tags', tags?.length ? tags.join(', ') : undefined],
+    attempts: ['budget', attempts === undefined ? undefined : `${attempts} attempts`],
+    timeoutMs: ['timeout', timeoutMs === undefined ? undefined : span(timeoutMs)],
+    backoff: ['backoff', backoff === undefined ? undefined : json(backoff)],
+    expiresAtMs: ['expires', expiresAtMs === undefined ? undefined : `${iso(expiresAtMs)}, then ${ending}`],
+    maxLatenessMs: [
+      'lateness',
+      maxLatenessMs === undefined ? undefined : `at most ${span(maxLatenessMs)}, then ${ending}`,
+    ],
+    // Said with the two above.
+    onLate: ['late', undefined],
+  };
+  return Object.values(texts);
+}
+
+function dataText({ readable, data, codec, unreadable }: Facts): string | undefined {
+  if (!readable && unreadable === undefined) return 'the record is missing';
+  if (!readable && unreadable === REDACTED) return 'unreadable, and not shown because its queue redacts data';
+  if (!readable) return `unreadable: ${unreadable}`;
+  if (data === undefined) return undefined;
+  return codec === undefined ? json(data) : `${json(data)}, encoded by ${json(codec)}`;
+}
+
+/** How often a handler put its job aside. */
+export const deferredText = (deferred: Deferred | undefined): string | undefined =>
+  deferred &&
+  `put aside ${counted(deferred.times, 'time')}, last because: ${deferred.reason} (${iso(deferred.lastMs)})`;
+
+export function resultText(result: KeptResult): string | undefined {
+  switch (result.kind) {
+    case 'kept':
+      return json(result.value);
+    case 'none':
+      return undefined;
+    case 'too-large':
+      return `not kept: ${result.bytes} bytes of JSON`;
+    case 'no-json':
+      return `not kept: ${result.why}`;
+  }
+}
+
+function stateText({ state, dueMs, nowMs, cancelRequested }: JobReport): string {
+  if (state === 'scheduled' && dueMs !== undefined) return `scheduled, due ${relative(dueMs, nowMs)}`;
+  if (state === 'running' && cancelRequested) return 'running, asked to stop';
+  return state;
+}
+
+function forgotten({ failures, crashes, history }: JobReport): readonly string[] {
+  const count = failures + crashes - history.length;
+  return count > 0 ? [line`(${count} earlier failures are not kept)`] : [];
+}
+
+/** One error of a history, and below it where it was thrown. */
+export const attemptLines = ({ worker, ...attempted }: Attempted): readonly string[] =>
+  failureLines({ ...attempted, owner: worker }, attempted.kind);
+
+function failureLines(
+  { atMs, attempt, owner, tookMs, message, stack }: Omit<Moment, 'kind'>,
+  kind: Attempted['kind'],
+): readonly string[] {
+  const ran = owner === undefined || tookMs === undefined ? '' : ` after ${span(tookMs)} on worker ${owner}`;
+  return [line`${iso(atMs)}  attempt ${attempt} ${FAILED[kind]}${ran}: ${message}`, ...stackLines(stack)];
+}
+
+const FAILED = { failure: 'failed', timeout: 'timed out', crash: 'lost its worker', refused: 'was refused' } as const;
+
+function momentLines(report: JobReport, moment: Moment): readonly string[] {
+  const { atMs, kind, attempt, owner, tookMs, outcome, message } = moment;
+  const stamp = iso(atMs);
+  const took = tookMs === undefined ? '' : `, which took ${span(tookMs)}`;
+  switch (kind) {
+    case 'earlier-end': {
+      const why = message === undefined ? '' : `: ${message}`;
+      return [line`${stamp}  an earlier life of this id ended ${outcome} after attempt ${attempt}${why}`];
+    }
+    case 'asked-due':
+      return [line`${stamp}  the due time that was asked for`];
+    case 'started':
+      return [line`${stamp}  attempt ${attempt} started${owner === undefined ? '' : ` on worker ${owner}`}${took}`];
+    case 'failure':
+    case 'timeout':
+    case 'crash':
+    case 'refused':
+      return failureLines(moment, kind);
+    case 'due':
+      return [line`${stamp}  attempt ${attempt} is due, ${relative(atMs, report.nowMs)}`];
+    case 'dead':
+      return deadLines(report, stamp);
+    case 'done':
+    case 'cancelled':
+    case 'expired':
+      return [line`${stamp}  ${ending(report)}`];
+  }
+}
+
+function deadLines(report: JobReport, stamp: string): readonly string[] {
+  const { queue, deadLetter, reason } = report;
+  if (deadLetter === undefined) {
+    return [line`${stamp}  ${ending(report)}; its dead letter was replayed or has passed its retention`];
+  }
+  return [line`${stamp}  dead: ${reason}`, line`to run it again: duestream dead replay ${queue} ${deadLetter}`];
+}
+
+const ending = ({ state, attempts, token }: JobReport): string =>
+  attempts === 0 ? `${state} before it was ever started` : `${state} after attempt ${attempts}, token ${token}`;
+
+/** As wide as the stamps it stands below. */
+const NOW = 'now'.padEnd(24, '.');
+
+/** What is true at this moment. */
+function now({ state, attempts, owner, token, cancelRequested }: JobReport): readonly string[] {
+  if (state === 'ready') return [line`${NOW}  ready: the next free worker takes it`];
+  if (state !== 'running') return [];
+  return [
+    line`${NOW}  attempt ${attempts} runs on worker ${owner}, token ${token}`,
+    ...(cancelRequested ? [line`${NOW}  a cancel was requested: it will end cancelled and is not retried`] : []),
+  ];
+}
+
+/** Why a job that is due does not move. */
+function obstacle({ state, dueMs, nowMs }: JobReport, { led, paused }: Partition): readonly string[] {
+  if (state !== 'scheduled' || dueMs === undefined) return [];
+  if (paused) return ['the queue is paused'];
+  if (led || dueMs > nowMs) return [];
+  return ['it is overdue and no daemon leads this partition: start one with "duestream start"'];
 }

@@ -19,9 +19,8 @@ import { type PartitionStats, stats } from '../../../redis/read/inspect.ts';
 import { presence } from '../../../redis/scripts/presence.ts';
 import { declareQueue, partitionsFound, undeclareQueue, unreadableQueues } from '../../../redis/scripts/queues.ts';
 import { remove } from '../../../redis/scripts/upkeep.ts';
-import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { line } from '../../terminal/text.ts';
+import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../../session.ts';
+import { line } from '../../terminal/output.ts';
 
 const STATES = ['scheduled', 'ready', 'running', 'dead'] as const;
 type Held = Readonly<Record<(typeof STATES)[number], number>>;

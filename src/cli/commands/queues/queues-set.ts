@@ -13,9 +13,16 @@ import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
 import { gateRanges, quotaRanges, type Range } from '../../../kernel/ranges.ts';
 import { type QueueSettings, setQueue } from '../../../redis/scripts/queues.ts';
-import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { line } from '../../terminal/text.ts';
+import {
+  type Exit,
+  partitionsOfQueue,
+  type Register,
+  type Session,
+  wholeNumber,
+  withExamples,
+  withRedis,
+} from '../../session.ts';
+import { line } from '../../terminal/output.ts';
 
 interface Flags {
   readonly history?: string;

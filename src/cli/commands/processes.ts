@@ -1,0 +1,118 @@
+/** `leaders` and `workers`: which processes promote jobs and which run them. */
+import type { Command } from 'commander';
+import { type Led, leadersOf } from '../../inspect/leaders.ts';
+import { leaderName, versionsOf, versionsText } from '../../inspect/processes.ts';
+import { type SeenWorker, type SeenWorkers, workersSeen } from '../../inspect/workers.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { counted, span } from '../../kernel/humanize.ts';
+import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../session.ts';
+import { relative } from '../terminal/instants.ts';
+import { line, table } from '../terminal/output.ts';
+
+// `leaders`: who leads each partition, since when, when it last passed, and how late its work is.
+
+export const leaders: Register = (parent, runner) => {
+  const command = parent
+    .command('leaders [queue]')
+    .description('show which daemon leads each partition, when it last worked, and how late the partition is')
+    .action((queue: string | undefined, _flags: unknown, command: Command) =>
+      runner.run(command, (session) => runLeaders(session, queue)),
+    );
+  withExamples(command, ['duestream leaders', 'duestream leaders emails --json']);
+};
+
+async function runLeaders(session: Session, queue: string | undefined): Promise<Exit> {
+  const { namespace } = session.config;
+  const partitions = await withRedis(session, (redis) => leadersOf({ redis, namespace }, queue));
+  session.out.answer({ namespace, partitions }, () => {
+    if (partitions.length === 0) return [line`no queue was used in namespace ${namespace} yet`];
+    const rows = partitions.map(row);
+    const head = ['queue', 'partition', 'leader', 'since', 'last pass', 'overdue', 'backlog'];
+    // Of one without a heartbeat nobody knows it.
+    const leaders = partitions.flatMap(({ leader }) => (leader?.host ? [[leader.process, leader] as const] : []));
+    const versions = versionsOf(new Map(leaders));
+    const alone = partitions.filter(({ leader }) => leader === undefined).length;
+    return [
+      ...table(session.out.paint, head, rows),
+      ...(alone === 0 ? [] : [line`${counted(alone, 'partition')} without a leader: start one with "duestream start"`]),
+      ...(versions.length > 1
+        ? [session.out.paint.yellow(line`versions of leaders differ: ${versionsText(versions)}`)]
+        : []),
+    ];
+  });
+  return 0;
+}
+
+/** Id and version of the process, epoch and lease are in the JSON. */
+function row({ queue, partition, leader, lagMs, backlog, paused, nowMs }: Led) {
+  const late = `${lagMs ? span(lagMs) : '-'}${paused ? ' (paused)' : ''}`;
+  if (leader === undefined) return [queue, partition, 'none', '-', '-', late, backlog];
+  const { sinceMs, lastPassAgoMs } = leader;
+  const passed = lastPassAgoMs === undefined ? '-' : `${span(lastPassAgoMs)} ago`;
+  return [queue, partition, leaderName(leader), relative(sinceMs, nowMs), passed, late, backlog];
+}
+
+// `workers`: every worker, whether it lives, and what it runs.
+
+interface Flags {
+  readonly queue?: string;
+  readonly limit: number;
+}
+
+export const workers: Register = (parent, runner) => {
+  const command = parent
+    .command('workers')
+    .description('show workers, the last heartbeat of each, and the jobs that it runs')
+    .option('--queue <name>', 'only workers of this queue')
+    .option('--limit <n>', 'show at most this many jobs of each worker: the oldest', wholeNumber(0, 1000), 10)
+    .action((flags: Flags, command: Command) => runner.run(command, (session) => runWorkers(session, flags)));
+  withExamples(command, ['duestream workers', 'duestream workers --queue emails --limit 100 --json']);
+};
+
+async function runWorkers(session: Session, { queue, limit }: Flags): Promise<Exit> {
+  const { namespace } = session.config;
+  const seen = await withRedis(session, (redis) => workersSeen({ redis, namespace }, { queue, limit }));
+  session.out.answer({ namespace, ...seen }, () => linesOf(session, seen));
+  return 0;
+}
+
+function linesOf({ out, config }: Session, { workers: seen, versions }: SeenWorkers): readonly string[] {
+  if (seen.length === 0) {
+    return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
+  }
+  const nowMs = systemClock.wallMs();
+  const rows = seen.map(({ id, state, host, pid, version, startedMs, beatAgoMs, queues, connections, pending }) => [
+    id,
+    state,
+    host === undefined ? undefined : `${host}:${pid}`,
+    version,
+    startedMs === undefined ? undefined : relative(startedMs, nowMs),
+    beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
+    queues.join(', '),
+    connections,
+    pending,
+  ]);
+  return [
+    ...table(
+      out.paint,
+      ['worker', 'state', 'where', 'version', 'started', 'last beat', 'queues', 'connections', 'holds'],
+      rows,
+    ),
+    ...seen.flatMap((worker) => jobLines(worker, nowMs)),
+    ...(versions.length > 1 ? ['', out.paint.yellow(line`versions differ: ${versionsText(versions)}`)] : []),
+  ];
+}
+
+function jobLines({ id, pending, jobs }: SeenWorker, nowMs: number): readonly string[] {
+  if (jobs.length === 0) return [];
+  return [
+    '',
+    line`${id} holds`,
+    ...jobs.map(({ queue, id: job, bare, attempt, startedMs }) => {
+      const name = bare ? `${job} (bare)` : job;
+      if (attempt === undefined || startedMs === undefined) return `  ${line`${queue}  ${name}  about to start`}`;
+      return `  ${line`${queue}  ${name}  attempt ${attempt}, for ${span(Math.max(0, nowMs - startedMs))}`}`;
+    }),
+    ...(pending > jobs.length ? [`  and ${pending - jobs.length} more`] : []),
+  ];
+}

@@ -1,0 +1,277 @@
+/** The commands of `queues` that show and pause: ls, stats, pause and resume. */
+import type { Command } from 'commander';
+import { leaderName } from '../../../inspect/processes.ts';
+import {
+  type BroadcastCounts,
+  type DueSpan,
+  type PartitionCounts,
+  type QueueCounts,
+  type QueueStats,
+  queueCounts,
+  queueStats,
+} from '../../../inspect/queue-counts.ts';
+import { pauseQueue, resumeQueue } from '../../../inspect/queue-pauses.ts';
+import { queueNames } from '../../../inspect/refs.ts';
+import type { QuotaUse } from '../../../job/quota.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { durationText } from '../../../kernel/duration.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { counted, span } from '../../../kernel/humanize.ts';
+import type { Pause } from '../../../redis/scripts/upkeep.ts';
+import { type Exit, type Register, type Session, withExamples, withRedis } from '../../session.ts';
+import { moment } from '../../terminal/instants.ts';
+import { fields, line, type Paint, table } from '../../terminal/output.ts';
+
+// `queues ls`: every queue with its counts per state, how long jobs have waited, and who leads and serves it.
+
+export const queuesLs: Register = (parent, runner) => {
+  const command = parent
+    .command('ls')
+    .description('list queues: their counts, how long the oldest due job has waited, workers and leaders')
+    .action((_flags: unknown, command: Command) => runner.run(command, runLs));
+  withExamples(command, ['duestream queues ls', 'duestream queues ls --json']);
+};
+
+async function runLs(session: Session): Promise<Exit> {
+  const { namespace } = session.config;
+  const queues = await withRedis(session, (redis) => queueCounts({ redis, namespace }));
+  session.out.answer({ namespace, queues }, () => {
+    if (queues.length === 0) {
+      return [line`no queue was used in namespace ${namespace} yet; the first "duestream schedule" makes one`];
+    }
+    const isLimited = queues.some(({ quota }) => quota !== undefined);
+    const rows = queues.map((queue) => [
+      queue.queue,
+      queue.partitions,
+      queue.scheduled,
+      queue.ready,
+      queue.running,
+      queue.dead,
+      queue.oldestDueAgeMs === 0 ? undefined : span(queue.oldestDueAgeMs),
+      ...(isLimited ? [queue.quota && fullText(queue.quota)] : []),
+      queue.workers,
+      leaderText(queue) + (queue.paused ? ' (paused)' : ''),
+    ]);
+    return table(session.out.paint, isLimited ? LS_HEAD.toSpliced(7, 0, 'full') : LS_HEAD, rows);
+  });
+  return 0;
+}
+
+const LS_HEAD = ['queue', 'partitions', 'scheduled', 'ready', 'running', 'dead', 'waits', 'workers', 'leader'];
+
+/** One name when one process leads everything, else how many partitions are led. */
+function leaderText({ leaders }: QueueCounts): string {
+  const led = leaders.filter((leader) => leader !== undefined);
+  const names = [...new Set(led)];
+  if (names.length === 0) return 'none: start one with "duestream start"';
+  const missing = leaders.length - led.length;
+  return names.join(', ') + (missing > 0 ? ` (${missing} partitions without)` : '');
+}
+
+// `queues stats <queue>`: counts per state and partition, what happened so far, who leads, and what comes due when.
+
+export const queuesStats: Register = (parent, runner) => {
+  const command = parent
+    .command('stats <queue>')
+    .description(
+      'show how many jobs are in each state and partition, and how many become due in the next minute, hour, day and week',
+    )
+    .action((queue: string, _flags: unknown, command: Command) =>
+      runner.run(command, (session) => runStats(session, queue)),
+    );
+  withExamples(command, ['duestream queues stats emails', 'duestream queues stats emails --json']);
+};
+
+async function runStats(session: Session, queue: string): Promise<Exit> {
+  const { namespace } = session.config;
+  const found = await withRedis(session, (redis) => queueStats({ redis, namespace }, queue));
+  const { totals, partitions, dueNext: next, pause, nowMs, workers, broadcast } = found;
+  const state = { workers, broadcast, paused: pause !== undefined, pause };
+  const value = { queue, ...totals, ...state, dueNext: next, partitions, nowMs };
+  session.out.answer(value, () => [
+    ...head(queue, found),
+    ...broadcastLines(session.out.paint, broadcast),
+    '',
+    ...table(session.out.paint, STATS_HEAD, partitions.map(row)),
+    '',
+    ...counterLines(totals.counters),
+    '',
+    ...bars(session.out.paint, next),
+  ]);
+  return 0;
+}
+
+function head(
+  queue: string,
+  of: Pick<QueueStats, 'totals' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
+): readonly string[] {
+  const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, quota } = of.totals;
+  const inLine = waiting === 0 ? '' : `${waiting} waiting, `;
+  const counts = `${scheduled} scheduled, ${inLine}${ready} ready, ${running} running, ${dead} dead`;
+  return fields([
+    ['queue', queue],
+    ['jobs', `${counts}; ${over} ended within the done window`],
+    ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
+    ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
+    ['limits', quota && quotaText(quota)],
+    ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
+    ['paused', of.pause && pauseText(of.pause, of.nowMs)],
+  ]);
+}
+
+function broadcastLines(paint: Paint, broadcast: BroadcastCounts | undefined): readonly string[] {
+  if (!broadcast) return [];
+  const { kept, max, bytes, ageMs, subscribers } = broadcast;
+  const rows = subscribers.map(({ id, host, pid, lag }) => [id, line`${host}:${pid}`, lag]);
+  return [
+    ...fields([
+      ['broadcast', `keeps ${counted(kept, 'job')}; at most ${max}, of ${bytes} bytes, for ${durationText(ageMs)}`],
+    ]),
+    '',
+    ...(rows.length === 0 ? ['nobody subscribes now'] : table(paint, ['subscriber', 'where', 'jobs behind'], rows)),
+  ];
+}
+
+const STATS_HEAD = ['partition', 'scheduled', 'ready', 'running', 'dead', 'over', 'waits', 'leader'];
+
+function row({ partition, scheduled, ready, running, dead, over, oldestDueAgeMs, leader }: PartitionCounts) {
+  const led = leader === undefined ? 'none: start one with "duestream start"' : leaderName(leader);
+  return [partition, scheduled, ready, running, dead, over, oldestDueAgeMs > 0 ? span(oldestDueAgeMs) : undefined, led];
+}
+
+function counterLines(counters: Readonly<Record<string, number>>): readonly string[] {
+  const all = Object.entries(counters).map(([name, count]) => line`${count} ${name}`);
+  return fields([['so far', all.length === 0 ? 'nothing' : all.join(', ')]]);
+}
+
+const BAR_CHARS = 40;
+
+/** One bar per span; a span that holds anything is never shown as empty. */
+function bars(paint: Paint, spans: readonly DueSpan[]): readonly string[] {
+  const most = Math.max(1, ...spans.map(({ count }) => count));
+  const rows = spans.map(({ fromMs, toMs, count }) => {
+    const name = fromMs === undefined ? 'now' : toMs === undefined ? 'later' : `in ${SPAN_NAMES.get(toMs)}`;
+    return [name, count, '█'.repeat(Math.ceil((count / most) * BAR_CHARS))];
+  });
+  return table(paint, ['due', 'jobs', ''], rows);
+}
+
+const SPAN_NAMES: ReadonlyMap<number, string> = new Map([
+  [60_000, '1 min'],
+  [300_000, '5 min'],
+  [3_600_000, '1 h'],
+  [21_600_000, '6 h'],
+  [86_400_000, '1 d'],
+  [604_800_000, '1 w'],
+]);
+
+// `queues pause` and `queues resume`: one queue, or all that there are.
+
+export const queuesPause: Register = (parent, runner) => {
+  const command = parent
+    .command('pause [queue]')
+    .description('pause a queue: no job of it starts until you resume it; running jobs go on')
+    .option('--all', 'every queue of the namespace')
+    .option('--reason <text>', 'why, for the next person who looks')
+    .action((queue: string | undefined, { all, reason = '' }: PauseFlags, command: Command) =>
+      runner.run(command, (session) => each(session, { queue, all }, (name) => runPause(session, name, reason))),
+    );
+  withExamples(command, [
+    'duestream queues pause emails --reason "the mail server moves"',
+    'duestream queues pause --all --reason "restored from 03:00"',
+  ]);
+};
+
+export const queuesResume: Register = (parent, runner) => {
+  const command = parent
+    .command('resume [queue]')
+    .description('resume a paused queue at once')
+    .option('--all', 'every queue of the namespace')
+    .action((queue: string | undefined, { all }: PauseFlags, command: Command) =>
+      runner.run(command, (session) => each(session, { queue, all }, (name) => runResume(session, name))),
+    );
+  withExamples(command, ['duestream queues resume emails', 'duestream queues resume --all']);
+};
+
+interface PauseFlags {
+  readonly all?: boolean | undefined;
+  readonly reason?: string;
+}
+
+/** What one queue answers: as JSON, and as lines. */
+interface Told {
+  readonly value: object;
+  readonly lines: () => readonly string[];
+}
+
+/** One answer for the queue that was named, or one for all of them. @throws DuestreamError `usage` */
+async function each(
+  session: Session,
+  { queue, all }: { readonly queue: string | undefined; readonly all?: boolean | undefined },
+  act: (queue: string) => Promise<Told>,
+): Promise<Exit> {
+  if ((queue === undefined) === (all !== true)) throw new DuestreamError('usage', 'name a queue, or say --all');
+  if (queue !== undefined) {
+    const { value, lines } = await act(queue);
+    session.out.answer(value, lines);
+    return 0;
+  }
+  const { namespace } = session.config;
+  const told: Told[] = [];
+  for (const name of await withRedis(session, (redis) => queueNames({ redis, namespace }))) told.push(await act(name));
+  session.out.answer({ namespace, queues: told.map(({ value }) => value) }, () =>
+    told.length === 0 ? [line`no queue was used in namespace ${namespace} yet`] : told.flatMap(({ lines }) => lines()),
+  );
+  return 0;
+}
+
+/** Since when and why. */
+function pauseText({ sinceMs, reason }: Pause, nowMs: number): string {
+  const since = sinceMs === undefined ? 'since an unknown moment' : `since ${moment(sinceMs, nowMs)}`;
+  return reason === '' ? since : `${since}: ${reason}`;
+}
+
+async function runPause(session: Session, queue: string, reason: string): Promise<Told> {
+  const { namespace } = session.config;
+  const { changed, held, running } = await withRedis(session, (redis) =>
+    pauseQueue({ redis, namespace }, queue, reason),
+  );
+  session.changes.push({ verb: 'queues.pause', queue, target: queue, count: changed ? 1 : 0 });
+  const lines = () => {
+    const since = held === undefined ? '' : pauseText(held, systemClock.wallMs());
+    return [
+      changed ? line`${queue} is paused` : line`${queue} was paused already, ${since}`,
+      running === 0 ? 'no job runs' : line`running jobs go on to their end: ${counted(running, 'job')}`,
+      line`to go on: duestream queues resume ${queue}`,
+    ];
+  };
+  return { value: { queue, paused: true, changed, pause: held, running }, lines };
+}
+
+async function runResume(session: Session, queue: string): Promise<Told> {
+  const { namespace } = session.config;
+  const { changed, held } = await withRedis(session, (redis) => resumeQueue({ redis, namespace }, queue));
+  session.changes.push({ verb: 'queues.resume', queue, target: queue, count: changed ? 1 : 0 });
+  const lines = () => {
+    if (held === undefined) return [line`${queue} was not paused`];
+    return [line`${queue} goes on; it was paused ${pauseText(held, systemClock.wallMs())}`];
+  };
+  return { value: { queue, paused: false, changed, pause: held }, lines };
+}
+
+// How much a queue may hold and does, in words.
+
+/** Of the limit that is nearer: how much of it is used. */
+function fullText({ pending, pendingMax, bytes, bytesMax }: QuotaUse): string {
+  return `${Math.max(percent(pending, pendingMax), percent(bytes, bytesMax))} %`;
+}
+
+/** Both limits, each with what is used of it. */
+function quotaText({ pending, pendingMax, bytes, bytesMax }: QuotaUse): string {
+  const jobs = pendingMax === 0 ? [] : [line`${pending} of ${pendingMax} jobs (${percent(pending, pendingMax)} %)`];
+  const size = bytesMax === 0 ? [] : [line`${bytes} of ${bytesMax} bytes (${percent(bytes, bytesMax)} %)`];
+  return [...jobs, ...size].join(', ');
+}
+
+/** 0 without a limit. 100 only when it is reached. */
+const percent = (used: number, most: number): number => (most === 0 ? 0 : Math.floor((used / most) * 100));
