@@ -1,5 +1,5 @@
 /**
- * Renders the figures that `duestream plan` counts with as `src/inspect/sizing/figures.ts`, from the results of the bench.
+ * Renders the figures that `duestream plan` counts with as `src/inspect/bench-figures.ts`, from the results of the bench.
  * Pure: a test compares the file with it, and `npm run generate` lets that test rewrite it.
  */
 

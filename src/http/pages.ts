@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { checkHosts, type HostOptions } from './api/gate/hosts.ts';
+import { checkHosts, type HostOptions } from './api/gate.ts';
 import { Problem, problemStatus } from './api/problem.ts';
 
 interface Page {

@@ -18,7 +18,7 @@ import { show } from '../kernel/duration.ts';
 import { DuestreamError, errorCatalogue, messageOf, oneLine } from '../kernel/errors.ts';
 import { type Log, silentLog } from '../kernel/log.ts';
 import { reasonOf } from '../kernel/reason.ts';
-import { carriesToken, isLoopback } from './access.ts';
+import { carriesToken, isLoopback } from './api/gate.ts';
 import { isOfPages } from './pages.ts';
 
 export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {

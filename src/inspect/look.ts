@@ -6,10 +6,11 @@ import type { Forecast, ForecastOptions } from '../client/schedules/forecast.ts'
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import { reasonOf } from '../kernel/reason.ts';
-import { type Examined, examine, type Result } from './doctor/examine.ts';
+import { askAll } from '../redis/connection/cluster/members.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { type Examined, examine, type Result } from './doctor/doctor.ts';
 import { type VersionCount, versionsOf } from './processes.ts';
-import { type QueueNow, queuesNow } from './queue-counts.ts';
-import { type RedisNow, redisNow } from './redis-now.ts';
+import { type QueueNow, queuesNow } from './queues.ts';
 import type { Namespaced } from './refs.ts';
 
 /** What happens, per second, since the look before. */
@@ -55,13 +56,13 @@ const DOCTOR_EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /** What a look stands on. */
-export interface Backend {
+interface Backend {
   readonly place: () => Promise<Namespaced>;
   readonly schedules: { readonly forecast: (options: ForecastOptions) => Promise<Forecast> };
   readonly examined: Examined;
 }
 
-export interface LookParts {
+interface LookParts {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly log: Log;
@@ -153,4 +154,62 @@ async function findingsOf({ place, examined }: Backend, clock: Clock): Promise<N
   const results = await examine((await place()).redis, examined);
   const findings = results.filter(({ status }) => status !== 'ok');
   return { atMs: clock.wallMs(), ok: findings.every(({ status }) => status !== 'fail'), findings };
+}
+
+// How full Redis is, and what survives its restart. Of a cluster: all masters together, and the worst of what they
+// keep.
+
+/** From the best to the worst. `unknown`: AOF is on, and this user may not see how often it is synced. */
+export const DURABILITIES = ['always', 'everysec', 'unknown', 'no', 'snapshots', 'none'] as const;
+type Durability = (typeof DURABILITIES)[number];
+
+interface RedisNow {
+  readonly usedBytes: number;
+  /** 0: there is no limit. */
+  readonly maxBytes: number;
+  readonly policy: string;
+  readonly durability: Durability;
+}
+
+interface Asked {
+  readonly info: () => Promise<string>;
+  readonly config: (get: 'GET', name: string) => Promise<unknown>;
+}
+
+/** @throws whatever Redis failed with */
+async function redisNow(redis: Redis): Promise<RedisNow> {
+  const all = await askAll(redis, (one) => nowOf(one as Asked));
+  return {
+    usedBytes: all.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
+    maxBytes: all.some(({ maxBytes }) => maxBytes === 0) ? 0 : all.reduce((sum, { maxBytes }) => sum + maxBytes, 0),
+    policy: [...new Set(all.map(({ policy }) => policy))].join(', '),
+    durability: DURABILITIES.findLast((one) => all.some(({ durability }) => durability === one)) ?? 'unknown',
+  };
+}
+
+async function nowOf(redis: Asked): Promise<RedisNow> {
+  const info = await redis.info();
+  const field = (name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1];
+  return {
+    usedBytes: Number(field('used_memory') ?? 0),
+    maxBytes: Number(field('maxmemory') ?? 0),
+    policy: field('maxmemory_policy') ?? 'unknown',
+    durability: await durabilityOf(redis, field('aof_enabled') === '1'),
+  };
+}
+
+async function durabilityOf(redis: Asked, hasLog: boolean): Promise<Durability> {
+  const setting = await settingOf(redis, hasLog ? 'appendfsync' : 'save');
+  if (!hasLog) return setting === '' ? 'none' : 'snapshots';
+  return DURABILITIES.find((one) => one === setting) ?? 'unknown';
+}
+
+/** Undefined where CONFIG is forbidden, as it often is. */
+async function settingOf(redis: Asked, name: string): Promise<string | undefined> {
+  try {
+    const reply = await redis.config('GET', name);
+    return Array.isArray(reply) ? String(reply[1] ?? '') : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -14,16 +14,17 @@ import {
   sumOf,
 } from '../job/minutes.ts';
 import { readMinutes } from '../redis/read/minutes.ts';
-import { type Namespaced, refsOfQueue } from './refs.ts';
+import { codeOf } from './failure.ts';
+import { type Namespaced, queueNames, refsOfQueue } from './refs.ts';
 
 /** Times over the steps; null: there were none. */
-export interface SpreadSteps {
+interface SpreadSteps {
   readonly count: readonly number[];
   readonly p50Ms: readonly (number | null)[];
   readonly p99Ms: readonly (number | null)[];
 }
 
-export interface SpreadTotal {
+interface SpreadTotal {
   readonly boundsMs: readonly number[];
   /** One more than there are bounds: the last has what is above all. */
   readonly counts: Buckets;
@@ -32,7 +33,7 @@ export interface SpreadTotal {
   readonly p99Ms: number | null;
 }
 
-export interface QueueMinutes extends Readonly<Record<Spread, SpreadSteps>> {
+interface QueueMinutes extends Readonly<Record<Spread, SpreadSteps>> {
   /** Whether somebody keeps them now. */
   readonly on: boolean;
   readonly nowMs: number;
@@ -172,9 +173,63 @@ function totalOf(steps: readonly Minute[], name: Spread): SpreadTotal {
 }
 
 /** @param counts how many were within each bound, and above all */
-export function spreadTotal(counts: Buckets): SpreadTotal {
+function spreadTotal(counts: Buckets): SpreadTotal {
   const [p50Ms, p99Ms] = [quantileOf(counts, 0.5) ?? null, quantileOf(counts, 0.99) ?? null];
   return { boundsMs: BOUNDS_MS, counts, count: countIn(counts), p50Ms, p99Ms };
 }
 
 const countIn = (buckets: Buckets): number => buckets.reduce((sum, one) => sum + one, 0);
+
+// How late jobs were in the last hour and how long they ran, over all queues and queue by queue: their buckets are
+// added.
+
+interface QueueLateness extends Readonly<Record<Spread, SpreadTotal>> {
+  readonly queue: string;
+}
+
+/** The spreads over all queues, and of each. */
+interface Lateness extends Readonly<Record<Spread, SpreadTotal>> {
+  /** Whether somebody keeps them now, in any queue. */
+  readonly on: boolean;
+  readonly nowMs: number;
+  /** By name. */
+  readonly queues: readonly QueueLateness[];
+}
+
+/** Queues that are read together. */
+const AT_ONCE = 10;
+
+/** @param may which queues count */
+export async function lastHour(
+  place: Namespaced,
+  { may, nowMs }: { readonly may: (queue: string) => boolean; readonly nowMs: number },
+): Promise<Lateness> {
+  const names = (await queueNames(place)).filter(may);
+  const found: { readonly queue: string; readonly minutes: QueueMinutes }[] = [];
+  for (let from = 0; from < names.length; from += AT_ONCE) {
+    const some = names.slice(from, from + AT_ONCE).map((queue) => queueMinutesOf(place, queue, nowMs));
+    found.push(...(await Promise.all(some)).flat());
+  }
+  const all = (name: Spread) => {
+    const lists = found.map(({ minutes }) => minutes.total[name].counts);
+    return spreadTotal(sumOf(lists, BOUNDS_MS.length + 1));
+  };
+  return {
+    on: found.some(({ minutes }) => minutes.on),
+    nowMs,
+    promotion: all('promotion'),
+    start: all('start'),
+    run: all('run'),
+    queues: found.map(({ queue, minutes }) => ({ queue, ...minutes.total })),
+  };
+}
+
+/** Nothing of a queue that was removed since. */
+async function queueMinutesOf(place: Namespaced, queue: string, nowMs: number) {
+  try {
+    return [{ queue, minutes: await queueMinutes(place, queue, { hours: 1, nowMs }) }];
+  } catch (error) {
+    if (codeOf(error) === 'not-found') return [];
+    throw error;
+  }
+}

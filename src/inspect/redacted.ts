@@ -1,8 +1,15 @@
-/** What people are shown of queues that redact fields of their data: results of ended jobs, and definitions of schedules. */
+/**
+ * What people are shown of queues that redact fields of their data: reports and results of jobs, and definitions of
+ * schedules.
+ */
+
+import type { JobReport } from '../client/query/report.ts';
 import type { ScheduleView } from '../client/schedules/schedules.ts';
 import type { PastJob } from '../job/past.ts';
-import { type Redaction, redactedData } from '../job/redaction.ts';
+import { REDACTED, type Redaction, redactedData, redactedJob } from '../job/redaction.ts';
+import type { PartitionRef } from '../redis/keys.ts';
 import { listQueues } from '../redis/scripts/queues.ts';
+import { writtenAs } from './dead-letters.ts';
 import type { Namespaced } from './refs.ts';
 
 /** What a handler returned may say the same as its data, under the same names. */
@@ -27,4 +34,24 @@ export async function redactedSchedules<View extends Pick<ScheduleView, 'queue' 
       ? { ...view, input: { ...view.input, data: redactedData(data, redact) } }
       : view;
   });
+}
+
+// The report of a job as people see it: without the fields that its queue redacts, and with dead letters written as the
+// command line and the HTTP API address them. Every window shows this one object.
+
+/** @param refs the partitions of its queue */
+export function shownReport(report: JobReport, refs: readonly PartitionRef[]): JobReport {
+  const { partition, result } = report;
+  const redact = refs[partition]?.redact;
+  const written = (deadLetter: string | undefined) =>
+    deadLetter === undefined ? undefined : writtenAs({ deadLetter, partition }, refs.length);
+  return {
+    ...report,
+    data: redactedJob(report, redact),
+    // Nobody can tell where in it the fields are.
+    unreadable: redact === undefined || report.unreadable === undefined ? report.unreadable : REDACTED,
+    result: result && redactedPast({ result }, redact).result,
+    deadLetter: written(report.deadLetter),
+    past: report.past.map((end) => ({ ...redactedPast(end, redact), deadLetter: written(end.deadLetter) })),
+  };
 }

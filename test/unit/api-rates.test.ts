@@ -1,6 +1,6 @@
 /** How many requests a caller may send, by a clock that the test moves. */
 import { expect, test } from 'vitest';
-import { createRates } from '../../src/http/api/gate/rates.ts';
+import { createRates } from '../../src/http/api/gate.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 
 function ratesOf(perSecond: number) {

@@ -1,8 +1,8 @@
 /** One look a second for all who watch, and none while nobody does. The looks and the time are the test's. */
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../src/http/api/caller.ts';
-import { type Beat, createPulse, VIEWERS_MAX } from '../../src/http/api/live/pulse.ts';
-import { STREAM_BEATS_MAX, seenLook, streamOf } from '../../src/http/api/live/stream.ts';
+import { type Beat, createPulse, VIEWERS_MAX } from '../../src/http/api/pulse.ts';
+import { STREAM_BEATS_MAX, seenLook, streamOf } from '../../src/http/api/routes/live.ts';
 import type { Look } from '../../src/inspect/look.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { DuestreamError } from '../../src/kernel/errors.ts';

@@ -9,8 +9,8 @@ import { read, root } from '../support/repository.ts';
 const RESULTS = ['bench/results/peers.json', 'bench/results/plan.json'];
 const results = RESULTS.find((path) => existsSync(join(root, path)));
 
-test('src/inspect/sizing/figures.ts is made from the results of the bench', async () => {
+test('src/inspect/bench-figures.ts is made from the results of the bench', async () => {
   if (results === undefined) throw new Error(`there is none of ${RESULTS.join(', ')}: run npm run bench`);
   const page = renderFigures(JSON.parse(read(results)));
-  await expect(page).toMatchFileSnapshot(join(root, 'src/inspect/sizing/figures.ts'));
+  await expect(page).toMatchFileSnapshot(join(root, 'src/inspect/bench-figures.ts'));
 });

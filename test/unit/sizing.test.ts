@@ -1,15 +1,18 @@
 /** The arithmetic of `duestream plan`: classes of the allocator, numbers as people write them, and what follows from them. */
 import { describe, expect, test } from 'vitest';
-import { benchFigures } from '../../src/inspect/sizing/figures.ts';
+import { benchFigures } from '../../src/inspect/bench-figures.ts';
 import {
   allocated,
+  bytesOf,
+  bytesText,
+  countOf,
   type PlanInput,
   pendingBytes,
   planOf,
   recordChars,
+  short,
   textBytes,
-} from '../../src/inspect/sizing/plan.ts';
-import { bytesOf, bytesText, countOf, short } from '../../src/inspect/sizing/quantity.ts';
+} from '../../src/inspect/sizing.ts';
 import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
 
 const LOAD: PlanInput = {

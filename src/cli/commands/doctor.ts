@@ -2,9 +2,8 @@
 
 import type { Command } from 'commander';
 import { doneLimits } from '../../config/done.ts';
-import { restored } from '../../inspect/doctor/check-restored.ts';
-import { examine, type Result } from '../../inspect/doctor/examine.ts';
-import type { Finding } from '../../inspect/doctor/finding.ts';
+import type { Finding } from '../../inspect/doctor/check-namespace.ts';
+import { examine, type Result, restored } from '../../inspect/doctor/doctor.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted } from '../../kernel/humanize.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';

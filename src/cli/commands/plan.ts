@@ -1,9 +1,8 @@
 /** `plan`: what a load will need of Redis, workers and daemons, with the arithmetic. It asks no Redis. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { doneLimits } from '../../config/done.ts';
-import { benchFigures } from '../../inspect/sizing/figures.ts';
-import { planOf } from '../../inspect/sizing/plan.ts';
-import { bytesOf, bytesText, countOf } from '../../inspect/sizing/quantity.ts';
+import { benchFigures } from '../../inspect/bench-figures.ts';
+import { bytesOf, bytesText, countOf, planOf } from '../../inspect/sizing.ts';
 import { durationMs } from '../../kernel/duration.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples } from '../session.ts';

@@ -1,8 +1,15 @@
 /** `leaders` and `workers`: which processes promote jobs and which run them. */
 import type { Command } from 'commander';
-import { type Led, leadersOf } from '../../inspect/leaders.ts';
-import { leaderName, versionsOf, versionsText } from '../../inspect/processes.ts';
-import { type SeenWorker, type SeenWorkers, workersSeen } from '../../inspect/workers.ts';
+import {
+  type Led,
+  leaderName,
+  leadersOf,
+  type SeenWorker,
+  type SeenWorkers,
+  versionsOf,
+  versionsText,
+  workersSeen,
+} from '../../inspect/processes.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../session.ts';

@@ -1,7 +1,7 @@
 /**
  * The report of one job: what is known of it right now, and what happened to it in the order of time. It is made here and
  * nowhere else: `get` of a client returns it, `duestream show`, the HTTP API and the dashboard show it (with what
- * `inspect/report.ts` hides from people), the test kit makes it of its own jobs. Looking at a broken job must not throw,
+ * `inspect/redacted.ts` hides from people), the test kit makes it of its own jobs. Looking at a broken job must not throw,
  * because somebody looks at it because it is broken.
  */
 import { memberOf } from '../../job/codec.ts';

@@ -5,7 +5,7 @@
  *
  * and has an answer within a bounded time. What goes wrong anywhere becomes a problem, in one place.
  */
-import { type Hook, OpenAPIHono, type z } from '@hono/zod-openapi';
+import { type Hook, OpenAPIHono, type RouteConfig, type z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import { secureHeaders } from 'hono/secure-headers';
@@ -17,17 +17,33 @@ import { type Log, silentLog } from '../../kernel/log.ts';
 import { type BackendOptions, createBackend } from './backend.ts';
 import type { ApiEnv } from './caller.ts';
 import { carryOut, checkMay } from './carry-out.ts';
-import { bodyGate, numberGate } from './gate/bodies.ts';
-import { type CallerOptions, remoteOf } from './gate/callers.ts';
-import { checkHosts, type HostOptions } from './gate/hosts.ts';
-import { createIdentity } from './gate/identity.ts';
-import { createRates } from './gate/rates.ts';
-import { ifMatchOf } from './if-match.ts';
-import { createPulse } from './live/pulse.ts';
-import { openApiOf, registerSecurity, routeOf } from './openapi.ts';
-import { answerProblem, type Fault, Problem } from './problem.ts';
+import {
+  bodyGate,
+  type CallerOptions,
+  checkHosts,
+  createIdentity,
+  createRates,
+  type HostOptions,
+  numberGate,
+  remoteOf,
+} from './gate.ts';
+import { IF_MATCH, ifMatchOf } from './if-match.ts';
+import { answerProblem, type Fault, Problem, type ProblemCode, problemStatus } from './problem.ts';
+import { createPulse } from './pulse.ts';
+import { batchVerbs } from './routes/batches.ts';
+import { deadVerbs, deadWorkVerbs } from './routes/dead.ts';
+import { eraseVerbs } from './routes/erase.ts';
+import { jobListVerbs } from './routes/job-lists.ts';
+import { jobVerbs } from './routes/jobs.ts';
+import { liveVerbs } from './routes/live.ts';
+import { auditVerbs, lookVerbs } from './routes/looks.ts';
+import { minuteVerbs } from './routes/minutes.ts';
+import { queueVerbs } from './routes/queues.ts';
+import { scheduleRunVerbs } from './routes/schedule-runs.ts';
+import { scheduleVerbs } from './routes/schedules.ts';
+import { sessionVerbs } from './routes/session.ts';
+import { problem } from './schemas.ts';
 import type { AnyVerb } from './verb.ts';
-import { verbs } from './verbs.ts';
 
 export interface ApiOptions extends BackendOptions, HostOptions, CallerOptions {
   /** Whether the server speaks TLS itself. */
@@ -218,3 +234,124 @@ function valueAt(whole: unknown, path: readonly PropertyKey[]): unknown {
     whole,
   );
 }
+
+// The verbs as an OpenAPI 3.1 document: what is served at `/v1/openapi.json`, and kept in
+// `docs/reference/openapi.json`.
+
+const ABOUT = `Delayed jobs over HTTP. Times are milliseconds since 1970 in UTC; durations are milliseconds or texts such as "5m".
+
+A request that cannot be carried out is answered with a problem (RFC 9457) whose \`code\` is stable. Whatever is asked, it can be
+\`bad-input\` (400), \`misdirected\` (421), \`too-many\` (429), \`failed\` (500), \`refused\` (502), \`unavailable\`, \`indeterminate\` or \`late\`
+(503). What a token without the scope \`data\` may not see is left out.
+
+A change of one thing that has an \`ETag\` takes \`If-Match\`. Every other change refuses the header (400).`;
+
+const problemsOf = (one: AnyVerb): readonly ProblemCode[] => [
+  ...(one.problems ?? []),
+  ...(one.scope === 'none' ? [] : (['unauthorized', 'forbidden'] as const)),
+  ...(one.path ? (['not-found'] as const) : []),
+  ...(one.versioned ? (['changed'] as const) : []),
+  ...(one.body ? (['bad-input', 'too-large', 'not-json'] as const) : []),
+];
+
+/** A verb as a route. What it is handed is checked by the same schemas. */
+function routeOf(one: AnyVerb): RouteConfig {
+  const { name, method, at, summary, doc, scope, path, query, body, bodyRequired = true } = one;
+  return {
+    method,
+    path: at,
+    operationId: name,
+    summary,
+    tags: [name.split('.')[0] ?? name],
+    ...(doc === undefined ? {} : { description: doc }),
+    security: scope === 'none' ? [] : [{ token: [] }, { session: [] }],
+    'x-scope': scope,
+    request: {
+      // The kinds of schemas that stand in a path and in a query are objects, which the type of a verb does not say.
+      ...(path ? { params: path as unknown as z.ZodObject } : {}),
+      ...(query ? { query: query as unknown as z.ZodObject } : {}),
+      ...(body
+        ? {
+            body: { required: bodyRequired, content: { 'application/json': { schema: body as unknown as z.ZodType } } },
+          }
+        : {}),
+    },
+    parameters: [...(one.headers ?? []), ...(one.versioned ? [IF_MATCH] : [])].map((header) => ({
+      name: header.name,
+      in: 'header' as const,
+      description: header.doc,
+      required: false,
+      schema: { type: 'string' as const },
+    })),
+    responses: { ...answersOf(one), ...problemAnswersOf(one) },
+  };
+}
+
+function answersOf({ answers }: AnyVerb): RouteConfig['responses'] {
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, { schema, media = 'application/json', doc }]) => [
+      status,
+      { description: doc, ...(schema ? { content: { [media]: { schema } } } : {}) },
+    ]),
+  );
+}
+
+function problemAnswersOf(one: AnyVerb): RouteConfig['responses'] {
+  const codes = new Map<number, string[]>();
+  for (const code of problemsOf(one)) {
+    const status = problemStatus(code);
+    codes.set(status, [...new Set([...(codes.get(status) ?? []), code])]);
+  }
+  const content = { 'application/problem+json': { schema: problem } };
+  const own = [...codes].map(([status, of]) => [
+    status,
+    { description: of.map((code) => `\`${code}\``).join(', '), content },
+  ]);
+  return { ...Object.fromEntries(own), default: { description: OTHERS, content } };
+}
+
+/** Which these are, the description of the API says once. */
+const OTHERS = 'Another problem.';
+
+/** The document, with paths below `/v1`. */
+function openApiOf(app: OpenAPIHono): object {
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: { title: 'duestream', version: '1', description: ABOUT, license: { name: 'MIT' } },
+    servers: [{ url: 'http://127.0.0.1:7420/v1' }],
+  });
+}
+
+/** How a caller says who it is. */
+function registerSecurity(app: OpenAPIHono): void {
+  app.openAPIRegistry.registerComponent('securitySchemes', 'token', {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A token of `duestream tokens create`. On a loopback address none is needed.',
+  });
+  app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'duestream_session',
+    description: 'The cookie of `POST /session`; each change needs the header `X-CSRF-Token` too.',
+  });
+}
+
+// Every verb there is.
+
+export const verbs: readonly AnyVerb[] = [
+  ...queueVerbs,
+  ...minuteVerbs,
+  ...jobListVerbs,
+  ...jobVerbs,
+  ...batchVerbs,
+  ...deadVerbs,
+  ...deadWorkVerbs,
+  ...eraseVerbs,
+  ...scheduleVerbs,
+  ...scheduleRunVerbs,
+  ...lookVerbs,
+  ...liveVerbs,
+  ...auditVerbs,
+  ...sessionVerbs,
+];

@@ -5,7 +5,7 @@
 
 import { withReadRetry } from '../../client/calls/read-retry.ts';
 import { type Client, createClientOf } from '../../client/client.ts';
-import type { Examined } from '../../inspect/doctor/examine.ts';
+import type { Examined } from '../../inspect/doctor/doctor.ts';
 import type { Namespaced } from '../../inspect/refs.ts';
 import type { Queue } from '../../job/queue.ts';
 import { systemClock } from '../../kernel/clock.ts';

@@ -1,5 +1,8 @@
 /** Who asks, and what they may: the scopes of their token, and the queues that it is for. */
 import type { Scope } from '../../access/tokens.ts';
+import type { JobReport } from '../../client/query/report.ts';
+import type { Attempted, Deferred } from '../../job/outcome.ts';
+import type { KeptResult, PastJob } from '../../job/past.ts';
 import { Problem } from './problem.ts';
 
 export interface Caller {
@@ -44,4 +47,74 @@ export function checkEverywhere(caller: Caller): void {
   throw new Problem('forbidden', {
     detail: `token ${caller.name} is for the queues ${caller.queues.join(', ')}; allowed: one of them, or a token of all queues`,
   });
+}
+
+// What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there
+// it sees.
+
+type Scopes = ReadonlySet<Scope>;
+
+/** Reasons that are words of ours. Any other one a handler gave. */
+const OUR_REASONS: ReadonlySet<string> = new Set([
+  ...[
+    'attempts-exhausted',
+    'crashes-exhausted',
+    'no-handler',
+    'unreadable-record',
+    'record-missing',
+    'bad-data',
+    'unjudged',
+  ],
+  ...['expired', 'half-committed', 'bad-due', 'bad-member', 'bad-record', 'too-large'],
+]);
+
+export const isOurs = (reason: string): boolean => OUR_REASONS.has(reason);
+
+export const seenReason = (reason: string | undefined, scopes: Scopes): string | undefined =>
+  reason === undefined || scopes.has('data') || isOurs(reason) ? reason : undefined;
+
+export const seenHistory = (history: readonly Attempted[], scopes: Scopes) =>
+  scopes.has('data') ? history : history.map(({ message: _, stack: _stack, ...attempted }) => attempted);
+
+export function seenDeferred(deferred: Deferred | undefined, scopes: Scopes) {
+  if (!deferred || scopes.has('data')) return deferred;
+  const { reason: _, ...counted } = deferred;
+  return counted;
+}
+
+/** A digest lets one test a guess, so a mere reader gets none; who may write needs it to edit. */
+export const seenDigest = (digest: string | undefined, scopes: Scopes, isRedacted: boolean): string | undefined =>
+  (scopes.has('data') && !isRedacted) || scopes.has('write') ? digest : undefined;
+
+/** That there is a result, and how large it is, says nothing of what is in it. */
+function seenResult(result: KeptResult, scopes: Scopes) {
+  if (scopes.has('data')) return result;
+  return result.kind === 'too-large' ? result : { kind: result.kind };
+}
+
+/** The report of a job as a caller with these scopes may see it. @param isRedacted whether its queue hides fields of the data */
+export function seenReport(report: JobReport, scopes: Scopes, isRedacted: boolean) {
+  const digests = {
+    digest: seenDigest(report.digest, scopes, isRedacted),
+    etag: seenDigest(report.etag, scopes, isRedacted),
+  };
+  if (scopes.has('data')) return { ...report, ...digests, hidden: false };
+  const { data: _data, headers: _headers, unreadable: _unreadable, ...told } = report;
+  return {
+    ...told,
+    ...digests,
+    hidden: true,
+    history: seenHistory(report.history, scopes),
+    deferred: seenDeferred(report.deferred, scopes),
+    reason: seenReason(report.reason, scopes),
+    result: report.result && seenResult(report.result, scopes),
+    past: report.past.map((end) => seenEnd(end, scopes)),
+    timeline: report.timeline.map(({ message: _, stack: _stack, ...moment }) => moment),
+  };
+}
+
+/** An end as the history of the queue knows it. */
+function seenEnd({ history, deferred, result, ...end }: PastJob, scopes: Scopes) {
+  const told = { history: seenHistory(history, scopes), deferred: seenDeferred(deferred, scopes) };
+  return { ...end, ...told, result: seenResult(result, scopes) };
 }

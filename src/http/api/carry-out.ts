@@ -7,7 +7,7 @@ import { audit } from '../../redis/audit.ts';
 import type { Backend } from './backend.ts';
 import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';
 import { withEtag } from './if-match.ts';
-import type { Pulse } from './live/pulse.ts';
+import type { Pulse } from './pulse.ts';
 import type { Answer, AnyVerb } from './verb.ts';
 
 interface Carried {

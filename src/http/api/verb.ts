@@ -6,8 +6,8 @@ import type { z } from '@hono/zod-openapi';
 import type { Scope } from '../../access/tokens.ts';
 import type { Backend } from './backend.ts';
 import type { Caller } from './caller.ts';
-import type { Pulse } from './live/pulse.ts';
 import type { ProblemCode } from './problem.ts';
+import type { Pulse } from './pulse.ts';
 
 /** A checked request. */
 export interface Call<Path, Query, Body> {

@@ -1,5 +1,4 @@
 /** The checks of `doctor` that look at one namespace: its layout, its jobs, its schedules, its workers, its ends of jobs. */
-
 import type { StoredSchedule } from '../../client/schedules/schedule-places.ts';
 import { createScheduleStore } from '../../client/schedules/schedule-store.ts';
 import { viewOf } from '../../client/schedules/schedule-view.ts';
@@ -22,7 +21,37 @@ import { purge } from '../../redis/scripts/upkeep.ts';
 import { firedSince } from '../../schedule/progress.ts';
 import { type Definition, decodeDefinition } from '../../schedule/text.ts';
 import { type ProcessesById, processesOf, workersOf } from '../processes.ts';
-import type { Finding, Subject } from './finding.ts';
+
+// What a check of `doctor` is handed, and what it says.
+
+export interface Finding {
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly saw: string;
+  /** What to do; undefined when all is well. */
+  readonly advice?: string;
+}
+
+/** INFO as names and values. */
+export type Info = ReadonlyMap<string, string>;
+
+export interface Subject {
+  readonly redis: Redis;
+  /** Empty when INFO is forbidden. */
+  readonly info: Info;
+  readonly namespace: string;
+  readonly horizonMs: number;
+  /** How long ends are to be remembered. */
+  readonly done: DoneLimits;
+}
+
+export interface Check {
+  readonly name: string;
+  /** Says nothing without INFO. */
+  readonly needsInfo?: boolean;
+  /** Looks at one server: in a cluster, at each master. */
+  readonly perServer?: boolean;
+  readonly look: (subject: Subject) => Promise<Finding> | Finding;
+}
 
 const PARTITIONS_MAX = 256;
 const DEAD_LETTERS_MAX = 500;
@@ -411,7 +440,7 @@ export async function done({ redis, namespace, done: limits }: Subject): Promise
 }
 
 /** How much less than the window is remembered, if it is less. */
-export function shortage(
+function shortage(
   { nowMs, done: count, evicted }: Pick<PartitionStats, 'nowMs' | 'done' | 'evicted'>,
   of: DoneLimits & { readonly oldestMs: number },
 ): Omit<Shortage, 'ref'> | undefined {

@@ -13,8 +13,18 @@ import { createServerClock } from '../../redis/connection/server-clock.ts';
 import { controlKeys, GROUP, partitionKeys, partitionRef, placeOf } from '../../redis/keys.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { scriptOptions } from '../../redis/scripts/scripts.ts';
-import { done, dueTimes, members, schedules, schema, workers } from './check-namespace.ts';
-import type { Check, Finding, Info, Subject } from './finding.ts';
+import {
+  type Check,
+  done,
+  dueTimes,
+  type Finding,
+  type Info,
+  members,
+  type Subject,
+  schedules,
+  schema,
+  workers,
+} from './check-namespace.ts';
 
 export const checks: readonly Check[] = [
   { name: 'reachable', look: reachable },

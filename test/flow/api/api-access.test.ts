@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeToken, SCOPES, type Scope } from '../../../src/access/tokens.ts';
 import { createClient } from '../../../src/client/client.ts';
-import { verbs } from '../../../src/http/api/verbs.ts';
+import { verbs } from '../../../src/http/api/api.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';

@@ -1,7 +1,7 @@
 /** Every verb of the API once as it should be, and once as it should not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { verbs } from '../../../src/http/api/verbs.ts';
+import { verbs } from '../../../src/http/api/api.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
 

@@ -3,8 +3,7 @@
  * given, so that a minute passes when the test says so.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { lastHour } from '../../../src/inspect/lateness.ts';
-import { queueMinutes } from '../../../src/inspect/minutes.ts';
+import { lastHour, queueMinutes } from '../../../src/inspect/minutes.ts';
 import { createEmitter } from '../../../src/job/emitter.ts';
 import { MINUTE_MS } from '../../../src/job/minutes.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';

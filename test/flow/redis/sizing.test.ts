@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { deadBytes, endBytes, pendingBytes, readyBytes, runningBytes } from '../../../src/inspect/sizing/plan.ts';
+import { deadBytes, endBytes, pendingBytes, readyBytes, runningBytes } from '../../../src/inspect/sizing.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';

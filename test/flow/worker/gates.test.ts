@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { queueStats } from '../../../src/inspect/queue-counts.ts';
+import { queueStats } from '../../../src/inspect/queues.ts';
 import { whyNothingMoves } from '../../../src/inspect/why.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { findReport, type JobReport, type Moment } from '../../../client/query/report.ts';
 import { addressOf } from '../../../inspect/dead-letters.ts';
-import { shownReport } from '../../../inspect/report.ts';
+import { shownReport } from '../../../inspect/redacted.ts';
 import type { Attempted, Deferred } from '../../../job/outcome.ts';
 import type { KeptResult } from '../../../job/past.ts';
 import { REDACTED } from '../../../job/redaction.ts';

@@ -5,12 +5,13 @@ import {
   type BroadcastCounts,
   type DueSpan,
   type PartitionCounts,
+  pauseQueue,
   type QueueCounts,
   type QueueStats,
   queueCounts,
   queueStats,
-} from '../../../inspect/queue-counts.ts';
-import { pauseQueue, resumeQueue } from '../../../inspect/queue-pauses.ts';
+  resumeQueue,
+} from '../../../inspect/queues.ts';
 import { queueNames } from '../../../inspect/refs.ts';
 import type { QuotaUse } from '../../../job/quota.ts';
 import { systemClock } from '../../../kernel/clock.ts';

@@ -22,12 +22,25 @@ import type { Queue } from '../../../job/queue.ts';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { Backend } from '../backend.ts';
-import { filterOf, filterShape, wordsOf } from '../job-filter.ts';
-import { jobChange, jobChanges, newDue, newDues, newJob } from '../job-options.ts';
 import { Problem } from '../problem.ts';
 import { count, cursor, next, ofQueue, strict, whole } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { cancelled, edited, ofMany, ranNow, rescheduled, scheduled } from './job-shapes.ts';
+import {
+  cancelled,
+  edited,
+  filterOf,
+  filterShape,
+  jobChange,
+  jobChanges,
+  newDue,
+  newDues,
+  newJob,
+  ofMany,
+  ranNow,
+  rescheduled,
+  scheduled,
+  wordsOf,
+} from './job-shapes.ts';
 
 const LIST_MAX = 10_000;
 const JOBS_MAX = 10_000;

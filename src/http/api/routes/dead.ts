@@ -1,16 +1,174 @@
-/** Dead letters: listed, grouped by error, and shown. */
+/** Dead letters by the HTTP API: listed, grouped by error, shown, replayed and removed. */
 import { z } from '@hono/zod-openapi';
 import type { Scope } from '../../../access/tokens.ts';
-import type { DeadLetterGroup, DeadLetterRow } from '../../../client/dead/dead-letters.ts';
+import type { ScheduleOptions } from '../../../client/client.ts';
+import type {
+  DeadLetterFilter,
+  DeadLetterGroup,
+  DeadLetterRow,
+  Replayed,
+  ReplayFilterOptions,
+} from '../../../client/dead/dead-letters.ts';
 import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import { redactedJob } from '../../../job/redaction.ts';
+import type { Backend } from '../backend.ts';
+import { type Caller, checkScope, isOurs, seenDeferred, seenHistory, seenReason } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
-import { cursor, ofDeadLetter, ofQueue, strict, wholeText } from '../schemas.ts';
-import { type AnyVerb, verb } from '../verb.ts';
-import { deadFilter, deadPage, durationText, seenFilter, shown } from './dead-shapes.ts';
-import { seenDeferred, seenHistory, seenReason } from './hidden.ts';
+import {
+  count,
+  cursor,
+  deadLetterId,
+  duration,
+  epochMs,
+  next,
+  ofDeadLetter,
+  ofQueue,
+  strict,
+  whole,
+  wholeText,
+} from '../schemas.ts';
+import { type AnyVerb, type Versioned, verb } from '../verb.ts';
+import { attempted, deferred, replayDue } from './job-shapes.ts';
+
+// What is asked and answered about dead letters.
+
+const text = (doc: string, example: string) =>
+  z
+    .string({ error: '1 to 1024 characters' })
+    .min(1, { error: '1 to 1024 characters' })
+    .max(1024, { error: '1 to 1024 characters' })
+    .optional()
+    .openapi({ description: doc, example });
+const age = (doc: string) => duration.optional().openapi({ description: doc });
+
+/** Which dead letters: those for which all of it holds. */
+const deadFilter = {
+  reason: text('Exactly this reason. One that a handler gave needs the scope `data`.', 'attempts-exhausted'),
+  name: text('Of jobs of this name.', 'welcome'),
+  tag: text('Of jobs that have this tag.', 'user:42'),
+  id: text('Of the job of this id.', 'welcome:42'),
+  error: text(
+    'The last error as `group=error` tells it, without numbers and ids; needs the scope `data`.',
+    'timed out',
+  ),
+  olderThan: age('Dead for at least this long.'),
+  newerThan: age('Dead for at most this long.'),
+};
+
+/** A filter lets somebody test a guess, so it may only name what the caller may see. @throws Problem `forbidden` */
+function seenFilter<T extends DeadLetterFilter>(filter: T, caller: Caller): DeadLetterFilter {
+  const { reason, name, tag, id, error, olderThan, newerThan } = filter;
+  if (error !== undefined || (reason !== undefined && !isOurs(reason))) checkScope(caller, 'data');
+  return { reason, name, tag, id, error, olderThan, newerThan };
+}
+
+/** A duration in a query, where all is text. */
+const durationText = (doc: string) =>
+  z
+    .string()
+    .regex(/^(\d+(\.\d+)?\s*(ms|s|m|h|d|w)?|P.*\d.*)$/, { error: 'a text such as "90s", "5m", "3d"' })
+    .transform((given) => (/^\d+$/.test(given) ? Number(given) : given))
+    .optional()
+    .openapi({ type: 'string', description: doc, example: '5m' });
+
+const inList = {
+  deadLetter: z.string().openapi({ description: 'Its address.' }),
+  partition: count,
+  id: z.string().openapi({ description: 'Of its job.' }),
+  bare: z.boolean(),
+  name: z.string().optional(),
+  tags: z.array(z.string()),
+  reason: z.string().optional().openapi({ description: 'A reason of a handler only with the scope `data`.' }),
+  error: z
+    .string()
+    .optional()
+    .openapi({ description: 'The last error without numbers and ids; only with the scope `data`.' }),
+  attempts: count,
+  failures: count,
+  crashes: count,
+  generation: count,
+  etag: z.string().openapi({ description: 'The `ETag` without its quotes.' }),
+  atMs: epochMs,
+  history: z.array(attempted),
+  deferred,
+};
+const listed = z.object(inList).openapi('ListedDeadLetter');
+const shown = z
+  .object({
+    queue: z.string(),
+    ...inList,
+    hidden: z.boolean(),
+    readable: z.boolean(),
+    data: z.unknown().optional().openapi({ description: 'Only with the scope `data`.' }),
+    headers: z
+      .record(z.string(), z.string())
+      .optional()
+      .openapi({ description: 'Texts beside the data; only with the scope `data`.' }),
+    codec: z
+      .string()
+      .optional()
+      .openapi({ description: 'The codec that encoded the data, which are shown as stored.' }),
+    options: z.record(z.string(), z.unknown()),
+    askedDueMs: epochMs.optional(),
+  })
+  .openapi('DeadLetter');
+
+const group = z
+  .object({
+    reason: z.string().optional().openapi({ description: 'A reason of a handler only with the scope `data`.' }),
+    error: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
+    name: z.string().optional(),
+    count,
+    firstMs: epochMs,
+    lastMs: epochMs,
+    example: z.object({ deadLetter: z.string(), id: z.string() }),
+  })
+  .openapi('DeadLetterGroup');
+
+const deadPage = z
+  .object({
+    queue: z.string(),
+    deadLetters: z.array(listed).optional().openapi({ description: 'Without `group`.' }),
+    groups: z.array(group).optional().openapi({ description: 'With `group`: the largest first.' }),
+    others: count
+      .optional()
+      .openapi({ description: 'With `group`: dead letters in none of the groups, which are 1000 at most.' }),
+    scanned: count,
+    next,
+  })
+  .openapi('DeadLettersPage');
+
+const replayed = z
+  .object({
+    deadLetter: z.string().optional(),
+    id: z.string().optional(),
+    status: z.enum(['scheduled', 'live', 'empty', 'gone', 'indeterminate']),
+    dueMs: epochMs.optional(),
+  })
+  .openapi('Replayed');
+
+const replayedMany = z
+  .object({
+    queue: z.string(),
+    dryRun: z.boolean(),
+    matched: count,
+    replayed: count,
+    live: count.openapi({ description: 'They stay: a job of their id lives.' }),
+    empty: count,
+    gone: count,
+    deadLetters: z
+      .array(replayed)
+      .openapi({ description: 'Of those that were named: each. Else the first 100 that were not replayed.' }),
+    scanned: count,
+    next,
+  })
+  .openapi('ReplayedMany');
+
+const purged = z
+  .object({ queue: z.string(), dryRun: z.boolean(), matched: count, removed: count, scanned: count, next })
+  .openapi('Purged');
 
 type Scopes = ReadonlySet<Scope>;
 
@@ -85,7 +243,7 @@ const showDead = verb({
   },
 });
 
-export const goneLetter = () =>
+const goneLetter = () =>
   new Problem('not-found', {
     detail:
       'there is no such dead letter: it was replayed, removed or has passed its retention, or is in another queue',
@@ -142,3 +300,182 @@ interface SeenWords {
 const seenError = (error: string, scopes: Scopes): string | undefined => (scopes.has('data') ? error : undefined);
 
 export const deadVerbs: readonly AnyVerb[] = [listDead, showDead];
+
+// Dead letters are replayed, one or many, at once or spread over a time; and removed for ever.
+
+const REPLAY_MAX = 10_000;
+const REPLAY_DEFAULT = 1000;
+const PURGE_MAX = 100_000;
+const PURGE_DEFAULT = 10_000;
+/** Dead letters that one request looks at. */
+const WORK_SCAN_MAX = 50_000;
+
+const all = z.literal(true, { error: 'true' }).optional().openapi({ description: 'Every dead letter that there is.' });
+
+/** What a request about one dead letter changes. */
+const theDeadLetter: Versioned<{ readonly queue: string; readonly deadLetter: string }> = {
+  what: 'the dead letter',
+  async etag({ path: { queue, deadLetter: address }, backend }) {
+    const { deadLetter, partition } = parseAddress(address);
+    return (await backend.client.deadLetters.get(backend.queueOf(queue), deadLetter, { partition }))?.etag;
+  },
+};
+
+const replayOne = verb({
+  name: 'dead.replay',
+  method: 'post',
+  at: '/queues/{queue}/dead/{deadLetter}/replay',
+  summary: 'Replay a dead letter',
+  doc: 'Its job is scheduled again, with fresh budgets; due now unless `delay` or `at` says otherwise.',
+  scope: 'write',
+  queues: 'path',
+  path: ofDeadLetter,
+  body: replayDue,
+  bodyRequired: false,
+  versioned: theDeadLetter,
+  answers: { 200: { schema: replayed, doc: 'It is scheduled again.' } },
+  problems: ['live', 'unreadable'],
+  audited: true,
+  async run({ path: { queue, deadLetter: address }, body, ifMatch, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const { deadLetter, partition } = parseAddress(address);
+    const due = body as Pick<ScheduleOptions, 'delay' | 'at'>;
+    const done = await backend.client.deadLetters.replay(backend.queueOf(queue), deadLetter, {
+      ...due,
+      partition,
+      ifMatch,
+    });
+    if (done.status === 'gone') throw goneLetter();
+    if (done.status === 'indeterminate')
+      throw new Problem('indeterminate', {
+        detail: 'the reply of Redis was lost, and nothing is known of the job now',
+      });
+    if (done.status === 'changed') throw new Problem('changed', { detail: 'it is another dead letter' });
+    if (done.status === 'live')
+      throw new Problem('live', { detail: 'a job of this id lives; cancel it, or wait until it ends' });
+    if (done.status === 'empty') throw new Problem('unreadable', { detail: 'the dead letter holds no record to run' });
+    return { status: 200, body: { ...done, deadLetter: address }, changed: 1, target: done.id };
+  },
+});
+
+const replayBody = strict({
+  deadLetters: z.array(deadLetterId).min(1).max(REPLAY_MAX).optional(),
+  all,
+  ...deadFilter,
+  limit: whole(1, REPLAY_MAX)
+    .optional()
+    .openapi({ description: `At most so many; default ${REPLAY_DEFAULT}.` }),
+  delay: duration.optional().openapi({ description: 'Due this long from now instead of at once.' }),
+  spread: duration
+    .optional()
+    .openapi({ description: 'They become due over this time, at most 30 days, and not all at once.', example: '1h' }),
+  dryRun: z.boolean().optional().openapi({ description: 'True only counts them; default false.' }),
+  cursor,
+}).openapi('ReplayRequest');
+
+const replayMany = verb({
+  name: 'dead.replayMany',
+  method: 'post',
+  at: '/queues/{queue}/dead/replay',
+  summary: 'Replay many dead letters, at once or spread over a time',
+  doc: 'Named by their addresses, or by a filter, or all there are, newest first. With a `next` in the answer there are more: send the same request with it as `cursor`. `delay`, `spread` and ages count from the first request.',
+  scope: 'write',
+  queues: 'path',
+  path: ofQueue,
+  body: replayBody,
+  answers: { 200: { schema: replayedMany, doc: 'What became of them.' } },
+  audited: true,
+  async run({ path: { queue }, body, caller, backend }) {
+    const { deadLetters, all: isAll, limit = REPLAY_DEFAULT, delay, spread: over, dryRun = false, ...given } = body;
+    const { cursor: from, ...fields } = given;
+    const filter = seenFilter(fields, caller);
+    const { length: partitions } = await refsOfQueue(await backend.place(), queue);
+    const isFilter = Object.values(filter).some((one) => one !== undefined);
+    if ((deadLetters !== undefined) === (isAll === true || isFilter)) {
+      throw new Problem('bad-input', {
+        detail: 'name the dead letters in one way; allowed: deadLetters, or a filter, or all: true',
+      });
+    }
+    if (deadLetters === undefined) {
+      const bounds = { all: isAll, limit, scanMax: WORK_SCAN_MAX, cursor: from, dryRun, delay, over };
+      return replayWhere(backend, { queue, partitions }, filter, bounds);
+    }
+    if (dryRun || over !== undefined || from !== undefined) {
+      throw new Problem('bad-input', {
+        detail: 'dryRun, spread and cursor go with a filter or all; deadLetters are given',
+      });
+    }
+    return replayNamed(backend, queue, { deadLetters, delay });
+  },
+});
+
+async function replayWhere(
+  backend: Backend,
+  { queue, partitions }: { readonly queue: string; readonly partitions: number },
+  filter: DeadLetterFilter,
+  options: ReplayFilterOptions,
+) {
+  const done = await backend.client.deadLetters.replay(backend.queueOf(queue), filter, options);
+  const { changed, refused, skipped, matched, scanned, cursor: at } = done;
+  const deadLetters = refused.map((one) => ({ ...one, deadLetter: writtenAs(one, partitions) }));
+  const body = {
+    queue,
+    dryRun: options.dryRun === true,
+    matched,
+    replayed: changed,
+    live: skipped.live ?? 0,
+    empty: skipped.empty ?? 0,
+    gone: skipped.gone ?? 0,
+    deadLetters,
+    scanned,
+    next: at,
+  };
+  return { status: 200 as const, body, changed };
+}
+
+async function replayNamed(
+  backend: Backend,
+  queue: string,
+  { deadLetters, delay }: { readonly deadLetters: readonly string[]; readonly delay: ScheduleOptions['delay'] },
+) {
+  const to = backend.queueOf(queue);
+  const named = deadLetters.map(parseAddress);
+  const replies = await backend.client.deadLetters.replay(to, named, { delay });
+  const results = replies.map((reply, at) => ({ ...reply, deadLetter: deadLetters[at] }));
+  const of = (wanted: Replayed['status']) => results.filter(({ status }) => status === wanted).length;
+  const counts = { replayed: of('scheduled'), live: of('live'), empty: of('empty'), gone: of('gone') };
+  const matched = results.length;
+  const body = { queue, dryRun: false, matched, ...counts, deadLetters: results, scanned: matched };
+  return { status: 200 as const, body, changed: counts.replayed };
+}
+
+const purge = verb({
+  name: 'dead.purge',
+  method: 'post',
+  at: '/queues/{queue}/dead/purge',
+  summary: 'Remove dead letters for ever',
+  doc: 'Oldest first, those that a filter names, or all. It only counts them unless `dryRun` is false. With a `next` in the answer there are more: send the same request with it as `cursor`. Ages count from the first request, and jobs that die meanwhile are not met.',
+  scope: 'admin',
+  queues: 'path',
+  path: ofQueue,
+  body: strict({
+    dryRun: z.boolean().openapi({ description: 'True only counts them.' }),
+    all,
+    ...deadFilter,
+    limit: whole(1, PURGE_MAX).optional().openapi({ description: 'At most so many; default 10,000.' }),
+    cursor,
+  }).openapi('PurgeRequest'),
+  answers: { 200: { schema: purged, doc: 'How many were removed, or would be.' } },
+  audited: true,
+  async run({ path: { queue }, body, caller, backend }) {
+    const { dryRun, all: isAll, limit = PURGE_DEFAULT, cursor: from, ...fields } = body;
+    const filter = seenFilter(fields, caller);
+    await refsOfQueue(await backend.place(), queue);
+    const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: from };
+    const done = await backend.client.deadLetters.remove(backend.queueOf(queue), filter, bounds);
+    const { matched, changed: removed, scanned, cursor: at } = done;
+    return { status: 200, body: { queue, dryRun, matched, removed, scanned, next: at }, changed: removed };
+  },
+});
+
+export const deadWorkVerbs: readonly AnyVerb[] = [replayOne, replayMany, purge];

@@ -9,11 +9,10 @@ import { refsOfQueue } from '../../../inspect/refs.ts';
 import type { OverState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
 import type { Backend } from '../backend.ts';
-import { anyStatesText, filterFields, filterOf, statesIn, statesText } from '../job-filter.ts';
 import { Problem } from '../problem.ts';
 import { count, cursor, instant, next, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { jobsPage as pageShape } from './job-shapes.ts';
+import { anyStatesText, filterFields, filterOf, jobsPage as pageShape, statesIn, statesText } from './job-shapes.ts';
 
 type Over = OverState;
 

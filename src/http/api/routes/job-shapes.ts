@@ -1,7 +1,12 @@
 /** What is answered about jobs. What is not listed here never leaves the API, whatever the library tells. */
 import { z } from '@hono/zod-openapi';
-import { JOB_STATES } from '../../../job/state.ts';
-import { count, epochMs, next } from '../schemas.ts';
+import type { JobFilter } from '../../../client/client.ts';
+import { allOptions, bodyFields, headerFields } from '../../../job/fields.ts';
+import type { JobOption, Named } from '../../../job/option-kinds.ts';
+import { jobOptions } from '../../../job/options.ts';
+import { JOB_STATES, LIVE_STATES, type LiveState } from '../../../job/state.ts';
+import { instantMs } from '../../../kernel/duration.ts';
+import { count, duration, epochMs, instant, next, strict, textOf, whole } from '../schemas.ts';
 
 const over = z.enum(['done', 'cancelled', 'expired', 'dead']);
 const state = z.enum(JOB_STATES);
@@ -146,7 +151,7 @@ export const job = z
   })
   .openapi('Job');
 
-export const listed = z
+const listed = z
   .object({
     id: z.string(),
     bare: z.boolean(),
@@ -220,3 +225,187 @@ export const cancelled = z
   .openapi('Cancelled');
 
 export const ofMany = <Schema extends z.ZodType>(one: Schema) => z.object({ queue: z.string(), jobs: z.array(one) });
+
+// The options of a job as fields of a body: one for each row of the library's table, so that an option is written once.
+// The schema says of which form a value is; whether it is in its range, and goes with the others, the library judges.
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+
+const jitter = z.enum(['none', 'full', 'equal']);
+const YEAR_MS = 365 * 86_400_000;
+const wait = whole(0, YEAR_MS);
+const BACKOFF =
+  'an object whose kind is fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), with jitter: none, full or equal';
+const backoff = z
+  .union(
+    [
+      z.strictObject({ kind: z.literal('fixed'), delayMs: wait, jitter }),
+      z.strictObject({ kind: z.literal('linear'), delayMs: wait, maxMs: wait, jitter }),
+      z.strictObject({
+        kind: z.literal('exponential'),
+        delayMs: wait,
+        factor: z.number().min(1).max(100),
+        maxMs: wait,
+        jitter,
+      }),
+      z.strictObject({ kind: z.literal('ladder'), stepsMs: z.array(wait).min(1).max(100), jitter }),
+    ],
+    { error: BACKOFF },
+  )
+  .openapi('Backoff', { description: BACKOFF });
+
+export const data = z.unknown().openapi({
+  description: 'Whatever JSON can carry; at most `limits.dataBytesMax` bytes.',
+  example: { to: 'ada@example.org' },
+});
+
+/** Of one job that is scheduled: its data, and every option. */
+const newJobShape: Shape = { data: data.optional(), ...shapeOf(allOptions, (schema) => schema.optional()) };
+export const newJob = strict(newJobShape).openapi('NewJob');
+
+/** What can be different about a job that waits; null takes an option back to its queue's. */
+const changeShape: Shape = {
+  data: data.optional(),
+  name: schemaOf(jobOptions.name).optional(),
+  ...shapeOf([...bodyFields, ...headerFields], (schema) => schema.nullable().optional()),
+};
+export const jobChange = strict(changeShape).openapi('JobChange');
+
+const dueShape: Shape = {
+  ...shapeOf(
+    allOptions.filter(({ name }) => name === 'delay' || name === 'at' || name === 'zone'),
+    (schema) => schema.optional(),
+  ),
+};
+/** When a job is to be due instead. */
+export const newDue = strict({
+  ...dueShape,
+  only: z
+    .enum(['earlier', 'later'], { error: 'earlier, later' })
+    .optional()
+    .openapi({ description: 'Only if that is earlier, or later, than it is due now.' }),
+}).openapi('NewDue');
+/** When a dead letter is to run again. */
+export const replayDue = strict(dueShape).openapi('ReplayDue');
+
+/** Each with an id, for a batch. */
+export const jobChanges = strict({ id: z.string().min(1).max(192), ...changeShape }).openapi('JobChangeOf');
+export const newDues = strict({
+  id: z.string().min(1).max(192),
+  ...dueShape,
+  only: z.enum(['earlier', 'later']).optional(),
+}).openapi('NewDueOf');
+
+/** Options that a schedule can say for its jobs. */
+export const shapeOfFires = (options: readonly Named[]): Shape => shapeOf(options, (schema) => schema.optional());
+
+function shapeOf(options: readonly Named[], wrap: (schema: z.ZodType) => z.ZodType): Shape {
+  return Object.fromEntries(options.map(({ name, option }) => [name, wrap(schemaOf(option))]));
+}
+
+function schemaOf(option: JobOption): z.ZodType {
+  const about = { description: `${option.doc}. Allowed: ${option.allowed}`, example: option.example };
+  switch (option.kind) {
+    case 'duration':
+      return duration.openapi(about);
+    case 'instant':
+      return instant.openapi(about);
+    case 'count':
+      return whole(option.range?.min ?? 0, option.range?.max ?? 1e9).openapi(about);
+    case 'choice':
+      return z.enum(option.choices ?? [], { error: (option.choices ?? []).join(', ') }).openapi(about);
+    case 'backoff':
+      return backoff;
+    case 'pairs':
+      return z.record(z.string(), z.string(), { error: option.allowed }).openapi(about);
+    case 'list':
+      return z.array(z.string(), { error: option.allowed }).openapi(about);
+    default:
+      return z
+        .string({ error: option.allowed })
+        .min(1, { error: option.allowed })
+        .max(192, { error: option.allowed })
+        .openapi(about);
+  }
+}
+
+// Which jobs somebody means, as fields of a query and of a body: the filters of the library. Whether a value is in its
+// range, and goes with the others, the library judges.
+
+const STATE = LIVE_STATES.join('|');
+const STATES = `(${STATE})(,(${STATE})){0,${LIVE_STATES.length - 1}}`;
+
+/** In a query: several, with commas between them. */
+export const statesText = textOf(
+  new RegExp(`^${STATES}$`),
+  `one or several of ${LIVE_STATES.join(', ')}, with commas between them`,
+  'scheduled,ready',
+);
+/** Also those that are over, one at a time. */
+export const anyStatesText = textOf(
+  new RegExp(`^(${STATES}|done|cancelled|expired|dead)$`),
+  `one or several of ${LIVE_STATES.join(', ')}, with commas between them; or one of done, cancelled, expired, dead`,
+  'scheduled',
+);
+
+const text = (doc: string, example: string) =>
+  z
+    .string({ error: '1 to 192 characters' })
+    .min(1, { error: '1 to 192 characters' })
+    .max(192, { error: '1 to 192 characters' })
+    .optional()
+    .openapi({ description: doc, example });
+
+/** All but the state. */
+export const filterFields = {
+  tag: text('Jobs that have this tag.', 'user:42'),
+  name: text('Jobs of this name.', 'welcome'),
+  idPrefix: text('Jobs whose ids begin with this.', 'welcome:'),
+  dueFrom: instant
+    .optional()
+    .openapi({ description: 'Due at this instant or later.', example: '2026-03-01T00:00:00Z' }),
+  dueTo: instant.optional().openapi({ description: 'Due before this instant.', example: '2036-03-01T00:00:00Z' }),
+};
+
+const filterState = z.enum(LIVE_STATES, { error: LIVE_STATES.join(', ') });
+
+/** In a body. */
+export const filterShape = strict({
+  state: z
+    .union([filterState, z.array(filterState).min(1).max(LIVE_STATES.length)], {
+      error: `one of ${LIVE_STATES.join(', ')}, or a list of them`,
+    })
+    .optional()
+    .openapi({
+      description: 'Jobs in this state, or in one of these. Default: every state in which the change can be made.',
+    }),
+  ...filterFields,
+}).openapi('JobFilter', { description: 'Jobs for which all of it holds. At least one field is needed.' });
+
+interface Fields {
+  readonly state?: LiveState | readonly LiveState[] | undefined;
+  readonly tag?: string | undefined;
+  readonly name?: string | undefined;
+  readonly idPrefix?: string | undefined;
+  readonly dueFrom?: string | undefined;
+  readonly dueTo?: string | undefined;
+}
+
+/** @throws DuestreamError `bad-input` for what is no instant */
+export function filterOf({ dueFrom, dueTo, ...plain }: Fields): JobFilter {
+  const [from, to] = [dateOf(dueFrom, 'dueFrom'), dateOf(dueTo, 'dueTo')];
+  return from === undefined && to === undefined ? plain : { ...plain, due: { from, to } };
+}
+
+/** @param states as they stand in a query */
+export const statesIn = (states: string): readonly LiveState[] =>
+  LIVE_STATES.filter((one) => states.split(',').includes(one));
+
+const dateOf = (given: string | undefined, what: string): Date | undefined =>
+  given === undefined ? undefined : new Date(instantMs(given, what));
+
+/** In a few words, for the audit: `state scheduled, tag user:42`. */
+export const wordsOf = (filter: Fields): string =>
+  Object.entries(filter)
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${[value].flat().join('|')}`]))
+    .join(', ');

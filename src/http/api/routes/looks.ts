@@ -1,10 +1,11 @@
-/** What comes due, who leads, who works, and whether Redis can be trusted. */
+/** What comes due, who leads, who works, whether Redis can be trusted, and who changed what. */
 import { z } from '@hono/zod-openapi';
-import { examine } from '../../../inspect/doctor/examine.ts';
-import { leadersOf } from '../../../inspect/leaders.ts';
-import { workersSeen } from '../../../inspect/workers.ts';
+import { auditEntries } from '../../../access/audit.ts';
+import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
+import { examine } from '../../../inspect/doctor/doctor.ts';
+import { leadersOf, workersSeen } from '../../../inspect/processes.ts';
 import { mayUse } from '../caller.ts';
-import { count, epochMs, instant, queueName, strict, wholeText } from '../schemas.ts';
+import { count, cursor, epochMs, instant, next, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { leaderShape } from './queues.ts';
 
@@ -169,3 +170,40 @@ const doctor = verb({
 });
 
 export const lookVerbs: readonly AnyVerb[] = [forecast, leaders, workers, doctor];
+
+// Who changed what.
+
+const entry = z
+  .object({
+    entry: z.string(),
+    atMs: epochMs,
+    who: z.string(),
+    way: z.enum(['api', 'page', 'cli', 'program']),
+    verb: z.string(),
+    queue: z.string().optional(),
+    target: z.string().optional(),
+    count,
+  })
+  .openapi('AuditEntry');
+
+const listAudit = verb({
+  name: 'audit',
+  method: 'get',
+  at: '/audit',
+  summary: 'Who changed what, newest first',
+  doc: 'The newest 10,000 changes by the API, a page or the command line. Scheduling a job is none of them.',
+  scope: 'admin',
+  queues: 'all',
+  query: strict({ limit: wholeText(1, 1000, 100), cursor }),
+  answers: {
+    200: { schema: z.object({ entries: z.array(entry), next }).openapi('AuditPage'), doc: 'A page of changes.' },
+  },
+  async run({ query: { limit, cursor: from }, backend }) {
+    const before = parseListCursor(from, 'audit', /^\d{1,16}-\d{1,16}$/);
+    const entries = await auditEntries(await backend.place(), { limit, before });
+    const last = entries.length === limit ? entries.at(-1)?.entry : undefined;
+    return { status: 200, body: { entries, next: last === undefined ? undefined : listCursor('audit', last) } };
+  },
+});
+
+export const auditVerbs: readonly AnyVerb[] = [listAudit];

@@ -1,7 +1,6 @@
 /** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
-import { lastHour } from '../../../inspect/lateness.ts';
-import { queueMinutes } from '../../../inspect/minutes.ts';
+import { lastHour, queueMinutes } from '../../../inspect/minutes.ts';
 import { OBSTACLES, whyNothingMoves } from '../../../inspect/why.ts';
 import { nowOf } from '../backend.ts';
 import { mayUse } from '../caller.ts';

@@ -1,7 +1,6 @@
 /** Queues: what they hold, why nothing moves, pause and resume. */
 import { z } from '@hono/zod-openapi';
-import { queueCounts, queueStats } from '../../../inspect/queue-counts.ts';
-import { pauseQueue, resumeQueue } from '../../../inspect/queue-pauses.ts';
+import { pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
 import { mayUse } from '../caller.ts';
 import { count, epochMs, ofQueue, reason, strict } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

@@ -6,8 +6,7 @@ import { pastRuns } from '../../../inspect/schedule-runs.ts';
 import { type Backend, nowOf } from '../backend.ts';
 import { count, cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { definition, firedJob, pastRunsPage, preview } from './schedule-shapes.ts';
-import { theSchedule, visibleSchedule } from './schedules.ts';
+import { definition, firedJob, pastRunsPage, preview, theSchedule, visibleSchedule } from './schedules.ts';
 
 const PREVIEW_MAX = 10_000;
 const BACKFILL_MAX = 10_000;

@@ -1,9 +1,16 @@
 /** The login of a page: a token for a cookie that scripts cannot read, and a CSRF token that they send with each change. */
 import { z } from '@hono/zod-openapi';
-import { csrfOf, endSession, findSession, openSession } from '../../../access/sessions.ts';
-import { scopesOf, type Token, verifyToken } from '../../../access/tokens.ts';
+import {
+  csrfOf,
+  endSession,
+  findSession,
+  openSession,
+  scopesOf,
+  type Token,
+  verifyToken,
+} from '../../../access/tokens.ts';
 import { nowOf } from '../backend.ts';
-import { COOKIE, unauthorized } from '../gate/callers.ts';
+import { COOKIE, unauthorized } from '../gate.ts';
 import { epochMs, strict } from '../schemas.ts';
 import { type AnyVerb, type Call, verb } from '../verb.ts';
 

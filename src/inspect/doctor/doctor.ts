@@ -1,21 +1,92 @@
-/**
- * What a backup brings back. It is a moment of the past: whatever was due after it may have run already, and so may what was
- * ready or running then. So every queue has to be paused before anything starts, and a person looks at what is listed here.
- */
+/** All checks, one after the other: whether a Redis can be trusted with jobs, and what to do about what was seen. */
+
 import { parseFilter } from '../../client/query/filter.ts';
 import { firstJobs } from '../../client/query/list.ts';
 import { defineQueue } from '../../job/queue.ts';
 import { show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
+import { reasonOf } from '../../kernel/reason.ts';
+import { membersOf } from '../../redis/connection/cluster/members.ts';
+import { describe, type Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { dueNext } from '../../redis/read/due.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
-import type { Result } from './examine.ts';
+import type { Check, Finding, Info, Subject } from './check-namespace.ts';
+import { checks, readInfo } from './checks.ts';
+
+export interface Result extends Finding {
+  readonly check: string;
+}
+
+/** What is judged besides Redis. */
+export type Examined = Omit<Subject, 'redis' | 'info'>;
+
+export async function examine(redis: Redis, place: Examined): Promise<readonly Result[]> {
+  const [first = redis] = membersOf(redis);
+  const info = await infoOr(first);
+  const results: Result[] = [];
+  for (const check of checks) results.push(await look(check, { redis, info, place }));
+  return results;
+}
+
+async function infoOr(redis: Redis): Promise<Info | undefined> {
+  try {
+    return await readInfo(redis);
+  } catch {
+    return undefined;
+  }
+}
+
+async function look(check: Check, seen: { redis: Redis; info: Info | undefined; place: Examined }): Promise<Result> {
+  const servers = membersOf(seen.redis);
+  if (!check.perServer || servers.length === 1) return lookAt(check, seen);
+  const all = await Promise.all(
+    servers.map(async (redis) => ({
+      where: describe(redis),
+      result: await lookAt(check, { ...seen, redis, info: await infoOr(redis) }),
+    })),
+  );
+  return together(all);
+}
+
+/** One line for all servers. Where they differ, the worst decides, and each is named with what it is like. */
+function together(all: readonly { readonly where: string; readonly result: Result }[]): Result {
+  const [first] = all;
+  if (!first) throw new Error('a cluster without a server');
+  const worst = all.reduce((a, b) => (BADNESS[b.result.status] > BADNESS[a.result.status] ? b : a)).result;
+  if (all.every(({ result }) => result.saw === first.result.saw)) {
+    return { ...worst, saw: `${worst.saw} (each of ${all.length} servers)` };
+  }
+  return { ...worst, saw: all.map(({ where, result }) => `${where} ${result.saw}`).join('; ') };
+}
+
+const BADNESS: Readonly<Record<Finding['status'], number>> = { ok: 0, warn: 1, fail: 2 };
+
+async function lookAt(
+  { name, needsInfo = false, look: examineIt }: Check,
+  { redis, info, place }: { redis: Redis; info: Info | undefined; place: Examined },
+): Promise<Result> {
+  if (info === undefined && needsInfo) {
+    return { check: name, status: 'warn', saw: 'not visible', advice: 'allow INFO to this user, then run this again' };
+  }
+  try {
+    return { check: name, ...(await examineIt({ ...place, redis, info: info ?? new Map() })) };
+  } catch (error) {
+    return {
+      check: name,
+      status: 'fail',
+      saw: reasonOf(error),
+      advice: 'run this again; if it stays, look at the log of Redis',
+    };
+  }
+}
+
+// What a backup brings back. It is a moment of the past: whatever was due after it may have run already, and so may what was
+// ready or running then. So every queue has to be paused before anything starts, and a person looks at what is listed here.
 
 /** Jobs of one queue that may run a second time. */
-export interface MayRepeat {
+interface MayRepeat {
   readonly queue: string;
   readonly paused: boolean;
   readonly running: number;

@@ -6,12 +6,12 @@
  * Each look has a number. A viewer that misses one sees a gap, and a daemon that was started anew has another name in front.
  */
 
-import { codeOf } from '../../../inspect/failure.ts';
-import type { Look } from '../../../inspect/look.ts';
-import { newJobId } from '../../../job/new-job-id.ts';
-import { createAbort } from '../../../kernel/abort.ts';
-import { type Clock, systemClock } from '../../../kernel/clock.ts';
-import { Problem } from '../problem.ts';
+import { codeOf } from '../../inspect/failure.ts';
+import type { Look } from '../../inspect/look.ts';
+import { newJobId } from '../../job/new-job-id.ts';
+import { createAbort } from '../../kernel/abort.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
+import { Problem } from './problem.ts';
 
 export type Beat =
   | { readonly kind: 'now'; readonly id: string; readonly look: Look }
@@ -19,7 +19,7 @@ export type Beat =
   | { readonly kind: 'away'; readonly code: string; readonly sinceMs: number };
 
 /** Is told each beat. */
-export type Viewer = (beat: Beat) => void;
+type Viewer = (beat: Beat) => void;
 
 /** Why it ends for a viewer. */
 export type Farewell = 'stopping' | 'revoked' | 'slow' | 'enough' | 'renew';
