@@ -112,8 +112,8 @@ export type { JobState } from './job/state.ts';
 export type { JobData, NamedData } from './job/types.ts';
 export type { DurationInput, InstantInput } from './kernel/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './kernel/errors.ts';
-export type { Jitter } from './kernel/jitter.ts';
 export type { Log } from './kernel/log.ts';
+export type { Jitter } from './kernel/spread.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {
   createSubscriber,

@@ -3,9 +3,15 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { renderEvents } from '../scripts/events-reference.mjs';
 import { createLog, logEvents } from '../src/daemon/log.ts';
-import { createEmitter } from '../src/job/emitter.ts';
-import { eventLevels, eventNames, forward, listenToAll } from '../src/job/event-list.ts';
-import type { EventName, Events } from '../src/job/events.ts';
+import {
+  createEmitter,
+  type EventName,
+  type Events,
+  eventLevels,
+  eventNames,
+  forward,
+  listenToAll,
+} from '../src/job/events.ts';
 import { read, root, walk } from './support/repository.ts';
 
 const placed = { queue: 'emails', partition: 0 };

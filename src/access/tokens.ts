@@ -7,7 +7,7 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Namespaced } from '../inspect/refs.ts';
 import { parseName } from '../job/job.ts';
-import { hintOf } from '../kernel/did-you-mean.ts';
+import { hintOf } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
@@ -189,9 +189,9 @@ function isStored(value: unknown): value is Stored {
 const bad = (what: string, given: string, allowed: string) =>
   new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${allowed}`);
 
-// Sessions of pages. A page logs in with a token once; from then on a cookie speaks for it, for half a day at most. Redis has
-// the hash of what the cookie holds and the id of the token, so a copy of Redis opens nothing, and a token that is revoked
-// ends its sessions. The CSRF token follows from the cookie: who cannot read the cookie cannot make it.
+// Sessions of pages. A page logs in with a token once; from then on a cookie speaks for it, for half a day at most.
+// Redis has the hash of what the cookie holds and the id of the token, so a copy of Redis opens nothing, and a token
+// that is revoked ends its sessions. The CSRF token follows from the cookie: who cannot read the cookie cannot make it.
 
 interface Session {
   readonly token: Token;

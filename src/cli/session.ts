@@ -15,7 +15,7 @@ import { type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
 import { queueNames, refsOfQueue } from '../inspect/refs.ts';
-import { hintOf } from '../kernel/did-you-mean.ts';
+import { hintOf } from '../kernel/checks.ts';
 import type { DuestreamError } from '../kernel/errors.ts';
 import type { Change } from '../redis/audit.ts';
 import { hasStandIn } from '../redis/connection/cluster/members.ts';
@@ -192,8 +192,8 @@ function codeOf(error: Error): unknown {
   return 'code' in error ? error.code : undefined;
 }
 
-// How a command is put on the command line. A command is a function from a session and its own arguments to an exit status;
-// `Register` says its name, flags, help and example. Commands know neither the process nor each other.
+// How a command is put on the command line. A command is a function from a session and its own arguments to an exit
+// status; `Register` says its name, flags, help and example. Commands know neither the process nor each other.
 
 /** 0 ok, 1 failed; other statuses come from errors. */
 export type Exit = 0 | 1 | 69;

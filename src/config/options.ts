@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { workerOptions } from '../job/worker-options.ts';
-import { dataBytesMaxRange, queueRanges } from '../kernel/ranges.ts';
+import { dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
 import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';

@@ -5,7 +5,7 @@ import type { BroadcastOptions } from '../job/broadcast.ts';
 import { parseRate, type RateInput } from '../job/gate.ts';
 import type { HistoryOptions } from '../job/history.ts';
 import { parseRedact, REDACT_ALLOWED } from '../job/redaction.ts';
-import { broadcastRanges, gateRanges, historyRanges, queueRanges, quotaRanges } from '../kernel/ranges.ts';
+import { broadcastRanges, gateRanges, historyRanges, queueRanges, quotaRanges } from '../kernel/checks.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
 const YEAR = 365 * 86_400_000;

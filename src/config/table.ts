@@ -3,9 +3,9 @@
  */
 import { z } from 'zod';
 import type { WorkerOption } from '../job/worker-options.ts';
-import { withoutCredentials } from '../kernel/credentials.ts';
+import type { Range } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, durationText } from '../kernel/duration.ts';
-import type { Range } from '../kernel/ranges.ts';
+import { withoutCredentials } from '../kernel/reason.ts';
 
 export type Unit = 'bytes';
 

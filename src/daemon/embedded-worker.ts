@@ -4,7 +4,7 @@
  */
 
 import type { Queue, Untyped } from '../job/queue.ts';
-import { checkObject } from '../kernel/option-names.ts';
+import { checkObject } from '../kernel/checks.ts';
 import { version } from '../kernel/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import type { AnyOptions, ManyQueuesOptions, WorkerOptions as PlainOptions } from '../worker/options.ts';

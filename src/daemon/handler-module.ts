@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { hintOf } from '../kernel/did-you-mean.ts';
+import { hintOf } from '../kernel/checks.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';

@@ -5,7 +5,7 @@
 import { defineConfig } from '../config/load.ts';
 import type { Config, ConfigInput } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
-import { asConfig, checkObject } from '../kernel/option-names.ts';
+import { asConfig, checkObject } from '../kernel/checks.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
 
 /** The part of the configuration that differs from the defaults. */

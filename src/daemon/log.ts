@@ -3,13 +3,12 @@
  * outside are cut to one line before they become events, and what looks like a URL with a password is masked here.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { type Listeners, listenToAll } from '../job/event-list.ts';
-import type { EventSource, Events } from '../job/events.ts';
+import { type EventSource, type Events, type Listeners, listenToAll } from '../job/events.ts';
 import type { Attempted } from '../job/outcome.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
-import { withoutCredentials } from '../kernel/credentials.ts';
 import { escapeControls, oneLine } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
+import { withoutCredentials } from '../kernel/reason.ts';
 
 export interface LogOptions {
   readonly level: string;

@@ -8,10 +8,9 @@ import type { Emitter } from '../job/events.ts';
 import { stackOf } from '../job/thrown.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { withoutCredentials } from '../kernel/credentials.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
-import { reasonOf } from '../kernel/reason.ts';
+import { reasonOf, withoutCredentials } from '../kernel/reason.ts';
 import { safe } from './log.ts';
 
 export interface Service {

@@ -4,7 +4,7 @@
 
 import type { Config } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
-import { createEmitter } from '../job/emitter.ts';
+import { createEmitter } from '../job/events.ts';
 import { errorCatalogue } from '../kernel/errors.ts';
 import { createDaemonOf, type Daemon } from './daemon.ts';
 import { createLog, logEvents } from './log.ts';

@@ -1,7 +1,7 @@
 /** The partitions that somebody means who names a queue, or none. Looking never declares a queue. */
 
 import { parseName } from '../job/job.ts';
-import { hintOf } from '../kernel/did-you-mean.ts';
+import { hintOf } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';

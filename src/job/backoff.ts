@@ -3,11 +3,10 @@
  * a job's record; a function is allowed on a queue definition only, because it cannot be stored.
  */
 
+import { checkNames, isPromise } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { isPromise } from '../kernel/function.ts';
-import { isJitter, type Jitter, jitteredMs, jitterOf } from '../kernel/jitter.ts';
-import { checkNames } from '../kernel/option-names.ts';
+import { isJitter, type Jitter, jitteredMs, jitterOf } from '../kernel/spread.ts';
 
 /** A checked backoff, as `queue.backoff` holds it. Write one with `fixed`, `linear`, `exponential` or `ladder`; delays are in ms. */
 export type Backoff =

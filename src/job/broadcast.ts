@@ -2,10 +2,10 @@
  * Queues whose jobs go to every process that subscribes, and how much of what was sent they keep for those who are behind.
  * It is stored in the registry of queues, so that every process knows it.
  */
+
+import { broadcastRanges, checkNames, durationIn, wholeNumberIn } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { checkNames } from '../kernel/option-names.ts';
-import { broadcastRanges, durationIn, wholeNumberIn } from '../kernel/ranges.ts';
 
 /** How much of what was sent is kept for subscribers that are behind; whichever bound is reached first counts. */
 export interface BroadcastOptions {

@@ -9,11 +9,9 @@
  * when it is started. Everything but a handler sees the record as it stands.
  */
 
-import { hintOf } from '../kernel/did-you-mean.ts';
+import { checkFunction, checkNames, hintOf, isPromise } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
-import { checkFunction, isPromise } from '../kernel/function.ts';
-import { checkNames } from '../kernel/option-names.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { dataJson, isCarried } from './data-json.ts';
 import { ABANDONED, DEFAULT_NAME, parseJobName } from './job.ts';

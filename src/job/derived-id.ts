@@ -1,17 +1,16 @@
-/**
- * The ids of jobs that another job leads to: the next step of `commitJob`, a compensation job.
- *
- *   order-7                   ─▶ {order-7}then:<token>.00 ─▶ {order-7}then:<token>.00 ─▶ {order-7}abandoned:<token>
- *   {schedule:nightly}<time>  ─▶ {schedule:nightly}<time>!then:<token>.00
- *
- * What must always hold: the new job lives in the partition of the old one, since one script makes it; the id never grows,
- * however long a chain is; it has at most 128 bytes. It begins with the id of the first job, its *root*, so that it is found
- * by this prefix. The token is the number of one start in a partition, so no other job has this id. A root that is too long
- * is cut, and a digest of it takes the place of the rest.
- */
+/** Ids that follow from other ids, and the partition that follows from an id. */
 import { createHash } from 'node:crypto';
 import { ID_BYTES_MAX, type JobId } from './job.ts';
-import { crc16, routingText } from './routing.ts';
+
+// The ids of jobs that another job leads to: the next step of `commitJob`, a compensation job.
+//
+// order-7                   ─▶ {order-7}then:<token>.00 ─▶ {order-7}then:<token>.00 ─▶ {order-7}abandoned:<token>
+// {schedule:nightly}<time>  ─▶ {schedule:nightly}<time>!then:<token>.00
+//
+// What must always hold: the new job lives in the partition of the old one, since one script makes it; the id never
+// grows, however long a chain is; it has at most 128 bytes. It begins with the id of the first job, its *root*, so that
+// it is found by this prefix. The token is the number of one start in a partition, so no other job has this id. A root
+// that is too long is cut, and a digest of it takes the place of the rest.
 
 /** What the id says the job is for: the next step, or the job that takes half-done work back. */
 type Purpose = `then:${string}.${string}` | `abandoned:${string}`;
@@ -51,7 +50,8 @@ function rootOf(id: string): string {
 function shortTag(text: string): string {
   const short = `${text.replace(/[{}]/g, '.').slice(0, KEPT_CHARS)}~${digestOf(text)}`;
   const [wanted, before] = [crc16(Buffer.from(text)), crc16(Buffer.from(short))];
-  // The sum of two parts is that of the first with zeros behind it, and that of the second from zero: both are looked up.
+  // The sum of two parts is that of the first with zeros behind it, and that of the second from zero: both are looked
+  // up.
   const seconds = new Map(PAIRS.map((pair) => [crc16(Buffer.from(pair)), pair]));
   for (const first of PAIRS) {
     const second = seconds.get(crc16(Buffer.from(`${first}\0\0`), before) ^ wanted);
@@ -61,3 +61,35 @@ function shortTag(text: string): string {
 }
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, DIGEST_CHARS);
+
+// Which partition a job lives in. Part of the wire format: every producer in every language must come to the same
+// number, so this is CRC16-XMODEM (the checksum of Redis Cluster) of the routing text, modulo the partitions.
+
+/** What decides the partition: the text between the first `{` and the next `}` if both are there, else the whole id. */
+export function routingText(id: string): string {
+  const open = id.indexOf('{');
+  const close = open < 0 ? -1 : id.indexOf('}', open + 1);
+  return close > open + 1 ? id.slice(open + 1, close) : id;
+}
+
+/** The partition of an id among `partitions`. @example partitionOf('order-1042', 8) */
+export function partitionOf(id: string, partitions: number): number {
+  return partitions === 1 ? 0 : crc16(Buffer.from(routingText(id), 'utf8')) % partitions;
+}
+
+/**
+ * CRC16-XMODEM: polynomial 0x1021, start 0, no reflection. crc16("123456789") is 0x31c3.
+ *
+ * @param before the sum of the bytes in front of these
+ */
+export function crc16(bytes: Uint8Array, before = 0): number {
+  let crc = before;
+  for (const byte of bytes) crc = ((crc << 8) ^ (TABLE[((crc >> 8) ^ byte) & 0xff] ?? 0)) & 0xffff;
+  return crc;
+}
+
+const TABLE: readonly number[] = Array.from({ length: 256 }, (_, index) => {
+  let crc = index << 8;
+  for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
+  return crc;
+});

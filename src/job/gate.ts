@@ -3,10 +3,10 @@
  * let through when the rate, the concurrency of the queue and that of its group have room. The settings are stored in the
  * registry of queues; each partition has its share beside its jobs (`lua/lib/gate.lua`).
  */
+
+import { checkNames, durationIn, gateRanges, wholeNumberIn } from '../kernel/checks.ts';
 import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { checkNames } from '../kernel/option-names.ts';
-import { durationIn, gateRanges, wholeNumberIn } from '../kernel/ranges.ts';
 
 /** How many jobs may start in a time: `10/s`, `600/m`, `100/h`, `50/d`; or with a time of your own and a burst. */
 export type RateInput =

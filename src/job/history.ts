@@ -1,8 +1,8 @@
 /** What a queue keeps of its jobs when they are over: for how long, how many, and whether what handlers returned. */
+
+import { checkNames, durationIn, historyRanges, wholeNumberIn } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { checkNames } from '../kernel/option-names.ts';
-import { durationIn, historyRanges, wholeNumberIn } from '../kernel/ranges.ts';
 
 /** What a queue keeps of jobs that are over. */
 export interface HistoryOptions {

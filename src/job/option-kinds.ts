@@ -4,9 +4,9 @@
  * record is checked as well, because anybody may have written it.
  */
 
+import { durationIn, type Range } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { durationIn, type Range } from '../kernel/ranges.ts';
 import { type Backoff, isBackoff, storable } from './backoff.ts';
 import { PRIORITIES, type Priority } from './group.ts';
 import { headersIn, headersText, type JobHeaders } from './headers.ts';

@@ -7,9 +7,9 @@
  * the mapping itself: by way of `OptionName` the comments are lost.
  */
 
+import { queueRanges } from '../kernel/checks.ts';
 import { type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { queueRanges } from '../kernel/ranges.ts';
 import { parseZone } from '../time/zone.ts';
 import { GROUP_ALLOWED, parseGroup } from './group.ts';
 import { HEADERS_ALLOWED, parseHeaders } from './headers.ts';

@@ -3,10 +3,10 @@
  * errors here say something else. They are data for the acknowledgement, not failures of duestream.
  */
 
+import { checkNames } from '../kernel/checks.ts';
 import { type DurationInput, durationMs } from '../kernel/duration.ts';
-import { type Jitter, jitterOf } from '../kernel/jitter.ts';
-import { knownByMark } from '../kernel/kind.ts';
-import { checkNames } from '../kernel/option-names.ts';
+import { knownByMark } from '../kernel/errors.ts';
+import { type Jitter, jitterOf } from '../kernel/spread.ts';
 
 /** How a job is put aside. */
 export interface DeferOptions {

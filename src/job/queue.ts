@@ -3,11 +3,9 @@
  * the definition, which is why a job's record does not have to carry it.
  */
 
+import { checkFunction, checkNames, durationIn, queueRanges, type Range } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { checkFunction } from '../kernel/function.ts';
-import { checkNames } from '../kernel/option-names.ts';
-import { durationIn, queueRanges, type Range } from '../kernel/ranges.ts';
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
 import { type Broadcast, type BroadcastOptions, parseBroadcast } from './broadcast.ts';
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';

@@ -2,9 +2,10 @@
  * How much a queue may hold: jobs that wait or run, and the bytes of their records. It is stored in the registry of queues,
  * and each partition has its share beside its jobs, where `schedule` reads it with what it reads anyway.
  */
+
+import { quotaRanges, wholeNumberIn } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { quotaRanges, wholeNumberIn } from '../kernel/ranges.ts';
 
 /** What a queue, or one of its partitions, may hold. 0: as much as there is. */
 export interface Quota {

@@ -3,9 +3,10 @@
  * environment variables, the flags of the command line and the reference are made from it, so that no two of them have
  * another range or another default. A duration is written as `15s` everywhere; its numbers here are milliseconds.
  */
+
+import type { Range } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import type { Range } from '../kernel/ranges.ts';
 import { wholeNumber } from './queue.ts';
 
 /** One option. `doc` says in one sentence what it does. */

@@ -3,7 +3,7 @@
  * throws, and what its promise rejects with, ends here: it never reaches a job, a loop or the process. The first failure
  * under each name is told as a warning of Node, the others are not: a listener that fails may be called for each job.
  */
-import { isPromise } from './function.ts';
+import { isPromise } from './checks.ts';
 import { reasonOf } from './reason.ts';
 
 export interface Callbacks {

@@ -6,8 +6,6 @@
  * handler (they are outcomes).
  */
 
-import { knownByMark } from './kind.ts';
-
 /** Code → exit status of the CLI (sysexits) and HTTP status. */
 export const errorCatalogue = {
   'bad-input': { exit: 64, http: 400 },
@@ -113,7 +111,7 @@ export function escapeControls(json: string): string {
  * Characters that turn the direction of a line, as `\\u202e`: an id or a name must not look like another one, and the text beside
  * it must stay where it is.
  */
-export function escapeDirections(text: string): string {
+function escapeDirections(text: string): string {
   return text.replace(DIRECTION, escaped);
 }
 
@@ -125,3 +123,23 @@ const CONTROL = /[\p{Cc}\u2028\u2029]+/gu;
 const DIRECTION = /\p{Bidi_Control}/gu;
 /** Both, but not what ends the line. */
 const UNESCAPED = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+// Classes of ours that cross the border between two copies of this package in one process: a monorepo, a plug-in, a
+// command that is installed globally. Each copy has a class of its own, so `instanceof` knows them by a mark that all
+// copies share. It looks at the mark alone and never throws, whatever it is asked about.
+
+/** Called in a static block of the class. Its subclasses by others are known as always. */
+export function knownByMark(type: { readonly prototype: object }, name: string): void {
+  const mark = Symbol.for(`duestream.${name}`);
+  Object.defineProperty(type.prototype, mark, { value: true });
+  Object.defineProperty(type, Symbol.hasInstance, {
+    value(this: unknown, given: unknown): boolean {
+      try {
+        if (this !== type) return Function.prototype[Symbol.hasInstance].call(this, given);
+        return typeof given === 'object' && given !== null && Reflect.get(given, mark) === true;
+      } catch {
+        return false;
+      }
+    },
+  });
+}

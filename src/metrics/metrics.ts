@@ -8,8 +8,7 @@
  * queue-wide values out instead of showing old ones as new; the rest is still answered.
  */
 import { Registry } from 'prom-client';
-import { listenToAll } from '../job/event-list.ts';
-import type { EventSource } from '../job/events.ts';
+import { type EventSource, listenToAll } from '../job/events.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { outageOf } from '../redis/connection/outage.ts';
 import type { ServerReading } from '../redis/connection/server-reading.ts';

@@ -2,22 +2,22 @@
  * What people write of a schedule → a checked definition. The same grammar for calls, for files and for what is stored,
  * so that a client in any language can write it, and that everything can be read again that was ever accepted.
  */
-
 import { encodeBody } from '../job/codec.ts';
-import { Sealed } from '../job/content.ts';
+import { Sealed, seal } from '../job/content.ts';
 import { headerOf, optionsOfFires, overridesOf } from '../job/fields.ts';
 import { parseJobName, parseName } from '../job/job.ts';
 import type { OptionsOfFires, ScheduleOptions } from '../job/options.ts';
-import { wholeNumber } from '../job/queue.ts';
-import { hintOf } from '../kernel/did-you-mean.ts';
+import { type Queue, queueOf, wholeNumber } from '../job/queue.ts';
+import { refuseRedacted } from '../job/redaction.ts';
+import type { InputIn, NamedData, NameIn } from '../job/types.ts';
+import { hintOf, isPromise } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, show } from '../kernel/duration.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
 import { atOnce, within } from '../kernel/steps.ts';
 import { type CalendarInput, parseCalendar } from '../time/calendar.ts';
 import { parseCron } from '../time/cron.ts';
-import { momentOf } from '../time/moment.ts';
 import { nextFire, SEARCH_YEARS } from '../time/recurrence.ts';
-import { DEFAULT_DST, type DstPolicy, parseZone } from '../time/zone.ts';
+import { DEFAULT_DST, type DstPolicy, momentOf, parseZone } from '../time/zone.ts';
 import { type CatchUp, type OverlapPolicy, parseScheduleName, recurrenceOf, type Schedule } from './schedule.ts';
 
 /** What a schedule is: where its jobs go, when it fires, and the options of its jobs. */
@@ -60,7 +60,7 @@ export interface ScheduleInput<Data = unknown> extends OptionsOfFires {
   readonly paused?: string | boolean | undefined;
 }
 
-export interface CatchUpInput {
+interface CatchUpInput {
   readonly policy?: CatchUp['policy'] | undefined;
   readonly window?: DurationInput | undefined;
   readonly limit?: number | undefined;
@@ -248,4 +248,44 @@ function checkFields(what: string, input: object, allowed: readonly string[]): v
 
 function bad(what: string, given: unknown, allowed: string): DuestreamError {
   return new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${allowed}`);
+}
+
+// A schedule that names its queue by what `defineQueue` returned → one that names it by name: its data is checked and
+// encoded as that of a single job is. All of its jobs have the same data, so this happens once, when it is put.
+
+type Rest = Omit<ScheduleInput, 'queue' | 'job' | 'data' | 'codec'>;
+
+/** A schedule whose jobs go to a defined queue, which says what their data is. */
+export type QueueSchedule<Data> = Rest & {
+  readonly queue: Queue<Data>;
+  readonly job?: string | undefined;
+  readonly data?: Data | undefined;
+};
+
+/** The same of a queue with `jobs`: `job` is one of their names. */
+export type NamedSchedule<Jobs> = {
+  readonly [Name in keyof Jobs]: Rest &
+    NameIn<'job', Name> & { readonly queue: Queue<NamedData<Jobs>>; readonly data: InputIn<Jobs, Name> };
+}[keyof Jobs];
+
+/** What `put` takes, whatever the compiler knew. */
+export type AnySchedule = ScheduleInput | QueueSchedule<unknown>;
+
+/** @throws DuestreamError `bad-input`; the promise of a schema or codec that takes its time rejects with the same */
+export function plainSchedule(input: AnySchedule): ScheduleInput | Promise<ScheduleInput> {
+  const { queue: given, ...rest } = input;
+  // What is no object is checked with the other fields of the schedule.
+  if (typeof given !== 'object' || given === null) return { ...rest, queue: given };
+  const queue = queueOf(given);
+  refuseRedacted(rest.data, queue.redact);
+  // As it was read: another time would encode what is encoded.
+  if ('codec' in rest && rest.codec !== undefined) return { ...rest, queue: queue.name };
+  const sealed = seal(queue, { name: rest.job, data: rest.data });
+  const plain = (data: unknown): ScheduleInput => ({ ...rest, queue: queue.name, ...dataOf(data) });
+  return isPromise(sealed) ? sealed.then(plain) : plain(sealed);
+}
+
+function dataOf(data: unknown): Pick<ScheduleInput, 'data' | 'codec'> {
+  if (data instanceof Sealed) return { data: data.text, codec: data.codec };
+  return data === undefined ? {} : { data };
 }

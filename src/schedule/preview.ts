@@ -8,11 +8,9 @@
 
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Steps, within } from '../kernel/steps.ts';
-import { countFires } from '../time/count-fires.ts';
-import { type Occurrence, occurrences, type Recurrence } from '../time/recurrence.ts';
+import { countFires, type Occurrence, occurrences, type Recurrence } from '../time/recurrence.ts';
 import { parseZone } from '../time/zone.ts';
-import { firesDue } from './catch-up.ts';
-import { type Held, type PreviewRow, previewRow } from './preview-row.ts';
+import { firesDue, type Held, type PreviewRow, previewRow } from './instants.ts';
 import type { Fired } from './progress.ts';
 import { recurrenceOf, type Schedule } from './schedule.ts';
 

@@ -14,8 +14,8 @@ import { createScheduleChain } from '../client/jobs/middleware.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import { defineQueue, type Queue, queueOf, type Untyped } from '../job/queue.ts';
+import { checkNames } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../kernel/duration.ts';
-import { checkNames } from '../kernel/option-names.ts';
 import type { ScheduleInput } from '../schedule/input.ts';
 import { checkDelivery } from '../worker/options.ts';
 import {

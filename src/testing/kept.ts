@@ -2,6 +2,7 @@
 
 import { idOf, type JobRecord, memberOf } from '../job/codec.ts';
 import { readRecord } from '../job/compensation.ts';
+import { partitionOf } from '../job/derived-id.ts';
 import { NO_HEADERS } from '../job/headers.ts';
 import { DEFAULT_NAME, type Job } from '../job/job.ts';
 import type { Life } from '../job/judge.ts';
@@ -9,7 +10,6 @@ import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader, tagsOfRecord } from '../job/record-header.ts';
-import { partitionOf } from '../job/routing.ts';
 import type { JobState, OverState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
 import type { DeadLetter } from '../redis/read/inspect.ts';

@@ -5,8 +5,15 @@
  */
 
 import type { Job } from '../job/job.ts';
-import { type Ending, judgeThrown, type Rules, type StartVerdict, timedOut } from '../job/judge.ts';
-import { endVerdict, startVerdict } from '../job/judgement.ts';
+import {
+  type Ending,
+  endVerdict,
+  judgeThrown,
+  type Rules,
+  type StartVerdict,
+  startVerdict,
+  timedOut,
+} from '../job/judge.ts';
 import { keptResult } from '../job/past.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { silentLog } from '../kernel/log.ts';

@@ -18,15 +18,14 @@ import {
 import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
 import { encodeRecord, idOf, memberOf } from '../job/codec.ts';
 import type { Queue } from '../job/queue.ts';
+import { isPromise } from '../kernel/checks.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { isPromise } from '../kernel/function.ts';
 import { atOnce } from '../kernel/steps.ts';
 import type { ScheduleReply } from '../redis/scripts/replies.ts';
 import { partitionOfSchedule } from '../redis/scripts/schedules.ts';
-import { firesDue } from '../schedule/catch-up.ts';
-import { successor } from '../schedule/change.ts';
-import type { ScheduleInput } from '../schedule/input.ts';
-import { type AnySchedule, plainSchedule } from '../schedule/queue-schedule.ts';
+import { type AnySchedule, plainSchedule, type ScheduleInput } from '../schedule/input.ts';
+import { firesDue } from '../schedule/instants.ts';
+import { successor } from '../schedule/progress.ts';
 import { dueOfFire, fireId, parseScheduleName, recurrenceOf } from '../schedule/schedule.ts';
 import {
   type Definition,

@@ -50,7 +50,7 @@ const STRETCHES_MAX = 20;
 const CLOSED_MAX = 20_000;
 
 /** How a walk goes. */
-export interface Walk {
+interface Walk {
   /** Nothing that is named later; it may be moved to a later moment. */
   readonly untilMs?: number | undefined;
   /** Of a time without work, so many are told one by one, and the others are leapt over. */
@@ -151,7 +151,7 @@ export function* nextFire(recurrence: Recurrence, afterMs: number, untilMs?: num
   return undefined;
 }
 
-export interface Named {
+interface Named {
   readonly afterMs: number;
   /** Of the same stretch. */
   readonly upToMs: number;
@@ -160,7 +160,7 @@ export interface Named {
 }
 
 /** What the rule names after a moment and up to another, whatever becomes of it. */
-export function namedIn({ rule, zone }: Recurrence, { afterMs, upToMs, hiddenAfterMs = afterMs }: Named): number {
+function namedIn({ rule, zone }: Recurrence, { afterMs, upToMs, hiddenAfterMs = afterMs }: Named): number {
   if (upToMs <= afterMs) return 0;
   if ('everyMs' in rule) {
     const upTo = (ms: number) => Math.max(-1, Math.floor((ms - rule.anchorMs) / rule.everyMs));
@@ -292,4 +292,75 @@ function* merged(shown: Generator<Occurrence>, hidden: Generator<Occurrence>): G
       other = hidden.next();
     }
   }
+}
+
+// The next instant of a recurrence, remembered. Thousands of schedules share a rule, and all of them ask for the same
+// instants in the same minute. What is remembered is a stretch of time and the instant that ends it: whoever asks from
+// within gets that answer. Two of them are enough: the instant that is fired, and the one after it.
+
+/** From each moment at or after `fromMs`, and before `toMs`, the next instant is `toMs`. */
+interface KnownStretch {
+  fromMs: number;
+  readonly toMs: number;
+}
+
+const remembered = new WeakMap<Recurrence, KnownStretch[]>();
+const KNOWN_MAX = 2;
+
+/** As `nextFire`. Only for a recurrence that does not change. */
+export function* nextFireOf(recurrence: Recurrence, afterMs: number): Steps<number | undefined> {
+  for (const { fromMs, toMs } of remembered.get(recurrence) ?? []) {
+    if (afterMs >= fromMs && afterMs < toMs) return toMs;
+  }
+  const toMs = yield* nextFire(recurrence, afterMs);
+  // That there is none is true from here only: the search ends after some years.
+  if (toMs === undefined) return undefined;
+  const stretches = remembered.get(recurrence) ?? [];
+  const same = stretches.find((stretch) => stretch.toMs === toMs);
+  if (same) same.fromMs = Math.min(same.fromMs, afterMs);
+  else remembered.set(recurrence, [...stretches, { fromMs: afterMs, toMs }].slice(-KNOWN_MAX));
+  return toMs;
+}
+
+// How many instants fire in a stretch of time, without walking through them: in a year of seconds there are 31 million.
+// Where the clock does not change and the calendar is open, all that the rule names fires, and is counted by
+// arithmetic. Around clock changes, and where a working time begins, instants are found one by one. So the work follows
+// from the days and the working times of the stretch of time. Pure.
+
+/**
+ * @returns how many fire after a moment and up to another
+ * @example atOnce(countFires(recurrence, midnightMs, nowMs))
+ */
+export function* countFires(recurrence: Recurrence, afterMs: number, upToMs: number): Steps<number> {
+  const { startMs = Number.NEGATIVE_INFINITY, endMs = Number.POSITIVE_INFINITY } = recurrence;
+  const lastMs = Math.min(upToMs, endMs - 1);
+  let atMs = Math.max(afterMs, startMs - 1);
+  let count = 0;
+  while (atMs < lastMs) {
+    yield;
+    const plainMs = Math.min(plainUpTo(recurrence, atMs), lastMs);
+    if (plainMs > atMs) {
+      count += namedIn(recurrence, { afterMs: atMs, upToMs: plainMs });
+      atMs = plainMs;
+      continue;
+    }
+    const nextMs = yield* nextFire(recurrence, atMs, lastMs);
+    if (nextMs === undefined || nextMs > lastMs) break;
+    count += 1;
+    atMs = nextMs;
+  }
+  return count;
+}
+
+/** Up to here all that is named after a moment fires, each at an instant of its own; the moment itself when none does. */
+function plainUpTo({ rule, zone, calendar }: Recurrence, atMs: number): number {
+  const { fromMs, toMs, offsetMs, beforeMs, afterMs } = zone.stretchAt(atMs + 1);
+  // An interval and a rule of every hour fire whenever the clock shows their times.
+  const changes = 'cron' in rule && !rule.cron.interval;
+  if (changes && atMs + 1 - fromMs < Math.abs(offsetMs - beforeMs)) return atMs;
+  const shownMs = changes ? toMs - Math.max(0, offsetMs - afterMs) : toMs;
+  if (!calendar) return shownMs - 1;
+  // At the first moment of a working time there may be what was moved there.
+  if (calendar.closed(atMs + zone.offsetMs(atMs)) || calendar.closed(atMs + 1 + offsetMs)) return atMs;
+  return Math.min(shownMs, calendar.closes(atMs + 1 + offsetMs) - offsetMs) - 1;
 }

@@ -8,11 +8,11 @@ import { parseName } from '../job/job.ts';
 import { type DeliveryMode, type Queue, queueOf } from '../job/queue.ts';
 import type { InputOf } from '../job/types.ts';
 import { type WorkerOptionInputs, type WorkerOptionName, workerOption, workerOptions } from '../job/worker-options.ts';
+import { asConfig, checkNames } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { type DurationInput, durationText } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
-import { asConfig, checkNames } from '../kernel/option-names.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
 import { checkAbandoned, checkHandlers, type Handler, type QueueHandlers } from './run/handlers.ts';
 
@@ -153,7 +153,8 @@ export function checkDelivery(
       'doneWindow is 0 in a queue that delivers effectively once; allowed: more than 0',
     );
   }
-  // Over before its handler begins, such a job cannot die half-way, and its compensation job would itself run at most once.
+  // Over before its handler begins, such a job cannot die half-way, and its compensation job would itself run at most
+  // once.
   if (delivery === 'at-most-once' && onAbandoned) {
     throw new DuestreamError(
       'bad-input',

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { withoutCredentials } from '../../src/kernel/credentials.ts';
+import { withoutCredentials } from '../../src/kernel/reason.ts';
 import {
   close,
   describe as describeConnection,

@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
-import type { Events } from '../../src/job/events.ts';
+import { createEmitter, type Events } from '../../src/job/events.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { createServerWatch } from '../../src/redis/connection/server-watch.ts';
 import { controlKeys } from '../../src/redis/keys.ts';

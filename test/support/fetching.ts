@@ -3,7 +3,7 @@
  * test ends them, and timers ring when it says so.
  */
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import type { EntryId, Token } from '../../src/job/job.ts';
 import { silentLog } from '../../src/kernel/log.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';

@@ -3,7 +3,7 @@
  * daemons' worth of them with connections of their own.
  */
 
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { Idle } from '../../src/kernel/loop.ts';

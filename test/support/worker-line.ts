@@ -5,9 +5,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
-import { createEmitter } from '../../src/job/emitter.ts';
-import { eventNames } from '../../src/job/event-list.ts';
-import type { EventName, EventSource, Events } from '../../src/job/events.ts';
+import { createEmitter, type EventName, type EventSource, type Events, eventNames } from '../../src/job/events.ts';
 import type { JobOverrides } from '../../src/job/fields.ts';
 import { defineQueue, type QueueOptions } from '../../src/job/queue.ts';
 import { systemClock } from '../../src/kernel/clock.ts';

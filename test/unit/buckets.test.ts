@@ -1,9 +1,9 @@
 /** Instants of rules in buckets of time: counted as a walk through them would, whatever the rule. */
 import { describe, expect, test } from 'vitest';
+import { bucketsOf, instantsIn } from '../../src/client/schedules/forecast.ts';
 import { atOnce, within } from '../../src/kernel/steps.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
 import { recurrenceOf } from '../../src/schedule/schedule.ts';
-import { bucketsOf, instantsIn } from '../../src/time/buckets.ts';
 import { fires } from '../support/instants.ts';
 
 const HOUR = 3_600_000;

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { atOnce, within } from '../../src/kernel/steps.ts';
-import { firesDue as firesDueIn, ON_TIME_MS } from '../../src/schedule/catch-up.ts';
+import { firesDue as firesDueIn, ON_TIME_MS } from '../../src/schedule/instants.ts';
 import type { CatchUp } from '../../src/schedule/schedule.ts';
 import { parseCalendar } from '../../src/time/calendar.ts';
 import { type Cron, parseCron } from '../../src/time/cron.ts';

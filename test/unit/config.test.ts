@@ -6,7 +6,7 @@ import { doneLimits } from '../../src/config/done.ts';
 import { type ConfigSources, defineConfig, loadConfig, queueOptions } from '../../src/config/load.ts';
 import { configRows, printConfig } from '../../src/config/print.ts';
 import { defineQueue } from '../../src/job/queue.ts';
-import { withoutCredentials } from '../../src/kernel/credentials.ts';
+import { withoutCredentials } from '../../src/kernel/reason.ts';
 
 let cwd = '';
 beforeAll(() => {

@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { atOnce, within } from '../../src/kernel/steps.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
 import { recurrenceOf } from '../../src/schedule/schedule.ts';
-import { countFires } from '../../src/time/count-fires.ts';
-import { occurrences } from '../../src/time/recurrence.ts';
+import { countFires, occurrences } from '../../src/time/recurrence.ts';
 
 const DAY_MS = 86_400_000;
 const rule = (input: Partial<ScheduleInput>) =>

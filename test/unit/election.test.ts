@@ -1,6 +1,6 @@
 /** What a leader may believe, with a Redis whose replies come when the test says so. */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import { Election } from '../../src/mover/election/election.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';

@@ -2,7 +2,7 @@
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import { Defer, Unrecoverable } from '../../src/job/outcome.ts';
 import { stackOf } from '../../src/job/thrown.ts';
 import {

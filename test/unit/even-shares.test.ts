@@ -1,7 +1,6 @@
 /** Many keys over some names: evenly, the same for everybody, and much the same when somebody leaves. */
 import { expect, test } from 'vitest';
-import { createShares } from '../../src/kernel/even-shares.ts';
-import { rendezvous } from '../../src/kernel/rendezvous.ts';
+import { createShares, rendezvous } from '../../src/kernel/shares.ts';
 
 const named = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`).sort();
 

@@ -1,7 +1,7 @@
 /** When a worker gives up what it runs: for each entry before others may take it, and no sooner than it has to. */
 import { expect, it, vi } from 'vitest';
 import { memberOf } from '../../src/job/codec.ts';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import type { EntryId } from '../../src/job/job.ts';
 import type { AbortReason } from '../../src/job/outcome.ts';
 import type { Clock } from '../../src/kernel/clock.ts';

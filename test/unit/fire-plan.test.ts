@@ -1,6 +1,6 @@
 /** What a leader decides is decided in steps, so that it can renew its lease between them. */
 import { expect, test } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { atOnce, type Steps, within } from '../../src/kernel/steps.ts';
 import { FirePlanner } from '../../src/mover/schedules/fire-plan.ts';

@@ -1,7 +1,6 @@
 /** A start or an end that `judge.ts` throws at has an outcome all the same. */
 import { expect, test } from 'vitest';
-import type { Life, Rules } from '../../src/job/judge.ts';
-import { endVerdict, startVerdict } from '../../src/job/judgement.ts';
+import { endVerdict, type Life, type Rules, startVerdict } from '../../src/job/judge.ts';
 import { Defer, Unrecoverable } from '../../src/job/outcome.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { DuestreamError, Indeterminate } from '../../src/kernel/errors.ts';

@@ -1,7 +1,7 @@
 /** The order of the daemons is computed when it changes, and never on the way. */
 import { expect, it } from 'vitest';
-import { rendezvous } from '../../src/kernel/rendezvous.ts';
-import { LeaderOrder } from '../../src/mover/election/leader-order.ts';
+import { rendezvous } from '../../src/kernel/shares.ts';
+import { LeaderOrder } from '../../src/mover/election/election.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { Identity } from '../../src/redis/scripts/presence.ts';
 import { handClock } from '../support/mover-line.ts';

@@ -1,6 +1,6 @@
 /** The one shape of everything that runs for long. */
 import { describe, expect, it, vi } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { createLoop, createWaiter, type Idle, idle } from '../../src/kernel/loop.ts';
 

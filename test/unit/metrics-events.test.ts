@@ -1,6 +1,6 @@
 /** What becomes of an event in the metrics of its process. */
 import { expect, test } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 import { samples } from '../support/samples.ts';
 

@@ -1,6 +1,6 @@
 /** What a scrape says, line by line. Every test has metrics of its own, as every process has. */
 import { describe, expect, test } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
+import { createEmitter } from '../../src/job/events.ts';
 import { DuestreamError } from '../../src/kernel/errors.ts';
 import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
 import type { PartitionReading } from '../../src/metrics/readings.ts';

@@ -1,7 +1,6 @@
 /** Local times of single jobs and of the bounds of schedules. */
 import { describe, expect, test } from 'vitest';
-import { momentOf } from '../../src/time/moment.ts';
-import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/time/zone.ts';
+import { DEFAULT_DST, type DstPolicy, momentOf, parseZone } from '../../src/time/zone.ts';
 
 const zone = parseZone('America/New_York');
 const moment = (input: string | Date | undefined, dst: DstPolicy = DEFAULT_DST) =>

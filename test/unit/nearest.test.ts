@@ -1,6 +1,6 @@
 /** Which name a misspelt one meant. */
 import { expect, test } from 'vitest';
-import { hintOf, nearest } from '../../src/kernel/did-you-mean.ts';
+import { hintOf, nearest } from '../../src/kernel/checks.ts';
 
 const QUEUES = ['emails', 'orders', 'payments'];
 

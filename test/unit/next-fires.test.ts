@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { atOnce } from '../../src/kernel/steps.ts';
 import { parseCalendar } from '../../src/time/calendar.ts';
 import { parseCron } from '../../src/time/cron.ts';
-import { nextFireOf as nextFireOfIn } from '../../src/time/next-fires.ts';
-import type { Recurrence } from '../../src/time/recurrence.ts';
+import { nextFireOf as nextFireOfIn, type Recurrence } from '../../src/time/recurrence.ts';
 import { DEFAULT_DST, parseZone } from '../../src/time/zone.ts';
 import { nextFire } from '../support/instants.ts';
 

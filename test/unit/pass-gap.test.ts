@@ -1,6 +1,6 @@
 /** How long the leader waits between two passes: by the rate, and while the backlog is at its cap. */
 import { expect, it } from 'vitest';
-import { BacklogBackoff, PromotionRate } from '../../src/mover/promotion/pass-gap.ts';
+import { BacklogBackoff, PromotionRate } from '../../src/mover/promotion/mover.ts';
 
 /** The gap after a second of so many jobs per pass, a pass each 2 ms. */
 function gapAt(jobsPerPass: number, forMs = 1000) {

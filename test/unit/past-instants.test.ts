@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { atOnce, within } from '../../src/kernel/steps.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
-import { instantsBefore as instantsBeforeIn } from '../../src/schedule/past-instants.ts';
+import { instantsBefore as instantsBeforeIn } from '../../src/schedule/instants.ts';
 import { recurrenceOf } from '../../src/schedule/schedule.ts';
 import { planned } from '../support/instants.ts';
 

@@ -7,9 +7,9 @@ import { createModuleWorker } from '../../src/daemon/daemon.ts';
 import { overridesOf } from '../../src/job/fields.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { type WorkerOptionName, workerOptions } from '../../src/job/worker-options.ts';
+import { dataBytesMaxRange, queueRanges } from '../../src/kernel/checks.ts';
 import { durationText } from '../../src/kernel/duration.ts';
 import { silentLog } from '../../src/kernel/log.ts';
-import { dataBytesMaxRange, queueRanges } from '../../src/kernel/ranges.ts';
 import { readWorkerOptions } from '../../src/worker/options.ts';
 import { defineHandlers } from '../../src/worker/run/handlers.ts';
 

@@ -1,6 +1,6 @@
 /** Everybody comes to the same order, and a change of the membership moves only what it must. */
 import { expect, it } from 'vitest';
-import { rendezvous } from '../../src/kernel/rendezvous.ts';
+import { rendezvous } from '../../src/kernel/shares.ts';
 
 const keys = Array.from({ length: 300 }, (_, at) => `key-${at}`);
 const first = (key: string, names: readonly string[]) => rendezvous(key, names)[0];

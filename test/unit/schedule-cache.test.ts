@@ -1,7 +1,7 @@
 /** Definitions are read once and kept, as far as their size allows. */
 import { expect, test } from 'vitest';
-import { createEmitter } from '../../src/job/emitter.ts';
-import { ScheduleCache } from '../../src/mover/schedules/schedule-cache.ts';
+import { createEmitter } from '../../src/job/events.ts';
+import { ScheduleCache } from '../../src/mover/schedules/fire-plan.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import type { ScheduleInput } from '../../src/schedule/input.ts';
 import { defineSchedule, encodeDefinition } from '../../src/schedule/text.ts';

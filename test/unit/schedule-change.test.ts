@@ -1,7 +1,7 @@
 /** What becomes of the place of a schedule when a definition is put over another. */
 import { describe, expect, test } from 'vitest';
-import { successor } from '../../src/schedule/change.ts';
 import type { ScheduleInput } from '../../src/schedule/input.ts';
+import { successor } from '../../src/schedule/progress.ts';
 import { type Definition, decodeDefinition, encodeDefinition } from '../../src/schedule/text.ts';
 
 const FIRST = Date.UTC(2026, 0, 1, 0, 7);

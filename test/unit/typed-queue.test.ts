@@ -5,10 +5,9 @@
  */
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
+import { contentOf, encodeBody, encodeRecord } from '../../src/job/codec.ts';
 import { type Codec, Sealed } from '../../src/job/content.ts';
 import { defineQueue } from '../../src/job/queue.ts';
-import { contentOf } from '../../src/job/record-content.ts';
 import type { StandardSchema } from '../../src/job/standard-schema.ts';
 import type { JobData } from '../../src/job/types.ts';
 import { createTestKit } from '../../src/testing/index.ts';

@@ -8,7 +8,7 @@ import type {
   ReplayFilterOptions,
 } from '../../client/dead/dead-letters.ts';
 import { addressOf, createSteps, findDeadLetter, parseAddress, writtenAs } from '../../inspect/dead-letters.ts';
-import { contentOf } from '../../job/record-content.ts';
+import { contentOf } from '../../job/codec.ts';
 import { REDACTED, redactedJob } from '../../job/redaction.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationMs } from '../../kernel/duration.ts';
@@ -231,8 +231,8 @@ async function runShow(session: Session, queue: string, address: string): Promis
   return 0;
 }
 
-// `dead purge <queue>`: dead letters go for ever, oldest first. They go in bounded batches, so a run that was cut short may
-// be repeated; `--cursor` goes on where a run has ended, with the ages of that run.
+// `dead purge <queue>`: dead letters go for ever, oldest first. They go in bounded batches, so a run that was cut short
+// may be repeated; `--cursor` goes on where a run has ended, with the ages of that run.
 
 interface PurgeFlags extends FilterFlags {
   readonly limit: number;
@@ -315,9 +315,9 @@ async function purgeAll(
   return { ...sum, skipped: {}, dryRun, cursor };
 }
 
-// `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. A replayed dead letter is gone, so a run that was
-// cut short may be repeated. A job that dies again is then the newest dead letter and is met first: `--cursor` goes on behind
-// it.
+// `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. A replayed dead letter is gone, so a run
+// that was cut short may be repeated. A job that dies again is then the newest dead letter and is met first: `--cursor`
+// goes on behind it.
 
 interface ReplayFlags extends FilterFlags {
   readonly all?: boolean;

@@ -5,7 +5,7 @@
 
 import type { Command, CommanderError } from 'commander';
 import { codeOf } from '../../inspect/failure.ts';
-import { hintOf, nearest } from '../../kernel/did-you-mean.ts';
+import { hintOf, nearest } from '../../kernel/checks.ts';
 import { DuestreamError, type ErrorCode, errorCatalogue, oneLine } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
@@ -87,8 +87,8 @@ function cleanIndented(text: string): string {
   return ' '.repeat(indent) + oneLine(text);
 }
 
-// What was typed wrongly → one line that says what was given, what is allowed and the nearest thing that exists, and the
-// help of the command it was meant for.
+// What was typed wrongly → one line that says what was given, what is allowed and the nearest thing that exists, and
+// the help of the command it was meant for.
 
 /** The deepest command or group that the first words name. */
 function commandOf(program: Command, { args }: Invocation): { readonly command: Command; readonly words: number } {

@@ -1,7 +1,7 @@
 /** Who must have a write before its call resolves: what a caller says, and what is asked of Redis for it. */
 
 import type { Queue } from '../../job/queue.ts';
-import { hintOf } from '../../kernel/did-you-mean.ts';
+import { hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { withRetry } from '../../redis/connection/outage.ts';

@@ -5,8 +5,8 @@
  * every reconnection. That declares a queue anew that is not in the registry, and the daemons see its jobs.
  */
 
+import { partitionOf } from '../../job/derived-id.ts';
 import type { Queue } from '../../job/queue.ts';
-import { partitionOf } from '../../job/routing.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
@@ -84,7 +84,8 @@ export class Layouts {
 
   #read(entry: Entry): Promise<Layout> {
     entry.readMs = this.#parts.clock.monotonicMs();
-    // Only the first call gives the settings: a later one must not undo a setting that somebody made since, for all processes.
+    // Only the first call gives the settings: a later one must not undo a setting that somebody made since, for all
+    // processes.
     entry.reading ??= this.#declare(entry.queue, entry.layout !== undefined)
       .then((layout) => {
         entry.layout = layout;

@@ -4,8 +4,8 @@
  */
 
 import pLimit from 'p-limit';
+import { partitionOf } from '../../job/derived-id.ts';
 import type { Queue } from '../../job/queue.ts';
-import { partitionOf } from '../../job/routing.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { RetryPolicy, Whole } from '../../redis/connection/outage.ts';

@@ -9,12 +9,11 @@ import { groupedId, groupOf } from '../../job/group.ts';
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/new-job-id.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
-import { hintOf } from '../../kernel/did-you-mean.ts';
+import { hintOf } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { spreadMs } from '../../kernel/spread.ts';
-import { momentOf } from '../../time/moment.ts';
-import { DEFAULT_DST, parseZone } from '../../time/zone.ts';
+import { DEFAULT_DST, momentOf, parseZone } from '../../time/zone.ts';
 
 /** One job, ready to be sent any number of times. */
 export interface Plan {

@@ -4,8 +4,7 @@
  */
 
 import type { OverState } from '../../job/state.ts';
-import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts';
-import { knownByMark } from '../../kernel/kind.ts';
+import { DuestreamError, Indeterminate, knownByMark, messageOf } from '../../kernel/errors.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
 import type { Plan } from './plan.ts';
 

@@ -3,11 +3,10 @@
 import { parseJobId, parseName } from '../../job/job.ts';
 import { wholeNumber } from '../../job/queue.ts';
 import { workerOption } from '../../job/worker-options.ts';
+import { asConfig, checkNames, dataBytesMaxRange, durationIn } from '../../kernel/checks.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { asConfig, checkNames } from '../../kernel/option-names.ts';
-import { dataBytesMaxRange, durationIn } from '../../kernel/ranges.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisInput } from '../../redis/connection/address.ts';
 import type { Level } from '../../redis/durable/level.ts';
 import { type Durability, levelOf } from './durability.ts';

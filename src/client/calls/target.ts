@@ -2,7 +2,7 @@
  * Which things a change means: one by its id, a list of ids, or all that a filter means. The kind of the target decides which
  * options the call takes, and the type of its result.
  */
-import { hintOf } from '../../kernel/did-you-mean.ts';
+import { hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 

@@ -3,10 +3,9 @@
 import type { ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf, wholeNumber } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
+import { checkNames, durationIn } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkNames } from '../../kernel/option-names.ts';
-import { durationIn } from '../../kernel/ranges.ts';
 import { createLevels } from '../calls/durability.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';

@@ -1,9 +1,9 @@
 /** Which dead letters are meant: by reason, name, tag, job, error and age. All that are named have to hold. */
 import { decodeRecord } from '../../job/codec.ts';
 import { tagsOfRecord } from '../../job/record-header.ts';
+import { checkNames } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkNames } from '../../kernel/option-names.ts';
 import type { DeadLetter } from '../../redis/read/inspect.ts';
 
 /** Which dead letters are meant. Without any field: all of them. */

@@ -1,8 +1,9 @@
 /** A dead letter as programs see it. What cannot be read is said to be so: somebody looks at it because it is broken. */
+
+import { contentOf } from '../../job/codec.ts';
 import type { ToldOptions } from '../../job/fields.ts';
 import type { JobHeaders } from '../../job/headers.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
-import { contentOf } from '../../job/record-content.ts';
 import { tagsOfRecord } from '../../job/record-header.ts';
 import { etagOfDeadLetter } from '../calls/etag.ts';
 import { errorOf } from './filter.ts';

@@ -3,9 +3,9 @@
 import { defineQueue, queueOf, wholeNumber } from '../../job/queue.ts';
 import { parseTag } from '../../job/tags.ts';
 import { quietly } from '../../kernel/callbacks.ts';
+import { checkNames } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkNames } from '../../kernel/option-names.ts';
 import { withReadRetry } from '../calls/read-retry.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';

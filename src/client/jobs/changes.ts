@@ -8,10 +8,9 @@ import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../../job
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { InputOf, NameOf } from '../../job/types.ts';
-import { hintOf } from '../../kernel/did-you-mean.ts';
+import { checkObject, hintOf } from '../../kernel/checks.ts';
 import { durationMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkObject } from '../../kernel/option-names.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { dueOf } from '../calls/plan.ts';

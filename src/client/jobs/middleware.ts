@@ -5,9 +5,8 @@
  */
 
 import type { Queue, Untyped } from '../../job/queue.ts';
+import { checkFunction, checkNames } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkFunction } from '../../kernel/function.ts';
-import { checkNames } from '../../kernel/option-names.ts';
 import type { Scheduled } from '../calls/scheduled.ts';
 import type { BulkJob } from './scheduling.ts';
 

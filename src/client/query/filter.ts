@@ -4,9 +4,9 @@ import { parseJobName } from '../../job/job.ts';
 import { digestOf } from '../../job/record-header.ts';
 import { LIVE_STATES, type LiveState } from '../../job/state.ts';
 import { parseTag } from '../../job/tags.ts';
+import { checkNames } from '../../kernel/checks.ts';
 import { type InstantInput, instantMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkNames } from '../../kernel/option-names.ts';
 import type { DueRange, Source } from '../../redis/read/places.ts';
 
 /** A state in which jobs can be listed. */

@@ -2,7 +2,7 @@
 
 import { type QueueInput, queueOf, wholeNumber } from '../../job/queue.ts';
 import type { InputOf } from '../../job/types.ts';
-import { checkNames } from '../../kernel/option-names.ts';
+import { checkNames } from '../../kernel/checks.ts';
 import type { Calls } from '../calls/session.ts';
 import { parseAnyId } from '../calls/settings.ts';
 import { countJobs, type JobCount } from './count.ts';

@@ -4,14 +4,13 @@
  * `inspect/redacted.ts` hides from people), the test kit makes it of its own jobs. Looking at a broken job must not throw,
  * because somebody looks at it because it is broken.
  */
-import { memberOf } from '../../job/codec.ts';
+import { contentOf, memberOf, NO_CONTENT, type RecordContent } from '../../job/codec.ts';
 import type { ToldOptions } from '../../job/fields.ts';
 import type { JobHeaders } from '../../job/headers.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { isEndOf, type KeptResult, type PastJob } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
-import { contentOf, NO_CONTENT, type RecordContent } from '../../job/record-content.ts';
 import { digestOf } from '../../job/record-header.ts';
 import type { JobState, OverState } from '../../job/state.ts';
 import type { InputOf } from '../../job/types.ts';

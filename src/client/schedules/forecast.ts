@@ -5,12 +5,11 @@
  * What a forecast cannot know: retries, jobs not scheduled yet, instants that an overlap policy will skip. Jitter is left
  * out: the job of a schedule counts at its instant.
  */
-
 import { parseName } from '../../job/job.ts';
-import { hintOf } from '../../kernel/did-you-mean.ts';
+import { hintOf } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { inTurns, oneStep, within } from '../../kernel/steps.ts';
+import { inTurns, oneStep, type Steps, within } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { dueCounts } from '../../redis/read/due.ts';
@@ -18,11 +17,10 @@ import { stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { recurrenceOf } from '../../schedule/schedule.ts';
 import { decodeDefinition } from '../../schedule/text.ts';
-import { type Buckets, bucketsOf, instantsIn } from '../../time/buckets.ts';
-import { momentOf } from '../../time/moment.ts';
-import { DEFAULT_DST, parseZone } from '../../time/zone.ts';
-import { type Alike, groupsOf } from './schedule-groups.ts';
+import { countFires, nextFire, type Recurrence } from '../../time/recurrence.ts';
+import { DEFAULT_DST, momentOf, parseZone } from '../../time/zone.ts';
 import type { ListParts } from './schedule-list.ts';
+import type { Definitions } from './schedule-places.ts';
 
 /** What comes due when: jobs that wait, and those that schedules will make. Times are epoch ms. */
 export interface Forecast {
@@ -72,7 +70,7 @@ export interface ForecastOptions {
   readonly queue?: string | undefined;
 }
 
-export interface ForecastRange {
+interface ForecastRange {
   readonly untilMs: number;
   readonly by: 'minute' | 'hour' | 'auto';
   readonly queue: string | undefined;
@@ -234,3 +232,146 @@ async function ruleOf(store: ForecastParts['store'], { name, content }: Alike) {
     throw error;
   }
 }
+
+// Time cut into buckets that begin at full minutes or hours, and how many instants fall into each. Pure.
+
+interface Buckets {
+  /** Where each begins, and where the last one ends: one more than there are buckets. */
+  readonly edges: readonly number[];
+  readonly stepMs: number;
+}
+
+/**
+ * The first bucket begins after `fromMs` and the last one ends before `untilMs`, so both may be shorter. What is at an
+ * edge belongs to the bucket that begins there.
+ */
+export function bucketsOf(range: {
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly stepMs: number;
+}): Buckets {
+  const { fromMs, untilMs, stepMs } = range;
+  const edges = [fromMs];
+  for (let at = (Math.floor(fromMs / stepMs) + 1) * stepMs; at < untilMs; at += stepMs) edges.push(at);
+  return { edges: [...edges, untilMs], stepMs };
+}
+
+/**
+ * How many instants of a rule fall into each bucket. Buckets without any are leapt over, and those within one are counted,
+ * so a rule of seconds costs no more than one of minutes.
+ *
+ * @param most so many fire at most, the first ones
+ */
+export function* instantsIn(
+  recurrence: Recurrence,
+  { edges, stepMs }: Buckets,
+  most: number,
+): Steps<readonly number[]> {
+  const [fromMs = 0, firstMs = 0] = edges;
+  const lastMs = (edges.at(-1) ?? 0) - 1;
+  const counts = edges.slice(1).map(() => 0);
+  let left = most;
+  for (let atMs = fromMs; left > 0; ) {
+    yield;
+    const nextMs = yield* nextFire(recurrence, atMs, lastMs);
+    if (nextMs === undefined || nextMs > lastMs) break;
+    const bucket = nextMs < firstMs ? 0 : 1 + Math.floor((nextMs - firstMs) / stepMs);
+    atMs = (edges[bucket + 1] ?? 0) - 1;
+    const count = Math.min(left, 1 + (yield* countFires(recurrence, nextMs, atMs)));
+    counts[bucket] = count;
+    left -= count;
+  }
+  return counts;
+}
+
+// Schedules that fire at the same instants, found by what is written in them and without computing anything: the rule
+// with its zone, policies, calendar and bounds. Those with `maxRuns` stand alone. Those with `H` differ by their names
+// only, which spreads them evenly: of very many, the first stand for all.
+
+interface Alike {
+  /** One of them. */
+  readonly name: string;
+  readonly content: string;
+  /** How many they are; not a whole number where some stand for others. */
+  readonly count: number;
+}
+
+interface Groups {
+  readonly alike: readonly Alike[];
+  readonly paused: number;
+  readonly unreadable: number;
+  /** Schedules that are in `alike` only by others that stand for them. */
+  readonly estimated: number;
+}
+
+type Written = Readonly<Record<string, unknown>>;
+
+/** Of schedules that differ by `H` only, so many are computed. */
+const SPREAD_MAX = 2000;
+
+interface Found {
+  readonly spread: boolean;
+  readonly some: { readonly name: string; readonly content: string }[];
+  count: number;
+}
+
+/** The groups among the schedules of a queue, or of all. */
+async function groupsOf(definitions: Definitions, queue: string | undefined): Promise<Groups> {
+  const found = new Map<string, Found>();
+  const seen = new Set<string>();
+  const told = { paused: 0, unreadable: 0 };
+  for await (const page of definitions()) {
+    for (const [name, content] of page.filter(([one]) => !seen.has(one))) {
+      seen.add(name);
+      const kind = kindOf(name, content, queue);
+      if (kind === 'other') continue;
+      if (kind === 'paused' || kind === 'unreadable') told[kind] += 1;
+      else addTo(found, kind, { name, content });
+    }
+  }
+  const groups = [...found.values()];
+  const estimated = groups.reduce((sum, { spread, some, count }) => sum + (spread ? count - some.length : 0), 0);
+  const alike = groups.flatMap(({ some, count }) => some.map((one) => ({ ...one, count: count / some.length })));
+  return { alike, estimated, ...told };
+}
+
+function addTo(
+  found: Map<string, Found>,
+  { key, spread }: { readonly key: string; readonly spread: boolean },
+  one: Found['some'][number],
+): void {
+  const group = found.get(key) ?? { spread, some: [], count: 0 };
+  group.count += 1;
+  if (group.some.length < (spread ? SPREAD_MAX : 1)) group.some.push(one);
+  found.set(key, group);
+}
+
+function kindOf(name: string, content: string, queue: string | undefined) {
+  const { since, anchor: pinned, schedule } = read(content);
+  if (schedule === undefined) return 'unreadable';
+  if (queue !== undefined && schedule.queue !== queue) return 'other';
+  if (isPaused(schedule.paused)) return 'paused';
+  const { cron, every, align, zone, dst, start, end, calendar, maxRuns } = schedule;
+  const spread = maxRuns === undefined && typeof cron === 'string' && /(^|[\s,])H/.test(cron);
+  const anchor = align === 'start' && start === undefined ? (pinned ?? since) : undefined;
+  const alone = maxRuns === undefined ? '' : name;
+  return { key: JSON.stringify([cron, every, align, zone, dst, start, end, calendar, anchor, alone]), spread };
+}
+
+const isPaused = (paused: unknown): boolean => paused !== undefined && paused !== false;
+
+function read(content: string): { readonly since?: unknown; readonly anchor?: unknown; readonly schedule?: Written } {
+  try {
+    const value: unknown = JSON.parse(content);
+    if (!isWritten(value)) return {};
+    return {
+      since: value.since,
+      anchor: value.anchor,
+      ...(isWritten(value.schedule) ? { schedule: value.schedule } : {}),
+    };
+  } catch {
+    return {};
+  }
+}
+
+const isWritten = (value: unknown): value is Written => typeof value === 'object' && value !== null;

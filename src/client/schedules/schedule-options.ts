@@ -1,5 +1,5 @@
 /** The options of the methods of schedules, by name: one that nobody knows is refused before anything is sent. */
-import { checkNames } from '../../kernel/option-names.ts';
+import { checkNames } from '../../kernel/checks.ts';
 import type { IfMatchOption } from '../calls/etag.ts';
 import type { ForecastOptions } from './forecast.ts';
 import type { ListOptions } from './schedule-list.ts';

@@ -13,8 +13,8 @@ import { timeAt } from '../../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/scripts/queues.ts';
 import { allDefinitions, define, definitions, disarm } from '../../redis/scripts/schedules.ts';
-import { successor } from '../../schedule/change.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
+import { successor } from '../../schedule/progress.ts';
 import { parseScheduleName } from '../../schedule/schedule.ts';
 import {
   type Definition,

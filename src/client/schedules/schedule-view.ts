@@ -9,9 +9,8 @@ import { handledAhead, type LeftOut, type Preview, previewOf, runsLeft } from '.
 import { firedSince, instantOf } from '../../schedule/progress.ts';
 import { recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
 import type { Source } from '../../schedule/text.ts';
-import { momentOf } from '../../time/moment.ts';
 import { nextFire } from '../../time/recurrence.ts';
-import { DEFAULT_DST, parseZone } from '../../time/zone.ts';
+import { DEFAULT_DST, momentOf, parseZone } from '../../time/zone.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 
 /** A schedule as it is stored, and how far it was fired. */

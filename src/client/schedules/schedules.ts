@@ -8,15 +8,16 @@ import { newJobId } from '../../job/new-job-id.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
-import { parseSchedule, type ScheduleInput } from '../../schedule/input.ts';
-import type { LeftOut, Preview } from '../../schedule/preview.ts';
-import type { PreviewRow } from '../../schedule/preview-row.ts';
 import {
   type AnySchedule,
   type NamedSchedule,
+  parseSchedule,
   plainSchedule,
   type QueueSchedule,
-} from '../../schedule/queue-schedule.ts';
+  type ScheduleInput,
+} from '../../schedule/input.ts';
+import type { PreviewRow } from '../../schedule/instants.ts';
+import type { LeftOut, Preview } from '../../schedule/preview.ts';
 import { fireId } from '../../schedule/schedule.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { createRepeating } from '../calls/repeating.ts';

@@ -1,6 +1,6 @@
 /** What is said of a schedule that is not there: its name was misspelt more often than it was removed. */
 
-import { hintOf } from '../../kernel/did-you-mean.ts';
+import { hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Definitions } from './schedule-places.ts';

@@ -1,6 +1,6 @@
 /** The shapes that many verbs share. Each says in its own words what is allowed, because that is what a caller reads. */
 import { z } from '@hono/zod-openapi';
-import { nearest } from '../../kernel/did-you-mean.ts';
+import { nearest } from '../../kernel/checks.ts';
 
 /** A text of some form. */
 export const textOf = (pattern: RegExp, allowed: string, example: string) =>

@@ -11,9 +11,9 @@
  */
 import { isIP } from 'node:net';
 import type { RedisOptions } from 'ioredis';
-import { withoutCredentials } from '../../kernel/credentials.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { withoutCredentials } from '../../kernel/reason.ts';
 
 /** One server of several. */
 export interface Place {

@@ -4,11 +4,9 @@
  * the Redis on localhost, and an option without a value too.
  */
 import type { RedisOptions } from 'ioredis';
-import { nearest } from '../../kernel/did-you-mean.ts';
+import { durationIn, nameNow, nearest } from '../../kernel/checks.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { nameNow } from '../../kernel/option-names.ts';
-import { durationIn } from '../../kernel/ranges.ts';
 import { hostPort, type Place, parseUrl, URLS } from './address-url.ts';
 
 /**

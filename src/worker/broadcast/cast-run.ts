@@ -6,8 +6,15 @@
 import { idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
-import { type Life, type Rules, type StartVerdict, timedOut } from '../../job/judge.ts';
-import { endVerdict, startVerdict, whyOf } from '../../job/judgement.ts';
+import {
+  endVerdict,
+  type Life,
+  ownReasonOf,
+  type Rules,
+  type StartVerdict,
+  startVerdict,
+  timedOut,
+} from '../../job/judge.ts';
 import type { Attempted } from '../../job/outcome.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -92,7 +99,7 @@ function fail(
   ref: PartitionRef,
   { entry: { member }, thrown }: { readonly entry: CastEntry; readonly thrown: unknown },
 ): void {
-  const message = `duestream failed at this job: ${whyOf(thrown, ref)}`;
+  const message = `duestream failed at this job: ${ownReasonOf(thrown, ref)}`;
   const error = { atMs: clock.wallMs(), attempt: 1, kind: 'refused' as const, message };
   log.error({ job: member, error: error.message }, 'duestream failed at a job that is sent to everybody');
   events.emit('job.failed', { queue: queue.name, id: idOf(member).id, name: DEFAULT_NAME, tookMs: 0, error });

@@ -4,12 +4,11 @@ import { parseName } from '../../job/job.ts';
 import { type Queue, queueOf } from '../../job/queue.ts';
 import { workerOption, workerOptions } from '../../job/worker-options.ts';
 import { quietly } from '../../kernel/callbacks.ts';
+import { asConfig, checkFunction, checkNames } from '../../kernel/checks.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkFunction } from '../../kernel/function.ts';
 import { type Log, parseLog } from '../../kernel/log.ts';
-import { asConfig, checkNames } from '../../kernel/option-names.ts';
 import { parseAddress, type RedisInput } from '../../redis/connection/address.ts';
 import { checkHandlers, type QueueHandlers } from '../run/handlers.ts';
 

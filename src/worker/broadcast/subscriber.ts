@@ -6,13 +6,12 @@
 import { hostname } from 'node:os';
 import { withReadRetry } from '../../client/calls/read-retry.ts';
 import { createScheduleChain } from '../../client/jobs/middleware.ts';
-import { createEmitter } from '../../job/emitter.ts';
-import type { Emitter, EventSource } from '../../job/events.ts';
+import { createEmitter, type Emitter, type EventSource } from '../../job/events.ts';
 import { newJobId } from '../../job/new-job-id.ts';
 import type { Queue, Untyped } from '../../job/queue.ts';
 import { createAbort } from '../../kernel/abort.ts';
+import { checkObject } from '../../kernel/checks.ts';
 import { createLife } from '../../kernel/life.ts';
-import { checkObject } from '../../kernel/option-names.ts';
 import { version } from '../../kernel/version.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { openCommands, openSubscriber, type Redis } from '../../redis/connection/connect.ts';

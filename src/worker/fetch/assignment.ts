@@ -5,7 +5,7 @@
  * of the partitions it looks into now and then (`cluster-fetcher.ts`): views may differ, and its workers may be full.
  */
 import type { Clock } from '../../kernel/clock.ts';
-import { createShares } from '../../kernel/even-shares.ts';
+import { createShares } from '../../kernel/shares.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { presence } from '../../redis/scripts/presence.ts';

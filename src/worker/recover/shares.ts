@@ -14,7 +14,7 @@
  */
 
 import type { EntryId } from '../../job/job.ts';
-import { weightOf } from '../../kernel/rendezvous.ts';
+import { weightOf } from '../../kernel/shares.ts';
 
 const NEAR = 3;
 const OPEN_FROM_ROUND = 3;

@@ -26,7 +26,7 @@
 import { encodeAttempted, encodeDeferral, idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
-import { UNJUDGED, whyOf } from '../../job/judgement.ts';
+import { ownReasonOf, UNJUDGED } from '../../job/judge.ts';
 import { type Attempted, type Nack, Unrecoverable } from '../../job/outcome.ts';
 import { endMark } from '../../job/record-header.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -292,7 +292,8 @@ export class Acknowledger {
   async #untilAnswered<T>(what: string, send: (mayHaveRun: boolean) => Promise<T>): Promise<T | undefined> {
     const { clock, signal } = this.#parts;
     try {
-      // The handler has run: a call that Redis refuses is repeated as well, because the only other way is to run it once more.
+      // The handler has run: a call that Redis refuses is repeated as well, because the only other way is to run it
+      // once more.
       return await withRetry(what, send, { clock, budgetMs: Number.POSITIVE_INFINITY, signal, insist: true });
     } catch (thrown) {
       // The worker stops. The entry stays pending in Redis and is recovered from there.
@@ -387,12 +388,12 @@ export class Acknowledger {
   #leave(entry: InFlightEntry, thrown: unknown): void {
     const { inFlight, log } = this.#parts;
     inFlight.abandoned(entry);
-    const error = whyOf(thrown, entry.ref);
+    const error = ownReasonOf(thrown, entry.ref);
     log.error({ job: idIn(entry), error }, 'duestream failed at a job, which is left to adoption');
   }
 
   #errorOf(entry: InFlightEntry, { attempt = 0, thrown }: Fault): Attempted {
-    const message = `duestream failed at this job: ${whyOf(thrown, entry.ref)}`;
+    const message = `duestream failed at this job: ${ownReasonOf(thrown, entry.ref)}`;
     return { atMs: this.#parts.clock.wallMs(), attempt, kind: 'refused', message };
   }
 }

@@ -9,9 +9,9 @@ import { derivedId } from '../../job/derived-id.ts';
 import type { Job } from '../../job/job.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
 import { entriesOfRecord } from '../../job/record-header.ts';
+import { dataBytesMaxRange } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { dataBytesMaxRange } from '../../kernel/ranges.ts';
 import type { PartitionKeys } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 

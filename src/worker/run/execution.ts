@@ -14,19 +14,20 @@ import type { Emitter } from '../../job/events.ts';
 import {
   type Ending,
   type EndParts,
+  endVerdict,
   judgeRefused,
   judgeThrown,
   type Life,
   type Rules,
   type StartVerdict,
+  startVerdict,
   timedOut,
 } from '../../job/judge.ts';
-import { endVerdict, startVerdict } from '../../job/judgement.ts';
 import type { AbortReason, Nack } from '../../job/outcome.ts';
 import { encodeNote, type Note } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
+import { isPromise } from '../../kernel/checks.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { isPromise } from '../../kernel/function.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import { keepsHistory, type PartitionRef } from '../../redis/keys.ts';

@@ -10,12 +10,10 @@ import type { JobSchemas } from '../../job/content.ts';
 import { ABANDONED, type Job, parseJobName, parseName } from '../../job/job.ts';
 import { type Queue, queueOf, type Untyped } from '../../job/queue.ts';
 import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../../job/types.ts';
-import { hintOf } from '../../kernel/did-you-mean.ts';
+import { checkFunction, checkNames, checkObject, hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { checkFunction } from '../../kernel/function.ts';
 import type { Log } from '../../kernel/log.ts';
-import { checkNames, checkObject } from '../../kernel/option-names.ts';
 import type { CommitJobOptions } from './commit-jobs.ts';
 
 export type { CommitJobOptions };

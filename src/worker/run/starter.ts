@@ -16,8 +16,7 @@
 import { idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
 import { DEFAULT_NAME, type Token } from '../../job/job.ts';
-import { compensationOfExpired } from '../../job/judge.ts';
-import { whyOf } from '../../job/judgement.ts';
+import { compensationOfExpired, ownReasonOf } from '../../job/judge.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -93,7 +92,8 @@ export class Starter {
     // A read and a take-over can both have counted on the same free slot. Or a suspect is alone meanwhile.
     const room = this.#isStopping() || !inFlight.isOpen() ? 0 : inFlight.free();
     const entries = fresh.slice(0, room).map((delivery) => inFlight.add(ref, delivery));
-    // Without a wait where nothing is released: the reader sends the call that starts the rest together with its next read.
+    // Without a wait where nothing is released: the reader sends the call that starts the rest together with its next
+    // read.
     if (fresh.length > room) await this.#release(ref, fresh.slice(room));
     await this.#startAll(ref, entries);
   }
@@ -390,7 +390,7 @@ export class Starter {
       if (!isOurs(error)) throw error;
       const { id } = idOf(delivery.member);
       const message = 'duestream failed at the compensation job of a job that expires';
-      this.#parts.log.error({ job: id, error: whyOf(error, ref) }, message);
+      this.#parts.log.error({ job: id, error: ownReasonOf(error, ref) }, message);
       return delivery;
     }
   }

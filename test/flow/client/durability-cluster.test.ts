@@ -1,8 +1,8 @@
 /** Durable calls in a cluster: each node speaks for the writes of its own connection. Real nodes. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
+import { partitionOf } from '../../../src/job/derived-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import { partitionOf } from '../../../src/job/routing.ts';
 import { slotOf } from '../../../src/redis/connection/cluster/slots.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import {

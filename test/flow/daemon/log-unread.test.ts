@@ -8,7 +8,7 @@ import { build } from '../../../scripts/steps.mjs';
 
 const DIST = new URL('../../../dist/', import.meta.url).href;
 const SERVICE = `
-  import { createEmitter } from '${DIST}job/emitter.js';
+  import { createEmitter } from '${DIST}job/events.js';
   import { createLog } from '${DIST}daemon/log.js';
   import { runUntilSignal } from '${DIST}daemon/run.js';
   const log = createLog({ level: 'info', role: 'test' });

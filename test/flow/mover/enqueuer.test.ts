@@ -4,14 +4,13 @@
  */
 import { describe, expect, test, vi } from 'vitest';
 import { encodeRecord, idOf } from '../../../src/job/codec.ts';
-import { createEmitter } from '../../../src/job/emitter.ts';
-import type { Events } from '../../../src/job/events.ts';
+import { createEmitter, type Events } from '../../../src/job/events.ts';
 import { Enqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { arm, disarm, fire, firedOf, lookedAt } from '../../../src/redis/scripts/schedules.ts';
-import { successor } from '../../../src/schedule/change.ts';
 import type { ScheduleInput } from '../../../src/schedule/input.ts';
+import { successor } from '../../../src/schedule/progress.ts';
 import { firedBy, fireMember } from '../../../src/schedule/schedule.ts';
 import { defineSchedule, encodeDefinition } from '../../../src/schedule/text.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';

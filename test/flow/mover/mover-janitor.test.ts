@@ -1,6 +1,6 @@
 /** What the janitor of a led partition removes, and what it never touches. */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { idle } from '../../../src/kernel/loop.ts';
 import { createJanitor } from '../../../src/mover/chores/janitor.ts';

@@ -1,7 +1,7 @@
 /** Who moves a partition, and how leadership passes from one process to another. */
 import { expect, it } from 'vitest';
 import { idle } from '../../../src/kernel/loop.ts';
-import { rendezvous } from '../../../src/kernel/rendezvous.ts';
+import { rendezvous } from '../../../src/kernel/shares.ts';
 import { beat, leave } from '../../../src/redis/scripts/presence.ts';
 import { listQueues } from '../../../src/redis/scripts/queues.ts';
 import { daemonOn, handClock, moverOn, slowed } from '../../support/mover-line.ts';

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { lastHour, queueMinutes } from '../../../src/inspect/minutes.ts';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import { MINUTE_MS } from '../../../src/job/minutes.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createRecorder } from '../../../src/mover/chores/recorder.ts';

@@ -1,7 +1,6 @@
 /** What somebody else breaks under load is whole again: no job is lost, whichever part of it was removed. */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
-import type { Events } from '../../../src/job/events.ts';
+import { createEmitter, type Events } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { idle } from '../../../src/kernel/loop.ts';
 import { createRepairer, type RepairerOptions } from '../../../src/mover/chores/repairer.ts';

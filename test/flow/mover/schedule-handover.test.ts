@@ -5,7 +5,7 @@
  */
 import { expect, test } from 'vitest';
 import { idOf } from '../../../src/job/codec.ts';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { Enqueuer } from '../../../src/mover/schedules/enqueuer.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';

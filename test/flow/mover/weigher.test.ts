@@ -1,6 +1,6 @@
 /** The weigher of a led partition: its share stands beside its jobs, and what they weigh is counted again and again. */
 import { expect, test } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import type { Quota } from '../../../src/job/quota.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { idle } from '../../../src/kernel/loop.ts';

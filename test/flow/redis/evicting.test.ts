@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { createGuard } from '../../../src/daemon/eviction-guard.ts';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';

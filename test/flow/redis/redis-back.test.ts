@@ -1,7 +1,6 @@
 /** That Redis is back is told by those that it answered, and by nobody else. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
-import type { Emitter } from '../../../src/job/events.ts';
+import { createEmitter, type Emitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createJanitor } from '../../../src/mover/chores/janitor.ts';
 import { createRepairer } from '../../../src/mover/chores/repairer.ts';

@@ -1,6 +1,6 @@
 /** The heartbeat of a worker while what follows it in the same pass is refused. */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import { createServers } from '../../../src/redis/connection/server-clock.ts';
 import { createHeartbeat } from '../../../src/worker/recover/heartbeat.ts';

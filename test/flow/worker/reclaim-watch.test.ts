@@ -1,6 +1,6 @@
 /** Who looks for dead workers, pass by pass: a few while all live, all once somebody is missed who holds entries. */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import { enlist } from '../../../src/redis/connection/cluster/members.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';

@@ -1,7 +1,7 @@
 /** Redis stands still: it keeps every connection and answers nothing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import type { EntryId } from '../../../src/job/job.ts';
 import type { AbortReason } from '../../../src/job/outcome.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';

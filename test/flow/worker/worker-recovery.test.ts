@@ -1,7 +1,7 @@
 /** What becomes of jobs whose worker dies, falls silent, or never hears that it was given them. */
 import { expect, it } from 'vitest';
 import { memberOf } from '../../../src/job/codec.ts';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { ownPending, readNew, reclaim } from '../../../src/redis/scripts/ready.ts';
 import { createAdopter } from '../../../src/worker/recover/adopter.ts';

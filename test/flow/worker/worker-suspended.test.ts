@@ -3,7 +3,7 @@
  * lease that has long been over. What `docs/guarantees.md` says of it is so.
  */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/job/emitter.ts';
+import { createEmitter } from '../../../src/job/events.ts';
 import type { AbortReason } from '../../../src/job/outcome.ts';
 import { createExtender } from '../../../src/worker/run/extender.ts';
 import { InFlight } from '../../../src/worker/run/in-flight.ts';

@@ -8,10 +8,10 @@ import { type Broadcast, parseBroadcast } from '../../../job/broadcast.ts';
 import { type GateSettings, parseGates, type RateInput, rateText } from '../../../job/gate.ts';
 import { type History, parseHistory } from '../../../job/history.ts';
 import { parseRedact, type Redaction } from '../../../job/redaction.ts';
+import { gateRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
-import { gateRanges, quotaRanges, type Range } from '../../../kernel/ranges.ts';
 import { type QueueSettings, setQueue } from '../../../redis/scripts/queues.ts';
 import {
   type Exit,

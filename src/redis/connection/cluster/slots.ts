@@ -1,6 +1,6 @@
 /** Which node of a cluster has which slot: what CLUSTER SLOTS replies, and what MOVED and ASK say. */
 import type { RedisOptions } from 'ioredis';
-import { partitionOf } from '../../../job/routing.ts';
+import { partitionOf } from '../../../job/derived-id.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { hostPort, type Place } from '../address-url.ts';
 

@@ -1,0 +1,191 @@
+/**
+ * What a caller gives is checked here: names of options, whole numbers in a range, functions. A refusal says what was
+ * given, what is allowed, and the nearest name.
+ */
+import { type DurationInput, durationMs, show } from './duration.ts';
+import { DuestreamError, messageOf } from './errors.ts';
+
+// Names of options in code. A name that nobody knows is refused, because an option that is silently dropped is found
+// out at night; one that was renamed is refused with its new name.
+
+/**
+ * @param options what was given
+ * @param known the names that there are
+ * @param owner what takes them, for the message
+ * @param code of the refusal
+ * @throws DuestreamError `bad-config`, or of that code
+ */
+export function checkNames(
+  options: unknown,
+  known: readonly string[],
+  owner: string,
+  code: 'bad-config' | 'bad-input' = 'bad-config',
+): void {
+  for (const name of Object.keys(checkObject(options, owner, code))) {
+    if (known.includes(name)) continue;
+    const now = nameNow(name, known);
+    if (now !== undefined) throw new DuestreamError(code, `${name} is now ${now}`);
+    const hint = hintOf(name, known) || `; allowed: ${known.join(', ') || 'none'}`;
+    throw new DuestreamError(code, `${name} is not an option of ${owner}${hint}`);
+  }
+}
+
+/** @throws DuestreamError `bad-config` for what is no object */
+export function checkObject(options: unknown, owner: string, code: 'bad-config' | 'bad-input' = 'bad-config'): object {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
+  throw new DuestreamError(code, `the options of ${owner} are ${show(options)}; allowed: an object of options`);
+}
+
+/** What an option is called that had another name once: `jobLeaseMs` → `jobLease`, `dataBytes` → `dataBytesMax`. */
+export function nameNow(name: string, known: readonly string[]): string | undefined {
+  const now = name
+    .replace(/(_MS|Ms)$/, '')
+    .replace(/(^|\.)dataBytes$/, '$1dataBytesMax')
+    .replace(/__DATA_BYTES$/, '__DATA_BYTES_MAX');
+  return now !== name && known.includes(now) ? now : undefined;
+}
+
+/** Carries out a check of options: what it refuses is a wrong configuration. @throws DuestreamError `bad-config` */
+export function asConfig<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof DuestreamError && error.code === 'bad-config') throw error;
+    throw new DuestreamError('bad-config', messageOf(error), { cause: error });
+  }
+}
+
+// The ranges of options of a queue that can be said in two places: in the configuration, and in code. Both read them
+// here, so that what the configuration lets through is never refused by the queue that gets it. Those of a worker are
+// in `worker-options.ts`.
+
+export interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Of a queue; attempts and timeout also of one job. */
+export const queueRanges = {
+  partitions: { min: 1, max: 1024 },
+  attempts: { min: 1, max: 1000 },
+  crashes: { min: 1, max: 100 },
+  timeoutMs: { min: 1, max: 365 * DAY_MS },
+} as const satisfies Readonly<Record<string, Range>>;
+
+/** Bytes of JSON that the data of one job may take. More than the default makes each script that reads records slower. */
+export const dataBytesMaxRange = { default: 262_144, min: 1, max: 64 * 1024 * 1024 } as const satisfies Range & {
+  readonly default: number;
+};
+
+/** What a queue keeps of jobs that are over. */
+export const historyRanges = {
+  keepMs: { default: 7 * DAY_MS, min: 1000, max: 365 * DAY_MS },
+  max: { default: 100_000, min: 1, max: 10_000_000 },
+  resultBytesMax: { default: 16_384, min: 1, max: 262_144 },
+} as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
+
+/** What a broadcast queue keeps of what was sent, for subscribers that are behind. */
+export const broadcastRanges = {
+  max: { default: 10_000, min: 1, max: 1_000_000 },
+  bytes: { default: 16 * 1024 * 1024, min: 1024, max: 1024 * 1024 * 1024 },
+  ageMs: { default: 3_600_000, min: 1000, max: 7 * DAY_MS },
+} as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
+
+/** How much a queue may hold. */
+export const quotaRanges = {
+  maxPending: { min: 1, max: 1_000_000_000 },
+  maxBytes: { min: 1024, max: 1024 ** 5 },
+} as const satisfies Readonly<Record<string, Range>>;
+
+/** How much of a queue runs at once. */
+export const gateRanges = {
+  rateLimit: { min: 1, max: 1_000_000_000 },
+  ratePerMs: { min: 1, max: 365 * DAY_MS },
+  burst: { min: 1, max: 1_000_000 },
+  concurrency: { min: 1, max: 1_000_000 },
+  perGroup: { min: 1, max: 1000 },
+} as const satisfies Readonly<Record<string, Range>>;
+
+/** @throws DuestreamError `bad-input` */
+export function wholeNumberIn(value: unknown, what: string, { min, max }: Range): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
+}
+
+/** Milliseconds of a duration within a range. @throws DuestreamError `bad-input` */
+export function durationIn(input: DurationInput, what: string, { min, max }: Range): number {
+  const ms = durationMs(input, what);
+  if (ms >= min && ms <= max) return ms;
+  throw new DuestreamError('bad-input', `${what} is ${show(input)}; allowed: ${min} to ${max} ms`);
+}
+
+// The known name that a misspelt one most likely meant.
+
+/**
+ * A hint to append to a refusal: `; did you mean emails?`, or nothing when no name is near.
+ *
+ * @example hintOf('emial', ['emails', 'orders']) // '; did you mean emails?'
+ */
+export function hintOf(name: string, known: readonly string[]): string {
+  const near = nearest(name, known);
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
+/** The nearest of `known` within a third of its letters (at least two), or undefined. Case does not count. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const limit = Math.max(2, Math.floor(name.length / 3));
+  let best: { readonly name: string; readonly distance: number } | undefined;
+  for (const candidate of known) {
+    const distance = edits(name.toLowerCase(), candidate.toLowerCase());
+    if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY))
+      best = { name: candidate, distance };
+  }
+  return best?.name;
+}
+
+/** How many letters must be added, removed, changed or swapped with their neighbour to turn one text into the other. */
+function edits(from: string, to: string): number {
+  let twoAbove: readonly number[] = [];
+  let above: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const changed = (above[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1);
+      const swapped =
+        row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+          ? (twoAbove[column - 2] ?? 0) + 1
+          : Number.POSITIVE_INFINITY;
+      current.push(Math.min(changed, swapped, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    twoAbove = above;
+    above = current;
+  }
+  return above[to.length] ?? 0;
+}
+
+// A function that a caller gives and we call: for its result, and more than once.
+
+/**
+ * Nothing would run the body of a generator, and a class cannot be called.
+ *
+ * @param what how the message names it
+ * @throws DuestreamError `bad-input`
+ */
+export function checkFunction(given: unknown, what: string): void {
+  const shown = typeof given === 'function' ? oddKind(given) : show(given);
+  if (shown === undefined) return;
+  throw new DuestreamError('bad-input', `${what} is ${shown}; allowed: a function, also an async one`);
+}
+
+function oddKind(given: object): string | undefined {
+  if (GENERATOR.test(Object.prototype.toString.call(given))) return 'a generator, whose body nobody would run';
+  return /^class\b/.test(Function.prototype.toString.call(given)) ? 'a class, which cannot be called' : undefined;
+}
+
+const GENERATOR = /^\[object (Async)?GeneratorFunction\]$/;
+
+export function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
