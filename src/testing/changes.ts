@@ -1,7 +1,6 @@
 /** How callers change a job that waits in virtual time, by the rules of the scripts, and what a look at one shows. */
 
 import { memberOf } from '../job/codec.ts';
-import { partitionOf } from '../job/derived-id.ts';
 import type { Token } from '../job/job.ts';
 import { decodeHeader, digestOf, markOf } from '../job/record-header.ts';
 import type { Peek } from '../redis/read/inspect.ts';
