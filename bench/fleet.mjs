@@ -105,7 +105,7 @@ async function statsOf(redis) {
 
 /** @param {{ entries: number, survivors: number }} call */
 async function share({ entries, survivors }) {
-  const { sharesOf } = await import(`${root}dist/worker/recover/shares.js`);
+  const { sharesOf } = await import(`${root}dist/worker/recover/reclaimer.js`);
   const left = Array.from({ length: entries }, (_, at) => `1763719000000-${at}`);
   const living = Array.from({ length: survivors }, (_, at) => `w-${String(at).padStart(22, 'x')}`);
   let heldMs = 0;

@@ -99,7 +99,7 @@ export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions
 export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './job/backoff.ts';
 export type { BroadcastOptions } from './job/broadcast.ts';
 export type { Abandoned } from './job/compensation.ts';
-export type { Codec, CodecContext, JobSchemas } from './job/content.ts';
+export type { Codec, CodecContext, JobSchemas, SchemaIssue, SchemaResult, StandardSchema } from './job/content.ts';
 export type { EventName, EventSource, Events } from './job/events.ts';
 export type { HistoryOptions } from './job/history.ts';
 export type { Job } from './job/job.ts';
@@ -107,7 +107,6 @@ export type { IfExists } from './job/options.ts';
 export { type Attempted, Defer, type DeferOptions, type Deferred, Unrecoverable } from './job/outcome.ts';
 export type { KeptResult, PastJob } from './job/past.ts';
 export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './job/queue.ts';
-export type { SchemaIssue, SchemaResult, StandardSchema } from './job/standard-schema.ts';
 export type { JobState } from './job/state.ts';
 export type { JobData, NamedData } from './job/types.ts';
 export type { DurationInput, InstantInput } from './kernel/duration.ts';

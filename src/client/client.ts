@@ -30,16 +30,19 @@ import {
   type RunNow,
 } from './jobs/changes.ts';
 import type { Edited } from './jobs/edit.ts';
+import type { Rescheduled } from './jobs/reschedule.ts';
+import { schedulingOf } from './jobs/schedule-calls.ts';
 import {
+  type BulkJob,
   type ClientMiddleware,
   createScheduleChain,
+  type NamedJob,
+  type NamedOptions,
   type ScheduleCall,
   type ScheduleChain,
   type ScheduleMiddleware,
-} from './jobs/middleware.ts';
-import type { Rescheduled } from './jobs/reschedule.ts';
-import { schedulingOf } from './jobs/schedule-calls.ts';
-import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './jobs/scheduling.ts';
+  type Scheduling,
+} from './jobs/scheduling.ts';
 import type { JobCount } from './query/count.ts';
 import type { JobFilter } from './query/filter.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';

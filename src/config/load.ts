@@ -14,9 +14,8 @@ import type { QueueOptions } from '../job/queue.ts';
 import { asConfig, hintOf, nameNow } from '../kernel/checks.ts';
 import { durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { doneLimits } from './done.ts';
 import { parseYaml, readText } from './file.ts';
-import { type Config, type ConfigInput, options, schema } from './options.ts';
+import { type Config, type ConfigInput, doneLimits, options, schema } from './options.ts';
 import { envName, type Option, shown } from './table.ts';
 
 export interface Loaded {

@@ -6,39 +6,43 @@
  *  stop   not ready → worker finishes or hands back → movers give their leases back → http → connections
  *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
-
 import { hostname } from 'node:os';
-import { withReadRetry } from '../client/calls/read-retry.ts';
-import { doneLimits } from '../config/done.ts';
+import { withReadRetry } from '../client/calls/retry.ts';
 import { queueOptions } from '../config/load.ts';
-import type { Config } from '../config/options.ts';
+import { type Config, doneLimits } from '../config/options.ts';
 import { createEmitter, type Emitter, type EventSource, forward } from '../job/events.ts';
-import { newJobId } from '../job/new-job-id.ts';
+import { newJobId } from '../job/job-id.ts';
 import { asDefined, defineQueue, type Queue, queueFrom } from '../job/queue.ts';
 import { asConfig, checkNames, hintOf } from '../kernel/checks.ts';
-import { systemClock } from '../kernel/clock.ts';
+import { type Clock, systemClock } from '../kernel/clock.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { createLife, type Life } from '../kernel/life.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
+import { createLoop } from '../kernel/loop.ts';
 import { version } from '../kernel/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { LeaderPool } from '../mover/leader-pool.ts';
 import type { NearWorker } from '../mover/promotion/lone-worker.ts';
 import { labelOf, openCommands, openSubscriber, type Redis, type RedisInput } from '../redis/connection/connect.ts';
-import { createOpening, type Opening } from '../redis/connection/opening.ts';
-import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
+import { EVICTION_LOOK_MS, evictionOf } from '../redis/connection/memory.ts';
+import {
+  createOpening,
+  type Opening,
+  START_WITHIN_MS,
+  startPolicy,
+  whileStarting,
+} from '../redis/connection/opening.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { claimNamespace, declareQueue, settingsOf } from '../redis/scripts/queues.ts';
 import type { AnyWork } from '../worker/options.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
 import { createWatchedWorker, type WatchedWorker } from '../worker/worker.ts';
-import { createGuard } from './eviction-guard.ts';
 import { loadHandlers } from './handler-module.ts';
-import { createLagWatch, healthOf } from './health.ts';
+import { createLagWatch, healthOf, queueReadings } from './health.ts';
 import { createHttpWindow } from './http-window.ts';
 import { type DaemonInput, type DaemonSettings, readDaemonInput } from './input.ts';
-import { queueReadings } from './queue-readings.ts';
 import { type ScheduleKeeper, scheduleKeeperOf } from './schedule-keeper.ts';
 
 export type { DaemonInput };
@@ -404,4 +408,34 @@ function workerOptions({ worker, done, namespace }: Config) {
     recycleAtPercent: worker.recycleAtPercent,
     doneWindow: done.max === 0 ? 0 : done.windowMs,
   };
+}
+
+// Looks every few seconds whether Redis may evict keys, and says so once per change. It only tells: what is due is
+// promoted all the same, because a job that waits in an evicting Redis is in more danger than one that runs.
+
+export interface Guard {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** One look. Returns milliseconds until the next. */
+  readonly pass: () => Promise<number>;
+}
+
+export function createGuard(parts: { readonly redis: Redis; readonly clock: Clock; readonly events: Emitter }): Guard {
+  const { redis, clock, events } = parts;
+  let told: string | undefined;
+
+  async function pass(): Promise<number> {
+    // Others tell of the outage, and a user without the right to INFO is told by `doctor`.
+    const found = await evictionOf(redis).catch(() => 'unknown' as const);
+    if (found === 'unknown') return EVICTION_LOOK_MS;
+    if (found && found.policy !== told) {
+      events.emit('redis.evicts', { policy: found.policy, limitBytes: found.limitBytes, jobs: found.jobs });
+    }
+    if (!found && told !== undefined) events.emit('redis.keeps', { after: told });
+    told = found?.policy;
+    return EVICTION_LOOK_MS;
+  }
+
+  const loop = createLoop({ who: 'guard', pass, clock, events, pauseAfter });
+  return { start: loop.start, stop: loop.stop, pass };
 }

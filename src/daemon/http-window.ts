@@ -1,9 +1,8 @@
 /** The HTTP server of a daemon with its API, as the configuration says them. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { doneLimits } from '../config/done.ts';
 import { queueOptions } from '../config/load.ts';
-import type { Config } from '../config/options.ts';
+import { type Config, doneLimits } from '../config/options.ts';
 import { type Api, createApi } from '../http/api/api.ts';
 import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';

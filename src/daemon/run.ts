@@ -2,16 +2,18 @@
  * A service in a process of its own: starts it, stops it in order on the first signal, exits at once on the second.
  * The only place that listens to signals or ends the process.
  */
-
 import closeWithGrace from 'close-with-grace';
-import type { Emitter } from '../job/events.ts';
+import type { Config } from '../config/options.ts';
+import { redisOf } from '../config/redis-options.ts';
+import { createEmitter, type Emitter } from '../job/events.ts';
 import { stackOf } from '../job/thrown.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { DuestreamError } from '../kernel/errors.ts';
+import { DuestreamError, errorCatalogue } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import { reasonOf, withoutCredentials } from '../kernel/reason.ts';
-import { safe } from './log.ts';
+import { createDaemonOf, type Daemon } from './daemon.ts';
+import { createLog, logEvents, safe } from './log.ts';
 
 export interface Service {
   readonly start: () => Promise<void>;
@@ -81,4 +83,28 @@ async function flushed(log: Log): Promise<void> {
   ]);
   if (!(await isWritten)) process.kill(process.pid, 'SIGKILL');
   late.abort();
+}
+
+// What `duestream start` and `duestream worker` run: a daemon with its log, until a signal.
+
+/** Runs the roles of the configuration. Resolves when everything has started. */
+export async function runStart(config: Config, { only }: { readonly only?: readonly string[] } = {}): Promise<Daemon> {
+  const log = createLog({ level: config.log.level, role: config.roles.join('+') });
+  const around = createEmitter();
+  const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, only });
+  const unlog = logEvents(daemon.events, log);
+  const stop = async () => {
+    await daemon.stop();
+    unlog();
+  };
+  const { shutdownMs } = config.worker;
+  const doomed: Service['doomed'] = (end) => {
+    daemon.events.on('worker.exhausted', ({ lost, concurrency }) => end(`${lost} of ${concurrency} slots are lost`));
+    daemon.events.on('schema.refused', ({ why }) => end(why, errorCatalogue['wrong-schema'].exit));
+  };
+  const service = { start: daemon.start, stop, doomed };
+  if (!(await runUntilSignal(service, { shutdownMs, log, events: around }))) return daemon;
+  const address = daemon.http();
+  log.info({ redis: daemon.redisLabel, roles: config.roles, ...(address ? { http: address } : {}) }, 'started');
+  return daemon;
 }

@@ -4,8 +4,8 @@
  * because a Redis that is full needs a daemon that promotes, not one that ends.
  */
 import { type Reconciled, reconcileSchedules } from '../client/schedules/reconcile.ts';
+import { loadScheduleFile } from '../config/file.ts';
 import type { Config } from '../config/options.ts';
-import { loadScheduleFile } from '../config/schedule-file.ts';
 import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';

@@ -2,7 +2,6 @@
  * The HTTP API, which is all that the pages know of duestream. Whoever is not known is sent to the login; after it the cookie
  * of the session goes along, and each change carries the CSRF token of the session.
  */
-
 import type { Schemas } from './api-types.ts';
 
 /** Relative to the page, so a prefix in front of both does not matter. */
@@ -111,4 +110,20 @@ export async function logIn(token: string): Promise<Session> {
 export async function logOut(): Promise<void> {
   await ask('DELETE session');
   session = undefined;
+}
+
+// Paths and addresses whose parts may hold anything.
+
+/** A path of the API: at`queues/${queue}/jobs/${id}`, each value percent-encoded. */
+export const at = (texts: TemplateStringsArray, ...values: readonly string[]): string =>
+  texts.reduce((path, text, index) => `${path}${encodeURIComponent(values[index - 1] ?? '')}${text}`);
+
+/** `?state=dead&limit=50`, without what is empty. */
+export function queryOf(given: Readonly<Record<string, string | number | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined && value !== '') query.set(name, String(value));
+  }
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
 }

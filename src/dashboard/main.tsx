@@ -1,17 +1,16 @@
 /** Where the pages begin, and the frame around each: where one can go, whether it is live, who is logged in, light or dark. */
-import { render } from 'preact';
+import { type ComponentChildren, options, render, type VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { logOut, onStranger, resume, type Session } from './api.ts';
-import { showDirections } from './directions.ts';
 import { pauseLive, resumeLive, useLive } from './live.ts';
 import { Audit } from './pages/audit.tsx';
-import { Dead } from './pages/dead/dead.tsx';
-import { Job } from './pages/job/job.tsx';
+import { Dead } from './pages/dead.tsx';
+import { Job } from './pages/job.tsx';
 import { Jobs } from './pages/jobs/jobs.tsx';
 import { Login } from './pages/login.tsx';
 import { Now } from './pages/now.tsx';
-import { Queue } from './pages/queue/queue.tsx';
-import { Schedule } from './pages/schedules/schedule.tsx';
+import { Queue } from './pages/queue.tsx';
+import { SchedulePage } from './pages/schedules/schedule.tsx';
 import { Schedules } from './pages/schedules/schedules.tsx';
 import { Workers } from './pages/workers.tsx';
 import { ProblemNote } from './parts/problem.tsx';
@@ -27,7 +26,7 @@ const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
   job: (route) => <Job {...route} />,
   dead: (route) => <Dead {...route} />,
   schedules: () => <Schedules />,
-  schedule: (route) => <Schedule {...route} />,
+  schedule: (route) => <SchedulePage {...route} />,
   workers: () => <Workers />,
   audit: () => <Audit />,
 };
@@ -168,3 +167,26 @@ applyTheme();
 showDirections();
 const root = document.getElementById('app');
 if (root) render(<App />, root);
+
+// Characters that turn the direction of a line are shown as `\\u202e`, in every text of every page: an id of somebody
+// else must not look like another one. What is typed or edited keeps them.
+
+const DIRECTION = /\p{Bidi_Control}/gu;
+
+const escapeDirections = (text: string): string =>
+  text.replace(DIRECTION, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** From now on, wherever a text becomes part of a page. */
+function showDirections(): void {
+  options.vnode = (node: VNode<Record<string, unknown>>) => {
+    if (typeof node.type !== 'string' || node.type === 'textarea') return;
+    const { children, title } = node.props;
+    node.props.children = shown(children);
+    if (typeof title === 'string') node.props.title = escapeDirections(title);
+  };
+}
+
+function shown(children: ComponentChildren): ComponentChildren {
+  if (typeof children === 'string') return escapeDirections(children);
+  return Array.isArray(children) ? children.map(shown) : children;
+}

@@ -5,8 +5,7 @@
 import { counted } from '../kernel/humanize.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { type Held, holdings } from '../redis/read/holdings.ts';
-import { type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { type Held, holdings, type PartitionStats, stats } from '../redis/read/inspect.ts';
 import { epochOf } from '../redis/scripts/lease.ts';
 import { beatAges, type Identity, presence } from '../redis/scripts/presence.ts';
 import { type Namespaced, refsOf } from './refs.ts';

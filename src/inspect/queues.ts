@@ -1,6 +1,6 @@
 /** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
 
-import { withReadRetry } from '../client/calls/read-retry.ts';
+import { withReadRetry } from '../client/calls/retry.ts';
 import type { Broadcast } from '../job/broadcast.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -8,8 +8,7 @@ import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
-import { DUE_SPANS_MS, dueNext } from '../redis/read/due.ts';
-import { oldestDueAge, type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { DUE_SPANS_MS, dueNext, oldestDueAge, type PartitionStats, stats } from '../redis/read/inspect.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import { type Pause, type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
 import {

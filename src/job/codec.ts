@@ -25,9 +25,9 @@ import {
   NOTHING,
   type ToldOptions,
 } from './fields.ts';
-import type { JobHeaders } from './headers.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
 import { parseBounded } from './json-text.ts';
+import type { JobHeaders } from './labels.ts';
 import type { Attempted, Deferral, Deferred } from './outcome.ts';
 import { decodeHeader, digestOf, isPlain, MARK_LETTER } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';

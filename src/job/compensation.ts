@@ -17,8 +17,8 @@ import {
   lengthened,
   memberOf,
 } from './codec.ts';
-import { derivedId } from './derived-id.ts';
 import { ABANDONED, DEFAULT_NAME } from './job.ts';
+import { derivedId } from './job-id.ts';
 import type { Attempted, Outcome } from './outcome.ts';
 import type { Untyped } from './queue.ts';
 

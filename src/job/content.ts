@@ -8,7 +8,6 @@
  * the same question both times. It is asked about data as JSON carries it: what is taken when a job is scheduled is taken
  * when it is started. Everything but a handler sees the record as it stands.
  */
-
 import { checkFunction, checkNames, hintOf, isPromise } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
@@ -17,7 +16,6 @@ import { dataJson, isCarried } from './data-json.ts';
 import { ABANDONED, DEFAULT_NAME, parseJobName } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import { Defer } from './outcome.ts';
-import { issuesText, parseSchema, type SchemaResult, type StandardSchema } from './standard-schema.ts';
 
 /** Job name → what checks the data of jobs of that name. `default` is the name of a job that is given none. */
 export type JobSchemas = Readonly<Record<string, StandardSchema<unknown>>>;
@@ -147,7 +145,7 @@ function encoded({ name, codec }: Content, data: unknown): unknown {
 }
 
 /** What a record says about its data. */
-export interface Stored {
+interface Stored {
   readonly name: string;
   readonly data: unknown;
   readonly codec?: string | undefined;
@@ -214,4 +212,61 @@ function checked({ name: queue, jobs, codec }: Content, name: string, data: unkn
   } catch (thrown) {
     return failed(thrown);
   }
+}
+
+// The interface that schema libraries share (standardschema.dev, version 1): zod, valibot, arktype and others have it,
+// and anybody can write one. Its types are repeated here, so that nothing has to be installed for it.
+
+/** What checks data: a schema of zod, valibot or arktype, or an object of your own with the key `~standard`. */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    /** Checks data, now or later. */
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    /** Never read: the compiler takes the types from here. */
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+/** What a schema says of data: what it made of it, or what is wrong with it. */
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+/** One thing that is wrong with data, and its place in it. */
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+function isSchema(value: unknown): value is StandardSchema {
+  const holder = (typeof value === 'object' && value !== null) || typeof value === 'function';
+  if (!holder || !('~standard' in value)) return false;
+  const { '~standard': standard } = value;
+  return typeof standard === 'object' && standard !== null && 'validate' in standard;
+}
+
+/** @throws DuestreamError `bad-input` */
+function parseSchema(value: unknown, what: string): StandardSchema {
+  if (isSchema(value)) return value;
+  const allowed = 'a Standard Schema: of zod, valibot, arktype, or an object with the key ~standard';
+  throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: ${allowed}`);
+}
+
+const ISSUES_SHOWN = 3;
+
+/**
+ * What is wrong with data, on one line.
+ *
+ * @param secret only the places: messages of some libraries hold the values
+ */
+function issuesText(issues: readonly SchemaIssue[], secret: boolean): string {
+  const shown = issues.slice(0, ISSUES_SHOWN).map(({ message, path = [] }) => {
+    const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+    if (secret) return place === '' ? 'the data itself' : place;
+    return place === '' ? message : `${place}: ${message}`;
+  });
+  const more = issues.length - shown.length;
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }

@@ -4,9 +4,9 @@
  */
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import { TAGS_MAX } from './labels.ts';
 import type { JobOption, Named, StoredOf } from './option-kinds.ts';
 import { jobOptions, type OptionName, type ScheduleOptions } from './options.ts';
-import { TAGS_MAX } from './tags.ts';
 
 type Table = typeof jobOptions;
 type StoredName<Name extends OptionName> = Table[Name]['kind'] extends 'duration' | 'instant' ? `${Name}Ms` : Name;

@@ -4,8 +4,7 @@
  */
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { groupOf } from './group.ts';
-import type { JobHeaders } from './headers.ts';
+import { groupOf, type JobHeaders } from './labels.ts';
 import type { Attempted } from './outcome.ts';
 
 declare const brand: unique symbol;

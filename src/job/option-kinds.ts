@@ -8,10 +8,17 @@ import { durationIn, type Range } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Backoff, isBackoff, storable } from './backoff.ts';
-import { PRIORITIES, type Priority } from './group.ts';
-import { headersIn, headersText, type JobHeaders } from './headers.ts';
+import {
+  headersIn,
+  headersText,
+  type JobHeaders,
+  PRIORITIES,
+  type Priority,
+  priorityOfHeader,
+  tagsOfHeader,
+  tagsText,
+} from './labels.ts';
 import { wholeNumber } from './queue.ts';
-import { priorityOfHeader, tagsOfHeader, tagsText } from './tags.ts';
 
 export interface OptionKind<Given = unknown, Stored = unknown, Kind extends string = string> {
   /** A duration and an instant are stored as milliseconds, under the option's name with `Ms` behind it. */
@@ -169,7 +176,7 @@ export function priority(): OptionKind<Priority, Priority, 'choice'> {
   };
 }
 
-/** Some words, as a set: they are stored in order and once each. In a header `=` is written as a space, see `tags.ts`. */
+/** Some words, as a set: they are stored in order and once each. In a header `=` is written as a space, see `labels.ts`. */
 export function words(
   parse: (given: unknown, what: string) => readonly string[],
   { metavar, allowed }: { readonly metavar: string; readonly allowed: string },

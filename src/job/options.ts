@@ -11,9 +11,8 @@ import { queueRanges } from '../kernel/checks.ts';
 import { type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { parseZone } from '../time/zone.ts';
-import { GROUP_ALLOWED, parseGroup } from './group.ts';
-import { HEADERS_ALLOWED, parseHeaders } from './headers.ts';
 import { parseJobId, parseJobName } from './job.ts';
+import { GROUP_ALLOWED, HEADERS_ALLOWED, parseGroup, parseHeaders, parseTags, TAGS_ALLOWED } from './labels.ts';
 import {
   backoff,
   choice,
@@ -27,7 +26,6 @@ import {
   text,
   words,
 } from './option-kinds.ts';
-import { parseTags, TAGS_ALLOWED } from './tags.ts';
 
 /** In the order in which people read them. The order of those in the record is part of the wire format. */
 export const jobOptions = {

@@ -3,7 +3,7 @@
  */
 import { hash } from 'node:crypto';
 import { type HeaderOptions, hasNeeds, headerFields } from './fields.ts';
-import { entriesOfHeader, tagsOfHeader } from './tags.ts';
+import { entriesOfHeader, tagsOfHeader } from './labels.ts';
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(

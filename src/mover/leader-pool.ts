@@ -2,24 +2,22 @@
  * The leader pool of a daemon: for each partition of every queue a mover and its chores. It reads the registry for new
  * queues, sends the heartbeat of the daemon, orders the daemons for each partition, and hands the nudges of `K:wake` on.
  */
-
 import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop, type Loop } from '../kernel/loop.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
+import { whileStarting } from '../redis/connection/opening.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { createServerWatch, type ServerWatch } from '../redis/connection/server-watch.ts';
-import { whileStarting } from '../redis/connection/starting.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/scripts/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/scripts/presence.ts';
-import { listQueues, partitionsOf } from '../redis/scripts/queues.ts';
+import { declareQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import { createGatekeeper } from './chores/gatekeeper.ts';
 import { createJanitor } from './chores/janitor.ts';
 import { createRecorder } from './chores/recorder.ts';
-import { RemovedQueues } from './chores/removed-queues.ts';
 import { createRepairer } from './chores/repairer.ts';
 import { createWeigher } from './chores/weigher.ts';
 import { LeaderOrder, type Leadership } from './election/election.ts';
@@ -28,7 +26,7 @@ import { LoneWorker, type NearWorker } from './promotion/lone-worker.ts';
 import { Mover, type MoverOptions } from './promotion/mover.ts';
 import { Enqueuer } from './schedules/enqueuer.ts';
 
-export interface LeaderPoolParts {
+interface LeaderPoolParts {
   readonly redis: Redis;
   readonly subscriber: Redis;
   readonly namespace: string;
@@ -270,3 +268,47 @@ async function subscribeAll(subscriber: Redis, channels: readonly string[]): Pro
 }
 
 const stopAll = ({ mover, chores }: Led) => Promise.all([mover, ...chores].map((service) => service.stop()));
+
+// Queues that left the registry while this daemon knew them. A process that does not know of the removal may still put
+// jobs there: a foreign producer with a plain ZADD, or a call that was on its way. So the daemon goes on looking, once
+// per pass of the registry, and declares a queue anew as soon as it has a job. A removed queue that stays empty costs
+// one command per partition and look.
+
+/** Most queues that are remembered; the one that was removed first is forgotten first. */
+const REMEMBERED_MAX = 100;
+
+interface RemovedQueuesParts {
+  readonly redis: Redis;
+  readonly namespace: string;
+}
+
+class RemovedQueues {
+  readonly #parts: RemovedQueuesParts;
+  readonly #removed = new Map<string, QueueLayout>();
+  #declared: readonly QueueLayout[] = [];
+
+  constructor(parts: RemovedQueuesParts) {
+    this.#parts = parts;
+  }
+
+  /** `declared`: the queues in the registry now. */
+  async look(declared: readonly QueueLayout[]): Promise<void> {
+    const { redis, namespace } = this.#parts;
+    const removed = this.#removed;
+    for (const layout of this.#declared) removed.set(layout.queue, layout);
+    for (const { queue } of declared) removed.delete(queue);
+    this.#declared = declared;
+    for (const queue of [...removed.keys()].slice(0, Math.max(0, removed.size - REMEMBERED_MAX))) removed.delete(queue);
+    for (const layout of removed.values()) {
+      // The next pass leads it: a call that declares a queue wakes all daemons.
+      if (await this.#hasJobs(layout)) await declareQueue(redis, { namespace, ...layout });
+    }
+  }
+
+  async #hasJobs(layout: QueueLayout): Promise<boolean> {
+    const { redis, namespace } = this.#parts;
+    const refs = partitionsOf(namespace, layout);
+    const found = await Promise.all(refs.map(({ keys }) => redis.exists(keys.scheduled)));
+    return found.some((count) => count > 0);
+  }
+}

@@ -8,7 +8,7 @@ import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
 import { type Client, clientOver } from '../client/client.ts';
 import { createLetters } from '../client/dead/letters.ts';
-import type { ScheduleChain } from '../client/jobs/middleware.ts';
+import type { ScheduleChain } from '../client/jobs/scheduling.ts';
 import type { Parts } from '../client/parts.ts';
 import type { JobResult } from '../client/query/past.ts';
 import { reportOf } from '../client/query/report.ts';

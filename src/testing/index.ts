@@ -10,7 +10,7 @@
 
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import type { Client } from '../client/client.ts';
-import { createScheduleChain } from '../client/jobs/middleware.ts';
+import { createScheduleChain } from '../client/jobs/scheduling.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import { defineQueue, type Queue, queueOf, type Untyped } from '../job/queue.ts';

@@ -2,10 +2,10 @@
 
 import { idOf, type JobRecord, memberOf } from '../job/codec.ts';
 import { readRecord } from '../job/compensation.ts';
-import { partitionOf } from '../job/derived-id.ts';
-import { NO_HEADERS } from '../job/headers.ts';
 import { DEFAULT_NAME, type Job } from '../job/job.ts';
+import { partitionOf } from '../job/job-id.ts';
 import type { Life } from '../job/judge.ts';
+import { NO_HEADERS } from '../job/labels.ts';
 import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';

@@ -3,11 +3,11 @@
  * and while a job waits for another, every half second.
  */
 
-import { once } from '../client/calls/repeating.ts';
+import { once } from '../client/calls/retry.ts';
 import { refuseShownSchedule } from '../client/jobs/shown.ts';
 import { checkUsed, type Waiting } from '../client/schedules/forecast.ts';
 import type { ScheduleParts } from '../client/schedules/schedule-parts.ts';
-import type { StoredSchedule } from '../client/schedules/schedule-places.ts';
+import { type StoredSchedule, unknownSchedule } from '../client/schedules/schedule-places.ts';
 import {
   refuseEtag,
   refuseUngated,
@@ -15,7 +15,6 @@ import {
   type ScheduleChange,
   type ScheduleStore,
 } from '../client/schedules/schedule-store.ts';
-import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
 import { encodeRecord, idOf, memberOf } from '../job/codec.ts';
 import type { Queue } from '../job/queue.ts';
 import { isPromise } from '../kernel/checks.ts';

@@ -10,11 +10,10 @@
  */
 
 import { hostname } from 'node:os';
-import { withReadRetry } from '../client/calls/read-retry.ts';
-import type { ScheduleChain } from '../client/jobs/middleware.ts';
-import { createScheduleChain } from '../client/jobs/middleware.ts';
+import { withReadRetry } from '../client/calls/retry.ts';
+import { createScheduleChain, type ScheduleChain } from '../client/jobs/scheduling.ts';
 import { createEmitter, type Emitter, type EventSource } from '../job/events.ts';
-import { newJobId } from '../job/new-job-id.ts';
+import { newJobId } from '../job/job-id.ts';
 import type { Queue, Untyped } from '../job/queue.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { checkObject } from '../kernel/checks.ts';
@@ -23,9 +22,14 @@ import { createLife } from '../kernel/life.ts';
 import { version } from '../kernel/version.ts';
 import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
 import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
-import { createOpening, type Opening } from '../redis/connection/opening.ts';
+import {
+  createOpening,
+  type Opening,
+  START_WITHIN_MS,
+  startPolicy,
+  whileStarting,
+} from '../redis/connection/opening.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
-import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { createJobs } from '../redis/scripts/jobs.ts';
 import type { Relay } from '../redis/scripts/passes.ts';

@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { isCluster, memberOf, membersOf } from '../../src/redis/connection/cluster/members.ts';
-import { slotOf } from '../../src/redis/connection/cluster/slots.ts';
+import { slotOf } from '../../src/redis/connection/cluster/nodes.ts';
 import {
   close,
   describe as describeRedis,

@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { slotOf } from '../../src/redis/connection/cluster/slots.ts';
+import { slotOf } from '../../src/redis/connection/cluster/nodes.ts';
 import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
 import { type Script, scripts } from '../../src/redis/scripts/script-table.ts';
 import { type ClusterOfTests, startCluster } from '../support/topology-lite.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { decodeRun, encodeRecord } from '../../src/job/codec.ts';
-import type { JobHeaders } from '../../src/job/headers.ts';
+import type { JobHeaders } from '../../src/job/labels.ts';
 import { sweep } from '../../src/redis/scripts/lease.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 

@@ -1,7 +1,7 @@
 /** The connections to a cluster, of which none may be opened for nothing. No servers: what they would say is played. */
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Place } from '../../src/redis/connection/address-url.ts';
+import type { Place } from '../../src/redis/connection/address.ts';
 import { createNodes } from '../../src/redis/connection/cluster/nodes.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { doneLimits } from '../../src/config/done.ts';
+import { configRows, printConfig } from '../../src/cli/commands/config-print.ts';
 import { type ConfigSources, defineConfig, loadConfig, queueOptions } from '../../src/config/load.ts';
-import { configRows, printConfig } from '../../src/config/print.ts';
+import { doneLimits } from '../../src/config/options.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { withoutCredentials } from '../../src/kernel/reason.ts';
 

@@ -1,6 +1,6 @@
 /** The form to edit a job sends the data that somebody typed, and not what a browser makes of them. */
 import { expect, test } from 'vitest';
-import { changeText } from '../../src/dashboard/pages/job/change-text.ts';
+import { changeText } from '../../src/dashboard/parts/words.ts';
 
 test('data go as they were typed, with all their digits', () => {
   const data = '{\n  "user": 1234567824702058497, "share": 0.1234567890123456789\n}';

@@ -1,7 +1,7 @@
 /** The ids of jobs that another job leads to: in its partition, of one length, found by the id of the first job. */
 import { describe, expect, test } from 'vitest';
-import { crc16, derivedId, routingText } from '../../src/job/derived-id.ts';
 import { ID_BYTES_MAX } from '../../src/job/job.ts';
+import { crc16, derivedId, routingText } from '../../src/job/job-id.ts';
 
 const TOKEN = 1_763_719_000_000_000;
 const then = (id: string, step = 0) => derivedId(id, `then:${TOKEN + step}.99`);

@@ -8,7 +8,7 @@ import { renderJobOptions } from '../../scripts/job-options-reference.mjs';
 import { planJob } from '../../src/client/calls/plan.ts';
 import { decodeRecord, encodeRecord } from '../../src/job/codec.ts';
 import { allOptions, bodyFields, headerFields, optionNames, optionsOfFires } from '../../src/job/fields.ts';
-import type { JobHeaders } from '../../src/job/headers.ts';
+import type { JobHeaders } from '../../src/job/labels.ts';
 import type { OptionName } from '../../src/job/options.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { editRecord } from '../../src/job/record-edit.ts';

@@ -1,7 +1,7 @@
 /** The ids that duestream makes: they sort as text in the order in which they were reserved. */
 import { expect, test } from 'vitest';
 import { parseJobId } from '../../src/job/job.ts';
-import { createJobIds, newJobId, reserveJobIds } from '../../src/job/new-job-id.ts';
+import { createJobIds, newJobId, reserveJobIds } from '../../src/job/job-id.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
 /** As Redis compares members. */

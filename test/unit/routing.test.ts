@@ -1,6 +1,6 @@
 /** Which partition a job lives in: part of the wire format, so these numbers never change. */
 import { describe, expect, test } from 'vitest';
-import { crc16, partitionOf, routingText } from '../../src/job/derived-id.ts';
+import { crc16, partitionOf, routingText } from '../../src/job/job-id.ts';
 
 test.each([
   ['123456789', 0x31c3],

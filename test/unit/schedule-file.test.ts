@@ -1,6 +1,6 @@
 /** A file of schedules is judged as a whole: what is wrong is named with file, schedule and field. */
 import { describe, expect, test } from 'vitest';
-import { definitionIn, loadScheduleFile, schedulesIn } from '../../src/config/schedule-file.ts';
+import { definitionIn, loadScheduleFile, schedulesIn } from '../../src/config/file.ts';
 import { DuestreamError } from '../../src/kernel/errors.ts';
 
 const nowMs = Date.UTC(2026, 2, 1);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { EntryId } from '../../src/job/job.ts';
 import { rendezvous } from '../../src/kernel/shares.ts';
-import { sharesOf } from '../../src/worker/recover/shares.ts';
+import { sharesOf } from '../../src/worker/recover/reclaimer.ts';
 
 const entriesOf = (count: number) => Array.from({ length: count }, (_, index) => `1795264257${index}-0` as EntryId);
 const names = (count: number) => Array.from({ length: count }, (_, index) => `w-${index}`);

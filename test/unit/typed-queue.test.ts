@@ -6,9 +6,8 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { contentOf, encodeBody, encodeRecord } from '../../src/job/codec.ts';
-import { type Codec, Sealed } from '../../src/job/content.ts';
+import { type Codec, Sealed, type StandardSchema } from '../../src/job/content.ts';
 import { defineQueue } from '../../src/job/queue.ts';
-import type { StandardSchema } from '../../src/job/standard-schema.ts';
 import type { JobData } from '../../src/job/types.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { defineHandlers } from '../../src/worker/run/handlers.ts';

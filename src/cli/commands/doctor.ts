@@ -1,7 +1,7 @@
 /** `doctor`: looks whether this Redis can be trusted with jobs, and says what to do about what it finds. */
 
 import type { Command } from 'commander';
-import { doneLimits } from '../../config/done.ts';
+import { doneLimits } from '../../config/options.ts';
 import type { Finding } from '../../inspect/doctor/check-namespace.ts';
 import { examine, type Result, restored } from '../../inspect/doctor/doctor.ts';
 import { DuestreamError } from '../../kernel/errors.ts';

@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import type { Erased, ErasedQueue } from '../../client/erase/erasure.ts';
-import { parseTag } from '../../job/tags.ts';
+import { parseTag } from '../../job/labels.ts';
 import { counted } from '../../kernel/humanize.ts';
 import {
   type Exit,

@@ -12,8 +12,14 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { wrongTypes } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Flaw } from '../../redis/repair/flaws.ts';
-import { type Examination, examine, examineControl, growthFlaws } from '../../redis/repair/fsck.ts';
-import { type Growth, growth } from '../../redis/repair/growth.ts';
+import {
+  type Examination,
+  examine,
+  examineControl,
+  type Growth,
+  growth,
+  growthFlaws,
+} from '../../redis/repair/fsck.ts';
 import { type Bookkeeping, leftovers, removeLeftover } from '../../redis/repair/leftovers.ts';
 import { repair as repairDamage } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';

@@ -1,6 +1,6 @@
 /** `plan`: what a load will need of Redis, workers and daemons, with the arithmetic. It asks no Redis. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { doneLimits } from '../../config/done.ts';
+import { doneLimits } from '../../config/options.ts';
 import { benchFigures } from '../../inspect/bench-figures.ts';
 import { bytesOf, bytesText, countOf, planOf } from '../../inspect/sizing.ts';
 import { durationMs } from '../../kernel/duration.ts';

@@ -31,7 +31,7 @@ async function startDaemon({ config }: Session): Promise<Exit> {
   if (config.roles.includes('worker') && config.worker.module === '') {
     throw new DuestreamError('usage', 'the role worker needs a handler module: name it with --module');
   }
-  const { runStart } = await import('../../daemon/start.ts');
+  const { runStart } = await import('../../daemon/run.ts');
   await runStart(config);
   return 0;
 }
@@ -67,7 +67,7 @@ export const worker: Register = (parent, runner) => {
 async function startWorker({ config, loaded, invocation }: Session, module: string, { queue }: Flags): Promise<Exit> {
   // The port of a file or the environment is the daemon's; two processes cannot share it.
   const withHttp = loaded.origins['http.port']?.from === 'flag';
-  const { runStart } = await import('../../daemon/start.ts');
+  const { runStart } = await import('../../daemon/run.ts');
   await runStart(
     Object.freeze({
       ...config,

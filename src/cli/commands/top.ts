@@ -5,7 +5,7 @@
 
 import { stripVTControlCharacters } from 'node:util';
 import type { Command } from 'commander';
-import { doneLimits } from '../../config/done.ts';
+import { doneLimits } from '../../config/options.ts';
 import { createLook, type LiveQueue, type Look, type NextHour } from '../../inspect/look.ts';
 import { bytesText } from '../../inspect/sizing.ts';
 import { systemClock } from '../../kernel/clock.ts';

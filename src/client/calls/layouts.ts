@@ -5,14 +5,14 @@
  * every reconnection. That declares a queue anew that is not in the registry, and the daemons see its jobs.
  */
 
-import { partitionOf } from '../../job/derived-id.ts';
+import { partitionOf } from '../../job/job-id.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { declareQueue, partitionsOf, settingsOf } from '../../redis/scripts/queues.ts';
-import { withReadRetry } from './read-retry.ts';
+import { withReadRetry } from './retry.ts';
 
 /** The partitions of a queue, in order. */
 export type Layout = readonly PartitionRef[];

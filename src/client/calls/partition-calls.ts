@@ -4,7 +4,7 @@
  */
 
 import pLimit from 'p-limit';
-import { partitionOf } from '../../job/derived-id.ts';
+import { partitionOf } from '../../job/job-id.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';

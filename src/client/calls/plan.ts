@@ -5,9 +5,9 @@
  */
 import { encodeBody, encodeRecord, memberOf } from '../../job/codec.ts';
 import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../../job/fields.ts';
-import { groupedId, groupOf } from '../../job/group.ts';
 import { parseJobId } from '../../job/job.ts';
-import { newJobId } from '../../job/new-job-id.ts';
+import { newJobId } from '../../job/job-id.ts';
+import { groupedId, groupOf } from '../../job/labels.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import { hintOf } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';

@@ -6,7 +6,7 @@ import { createOpening, type Opening } from '../../redis/connection/opening.ts';
 import { checkLevel, createDurableJobs } from '../../redis/durable/durable-jobs.ts';
 import type { Level } from '../../redis/durable/level.ts';
 import { type ConnectedParts, furnish, type Parts } from '../parts.ts';
-import { withReadRetry } from './read-retry.ts';
+import { withReadRetry } from './retry.ts';
 import type { ClientSettings } from './settings.ts';
 
 /**

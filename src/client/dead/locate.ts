@@ -6,7 +6,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { placesOf } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { parseAnyId } from '../calls/settings.ts';
 import type { Placed, Reading } from './walk.ts';
 

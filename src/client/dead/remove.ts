@@ -9,7 +9,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { etagOfDeadLetter, isMatch } from '../calls/etag.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { asOne, type CallPartitions } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import type { Progress } from '../jobs/by-filter.ts';
 import { type Spot, spotAt } from '../query/cursor.ts';
 import { locate, type Named } from './locate.ts';

@@ -14,7 +14,7 @@ import type { Confirming, DurabilityOption } from '../calls/durability.ts';
 import { etagOfDeadLetter, isMatch } from '../calls/etag.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { asOne, type CallPartitions, isMoved } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import type { Progress } from '../jobs/by-filter.ts';
 import { locate, type Named, type OneLetterOptions } from './locate.ts';
 import { each, type Placed, type Reading, type Scan, type Search, walk } from './walk.ts';

@@ -2,7 +2,7 @@
 
 import { contentOf } from '../../job/codec.ts';
 import type { ToldOptions } from '../../job/fields.ts';
-import type { JobHeaders } from '../../job/headers.ts';
+import type { JobHeaders } from '../../job/labels.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { tagsOfRecord } from '../../job/record-header.ts';
 import { etagOfDeadLetter } from '../calls/etag.ts';

@@ -24,7 +24,7 @@ import { createStep } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import { forget, type PurgeAsk, type PurgeReply, purge } from '../../redis/scripts/upkeep.ts';
 import type { Layout } from '../calls/layouts.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { cursorOf, type End, type From, parseCursor, type Spot, spotAt, UNBOUNDED } from '../query/cursor.ts';
 import { filterKey } from '../query/filter.ts';
 import { type Filter, matches } from './filter.ts';

@@ -12,7 +12,7 @@ import { withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { EraseAsk as EndsAsk, PurgeReply } from '../../redis/scripts/upkeep.ts';
 import { asOne } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
 import { createLetters } from '../dead/letters.ts';
 import { begin, generationOf, type LetterStore } from '../dead/walk.ts';

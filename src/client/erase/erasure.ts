@@ -1,12 +1,12 @@
 /** Removes what a tag names, such as all that is stored of a person, from one queue after the other by their names. */
 
+import { parseTag } from '../../job/labels.ts';
 import { defineQueue, queueOf, wholeNumber } from '../../job/queue.ts';
-import { parseTag } from '../../job/tags.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { checkNames } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { BEGINNING, cursorOf, parseCursor, type QueueSpot } from './cursor.ts';

@@ -18,8 +18,8 @@ import { EDIT_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { EditItem, EditReply } from '../../redis/scripts/edits.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob, seenOfEtag } from '../calls/etag.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
 import { isDoubtful } from '../calls/repeats.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { nameIn } from '../query/walk.ts';
 import {
   type Act,
@@ -149,8 +149,8 @@ function planOf(
   if (edited === undefined) return decided('unreadable', { id, status: 'unreadable' });
   // The script compares what the caller or the walk has seen, or else only what was changed here.
   const before = found?.seen ?? seenOfEtag(ifMatch) ?? digest;
-  // Nothing to do, whatever it does now: the same edit again, or one that changes nothing. The script says so, because a
-  // call that is to be durable waits for what it finds as well.
+  // Nothing to do, whatever it does now: the same edit again, or one that changes nothing. The script says so, because
+  // a call that is to be durable waits for what it finds as well.
   if (edited === record) return { sent: { member, before: found?.seen ?? digest, record, seen } };
   if (run?.owner !== undefined) return decided('running', { id, status: 'running' });
   const isSeen = (ifDigest ?? digest) === digest && (seenOfEtag(ifMatch) ?? seen) === seen;

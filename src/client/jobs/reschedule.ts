@@ -9,7 +9,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { RESCHEDULE_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { RescheduleItem, RescheduleReply } from '../../redis/scripts/edits.ts';
 import { seenOfEtag } from '../calls/etag.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { type Act, type ActParts, type Answer, actBy, type Decision, type Target } from './act.ts';
 
 /** What became of a request for another due time. */

@@ -1,7 +1,7 @@
 /** How a producer schedules: what is given is read and checked, then planned by the clock of Redis, then sent. */
 
 import { hasContent, seal } from '../../job/content.ts';
-import { reserveJobIds } from '../../job/new-job-id.ts';
+import { reserveJobIds } from '../../job/job-id.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
 import { type QueueInput, queueOf } from '../../job/queue.ts';
 import { isPromise } from '../../kernel/checks.ts';
@@ -14,8 +14,7 @@ import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { checkList } from '../calls/target.ts';
 import { limitsOf, type OneJob, type ScheduleMoment, scheduleList, scheduleOne } from '../parts.ts';
-import type { ScheduleCall, ScheduleChain } from './middleware.ts';
-import type { BulkJob, Scheduling } from './scheduling.ts';
+import type { BulkJob, ScheduleCall, ScheduleChain, Scheduling } from './scheduling.ts';
 
 /** The calls, through the middleware where there is any. */
 export function schedulingOf(settings: ClientSettings, calls: Calls, chain: ScheduleChain): Scheduling {

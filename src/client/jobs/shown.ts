@@ -13,7 +13,7 @@ import type { ScheduleInput } from '../../schedule/input.ts';
 import { type Answers, type BatchParts, ScheduleBatch } from '../calls/batch.ts';
 import { homeOf } from '../calls/layouts.ts';
 import type { Plan } from '../calls/plan.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import type { Scheduled } from '../calls/scheduled.ts';
 
 type Replacing = Pick<Plan, 'mode' | 'record'>;

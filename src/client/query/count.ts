@@ -20,7 +20,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { isMoved } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { type Filter, isWithin, sourcesOf } from './filter.ts';
 import { isLike, isPrefixed, type Page, pageOf, type Reader, type WalkParts } from './walk.ts';
 

@@ -1,9 +1,9 @@
 /** Which jobs somebody looks for: what a caller says → what is looked through, and what is left out of that. */
 
 import { parseJobName } from '../../job/job.ts';
+import { parseTag } from '../../job/labels.ts';
 import { digestOf } from '../../job/record-header.ts';
 import { LIVE_STATES, type LiveState } from '../../job/state.ts';
-import { parseTag } from '../../job/tags.ts';
 import { checkNames } from '../../kernel/checks.ts';
 import { type InstantInput, instantMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';

@@ -16,7 +16,7 @@ import { everyPast, type KeptPast, pastOf } from '../../redis/read/past.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { type CallPartitions, placesOf } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { checkLayout, cursorOf, parseCursor, type Spot, spotAt } from './cursor.ts';
 import { filterKey } from './filter.ts';
 

@@ -6,8 +6,8 @@
  */
 import { contentOf, memberOf, NO_CONTENT, type RecordContent } from '../../job/codec.ts';
 import type { ToldOptions } from '../../job/fields.ts';
-import type { JobHeaders } from '../../job/headers.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
+import type { JobHeaders } from '../../job/labels.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { isEndOf, type KeptResult, type PastJob } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
@@ -22,7 +22,7 @@ import { pastOf } from '../../redis/read/past.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob } from '../calls/etag.ts';
 import { type CallPartitions, placesOf } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 
 /** A job at one moment, as a list has it. */
 export interface JobView<Data = unknown> {

@@ -35,7 +35,7 @@ import { createStep } from '../../redis/scripts/bytes.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/read-retry.ts';
+import { withReadRetry } from '../calls/retry.ts';
 import { BEGINNING, checkLayout, cursorOf, type End, type From, type Spot } from './cursor.ts';
 import { type Filter, isWithin, sourcesOf } from './filter.ts';
 

@@ -12,15 +12,14 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { inTurns, oneStep, type Steps, within } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { dueCounts } from '../../redis/read/due.ts';
-import { stats } from '../../redis/read/inspect.ts';
+import { dueCounts, stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { recurrenceOf } from '../../schedule/schedule.ts';
 import { decodeDefinition } from '../../schedule/text.ts';
 import { countFires, nextFire, type Recurrence } from '../../time/recurrence.ts';
 import { DEFAULT_DST, momentOf, parseZone } from '../../time/zone.ts';
-import type { ListParts } from './schedule-list.ts';
 import type { Definitions } from './schedule-places.ts';
+import type { ListParts } from './schedule-view.ts';
 
 /** What comes due when: jobs that wait, and those that schedules will make. Times are epoch ms. */
 export interface Forecast {

@@ -1,7 +1,7 @@
 /** What calls on schedules stand on: a connection, or the schedules of the test kit. */
 import type { Redis } from '../../redis/connection/connect.ts';
 import { createJobs, type Jobs } from '../../redis/scripts/jobs.ts';
-import { once, type Repeating } from '../calls/repeating.ts';
+import { once, type Repeating } from '../calls/retry.ts';
 import { type ForecastParts, waitingIn } from './forecast.ts';
 import { createScheduleStore, definitionsIn, type ScheduleStore } from './schedule-store.ts';
 

@@ -2,8 +2,9 @@
  * Where schedules are: each is armed in one partition of its queue, which its name decides, and how far it was fired
  * stands there.
  */
-
 import { defineQueue } from '../../job/queue.ts';
+import { hintOf } from '../../kernel/checks.ts';
+import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -12,7 +13,7 @@ import { arm, firedOf, partitionNumber, partitionOfSchedule } from '../../redis/
 import type { Fired } from '../../schedule/progress.ts';
 import type { Schedule } from '../../schedule/schedule.ts';
 import type { Definition } from '../../schedule/text.ts';
-import type { Repeating } from '../calls/repeating.ts';
+import type { Repeating } from '../calls/retry.ts';
 
 /** Where the definitions are. */
 export interface Store {
@@ -108,4 +109,22 @@ export async function placeOf(
   const ref = partitionOfSchedule(namespace, layout, name);
   const [fired] = await steps.read(() => firedOf(redis, ref, [name]));
   return { ref, fired };
+}
+
+// What is said of a schedule that is not there: its name was misspelt more often than it was removed.
+
+/** Of so many the names are compared: a guess is worth no more. */
+const NAMES_MAX = 5000;
+
+export async function unknownSchedule(definitions: Definitions, name: string): Promise<DuestreamError> {
+  const known: string[] = [];
+  for await (const page of definitions()) {
+    for (const [one] of page) known.push(one);
+    if (known.length >= NAMES_MAX) break;
+  }
+  const hint = hintOf(name, known) || ';';
+  return new DuestreamError(
+    'not-found',
+    `there is no schedule ${show(name)}${hint} "duestream schedules ls" lists those that are`,
+  );
 }

@@ -3,12 +3,12 @@
  * was lost: the call made anew from its beginning would meet its own work and deny it. Each is written over the very text
  * that was read and, with `ifMatch`, compared: `define` does nothing where another one stands.
  */
-
 import { type GateSettings, isGated } from '../../job/gate.ts';
 import { REDACTED } from '../../job/redaction.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';
 import { memberOf } from '../../redis/connection/cluster/members.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/scripts/queues.ts';
@@ -25,12 +25,20 @@ import {
   type Source,
 } from '../../schedule/text.ts';
 import { type IfMatchOption, isMatch } from '../calls/etag.ts';
-import { once } from '../calls/repeating.ts';
+import { once } from '../calls/retry.ts';
 import { notGated } from '../calls/scheduled.ts';
 import { refuseShownSchedule } from '../jobs/shown.ts';
-import type { Definitions } from './schedule-places.ts';
-import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
-import { unknownSchedule } from './unknown-schedule.ts';
+import {
+  armIn,
+  type Definitions,
+  firedIn,
+  knownRefs,
+  type Place,
+  placeOf,
+  type Store,
+  type StoredSchedule,
+  unknownSchedule,
+} from './schedule-places.ts';
 
 /** What a `put` did. */
 export interface ScheduleChange {
@@ -292,4 +300,47 @@ async function forget(store: Store, name: string, { ref, fired }: Place): Promis
   await steps.read(() => disarm(redis, ref, name));
   const since = replaceable(name, await textOf(store, name));
   if (since) await armIn(store, since.schedule.queue, name);
+}
+
+// The schedules of one queue, for those who remove it. One that nobody can read still says where its jobs would go.
+
+/** Their names, in order. */
+export async function schedulesOfQueue(redis: Redis, namespace: string, queue: string): Promise<readonly string[]> {
+  const names = new Set<string>();
+  for await (const page of allDefinitions(redis, namespace)) {
+    for (const [name, content] of page) if (queueOf(content) === queue) names.add(name);
+  }
+  return [...names].sort();
+}
+
+/** Removes definitions; jobs that they made stay. */
+export async function removeSchedules(redis: Redis, namespace: string, names: readonly string[]): Promise<void> {
+  const store = createScheduleStore({ redis, namespace });
+  for (const name of names) await store.remove(name);
+}
+
+/** Has schedules looked at again whose partitions were removed under them. */
+export async function rearmSchedules(redis: Redis, namespace: string, names: readonly string[]): Promise<void> {
+  const store = createScheduleStore({ redis, namespace });
+  for (const name of names) {
+    const { input, source } = (await readable(store.definitionOf(name))) ?? {};
+    if (input) await store.put(name, input, { source });
+  }
+}
+
+/** What nobody can read fires nowhere. */
+function readable<T>(definition: Promise<T>): Promise<T | undefined> {
+  return definition.catch((error: unknown) => {
+    if (error instanceof DuestreamError && error.code === 'bad-input') return undefined;
+    throw error;
+  });
+}
+
+function queueOf(content: string): unknown {
+  try {
+    const { schedule }: { schedule?: { queue?: unknown } } = JSON.parse(content);
+    return schedule?.queue;
+  } catch {
+    return undefined;
+  }
 }

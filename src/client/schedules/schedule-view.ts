@@ -1,17 +1,19 @@
 /** Schedules as people look at them: as they are stored, how far they were fired, and what they will do. Pure. */
-
 import { wholeNumber } from '../../job/queue.ts';
+import { quietly } from '../../kernel/callbacks.ts';
 import { durationMs, type InstantInput } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Steps } from '../../kernel/steps.ts';
+import { reasonOf } from '../../kernel/reason.ts';
+import { inTurns, oneStep, type Steps } from '../../kernel/steps.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
 import { handledAhead, type LeftOut, type Preview, previewOf, runsLeft } from '../../schedule/preview.ts';
 import { firedSince, instantOf } from '../../schedule/progress.ts';
 import { recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
-import type { Source } from '../../schedule/text.ts';
+import { type Definition, decodeDefinition, type Source } from '../../schedule/text.ts';
 import { nextFire } from '../../time/recurrence.ts';
 import { DEFAULT_DST, momentOf, parseZone } from '../../time/zone.ts';
-import type { StoredSchedule } from './schedule-places.ts';
+import type { Definitions, StoredSchedule } from './schedule-places.ts';
+import type { ScheduleStore } from './schedule-store.ts';
 
 /** A schedule as it is stored, and how far it was fired. */
 export interface ScheduleView {
@@ -124,4 +126,76 @@ export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: Backfill
     throw new DuestreamError('bad-input', 'the range is longer than ten years; allowed: ten years');
   }
   return { fromMs, toMs, limit: wholeNumber(limit, { what: 'limit', min: 1, max: 100_000 }) };
+}
+
+// Many schedules as people look at them, by name. Pages are read one after the other, and of each schedule only what is
+// asked for is computed: the text is enough to leave one out, and what is beyond the limit is counted, never parsed.
+
+/** Which schedules `schedules.list` returns. */
+export interface ListOptions {
+  readonly queue?: string | undefined;
+  readonly tag?: string | undefined;
+  /** Only the first so many, by name. Default all. */
+  readonly limit?: number | undefined;
+  /** Told of definitions that nobody can read, which are left out; with `limit`, of those among the first. */
+  readonly onUnreadable?: ((name: string, error: DuestreamError) => void) | undefined;
+  /** Told how many there are besides those that `limit` lets through. */
+  readonly onMore?: ((count: number) => void) | undefined;
+}
+
+export interface ListParts {
+  readonly definitions: Definitions;
+  readonly store: Pick<ScheduleStore, 'nowMs' | 'findAll'>;
+}
+
+export async function listSchedules(
+  { definitions, store }: ListParts,
+  { limit = Number.POSITIVE_INFINITY, onUnreadable, onMore, ...filter }: ListOptions,
+): Promise<readonly ScheduleView[]> {
+  const tellUnreadable = quietly('onUnreadable', onUnreadable);
+  const contents = new Map<string, string>();
+  for await (const page of definitions()) {
+    for (const [name, content] of page) if (isWanted(content, filter)) contents.set(name, content);
+  }
+  const shown: Definition[] = [];
+  let unreadable = 0;
+  for (const name of [...contents.keys()].sort()) {
+    if (shown.length >= limit) break;
+    const found = await inTurns(oneStep(() => read(name, contents.get(name) ?? '')));
+    if (found instanceof DuestreamError) {
+      unreadable += 1;
+      tellUnreadable?.(name, found);
+    } else shown.push(found);
+  }
+  const more = contents.size - unreadable - shown.length;
+  if (more > 0 && shown.length >= limit) quietly('onMore', onMore)?.(more);
+  contents.clear();
+  const nowMs = await store.nowMs();
+  const views: ScheduleView[] = [];
+  for (const stored of await store.findAll(shown)) views.push(await inTurns(viewOf(stored, nowMs)));
+  return views.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function read(name: string, content: string): Definition | DuestreamError {
+  try {
+    return decodeDefinition(name, content);
+  } catch (error) {
+    return error instanceof DuestreamError ? error : new DuestreamError('failed', reasonOf(error), { cause: error });
+  }
+}
+
+/** By what is written. One that says neither queue nor tags in a way that can be read is told to be unreadable. */
+function isWanted(content: string, { queue, tag }: Pick<ListOptions, 'queue' | 'tag'>): boolean {
+  if (queue === undefined && tag === undefined) return true;
+  try {
+    const { schedule }: { schedule?: { queue?: unknown; tags?: unknown } } = JSON.parse(content);
+    if (typeof schedule?.queue !== 'string') return true;
+    const { tags } = schedule;
+    return (
+      (queue === undefined || schedule.queue === queue) &&
+      (tag === undefined || (Array.isArray(tags) && tags.includes(tag)))
+    );
+  } catch {
+    return true;
+  }
 }

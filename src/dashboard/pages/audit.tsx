@@ -2,10 +2,8 @@
 
 import type { Schemas } from '../api-types.ts';
 import { useList } from '../parts/asked.ts';
-import { Instant } from '../parts/instant.tsx';
-import { ListActions } from '../parts/list-actions.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
-import { Table } from '../parts/table.tsx';
+import { Instant, ListActions, Table } from '../parts/table.tsx';
 import { countText, numberText } from '../parts/words.ts';
 
 export function Audit() {

@@ -1,17 +1,14 @@
 /** What happens now: is anything late, how fast it goes, what comes due, who works, and what `doctor` found. */
 
 import { useCallback, useState } from 'preact/hooks';
+import { queryOf } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
-import { type LiveQueue, type Now as Look, useLive } from '../live.ts';
+import { type LiveQueue, type Now as Look, useEvery, useLive } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
-import { queryOf } from '../parts/at.ts';
-import { bytesText } from '../parts/bytes.ts';
 import { TimeChart } from '../parts/chart.tsx';
-import { useEvery } from '../parts/every.ts';
-import { percentileText } from '../parts/lateness-text.ts';
 import { ProblemNote } from '../parts/problem.tsx';
 import { Table } from '../parts/table.tsx';
-import { countText, numberText } from '../parts/words.ts';
+import { bytesText, countText, numberText, percentileText } from '../parts/words.ts';
 
 /** Later than this is late: below it a job may be on its way. */
 const LATE_MS = 1000;

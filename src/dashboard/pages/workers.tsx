@@ -2,12 +2,10 @@
 
 import { useCallback } from 'preact/hooks';
 import type { Schemas } from '../api-types.ts';
+import { useEvery } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
-import { useEvery } from '../parts/every.ts';
-import { Instant } from '../parts/instant.tsx';
-import { JobLink } from '../parts/job-link.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
-import { Table } from '../parts/table.tsx';
+import { Instant, JobLink, Table } from '../parts/table.tsx';
 import { countText, durationText, numberText } from '../parts/words.ts';
 
 type Worker = Schemas['Worker'];

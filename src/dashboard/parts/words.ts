@@ -64,3 +64,54 @@ export function utcBeside(atMs: number, local: string): string {
 
 /** What a calendar has: a due time may be any number. */
 const isInstant = (atMs: number): boolean => Math.abs(atMs) <= 8.64e15;
+
+/** `3.2 MiB` */
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function bytesText(bytes: number): string {
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const value = bytes / 1024 ** power;
+  return `${value >= 100 || power === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
+}
+
+// Lateness in words.
+
+/** What the API says of times above its last bound, which nobody has told apart. */
+const LONGEST_MS = 300_000;
+
+/** A percentile, which is estimated from bounds: `≈ 1.5 s`, `< 1 ms`, `> 5 min`. */
+export function percentileText(ms: number | null): string {
+  const text = latenessText(ms);
+  return ms !== null && ms >= 1 && ms < LONGEST_MS ? `≈ ${text}` : text;
+}
+
+/** `2 ms`, `1.5 s`, or a dash where nothing started. */
+export function latenessText(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '–';
+  if (ms >= LONGEST_MS) return '> 5 min';
+  if (ms > 0 && ms < 1) return '< 1 ms';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${(ms / 60_000).toFixed(1)} min`;
+}
+
+// What is to be different about a job → the body of a request. New data go as they were typed: the browser would read
+// 1234567824702058497 as 1234567824702058500, and the API refuses a number that loses digits.
+
+/** @throws Error in words for what is no JSON */
+export function changeText(change: Readonly<Record<string, unknown>>, data: string | undefined): string {
+  const rest = JSON.stringify(change);
+  if (data === undefined) return rest;
+  checkJson(data);
+  return rest === '{}' ? `{"data":${data}}` : `${rest.slice(0, -1)},"data":${data}}`;
+}
+
+/** One value and nothing behind it: so it cannot close what is around it. */
+function checkJson(text: string): void {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    throw new Error(`the data are no JSON: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}

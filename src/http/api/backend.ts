@@ -3,7 +3,7 @@
  * API nobody asks has none of these connections.
  */
 
-import { withReadRetry } from '../../client/calls/read-retry.ts';
+import { withReadRetry } from '../../client/calls/retry.ts';
 import { type Client, createClientOf } from '../../client/client.ts';
 import type { Examined } from '../../inspect/doctor/doctor.ts';
 import type { Namespaced } from '../../inspect/refs.ts';

@@ -8,7 +8,7 @@
 
 import { codeOf } from '../../inspect/failure.ts';
 import type { Look } from '../../inspect/look.ts';
-import { newJobId } from '../../job/new-job-id.ts';
+import { newJobId } from '../../job/job-id.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { Problem } from './problem.ts';

@@ -2,7 +2,7 @@
 import type { StoredSchedule } from '../../client/schedules/schedule-places.ts';
 import { createScheduleStore } from '../../client/schedules/schedule-store.ts';
 import { viewOf } from '../../client/schedules/schedule-view.ts';
-import type { DoneLimits } from '../../config/done.ts';
+import type { DoneLimits } from '../../config/options.ts';
 import { idOf } from '../../job/codec.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';

@@ -9,8 +9,7 @@ import { reasonOf } from '../../kernel/reason.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { dueNext } from '../../redis/read/due.ts';
-import { stats } from '../../redis/read/inspect.ts';
+import { dueNext, stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import type { Check, Finding, Info, Subject } from './check-namespace.ts';
 import { checks, readInfo } from './checks.ts';
@@ -82,8 +81,9 @@ async function lookAt(
   }
 }
 
-// What a backup brings back. It is a moment of the past: whatever was due after it may have run already, and so may what was
-// ready or running then. So every queue has to be paused before anything starts, and a person looks at what is listed here.
+// What a backup brings back. It is a moment of the past: whatever was due after it may have run already, and so may
+// what was ready or running then. So every queue has to be paused before anything starts, and a person looks at what is
+// listed here.
 
 /** Jobs of one queue that may run a second time. */
 interface MayRepeat {

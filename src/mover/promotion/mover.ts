@@ -20,7 +20,7 @@ import { isCluster } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { createServers, type ServerClock } from '../../redis/connection/server-clock.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
-import { headDue } from '../../redis/read/due.ts';
+import { headDue } from '../../redis/read/inspect.ts';
 import { createJobs, type Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, Passed, PromoteReply } from '../../redis/scripts/passes.ts';
 import { Election, type LeaderOrder, type Leadership } from '../election/election.ts';

@@ -5,7 +5,6 @@
 import type { Redis } from 'ioredis';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput, urlOf } from './address.ts';
-import { close } from './close.ts';
 import { openCluster } from './cluster/cluster.ts';
 import {
   connectProblemOf,
@@ -16,6 +15,7 @@ import {
   watchDialing,
 } from './connect-problem.ts';
 import { ConnectionError, codeOf, wordsOf } from './connection-error.ts';
+import { close } from './dialing.ts';
 import { isHearsay, openOne } from './one.ts';
 
 export type { Redis, RedisAddress, RedisInput };

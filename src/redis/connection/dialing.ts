@@ -5,10 +5,9 @@
  * faster. And all connections of a process together dial only so often.
  */
 import type { Redis } from 'ioredis';
-import type { Clock } from '../../kernel/clock.ts';
-import { systemClock } from '../../kernel/clock.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
 
-export interface Dialing {
+interface Dialing {
   /** The connection came up. */
   readonly up: () => void;
   /** The connection is gone, or did not come up. Returns milliseconds until the next try. */
@@ -82,3 +81,27 @@ export function redial(redis: Redis): void {
 }
 
 const dropping = new WeakSet<Redis>();
+
+// The end of a connection.
+
+const closed = new WeakSet<Redis>();
+const farewells = new WeakMap<Redis, (() => void)[]>();
+
+/**
+ * Drops the socket and stops reconnecting. Commands in flight are rejected. What has ended already is left alone: a
+ * second drop would hold the process for two more seconds.
+ */
+export function close(redis: Redis): void {
+  closed.add(redis);
+  for (const farewell of farewells.get(redis) ?? []) farewell();
+  farewells.delete(redis);
+  if (redis.status !== 'end') redis.disconnect(false);
+}
+
+/** It was ended here, and is not to be dialled again. */
+export const isClosed = (redis: Redis): boolean => closed.has(redis);
+
+/** Calls back when it is closed: the library tells nothing of the end of a connection that was about to dial again. */
+export function onClosed(redis: Redis, farewell: () => void): void {
+  farewells.set(redis, [...(farewells.get(redis) ?? []), farewell]);
+}

@@ -13,10 +13,9 @@ import { systemClock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { scriptOptions } from '../scripts/scripts.ts';
 import { urlOf } from './address.ts';
-import { isClosed } from './close.ts';
 import { connectProblemOf, refusalOf } from './connect-problem.ts';
 import { ConnectionError, type ConnectionState, inOurWords, isReply, withoutCommand } from './connection-error.ts';
-import { createDialing, redial } from './dialing.ts';
+import { createDialing, isClosed, redial } from './dialing.ts';
 import { outageOf } from './outage.ts';
 import { explainSentinels, followSentinels } from './sentinel.ts';
 

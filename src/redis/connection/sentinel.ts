@@ -13,10 +13,9 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { systemClock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { SENTINEL_CHANNEL } from './access.ts';
-import type { Place } from './address-url.ts';
-import { close, isClosed, onClosed } from './close.ts';
+import type { Place } from './address.ts';
 import { connectProblemOf } from './connect-problem.ts';
-import { redial } from './dialing.ts';
+import { close, isClosed, onClosed, redial } from './dialing.ts';
 
 /** A process that may not subscribe asks each sentinel this often. */
 const ASK_EVERY_MS = 1000;

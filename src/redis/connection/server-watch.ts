@@ -8,7 +8,7 @@
  */
 
 import type { Emitter } from '../../job/events.ts';
-import { newJobId } from '../../job/new-job-id.ts';
+import { newJobId } from '../../job/job-id.ts';
 import { controlKeys } from '../keys.ts';
 import { run, text } from '../scripts/scripts.ts';
 import { memberOf } from './cluster/members.ts';

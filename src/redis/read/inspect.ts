@@ -17,10 +17,12 @@ import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { type QuotaUse, quotaUse } from '../../job/quota.ts';
 import type { JobState } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
+import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
+import { type ConsumerInfo, consumers, ownPending, readEntries } from '../scripts/ready.ts';
 import type { Moved } from '../scripts/replies.ts';
-import { dueOf, fieldsOf, list, type Reply, run, score, text } from '../scripts/scripts.ts';
+import { dueOf, fieldsOf, list, type Reply, run, score, text, WAITS } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
 import { stateAt } from './look.ts';
 
@@ -257,4 +259,91 @@ function deadLetterOf(reply: Reply): DeadLetter {
     generation: Number(field('generation')),
     atMs: Number(field('at')),
   };
+}
+
+// When jobs of a partition come due: how many in each span, and the due time of the first job. Each span costs one
+// ZCOUNT, whatever the number of jobs.
+
+/** Ends of the spans, ms from now; the last span is open. The jobs that are due by now come before them. */
+export const DUE_SPANS_MS = [60_000, 300_000, 3_600_000, 21_600_000, 86_400_000, 604_800_000] as const;
+
+/** How many jobs are due by now, how many in each span, and how many later. */
+export async function dueNext(redis: Redis, { keys }: PartitionRef, nowMs: number): Promise<readonly number[]> {
+  const ends = [nowMs, ...DUE_SPANS_MS.map((ms) => nowMs + ms)];
+  const bounds = ends.map((end, at) => [at === 0 ? '-inf' : `(${ends[at - 1]}`, String(end)] as const);
+  const spans = [...bounds, [`(${ends.at(-1)}`, `(${WAITS}`] as const];
+  return Promise.all(spans.map(([from, to]) => redis.zcount(keys.scheduled, from, to)));
+}
+
+/** The due time of the first job in scheduled, in whole ms; infinite when there is none. */
+export async function headDue(redis: Redis, { keys }: PartitionRef): Promise<number> {
+  const [, due = 'inf'] = await naming(redis, [keys], redis.zrange(keys.scheduled, '0', '0', 'WITHSCORES'));
+  // Jobs in line come behind all others: they are due, and wait for their turns.
+  const dueMs = Math.ceil(score(due));
+  return dueMs >= WAITS ? Number.POSITIVE_INFINITY : dueMs;
+}
+
+const AT_ONCE = 500;
+
+/** How many jobs are due by the first edge, then how many each bucket holds: from its edge to before the next. */
+export async function dueCounts(
+  redis: Redis,
+  { keys }: PartitionRef,
+  edges: readonly number[],
+): Promise<readonly number[]> {
+  const bounds = edges.map((edge, at) => {
+    if (at === 0) return ['-inf', String(edge)] as const;
+    return [`${at === 1 ? '(' : ''}${edges[at - 1]}`, `(${edge}`] as const;
+  });
+  if ((await redis.zcard(keys.scheduled)) === 0) return bounds.map(() => 0);
+  const counts: number[] = [];
+  for (let from = 0; from < bounds.length; from += AT_ONCE) {
+    const slice = bounds.slice(from, from + AT_ONCE);
+    counts.push(...(await Promise.all(slice.map(([low, high]) => redis.zcount(keys.scheduled, low, high)))));
+  }
+  return counts;
+}
+
+// What each consumer of a partition holds, and what it runs. For people: bounded, and not one moment in time.
+
+/** A job that a consumer holds. */
+export interface Held {
+  readonly id: string;
+  readonly bare: boolean;
+  /** Undefined: delivered, and not started by this consumer yet. */
+  readonly attempt: number | undefined;
+  /** Tokens grow with the server's clock in µs, so the token of a start says when it was. */
+  readonly startedMs: number | undefined;
+}
+
+export interface Holding extends ConsumerInfo {
+  /** The oldest jobs it holds, at most as many as were asked for. */
+  readonly jobs: readonly Held[];
+}
+
+/** Every consumer of the group with its oldest entries. */
+export async function holdings(redis: Redis, ref: PartitionRef, limit: number): Promise<readonly Holding[]> {
+  if ((await redis.exists(ref.keys.ready)) === 0) return [];
+  const all: Holding[] = [];
+  for (const consumer of await consumers(redis, ref.keys)) {
+    const jobs = consumer.pending === 0 ? [] : await heldBy(redis, ref, { consumer: consumer.name, limit });
+    all.push({ ...consumer, jobs });
+  }
+  return all;
+}
+
+async function heldBy(
+  redis: Redis,
+  { keys }: PartitionRef,
+  of: { readonly consumer: string; readonly limit: number },
+): Promise<readonly Held[]> {
+  const entries = await readEntries(redis, keys, await ownPending(redis, keys, { ...of, idleMs: 0 }));
+  if (entries.length === 0) return [];
+  const runs = await redis.hmget(keys.runs, ...entries.map(({ member }) => member));
+  return entries.map(({ entry, member }, at) => {
+    const run = decodeRun(runs[at] ?? '');
+    const own = run?.owner === of.consumer && run.entry === entry ? run : undefined;
+    const startedMs = own === undefined ? undefined : Math.floor(Number(own.token) / 1000);
+    return { ...idOf(member), attempt: own?.attempts, startedMs };
+  });
 }

@@ -4,7 +4,7 @@
  * after it is gone, so that a process that dies in between leaves a look for nothing and never a forgotten schedule.
  */
 import { isUtf8 } from 'node:buffer';
-import { partitionOf } from '../../job/derived-id.ts';
+import { partitionOf } from '../../job/job-id.ts';
 import { decodeFired, type Fired } from '../../schedule/progress.ts';
 import { type OverlapPolicy, routingOf } from '../../schedule/schedule.ts';
 import { decodeDefinition } from '../../schedule/text.ts';

@@ -5,8 +5,8 @@
  */
 import { type Plan, planJob } from '../../client/calls/plan.ts';
 import { type Content, hasContent, seal } from '../../job/content.ts';
-import { derivedId } from '../../job/derived-id.ts';
 import type { Job } from '../../job/job.ts';
+import { derivedId } from '../../job/job-id.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
 import { entriesOfRecord } from '../../job/record-header.ts';
 import { dataBytesMaxRange } from '../../kernel/checks.ts';

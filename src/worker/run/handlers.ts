@@ -4,7 +4,7 @@
  */
 
 import type { Client } from '../../client/client.ts';
-import { type ClientMiddleware, checkMiddleware } from '../../client/jobs/middleware.ts';
+import { type ClientMiddleware, checkMiddleware } from '../../client/jobs/scheduling.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { JobSchemas } from '../../job/content.ts';
 import { ABANDONED, type Job, parseJobName, parseName } from '../../job/job.ts';

@@ -1,5 +1,5 @@
 /** What stands around handlers. Without a middleware, a handler is called as it is; no function is made for its jobs. */
-import { checkMiddleware } from '../../client/jobs/middleware.ts';
+import { checkMiddleware } from '../../client/jobs/scheduling.ts';
 import type { Job } from '../../job/job.ts';
 import type { HandleMiddleware, Handler, HandlerContext, Middleware } from './handlers.ts';
 

@@ -1,6 +1,6 @@
 /** What people look at most fits a terminal of 80 columns, with names and ids as long as they usually are. */
 import { beforeEach, expect, test } from 'vitest';
-import { newJobId } from '../../../src/job/new-job-id.ts';
+import { newJobId } from '../../../src/job/job-id.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { usePartition } from '../../support/partition.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, type ClientOptions, createClient, type QueueInput } from '../../../src/client/client.ts';
-import { partitionOf } from '../../../src/job/derived-id.ts';
+import { partitionOf } from '../../../src/job/job-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';

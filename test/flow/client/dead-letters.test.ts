@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import type { DeadLetters, ReplayedLetters } from '../../../src/client/dead/dead-letters.ts';
-import { partitionOf } from '../../../src/job/derived-id.ts';
+import { partitionOf } from '../../../src/job/job-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';

@@ -1,9 +1,9 @@
 /** Durable calls in a cluster: each node speaks for the writes of its own connection. Real nodes. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
-import { partitionOf } from '../../../src/job/derived-id.ts';
+import { partitionOf } from '../../../src/job/job-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import { slotOf } from '../../../src/redis/connection/cluster/slots.ts';
+import { slotOf } from '../../../src/redis/connection/cluster/nodes.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import {
   type ClusterOfTests,

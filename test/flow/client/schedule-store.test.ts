@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
-import { backfill, trigger } from '../../../src/client/schedules/schedule-runs.ts';
-import type { ListOptions, Schedules } from '../../../src/client/schedules/schedules.ts';
+import { backfill, type ListOptions, type Schedules, trigger } from '../../../src/client/schedules/schedules.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
 import { firedOf } from '../../../src/redis/scripts/schedules.ts';
 import { parseSchedule } from '../../../src/schedule/input.ts';

@@ -5,10 +5,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeRecord, decodeTombstone, encodeBody, encodeRecord, idOf, memberOf } from '../../../src/job/codec.ts';
-import { crc16, partitionOf, routingText } from '../../../src/job/derived-id.ts';
 import type { HeaderOptions } from '../../../src/job/fields.ts';
 import { parseJobId, parseJobName, parseName } from '../../../src/job/job.ts';
-import { createJobIds } from '../../../src/job/new-job-id.ts';
+import { crc16, createJobIds, partitionOf, routingText } from '../../../src/job/job-id.ts';
 import { decodeHeader } from '../../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';

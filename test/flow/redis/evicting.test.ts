@@ -1,7 +1,7 @@
 /** A Redis that may delete keys of its own accord: daemons say so, and producers give it no job. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
-import { createGuard } from '../../../src/daemon/eviction-guard.ts';
+import { createGuard } from '../../../src/daemon/daemon.ts';
 import { createEmitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';

@@ -4,8 +4,7 @@
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/kernel/clock.ts';
-import { examine, examineControl, growthFlaws } from '../../../src/redis/repair/fsck.ts';
-import { growth } from '../../../src/redis/repair/growth.ts';
+import { examine, examineControl, growth, growthFlaws } from '../../../src/redis/repair/fsck.ts';
 import { repair } from '../../../src/redis/repair/repair.ts';
 import { limit } from '../../../src/redis/scripts/gates.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';

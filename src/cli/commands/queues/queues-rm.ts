@@ -9,7 +9,7 @@
  */
 
 import type { Command } from 'commander';
-import { rearmSchedules, removeSchedules, schedulesOfQueue } from '../../../client/schedules/queue-schedules.ts';
+import { rearmSchedules, removeSchedules, schedulesOfQueue } from '../../../client/schedules/schedule-store.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';

@@ -2,8 +2,8 @@
 import { type Command, Option } from 'commander';
 import { previewRows, UNNAMED } from '../../../client/schedules/schedule-view.ts';
 import type { LeftOut, PreviewOptions, PreviewRow } from '../../../client/schedules/schedules.ts';
+import { definitionIn } from '../../../config/file.ts';
 import { queueOptions } from '../../../config/load.ts';
-import { definitionIn } from '../../../config/schedule-file.ts';
 import { optionsOfFires } from '../../../job/fields.ts';
 import { defineQueue } from '../../../job/queue.ts';
 import { systemClock } from '../../../kernel/clock.ts';

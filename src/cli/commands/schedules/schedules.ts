@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { countOf } from '../../../access/audit.ts';
 import type { FiredJob, Schedules, ScheduleView } from '../../../client/schedules/schedules.ts';
 import { redactedSchedules } from '../../../inspect/redacted.ts';
-import { newJobId } from '../../../job/new-job-id.ts';
+import { newJobId } from '../../../job/job-id.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
 import type { Schedule } from '../../../schedule/schedule.ts';
@@ -278,7 +278,8 @@ const SAID: Readonly<Record<FiredJob['status'], string>> = {
   over: 'a job of this id ran already',
 };
 
-// `schedules pause <name>` and `schedules resume <name>`: what passes meanwhile is not caught up. Jobs that exist go on.
+// `schedules pause <name>` and `schedules resume <name>`: what passes meanwhile is not caught up. Jobs that exist go
+// on.
 
 export const schedulesPause: Register = (parent, runner) => {
   const command = parent

@@ -3,12 +3,11 @@
  * a button that does it, and it names the number.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { at } from '../../parts/at.ts';
-import { Confirm } from '../../parts/confirm.tsx';
-import { Which } from '../../parts/which.tsx';
+import { ask, at } from '../../api.ts';
+import type { Schemas } from '../../api-types.ts';
+import { Confirm, Which } from '../../parts/confirm.tsx';
 import { countText } from '../../parts/words.ts';
 import { bodyOf, instantOf, type JobFilter } from './filters.ts';
-import { eachSlice, NOTHING, type Sum } from './slices.ts';
 
 const ACTIONS = {
   cancel: { label: 'Cancel', done: 'cancelled' },
@@ -159,4 +158,54 @@ function resultText(action: Action, { changed, requested, skipped }: Sum): strin
   const left = skippedText(skipped);
   if (left !== '') parts.push(`left alone: ${left}`);
   return `${parts.join('; ')}.`;
+}
+
+// A change of all jobs that a filter finds. The API does a bounded slice per request and says where to go on: so the
+// slices are asked for one after the other, and their numbers added up.
+
+type Slice = Schemas['ChangedJobs'];
+
+interface Sum {
+  readonly matched: number;
+  readonly changed: number;
+  readonly requested: number;
+  readonly skipped: Readonly<Record<string, number>>;
+  /** The first of them. */
+  readonly ids: readonly string[];
+}
+
+const NOTHING: Sum = { matched: 0, changed: 0, requested: 0, skipped: {}, ids: [] };
+const IDS_SHOWN = 20;
+
+interface Slices {
+  /** `POST queues/emails/batch/cancel` */
+  readonly what: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly signal: AbortSignal;
+  readonly onSum: (sum: Sum) => void;
+}
+
+/** Until there is no more, or it is aborted: what was changed by then stays changed. */
+async function eachSlice({ what, body, signal, onSum }: Slices): Promise<Sum> {
+  let sum = NOTHING;
+  let cursor: string | undefined;
+  do {
+    const slice: Slice = await ask(what, cursor === undefined ? body : { ...body, cursor });
+    sum = add(sum, slice);
+    onSum(sum);
+    cursor = slice.next;
+  } while (cursor !== undefined && !signal.aborted);
+  return sum;
+}
+
+function add(sum: Sum, slice: Slice): Sum {
+  const skipped: Record<string, number> = { ...sum.skipped };
+  for (const [reason, count] of Object.entries(slice.skipped)) skipped[reason] = (skipped[reason] ?? 0) + count;
+  return {
+    matched: sum.matched + slice.matched,
+    changed: sum.changed + slice.changed,
+    requested: sum.requested + (slice.requested ?? 0),
+    skipped,
+    ids: [...sum.ids, ...(slice.ids ?? [])].slice(0, IDS_SHOWN),
+  };
 }

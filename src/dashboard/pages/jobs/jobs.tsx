@@ -3,19 +3,16 @@
  * whoever reads it: `Look again` does that.
  */
 
+import { useState } from 'preact/hooks';
+import { at, queryOf } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import { type Listed, useList } from '../../parts/asked.ts';
-import { at, queryOf } from '../../parts/at.ts';
-import { Instant } from '../../parts/instant.tsx';
-import { JobLink } from '../../parts/job-link.tsx';
-import { ListActions } from '../../parts/list-actions.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
-import { Table } from '../../parts/table.tsx';
+import { Instant, JobLink, ListActions, Table } from '../../parts/table.tsx';
 import { countText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { Bulk } from './bulk.tsx';
-import { FilterForm } from './filter-form.tsx';
-import { filterFrom, isLive } from './filters.ts';
+import { filterFrom, instantOf, isLive, type JobFilter, localOf, STATES } from './filters.ts';
 
 type ListedJob = Schemas['ListedJob'];
 
@@ -79,5 +76,69 @@ function Row({ queue, job }: { readonly queue: string; readonly job: ListedJob }
       <td>{job.tags?.join(', ') ?? ''}</td>
       <td>{job.owner ?? ''}</td>
     </tr>
+  );
+}
+
+// What is shown of a queue. It goes into the address when somebody presses Enter or the button.
+
+interface Form {
+  readonly filter: JobFilter;
+  readonly apply: (filter: JobFilter) => void;
+}
+
+const TEXTS = [
+  { field: 'idPrefix', label: 'Id begins with' },
+  { field: 'name', label: 'Name' },
+  { field: 'tag', label: 'Tag' },
+] as const;
+const DUES = [
+  { field: 'dueFrom', label: 'Due from' },
+  { field: 'dueTo', label: 'Due before' },
+] as const;
+
+/** Give it the filter of the address as `key`: another address, another form. */
+function FilterForm({ filter, apply }: Form) {
+  const [draft, setDraft] = useState(filter);
+  const set = (field: keyof JobFilter, value: string) => setDraft({ ...draft, [field]: value });
+  return (
+    <form
+      class="filters"
+      aria-label="Filter"
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply(draft);
+      }}
+    >
+      <label>
+        State
+        <select value={draft.state} onChange={(event) => apply({ ...draft, state: event.currentTarget.value })}>
+          {STATES.map((state) => (
+            <option key={state} value={state}>
+              {state}
+            </option>
+          ))}
+          <option value="scheduled,ready,running">all that live</option>
+        </select>
+      </label>
+      {TEXTS.map(({ field, label }) => (
+        <label key={field}>
+          {label}
+          <input value={draft[field]} onInput={(event) => set(field, event.currentTarget.value)} />
+        </label>
+      ))}
+      {DUES.map(({ field, label }) => (
+        <label key={field}>
+          {label}
+          <input
+            type="datetime-local"
+            value={localOf(draft[field])}
+            onInput={(event) => set(field, instantOf(event.currentTarget.value))}
+          />
+        </label>
+      ))}
+      <button type="submit" class="primary">
+        Show
+      </button>
+    </form>
   );
 }

@@ -1,15 +1,11 @@
 /** All schedules, and the calendar of what they make in the next days. */
-
 import { useEffect, useState } from 'preact/hooks';
-import { ask } from '../../api.ts';
+import { ask, at } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import { useAsked } from '../../parts/asked.ts';
-import { at } from '../../parts/at.ts';
-import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
-import { Table } from '../../parts/table.tsx';
+import { Instant, Table } from '../../parts/table.tsx';
 import { numberText } from '../../parts/words.ts';
-import { decisionOf, type PreviewRow, ruleOf, type Schedule } from './schedule-text.ts';
 
 /** A calendar of more would be no calendar. */
 const CALENDAR_SCHEDULES = 25;
@@ -134,4 +130,37 @@ async function runsOf(schedules: readonly Schedule[]): Promise<readonly Run[]> {
     return rows.map((row) => ({ ...row, name }));
   });
   return (await Promise.all(asked)).flat().sort((a, b) => a.atMs - b.atMs);
+}
+
+// Schedules and their instants in words.
+
+export type Schedule = Schemas['Schedule'];
+type PreviewRow = Schemas['PreviewRow'];
+
+/** `30 2 * * * Europe/Berlin`, `every 15m` */
+export function ruleOf({ input: { cron, every, zone } }: Schedule): string {
+  const rule = cron === undefined ? `every ${String(every ?? '?')}` : String(cron);
+  return zone === undefined ? rule : `${rule} ${String(zone)}`;
+}
+
+const DST: Readonly<Record<string, string>> = {
+  shifted: 'moved: the clock skips the named time',
+  first: 'the first of two: the clock goes back',
+  second: 'the second of two: the clock goes back',
+  gap: 'lost: the clock skips the named time',
+};
+
+/** What a clock change did, in words. */
+export const whatClocksDid = (dst: string | undefined): string | undefined => (dst === undefined ? dst : DST[dst]);
+
+/** What was decided for an instant, in words; empty: nothing special. */
+function decisionOf({ dst, calendar, dropped, named, leftOut }: PreviewRow): string {
+  const parts = [
+    dst === undefined ? '' : (DST[dst] ?? dst),
+    named === undefined ? '' : `named ${named}`,
+    calendar === undefined ? '' : `calendar: ${calendar}`,
+    dropped === undefined || dropped === dst ? '' : `makes no job: ${dropped}`,
+    leftOut === undefined ? '' : `and ${leftOut} more`,
+  ];
+  return parts.filter((part) => part !== '').join('; ');
 }

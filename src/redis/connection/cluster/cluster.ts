@@ -14,14 +14,12 @@
 import { type Command, Redis, type RedisOptions } from 'ioredis';
 import { systemClock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
-import { urlOf } from '../address.ts';
-import type { Place } from '../address-url.ts';
+import { type Place, urlOf } from '../address.ts';
 import { ConnectionError } from '../connection-error.ts';
 import { redial } from '../dialing.ts';
 import { type Manner, manyWait, openOne, optionsOf } from '../one.ts';
 import { enlist } from './members.ts';
-import { createNodes, type Nodes } from './nodes.ts';
-import { type NatMap, type Redirection, redirectionOf, slotOf } from './slots.ts';
+import { createNodes, type NatMap, type Nodes, type Redirection, redirectionOf, slotOf } from './nodes.ts';
 
 export interface ClusterParts {
   readonly seeds: readonly Place[];

@@ -1,10 +1,18 @@
 /**
- * A call of several steps. Each step is repeated by itself, so none that was carried out is met by its own repetition; all
- * share one budget. Once a step has written, or may have, the call says `indeterminate` in an outage and never `unavailable`.
+ * Calls that are repeated in an outage: a read, which may be made again as often as it takes, and a call of several
+ * steps.
  */
+
 import { systemClock } from '../../kernel/clock.ts';
 import { type RetryPolicy, type Whole, withRetry } from '../../redis/connection/outage.ts';
-import { withReadRetry } from './read-retry.ts';
+
+/** @throws DuestreamError `unavailable` or `refused` */
+export const withReadRetry = <T>(what: string, call: () => Promise<T>, policy: RetryPolicy): Promise<T> =>
+  withRetry(what, call, { ...policy, harmless: 'nothing was changed' });
+
+// A call of several steps. Each step is repeated by itself, so none that was carried out is met by its own repetition;
+// all share one budget. Once a step has written, or may have, the call says `indeterminate` in an outage and never
+// `unavailable`.
 
 export interface Repeating {
   /** Changes nothing, or nothing that anybody can see. */

@@ -1,0 +1,390 @@
+/** One job: where it stands, what happened, what it carries, and what can be done with it. */
+import { useState } from 'preact/hooks';
+import { ApiError, ask, askJson, at } from '../api.ts';
+import type { Schemas } from '../api-types.ts';
+import { useAsked } from '../parts/asked.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { ProblemNote, Stack } from '../parts/problem.tsx';
+import { Instant } from '../parts/table.tsx';
+import { Tree } from '../parts/tree.tsx';
+import { changeText, countText, durationText } from '../parts/words.ts';
+import type { Route } from '../router.ts';
+import { DueField, dueOf } from './jobs/bulk.tsx';
+import { LIVE } from './jobs/filters.ts';
+
+export function Job({ path: [queue = '', id = ''], query }: Route) {
+  const bare = query.get('bare') === 'true' ? '?bare=true' : '';
+  const { value: job, problem, reload } = useAsked<Report>(`${at`queues/${queue}/jobs/${id}`}${bare}`);
+  const [told, setTold] = useState('');
+  return (
+    <>
+      <h1>
+        Job <span class="id">{id}</span>
+      </h1>
+      <p>
+        in <a href={`#/jobs/${encodeURIComponent(queue)}`}>{queue}</a>
+      </p>
+      <ProblemNote problem={problem} />
+      <p role="status">{told}</p>
+      {job === undefined ? null : (
+        <>
+          <JobActions
+            job={job}
+            done={(text) => {
+              setTold(text);
+              reload();
+            }}
+          />
+          <Facts job={job} />
+          <Timeline job={job} />
+          <Data job={job} />
+          <Past job={job} />
+        </>
+      )}
+      <p class="actions">
+        <button type="button" onClick={reload}>
+          Look again
+        </button>
+      </p>
+    </>
+  );
+}
+
+function Facts({ job }: { readonly job: Report }) {
+  const facts = [
+    ['Name', job.name],
+    ['Tags', job.tags?.join(', ')],
+    ['Attempts', `${job.attempts} started, ${job.failures} failed, ${job.crashes} crashed`],
+    ['Put aside', job.deferred && asideText(job.deferred)],
+    ['Worker', job.owner],
+    ['Reason', job.reason],
+    ['Partition', String(job.partition)],
+  ].filter(([, value]) => value !== undefined && value !== '');
+  return (
+    <dl class="facts">
+      <div>
+        <dt>State</dt>
+        <dd>{job.state}</dd>
+      </div>
+      <div>
+        <dt>Due</dt>
+        <dd>
+          <Instant atMs={job.dueMs} isLong />
+        </dd>
+      </div>
+      {facts.map(([term, value]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const asideText = ({ times, reason }: NonNullable<Schemas['Deferred']>): string =>
+  `${countText(times, 'time')}${reason === undefined ? '' : `, last because: ${reason}`}`;
+
+const NAMES: Readonly<Record<Schemas['Moment']['kind'], string>> = {
+  'asked-due': 'Due as asked',
+  due: 'Due',
+  started: 'Started',
+  failure: 'Failed',
+  timeout: 'Ran too long',
+  crash: 'Worker crashed',
+  refused: 'Refused by the worker',
+  done: 'Done',
+  cancelled: 'Cancelled',
+  expired: 'Expired',
+  dead: 'Dead letter',
+  'earlier-end': 'An earlier run ended',
+};
+
+function Timeline({ job }: { readonly job: Report }) {
+  return (
+    <section aria-labelledby="timeline">
+      <h2 id="timeline">Timeline</h2>
+      <ol class="timeline">
+        {job.timeline.map((event, index) => (
+          // An event has no name of its own, and what has happened keeps its place.
+          <li key={`${index} ${event.kind}`} class={event.kind}>
+            <span class="kind">{NAMES[event.kind]}</span> <Instant atMs={event.atMs} isLong />
+            <Details event={event} />
+          </li>
+        ))}
+      </ol>
+      <p>{nextOf(job)}</p>
+    </section>
+  );
+}
+
+function Details({ event: { attempt, owner, tookMs, message, stack } }: { readonly event: Schemas['Moment'] }) {
+  const parts = [
+    attempt === undefined ? '' : `attempt ${attempt}`,
+    owner === undefined ? '' : `worker ${owner}`,
+    tookMs === undefined ? '' : `took ${durationText(tookMs)}`,
+  ].filter((part) => part !== '');
+  return (
+    <>
+      {parts.length === 0 ? null : <span class="quiet"> · {parts.join(' · ')}</span>}
+      {message === undefined ? null : <pre class="error">{message}</pre>}
+      <Stack text={stack} />
+    </>
+  );
+}
+
+function nextOf(job: Report) {
+  if (job.state === 'running') return job.cancelRequested ? 'It runs, and was asked to stop.' : 'It runs now.';
+  if (!isWaiting(job)) return 'It is over.';
+  if (job.state === 'ready') return 'Its time has come: it waits for a worker.';
+  return (
+    <>
+      {job.attempts > 0 ? 'Next try: ' : 'Due: '}
+      <Instant atMs={job.dueMs} isLong />
+    </>
+  );
+}
+
+function Data({ job }: { readonly job: Report }) {
+  return (
+    <section aria-labelledby="data">
+      <h2 id="data">Data</h2>
+      {job.hidden ? (
+        <p class="hidden-data">The data and headers are hidden: your token does not have the scope data.</p>
+      ) : (
+        <Tree value={job.data ?? null} />
+      )}
+      {job.headers === undefined ? null : (
+        <>
+          <h3>Headers</h3>
+          <Tree value={job.headers} />
+        </>
+      )}
+      {Object.keys(job.options).length === 0 ? null : (
+        <>
+          <h3>Options of this job</h3>
+          <Tree value={job.options} />
+        </>
+      )}
+      {job.result === undefined ? null : (
+        <>
+          <h3>Result</h3>
+          <ResultOf result={job.result} hidden={job.hidden} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function ResultOf({ result, hidden }: { readonly result: Schemas['KeptResult']; readonly hidden: boolean }) {
+  if (result.kind === 'none') return <p>It returned nothing.</p>;
+  if (result.kind === 'too-large') return <p>It was too large to be kept: {result.bytes} bytes.</p>;
+  if (hidden) return <p class="hidden-data">The result is hidden: your token does not have the scope data.</p>;
+  return result.kind === 'kept' ? <Tree value={result.value} /> : <p>It is no JSON. {result.why}</p>;
+}
+
+function Past({ job: { past: ends, result, hidden } }: { readonly job: Report }) {
+  // The end of its present life is told above, with its result.
+  const past = result === undefined ? ends : ends.slice(1);
+  if (past.length === 0) return null;
+  return (
+    <section aria-labelledby="past">
+      <h2 id="past">Earlier ends of this id</h2>
+      <ol>
+        {past.map(({ outcome, overMs, attempts, owner, tookMs, result }) => (
+          <li key={`${overMs} ${outcome}`}>
+            {outcome} <Instant atMs={overMs} isLong /> after {attempts} {attempts === 1 ? 'start' : 'starts'}
+            {owner === undefined ? '' : `, worker ${owner}`}
+            {tookMs === undefined ? '' : `, took ${durationText(tookMs)}`}
+            {result === undefined ? null : <ResultOf result={result} hidden={hidden} />}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+// What can be done with one job, as its state allows.
+
+type Report = Schemas['Job'];
+
+const isOver = ({ state }: Report): boolean => !LIVE.some((live) => live === state);
+const isWaiting = ({ state }: Report): boolean => ['scheduled', 'waiting', 'ready'].includes(state);
+
+interface Actions {
+  readonly job: Report;
+  readonly done: (told: string) => void;
+}
+
+type Action = 'edit' | 'reschedule' | 'run' | 'cancel' | 'replay';
+
+function JobActions({ job, done }: Actions) {
+  const [action, setAction] = useState<Action>();
+  const close = () => setAction(undefined);
+  const finish = (told: string) => {
+    close();
+    done(told);
+  };
+  const open = (one: Action, label: string) => (
+    <button key={one} type="button" onClick={() => setAction(one)}>
+      {label} …
+    </button>
+  );
+  const canEdit = isWaiting(job) && !job.bare && job.readable;
+  return (
+    <div class="actions">
+      {canEdit ? open('edit', 'Edit') : null}
+      {isWaiting(job) && !job.bare ? [open('reschedule', 'Reschedule'), open('run', 'Run now')] : null}
+      {isOver(job) ? null : open('cancel', 'Cancel')}
+      {job.state === 'dead' && job.deadLetter !== undefined ? open('replay', 'Replay') : null}
+      {action === 'edit' ? <EditJob {...{ job, finish, close }} /> : null}
+      {action === undefined || action === 'edit' ? null : <Question {...{ job, action, finish, close }} />}
+    </div>
+  );
+}
+
+interface Questions {
+  readonly job: Report;
+  readonly action: Exclude<Action, 'edit'>;
+  readonly finish: (told: string) => void;
+  readonly close: () => void;
+}
+
+function Question({ job, action, finish, close }: Questions) {
+  const [due, setDue] = useState('');
+  const asksDue = action === 'reschedule' || action === 'replay';
+  const { title, yes, told, what } = wordsOf(action, job);
+  return (
+    <Confirm
+      title={title}
+      yes={yes}
+      no={action === 'cancel' ? 'Keep it' : 'Back'}
+      isDangerous={action === 'cancel'}
+      canConfirm={action !== 'reschedule' || due !== ''}
+      close={close}
+      act={async () => {
+        await ask(what, bodyOf(action, due));
+        finish(told);
+      }}
+    >
+      <p class="id">{job.id}</p>
+      {action === 'cancel' && job.state === 'running' ? <p>It runs: its handler is asked to stop.</p> : null}
+      {action === 'replay' ? <p>Without a delay it is due at once.</p> : null}
+      {asksDue ? <DueField due={due} setDue={setDue} /> : null}
+    </Confirm>
+  );
+}
+
+function bodyOf(action: Questions['action'], due: string): object | undefined {
+  if (action === 'reschedule') return dueOf(due);
+  if (action !== 'replay') return undefined;
+  return due === '' ? {} : dueOf(due);
+}
+
+function wordsOf(action: Questions['action'], { queue, id, bare, deadLetter = '' }: Report) {
+  const path = at`queues/${queue}/jobs/${id}`;
+  switch (action) {
+    case 'reschedule':
+      return {
+        title: 'Give it another due time',
+        yes: 'Reschedule',
+        told: 'Rescheduled.',
+        what: `POST ${path}/reschedule`,
+      };
+    case 'run':
+      return { title: 'Run it now?', yes: 'Run now', told: 'It is due now.', what: `POST ${path}/run` };
+    case 'cancel':
+      return {
+        title: 'Cancel this job?',
+        yes: 'Cancel the job',
+        told: 'Cancelled, or asked to stop.',
+        what: `DELETE ${path}${bare ? '?bare=true' : ''}`,
+      };
+    case 'replay':
+      return {
+        title: 'Replay this dead letter?',
+        yes: 'Replay',
+        told: 'It is scheduled again.',
+        what: `POST ${at`queues/${queue}/dead/${deadLetter}/replay`}`,
+      };
+  }
+}
+
+interface Edit {
+  readonly job: Report;
+  readonly finish: (told: string) => void;
+  readonly close: () => void;
+}
+
+/** Changes name, attempts and data of a job that waits: only if it still is what was shown. */
+function EditJob({ job, finish, close }: Edit) {
+  const before = job.data === undefined ? '' : JSON.stringify(job.data, undefined, 2);
+  const [data, setData] = useState(before);
+  const [attempts, setAttempts] = useState(String(job.options.attempts ?? ''));
+  const [name, setName] = useState(job.name ?? '');
+
+  async function act(): Promise<void> {
+    const change = changeText(changeOf(job, { name, attempts }), data === before || job.hidden ? undefined : data);
+    if (change === '{}') {
+      finish('Nothing was changed.');
+      return;
+    }
+    const headers: Record<string, string> = job.etag === undefined ? {} : { 'If-Match': `"${job.etag}"` };
+    await askJson(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers).catch(inWords);
+    finish('Changed.');
+  }
+
+  return (
+    <Confirm title="Edit the job" yes="Save" act={act} close={close}>
+      <div class="fields">
+        <label>
+          Name
+          <input value={name} onInput={(event) => setName(event.currentTarget.value)} />
+        </label>
+        <label>
+          Attempts, empty: as the queue says
+          <input
+            inputMode="numeric"
+            value={attempts}
+            onInput={(event) => setAttempts(event.currentTarget.value.trim())}
+          />
+        </label>
+        {job.hidden ? (
+          <p>Your token may not see the data, so they stay as they are.</p>
+        ) : (
+          <label>
+            Data (JSON)
+            <textarea
+              rows={10}
+              spellcheck={false}
+              value={data}
+              onInput={(event) => setData(event.currentTarget.value)}
+            />
+          </label>
+        )}
+      </div>
+    </Confirm>
+  );
+}
+
+/** The API speaks of a header; whoever edits wants to know what to do. */
+function inWords(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'changed') throw error;
+  throw new Error(
+    'Somebody has changed this job since you opened it, so nothing was saved. Go back, press "Look again", and edit it anew.',
+    { cause: error },
+  );
+}
+
+/** What differs from the job as it was shown. */
+function changeOf(
+  job: Report,
+  { name, attempts }: { readonly name: string; readonly attempts: string },
+): Readonly<Record<string, unknown>> {
+  const isRenamed = name !== '' && name !== (job.name ?? '');
+  const isSame = attempts === String(job.options.attempts ?? '');
+  return {
+    ...(isRenamed ? { name } : {}),
+    ...(isSame ? {} : { attempts: attempts === '' ? null : Number(attempts) }),
+  };
+}

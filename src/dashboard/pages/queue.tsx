@@ -1,0 +1,221 @@
+/** One queue: its counts, why nothing moves if nothing does, how fast and how late it is; pause and resume. */
+import { useCallback, useState } from 'preact/hooks';
+import { ask, at } from '../api.ts';
+import type { Schemas } from '../api-types.ts';
+import { type LiveQueue, useEvery, useLive } from '../live.ts';
+import { useAsked } from '../parts/asked.ts';
+import { type Line, TimeChart } from '../parts/chart.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { ProblemNote } from '../parts/problem.tsx';
+import { latenessText, numberText } from '../parts/words.ts';
+import type { Route } from '../router.ts';
+
+const WHY_EVERY_MS = 5000;
+
+export function Queue({ path: [queue = ''] }: Route) {
+  const { now } = useLive();
+  const found = now?.queues.find((one) => one.queue === queue);
+  const name = encodeURIComponent(queue);
+  return (
+    <>
+      <h1>
+        Queue <span class="id">{queue}</span>
+        {found?.paused ? <em class="badge">paused</em> : null}
+      </h1>
+      {now !== undefined && found === undefined ? <p class="problem">This queue was never used.</p> : null}
+      {found === undefined ? null : (
+        <>
+          <Counts {...found} />
+          <Reasons queue={queue} />
+          <Actions queue={found} />
+        </>
+      )}
+      <p class="actions">
+        <a href={`#/jobs/${name}`}>Jobs</a> <a href={`#/dead/${name}`}>Dead letters</a>
+      </p>
+      <Charts queue={queue} />
+    </>
+  );
+}
+
+function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, workers, leaders }: LiveQueue) {
+  const name = encodeURIComponent(queue);
+  const led = leaders.filter((one) => one !== null).length;
+  return (
+    <dl class="tiles">
+      {(
+        [
+          ['Scheduled', scheduled, `#/jobs/${name}?state=scheduled`],
+          ...(waiting > 0 ? [['In line', waiting, `#/jobs/${name}?state=waiting`] as const] : []),
+          ['Ready', ready, `#/jobs/${name}?state=ready`],
+          ['Running', running, `#/jobs/${name}?state=running`],
+          ['Dead letters', dead, `#/dead/${name}`],
+        ] as const
+      ).map(([text, count, href]) => (
+        <div key={text} class="tile">
+          <dt>{text}</dt>
+          <dd>
+            <a href={href}>{numberText(count)}</a>
+          </dd>
+        </div>
+      ))}
+      <div class="tile">
+        <dt>Starts per second</dt>
+        <dd>{numberText(perSecond.started)}</dd>
+      </div>
+      <div class={workers === 0 ? 'tile bad' : 'tile'}>
+        <dt>Workers</dt>
+        <dd>
+          <a href="#/workers">{numberText(workers)}</a>
+        </dd>
+      </div>
+      <div class={led < leaders.length ? 'tile bad' : 'tile'}>
+        <dt>Partitions with a leader</dt>
+        <dd>
+          {led} of {leaders.length}
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function Reasons({ queue }: { readonly queue: string }) {
+  const { value, problem, reload } = useAsked<Schemas['WhyNothingMoves']>(at`queues/${queue}/why`);
+  useEvery(WHY_EVERY_MS, useCallback(reload, [reload]));
+  return (
+    <section aria-label="Why nothing moves" aria-live="polite">
+      <ProblemNote problem={problem} />
+      {value === undefined ? null : value.reasons.length === 0 ? (
+        <p class="good">Nothing hinders this queue.</p>
+      ) : (
+        <ul class="findings">
+          {value.reasons.map(({ code, text }) => (
+            <li key={code} class={value.moves ? 'ok' : 'warn'}>
+              {text}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function Actions({ queue: { queue, paused } }: { readonly queue: LiveQueue }) {
+  const [isAsking, setAsking] = useState(false);
+  const [told, setTold] = useState('');
+  const finish = (text: string) => {
+    setTold(text);
+    setAsking(false);
+  };
+  return (
+    <div class="actions">
+      <button type="button" onClick={() => setAsking(true)}>
+        {paused ? 'Resume …' : 'Pause …'}
+      </button>
+      <span role="status">{told}</span>
+      {isAsking ? <PauseQueue queue={queue} paused={paused} finish={finish} close={() => setAsking(false)} /> : null}
+    </div>
+  );
+}
+
+// Throughput, lateness and run time of the last hour or day.
+
+const EVERY_MS = 30_000;
+
+function Charts({ queue }: { readonly queue: string }) {
+  const [hours, setHours] = useState<1 | 24>(1);
+  const { value, problem, reload } = useAsked<Schemas['QueueMinutes']>(`${at`queues/${queue}/minutes`}?hours=${hours}`);
+  useEvery(EVERY_MS, useCallback(reload, [reload]));
+  return (
+    <section aria-label="Charts">
+      <h2>{hours === 1 ? 'The last hour' : 'The last day'}</h2>
+      <p class="actions">
+        {([1, 24] as const).map((choice) => (
+          <button key={choice} type="button" aria-pressed={hours === choice} onClick={() => setHours(choice)}>
+            {choice === 1 ? 'Hour' : 'Day'}
+          </button>
+        ))}
+      </p>
+      <ProblemNote problem={problem} />
+      {value === undefined ? null : value.on ? (
+        <Drawn minutes={value} />
+      ) : (
+        <p>
+          There are no counts by the minute yet. The first come within two minutes, unless <code>http.minutes</code> is
+          off or nobody leads the queue.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Drawn({ minutes }: { readonly minutes: Schemas['QueueMinutes'] }) {
+  const { startMs, stepMs, counts, known } = minutes;
+  const atMs = known.map((_, step) => startMs + step * stepMs);
+  const rate = (values: readonly number[]) =>
+    values.map((count, step) => (known[step] === true ? Math.round((count / stepMs) * 10_000) / 10 : null));
+  return (
+    <div class="charts">
+      <TimeChart
+        title="Jobs per second"
+        atMs={atMs}
+        lines={[
+          { name: 'scheduled', values: rate(counts.scheduled), colour: 2 },
+          { name: 'completed', values: rate(counts.done), colour: 1 },
+          { name: 'retried', values: rate(counts.retried), colour: 3 },
+          { name: 'dead', values: rate(counts.dead), colour: 4 },
+        ]}
+        text={numberText}
+      />
+      <TimeChart title="Lateness of starts" atMs={atMs} lines={spread(minutes.start)} text={latenessText} />
+      <TimeChart title="Lateness of promotions" atMs={atMs} lines={spread(minutes.promotion)} text={latenessText} />
+      <TimeChart title="Run time" atMs={atMs} lines={spread(minutes.run)} text={latenessText} />
+    </div>
+  );
+}
+
+const spread = ({ p50Ms, p99Ms }: Schemas['SpreadSteps']): readonly Line[] => [
+  { name: 'p50', values: p50Ms, colour: 1 },
+  { name: 'p99', values: p99Ms, colour: 2 },
+];
+
+// Pause with a reason for the next person who looks, and resume.
+
+interface Asked {
+  readonly queue: string;
+  readonly paused: boolean;
+  readonly finish: (told: string) => void;
+  readonly close: () => void;
+}
+
+const REASON_MAX = 200;
+
+function PauseQueue({ queue, paused, finish, close }: Asked) {
+  const [reason, setReason] = useState('');
+
+  async function act(): Promise<void> {
+    if (paused) await ask(`POST ${at`queues/${queue}/resume`}`);
+    else await ask(`POST ${at`queues/${queue}/pause`}`, reason === '' ? {} : { reason });
+    finish(paused ? 'The queue goes on.' : 'The queue is paused. Running jobs go on to their end.');
+  }
+
+  return (
+    <Confirm
+      title={paused ? `Resume ${queue}` : `Pause ${queue}`}
+      yes={paused ? 'Resume' : 'Pause'}
+      act={act}
+      close={close}
+    >
+      {paused ? (
+        <p>What is due starts at once.</p>
+      ) : (
+        <div class="fields">
+          <label>
+            Reason
+            <input maxLength={REASON_MAX} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+          </label>
+        </div>
+      )}
+    </Confirm>
+  );
+}

@@ -1,0 +1,150 @@
+/** What a job carries beside its data: tags, its group and priority, and headers. */
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+
+// Tags: words by which jobs are found together, such as all jobs of one customer. They stand in the header of the
+// record, letter `t`, from which the index `K:tags` is made; an index entry without such a header counts for nothing.
+//
+// A set has one text: sorted, once each, so that the same call says the same. In the header `=` is written as a space,
+// which no tag has, so a tag never looks like the mark of an edited record (`m=`).
+
+export const TAGS_MAX = 10;
+const TAG_BYTES_MAX = 64;
+export const TAGS_ALLOWED = `1 to ${TAGS_MAX} texts of 1 to ${TAG_BYTES_MAX} printable ASCII characters without space, comma, semicolon and bar, not beginning with \`=\``;
+
+/** From `!` to `~` without the comma, the semicolon and the bar; `=` in front stands for something else in the index. */
+const TAG = /^(?!=)[!-+\--:<-{}~]{1,64}$/;
+
+/** One tag, checked. @throws DuestreamError `bad-input` */
+export function parseTag(input: unknown, what = 'tag'): string {
+  if (typeof input === 'string' && TAG.test(input)) return input;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} is ${show(input)}; allowed: 1 to ${TAG_BYTES_MAX} printable ASCII characters without space, comma, semicolon and bar, not beginning with =`,
+  );
+}
+
+/** A set of tags, checked. @throws DuestreamError `bad-input` */
+export function parseTags(input: unknown, what = 'tags'): readonly string[] {
+  if (!Array.isArray(input) || input.length === 0) {
+    throw new DuestreamError('bad-input', `${what} is ${show(input)}; allowed: a list of 1 to ${TAGS_MAX} texts`);
+  }
+  const tags = [...new Set(input.map((tag) => parseTag(tag, `${what}: one`)))].sort();
+  if (tags.length <= TAGS_MAX) return tags;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} is a list of ${tags.length}; allowed: a list of 1 to ${TAGS_MAX} texts`,
+  );
+}
+
+/** The text of the tags in a header. */
+export const tagsText = (tags: readonly string[]): string => tags.join(',').replaceAll('=', ' ');
+
+/** The entries of the index in the text of a header: its tags, and those that begin with `=`, such as a priority. */
+export const entriesOfHeader = (text: string): readonly string[] =>
+  text
+    .replaceAll(' ', '=')
+    .split(',')
+    .filter((tag) => tag !== '' && tag.length <= TAG_BYTES_MAX)
+    .slice(0, TAGS_MAX);
+
+/** The tags in the text of a header; undefined where the text has none. What begins with `=` is none of anybody's. */
+export function tagsOfHeader(text: string): readonly string[] | undefined {
+  const tags = entriesOfHeader(text).filter((tag) => !tag.startsWith('='));
+  return tags.length === 0 ? undefined : tags;
+}
+
+/** The priority in the same text. */
+export const priorityOfHeader = (text: string): Priority | undefined =>
+  PRIORITIES.find((one) => entriesOfHeader(text).includes(`=${one}`));
+
+// Groups and priorities: what jobs of a gated queue wait by. A group is a tenant, an account, a lock. It stands in
+// braces at the beginning of the id, so all of a group live in one partition, and nothing of a job says it twice.
+
+export const PRIORITIES = ['high', 'normal', 'low'] as const;
+/** Between jobs that wait: of 21 turns `high` has 16, `normal` 4 and `low` 1. */
+export type Priority = (typeof PRIORITIES)[number];
+
+export const GROUP_ALLOWED =
+  '1 to 64 printable ASCII characters without space, braces, comma, semicolon and bar, not beginning with `schedule:`; hash what does not fit';
+const GROUP = /^(?!schedule:)[!-+\--:<-z~]{1,64}$/;
+const GROUPED = /^(?:j:)?\{((?!schedule:)[!-+\--:<-z~]{1,64})\}(?!(?:abandoned:\d+|then:\d+\.\d+)$)./;
+
+/** @throws DuestreamError `bad-input` */
+export function parseGroup(input: unknown): string {
+  if (typeof input === 'string' && GROUP.test(input)) return input;
+  throw new DuestreamError('bad-input', `group is ${show(input)}; allowed: ${GROUP_ALLOWED.replaceAll('`', '')}`);
+}
+
+/** The group of an id or a member; undefined where it has none. `lua/lib/line.lua` says the same. @example groupOf('{acme}order-7') // 'acme' */
+export const groupOf = (id: string): string | undefined => GROUPED.exec(id)?.[1];
+
+/** An id in a group. @throws DuestreamError `bad-input` for an id of another group */
+export function groupedId(group: string, id: string): string {
+  const own = groupOf(id);
+  if (own === undefined) return `{${group}}${id}`;
+  if (own === group) return id;
+  throw new DuestreamError(
+    'bad-input',
+    `id is ${show(id)}, of group ${show(own)}, and group is ${show(group)}; allowed: an id of this group, or without one`,
+  );
+}
+
+// The headers of a job: a few short texts beside its data, such as a `traceparent`. They say how a job came to be and
+// not what it is, so they are no part of what makes a call the same call. In a record they stand in the letter `h`, in
+// the form of a query string (`application/x-www-form-urlencoded`), which has neither `;` nor `|`.
+
+export type JobHeaders = Readonly<Record<string, string>>;
+
+export const HEADERS_ALLOWED =
+  'at most 20 texts by names as HTTP has them; 4096 bytes together; names become lower case';
+export const NO_HEADERS: JobHeaders = Object.freeze({});
+
+const HEADERS_MAX = 20;
+const BYTES_MAX = 4096;
+/** A token of RFC 9110. */
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Control characters, and halves of a character, which no UTF-8 carries. */
+const UNFIT = /[\p{Cc}\p{Cs}]/u;
+
+/** Sorted by name; undefined for none. @throws DuestreamError `bad-input` that names the header */
+export function parseHeaders(given: unknown, what = 'headers'): JobHeaders | undefined {
+  if (Object.prototype.toString.call(given) !== '[object Object]') throw bad(what, show(given), HEADERS_ALLOWED);
+  const found = new Map<string, string>();
+  let bytes = 0;
+  for (const [name, value] of Object.entries(given as object)) {
+    const lower = name.toLowerCase();
+    if (found.has(lower)) throw bad(`a name in ${what}`, show(name), `${lower} once, in whatever case`);
+    found.set(lower, checkedHeader(what, name, value));
+    bytes += Buffer.byteLength(name + value);
+  }
+  if (found.size > HEADERS_MAX) throw bad(`the number of ${what}`, String(found.size), `at most ${HEADERS_MAX}`);
+  if (bytes > BYTES_MAX) {
+    throw bad(`the size of ${what}`, `${bytes} bytes`, `at most ${BYTES_MAX} bytes of names and values`);
+  }
+  const sorted = [...found].sort(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.length === 0 ? undefined : Object.freeze(Object.fromEntries(sorted));
+}
+
+/** A value may be a secret, so no message shows it. */
+function checkedHeader(what: string, name: string, value: unknown): string {
+  if (!NAME.test(name)) throw bad(`a name in ${what}`, show(name), "letters, digits and !#$%&'*+-.^_`|~");
+  if (typeof value !== 'string') throw bad(`${what}.${name}`, `a ${typeof value}`, 'a text');
+  if (!UNFIT.test(value)) return value;
+  throw bad(`${what}.${name}`, 'a text with a control character', 'a text without');
+}
+
+export const headersText = (headers: JobHeaders): string => new URLSearchParams(headers).toString();
+
+/** Undefined for a text that is none; a foreign producer may have written anything. */
+export function headersIn(text: string): JobHeaders | undefined {
+  try {
+    return parseHeaders(Object.fromEntries(new URLSearchParams(text)));
+  } catch {
+    return undefined;
+  }
+}
+
+function bad(what: string, given: string, allowed: string): DuestreamError {
+  return new DuestreamError('bad-input', `${what} is ${given}; allowed: ${allowed}`);
+}
