@@ -3,7 +3,7 @@
  * It is stored in the registry of queues, so that every process knows it.
  */
 
-import { broadcastRanges, checkNames, durationIn, wholeNumberIn } from '../kernel/checks.ts';
+import { broadcastRanges, checkNames, durationIn, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 
@@ -50,8 +50,8 @@ export function parseBroadcast(input: BroadcastOptions | boolean | undefined): B
   const { max = ON.max, bytes = ON.bytes, age } = input;
   return Object.freeze({
     isOn: true,
-    max: wholeNumberIn(max, 'broadcast.max', broadcastRanges.max),
-    bytes: wholeNumberIn(bytes, 'broadcast.bytes', broadcastRanges.bytes),
+    max: wholeNumber(max, { what: 'broadcast.max', ...broadcastRanges.max }),
+    bytes: wholeNumber(bytes, { what: 'broadcast.bytes', ...broadcastRanges.bytes }),
     ageMs: age === undefined ? ON.ageMs : durationIn(age, 'broadcast.age', broadcastRanges.ageMs),
   });
 }

@@ -4,7 +4,7 @@
  * registry of queues; each partition has its share beside its jobs (`lua/lib/gate.lua`).
  */
 
-import { checkNames, durationIn, gateRanges, wholeNumberIn } from '../kernel/checks.ts';
+import { checkNames, durationIn, gateRanges, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 
@@ -75,9 +75,9 @@ function rateOfObject(given: unknown): Rate | undefined {
   checkNames(given, ['limit', 'per', 'burst'], 'rate', 'bad-input');
   const { limit, per, burst = 1 } = given as { limit: unknown; per: DurationInput; burst?: unknown };
   return {
-    limit: wholeNumberIn(limit, 'limit of rate', gateRanges.rateLimit),
+    limit: wholeNumber(limit, { what: 'limit of rate', ...gateRanges.rateLimit }),
     perMs: durationIn(per, 'per of rate', gateRanges.ratePerMs),
-    burst: wholeNumberIn(burst, 'burst of rate', gateRanges.burst),
+    burst: wholeNumber(burst, { what: 'burst of rate', ...gateRanges.burst }),
   };
 }
 
@@ -85,7 +85,7 @@ function rateOfObject(given: unknown): Rate | undefined {
 function parseMost(name: 'concurrency' | 'perGroup', given: unknown): number | undefined {
   if (given === undefined) return undefined;
   if (given === false) return 0;
-  if (typeof given === 'number') return wholeNumberIn(given, name, gateRanges[name]);
+  if (typeof given === 'number') return wholeNumber(given, { what: name, ...gateRanges[name] });
   const { min, max } = gateRanges[name];
   throw new DuestreamError(
     'bad-input',

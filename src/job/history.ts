@@ -1,6 +1,6 @@
 /** What a queue keeps of its jobs when they are over: for how long, how many, and whether what handlers returned. */
 
-import { checkNames, durationIn, historyRanges, wholeNumberIn } from '../kernel/checks.ts';
+import { checkNames, durationIn, historyRanges, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 
@@ -54,9 +54,9 @@ export function parseHistory(input: HistoryOptions | boolean | undefined): Histo
   return Object.freeze({
     isOn: true,
     keepMs: keep === undefined ? OFF.keepMs : durationIn(keep, 'history.keep', historyRanges.keepMs),
-    max: wholeNumberIn(max, 'history.max', historyRanges.max),
+    max: wholeNumber(max, { what: 'history.max', ...historyRanges.max }),
     keepsResult: result,
-    resultBytesMax: wholeNumberIn(resultBytesMax, 'history.resultBytesMax', historyRanges.resultBytesMax),
+    resultBytesMax: wholeNumber(resultBytesMax, { what: 'history.resultBytesMax', ...historyRanges.resultBytesMax }),
   });
 }
 

@@ -4,7 +4,7 @@
  * record is checked as well, because anybody may have written it.
  */
 
-import { durationIn, type Range } from '../kernel/checks.ts';
+import { durationIn, type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Backoff, isBackoff, storable } from './backoff.ts';
@@ -18,7 +18,6 @@ import {
   tagsOfHeader,
   tagsText,
 } from './labels.ts';
-import { wholeNumber } from './queue.ts';
 
 export interface OptionKind<Given = unknown, Stored = unknown, Kind extends string = string> {
   /** A duration and an instant are stored as milliseconds, under the option's name with `Ms` behind it. */

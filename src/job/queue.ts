@@ -3,7 +3,7 @@
  * the definition, which is why a job's record does not have to carry it.
  */
 
-import { checkFunction, checkNames, durationIn, queueRanges, type Range } from '../kernel/checks.ts';
+import { checkFunction, checkNames, durationIn, queueRanges, type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
@@ -220,12 +220,6 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
 
 /** Marks what was checked, or made from what was. */
 export const asDefined = (queue: Queue): Queue => Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
-
-/** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
-export function wholeNumber(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
-}
 
 function backoffOf(policy: BackoffPolicy): BackoffPolicy {
   if (typeof policy !== 'function') return storable(policy);

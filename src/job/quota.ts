@@ -3,7 +3,7 @@
  * and each partition has its share beside its jobs, where `schedule` reads it with what it reads anyway.
  */
 
-import { quotaRanges, wholeNumberIn } from '../kernel/checks.ts';
+import { quotaRanges, wholeNumber } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 
@@ -28,7 +28,7 @@ export function parseLimit(name: 'maxPending' | 'maxBytes', given: number | fals
   if (given === undefined) return undefined;
   if (given === false) return 0;
   const { min, max } = quotaRanges[name];
-  if (typeof given === 'number') return wholeNumberIn(given, name, { min, max });
+  if (typeof given === 'number') return wholeNumber(given, { what: name, min, max });
   throw new DuestreamError(
     'bad-input',
     `${name} is ${show(given)}; allowed: a whole number from ${min} to ${max}, or false for no limit`,

@@ -4,10 +4,10 @@
  * another range or another default. A duration is written as `15s` everywhere; its numbers here are milliseconds.
  */
 
+import { wholeNumber } from '../kernel/checks.ts';
 import type { Range } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { wholeNumber } from './queue.ts';
 
 /** One option. `doc` says in one sentence what it does. */
 export interface WorkerOption extends Range {

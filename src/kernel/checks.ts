@@ -108,8 +108,8 @@ export const gateRanges = {
   perGroup: { min: 1, max: 1000 },
 } as const satisfies Readonly<Record<string, Range>>;
 
-/** @throws DuestreamError `bad-input` */
-export function wholeNumberIn(value: unknown, what: string, { min, max }: Range): number {
+/** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
+export function wholeNumber(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
 }

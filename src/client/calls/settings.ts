@@ -1,9 +1,8 @@
 /** What a client is given, checked: its options once, and the queue and the id that each call names. */
 
 import { parseJobId, parseName } from '../../job/job.ts';
-import { wholeNumber } from '../../job/queue.ts';
 import { workerOption } from '../../job/worker-options.ts';
-import { asConfig, checkNames, dataBytesMaxRange, durationIn } from '../../kernel/checks.ts';
+import { asConfig, checkNames, dataBytesMaxRange, durationIn, wholeNumber } from '../../kernel/checks.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';

@@ -1,9 +1,9 @@
 /** Dead letters as an application or an admin page uses them: listed, looked at, counted by error, replayed and removed. */
 
 import type { ScheduleOptions } from '../../job/options.ts';
-import { type Queue, type QueueInput, queueOf, wholeNumber } from '../../job/queue.ts';
+import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
-import { checkNames, durationIn } from '../../kernel/checks.ts';
+import { checkNames, durationIn, wholeNumber } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { createLevels } from '../calls/durability.ts';

@@ -1,9 +1,9 @@
 /** Removes what a tag names, such as all that is stored of a person, from one queue after the other by their names. */
 
 import { parseTag } from '../../job/labels.ts';
-import { defineQueue, queueOf, wholeNumber } from '../../job/queue.ts';
+import { defineQueue, queueOf } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
-import { checkNames } from '../../kernel/checks.ts';
+import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { withReadRetry } from '../calls/retry.ts';

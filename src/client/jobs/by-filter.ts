@@ -6,7 +6,8 @@
  * A job that was changed, started or ended in between is skipped and counted by its reason. The call can be cut short at
  * any moment and started again, from its cursor or from the beginning: what is done is not done twice.
  */
-import { type Queue, wholeNumber } from '../../job/queue.ts';
+import type { Queue } from '../../job/queue.ts';
+import { wholeNumber } from '../../kernel/checks.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { DuestreamError, messageOf } from '../../kernel/errors.ts';
 import type { Found } from '../../redis/read/look.ts';

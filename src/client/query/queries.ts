@@ -1,8 +1,8 @@
 /** What a client offers to look at jobs: one by its id, or those that a filter means. Checks come before anything is sent. */
 
-import { type QueueInput, queueOf, wholeNumber } from '../../job/queue.ts';
+import { type QueueInput, queueOf } from '../../job/queue.ts';
 import type { InputOf } from '../../job/types.ts';
-import { checkNames } from '../../kernel/checks.ts';
+import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import type { Calls } from '../calls/session.ts';
 import { parseAnyId } from '../calls/settings.ts';
 import { countJobs, type JobCount } from './count.ts';
