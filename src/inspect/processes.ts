@@ -62,10 +62,12 @@ export function versionsOf(
     .sort((a, b) => b.processes - a.processes || ((a.version ?? '~') < (b.version ?? '~') ? -1 : 1));
 }
 
-/** `0.2.0 (3 processes), an older version (1 process)` */
+/** `0.2.0 (3 processes), an unknown version (1 process)` */
 export const versionsText = (versions: readonly VersionCount[]): string =>
   versions
-    .map(({ version = 'an older version', processes }) => `${version} (${counted(processes, 'process', 'processes')})`)
+    .map(
+      ({ version = 'an unknown version', processes }) => `${version} (${counted(processes, 'process', 'processes')})`,
+    )
     .join(', ');
 
 /** How many living workers serve a queue. */
@@ -147,7 +149,7 @@ export interface SeenWorker {
   readonly state: 'alive' | 'missing';
   readonly host: string | undefined;
   readonly pid: number | undefined;
-  /** Of duestream; undefined where it is missing, or older than this was told. */
+  /** Of duestream; undefined where the process does not say it. */
   readonly version: string | undefined;
   readonly startedMs: number | undefined;
   /** How long ago it sent its last heartbeat. */

@@ -121,8 +121,8 @@ describe('is refused without a write', () => {
 
   test('when the partition has no generation, and the layout was read some time ago: its queue may be gone', async () => {
     const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1000, nowMs: T0 } as const;
-    const call = (id: string, layout?: 'remembered' | 'fresh') =>
-      p.jobs.schedule(p.ref, [item(id)], { ...settings, ...(layout ? { layout } : {}) });
+    const call = (id: string, layoutAge?: 'remembered' | 'fresh') =>
+      p.jobs.schedule(p.ref, [item(id)], { ...settings, ...(layoutAge ? { layoutAge } : {}) });
     expect(await p.withoutWrite(() => call('a', 'remembered'))).toEqual({ kind: 'moved', layoutGeneration: 0 });
     expect(await call('a')).toEqual([{ kind: 'ok' }]);
     expect(await p.meta('generation')).toBeNull();
@@ -136,7 +136,7 @@ describe('is refused without a write', () => {
       expect(await p.withoutWrite(() => call('d', layout))).toEqual({ kind: 'moved', layoutGeneration: 3 });
     }
     expect(
-      await p.jobs.schedule({ ...p.ref, layoutGeneration: 3 }, [item('d')], { ...settings, layout: 'fresh' }),
+      await p.jobs.schedule({ ...p.ref, layoutGeneration: 3 }, [item('d')], { ...settings, layoutAge: 'fresh' }),
     ).toEqual([{ kind: 'ok' }]);
     expect(await p.meta('generation')).toBe('3');
   });

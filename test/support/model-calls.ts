@@ -74,9 +74,9 @@ const schedule: Resolve = (world, [a, b, c]) => {
 /** The same id, due and content, by whoever asks again; with a layout that was read some time ago, or just now. */
 const again: Resolve = (world, [a, b]) => {
   if (world.items.length === 0) return undefined;
-  const layout = b > 22 ? 'fresh' : b > 20 ? 'remembered' : undefined;
+  const layoutAge = b > 22 ? 'fresh' : b > 20 ? 'remembered' : undefined;
   const items = a < 16 ? world.items : world.items.map((item) => ({ ...item, record: withHeader(item.record) }));
-  return scheduleCall(world, { items, mode: a % 2 === 0 ? 'keep' : 'replace', generation: 0, layout });
+  return scheduleCall(world, { items, mode: a % 2 === 0 ? 'keep' : 'replace', generation: 0, layoutAge });
 };
 
 /** As the same job is encoded with a header. */
@@ -89,19 +89,19 @@ interface Scheduling {
   readonly items: readonly ScheduleItem[];
   readonly mode: 'keep' | 'replace';
   readonly generation: number;
-  readonly layout?: 'remembered' | 'fresh' | undefined;
+  readonly layoutAge?: 'remembered' | 'fresh' | undefined;
 }
 const MOVED = { kind: 'moved', layoutGeneration: 0 };
 
-function scheduleCall(world: World, { items, mode, generation, layout }: Scheduling): Call {
+function scheduleCall(world: World, { items, mode, generation, layoutAge }: Scheduling): Call {
   const { jobs, ref, model } = world;
-  const settings = { mode, horizonMs, bytesMax, ...(layout ? { layout } : {}) };
+  const settings = { mode, horizonMs, bytesMax, ...(layoutAge ? { layoutAge } : {}) };
   return {
     verb: 'schedule',
     real: () => jobs.schedule({ ...ref, layoutGeneration: generation }, items, { ...settings, nowMs: model.nowMs }),
     model: () => {
-      if (generation !== 0 || (layout === 'remembered' && !model.declared)) return MOVED;
-      if (layout === 'fresh') model.declared = true;
+      if (generation !== 0 || (layoutAge === 'remembered' && !model.declared)) return MOVED;
+      if (layoutAge === 'fresh') model.declared = true;
       return verbs.schedule(model, items, mode);
     },
   };

@@ -230,8 +230,8 @@ export class ScheduleBatch {
   async #deliver(chunk: Chunk, leftMs: number): Promise<void> {
     const { horizonMs, recordBytesMax, jobs, clock } = this.#parts;
     const { ref, mode, items } = chunk;
-    const layout = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
-    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layout };
+    const layoutAge = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
+    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layoutAge };
     while (items.length > 0) {
       const plans = items.map(({ plan }) => plan);
       // @send-chunk

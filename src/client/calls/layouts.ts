@@ -26,7 +26,7 @@ interface Entry {
 
 const FRESH_MS = 30_000;
 const QUEUES_MAX = 10_000;
-/** Layouts change by a command of an operator; more moves than this in one call are a registry at odds with itself. */
+/** The layout of a queue changes only when the queue is removed and used again: more moves in one call mean a registry at odds with itself. */
 export const MOVES_MAX = 5;
 export const MOVE_PAUSE_MS = 50;
 

@@ -42,7 +42,7 @@ const where = ({ host, pid }: { readonly host?: string; readonly pid?: number })
 function Versions({ versions }: { readonly versions: Schemas['Workers']['versions'] }) {
   if (versions.length === 0) return null;
   const texts = versions.map(
-    ({ version = 'an older version', processes }) => `${version} (${countText(processes, 'process', 'processes')})`,
+    ({ version = 'an unknown version', processes }) => `${version} (${countText(processes, 'process', 'processes')})`,
   );
   return (
     <p class={versions.length > 1 ? 'headline bad' : 'quiet'}>

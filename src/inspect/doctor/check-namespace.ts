@@ -332,7 +332,7 @@ async function idleIn(
   return found;
 }
 
-/** Of a broadcast queue: what only processes of an older release do. */
+/** Of a broadcast queue: jobs and workers that it had before it was one. */
 function leftForWorkers(queue: string, entries: number, serving: number): readonly Idle[] {
   if (entries === 0 && serving === 0) return [];
   const what = [

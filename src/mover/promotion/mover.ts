@@ -10,6 +10,8 @@
  * timer (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head
  * of the zset and no more: the mover makes a pass when a job is due, and every few seconds for the rest of its look.
  *
+ * Workers read `ready` in `worker/fetch/stream-fetcher.ts`, and in a cluster in `worker/fetch/cluster-fetcher.ts`.
+ *
  * What must always hold: no job is promoted outside a trusted term; a pass is bounded, so that no other command of
  * Redis waits for long; when the undelivered backlog is at its cap, jobs stay in the zset, where they can be cancelled.
  */

@@ -41,7 +41,7 @@ export function createDurableJobs(redis: Redis, level: Level): DurableJobs {
     return made;
   }
 
-  async function carry<T>(ref: PartitionRef, send: (jobs: Jobs) => Promise<T>, effectOf: (reply: T) => Effect) {
+  async function carry<T>(ref: PartitionRef, send: (jobs: Jobs) => Promise<T>, effectOf: (reply: T) => WriteOutcome) {
     try {
       const { line, jobs } = nodeOf(ref);
       return await line.carry({ send: () => send(jobs), effectOf, meta: ref.keys.meta });
@@ -73,12 +73,12 @@ async function followMoved(redis: Redis, { keys }: PartitionRef, error: unknown)
 
 const WRITTEN: ReadonlySet<string> = new Set(['ok', 'replaced', 'cancelled', 'requested']);
 
-function listEffect(reply: readonly { readonly kind: string }[] | Moved): Effect {
+function listEffect(reply: readonly { readonly kind: string }[] | Moved): WriteOutcome {
   if ('kind' in reply) return 'elsewhere';
   return reply.some(({ kind }) => WRITTEN.has(kind)) ? 'written' : 'met';
 }
 
-function replayEffect({ kind }: ReplayReply): Effect {
+function replayEffect({ kind }: ReplayReply): WriteOutcome {
   if (kind === 'moved') return 'elsewhere';
   return WRITTEN.has(kind) ? 'written' : 'met';
 }
@@ -96,12 +96,12 @@ export async function checkLevel(redis: Redis, level: Level): Promise<void> {
 }
 
 /** `written`: it changed something · `met`: it found all as it should be · `elsewhere`: nothing of it is here. */
-export type Effect = 'written' | 'met' | 'elsewhere';
+export type WriteOutcome = 'written' | 'met' | 'elsewhere';
 
 export interface DurableCall<T> {
   /** Sends its script, and nothing else, before it returns. */
   readonly send: () => Promise<T>;
-  readonly effectOf: (reply: T) => Effect;
+  readonly effectOf: (reply: T) => WriteOutcome;
   /** The hash of the partition that every call of it may write to. */
   readonly meta: string;
 }
@@ -113,7 +113,7 @@ export interface Line {
 
 interface Waiting {
   readonly meta: string;
-  readonly send: () => Promise<Effect>;
+  readonly send: () => Promise<WriteOutcome>;
   /** The script was answered before. */
   readonly done: () => void;
   readonly fail: (error: unknown) => void;

@@ -30,7 +30,7 @@ export interface ScheduleSettings {
    * When the layout was read. `remembered`: a partition without a generation is answered `moved`, as its queue may have
    * been removed since. `fresh`: just now, so the partition gets its generation. Without it none is asked for.
    */
-  readonly layout?: 'remembered' | 'fresh';
+  readonly layoutAge?: 'remembered' | 'fresh';
   readonly nowMs?: number;
 }
 
@@ -50,9 +50,9 @@ function waiting(redis: Redis) {
     async schedule(
       ref: PartitionRef,
       items: readonly ScheduleItem[],
-      { mode, horizonMs, bytesMax, layout, nowMs }: ScheduleSettings,
+      { mode, horizonMs, bytesMax, layoutAge, nowMs }: ScheduleSettings,
     ): Promise<readonly ScheduleReply[] | Moved> {
-      const generation = `${layout === undefined ? '' : LAYOUT_SIGNS[layout]}${ref.layoutGeneration}`;
+      const generation = `${layoutAge === undefined ? '' : LAYOUT_SIGNS[layoutAge]}${ref.layoutGeneration}`;
       const args = { now: nowMs ?? '', generation, mode, horizon: horizonMs, bytes: bytesMax };
       const each: string[] = [];
       for (const { member, record, dueMs } of items) each.push(member, record, String(dueMs));

@@ -47,7 +47,10 @@ export interface Passed {
   readonly limit: number;
 }
 
-/** Makes a leader's pass part of a worker's turn: `RoundTrips.relay`, which the daemon hands to its movers. Undefined: the worker takes nothing now, and no call was sent. */
+/**
+ * Makes a leader's pass part of a worker's turn: `RoundTrips.relay`, which the daemon hands to its movers. Undefined: the
+ * worker takes nothing now, and no call was sent.
+ */
 export type Relay = (ref: PartitionRef, pass: LeadersPass) => Promise<Passed> | undefined;
 
 export function promoteReply(reply: readonly Reply[]): PromoteReply {

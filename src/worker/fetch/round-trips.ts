@@ -21,7 +21,7 @@ import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, Passed, PromoteReply } from '../../redis/scripts/passes.ts';
 import type { Served, StartReply, Taken } from '../../redis/scripts/replies.ts';
-import type { Acknowledger, Completion, EndedAttempt } from '../run/acknowledgement.ts';
+import { type Acknowledger, COMPLETIONS_MAX, type Completion, type EndedAttempt } from '../run/acknowledgement.ts';
 import type { InFlight, InFlightEntry } from '../run/in-flight.ts';
 
 interface RoundTripsParts {
@@ -71,8 +71,6 @@ interface Partition {
   callOff: (() => void) | undefined;
 }
 
-/** Most completions per call: Redis serves nobody else meanwhile, and frees a record for each. */
-const COMPLETIONS_MAX = 100;
 /** How long completions wait for company. */
 const GATHER_MS = 5;
 /** After that another process leads, or has other workers. */

@@ -93,7 +93,7 @@ interface AcknowledgerParts {
 /** Of an error's message, so much is kept while Redis is at its memory limit. */
 const SHORT_CHARS = 80;
 /** Most completions per call: Redis serves nobody else meanwhile, and frees a record for each. */
-const BATCH_MAX = 100;
+export const COMPLETIONS_MAX = 100;
 
 export class Acknowledger {
   readonly #parts: AcknowledgerParts;
@@ -241,8 +241,8 @@ export class Acknowledger {
     const early = this.#early;
     this.#early = new Map();
     for (const [ref, all] of early) {
-      for (let from = 0; from < all.length; from += BATCH_MAX) {
-        const batch = all.slice(from, from + BATCH_MAX);
+      for (let from = 0; from < all.length; from += COMPLETIONS_MAX) {
+        const batch = all.slice(from, from + COMPLETIONS_MAX);
         void this.#complete(ref, batch, { hold: true, answered: (one, reply) => this.#completedEarly(one, reply) });
       }
     }

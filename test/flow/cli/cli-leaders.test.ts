@@ -67,7 +67,7 @@ describe('leaders', () => {
     expect((await answer(['leaders', 'q'])).partitions).toMatchObject([{ leader: { version: '0.2.0' } }]);
     expect((await due(['leaders', 'q'])).out).not.toContain('differ');
     expect((await due(['leaders'])).out).toContain(
-      'versions of leaders differ: 0.2.0 (1 process), an older version (1 process)',
+      'versions of leaders differ: 0.2.0 (1 process), an unknown version (1 process)',
     );
   });
 
@@ -124,7 +124,7 @@ describe('workers', () => {
     await alive('w-0', 'worker', ['q']);
     const { out } = await due(['workers']);
     expect(out).toMatch(/^w-1 +alive +mill:7 +0\.2\.0 +2 min ago/m);
-    expect(out).toContain('versions differ: 0.2.0 (2 processes), an older version (1 process)');
+    expect(out).toContain('versions differ: 0.2.0 (2 processes), an unknown version (1 process)');
     const { workers, versions } = await answer(['workers', '--queue', 'q']);
     expect(workers).toMatchObject([{ id: 'w-0' }, { id: 'w-1', version: '0.2.0' }]);
     expect(versions).toEqual([{ version: '0.2.0', processes: 2 }, { processes: 1 }]);

@@ -57,7 +57,7 @@ const worker = z
     state: z.enum(['alive', 'missing']),
     host: z.string().optional(),
     pid: z.int().optional(),
-    version: z.string().optional().openapi({ description: 'Of duestream; older versions do not say it.' }),
+    version: z.string().optional().openapi({ description: 'Of duestream; missing where the process does not say it.' }),
     startedMs: epochMs.optional(),
     beatAgoMs: z.number().optional(),
     queues: z.array(z.string()),
@@ -80,7 +80,7 @@ export const versions = z
   .array(z.object({ version: z.string().optional(), processes: count }).openapi('VersionCount'))
   .openapi({
     description:
-      'The versions of duestream that run side by side: daemons, workers and subscribers. Without `version`: older ones.',
+      'The versions of duestream that run side by side: daemons, workers and subscribers. Without `version`: those that do not say it.',
   });
 
 export const finding = z

@@ -11,7 +11,7 @@ const leader = z
     process: z.string(),
     host: z.string().optional(),
     pid: z.int().optional(),
-    version: z.string().optional().openapi({ description: 'Of duestream; older versions do not say it.' }),
+    version: z.string().optional().openapi({ description: 'Of duestream; missing where the process does not say it.' }),
     epoch: z.number(),
     sinceMs: epochMs,
     leaseLeftMs: z.number(),
