@@ -127,7 +127,14 @@ async function opened(dist, socketPath) {
     }));
     for (let from = 0; from < all.length; from += BATCH.schedule) {
       const some = all.slice(from, from + BATCH.schedule);
-      await jobs.schedule(ref, some, { mode: 'keep', horizonMs: 1e10, bytesMax: 1e6, layout: 'fresh' });
+      // `layout` is the name of `layoutAge` in older builds.
+      await jobs.schedule(ref, some, {
+        mode: 'keep',
+        horizonMs: 1e10,
+        bytesMax: 1e6,
+        layout: 'fresh',
+        layoutAge: 'fresh',
+      });
     }
     for (let from = 0; from < all.length; from += BATCH.promote) {
       await jobs.promote(ref, { term, leaseMs: LEASE_MS, limit: BATCH.promote, cap: 1e7 });

@@ -175,7 +175,7 @@ function actingOn({ redis, jobs, ref, promote, read, start, items }) {
         born += 1;
         return { member: `j:${born}`, record, dueMs };
       });
-      const options = { mode: 'keep', horizonMs: 2 * WINDOW_MS, bytesMax: 1_048_576, layout: 'fresh' };
+      const options = { mode: 'keep', horizonMs: 2 * WINDOW_MS, bytesMax: 1_048_576, layoutAge: 'fresh' };
       for (let from = 0; from < count; from += BATCH) {
         await jobs.schedule(ref, all.slice(from, from + BATCH), options);
       }

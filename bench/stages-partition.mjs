@@ -93,7 +93,8 @@ export async function createPartition(socketPath) {
 
   /** In calls of the bytes that a producer sends at once. @param {readonly Item[]} chunk */
   async function schedule(chunk) {
-    const options = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: BYTES_MAX, layout: 'fresh' };
+    // `layout` is the name of `layoutAge` in older builds.
+    const options = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: BYTES_MAX, layout: 'fresh', layoutAge: 'fresh' };
     const each = Math.max(1, Math.floor(CHUNK_BYTES_MAX / (chunk[0]?.record.length ?? 1)));
     for (let from = 0; from < chunk.length; from += each) {
       await untilTaken(chunk.slice(from, from + each), (rest) => jobs.schedule(ref, rest, options));
