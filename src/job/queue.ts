@@ -3,7 +3,7 @@
  * the definition, which is why a job's record does not have to carry it.
  */
 
-import { checkFunction, checkNames, durationIn, queueRanges, type Range, wholeNumber } from '../kernel/checks.ts';
+import { checkFunction, checkNames, durationIn, queueRanges, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';

@@ -4,8 +4,7 @@
  * another range or another default. A duration is written as `15s` everywhere; its numbers here are milliseconds.
  */
 
-import { wholeNumber } from '../kernel/checks.ts';
-import type { Range } from '../kernel/checks.ts';
+import { type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 

@@ -7,8 +7,8 @@
  * any moment and started again, from its cursor or from the beginning: what is done is not done twice.
  */
 import type { Queue } from '../../job/queue.ts';
-import { wholeNumber } from '../../kernel/checks.ts';
 import { quietly } from '../../kernel/callbacks.ts';
+import { wholeNumber } from '../../kernel/checks.ts';
 import { DuestreamError, messageOf } from '../../kernel/errors.ts';
 import type { Found } from '../../redis/read/look.ts';
 import type { Confirming, DurabilityOption } from '../calls/durability.ts';

@@ -1,6 +1,7 @@
 /** Schedules as people look at them: as they are stored, how far they were fired, and what they will do. Pure. */
-import { wholeNumber } from '../../kernel/checks.ts';
+
 import { quietly } from '../../kernel/callbacks.ts';
+import { wholeNumber } from '../../kernel/checks.ts';
 import { durationMs, type InstantInput } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
