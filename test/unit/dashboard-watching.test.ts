@@ -10,7 +10,7 @@ import {
   SILENT_MS,
   type StreamListener,
   type Watched,
-} from '../../src/dashboard/live.ts';
+} from '../../src/dashboard/watching.ts';
 
 type Look = { readonly n: number };
 

@@ -271,7 +271,7 @@ export const numberGate: MiddlewareHandler = async (c, next) => {
 
 const isBodiless = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
-async function readUpTo(body: ReadableStream<Uint8Array> | null, max: number): Promise<Buffer> {
+async function readUpTo(body: ReadableStream<Uint8Array> | null, max: number): Promise<Buffer<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {
