@@ -26,6 +26,7 @@ export {
   type JobDue,
   type JobEdit,
   type JobFilter,
+  type JobListFilter,
   type JobListOptions,
   type JobPage,
   type JobRef,

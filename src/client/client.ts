@@ -44,7 +44,7 @@ import {
   type Scheduling,
 } from './jobs/scheduling.ts';
 import type { JobCount } from './query/count.ts';
-import type { JobFilter } from './query/filter.ts';
+import type { JobFilter, JobListFilter } from './query/filter.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
 import type { JobResult } from './query/past.ts';
 import { type Queries, queriesOf } from './query/queries.ts';
@@ -70,6 +70,7 @@ export type {
   JobDue,
   JobEdit,
   JobFilter,
+  JobListFilter,
   JobListOptions,
   JobPage,
   JobRef,

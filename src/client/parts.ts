@@ -134,7 +134,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
         return made.schedule(...call);
       },
     };
-    const seen = { reader: readerOf(redis), jobs: made, callPartitions, confirm };
+    const seen = { reader: readerOf(redis, namespace), jobs: made, callPartitions, confirm };
     const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
       batch: new CheckedBatch({ redis, jobs: unlessEvicting, layouts, clock, budgetMs, horizonMs, recordBytesMax }),

@@ -15,11 +15,12 @@ import { decodeHeader } from '../job/record-header.ts';
 import type { JobState, LiveState } from '../job/state.ts';
 import { type PartitionRef, partitionRef } from '../redis/keys.ts';
 import type { Member } from '../redis/read/counted.ts';
+import { type Ended, type EndIndex, type EndsAsk, isBehind, type JobEnd } from '../redis/read/ends.ts';
 import type { Found } from '../redis/read/look.ts';
 import type { DueRange, Place, Source } from '../redis/read/places.ts';
 import { cancel, peekOf, reschedule, rewrite, seenOf } from './changes.ts';
 import type { JobBook } from './jobs.ts';
-import { type Kept, overOf, refOf } from './kept.ts';
+import { endsOf, type Kept, overOf, refOf } from './kept.ts';
 
 export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
   const { windowMs, horizonMs, dataBytesMax } = settings;
@@ -113,6 +114,8 @@ function readerIn(book: JobBook): Reader {
       return { kind: 'counted', counts, next: undefined, last: '', mark: '' };
     },
     members: async (ref, due) => membersIn(ref, due),
+    ends: async (ref, ask) => endsIn(book, ref, ask),
+    history: async ({ queue }) => [...book.inQueue(queue)].find((job) => job.queue.history?.isOn)?.queue.history,
     async peek({ queue }, member) {
       const job = book.find(queue, idOf(member).id);
       return job && peekOf(job, book.nowMs());
@@ -162,5 +165,42 @@ function foundIn(ref: PartitionRef, job: Kept | undefined, nowMs: number): Found
   const { member, run } = peekOf(job, nowMs);
   return { ref, member, id, bare: false, state, record, run, dueMs, seen: seenOf(job) };
 }
+
+function endsIn(book: JobBook, ref: PartitionRef, { index, after, limit }: EndsAsk): readonly JobEnd[] {
+  const jobs = [...book.inQueue(ref.queue)].filter((job) => refOf(job).partition === ref.partition);
+  const ends = index === 'dead' ? lettersIn(book, ref) : jobs.flatMap((job) => endsOfJob(book, index, job));
+  return ends
+    .filter((end) => isBehind(end, after))
+    .toSorted((one, two) => (isBehind(one, two) ? 1 : -1))
+    .slice(0, limit);
+}
+
+/** Of earlier lives of its id the history alone has something. */
+function endsOfJob(book: JobBook, index: Exclude<EndIndex, 'dead'>, job: Kept): readonly JobEnd[] {
+  const { id, overMs = 0 } = job;
+  const state = overOf(job.state);
+  const kept = (ended: Omit<Ended, 'id' | 'bare'>, field: string): JobEnd => ({
+    atMs: ended.overMs,
+    field,
+    ended: { id, bare: false, ...ended },
+    size: 0,
+  });
+  if (index === 'tombstones') {
+    return state ? [kept({ state, overMs, tombstone: peekOf(job, book.nowMs()).tombstone }, memberOf(id))] : [];
+  }
+  return endsOf(job).flatMap((past, nth) =>
+    past
+      ? [kept({ state: past.outcome, overMs: past.overMs, past }, memberOf(id) + (nth === 0 ? '' : `\0${nth}`))]
+      : [],
+  );
+}
+
+const lettersIn = ({ deadLetters }: JobBook, { queue, partition }: PartitionRef): readonly JobEnd[] =>
+  deadLetters
+    .filter((one) => !one.isGone && one.queue.name === queue && one.partition === partition)
+    .map((letter) => {
+      const { id, bare, entry, atMs } = letter;
+      return { atMs, field: entry, ended: { id, bare, state: 'dead', overMs: atMs, letter }, size: 0 };
+    });
 
 const isLive = (state: JobState): state is LiveState => overOf(state) === undefined;

@@ -3,7 +3,7 @@
  * Bytes are counted, not milliseconds: a record of 256 KiB costs Redis 1.3 ms to read and hash on any quiet machine.
  */
 import { expect, test } from 'vitest';
-import { everyDeadLetter } from '../../src/redis/read/over.ts';
+import { everyDeadLetter } from '../../src/redis/read/ends.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { createStep, READ_BYTES_MAX } from '../../src/redis/scripts/bytes.ts';
 import type { Delivery } from '../../src/redis/scripts/replies.ts';

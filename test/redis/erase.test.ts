@@ -1,8 +1,9 @@
 /** `erase`: records of the history that have a tag go, a bounded batch per call, and nothing else does. */
 import { expect, test } from 'vitest';
+import { isMoved } from '../../src/client/calls/partition-calls.ts';
 import { parseHistory } from '../../src/job/history.ts';
 import { encodeNote } from '../../src/job/past.ts';
-import { everyPast, pastOf } from '../../src/redis/read/past.ts';
+import { endsOf, pastOf } from '../../src/redis/read/ends.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
 import { erase } from '../../src/redis/scripts/upkeep.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
@@ -24,9 +25,8 @@ const never = () => {
 const call = (which: Partial<Parameters<typeof erase>[2]> = {}) =>
   erase(p.redis, p.ref, { tag: 'user:42', mode: 'remove', limit: 200, ...which });
 async function left(): Promise<readonly string[]> {
-  const ids: string[] = [];
-  for await (const { past } of everyPast(p.redis, p.ref, undefined)) ids.push(past.id);
-  return ids.toSorted();
+  const ends = await endsOf(p.redis, p.ref, { index: 'history', after: undefined, limit: 1000 });
+  return isMoved(ends) ? [] : ends.flatMap(({ ended }) => (ended ? [ended.id] : [])).toSorted();
 }
 const counts = async () => [await p.redis.hlen(p.keys.past), await p.redis.zcard(p.keys.ended)];
 

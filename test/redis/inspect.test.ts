@@ -1,8 +1,8 @@
 /** Pages of jobs by state, and dead letters: for people and tools. */
 import { describe, expect, test } from 'vitest';
 import type { JobState } from '../../src/job/state.ts';
+import { everyDeadLetter } from '../../src/redis/read/ends.ts';
 import { deadLetter, deadLetters } from '../../src/redis/read/inspect.ts';
-import { everyDeadLetter } from '../../src/redis/read/over.ts';
 import { page } from '../support/first-jobs.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 

@@ -15,7 +15,7 @@ import type { Confirming, DurabilityOption } from '../calls/durability.ts';
 import { asOne, isMoved } from '../calls/partition-calls.ts';
 import { sameKind } from '../calls/scheduled.ts';
 import { parseCursor } from '../query/cursor.ts';
-import { checkNotEmpty, type FilterUse, filterKey, type JobFilter, parseFilter } from '../query/filter.ts';
+import { checkNotEmpty, type Filter, type FilterUse, filterKey, type JobFilter, parseFilter } from '../query/filter.ts';
 import type { ListAsk } from '../query/list.ts';
 import { type Page, pageOf, type WalkParts } from '../query/walk.ts';
 import type { Act, Outcome, SkipReason, Target } from './act.ts';
@@ -61,7 +61,8 @@ export interface FilterOptions extends DurabilityOption {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface FilterAsk<Item extends Target> extends Omit<ListAsk, 'limit'> {
+export interface FilterAsk<Item extends Target> extends Omit<ListAsk, 'limit' | 'filter'> {
+  readonly filter: Filter;
   readonly dryRun: boolean;
   readonly limit: number;
   readonly act: Act<Item, unknown>;

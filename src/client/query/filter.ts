@@ -3,16 +3,23 @@
 import { parseJobName } from '../../job/job.ts';
 import { parseTag } from '../../job/labels.ts';
 import { digestOf } from '../../job/record-header.ts';
-import { LIVE_STATES, type LiveState } from '../../job/state.ts';
+import {
+  isLiveState,
+  JOB_STATES,
+  type JobState,
+  LIVE_STATES,
+  type LiveState,
+  type OverState,
+} from '../../job/state.ts';
 import { checkNames } from '../../kernel/checks.ts';
 import { type InstantInput, instantMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { DueRange, Source } from '../../redis/read/places.ts';
 
-/** A state in which jobs can be listed. */
+/** A state in which jobs can be counted, and changed by a filter. */
 export type ListState = LiveState;
 
-/** In the order in which a job goes through them. */
+/** In the order in which a job goes through them. What a filter means that says no state: a job that is over is never among them. */
 export const LIST_STATES: readonly ListState[] = LIVE_STATES;
 
 /** Which jobs: those for which all of it holds. State, tag and due time have an index; names and ids are looked through. */
@@ -28,13 +35,27 @@ export interface JobFilter {
   readonly due?: { readonly from?: InstantInput | undefined; readonly to?: InstantInput | undefined } | undefined;
 }
 
+/** Which jobs a list means: also jobs that are over, if `state` says so. */
+export interface JobListFilter extends Omit<JobFilter, 'state'> {
+  /** One or several. Default: all in which a job is not over. */
+  readonly state?: JobState | readonly JobState[] | undefined;
+  /** Of jobs that are over, in a queue that keeps a history: they ended at `from` or later, and at `to` or before. */
+  readonly ended?: { readonly from?: InstantInput | undefined; readonly to?: InstantInput | undefined } | undefined;
+}
+
 /** A filter, checked. */
-export interface Filter {
-  readonly states: readonly ListState[];
+export interface Filter<State extends JobState = ListState> {
+  readonly states: readonly State[];
   readonly tag: string | undefined;
   readonly name: string | undefined;
   readonly idPrefix: string | undefined;
   readonly due: DueRange;
+}
+
+/** The filter of a list, checked. */
+export interface ListFilter extends Filter<JobState> {
+  /** Both ends are in it. */
+  readonly ended?: DueRange | undefined;
 }
 
 export const FILTER_NAMES = ['state', 'tag', 'name', 'idPrefix', 'due'] as const;
@@ -42,25 +63,40 @@ const ID_PREFIX = /^[!-~]{1,192}$/;
 
 /**
  * @param states those that the call is about; it is about all of them unless the filter says which
+ * @throws DuestreamError `bad-input`
+ */
+export function parseFilter(input: JobFilter, { states = LIST_STATES, owner }: FilterUse): Filter {
+  checkNames(input, FILTER_NAMES, owner, 'bad-input');
+  const { state = states, due, ...content } = input;
+  return { states: statesIn(state, states), ...contentIn(content), due: rangeIn(due, 'due') };
+}
+
+/**
  * @param others options that are read elsewhere
  * @throws DuestreamError `bad-input`
  */
-export function parseFilter(input: JobFilter, { states = LIST_STATES, others = [], owner }: FilterUse): Filter {
-  checkNames(input, [...FILTER_NAMES, ...others], owner, 'bad-input');
-  const { state, tag, name, idPrefix, due } = input;
-  return {
-    states: statesIn(state, states),
-    tag: tag === undefined ? undefined : parseTag(tag),
-    name: name === undefined ? undefined : parseJobName(name),
-    idPrefix: idPrefix === undefined ? undefined : prefixOf(idPrefix),
-    due: dueIn(due),
-  };
+export function parseListFilter(
+  input: JobListFilter,
+  { owner, others = [] }: { readonly owner: string; readonly others?: readonly string[] },
+): ListFilter {
+  checkNames(input, [...FILTER_NAMES, 'ended', ...others], owner, 'bad-input');
+  const { state = LIST_STATES, due, ended, ...content } = input;
+  const states = statesIn(state, JOB_STATES);
+  const [live, over] = [states.find(isLiveState), states.find(isOverState)];
+  if (due && over) throw otherTime('due', over, 'ended.from and ended.to');
+  if (ended && live) throw otherTime('ended', live, 'due.from and due.to');
+  return { states, ...contentIn(content), due: rangeIn(due, 'due'), ended: rangeIn(ended, 'ended') };
 }
+
+const otherTime = (given: string, state: JobState, allowed: string) =>
+  new DuestreamError(
+    'bad-input',
+    `${given} is given, and state says ${state}; allowed for jobs in this state: ${allowed}`,
+  );
 
 export interface FilterUse {
   readonly owner: string;
   readonly states?: readonly ListState[];
-  readonly others?: readonly string[];
 }
 
 /** A change of every job there is has to be said: it is what a filter whose values are undefined would be. */
@@ -77,10 +113,13 @@ export const filterKey = (filter: object, means?: unknown): string =>
   digestOf(JSON.stringify(means === undefined ? filter : [filter, means])).slice(0, 8);
 
 /** What is looked through, one after the other. This is the one place that chooses where a state is read. */
-export function sourcesOf({ states, tag, due }: Filter): readonly Source[] {
-  if (tag !== undefined) return [{ kind: 'tag', tag }];
-  return LIST_STATES.filter((state) => states.includes(state)).map(sourceOf(due));
+export function sourcesOf({ states, tag, due }: Filter<JobState>): readonly (Source | { readonly kind: 'over' })[] {
+  const live = LIST_STATES.filter((state) => states.includes(state)).map(sourceOf(due));
+  const tagged = tag !== undefined && live.length > 0 ? [{ kind: 'tag' as const, tag }] : undefined;
+  return [...(tagged ?? live), ...(states.some(isOverState) ? [{ kind: 'over' as const }] : [])];
 }
+
+export const isOverState = (state: JobState): state is OverState => !isLiveState(state);
 
 function sourceOf(due: DueRange): (state: ListState) => Source {
   return (state) => {
@@ -98,12 +137,19 @@ function sourceOf(due: DueRange): (state: ListState) => Source {
 export const isWithin = ({ fromMs, toMs }: DueRange, dueMs: number): boolean =>
   dueMs >= (fromMs ?? Number.NEGATIVE_INFINITY) && dueMs < (toMs ?? Number.POSITIVE_INFINITY);
 
-function statesIn(input: JobFilter['state'], allowed: readonly ListState[]): readonly ListState[] {
-  if (input === undefined) return allowed;
+function statesIn<State extends JobState>(input: unknown, allowed: readonly State[]): readonly State[] {
   const given: readonly unknown[] = Array.isArray(input) ? input : [input];
   const states = allowed.filter((state) => given.includes(state));
   if (given.length > 0 && given.every((one) => (allowed as readonly unknown[]).includes(one))) return states;
   throw new DuestreamError('bad-input', `state is ${show(input)}; allowed: one or several of ${allowed.join(', ')}`);
+}
+
+function contentIn({ tag, name, idPrefix }: Pick<JobFilter, 'tag' | 'name' | 'idPrefix'>) {
+  return {
+    tag: tag === undefined ? undefined : parseTag(tag),
+    name: name === undefined ? undefined : parseJobName(name),
+    idPrefix: idPrefix === undefined ? undefined : prefixOf(idPrefix),
+  };
 }
 
 function prefixOf(input: unknown): string {
@@ -114,11 +160,13 @@ function prefixOf(input: unknown): string {
   );
 }
 
-function dueIn(input: JobFilter['due']): DueRange {
+function rangeIn(input: JobFilter['due'], what: 'due' | 'ended'): DueRange {
   if (input === undefined) return { fromMs: undefined, toMs: undefined };
-  checkNames(input, ['from', 'to'], 'due', 'bad-input');
-  const fromMs = input.from === undefined ? undefined : instantMs(input.from, 'due.from');
-  const toMs = input.to === undefined ? undefined : instantMs(input.to, 'due.to');
-  if (toMs === undefined || toMs > (fromMs ?? Number.NEGATIVE_INFINITY)) return { fromMs, toMs };
-  throw new DuestreamError('bad-input', `due.to is ${show(input.to)}; allowed: an instant after due.from`);
+  checkNames(input, ['from', 'to'], what, 'bad-input');
+  const fromMs = input.from === undefined ? undefined : instantMs(input.from, `${what}.from`);
+  const toMs = input.to === undefined ? undefined : instantMs(input.to, `${what}.to`);
+  const fromEnd = (toMs ?? Number.POSITIVE_INFINITY) - (fromMs ?? Number.NEGATIVE_INFINITY);
+  if (what === 'due' ? fromEnd > 0 : fromEnd >= 0) return { fromMs, toMs };
+  const allowed = what === 'due' ? 'an instant after due.from' : 'ended.from or an instant after it';
+  throw new DuestreamError('bad-input', `${what}.to is ${show(input.to)}; allowed: ${allowed}`);
 }

@@ -1,4 +1,4 @@
-/** A page of the jobs that a filter means. Reading only: nothing is changed, no script blocks. */
+/** A page of the jobs that a filter means, in every state. Reading only: nothing is changed, no script blocks. */
 import type { Queue } from '../../job/queue.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
@@ -6,21 +6,21 @@ import type { Found } from '../../redis/read/look.ts';
 import { type Layout, movedAway } from '../calls/layouts.ts';
 import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { parseCursor } from './cursor.ts';
-import { type Filter, filterKey, type JobFilter } from './filter.ts';
-import { type JobView, viewOf } from './report.ts';
+import { filterKey, type JobListFilter, type ListFilter } from './filter.ts';
+import { type JobView, viewOf, viewOfEnd } from './report.ts';
 import { pageOf, readerOf, type WalkParts } from './walk.ts';
 
 /** A page of jobs. */
 export interface JobPage<Data = unknown> {
   readonly jobs: readonly JobView<Data>[];
-  /** How many places were looked at for them: more than there are jobs where names, ids or due times decide. */
+  /** How many places were looked at for them: more than there are jobs where names, ids or times decide. */
   readonly scanned: number;
   /** For the next page; undefined when there is none. A page may be short, or empty, and still have one. */
   readonly cursor: string | undefined;
 }
 
 /** How a list goes on. */
-export interface JobListOptions extends JobFilter {
+export interface JobListOptions extends JobListFilter {
   /** Jobs of one page, 1 to 1000. Default 100. */
   readonly limit?: number | undefined;
   /** That of the page before. */
@@ -29,7 +29,7 @@ export interface JobListOptions extends JobFilter {
 
 export interface ListAsk {
   readonly queue: Queue;
-  readonly filter: Filter;
+  readonly filter: ListFilter;
   readonly limit: number;
   readonly cursor: string | undefined;
 }
@@ -38,7 +38,8 @@ export async function listJobs(parts: WalkParts, { cursor, ...ask }: ListAsk): P
   const key = filterKey(ask.filter);
   const from = cursor === undefined ? undefined : parseCursor(cursor, key);
   const page = await pageOf(parts, { ...ask, key, from });
-  return { jobs: page.rows.map(viewIn), scanned: page.scanned, cursor: page.cursor };
+  const over = page.over.map(({ ref, ended }) => viewOfEnd(ref, ended));
+  return { jobs: [...page.rows.map(viewIn), ...over], scanned: page.scanned, cursor: page.cursor };
 }
 
 /** The first jobs of some partitions, for who looks over a connection of its own. */

@@ -6,7 +6,7 @@ import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import type { Calls } from '../calls/session.ts';
 import { parseAnyId } from '../calls/settings.ts';
 import { countJobs, type JobCount } from './count.ts';
-import { type JobFilter, parseFilter } from './filter.ts';
+import { type JobFilter, type JobListFilter, parseFilter, parseListFilter } from './filter.ts';
 import { type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
 import type { JobResult } from './past.ts';
 import type { JobReport, JobView } from './report.ts';
@@ -38,17 +38,22 @@ export interface Queries {
     options?: { readonly bare?: boolean },
   ): Promise<JobResult<Result>>;
   /**
-   * A page of the jobs that are not over and that the filter means. What stays where it is while you go from page to page
-   * is in exactly one of them. Scheduled jobs come by due time, jobs of a tag by id, others in the order of their turn,
-   * in each partition.
+   * A page of the jobs that the filter means: of those that are not over, unless `state` says more. What stays where it is
+   * while you go from page to page is in exactly one of them. Scheduled jobs come by due time, jobs of a tag by id, others in
+   * the order of their turn, in each partition. Jobs that are over come behind them, the latest end first.
    *
-   * @throws DuestreamError `bad-input` · `moved` for a cursor from before the queue was resized
+   * Jobs that are over come from the history of their queue. Without one they are known within the done window, and dead jobs as
+   * long as their dead letters are there; then the only filter is `state`.
+   *
+   * @throws DuestreamError `bad-input`, also for a filter that takes a history in a queue without one · `moved` for a cursor
+   * from before the queue was resized
    * @example
    * const { jobs, cursor } = await client.list(mail, { tag: `user:${user}`, limit: 50 });
+   * const failed = await client.list(mail, { state: ['dead', 'expired'], ended: { from: '2026-03-01T00:00:00Z' } });
    */
   list<Data>(queue: QueueInput<Data>, options?: JobListOptions): Promise<JobPage<InputOf<Data>>>;
   /** All of them, page by page. @example for await (const { id } of client.jobs(mail, { tag: 'user:42' })) console.log(id); */
-  jobs<Data>(queue: QueueInput<Data>, filter?: JobFilter): AsyncGenerator<JobView<InputOf<Data>>, void, undefined>;
+  jobs<Data>(queue: QueueInput<Data>, filter?: JobListFilter): AsyncGenerator<JobView<InputOf<Data>>, void, undefined>;
   /**
    * How many there are, each counted once, also while jobs go from state to state: each partition is counted at one moment.
    * A large one of which jobs are counted by tag, name or id, or with more than 500 jobs in ready, is looked through; where
@@ -85,10 +90,16 @@ export function queriesOf({ runChecked }: Pick<Calls, 'runChecked'>): Queries {
     list: <Data>(queue: QueueInput<Data>, options: JobListOptions = {}) =>
       // The queue's definition is the only witness of the type of data, as in `get`.
       page(() => listAskOf(queue, options)) as Promise<JobPage<InputOf<Data>>>,
-    async *jobs<Data>(queue: QueueInput<Data>, filter: JobFilter = {}) {
+    async *jobs<Data>(queue: QueueInput<Data>, filter: JobListFilter = {}) {
       let cursor: string | undefined;
       do {
-        const found = await page(() => ({ ...countAskOf(queue, filter, 'jobs'), limit: 100, cursor }));
+        const of = () => ({
+          queue: queueOf(queue),
+          filter: parseListFilter(filter, { owner: 'jobs' }),
+          limit: 100,
+          cursor,
+        });
+        const found = await page(of);
         yield* found.jobs as JobPage<InputOf<Data>>['jobs'];
         cursor = found.cursor;
       } while (cursor !== undefined);
@@ -107,7 +118,7 @@ export function queriesOf({ runChecked }: Pick<Calls, 'runChecked'>): Queries {
 }
 
 function listAskOf(queue: QueueInput<unknown>, options: JobListOptions): ListAsk {
-  const filter = parseFilter(options, { owner: 'list', others: LIST_NAMES });
+  const filter = parseListFilter(options, { owner: 'list', others: LIST_NAMES });
   const limit = wholeNumber(options.limit ?? 100, { what: 'limit', min: 1, max: PAGE_MAX });
   return { queue: queueOf(queue), filter, limit, cursor: options.cursor };
 }

@@ -17,12 +17,13 @@ import type { InputOf } from '../../job/types.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { type Ended, pastOf } from '../../redis/read/ends.ts';
 import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../redis/read/inspect.ts';
-import { pastOf } from '../../redis/read/past.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob } from '../calls/etag.ts';
 import { type CallPartitions, placesOf } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
+import { isOverState } from './filter.ts';
 
 /** A job at one moment, as a list has it. */
 export interface JobView<Data = unknown> {
@@ -42,6 +43,8 @@ export interface JobView<Data = unknown> {
   readonly codec: string | undefined;
   /** What this one job was told, if that differs from its queue's: attempts, times in ms, and the rest. Empty once it is over and not dead. */
   readonly options: ToldOptions;
+  /** Undefined where nobody knows them any more. */
+  readonly tags: readonly string[] | undefined;
   /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
   readonly digest: string | undefined;
   /** Tells the job as it is now from what it becomes by an edit, a start or another due time, for `ifMatch`. Undefined once it is over. */
@@ -61,6 +64,12 @@ export interface JobView<Data = unknown> {
   readonly owner: string | undefined;
   /** The number of its last start. */
   readonly token: string | undefined;
+  /** Its last start, in epoch ms by the clock of Redis. */
+  readonly startedMs: number | undefined;
+  /** How long its last handler ran, once it is over in a queue that keeps a history. */
+  readonly tookMs: number | undefined;
+  /** What became of what its last handler returned, once it is over in a queue that keeps a history. */
+  readonly result: KeptResult | undefined;
   /** The last failures, oldest first, at most 5. */
   readonly history: readonly Attempted[];
   /** How often its handler put it aside, and why it did the last time. */
@@ -69,7 +78,7 @@ export interface JobView<Data = unknown> {
   readonly overMs: number | undefined;
   /** Why it is dead, as long as its dead letter is there. */
   readonly reason: string | undefined;
-  /** The address of its dead letter, to show or replay it, as long as that is there. */
+  /** The address of its dead letter, to show or replay it, as long as that is there. What `list` finds in a history may be gone by now. */
   readonly deadLetter: string | undefined;
   /** False when there should be a record and it is missing or cannot be read: the job will become a dead letter. */
   readonly readable: boolean;
@@ -77,18 +86,10 @@ export interface JobView<Data = unknown> {
 
 /** All that is known of one job: the facts, and its timeline. */
 export interface JobReport<Data = unknown> extends JobView<Data> {
-  /** Undefined where nobody knows them any more. */
-  readonly tags: readonly string[] | undefined;
   /** The beginning of a record that cannot be read. */
   readonly unreadable: string | undefined;
   /** The id of its entry in the stream of its partition, while it runs. */
   readonly entry: string | undefined;
-  /** Its last start, in epoch ms by the clock of Redis. */
-  readonly startedMs: number | undefined;
-  /** How long its last handler ran, once it is over in a queue that keeps a history. */
-  readonly tookMs: number | undefined;
-  /** What became of what its last handler returned, once it is over in a queue that keeps a history. */
-  readonly result: KeptResult | undefined;
   /** How it ended, if its queue keeps a history; the ends of earlier lives of its id follow. Empty while it lives its first. */
   readonly past: readonly PastJob[];
   /** What is known of it in the order of time, with what comes next. */
@@ -183,18 +184,45 @@ type Letter = Pick<
 >;
 
 /** The look at a job. Of one whose tombstone is gone too only `end` is known, from the history. */
-type Look = Omit<Peek, 'member' | 'nowMs'> & { readonly end?: PastJob };
+type Look = Omit<Peek, 'member' | 'nowMs' | 'tombstone'> & {
+  readonly end?: PastJob;
+  readonly tombstone: Rest | undefined;
+};
+
+/** What a tombstone tells, as far as a report says it. */
+type Rest = Pick<PastJob, 'outcome' | 'attempts' | 'token' | 'deadLetter'> & {
+  readonly askedDueMs: number | undefined;
+};
+
+const NOTHING_LIVES = { record: undefined, run: undefined, dueMs: undefined, seen: undefined };
 
 const gone = (end: PastJob): Look => ({
+  ...NOTHING_LIVES,
   state: end.outcome,
   end,
-  record: undefined,
   tombstone: undefined,
-  run: undefined,
-  dueMs: undefined,
   overMs: end.overMs,
-  seen: undefined,
 });
+
+/** What a list says of a job that is over. */
+export function viewOfEnd<Data>(
+  ref: Pick<PartitionRef, 'queue' | 'partition'>,
+  { id, bare, state, overMs, past, tombstone, letter }: Ended,
+): JobView<Data> {
+  if (past) return { ...viewOf<Data>(ref, { id, bare, past: [] }, gone(past)), deadLetter: past.deadLetter };
+  const ofLetter = letter && {
+    ...letter,
+    outcome: state,
+    token: undefined,
+    deadLetter: letter.entry,
+    askedDueMs: undefined,
+  };
+  return viewOf(
+    ref,
+    { id, bare, past: [], letter },
+    { ...NOTHING_LIVES, state, overMs, tombstone: tombstone ?? ofLetter },
+  );
+}
 
 /** What a list says of a job. */
 export function viewOf<Data>(ref: Pick<PartitionRef, 'queue' | 'partition'>, known: Known, look: Look): JobView<Data> {
@@ -208,17 +236,12 @@ export function reportOf<Data>(
   look: Look & { readonly nowMs: number },
 ): JobReport<Data> {
   const { view, content, end } = factsOf<Data>(ref, known, look);
-  const startedMs = end ? end.startedMs : startedMsOf(view.token);
   return {
     ...view,
-    tags: end?.tags ?? view.options.tags,
     unreadable: content.unreadable,
     entry: look.run?.entry,
-    startedMs,
-    tookMs: end?.tookMs,
-    result: end?.result,
     past: known.past,
-    timeline: timelineOf(view, { past: known.past, end, startedMs }),
+    timeline: timelineOf(view, { past: known.past, end }),
     nowMs: look.nowMs,
   };
 }
@@ -235,12 +258,15 @@ function factsOf<Data>(
   { id, bare, past, letter }: Known,
   look: Look,
 ): Facts<Data> {
-  const { tombstone, run, record } = look;
+  const { tombstone, run } = look;
   // A tombstone knows little; the record of the same end does.
   const end = look.end ?? (tombstone && isEndOf(past[0], tombstone) ? past[0] : undefined);
   const content = contentIn(look, bare, letter);
   const { failures, crashes, generation, history, deferred } = run ?? end ?? letter ?? NOTHING_RAN;
   const started = tombstone ?? run ?? end ?? NEVER_STARTED;
+  const token = startedToken(started.token);
+  const { digest, etag } = marksOf(look);
+  const { startedMs, tookMs, result } = end ?? { startedMs: startedMsOf(token), tookMs: undefined, result: undefined };
   const view: JobView<Data> = {
     id,
     bare,
@@ -253,8 +279,9 @@ function factsOf<Data>(
     headers: content.headers,
     codec: content.codec,
     options: content.options,
-    digest: record === undefined ? undefined : digestOf(record),
-    etag: look.seen === undefined ? undefined : etagOfJob(look.seen),
+    tags: end?.tags ?? content.options.tags,
+    digest,
+    etag,
     dueMs: look.dueMs,
     askedDueMs: content.askedDueMs ?? (tombstone ?? end)?.askedDueMs,
     attempts: started.attempts,
@@ -263,7 +290,10 @@ function factsOf<Data>(
     generation,
     cancelRequested: run?.cancelRequested ?? false,
     owner: (run ?? end)?.owner,
-    token: startedToken(started.token),
+    token,
+    startedMs,
+    tookMs,
+    result,
     history,
     deferred,
     overMs: look.overMs ?? letter?.atMs,
@@ -274,6 +304,11 @@ function factsOf<Data>(
   };
   return { view, content, end };
 }
+
+const marksOf = ({ record, seen }: Look) => ({
+  digest: record === undefined ? undefined : digestOf(record),
+  etag: seen === undefined ? undefined : etagOfJob(seen),
+});
 
 const NOTHING_RAN = { failures: 0, crashes: 0, generation: 0, history: [], deferred: undefined } as const;
 const NEVER_STARTED = { attempts: 0, token: undefined } as const;
@@ -294,8 +329,8 @@ const startedMsOf = (token: string | undefined): number | undefined =>
   token === undefined ? undefined : Math.floor(Number(token) / 1000);
 
 function timelineOf(
-  { state, askedDueMs, dueMs, attempts, owner, overMs, history }: JobView,
-  { past, end, startedMs }: Pick<JobReport, 'past' | 'startedMs'> & { readonly end: PastJob | undefined },
+  { state, askedDueMs, dueMs, attempts, owner, overMs, startedMs, history }: JobView,
+  { past, end }: Pick<JobReport, 'past'> & { readonly end: PastJob | undefined },
 ): readonly Moment[] {
   const isLastStartKnown = history.some(({ attempt, tookMs }) => attempt === attempts && tookMs !== undefined);
   const moments: readonly (Omit<Moment, 'atMs'> & { readonly atMs: number | undefined })[] = [
@@ -315,11 +350,8 @@ function timelineOf(
       { atMs, kind, attempt, owner: worker, tookMs, message, stack },
     ]),
     ...(state === 'scheduled' ? [{ atMs: dueMs, kind: 'due' as const, attempt: attempts + 1 }] : []),
-    ...(isOver(state) ? [{ atMs: overMs, kind: state, attempt: attempts }] : []),
+    ...(isOverState(state) ? [{ atMs: overMs, kind: state, attempt: attempts }] : []),
   ];
   const known = moments.flatMap(({ atMs, ...moment }) => (atMs === undefined ? [] : [{ atMs, ...moment }]));
   return known.toSorted((a, b) => a.atMs - b.atMs);
 }
-
-const isOver = (state: JobState): state is OverState =>
-  state !== 'scheduled' && state !== 'ready' && state !== 'running';

@@ -1,6 +1,6 @@
 /** All checks, one after the other: whether a Redis can be trusted with jobs, and what to do about what was seen. */
 
-import { parseFilter } from '../../client/query/filter.ts';
+import { parseListFilter } from '../../client/query/filter.ts';
 import { firstJobs } from '../../client/query/list.ts';
 import { defineQueue } from '../../job/queue.ts';
 import { show } from '../../kernel/duration.ts';
@@ -137,7 +137,11 @@ async function idsOf(redis: Redis, refs: readonly PartitionRef[], nowMs: number)
     const due = state === 'scheduled' ? { to: new Date(Math.floor(nowMs) + 1) } : undefined;
     const limit = IDS_MAX - ids.length;
     if (limit === 0) return ids;
-    const { jobs } = await firstJobs(redis, refs, { queue, filter: parseFilter({ state, due }, { owner: '' }), limit });
+    const { jobs } = await firstJobs(redis, refs, {
+      queue,
+      filter: parseListFilter({ state, due }, { owner: '' }),
+      limit,
+    });
     ids.push(...jobs.map(({ id }) => id));
   }
   return ids;

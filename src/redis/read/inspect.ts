@@ -1,6 +1,6 @@
 /**
  * Reading without touching: counts of a partition, all that is stored of one job, and dead letters. `places.ts` has where
- * jobs are looked for that are not over, `over.ts` the ends that are remembered.
+ * jobs are looked for that are not over, `ends.ts` the ends of jobs.
  */
 import {
   decodeDeferred,

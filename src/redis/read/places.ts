@@ -160,7 +160,7 @@ function scoresOf({ kind, due }: { readonly kind: 'scheduled' | 'waiting'; reado
 }
 
 /** The generation is read with the slice: a partition that has another one holds other jobs. */
-async function unmoved(redis: Redis, ref: PartitionRef, read: () => Promise<Slice>): Promise<Slice | Moved> {
+export async function unmoved<T>(redis: Redis, ref: PartitionRef, read: () => Promise<T>): Promise<T | Moved> {
   const [generation, slice] = await Promise.all([redis.hget(ref.keys.meta, 'generation'), read()]);
   const layoutGeneration = Number(generation ?? 0);
   return layoutGeneration === ref.layoutGeneration ? slice : { kind: 'moved', layoutGeneration };

@@ -215,6 +215,11 @@ export async function partitionsFound(
   return all.filter((_, at) => found[at] !== 0);
 }
 
+/** What a queue keeps of jobs that are over, as it is set now. Undefined: nobody ever set that. */
+export async function historyOf(redis: Redis, namespace: string, queue: string): Promise<History | undefined> {
+  return decodeHistory(await redis.hget(controlKeys(namespace).queues, `${queue}:history`));
+}
+
 /** Which of these queues are declared. */
 export async function declaredAmong(redis: Redis, namespace: string, names: readonly string[]) {
   const found = names.length === 0 ? [] : await redis.hmget(controlKeys(namespace).queues, ...names);

@@ -54,12 +54,12 @@ describe('jobs that wait', () => {
   });
 
   test('say what is wrong with a filter', async () => {
-    for (const wrong of ['state=done,ready', 'dueFrom=tomorrow', `dueFrom=${day(2)}&dueTo=${day(1)}`, 'tag=%20']) {
+    for (const wrong of ['state=done,over', 'dueFrom=tomorrow', `dueFrom=${day(2)}&dueTo=${day(1)}`, 'tag=%20']) {
       const answered = await api.ask(`GET /v1/queues/emails/jobs?${wrong}`);
       expect(answered, wrong).toMatchObject({ status: 400, body: { code: 'bad-input' } });
     }
     const ended = await api.ask(`GET /v1/queues/emails/jobs?endedFrom=${day(1)}`);
-    expect(ended.body.detail).toContain('dueFrom, dueTo');
+    expect(ended.body.detail).toContain('due.from and due.to');
   });
 
   test('have a cursor that goes with their filter alone', async () => {
@@ -75,6 +75,8 @@ describe('jobs that are over', () => {
     await api.ask('DELETE /v1/queues/short/jobs/a');
     const all = await api.ask('GET /v1/queues/short/jobs?state=cancelled');
     expect(all.body).toMatchObject({ states: ['cancelled'], jobs: [{ id: 'a', state: 'cancelled' }] });
+    await api.ask('POST /v1/queues/short/batch/schedule', { body: { jobs: [{ id: 'b', delay: '1h' }] } });
+    expect(await allOf('/v1/queues/short/jobs?limit=1&state=cancelled,scheduled')).toEqual(['b', 'a']);
     const named = await api.ask('GET /v1/queues/short/jobs?state=cancelled&name=x');
     expect(named).toMatchObject({ status: 400, body: { detail: expect.stringContaining('keeps no history') } });
     const dead = await api.ask('GET /v1/queues/short/jobs?state=dead&tag=x');
@@ -107,7 +109,7 @@ describe('jobs that are over', () => {
     const one = await api.ask('GET /v1/queues/kept/jobs?state=done&idPrefix=k5');
     expect(one.body.jobs[0]).toMatchObject({ state: 'done', tags: ['t1'], attempts: 1, overMs: expect.any(Number) });
     const due = await api.ask(`GET /v1/queues/kept/jobs?state=done&dueFrom=${day(1)}`);
-    expect(due).toMatchObject({ status: 400, body: { detail: expect.stringContaining('endedFrom') } });
+    expect(due).toMatchObject({ status: 400, body: { detail: expect.stringContaining('ended.from and ended.to') } });
   });
 });
 

@@ -161,7 +161,10 @@ describe('a list', () => {
   });
 
   test.each([
-    [{ state: 'done' as never }, /state is "done"; allowed: one or several of scheduled, waiting, ready, running/],
+    [
+      { state: 'gone' as never },
+      /state is "gone"; allowed: one or several of scheduled, waiting, ready, running, done/,
+    ],
     [{ tag: 'a b' }, /tag is "a b"; allowed: 1 to 64/],
     [{ tags: 'a' } as never, /tags is not an option of list.*tag/],
     [{ due: { from: '2030-01-02T00:00:00Z', to: '2030-01-01T00:00:00Z' } }, /due\.to is .* after due\.from/],

@@ -349,10 +349,38 @@ const letters = [
   { id: 'd0', data: 6, name: 'bang', tags: ['p:1'] },
 ] as const;
 
+/** Jobs that are over; those of one millisecond come in any order. */
+async function endsAreListed(p: Pick<Client, 'list' | 'jobs'>, q: Story['q'], note: Note) {
+  const filters = [
+    { state: 'dead' },
+    { state: ['done', 'dead'] },
+    { state: ['scheduled', 'dead'] },
+    { state: 'dead', name: 'boom' },
+    { state: 'dead', tag: 'x' },
+    { state: 'dead', idPrefix: 'd1' },
+    { state: 'dead', ended: { to: day(-9999) } },
+    { state: 'cancelled' },
+    { state: 'dead', due: { from: day(1) } },
+    { state: 'scheduled', ended: { from: day(1) } },
+    { state: 'dead', ended: { from: day(2), to: day(1) } },
+    { state: 'over' as never },
+  ] as const;
+  for (const filter of filters) {
+    const rows = p.list(q, filter).then(({ jobs }) => jobs);
+    await note(
+      rows.then((jobs) => jobs.map(({ id, state, name, tags }) => `${id} ${state} ${name} ${tags}`).toSorted()),
+    );
+  }
+  const each: string[] = [];
+  for await (const { id } of p.jobs(q, { state: 'dead' })) each.push(id);
+  await note(Promise.resolve(each.toSorted()));
+}
+
 async function looksAtTheDead({ p: { deadLetters, ...p }, q, note, end }: Story) {
   await note(deadLetters.list(q));
   await note(deadLetters.groups(q));
   await end(...letters);
+  await endsAreListed(p, q, note);
   const filters = [
     {},
     { reason: 'no-handler' },

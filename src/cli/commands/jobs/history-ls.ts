@@ -1,8 +1,8 @@
 /** `history ls <queue>`: jobs that are over, the latest end first, in a queue that keeps a history. */
 import { type Command, Option } from 'commander';
-import type { PastPage } from '../../../client/query/past.ts';
-import { listPast } from '../../../client/query/past.ts';
+import type { JobView } from '../../../client/client.ts';
 import { redactedPast } from '../../../inspect/redacted.ts';
+import type { Redaction } from '../../../job/redaction.ts';
 import type { OverState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationMs } from '../../../kernel/duration.ts';
@@ -15,6 +15,7 @@ import {
   type Register,
   type Session,
   wholeNumber,
+  withClient,
   withExamples,
   withRedis,
 } from '../../session.ts';
@@ -31,7 +32,6 @@ interface Flags {
   readonly idPrefix?: string;
   readonly newerThan?: string;
   readonly limit: number;
-  readonly scanMax: number;
   readonly cursor?: string;
 }
 
@@ -45,7 +45,6 @@ export const historyLs: Register = (parent, runner) => {
     .option('--id-prefix <text>', 'only jobs whose id begins with this')
     .option('--newer-than <duration>', 'only jobs that ended at most this long ago')
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
-    .option('--scan-max <n>', 'look at no more than this many', wholeNumber(1, 1_000_000), 10_000)
     .option('--cursor <cursor>', 'go on where an earlier list ended, as it printed')
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
@@ -56,34 +55,72 @@ export const historyLs: Register = (parent, runner) => {
   ]);
 };
 
-async function run(session: Session, queue: string, { newerThan, state: outcome, ...flags }: Flags): Promise<Exit> {
-  const page = await withRedis(session, async (redis): Promise<PastPage> => {
-    const refs = await partitionsOfQueue(session, redis, queue);
-    const [first] = refs;
-    if (!first?.history) {
-      const how = `switch it on with "duestream queues set ${queue} --history 7d"`;
-      throw new DuestreamError('not-found', `${queue} keeps no history; ${how}`);
-    }
-    const policy = { clock: systemClock, budgetMs: 10_000 };
-    const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
-    const newer = ageMs === undefined ? undefined : { ageMs, nowMs: (await stats(redis, first)).nowMs };
-    const found = await listPast({ redis, policy }, refs, { ...flags, outcome, newer });
-    return { ...found, jobs: found.jobs.map((job) => redactedPast(job, first.redact)) };
+async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
+  const { state = OUTCOMES, name, tag, idPrefix, newerThan, limit } = flags;
+  const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
+  const { redact, nowMs } = await withRedis(session, async (redis) => {
+    const [first] = await partitionsOfQueue(session, redis, queue);
+    if (first?.history) return { redact: first.redact, nowMs: (await stats(redis, first)).nowMs };
+    const how = `switch it on with "duestream queues set ${queue} --history 7d"`;
+    throw new DuestreamError('not-found', `${queue} keeps no history; ${how}`);
   });
-  session.out.answer({ queue, ...page }, () => [...linesOf(session, page), ...more(page)]);
+  // An age counts from the first page.
+  const [, beganAt = nowMs, cursor = flags.cursor] = /^(\d{1,16})\.(.*)$/s.exec(flags.cursor ?? '') ?? [];
+  const ended = { from: new Date(ageMs === undefined ? 0 : Number(beganAt) - ageMs) };
+  const page = await withClient(session, (client) =>
+    client.list(queue, { state, name, tag, idPrefix, ended, limit, cursor }),
+  );
+  const told = page.cursor === undefined || ageMs === undefined ? page.cursor : `${beganAt}.${page.cursor}`;
+  const jobs = page.jobs.map((job) => rowOf(job, redact));
+  session.out.answer({ queue, jobs, scanned: page.scanned, cursor: told }, () => [
+    ...linesOf(session, jobs),
+    ...(told === undefined ? [] : [line`${page.scanned} checked; there may be more: add --cursor ${told}`]),
+  ]);
   return 0;
 }
 
-function linesOf(session: Session, { jobs }: PastPage): readonly string[] {
+/** What the history has of a job: neither its data nor its options. */
+function rowOf(job: JobView, redact: Redaction | undefined) {
+  const { id, bare, partition, state, name, tags, askedDueMs, attempts, failures, crashes, generation } = job;
+  const { token, owner, startedMs, tookMs, overMs = 0, history, deferred, deadLetter } = job;
+  const { result } = redactedPast({ result: job.result ?? { kind: 'none' } }, redact);
+  return {
+    id,
+    bare,
+    partition,
+    state,
+    name,
+    tags,
+    askedDueMs,
+    attempts,
+    failures,
+    crashes,
+    generation,
+    token,
+    owner,
+    startedMs,
+    tookMs,
+    overMs,
+    history,
+    deferred,
+    result,
+    deadLetter,
+  };
+}
+
+function linesOf(session: Session, jobs: readonly ReturnType<typeof rowOf>[]): readonly string[] {
   if (jobs.length === 0) return ['no job that is over matches'];
   const nowMs = systemClock.wallMs();
-  const rows = jobs.map(({ id, bare, outcome, name, attempts, owner, tookMs, overMs, history, result }) => [
-    ...[id + (bare ? ' (bare)' : ''), name, outcome, attempts, tookMs === undefined ? undefined : span(tookMs)],
-    ...[owner, moment(overMs, nowMs), history.at(-1)?.message ?? resultText(result)],
+  const rows = jobs.map(({ id, bare, state, name, attempts, owner, tookMs, overMs, history, result }) => [
+    id + (bare ? ' (bare)' : ''),
+    name,
+    state,
+    attempts,
+    tookMs === undefined ? undefined : span(tookMs),
+    owner,
+    moment(overMs, nowMs),
+    history.at(-1)?.message ?? resultText(result),
   ]);
   const heads = ['id', 'name', 'end', 'attempts', 'took', 'worker', 'over', 'last error or result'];
   return table(session.out.paint, heads, rows);
 }
-
-const more = ({ scanned, cursor }: PastPage) =>
-  cursor === undefined ? [] : [line`${scanned} checked; there may be more: add --cursor ${cursor}`];

@@ -5,8 +5,7 @@
 
 import { type Command, Option } from 'commander';
 import type { JobView } from '../../../client/client.ts';
-import { type OverJob, overJobs } from '../../../inspect/over-jobs.ts';
-import { JOB_STATES, type JobState, LIVE_STATES, type LiveState, type OverState } from '../../../job/state.ts';
+import { isLiveState, JOB_STATES, type JobState, LIVE_STATES } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import {
@@ -65,55 +64,41 @@ interface Page {
   readonly cursor: string | undefined;
 }
 
-async function run(session: Session, queue: string, { state, ...flags }: Flags): Promise<Exit> {
-  const page = isOver(state)
-    ? await over(session, queue, { ...flags, state })
-    : await live(session, queue, state, flags);
+async function run(session: Session, queue: string, { state: given, ...flags }: Flags): Promise<Exit> {
+  const { limit, cursor: from, ...filterFlags } = flags;
+  const state = given ?? (isFilterGiven(flags) ? undefined : 'scheduled');
+  checkTimes(flags, state);
+  const { filter, cursor, told } = readWalk(filterFlags, { cursor: from });
+  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const found = await withClient(session, (client) => client.list(queue, { ...filter, state, limit, cursor }));
+  const states = state ? [state] : LIVE_STATES;
+  const page = { states, jobs: found.jobs.map(rowOf), scanned: found.scanned, cursor: told(found.cursor) };
   session.out.answer({ queue, ...page }, () => linesOf(session, page, isFilterGiven(flags)));
   return 0;
 }
 
-const isOver = (state: JobState | undefined): state is OverState =>
-  state !== undefined && !LIVE_STATES.some((one) => one === state);
-
-async function live(
-  session: Session,
-  queue: string,
-  state: LiveState | undefined,
-  { limit, cursor: given, ...flags }: Omit<Flags, 'state'>,
-): Promise<Page> {
-  const one = state ?? (isFilterGiven(flags) ? undefined : 'scheduled');
-  const { filter, cursor, told } = readWalk({ ...flags, ...(one && { state: one }) }, { cursor: given });
-  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const page = await withClient(session, (client) => client.list(queue, { ...filter, limit, cursor }));
-  const jobs = page.jobs.map((job) => rowOf(job, job.options.tags));
-  return { states: one ? [one] : LIVE_STATES, jobs, scanned: page.scanned, cursor: told(page.cursor) };
+function checkTimes({ dueFrom, dueTo }: FilterFlags, state: JobState | undefined): void {
+  if (state === undefined || isLiveState(state) || (dueFrom ?? dueTo) === undefined) return;
+  const allowed = '--tag, --name and --id-prefix, in a queue that keeps a history';
+  throw new DuestreamError('usage', `--due-from and --due-to do not go with --state ${state}; allowed: ${allowed}`);
 }
 
-async function over(
-  session: Session,
-  queue: string,
-  { state, limit, cursor, dueFrom, dueTo, ...filter }: Flags & { readonly state: OverState },
-): Promise<Page> {
-  if (dueFrom !== undefined || dueTo !== undefined) {
-    const allowed = '--tag, --name and --id-prefix, in a queue that keeps a history';
-    throw new DuestreamError('usage', `--due-from and --due-to do not go with --state ${state}; allowed: ${allowed}`);
-  }
-  const { namespace } = session.config;
-  const page = await withRedis(session, (redis) =>
-    overJobs({ redis, namespace }, queue, { state, limit, cursor, filter }),
-  );
-  return {
-    states: [state],
-    jobs: page.jobs.map((job) => rowOf(job, job.tags)),
-    scanned: page.scanned,
-    cursor: page.cursor,
-  };
-}
-
-function rowOf(job: JobView | OverJob, tags: readonly string[] = []): Row {
-  const { id, bare, partition, state, name, dueMs, attempts, owner, overMs } = job;
-  return { id, bare, partition, state, name, dueMs, attempts, owner, tags, overMs };
+/** Of a job that is over, the due time that was asked for. */
+function rowOf({
+  id,
+  bare,
+  partition,
+  state,
+  name,
+  dueMs,
+  askedDueMs,
+  attempts,
+  owner,
+  tags = [],
+  overMs,
+}: JobView): Row {
+  const due = overMs === undefined ? dueMs : askedDueMs;
+  return { id, bare, partition, state, name, dueMs: due, attempts, owner, tags, overMs };
 }
 
 function linesOf(session: Session, { states, jobs, scanned, cursor }: Page, isFiltered: boolean): readonly string[] {

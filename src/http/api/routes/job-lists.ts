@@ -1,35 +1,20 @@
-/**
- * Jobs by what they are. Those that are not over are found by the library. Those that are over come from the history of
- * their queue; without one, from what is remembered of them within the done window, which knows little.
- */
+/** Jobs by what they are, in every state: a page of them, and how many. */
 import { z } from '@hono/zod-openapi';
 import type { JobView } from '../../../client/client.ts';
-import { overJobs } from '../../../inspect/over-jobs.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
-import type { OverState } from '../../../job/state.ts';
-import { instantMs } from '../../../kernel/duration.ts';
-import type { Backend } from '../backend.ts';
-import { Problem } from '../problem.ts';
+import { JOB_STATES, LIVE_STATES } from '../../../job/state.ts';
 import { count, cursor, instant, next, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { anyStatesText, filterFields, filterOf, jobsPage as pageShape, statesIn, statesText } from './job-shapes.ts';
+import {
+  anyStatesText,
+  dateOf,
+  filterFields,
+  filterOf,
+  jobsPage as pageShape,
+  statesIn,
+  statesText,
+} from './job-shapes.ts';
 
-type Over = OverState;
-
-interface OverAsk {
-  readonly state: Over;
-  readonly tag?: string | undefined;
-  readonly name?: string | undefined;
-  readonly idPrefix?: string | undefined;
-  readonly dueFrom?: string | undefined;
-  readonly dueTo?: string | undefined;
-  readonly endedFrom?: string | undefined;
-  readonly endedTo?: string | undefined;
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-}
-
-const OVER: readonly string[] = ['done', 'cancelled', 'expired', 'dead'];
 /** Pages of the library that one request counts, and the jobs of one. */
 const COUNTED_PAGES = 10;
 const COUNTED_JOBS = 1000;
@@ -41,7 +26,7 @@ const listJobs = verb({
   method: 'get',
   at: '/queues/{queue}/jobs',
   summary: 'List jobs by state, tag, name, id and due time',
-  doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag by id; jobs that are over by their end, latest first. A page may be short, or empty, and still have a `next`.',
+  doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag by id; behind them come jobs that are over, by their end, latest first. A page may be short, or empty, and still have a `next`.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
@@ -54,20 +39,12 @@ const listJobs = verb({
     cursor,
   }),
   answers: { 200: { schema: pageShape, doc: 'A page of jobs.' } },
-  async run({ path: { queue }, query: { state, ...asked }, backend }) {
-    if (isOver(state)) {
-      const page = await overPage(backend, queue, { state, ...asked });
-      return { status: 200, body: { queue, states: [state], ...page } };
-    }
+  async run({ path: { queue }, query: { state, endedFrom, endedTo, limit, cursor: from, ...fields }, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const { endedFrom, endedTo, limit, cursor: from, ...filter } = asked;
-    if (endedFrom !== undefined || endedTo !== undefined) {
-      throw new Problem('bad-input', {
-        detail: 'endedFrom and endedTo go with jobs that are over; allowed: dueFrom, dueTo',
-      });
-    }
-    const states = statesIn(state);
-    const by = { ...filterOf({ ...filter, state: states }), limit, cursor: from };
+    const states = statesIn(state, JOB_STATES);
+    const ended = { from: dateOf(endedFrom, 'endedFrom'), to: dateOf(endedTo, 'endedTo') };
+    const isEnded = endedFrom !== undefined || endedTo !== undefined;
+    const by = { ...filterOf(fields), state: states, ended: isEnded ? ended : undefined, limit, cursor: from };
     const page = await backend.client.list(backend.queueOf(queue), by);
     const body = { queue, states, jobs: page.jobs.map(rowOf), scanned: page.scanned, next: page.cursor };
     return { status: 200, body };
@@ -83,7 +60,7 @@ const countJobs = verb({
   scope: 'read',
   queues: 'path',
   path: ofQueue,
-  query: strict({ state: statesText.default('scheduled,ready,running'), ...filterFields, cursor }),
+  query: strict({ state: statesText.default(LIVE_STATES.join(',')), ...filterFields, cursor }),
   answers: {
     200: {
       schema: z
@@ -101,7 +78,7 @@ const countJobs = verb({
   async run({ path: { queue }, query: { state, cursor: from, ...fields }, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const to = backend.queueOf(queue);
-    const states = statesIn(state);
+    const states = statesIn(state, LIVE_STATES);
     const filter = filterOf(fields);
     const isIndexed = [fields.tag, fields.name, fields.idPrefix].every((one) => one === undefined);
     if (isIndexed) {
@@ -124,21 +101,7 @@ const countJobs = verb({
   },
 });
 
-const isOver = (state: string): state is Over => OVER.includes(state);
-
-/** @throws Problem `bad-input` for what cannot be known of jobs that are over */
-async function overPage(backend: Backend, queue: string, { dueFrom, dueTo, ...asked }: OverAsk) {
-  if (dueFrom !== undefined || dueTo !== undefined) {
-    throw new Problem('bad-input', { detail: 'dueFrom and dueTo go with jobs that wait; allowed: endedFrom, endedTo' });
-  }
-  const { state, endedFrom, endedTo, limit, cursor: from, ...filter } = asked;
-  const msOf = (given: string | undefined, what: string) => (given === undefined ? undefined : instantMs(given, what));
-  const ended = { endedFromMs: msOf(endedFrom, 'endedFrom'), endedToMs: msOf(endedTo, 'endedTo') };
-  const ask = { state, filter: { ...filter, ...ended }, limit, cursor: from };
-  const page = await overJobs(await backend.place(), queue, ask);
-  return { jobs: page.jobs, scanned: page.scanned, next: page.cursor };
-}
-
-const rowOf = ({ options, ...job }: JobView) => ({ ...job, tags: options.tags });
+/** Of a job that is over, the due time that was asked for. */
+const rowOf = (job: JobView) => ({ ...job, dueMs: job.overMs === undefined ? job.dueMs : job.askedDueMs });
 
 export const jobListVerbs: readonly AnyVerb[] = [listJobs, countJobs];

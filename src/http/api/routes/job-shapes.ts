@@ -4,7 +4,7 @@ import type { JobFilter } from '../../../client/client.ts';
 import { allOptions, bodyFields, headerFields } from '../../../job/fields.ts';
 import type { JobOption, Named } from '../../../job/option-kinds.ts';
 import { jobOptions } from '../../../job/options.ts';
-import { JOB_STATES, LIVE_STATES, type LiveState } from '../../../job/state.ts';
+import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
 import { count, duration, epochMs, instant, next, strict, textOf, whole } from '../schemas.ts';
 
@@ -162,8 +162,11 @@ const listed = z
     tags: z.array(z.string()).optional(),
     attempts: count.optional(),
     owner: z.string().optional(),
-    startedMs: epochMs.optional().openapi({ description: 'Of a job that is over: when its last handler began.' }),
-    tookMs: z.number().optional(),
+    startedMs: epochMs.optional().openapi({ description: 'Its last start.' }),
+    tookMs: z
+      .number()
+      .optional()
+      .openapi({ description: 'Of a job that is over, if its queue keeps a history: how long its last handler ran.' }),
     overMs: epochMs.optional(),
   })
   .openapi('ListedJob');
@@ -332,21 +335,15 @@ function schemaOf(option: JobOption): z.ZodType {
 // Which jobs somebody means, as fields of a query and of a body: the filters of the library. Whether a value is in its
 // range, and goes with the others, the library judges.
 
-const STATE = LIVE_STATES.join('|');
-const STATES = `(${STATE})(,(${STATE})){0,${LIVE_STATES.length - 1}}`;
-
 /** In a query: several, with commas between them. */
-export const statesText = textOf(
-  new RegExp(`^${STATES}$`),
-  `one or several of ${LIVE_STATES.join(', ')}, with commas between them`,
-  'scheduled,ready',
-);
-/** Also those that are over, one at a time. */
-export const anyStatesText = textOf(
-  new RegExp(`^(${STATES}|done|cancelled|expired|dead)$`),
-  `one or several of ${LIVE_STATES.join(', ')}, with commas between them; or one of done, cancelled, expired, dead`,
-  'scheduled',
-);
+function statesOf(states: readonly JobState[], example: string) {
+  const one = `(${states.join('|')})`;
+  const form = new RegExp(`^${one}(,${one}){0,${states.length - 1}}$`);
+  return textOf(form, `one or several of ${states.join(', ')}, with commas between them`, example);
+}
+
+export const statesText = statesOf(LIVE_STATES, 'scheduled,ready');
+export const anyStatesText = statesOf(JOB_STATES, 'scheduled');
 
 const text = (doc: string, example: string) =>
   z
@@ -398,10 +395,10 @@ export function filterOf({ dueFrom, dueTo, ...plain }: Fields): JobFilter {
 }
 
 /** @param states as they stand in a query */
-export const statesIn = (states: string): readonly LiveState[] =>
-  LIVE_STATES.filter((one) => states.split(',').includes(one));
+export const statesIn = <State extends JobState>(states: string, all: readonly State[]): readonly State[] =>
+  all.filter((one) => states.split(',').includes(one));
 
-const dateOf = (given: string | undefined, what: string): Date | undefined =>
+export const dateOf = (given: string | undefined, what: string): Date | undefined =>
   given === undefined ? undefined : new Date(instantMs(given, what));
 
 /** In a few words, for the audit: `state scheduled, tag user:42`. */
