@@ -21,7 +21,7 @@
  */
 
 import { countsOf } from './counts.mjs';
-import { hasEnded, takenOutside } from './loss.mjs';
+import { excusedIn, hasEnded, takenOutside } from './loss.mjs';
 import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, madeUs, startsOf } from './starts.mjs';
 
 /** @typedef {import('../stage/history.mjs').Event} Event */
@@ -76,7 +76,7 @@ export function check(story) {
     ...undulyDead(seen),
     ...left(seen),
   ];
-  return { anomalies, counts: countsOf(seen) };
+  return { anomalies, counts: countsOf(seen), excused: new Set(excusedIn(seen)) };
 }
 
 /** @typedef {{ story: Story, starts: ReadonlyMap<string, readonly Start[]>, members: ReadonlyMap<string, Member> }} Seen */

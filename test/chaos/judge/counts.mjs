@@ -19,7 +19,7 @@ export function countsOf({ story, starts, members }) {
     unknown: only('enq.unknown').size,
     recovered: [...open].filter((id) => !ok.has(id) && (starts.get(id ?? '')?.length ?? 0) > 0).length,
     /** Jobs that are gone within a declared loss, and starts whose end Redis forgot in it. */
-    excused: excusedIn({ story, starts, members }),
+    excused: excusedIn({ story, starts, members }).length,
     forgotten: forgottenIn({ story, starts, members }),
     starts: all.length,
     again,

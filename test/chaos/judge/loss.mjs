@@ -30,7 +30,7 @@ export function hasEnded(starts, id) {
 export function excusedIn({ story, starts, members }) {
   const outside = takenOutside(story);
   const all = new Set(story.calls.filter(({ ev }) => ev === 'enq.ok').map(({ id = '' }) => id));
-  return [...all].filter((id) => !outside.has(id) && !members.has(id) && !hasEnded(starts, id)).length;
+  return [...all].filter((id) => !outside.has(id) && !members.has(id) && !hasEnded(starts, id));
 }
 
 /** Starts that only a declared loss explains: Redis forgot how they had ended. @param {Seen} seen */

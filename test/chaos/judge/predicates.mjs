@@ -66,14 +66,15 @@ export function settled({ calls }) {
 /**
  * Work goes on soon after the end of the fault, on every partition that has some: of the jobs that were not begun by
  * then, one is begun and has its effect, so many ms after the end or after the first of them was taken and due. An
- * effect of what began before says nothing, for it needs nobody but its own handler.
+ * effect of what began before says nothing, for it needs nobody but its own handler; nor does a job that Redis forgot.
  *
- * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome
+ * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs' | 'report'>} outcome
  * @param {number} ms
  */
-export function resumed({ calls, effects, toMs }, ms) {
+export function resumed({ calls, effects, toMs, report: { excused } }, ms) {
   const begun = new Set(effects.filter(({ ev, ms: at }) => ev === 'start' && at <= toMs).map(({ id }) => id));
-  return wentOn({ calls: calls.filter(({ id }) => !begun.has(id)), effects, toMs }, ms);
+  const counts = (/** @type {string} */ id) => !(begun.has(id) || excused.has(id));
+  return wentOn({ calls: calls.filter(({ id = '' }) => counts(id)), effects, toMs }, ms);
 }
 
 /**

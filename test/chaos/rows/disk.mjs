@@ -2,12 +2,15 @@
 import { ask } from '../../../src/embedded/ask.mjs';
 import { fill, free, losePower, onRealDisk, onSmallDisk, whyNoSmallDisk } from '../faults/disk.mjs';
 import { atLeast, atMost, calm, exactly, resumed, settled } from '../judge/predicates.mjs';
-import { GRACE_TO_DIAL } from '../stage/workload.mjs';
+import { FULL, GRACE_TO_DIAL } from '../stage/workload.mjs';
 
 /** @typedef {import('../stage/run.mjs').Row} Row */
 
 /** Where deaths and lines of logs are counted, no job ends its worker and none throws. */
 const HARMLESS = { crashes: 0, poison: 0, throws: 0 };
+/** Jobs become due until after the fault, also of a smaller workload. */
+const { callsMs, nearMs, farMs } = FULL;
+const AS_LONG = { callsMs, nearMs, farMs };
 /** Redis writes once a second, and puts a write off for one more while the disk is busy. */
 const EVERYSEC_MS = 2000;
 /** A settle is on its way for a moment after its handler has ended. */
@@ -42,6 +45,7 @@ export const diskRows = [
     how: 'no append-only file; SAVE, 4 s later SIGKILL, start',
     wanted: 'starts again <= completions in those 4 s; every invariant holds',
     mode: 'none',
+    workload: AS_LONG,
     declaredLossMs: { none: 0 },
     fsck: true,
     async inject({ server, redis, sleep, note }) {
@@ -71,7 +75,7 @@ export const diskRows = [
     how: 'a tmpfs filled for 5 s; with everysec filled again, and SIGKILL; with always Redis ends itself',
     wanted: 'no worker believed dead; lost 0, at the SIGKILL <= 1 per producer',
     variants: ['always', 'everysec'],
-    workload: HARMLESS,
+    workload: { ...HARMLESS, ...AS_LONG },
     env: GRACE_TO_DIAL,
     declaredLossMs: { everysec: EVERYSEC_MS },
     fsck: true,
