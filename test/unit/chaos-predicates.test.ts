@@ -35,6 +35,11 @@ describe('work goes on', () => {
     expect(resumed(later, 1000)).toEqual([]);
   });
 
+  test('whatever became of a job that Redis forgot', () => {
+    const both = outcome([taken(ONE), taken(BESIDE), taken(ELSEWHERE)], ran(BESIDE, END + 500), [ONE, ELSEWHERE]);
+    expect(resumed(both, 1000)).toEqual([]);
+  });
+
   test('only if there was something left to do', () => {
     expect(resumed(outcome([taken(ONE)], ran(ONE, END - 500)), 1000)).toEqual([
       'partitions that had work left: 0, expected 1 or more',
@@ -84,8 +89,8 @@ test('how long something took is left to a quiet machine, what never came is not
 });
 
 /** The fault ended at `END`; all were asked for before, unless their calls say otherwise. */
-function outcome(calls: readonly Event[], effects: readonly Event[]): Outcome {
-  return { calls, effects, toMs: END };
+function outcome(calls: readonly Event[], effects: readonly Event[], forgotten: readonly string[] = []): Outcome {
+  return { calls, effects, toMs: END, report: { excused: new Set(forgotten) } as unknown as Outcome['report'] };
 }
 
 function taken(id: string, more: Partial<Event> = {}): Event {

@@ -38,7 +38,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   const begun = nemesis.find(({ ev }) => ev === 'fault.begin');
   const ended = nemesis.find(({ ev }) => ev === 'fault.end');
   const fault = { fromUs: begun?.us ?? 0, toUs: ended?.us ?? Number.POSITIVE_INFINITY };
-  const { anomalies, counts } = check({
+  const { anomalies, counts, excused } = check({
     kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
     calls,
     effects,
@@ -55,7 +55,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   });
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
   const conduct = judgeConduct({ vitals, outcries, declared: row.outcry, terms, calm: calmOf(nemesis) });
-  const report = { anomalies: [...anomalies, ...conduct], counts };
+  const report = { anomalies: [...anomalies, ...conduct], counts, excused };
   const deadLetters = await deadLettersIn(redis);
   const crashed = await counted(redis, 'crashed');
   const troubles = nemesis.filter(({ ev }) => ev === 'fault.failed').map(({ code }) => `the fault failed: ${code}`);
