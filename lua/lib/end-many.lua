@@ -40,5 +40,10 @@ local function writeEnds(keys, call, all)
   if #over > 0 then
     redis.call('HDEL', keys.runs, unpack(over))
   end
+  if call.gate then
+    -- A priority is a tag.
+    -- @no-priority
+    call.gate.isPlain = redis.call('ZCARD', keys.tags) == 0
+  end
   leaveReady(keys, call.gate, gone, all.left)
 end

@@ -1,6 +1,7 @@
 -- leaving: entries leave ready for good, and in a gated queue their groups have room again.
 -- GIVES   leaveReady(keys, gate, entries, members): members are those of the entries;
---         holdAll(holds, begun): entries and members in turns, which have their holds then
+--         holdAll(holds, begun, first): entries and members in turns, which have their holds then;
+--         first: from that entry on they have them, as this very call has let them through
 -- NEEDS   line, opening, let-go
 -- RULE    The hold of a start is written again, as a call that was cut off may have let its job
 --         through without one.
@@ -9,13 +10,16 @@ local function leaveReady(keys, gate, entries, members)
   letGo(keys.ready, unpack(entries))
   if gate then
     -- rarely
-    dropHolds(keys, entries, members)
+    dropHolds(keys, gate, entries, members)
   end
 end
 
-local function holdAll(holds, begun)
+local function holdAll(holds, begun, first)
   local words = {}
   for at = 1, #begun, 2 do
+    if begun[at] == first then
+      break
+    end
     local group = groupIn(begun[at + 1])
     if group ~= '' then
       words[#words + 1], words[#words + 2] = 0, group .. '\0' .. begun[at]

@@ -1,7 +1,8 @@
 -- letting-through: jobs that wait in line become entries of ready, in their turns.
 -- GIVES   letThrough(keys, gate, count): so many at the most; how many there were, and
 --         whether a bound ended the call. ringBell(keys, gate): where somebody waits and ready has
---         nothing that nobody has read, one job is let through, which wakes a worker
+--         nothing that nobody has read, one job is let through, which wakes a worker; gate.first is
+--         the first entry that this call has added
 -- NEEDS   group, gate, opening, turns, heads
 -- RULE    A round of 64 jobs judges all before it writes: the turns, the entries, their holds, then
 --         scheduled, the line and the lanes. An entry whose member is still in scheduled was cut
@@ -24,18 +25,20 @@ local function shutOrMove(keys, heads)
   end
 end
 
-local function addThrough(keys, heads, turns, gone)
-  local holds, members = {}, {}
+local function addThrough(keys, gate, call, heads, turns)
+  local holds, members, gone = {}, {}, call.gone
   for _, lane in ipairs(turns) do
     local head = heads[lane]
     head.next = (head.next or 0) + 1
     local job = head.jobs[head.next]
     if job then
-      local entry = addReady(keys.ready, job.member, ('%.0f'):format(job.due))
+      local member = call.members[job]
+      local entry = addReady(keys.ready, member, ('%d'):format(call.dues[job]))
+      gate.first = gate.first or entry
       if head.group ~= '' then
         holds[#holds + 1], holds[#holds + 2] = 0, head.group .. '\0' .. entry
       end
-      members[#members + 1], gone[#gone + 1] = job.member, job.place
+      members[#members + 1], gone[#gone + 1] = member, call.places[job]
     end
   end
   if #holds > 0 then
@@ -56,7 +59,7 @@ local function round(keys, gate, call, count)
   if given > 0 then
     use(keys.meta, gate, given)
   end
-  addThrough(keys, heads, turns, call.gone)
+  addThrough(keys, gate, call, heads, turns)
   if #call.gone > 0 then
     redis.call('ZREM', keys.line, unpack(call.gone))
   end

@@ -33,18 +33,29 @@ local function priorityIn(text)
 end
 
 local function groupIn(member)
-  local from = member:sub(1, 2) == 'j:' and 3 or 1
+  local first, second = member:byte(1, 2)
+  -- The bytes are j and :.
+  local from = first == 106 and second == 58 and 3 or 1
   -- Nearly all ids have no group: the byte is {.
   if member:byte(from) ~= 123 then return '' end
-  local group, rest = member:match('^{([^%c {},;|\128-\255]+)}(.+)$', from)
-  if not group or #group > 64 or group:find('^schedule:') then return '' end
-  local isDerived = rest:find('^abandoned:%d+$') or rest:find('^then:%d+%.%d+$')
+  local group, rest = member:match('^{([^%c {},;|\128-\255]+)}()', from)
+  if not group or #group > 64 or rest > #member or group:find('^schedule:') then return '' end
+  local letter = member:byte(rest)
+  -- Neither a nor t, as nearly always.
+  if letter ~= 97 and letter ~= 116 then return group end
+  local isDerived = member:find('^abandoned:%d+$', rest) or member:find('^then:%d+%.%d+$', rest)
   return isDerived and '' or group
 end
 
+-- Jobs of a call are often due at one time.
+local LAST_DUE = {}
+
 local function placeOf(group, class, due, member)
-  local text = base36(due)
-  return group .. '\0' .. class .. ('0'):rep(9 - #text) .. text .. member
+  if LAST_DUE.due ~= due then
+    local text = base36(due)
+    LAST_DUE.due, LAST_DUE.text = due, ('0'):rep(9 - #text) .. text
+  end
+  return group .. '\0' .. class .. LAST_DUE.text .. member
 end
 
 local function waiterAt(place)

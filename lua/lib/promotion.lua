@@ -23,15 +23,15 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
   local taken, bytes, largest, step, moved, deadLetters, adopted = 0, 0, 1, 1, 0, 0, 0
   local reply, late, at, waits, first = { 'moved', now, '', 0, 0, 0, 0, -1 }, nil, 0, false, nil
 
-  -- Made once a call: producers of other languages have many of them.
-  local judgeOdd
+  -- Made once a call: producers of other languages have many odd members, and a gated queue steps.
+  local gone, judgeOdd, admitDue
 
   local function give(member, due, text)
     if gate then
-      batch[#batch + 1] = { member = member, due = due }
+      batch[#batch + 1] = { member = member, due = due, text = text }
     else
       local entry = addReady(keys.ready, member, text)
-      first = first or entry
+      first, gone[#gone + 1] = first or entry, member
     end
     moved = moved + 1
     if due ~= late then
@@ -55,7 +55,7 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
       adopted = adopted + (fate == 'adopted' and 1 or 0)
       give(member, value, ('%.0f'):format(value))
     end
-    return fate ~= 'waits'
+    return fate == 'buried'
   end
 
   -- @room
@@ -63,7 +63,8 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
   -- @endless-steps
   while more do
     step = math.min(step * 2, 12, math.max(1, math.floor((1048576 - bytes) / largest)))
-    local gone, found = {}, taken == 0
+    gone = {}
+    local found = taken == 0
       and redis.call('ZRANGE', keys.scheduled, 0, step - 1, 'WITHSCORES')
       or redis.call('ZRANGEBYSCORE', keys.scheduled, '-inf', now, 'WITHSCORES', 'LIMIT', 0, step)
     -- @endless-more
@@ -82,20 +83,17 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
       -- @plain
       if #text == 13 and due >= 1e12 and #member <= 200 and member:find('^j:[!-~]*$') then
         give(member, due, text)
-        gone[#gone + 1] = member
       elseif odd(member, due) then
         gone[#gone + 1] = member
       end
     end
     if #batch > 0 then
-      -- rarely
-      local past, rest = letPast(keys, gate, batch, gate.wanted - backlog - through)
-      through, batch = through + past, {}
-      -- @some-wait
-      if #rest > 0 then
-        lineUp(keys, gate, rest)
+      if not admitDue then
+        -- rarely
+        admitDue = admit
       end
-      gone = without(gone, rest)
+      through = through + admitDue(keys, gate, batch, gate.wanted - backlog - through, gone)
+      batch = {}
     end
     if #gone > 0 then
       -- @remove-moved

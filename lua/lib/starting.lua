@@ -4,10 +4,10 @@
 --         of its partition; state is token and paused of K:meta, count the most entries there may
 --         be, the rest is as the scripts say;
 --         heldSince(ready, consumer, entries): idle ms by entry, of those that it holds;
---         startEntries(keys, call, entries, idle, isNew): entries has entry, member and due of
---         each; idle is nil for what was delivered in this very script, and isNew true for what was
---         promoted there as well, and so is not in scheduled. What became of each is added to
---         call.started or call.others, as start replies it
+--         startEntries(keys, call, entries, idle, first): entries has entry, member and due of
+--         each; idle is nil for what was delivered in this very script, and first the entry from
+--         which on all were added there as well, and so are not in scheduled and have their holds.
+--         What became of each is added to call.started or call.others, as start replies it
 -- NEEDS   run, mint, gate, leaving, start-one
 -- RULE    In a gated queue an entry that is turned away gives its turn of the rate back, and one
 --         that is started has its hold, whatever became of that before. Records are read one, two,
@@ -32,14 +32,16 @@ local function heldSince(ready, consumer, entries)
   return idle
 end
 
-local function startEntries(keys, call, entries, idle, isNew)
+local function startEntries(keys, call, entries, idle, first)
   local started, writes, members, seen, from, begun = call.started, {}, {}, {}, 1, {}
-  local startOdd
+  local startOdd, old
   for at = 2, #entries, 3 do
+    old = old or entries[at - 1] == first and #members
     members[#members + 1] = entries[at]
   end
   local known = redis.call('HMGET', keys.runs, unpack(members))
-  local again = isNew and {} or redis.call('ZMSCORE', keys.scheduled, unpack(members))
+  local again = old == 0 and {}
+    or redis.call('ZMSCORE', keys.scheduled, unpack(members, 1, old or #members))
   local function write()
     if #writes > 0 then
       redis.call('HSET', keys.runs, unpack(writes))
@@ -97,7 +99,7 @@ local function startEntries(keys, call, entries, idle, isNew)
   if call.gate then
     -- rarely
     refund(keys.meta, call.gate, #call.gone)
-    holdAll(keys.holds, begun)
+    holdAll(keys.holds, begun, first)
   end
   call.gone, call.left = {}, {}
 end

@@ -10,23 +10,35 @@
 local STEPS = { 1, 4, 16 }
 
 local function openLanesIn(lanes, count)
-  local found, isAny = {}, false
-  for class = 0, 2 do
-    local from, to = ('%.0f'):format(class * BAND), ('(%.0f'):format((class + 1) * BAND)
-    found[class + 1] = redis.call('ZRANGEBYSCORE', lanes, from, to, 'LIMIT', 0, count)
-    isAny = isAny or #found[class + 1] > 0
+  local found, last = { {}, {}, {} }, nil
+  local function read(from, to)
+    local least, above = ('%d'):format(from * BAND), ('(%d'):format(to * BAND)
+    return redis.call('ZRANGEBYSCORE', lanes, least, above, 'LIMIT', 0, count)
   end
-  return isAny and found or nil
+  local some = read(0, 3)
+  if #some == 0 then return nil end
+  for _, lane in ipairs(some) do
+    local class = tonumber(lane:sub(1, 1))
+    local list = found[class + 1]
+    last, list[#list + 1] = class, lane
+  end
+  -- There are more than these: the last class of them, and those behind it, may be read in part.
+  for class = #some < count and 3 or last, 2 do
+    if #found[class + 1] < count then
+      found[class + 1] = read(class, class + 1)
+    end
+  end
+  return found
 end
 
 local function turnsOf(found, clocks, count)
-  local ahead, turns, at = { unpack(clocks) }, {}, { 0, 0, 0 }
+  local ahead, turns, at = {}, {}, { 0, 0, 0 }
+  for class = 1, 3 do
+    ahead[class] = #found[class] > 0 and clocks[class] or math.huge
+  end
   for nth = 1, count do
-    local best
-    for class = 1, 3 do
-      local isLess = #found[class] > 0 and (not best or ahead[class] < ahead[best])
-      best = isLess and class or best
-    end
+    local best = ahead[2] < ahead[1] and 2 or 1
+    best = ahead[3] < ahead[best] and 3 or best
     at[best] = at[best] % #found[best] + 1
     ahead[best] = ahead[best] + STEPS[best]
     turns[nth] = found[best][at[best]]

@@ -63,7 +63,7 @@ if gate and not (refusal or call.isPaused) then
   waiting = fill(keys, gate, consumer, delivered, take)
 end
 if #delivered > 0 then
-  startEntries(keys, call, delivered, nil, delivered[1] == first)
+  startEntries(keys, call, delivered, nil, first or gate and gate.first)
 end
 return { promoted, completed, call.started, call.others, refusal or #delivered / 3,
   waiting }

@@ -65,6 +65,6 @@ if gate and not (refusal or call.isPaused) then
   waiting = fill(keys, gate, consumer, delivered, take)
 end
 if #delivered > 0 then
-  startEntries(keys, call, delivered)
+  startEntries(keys, call, delivered, nil, gate and gate.first)
 end
 return { completed, call.started, call.others, refusal or #delivered / 3, waiting }

@@ -11,6 +11,7 @@ import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
 import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/scripts/ready.ts';
 import type { Claim, Delivery, Ended, Served } from '../../src/redis/scripts/replies.ts';
+import { run } from '../../src/redis/scripts/scripts.ts';
 
 import { cutOff, luaOf } from './model-cut.ts';
 
@@ -270,6 +271,13 @@ export class GatesWorld {
     return holds.size > 0 ? `holds are left: ${[...holds]}` : undefined;
   }
 
+  #share(): string {
+    const rate = this.#random() < 0.3 ? this.#pick(['5000', '20000', '142857.143']) : '0';
+    const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
+    const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
+    return `${rate} ${1 + this.#below(3)} ${concurrency} ${perGroup}`;
+  }
+
   #mine(name: string) {
     return this.#running.get(name) ?? [];
   }
@@ -429,10 +437,10 @@ export class GatesWorld {
       if (given.length > 0) await this.#serve(heir, [], 0, given);
     },
     limits: async () => {
-      const rate = this.#random() < 0.3 ? this.#pick(['5000', '20000', '142857.143']) : '0';
-      const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
-      const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
-      const share = `${rate} ${1 + this.#below(3)} ${concurrency} ${perGroup}`;
+      const share = this.#share();
+      // Somebody who set others went away after the first call.
+      const args = { now: this.#nowMs, term: '', share: this.#share(), limit: 1 };
+      if (this.#random() < 0.3) await run(this.#redis, 'limit', { keys: this.#ref.keys, args });
       await this.#call('limit', () => limit(this.#redis, this.#ref, { share, slice: 3, nowMs: this.#nowMs }));
       this.#isGated = true;
     },

@@ -117,7 +117,7 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['relay', 'a paused queue is delivered', ' and not call.isPaused then', ' then'],
   ['relay', 'one more is delivered', 'deliver(ready, consumer, take)', 'deliver(ready, consumer, take + 1)'],
   ['relay', 'what is over is not completed', '12, #ARGV', '12, 0'],
-  ['relay', 'what was ready before is taken for new', 'delivered[1] == first', 'true'],
+  ['relay', 'what was ready before is taken for new', 'first or gate and gate.first', 'delivered[1]'],
   ['history', 'what a worker refused counts as a failure', ` and not error:find('"k":"refused"', 1, true)`, ''],
   ['history', 'what counts as a crash counts as a failure', "run.owner ~= '-' and", 'true and'],
   ['delivery', 'a missing group fails the call', "redis.pcall('XREADGROUP'", "redis.call('XREADGROUP'"],
@@ -167,11 +167,11 @@ const OF_GATES: readonly string[] = [
   'edit @another-priority: turned ==',
   'promote @some-through: turned >',
   'promote @call-workers: no write',
-  'promotion @some-wait: turned >',
   'promotion @lanes-open: turned >',
   'promotion @ring: turned <',
   'promotion @has-rate: turned >',
   'starting @started-odd: turned ==',
+  'end-many @no-priority: turned ==',
 ];
 
 /** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
