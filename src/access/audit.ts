@@ -38,5 +38,6 @@ function entryOf(reply: Reply): AuditEntry {
     queue: fields.get('queue'),
     target: fields.get('target'),
     count: Number(fields.get('count') ?? 0),
+    reason: fields.get('reason'),
   };
 }

@@ -20,7 +20,7 @@ import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
 import { plan } from './commands/plan.ts';
 import { leaders, workers } from './commands/processes.ts';
-import { queuesLs, queuesPause, queuesResume, queuesStats } from './commands/queues/queues.ts';
+import { queuesLs, queuesPause, queuesResume, queuesStats, queuesWhy } from './commands/queues/queues.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
 import { queuesSet } from './commands/queues/queues-set.ts';
 import {
@@ -65,8 +65,8 @@ const commands: readonly Register[] = [
   erase,
   (program, runner) => {
     const queues = program.command('queues').description('list, set, pause and remove queues');
-    for (const register of [queuesLs, queuesStats, queuesSet, queuesPause, queuesResume, queuesRm])
-      register(queues, runner);
+    const looks = [queuesLs, queuesStats, queuesWhy];
+    for (const register of [...looks, queuesSet, queuesPause, queuesResume, queuesRm]) register(queues, runner);
   },
   (program, runner) => {
     const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');

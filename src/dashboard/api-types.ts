@@ -19,9 +19,21 @@ export interface Schemas {
       readonly bytes: number;
       readonly bytesMax: number;
     };
+    readonly limits?: Schemas['QueueLimits'];
     readonly paused: boolean;
     readonly workers: number;
     readonly leaders: readonly (string | null)[];
+  };
+  readonly QueueLimits: {
+    readonly text: string;
+    readonly rate?: {
+      readonly limit: number;
+      readonly perMs: number;
+      readonly burst: number;
+    };
+    readonly concurrency?: number;
+    readonly perGroup?: number;
+    readonly fair?: true;
   };
   readonly Problem: {
     readonly type: string;
@@ -54,6 +66,7 @@ export interface Schemas {
       readonly bytes: number;
       readonly bytesMax: number;
     };
+    readonly limits?: Schemas['QueueLimits'];
     readonly workers: number;
     readonly broadcast?: {
       readonly kept: number;
@@ -93,6 +106,7 @@ export interface Schemas {
         readonly bytes: number;
         readonly bytesMax: number;
       };
+      readonly concurrency?: number;
       readonly paused: boolean;
       readonly leader?: Schemas['Leader'];
     }[];
@@ -120,6 +134,55 @@ export interface Schemas {
     readonly running?: number;
   };
   readonly PauseRequest: {
+    readonly reason?: string;
+  };
+  readonly QueueSettings: {
+    readonly history?: boolean | {
+      readonly keep?: number | string;
+      readonly max?: number;
+      readonly result?: boolean;
+      readonly resultBytesMax?: number;
+    };
+    readonly redact?: readonly string[];
+    readonly broadcast?: boolean | {
+      readonly max?: number;
+      readonly bytes?: number;
+      readonly age?: number | string;
+    };
+    readonly maxPending?: number | false;
+    readonly maxBytes?: number | false;
+    readonly rate?: string | {
+      readonly limit: number;
+      readonly per: number | string;
+      readonly burst?: number;
+    } | false;
+    readonly concurrency?: number | false;
+    readonly perGroup?: number | false;
+    readonly fair?: true;
+  };
+  readonly QueueSettingsRequest: {
+    readonly history?: boolean | {
+      readonly keep?: number | string;
+      readonly max?: number;
+      readonly result?: boolean;
+      readonly resultBytesMax?: number;
+    };
+    readonly redact?: readonly string[];
+    readonly broadcast?: boolean | {
+      readonly max?: number;
+      readonly bytes?: number;
+      readonly age?: number | string;
+    };
+    readonly maxPending?: number | false;
+    readonly maxBytes?: number | false;
+    readonly rate?: string | {
+      readonly limit: number;
+      readonly per: number | string;
+      readonly burst?: number;
+    } | false;
+    readonly concurrency?: number | false;
+    readonly perGroup?: number | false;
+    readonly fair?: true;
     readonly reason?: string;
   };
   readonly QueueMinutes: {
@@ -179,7 +242,9 @@ export interface Schemas {
     readonly reasons: readonly {
       readonly code: 'redis-full' | 'no-leader' | 'paused' | 'no-worker' | 'ready-capped' | 'busy' | 'waiting' | 'not-due' | 'empty';
       readonly text: string;
+      readonly advice: string;
       readonly partitions?: readonly number[];
+      readonly heldBy?: 'concurrency' | 'rate' | 'perGroup';
       readonly nextMs?: number;
     }[];
     readonly nowMs: number;
@@ -773,6 +838,7 @@ export interface Schemas {
     readonly overdue: number;
     readonly ready: number;
     readonly paused: readonly string[];
+    readonly backlogs: readonly Schemas['Backlog'][];
     readonly schedules: {
       readonly counted: number;
       readonly paused: number;
@@ -786,6 +852,14 @@ export interface Schemas {
     readonly jobs: number;
     readonly scheduled: number;
     readonly coming: number;
+  };
+  readonly Backlog: {
+    readonly queue: string;
+    readonly perSecond: number;
+    readonly waiting: number;
+    readonly waitingThroughMs: number;
+    readonly throughMs?: number;
+    readonly left: number;
   };
   readonly Leaders: {
     readonly namespace: string;
@@ -851,6 +925,7 @@ export interface Schemas {
       readonly dead: number;
       readonly oldestDueAgeMs: number;
       readonly waitMs: number;
+      readonly limits?: Schemas['QueueLimits'];
       readonly paused: boolean;
       readonly workers: number;
       readonly leaders: readonly (string | null)[];
@@ -886,6 +961,7 @@ export interface Schemas {
       readonly coming: number;
       readonly busiest?: Schemas['ForecastBucket'];
       readonly buckets: readonly Schemas['ForecastBucket'][];
+      readonly backlogs: readonly Schemas['Backlog'][];
     };
     readonly doctor?: {
       readonly atMs: number;
@@ -912,6 +988,7 @@ export interface Schemas {
     readonly queue?: string;
     readonly target?: string;
     readonly count: number;
+    readonly reason?: string;
   };
   readonly Session: {
     readonly name: string;

@@ -42,7 +42,7 @@ export interface Look {
 }
 
 /** What comes due within the hour. */
-export interface NextHour extends Pick<Forecast, 'atMs' | 'busiest' | 'buckets'> {
+export interface NextHour extends Pick<Forecast, 'atMs' | 'busiest' | 'buckets' | 'backlogs'> {
   readonly nextHour: number;
   /** Of these: jobs that wait in Redis. */
   readonly scheduled: number;
@@ -145,9 +145,17 @@ function createSlower<T>(of: {
 
 async function nextHour({ schedules }: Backend, clock: Clock): Promise<NextHour> {
   const until = new Date(clock.wallMs() + HOUR_MS);
-  const { atMs, buckets, busiest } = await schedules.forecast({ until, by: 'minute' });
+  const { atMs, buckets, busiest, backlogs } = await schedules.forecast({ until, by: 'minute' });
   const sum = (of: 'jobs' | 'scheduled' | 'coming') => buckets.reduce((total, one) => total + one[of], 0);
-  return { atMs, nextHour: sum('jobs'), scheduled: sum('scheduled'), coming: sum('coming'), busiest, buckets };
+  return {
+    atMs,
+    nextHour: sum('jobs'),
+    scheduled: sum('scheduled'),
+    coming: sum('coming'),
+    busiest,
+    buckets,
+    backlogs,
+  };
 }
 
 async function findingsOf({ place, examined }: Backend, clock: Clock): Promise<NonNullable<Look['doctor']>> {

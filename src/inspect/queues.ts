@@ -4,7 +4,6 @@ import { withReadRetry } from '../client/calls/retry.ts';
 import type { Broadcast } from '../job/broadcast.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
@@ -21,7 +20,8 @@ import {
   subscribersOf,
   workersOf,
 } from './processes.ts';
-import { type Namespaced, refsOfQueue } from './refs.ts';
+import { checkReason, limitsOf, type QueueLimits } from './queue-settings.ts';
+import { layoutOfQueue, type Namespaced, refsOfQueue } from './refs.ts';
 
 export interface QueueCounts {
   readonly queue: string;
@@ -39,6 +39,8 @@ export interface QueueCounts {
   readonly oldestDueAgeMs: number;
   /** How much it may hold, and does; undefined without limits. */
   readonly quota?: QuotaUse | undefined;
+  /** How much may run at once; undefined: the queue is not gated. */
+  readonly limits?: QueueLimits | undefined;
   /** Living workers that serve it. */
   readonly workers: number;
   /** Per partition: the process that leads it, or undefined. */
@@ -74,6 +76,8 @@ export interface PartitionCounts {
   readonly paused: boolean;
   /** Its share of the limits of the queue, and what is used of it. */
   readonly quota?: QuotaUse | undefined;
+  /** Its share of the concurrency of a gated queue; 0: no such limit. */
+  readonly concurrency?: number | undefined;
   readonly counters: Readonly<Record<string, number>>;
 }
 
@@ -84,6 +88,8 @@ export interface QueueStats {
   >;
   readonly partitions: readonly PartitionCounts[];
   readonly dueNext: readonly DueSpan[];
+  /** How much may run at once; undefined: the queue is not gated. */
+  readonly limits?: QueueLimits | undefined;
   readonly pause: Pause | undefined;
   readonly workers: number;
   /** Of a broadcast queue. */
@@ -126,7 +132,8 @@ export async function queuesNow(
 /** @throws DuestreamError `not-found` */
 export async function queueStats(place: Namespaced, queue: string): Promise<QueueStats> {
   const { redis } = place;
-  const refs = await refsOfQueue(place, queue);
+  const layout = await layoutOfQueue(place, queue);
+  const refs = partitionsOf(place.namespace, layout);
   const processes = await processesOf(redis, place.namespace);
   const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
   const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
@@ -138,6 +145,7 @@ export async function queueStats(place: Namespaced, queue: string): Promise<Queu
     totals: sumOf(partitions),
     partitions,
     dueNext: spansOf(spans),
+    limits: limitsOf(layout),
     pause: all.find(({ paused }) => paused)?.pause,
     workers: workersOf(queue, processes),
     broadcast: await broadcastOf(redis, refs, processes),
@@ -185,6 +193,7 @@ async function countsOf(
     paused: all.some(({ paused }) => paused),
     oldestDueAgeMs: Math.max(...ages),
     ...quotaIn(all),
+    limits: limitsOf(layout),
     workers: workersOf(layout.queue, processes),
     leaders: all.map((one) => {
       const leader = leaderOf(one, processes);
@@ -203,9 +212,10 @@ function partitionOf(
   one: PartitionStats,
   of: Pick<PartitionCounts, 'partition' | 'oldestDueAgeMs' | 'leader'>,
 ): PartitionCounts {
-  const { scheduled, waiting, ready, running, dead, done, paused, quota, counters } = one;
+  const { scheduled, waiting, ready, running, dead, done, paused, quota, gate, counters } = one;
   const states = { scheduled, waiting, waitMs: waitOf(one), ready, running, dead };
-  return { ...of, ...states, over: done, paused, ...(quota && { quota }), counters };
+  const limits = { ...(quota && { quota }), ...(gate && { concurrency: gate.concurrency }) };
+  return { ...of, ...states, over: done, paused, ...limits, counters };
 }
 
 function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
@@ -257,7 +267,6 @@ interface Paused {
   readonly held: Pause | undefined;
 }
 
-const PAUSE_REASON_CHARS_MAX = 200;
 /** Partitions are parts of one call. */
 const retry = (): RetryPolicy => ({ clock: systemClock, budgetMs: 10_000, whole: { isBegun: false } });
 
@@ -267,9 +276,7 @@ export async function pauseQueue(
   queue: string,
   reason: string,
 ): Promise<Paused & { readonly running: number }> {
-  if (reason.length > PAUSE_REASON_CHARS_MAX) {
-    throw new DuestreamError('usage', `the reason has ${reason.length} characters; allowed: ${PAUSE_REASON_CHARS_MAX}`);
-  }
+  checkReason(reason);
   const { redis } = place;
   const policy = retry();
   const refs = await withReadRetry('pause', () => refsOfQueue(place, queue), policy);

@@ -6,7 +6,7 @@ import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { findQueue, listQueues, partitionsOf } from '../redis/scripts/queues.ts';
+import { findQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 
 /** A connection, and the namespace that is looked at over it. */
 export interface Namespaced {
@@ -15,9 +15,13 @@ export interface Namespaced {
 }
 
 /** The partitions of a queue that exists. @throws DuestreamError `not-found`, with the name that is most like it */
-export async function refsOfQueue({ redis, namespace }: Namespaced, name: string): Promise<readonly PartitionRef[]> {
+export const refsOfQueue = async (place: Namespaced, name: string): Promise<readonly PartitionRef[]> =>
+  partitionsOf(place.namespace, await layoutOfQueue(place, name));
+
+/** The same with its settings. @throws DuestreamError `not-found` */
+export async function layoutOfQueue({ redis, namespace }: Namespaced, name: string): Promise<QueueLayout> {
   const layout = await findQueue(redis, namespace, parseName(name, 'queue'));
-  if (layout !== undefined) return partitionsOf(namespace, layout);
+  if (layout !== undefined) return layout;
   const hint = hintOf(name, await queueNames({ redis, namespace })) || ';';
   throw new DuestreamError(
     'not-found',

@@ -1,8 +1,13 @@
-/** Why nothing moves in a queue, if nothing does: each reason as a code for programs and a sentence for people. */
+/**
+ * Why jobs of a queue wait, if any do: each reason as a code for programs, a sentence for people, and the next step. The
+ * command line, the HTTP API and the pages say the same words.
+ */
 import { counted, span } from '../kernel/humanize.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/memory.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { openLanes } from '../redis/scripts/gates.ts';
 import { leaderOf, type ProcessesById, processesOf, workersOf } from './processes.ts';
 import { type Namespaced, refsOfQueue } from './refs.ts';
 
@@ -21,11 +26,18 @@ export const OBSTACLES = [
   ] as const),
 ];
 
+/** Which limit of a gated queue holds its jobs. */
+export const HELD_BY = ['concurrency', 'rate', 'perGroup'] as const;
+
 export interface Obstacle {
   readonly code: (typeof OBSTACLES)[number];
   readonly text: string;
+  /** What to do about it. */
+  readonly advice: string;
   /** Undefined: all of them. */
   readonly partitions?: readonly number[] | undefined;
+  /** Of `waiting`: the limit that holds the jobs; undefined: none, they wait for a worker. */
+  readonly heldBy?: (typeof HELD_BY)[number] | undefined;
   /** Of `not-due`: when the next job is due. Of `waiting`: when the rate allows the next start. */
   readonly nextMs?: number | undefined;
 }
@@ -37,9 +49,12 @@ export interface Why {
   readonly nowMs: number;
 }
 
+/** A partition, and in how many of its lanes somebody may have a turn. */
+export type SeenPartition = PartitionStats & { readonly openLanes: number };
+
 interface Seen {
   readonly queue: string;
-  readonly all: readonly PartitionStats[];
+  readonly all: readonly SeenPartition[];
   readonly processes: ProcessesById;
   readonly readyMax: number;
 }
@@ -48,7 +63,7 @@ interface Seen {
 export async function whyNothingMoves(place: Namespaced, queue: string, readyMax: number): Promise<Why> {
   const refs = await refsOfQueue(place, queue);
   const processes = await processesOf(place.redis, place.namespace);
-  const all = await Promise.all(refs.map((ref) => stats(place.redis, ref)));
+  const all = await Promise.all(refs.map((ref) => partitionSeen(place.redis, ref)));
   const seen = { queue, all, processes, readyMax };
   const nowMs = Math.max(...all.map((one) => one.nowMs));
   const full = await fullOf(place, refs);
@@ -56,38 +71,47 @@ export async function whyNothingMoves(place: Namespaced, queue: string, readyMax
   const own = held === 0 ? pausedOf(seen) : obstaclesOf(seen);
   const reasons = [...full, ...own.map((one) => ({ ...one, text: `${queue}: ${one.text}` }))];
   if (reasons.length > 0) return { moves: false, reasons, nowMs };
-  if (held === 0) return { moves: false, reasons: [{ code: 'empty', text: `${queue} holds no job` }], nowMs };
-  return { ...standing(seen, nowMs), nowMs };
+  if (held > 0) return { ...standing(seen, nowMs), nowMs };
+  const advice = `schedule one: duestream schedule ${queue} --delay 1m`;
+  return { moves: false, reasons: [{ code: 'empty', text: `${queue} holds no job`, advice }], nowMs };
+}
+
+export async function partitionSeen(redis: Redis, ref: PartitionRef): Promise<SeenPartition> {
+  const one = await stats(redis, ref);
+  return { ...one, openLanes: one.waiting > 0 ? await openLanes(redis, ref) : 0 };
 }
 
 async function fullOf({ redis }: Namespaced, [first]: readonly PartitionRef[]): Promise<readonly Obstacle[]> {
   if (!first || !(await isFull(redis, first.keys))) return [];
-  const text = 'Redis is at its memory limit: jobs can end, and none can be scheduled; raise maxmemory';
-  return [{ code: 'redis-full', text }];
+  const text = 'Redis is at its memory limit: jobs can end, and none can be scheduled';
+  return [{ code: 'redis-full', text, advice: 'raise maxmemory of Redis' }];
 }
 
 function obstaclesOf(seen: Seen): readonly Obstacle[] {
   const { queue, all, processes } = seen;
   const isWorked = workersOf(queue, processes) > 0 || sum(all, ({ running }) => running) > 0;
-  const workers = 'no worker that lives serves it: start one, or add the role worker to a daemon';
+  const text = 'no worker that lives serves it';
+  const advice = 'start one with "duestream worker <module>", or add the role worker to a daemon';
   return [
     ...ofThose(all, (one) => leaderOf(one, processes) === undefined && one.scheduled > 0, {
       code: 'no-leader',
-      text: 'no daemon leads it, so nothing that comes due is promoted: start one with the role mover',
+      text: 'no daemon leads it, so nothing that comes due is promoted',
+      advice: 'start a daemon with the role mover: duestream start',
     }),
     ...pausedOf(seen),
-    ...(isWorked ? [] : [{ code: 'no-worker' as const, text: workers }]),
+    ...(isWorked ? [] : [{ code: 'no-worker' as const, text, advice }]),
     ...cappedOf(seen, isWorked),
   ];
 }
 
-function pausedOf({ all }: Seen): readonly Obstacle[] {
+function pausedOf({ queue, all }: Seen): readonly Obstacle[] {
   const first = all.find(({ paused }) => paused);
   if (!first) return [];
   const { sinceMs, reason = '' } = first.pause ?? {};
   const since = sinceMs === undefined ? '' : ` for ${span(first.nowMs - sinceMs)}`;
-  const why = reason === '' ? 'without a reason' : reason;
-  return ofThose(all, ({ paused }) => paused, { code: 'paused', text: `it has been paused${since}: ${why}` });
+  const text = `it has been paused${since}: ${reason === '' ? 'without a reason' : reason}`;
+  const advice = `when the reason is gone: duestream queues resume ${queue}`;
+  return ofThose(all, ({ paused }) => paused, { code: 'paused', text, advice });
 }
 
 /** While workers take entries the cap is no obstacle: it is there so that they have enough and not too many. */
@@ -97,51 +121,73 @@ function cappedOf({ all, readyMax }: Seen, isWorked: boolean): readonly Obstacle
   return ofThose(all, (one) => one.ready >= readyMax && isDue(one), {
     code: 'ready-capped',
     text: `${readyMax} jobs are ready and nobody has taken them, so no more are promoted (mover.readyMax)`,
+    advice: 'start workers: they take the ready jobs, and then more are promoted',
   });
 }
 
-/** Nothing stands in the way. */
+/** Nothing stands in the way but limits, the number of workers and time. */
 function standing({ queue, all }: Seen, nowMs: number): Omit<Why, 'nowMs'> {
   const [ready, running] = [sum(all, (one) => one.ready), sum(all, (one) => one.running)];
-  const nextMs = Math.min(...all.map(({ headDueMs = Number.POSITIVE_INFINITY }) => headDueMs));
-  if (ready > 0 && running > 0) {
-    const text = `${queue}: ${counted(ready, 'job')} wait for a free slot, while workers hold ${running}`;
-    return { moves: true, reasons: [{ code: 'busy', text }] };
+  const held = heldOf(queue, all);
+  if (held.length > 0) return { moves: true, reasons: held };
+  const wait = ready + sum(all, (one) => one.waiting);
+  if (wait > 0 && running > 0) {
+    const text = `${queue}: ${counted(wait, 'job')} wait for a free slot, while workers hold ${running}`;
+    const advice = 'to start more at a time: more workers, or a higher concurrency of each';
+    return { moves: true, reasons: [{ code: 'busy', text, advice }] };
   }
-  const inLine = waitingOf(queue, all, nowMs);
-  if (inLine) return { moves: true, reasons: [inLine] };
-  if (ready > 0 || running > 0 || nextMs <= nowMs || !Number.isFinite(nextMs)) return { moves: true, reasons: [] };
+  const nextMs = Math.min(...all.map(({ headDueMs = Number.POSITIVE_INFINITY }) => headDueMs));
+  if (wait > 0 || running > 0 || nextMs <= nowMs || !Number.isFinite(nextMs)) return { moves: true, reasons: [] };
   const text = `${queue}: every job waits for its due time; the next is due in ${span(nextMs - nowMs)}`;
-  return { moves: false, reasons: [{ code: 'not-due', text, nextMs: Math.ceil(nextMs) }] };
+  const advice = `to start a job now: duestream run-now ${queue} <id>`;
+  return { moves: false, reasons: [{ code: 'not-due', text, advice, nextMs: Math.ceil(nextMs) }] };
 }
 
-/** What the jobs in line wait for. */
-function waitingOf(queue: string, all: readonly PartitionStats[], nowMs: number): Obstacle | undefined {
-  const some = all.filter(({ waiting }) => waiting > 0);
-  const [first] = some;
-  if (!first) return undefined;
-  const waiting = sum(some, (one) => one.waiting);
-  const sinceMs = Math.min(...some.map(({ waitingSinceMs = nowMs }) => waitingSinceMs));
-  const held = `${queue}: ${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, nowMs - sinceMs))}`;
-  const full = some.filter(
-    ({ gate, ready, running }) => (gate?.concurrency ?? 0) > 0 && ready + running >= (gate?.concurrency ?? 0),
-  );
-  if (full.length === some.length) {
-    return { code: 'waiting', text: `${held}: as many run as its concurrency allows` };
-  }
-  const nextMs = Math.min(...some.map(({ gate }) => gate?.nextTurnMs ?? 0));
-  if (nextMs > nowMs)
-    return { code: 'waiting', text: `${held}: its rate allows the next start in ${span(nextMs - nowMs)}`, nextMs };
-  const isGroup = some.some(({ gate }) => (gate?.perGroup ?? 0) > 0);
-  return {
-    code: 'waiting',
-    text: `${held}: ${isGroup ? 'their groups run as many as they may, or ' : ''}no worker has a free slot`,
-  };
+/** The limits that hold jobs in line; each with the partitions in which it does. */
+function heldOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle[] {
+  return HELD_BY.flatMap((heldBy) => {
+    const those = all.filter((one) => limitHolding(one) === heldBy);
+    if (those.length === 0) return [];
+    const waiting = sum(those, (one) => one.waiting);
+    const sinceMs = Math.max(...those.map(({ nowMs, waitingSinceMs = nowMs }) => nowMs - waitingSinceMs));
+    const text = `${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, sinceMs))}`;
+    const next = those.map(({ nowMs, gate }) => ({ nowMs, nextMs: gate?.nextTurnMs ?? nowMs }));
+    const first = next.reduce((one, other) => (other.nextMs < one.nextMs ? other : one));
+    const obstacle: Obstacle = {
+      code: 'waiting',
+      text: `${queue}: ${text}: ${HOLDS[heldBy].text(span(first.nextMs - first.nowMs))}`,
+      advice: `each starts when its turn comes; to let more start: duestream queues set ${queue} ${HOLDS[heldBy].flag}`,
+      heldBy,
+      ...(heldBy === 'rate' && { nextMs: first.nextMs }),
+    };
+    return ofThose(all, (one) => those.includes(one), obstacle);
+  });
+}
+
+const HOLDS = {
+  concurrency: { text: () => 'as many run as its concurrency allows', flag: '--concurrency <n>' },
+  rate: { text: (next: string) => `its rate allows the next start in ${next}`, flag: '--rate <rate>' },
+  perGroup: { text: () => 'of each of their groups as many run as it may', flag: '--per-group <n>' },
+} as const;
+
+/** The limit that holds the jobs in line of a partition; undefined where none waits, or where they wait for a worker. */
+export function limitHolding({
+  waiting,
+  gate,
+  ready,
+  running,
+  nowMs,
+  openLanes: open,
+}: SeenPartition): Obstacle['heldBy'] {
+  if (waiting === 0 || !gate) return undefined;
+  if (gate.concurrency > 0 && ready + running >= gate.concurrency) return 'concurrency';
+  if (gate.intervalUs > 0 && gate.nextTurnMs > nowMs) return 'rate';
+  return open === 0 && gate.perGroup > 0 ? 'perGroup' : undefined;
 }
 
 function ofThose(
-  all: readonly PartitionStats[],
-  isOne: (one: PartitionStats) => boolean,
+  all: readonly SeenPartition[],
+  isOne: (one: SeenPartition) => boolean,
   obstacle: Obstacle,
 ): readonly Obstacle[] {
   const partitions = all.flatMap((one, at) => (isOne(one) ? [at] : []));

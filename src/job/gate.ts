@@ -227,3 +227,20 @@ export function rateText({ limit, perMs, burst }: Rate): string {
   const text = unit === undefined ? `${limit} per ${durationText(perMs)}` : `${limit}/${unit}`;
   return burst === 1 ? text : `${text}, burst ${burst}`;
 }
+
+/** A rate as it is said, so that it can be said again. @example rateInput({ limit: 10, perMs: 1000, burst: 1 }) // '10/s' */
+export function rateInput({ limit, perMs, burst }: Rate): RateInput {
+  const text = rateText({ limit, perMs, burst });
+  return burst === 1 && text.includes('/') ? (text as RateInput) : { limit, per: durationText(perMs), burst };
+}
+
+/** All limits of a gated queue in short. @example limitsText({ rate: 0, concurrency: 5, perGroup: 1 }) // '5 at once · 1 per group' */
+export function limitsText({ rate, concurrency, perGroup, fair }: GateSettings): string {
+  const parts = [
+    ...(rate ? [rateText(rate)] : []),
+    ...(concurrency ? [`${concurrency} at once`] : []),
+    ...(perGroup ? [`${perGroup} per group`] : []),
+    ...(fair ? ['fair'] : []),
+  ];
+  return parts.length === 0 ? 'none' : parts.join(' · ');
+}

@@ -1,6 +1,6 @@
 /**
- * Who changed what, and how many, by which way: a stream of the newest changes. What a change held is not in it. Scheduling a
- * job is no entry: the job itself shows it, and producers would push all else out.
+ * Who changed what, and how many, by which way, and why, where somebody said it: a stream of the newest changes. What a change
+ * held is not in it. Scheduling a job is no entry: the job itself shows it, and producers would push all else out.
  *
  * An entry is written after its change. A process that dies between the two leaves a change without an entry; nobody has to
  * wait for the audit, and a Redis that is full still lets jobs be cancelled.
@@ -21,17 +21,26 @@ export interface Change {
   readonly target?: string | undefined;
   /** How many are different now. */
   readonly count: number;
+  /** Why, in the words of whoever did it. */
+  readonly reason?: string | undefined;
 }
 
 const ENTRIES_MAX = 10_000;
 const TARGET_CHARS_MAX = 200;
+const REASON_CHARS_MAX = 200;
 
 /** @throws whatever Redis failed with */
 export async function audit(
   { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
-  { who, way, verb, queue, target, count }: Change,
+  { who, way, verb, queue, target, count, reason }: Change,
 ): Promise<void> {
-  const fields = { who, way, verb, queue, target: target?.slice(0, TARGET_CHARS_MAX), count: String(count) };
+  const said = reason === '' ? undefined : reason?.slice(0, REASON_CHARS_MAX);
+  const fields = {
+    ...{ who, way, verb, queue },
+    target: target?.slice(0, TARGET_CHARS_MAX),
+    count: String(count),
+    reason: said,
+  };
   const flat = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
   await redis.xadd(controlKeys(namespace).audit, 'MAXLEN', '~', ENTRIES_MAX, '*', ...flat);
 }

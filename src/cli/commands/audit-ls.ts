@@ -23,10 +23,14 @@ async function run(session: Session, limit: number): Promise<Exit> {
   session.out.answer({ namespace, entries }, () => {
     if (entries.length === 0) return [line`nothing was changed in namespace ${namespace} yet`];
     const nowMs = systemClock.wallMs();
-    const rows = entries.map(({ atMs, who, way, verb, queue, target, count }) => [
+    const hasReasons = entries.some(({ reason }) => reason !== undefined);
+    const rows = entries.map(({ atMs, who, way, verb, queue, target, count, reason }) => [
       ...[moment(atMs, nowMs), who, way, verb, queue, target, count],
+      ...(hasReasons ? [reason] : []),
     ]);
-    return table(session.out.paint, ['when', 'who', 'by', 'what', 'queue', 'which', 'changed'], rows);
+    return table(session.out.paint, hasReasons ? [...HEAD, 'why'] : HEAD, rows);
   });
   return 0;
 }
+
+const HEAD = ['when', 'who', 'by', 'what', 'queue', 'which', 'changed'];

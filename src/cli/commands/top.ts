@@ -108,6 +108,7 @@ export function frameOf(look: Look, { namespace, paint, rows }: Frame): readonly
     `per second ${ratesText(look.queues)}`,
     `processes  ${processesText(look, paint)}`,
     `Redis      ${redisText(look)}`,
+    ...limitLines(look.queues),
     ...comingLines(look.forecast),
     ...doctorLines(look, paint),
     '',
@@ -117,19 +118,47 @@ export function frameOf(look: Look, { namespace, paint, rows }: Frame): readonly
   const hidden = queues.length - room;
   return [
     ...head.map((text) => cut(text)),
-    ...(queues.length === 0 ? ['no queue was used yet'] : table(paint, HEAD, queues.slice(0, room).map(rowOf))),
+    ...(queues.length === 0 ? ['no queue was used yet'] : queueTable(queues.slice(0, room), paint)),
     ...(hidden > 0 ? [`and ${counted(hidden, 'queue')} more: duestream queues ls`] : []),
   ];
 }
 
 const HEAD = ['queue', 'scheduled', 'ready', 'running', 'dead', 'waits', 'starts/s', 'workers'];
+const NAME_CHARS = 20;
+/** Beside a column more. */
+const GATED_NAME_CHARS = 12;
 
-const rowOf = (one: LiveQueue) => [
-  `${one.queue.slice(0, 20)}${one.paused ? ' (paused)' : ''}`,
-  ...[one.scheduled, one.ready, one.running, one.dead],
-  one.oldestDueAgeMs === 0 ? undefined : span(one.oldestDueAgeMs),
-  ...[one.perSecond.started, one.workers],
-];
+/** With those that are in line, where a queue has limits. */
+function queueTable(queues: readonly LiveQueue[], paint: Paint): readonly string[] {
+  const isGated = queues.some(({ limits }) => limits !== undefined);
+  const head = isGated ? HEAD.toSpliced(1, 0, 'in line') : HEAD;
+  return table(
+    paint,
+    head,
+    queues.map((one) => rowOf(one, isGated)),
+  );
+}
+
+function rowOf(one: LiveQueue, isGated: boolean) {
+  const most = one.limits?.concurrency;
+  return [
+    `${one.queue.slice(0, isGated ? GATED_NAME_CHARS : NAME_CHARS)}${one.paused ? ' (paused)' : ''}`,
+    ...(isGated ? [one.limits && one.waiting] : []),
+    ...[one.scheduled, one.ready, most === undefined ? one.running : `${one.running}/${most}`, one.dead],
+    one.oldestDueAgeMs === 0 ? undefined : span(one.oldestDueAgeMs),
+    ...[one.perSecond.started, one.workers],
+  ];
+}
+
+/** The queues with the longest lines, and what holds them. */
+function limitLines(queues: readonly LiveQueue[]): readonly string[] {
+  const held = queues.filter(({ waiting }) => waiting > 0).sort((a, b) => b.waiting - a.waiting);
+  const more = held.length > NAMES_MAX ? [`and ${counted(held.length - NAMES_MAX, 'queue')} more`] : [];
+  const texts = held
+    .slice(0, NAMES_MAX)
+    .map((one) => line`${one.queue}: ${one.waiting} for ${span(one.waitMs)} (${one.limits?.text})`);
+  return [...texts, ...more].map((text, at) => `${at === 0 ? 'in line' : '       '}    ${text}`);
+}
 
 function lateText(queues: readonly LiveQueue[], paint: Paint): string {
   const late = queues

@@ -4,6 +4,9 @@
  *
  * What a forecast cannot know: retries, jobs not scheduled yet, instants that an overlap policy will skip. Jitter is left
  * out: the job of a schedule counts at its instant.
+ *
+ * Where jobs wait in line for the rate of their queue, it also says when the rate will be through with them. This is the earliest
+ * time: a limit of concurrency, groups that are full, and too few workers make it later.
  */
 import { parseName } from '../../job/job.ts';
 import { hintOf } from '../../kernel/checks.ts';
@@ -12,7 +15,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { inTurns, oneStep, type Steps, within } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { dueCounts, stats } from '../../redis/read/inspect.ts';
+import { dueCounts, type PartitionStats, stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { recurrenceOf } from '../../schedule/schedule.ts';
 import { decodeDefinition } from '../../schedule/text.ts';
@@ -38,6 +41,8 @@ export interface Forecast {
   readonly ready: number;
   /** Queues that are paused: their jobs come due, and wait. */
   readonly paused: readonly string[];
+  /** Queues in which jobs wait in line for a rate; not those that are paused. */
+  readonly backlogs: readonly Backlog[];
   readonly schedules: {
     readonly counted: number;
     readonly paused: number;
@@ -57,6 +62,21 @@ export interface ForecastBucket {
   readonly scheduled: number;
   /** Of them: jobs that schedules are going to make. */
   readonly coming: number;
+}
+
+/** When the rate of a queue will be through with its line. */
+export interface Backlog {
+  readonly queue: string;
+  /** So many jobs may start in a second. */
+  readonly perSecond: number;
+  /** Jobs that are due and wait. */
+  readonly waiting: number;
+  /** Epoch ms by which these have started. */
+  readonly waitingThroughMs: number;
+  /** Epoch ms by which the line is empty, with what becomes due meanwhile; undefined: not before the end of the forecast. */
+  readonly throughMs: number | undefined;
+  /** So many jobs wait at the end of the forecast, where the line is not empty before. */
+  readonly left: number;
 }
 
 /** How far `schedules.forecast` looks, and how finely. */
@@ -105,8 +125,9 @@ export async function forecastOf(
   const unit = by !== 'auto' ? by : untilMs - atMs <= MINUTES_UP_TO_MS ? 'minute' : 'hour';
   checkRange(untilMs - atMs, unit);
   const buckets = bucketsOf({ fromMs: atMs, untilMs, stepMs: STEPS[unit] });
-  const { due, ready, paused } = await waiting(queue, buckets.edges);
-  const { counts, ...schedules } = await coming({ store, definitions }, buckets, queue);
+  const { due, ready, paused, rated = new Map() } = await waiting(queue, buckets.edges);
+  const wanted = { queue, apart: new Set(rated.keys()) };
+  const { counts, own, ...schedules } = await coming({ store, definitions }, buckets, wanted);
   const all = buckets.edges.slice(0, -1).map((from, at) => {
     const [scheduled, made] = [due[at + 1] ?? 0, counts[at] ?? 0];
     return { fromMs: from, jobs: scheduled + made, scheduled, coming: made };
@@ -121,6 +142,7 @@ export async function forecastOf(
     overdue: due[0] ?? 0,
     ready,
     paused,
+    backlogs: [...rated].map(([name, parts]) => backlogOf(name, parts, { ...buckets, coming: own.get(name) ?? [] })),
     schedules,
     busiest: most === 0 ? undefined : all.find(({ jobs }) => jobs === most),
   };
@@ -137,6 +159,17 @@ export interface Waiting {
   readonly ready: number;
   /** Queues that are paused. */
   readonly paused: readonly string[];
+  /** The partitions of each queue in which jobs wait in line for a rate. */
+  readonly rated?: ReadonlyMap<string, readonly RatedPartition[]> | undefined;
+}
+
+interface RatedPartition {
+  /** Its share of the rate. */
+  readonly perSecond: number;
+  /** Jobs that are due. */
+  readonly waiting: number;
+  /** So many jobs become due in each bucket. */
+  readonly due: readonly number[];
 }
 
 function checkRange(spanMs: number, unit: 'minute' | 'hour'): void {
@@ -182,20 +215,82 @@ export async function waitingIn(
   const refs = await refsOf(redis, namespace, queue);
   checkCost(refs.length * edges.length);
   const due = edges.map(() => 0);
-  const paused = new Set<string>();
-  let ready = 0;
+  const seen: SeenPartition[] = [];
   for (const ref of refs) {
     const [counts, found] = await Promise.all([dueCounts(redis, ref, edges), stats(redis, ref)]);
     for (const [at, count] of counts.entries()) due[at] = (due[at] ?? 0) + count;
-    ready += found.ready;
-    if (found.paused) paused.add(ref.queue);
+    seen.push({ queue: ref.queue, counts, found });
   }
-  return { due, ready, paused: [...paused] };
+  const paused = new Set(seen.filter(({ found }) => found.paused).map((one) => one.queue));
+  const ready = seen.reduce((sum, { found }) => sum + found.ready, 0);
+  return { due, ready, paused: [...paused], rated: ratedIn(seen, paused) };
 }
 
-async function coming({ store, definitions }: ListParts, buckets: Buckets, queue: string | undefined) {
-  const groups = await groupsOf(definitions, queue);
-  const counts = buckets.edges.slice(1).map(() => 0);
+interface SeenPartition {
+  readonly queue: string;
+  /** So many jobs are due up to each edge, counted from the edge before. */
+  readonly counts: readonly number[];
+  readonly found: PartitionStats;
+}
+
+/** The partitions of queues that have a rate, somebody in line, and no pause. */
+function ratedIn(seen: readonly SeenPartition[], paused: ReadonlySet<string>): Map<string, readonly RatedPartition[]> {
+  const inLine = new Set(seen.filter(({ found }) => found.waiting > 0).map(({ queue }) => queue));
+  const rated = new Map<string, readonly RatedPartition[]>();
+  for (const { queue, counts, found } of seen) {
+    const { intervalUs = 0 } = found.gate ?? {};
+    if (intervalUs === 0 || paused.has(queue) || !inLine.has(queue)) continue;
+    const [overdue = 0, ...due] = counts;
+    const one = { perSecond: 1_000_000 / intervalUs, waiting: found.waiting + overdue, due };
+    rated.set(queue, [...(rated.get(queue) ?? []), one]);
+  }
+  return rated;
+}
+
+/** Each partition has its share of the rate; the queue is through when the last of them is. */
+function backlogOf(
+  queue: string,
+  partitions: readonly RatedPartition[],
+  { edges, coming }: Pick<Buckets, 'edges'> & { readonly coming: readonly number[] },
+): Backlog {
+  const [atMs = 0] = edges;
+  const lines = partitions.map((one) =>
+    emptied({ ...one, due: one.due.map((count, at) => count + (coming[at] ?? 0) / partitions.length) }, edges),
+  );
+  const left = lines.reduce((sum, one) => sum + one.left, 0);
+  const startedMs = Math.max(...partitions.map(({ waiting, perSecond }) => (waiting / perSecond) * 1000));
+  return {
+    queue,
+    perSecond: Math.round(partitions.reduce((sum, one) => sum + one.perSecond, 0) * 1000) / 1000,
+    waiting: partitions.reduce((sum, one) => sum + one.waiting, 0),
+    waitingThroughMs: Math.ceil(atMs + startedMs),
+    throughMs: left > 0 ? undefined : Math.ceil(Math.max(...lines.map(({ throughMs }) => throughMs))),
+    left: Math.ceil(left),
+  };
+}
+
+/** When a line is empty for the first time, as if the jobs of a bucket became due evenly over it; else what is left of it. */
+function emptied(
+  { perSecond, waiting, due }: RatedPartition,
+  edges: readonly number[],
+): { readonly throughMs: number; readonly left: number } {
+  let left = waiting;
+  for (const [at, fromMs] of edges.slice(0, -1).entries()) {
+    const spanMs = (edges[at + 1] ?? fromMs) - fromMs;
+    const netPerMs = perSecond / 1000 - (due[at] ?? 0) / spanMs;
+    if (left === 0) return { throughMs: fromMs, left };
+    if (left <= netPerMs * spanMs) return { throughMs: fromMs + left / netPerMs, left: 0 };
+    left -= netPerMs * spanMs;
+  }
+  return { throughMs: Number.POSITIVE_INFINITY, left };
+}
+
+/** @param wanted.apart queues whose schedules are also counted by themselves */
+async function coming({ store, definitions }: ListParts, buckets: Buckets, wanted: Wanted) {
+  const groups = await groupsOf(definitions, wanted);
+  const none = () => buckets.edges.slice(1).map(() => 0);
+  const counts = none();
+  const own = new Map([...wanted.apart].map((queue) => [queue, none()]));
   const { paused, unreadable, estimated } = groups;
   const told = { counted: 0, paused, unreadable, uncounted: 0, estimated };
   let left = STEPS_MAX;
@@ -211,10 +306,14 @@ async function coming({ store, definitions }: ListParts, buckets: Buckets, queue
     left -= most - budget.left;
     if (found === undefined) told.uncounted += group.count;
     else told.counted += group.count;
-    for (const [bucket, count] of (found ?? []).entries()) counts[bucket] = (counts[bucket] ?? 0) + count * group.count;
+    const ofQueue = own.get(group.queue ?? '');
+    for (const [bucket, count] of (found ?? []).entries()) {
+      for (const sums of ofQueue ? [counts, ofQueue] : [counts])
+        sums[bucket] = (sums[bucket] ?? 0) + count * group.count;
+    }
   }
   const { counted: known, uncounted } = told;
-  return { ...told, counts: counts.map(Math.round), counted: Math.round(known), uncounted: Math.round(uncounted) };
+  return { ...told, own, counts: counts.map(Math.round), counted: Math.round(known), uncounted: Math.round(uncounted) };
 }
 
 /** @returns undefined for a schedule that nobody can read */
@@ -287,10 +386,19 @@ export function* instantsIn(
 // with its zone, policies, calendar and bounds. Those with `maxRuns` stand alone. Those with `H` differ by their names
 // only, which spreads them evenly: of very many, the first stand for all.
 
+interface Wanted {
+  /** Undefined: all. */
+  readonly queue: string | undefined;
+  /** Schedules of these queues are alike only among themselves. */
+  readonly apart: ReadonlySet<string>;
+}
+
 interface Alike {
   /** One of them. */
   readonly name: string;
   readonly content: string;
+  /** Where it is one of those that are kept apart. */
+  readonly queue: string | undefined;
   /** How many they are; not a whole number where some stand for others. */
   readonly count: number;
 }
@@ -309,20 +417,21 @@ type Written = Readonly<Record<string, unknown>>;
 const SPREAD_MAX = 2000;
 
 interface Found {
+  readonly queue: string | undefined;
   readonly spread: boolean;
   readonly some: { readonly name: string; readonly content: string }[];
   count: number;
 }
 
 /** The groups among the schedules of a queue, or of all. */
-async function groupsOf(definitions: Definitions, queue: string | undefined): Promise<Groups> {
+async function groupsOf(definitions: Definitions, wanted: Wanted): Promise<Groups> {
   const found = new Map<string, Found>();
   const seen = new Set<string>();
   const told = { paused: 0, unreadable: 0 };
   for await (const page of definitions()) {
     for (const [name, content] of page.filter(([one]) => !seen.has(one))) {
       seen.add(name);
-      const kind = kindOf(name, content, queue);
+      const kind = kindOf(name, content, wanted);
       if (kind === 'other') continue;
       if (kind === 'paused' || kind === 'unreadable') told[kind] += 1;
       else addTo(found, kind, { name, content });
@@ -330,22 +439,24 @@ async function groupsOf(definitions: Definitions, queue: string | undefined): Pr
   }
   const groups = [...found.values()];
   const estimated = groups.reduce((sum, { spread, some, count }) => sum + (spread ? count - some.length : 0), 0);
-  const alike = groups.flatMap(({ some, count }) => some.map((one) => ({ ...one, count: count / some.length })));
+  const alike = groups.flatMap(({ some, count, queue }) =>
+    some.map((one) => ({ ...one, queue, count: count / some.length })),
+  );
   return { alike, estimated, ...told };
 }
 
 function addTo(
   found: Map<string, Found>,
-  { key, spread }: { readonly key: string; readonly spread: boolean },
+  { key, spread, own }: { readonly key: string; readonly spread: boolean; readonly own: string | undefined },
   one: Found['some'][number],
 ): void {
-  const group = found.get(key) ?? { spread, some: [], count: 0 };
+  const group = found.get(key) ?? { queue: own, spread, some: [], count: 0 };
   group.count += 1;
   if (group.some.length < (spread ? SPREAD_MAX : 1)) group.some.push(one);
   found.set(key, group);
 }
 
-function kindOf(name: string, content: string, queue: string | undefined) {
+function kindOf(name: string, content: string, { queue, apart }: Wanted) {
   const { since, anchor: pinned, schedule } = read(content);
   if (schedule === undefined) return 'unreadable';
   if (queue !== undefined && schedule.queue !== queue) return 'other';
@@ -354,7 +465,12 @@ function kindOf(name: string, content: string, queue: string | undefined) {
   const spread = maxRuns === undefined && typeof cron === 'string' && /(^|[\s,])H/.test(cron);
   const anchor = align === 'start' && start === undefined ? (pinned ?? since) : undefined;
   const alone = maxRuns === undefined ? '' : name;
-  return { key: JSON.stringify([cron, every, align, zone, dst, start, end, calendar, anchor, alone]), spread };
+  const own = typeof schedule.queue === 'string' && apart.has(schedule.queue) ? schedule.queue : undefined;
+  return {
+    key: JSON.stringify([cron, every, align, zone, dst, start, end, calendar, anchor, alone, own]),
+    spread,
+    own,
+  };
 }
 
 const isPaused = (paused: unknown): boolean => paused !== undefined && paused !== false;

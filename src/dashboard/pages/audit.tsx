@@ -17,8 +17,8 @@ export function Audit() {
       <h1>Audit</h1>
       <p>Who changed what, by the API, a page or the command line. Redis keeps the newest 10,000 changes.</p>
       <ProblemNote problem={problem} />
-      <Table of="changes" columns={['When', 'Who', 'Way', 'What', 'Queue', 'Of', { number: 'How many' }]}>
-        {rows.map(({ entry, atMs, who, way, verb, queue, target, count }) => (
+      <Table of="changes" columns={['When', 'Who', 'Way', 'What', 'Queue', 'Of', { number: 'How many' }, 'Why']}>
+        {rows.map(({ entry, atMs, who, way, verb, queue, target, count, reason }) => (
           <tr key={entry}>
             <td>
               <Instant atMs={atMs} isLong />
@@ -29,6 +29,7 @@ export function Audit() {
             <td>{queue ?? ''}</td>
             <td class="id">{target ?? ''}</td>
             <td class="number">{numberText(count)}</td>
+            <td>{reason ?? ''}</td>
           </tr>
         ))}
       </Table>

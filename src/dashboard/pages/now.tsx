@@ -120,6 +120,7 @@ function Queues({ queues }: { readonly queues: readonly LiveQueue[] }) {
       </section>
     );
   }
+  const isGated = queues.some(({ limits }) => limits !== undefined);
   return (
     <section aria-label="Queues">
       <h2>Queues</h2>
@@ -127,6 +128,7 @@ function Queues({ queues }: { readonly queues: readonly LiveQueue[] }) {
         of="queues"
         columns={[
           'Queue',
+          ...(isGated ? ['Limits', { number: 'In line' }] : []),
           { number: 'Scheduled' },
           { number: 'Ready' },
           { number: 'Running' },
@@ -137,18 +139,21 @@ function Queues({ queues }: { readonly queues: readonly LiveQueue[] }) {
         ]}
       >
         {queues.map((one) => (
-          <QueueRow key={one.queue} {...one} />
+          <QueueRow key={one.queue} queue={one} isGated={isGated} />
         ))}
       </Table>
     </section>
   );
 }
 
-function QueueRow({ queue, scheduled, ready, running, dead, oldestDueAgeMs, perSecond, workers, paused }: LiveQueue) {
+/** @param of.isGated a queue of the list has limits */
+function QueueRow({ queue: one, isGated }: { readonly queue: LiveQueue; readonly isGated: boolean }) {
+  const { queue, scheduled, waiting, ready, running, dead, oldestDueAgeMs, perSecond, workers, paused, limits } = one;
   const name = encodeURIComponent(queue);
-  const jobs = (state: string, count: number) => (
+  const jobs = (state: string, count: number, most?: number) => (
     <td class="number">
       <a href={state === 'dead' ? `#/dead/${name}` : `#/jobs/${name}?state=${state}`}>{numberText(count)}</a>
+      {most === undefined ? null : ` of ${numberText(most)}`}
     </td>
   );
   return (
@@ -157,9 +162,11 @@ function QueueRow({ queue, scheduled, ready, running, dead, oldestDueAgeMs, perS
         <a href={`#/queue/${name}`}>{queue}</a>
         {paused ? <em class="badge">paused</em> : null}
       </th>
+      {isGated ? <td>{limits?.text ?? '–'}</td> : null}
+      {isGated ? jobs('waiting', waiting) : null}
       {jobs('scheduled', scheduled)}
       {jobs('ready', ready)}
-      {jobs('running', running)}
+      {jobs('running', running, limits?.concurrency)}
       {jobs('dead', dead)}
       <td class={oldestDueAgeMs > LATE_MS ? 'number bad' : 'number'}>
         {oldestDueAgeMs === 0 ? '–' : seconds(oldestDueAgeMs)}
@@ -243,7 +250,7 @@ const COMING_EVERY_MS = 60_000;
 
 function Coming({ forecast }: { readonly forecast: Look['forecast'] }) {
   if (forecast === undefined) return null;
-  const { nextHour, scheduled, coming, buckets } = forecast;
+  const { nextHour, scheduled, coming, buckets, backlogs } = forecast;
   return (
     <section aria-label="What comes due">
       <h2>What comes due</h2>
@@ -251,9 +258,28 @@ function Coming({ forecast }: { readonly forecast: Look['forecast'] }) {
         In the next hour {countText(nextHour, 'job')}: {numberText(scheduled)} wait now, {numberText(coming)} come from
         schedules.
       </p>
+      <Backlogs backlogs={backlogs} atMs={forecast.atMs} />
       <Bars title="The next hour, by minute" buckets={buckets} />
       <NextDay />
     </section>
+  );
+}
+
+/** When rates will be through with what waits in line. */
+function Backlogs({ backlogs, atMs }: { readonly backlogs: readonly Schemas['Backlog'][]; readonly atMs: number }) {
+  if (backlogs.length === 0) return null;
+  return (
+    <ul>
+      {backlogs.map(({ queue, perSecond, waiting, waitingThroughMs, throughMs, left }) => (
+        <li key={queue}>
+          <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>: {countText(waiting, 'job')} wait for{' '}
+          {numberText(perSecond)} starts per second and take {seconds(waitingThroughMs - atMs)}; with what becomes due{' '}
+          {throughMs === undefined
+            ? `${numberText(left)} still wait in an hour.`
+            : `all are through in ${seconds(throughMs - atMs)}.`}
+        </li>
+      ))}
+    </ul>
   );
 }
 

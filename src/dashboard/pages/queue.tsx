@@ -38,7 +38,7 @@ export function Queue({ path: [queue = ''] }: Route) {
   );
 }
 
-function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, workers, leaders }: LiveQueue) {
+function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, workers, leaders, limits }: LiveQueue) {
   const name = encodeURIComponent(queue);
   const led = leaders.filter((one) => one !== null).length;
   return (
@@ -59,6 +59,12 @@ function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, wo
           </dd>
         </div>
       ))}
+      {limits === undefined ? null : (
+        <div class="tile">
+          <dt>Limits</dt>
+          <dd>{limits.text}</dd>
+        </div>
+      )}
       <div class="tile">
         <dt>Starts per second</dt>
         <dd>{numberText(perSecond.started)}</dd>
@@ -89,9 +95,10 @@ function Reasons({ queue }: { readonly queue: string }) {
         <p class="good">Nothing hinders this queue.</p>
       ) : (
         <ul class="findings">
-          {value.reasons.map(({ code, text }) => (
-            <li key={code} class={value.moves ? 'ok' : 'warn'}>
+          {value.reasons.map(({ text, advice }) => (
+            <li key={text} class={value.moves ? 'ok' : 'warn'}>
               {text}
+              <span class="quiet"> – {advice}</span>
             </li>
           ))}
         </ul>

@@ -42,6 +42,8 @@ export interface Answer {
   readonly changed?: number;
   /** Which one, where it is one. */
   readonly target?: string | undefined;
+  /** Why, where the caller said it; for the audit. */
+  readonly reason?: string | undefined;
   /** Where the path does not say it. */
   readonly queue?: string | undefined;
   /** Instead of `changed`, where several queues did. */

@@ -13,6 +13,7 @@ import { createServerClock } from '../../redis/connection/server-clock.ts';
 import { controlKeys, GROUP, partitionKeys, partitionRef, placeOf } from '../../redis/keys.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { scriptOptions } from '../../redis/scripts/scripts.ts';
+import { limits } from './check-limits.ts';
 import {
   type Check,
   done,
@@ -38,6 +39,7 @@ export const checks: readonly Check[] = [
   { name: 'scripts', look: scripts },
   { name: 'schema', look: schema },
   { name: 'workers', look: workers },
+  { name: 'limits', look: limits },
   { name: 'scores', look: dueTimes },
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },

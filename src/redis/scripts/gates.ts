@@ -30,6 +30,29 @@ export async function limit(
   }
 }
 
+/** Lanes of the fourth band wait for a time; nobody in them may have a turn before it. */
+const TIMED_FROM = 3 * 2 ** 50;
+
+/** Lanes in which somebody may have a turn: their groups are not full. */
+export const openLanes = (redis: Redis, { keys }: PartitionRef): Promise<number> =>
+  redis.zcount(keys.lanes, '-inf', `(${TIMED_FROM}`);
+
+/** How many jobs of a group have a slot; not more than `limit` are counted. */
+export async function holdsOf(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { group, limit: most }: { readonly group: string; readonly limit: number },
+): Promise<number> {
+  return (await redis.zrange(keys.holds, ...rangeOf(group), 'BYLEX', 'LIMIT', 0, most)).length;
+}
+
+/** Whether a job of a group waits in line. */
+export const hasWaiting = async (redis: Redis, { keys }: PartitionRef, group: string): Promise<boolean> =>
+  (await redis.zrange(keys.line, ...rangeOf(group), 'BYLEX', 'LIMIT', 0, 1)).length > 0;
+
+/** All places or holds of a group: they begin with its name and a zero byte. */
+const rangeOf = (group: string) => [`[${group}\0`, `(${group}\x01`] as const;
+
 /** What is compared with what. */
 export const GATE_PARTS = ['holds', 'entries', 'waiting', 'places', 'lanes'] as const;
 export type GatePart = (typeof GATE_PARTS)[number];

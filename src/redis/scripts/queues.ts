@@ -63,7 +63,7 @@ export async function declareQueue(
     const value = wanted[name];
     return value === undefined || value === stored[name] ? [] : [name, value];
   });
-  if (gates(wanted)) {
+  if (gates(wanted) || wanted.broadcast !== undefined) {
     refuseGates(queue, { ...stored, ...wanted }, isNew ? { partitions } : decode(queue, known ?? '', stored));
   }
   const layout = JSON.stringify({ partitions, generation: 0 });
@@ -85,7 +85,7 @@ export async function setQueue(
 ): Promise<void> {
   const wanted = encoded(said);
   const settings = Object.entries(wanted).flat();
-  if (gates(wanted)) {
+  if (gates(wanted) || wanted.broadcast !== undefined) {
     const { known, schema: _, ...stored } = await look(redis, namespace, queue);
     if (known !== null) refuseGates(queue, { ...stored, ...wanted }, decode(queue, known, stored));
   }

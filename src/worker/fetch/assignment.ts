@@ -144,5 +144,6 @@ const ofSubscribers = (queue: string): DuestreamError =>
     `queue ${queue} is a broadcast: its jobs go to every subscriber; use createSubscriber, or set broadcast: false in defineQueue`,
   );
 
+/** All that is said of them: history, redaction, and the limits that decide whether a job may have a priority. */
 const isSameSaid = (one: PartitionRef | undefined, other: PartitionRef | undefined): boolean =>
-  JSON.stringify([one?.history, one?.redact]) === JSON.stringify([other?.history, other?.redact]);
+  JSON.stringify(one) === JSON.stringify(other);

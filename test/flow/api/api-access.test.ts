@@ -135,6 +135,14 @@ describe('scopes', () => {
     }
   });
 
+  test('write may change limits of a queue, and not what views hide of its data', async () => {
+    const set = (token: string | undefined, body: object) =>
+      api.ask('PATCH /v1/queues/emails/settings', { token, body });
+    expect((await set(tokens.write, { maxPending: 1000 })).status).toBe(200);
+    expect((await set(tokens.write, { redact: [] })).status).toBe(403);
+    expect((await set(tokens.admin, { redact: [] })).status).toBe(200);
+  });
+
   test('are kept, as hashes, and shown without the token', async () => {
     const stored = await api.place.redis.hgetall('duestream:v1:{control}:tokens');
     expect(Object.keys(stored)).toHaveLength(SCOPES.length);

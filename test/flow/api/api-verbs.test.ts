@@ -365,6 +365,60 @@ describe('queues', () => {
   });
 });
 
+describe('settings of a queue', () => {
+  const at = '/v1/queues/orders/settings';
+  const set = (body: object) => ask(`PATCH ${at}`, { body });
+
+  test('are changed, in the words in which they are shown, and what is left out stays', async () => {
+    expect(await ask(`GET ${at}`)).toMatchObject({ status: 200, body: { queue: 'orders', settings: {} } });
+    const rate = { limit: 7, per: '90s', burst: 3 };
+    expect(await set({ rate: '10/s', concurrency: 5, maxPending: 1000, reason: 'the shop has a sale' })).toMatchObject({
+      status: 200,
+      body: {
+        changed: ['maxPending', 'rate', 'concurrency'],
+        settings: { rate: '10/s', concurrency: 5, maxPending: 1000 },
+      },
+    });
+    expect((await set({ rate })).body.settings).toEqual({ rate, concurrency: 5, maxPending: 1000 });
+    await set({ history: { keep: '7d', max: 10 }, redact: ['email'], perGroup: 1, fair: true });
+    const { settings } = (await ask(`GET ${at}`)).body;
+    expect(settings).toMatchObject({ history: { keep: '7d', max: 10, result: false }, redact: ['email'], perGroup: 1 });
+    expect(await set(settings)).toMatchObject({ status: 200, body: { changed: [], settings } });
+    expect((await ask('GET /v1/queues/orders')).body.limits).toMatchObject({
+      text: '7 per 90s, burst 3 · 5 at once · 1 per group · fair',
+      concurrency: 5,
+    });
+    const back = { rate: false, concurrency: false, perGroup: false, maxPending: false, history: false, redact: [] };
+    expect((await set(back)).body.settings).toEqual({ ...back, fair: true });
+  });
+
+  test('that cannot be are refused, each by its name', async () => {
+    expect(await set({})).toMatchObject(problem(400, 'bad-input'));
+    expect((await set({ rate: '10/y' })).body.errors).toMatchObject([
+      { field: 'body.rate', given: '"10/y"', allowed: expect.stringContaining('600/m') },
+    ]);
+    expect((await set({ concurency: 5 })).body.detail).toContain('did you mean concurrency?');
+    expect((await set({ perGroup: 0 })).body.errors).toMatchObject([{ field: 'body.perGroup', given: '0' }]);
+    expect((await set({ rate: '0/s' })).body.detail).toContain('rate is "0/s"');
+    expect((await set({ fair: false })).body.errors).toMatchObject([{ field: 'body.fair', allowed: 'true' }]);
+    expect(await set({ broadcast: true })).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('PATCH /v1/queues/emials/settings', { body: { concurrency: 1 } })).toMatchObject(
+      problem(404, 'not-found'),
+    );
+    expect(await ask('GET /v1/queues/emials/settings')).toMatchObject(problem(404, 'not-found'));
+  });
+
+  test('are in the audit with who changed how many, and why', async () => {
+    await set({ concurrency: 9, reason: 'the shop has a sale' });
+    const { body } = await ask('GET /v1/audit?limit=1');
+    expect(body.entries).toMatchObject([
+      { verb: 'queues.set', queue: 'orders', target: 'orders', count: 1, reason: 'the shop has a sale' },
+    ]);
+    await set({ concurrency: 9, reason: 'again' });
+    expect((await ask('GET /v1/audit?limit=1')).body).toEqual(body);
+  });
+});
+
 describe('dead letters', () => {
   test('are listed page by page, shown, replayed and purged', async () => {
     const dying = ['d1', 'd2', 'd3', 'd4'].map((id) => ({ queue: 'dying', id, reason: 'customer is gone' }));

@@ -33,6 +33,7 @@ describe('a queue', () => {
     expect(body.moves).toBe(false);
     const [paused] = body.reasons.filter(({ code }: { code: string }) => code === 'paused');
     expect(paused.text).toMatch(/^held: it has been paused for .*: the mail server moves$/);
+    expect(paused.advice).toContain('duestream queues resume held');
     await api.ask('DELETE /v1/queues/held/jobs/a');
     expect(await codesOf('held')).toEqual(['paused']);
     await api.ask('POST /v1/queues/held/resume');

@@ -1,11 +1,13 @@
 /** What `doctor` sees beyond the settings of a server: its holes, its clock, our rights, and what producers put wrongly. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
+import { limits } from '../../../src/inspect/doctor/check-limits.ts';
 import { done, dueTimes, isReadable, schedules } from '../../../src/inspect/doctor/check-namespace.ts';
 import { checks, commandsUsed, patches } from '../../../src/inspect/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
-import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
-import { declareQueue, undeclareQueue } from '../../../src/redis/scripts/queues.ts';
+import { controlKeys, GROUP, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
+import { beat } from '../../../src/redis/scripts/presence.ts';
+import { declareQueue, setQueue, undeclareQueue } from '../../../src/redis/scripts/queues.ts';
 import { disarm } from '../../../src/redis/scripts/schedules.ts';
 import { useCli } from '../../support/cli.ts';
 import { T0, usePartition } from '../../support/partition.ts';
@@ -65,6 +67,81 @@ describe('patches', () => {
     expect(patches(info('8.1.4'))).toMatchObject({ status: 'ok', saw: expect.stringContaining('Valkey 8.1.4') });
     expect(patches(info('8.1.3'))).toMatchObject({ status: 'warn', advice: expect.stringContaining('8.1.4') });
     expect(patches(info('9.0.0')).status).toBe('ok');
+  });
+});
+
+describe('limits', () => {
+  const place = { namespace: 't', horizonMs: 1, done: { windowMs: 1, tombstonesMax: 1, floorMs: 1 } };
+  const look = () => limits({ redis: the.redis, info: new Map(), ...place });
+  const partition = (nth: number) => partitionRef('t', { queue: 'two', partition: nth, layoutGeneration: 0 });
+  const WAITS = 2 ** 52;
+
+  beforeEach(() => declareQueue(the.redis, { namespace: 't', queue: 'two', partitions: 2 }));
+
+  /** A job that has been in line for so long. */
+  async function inLine(nth: number, id: string, ms: number): Promise<void> {
+    await the.redis.zadd(partition(nth).keys.scheduled, WAITS + Date.now() - ms, `j:${id}`);
+  }
+  /** An entry that a worker has held for so long, and its hold. */
+  async function heldBy(consumer: string, id: string, ms: number): Promise<void> {
+    const { keys } = partition(0);
+    const entry = (await the.redis.xadd(keys.ready, '*', 'member', `j:${id}`, 'due', '1')) ?? '';
+    await the.redis.xgroup('CREATE', keys.ready, GROUP, '0', 'MKSTREAM');
+    await the.redis.xreadgroup('GROUP', GROUP, consumer, 'COUNT', 1, 'STREAMS', keys.ready, '>');
+    await the.redis.xclaim(keys.ready, GROUP, consumer, 0, entry, 'IDLE', ms);
+    await the.redis.zadd(keys.holds, 0, `acme\0${entry}`);
+  }
+
+  test('that nobody has set, or that hold nobody, are as they should be', async () => {
+    expect(await look()).toEqual({ status: 'ok', saw: 'no queue has limits' });
+    await setQueue(the.redis, {
+      namespace: 't',
+      queue: 'two',
+      concurrency: 2,
+      rate: { limit: 1, perMs: 1000, burst: 1 },
+    });
+    expect(await look()).toMatchObject({ status: 'ok', saw: expect.stringContaining('1 queue with limits') });
+    expect(await found('limits')).toMatchObject({ status: 'ok' });
+  });
+
+  test('of which one partition has waited at its share for a minute, while the other has room, are told', async () => {
+    await setQueue(the.redis, { namespace: 't', queue: 'two', concurrency: 2 });
+    await the.redis.xadd(partition(0).keys.ready, '*', 'member', 'j:runs', 'due', '1');
+    await inLine(0, 'a', 59_000);
+    expect((await look()).status).toBe('ok');
+    await inLine(0, 'b', 125_000);
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      saw: '"two": partition 0 has waited at its share of the concurrency for 2 min, while 1 of 2 partitions have room',
+      advice: expect.stringContaining('an unused share is not lent'),
+    });
+    await inLine(1, 'c', 1);
+    expect((await look()).status).toBe('ok');
+  });
+
+  test('of a group that a dead worker has filled for more than a minute are told, with what to do', async () => {
+    await setQueue(the.redis, { namespace: 't', queue: 'two', perGroup: 1 });
+    await heldBy('gone', '{acme}runs', 125_000);
+    expect((await look()).status).toBe('ok');
+    await inLine(0, '{acme}waits', 1);
+    await the.redis.zadd(partition(0).keys.line, 0, 'acme\x001000000000j:{acme}waits');
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      saw: '"two": jobs of dead workers have filled 1 group for more than 60 s: "acme"',
+      advice: expect.stringContaining('start a worker of two'),
+    });
+    const identity = { id: 'gone', role: 'worker' as const, host: 'mill', pid: 7, startedMs: 1, queues: ['two'] };
+    await beat(the.redis, { namespace: 't', identity, ttlMs: 60_000 });
+    expect((await look()).status).toBe('ok');
+  });
+
+  test('that are less than the partitions need are told', async () => {
+    await the.redis.hset(controlKeys('t').queues, 'two:concurrency', '1');
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      saw: '"two" has concurrency 1 and 2 partitions, and each of them runs one job at a time',
+      advice: expect.stringContaining('duestream queues set two --concurrency 2'),
+    });
   });
 });
 

@@ -5,7 +5,7 @@ import { runCli } from '../../../src/cli/cli.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { SCHEMA_FIELD } from '../../../src/redis/schema.ts';
 import { beat, noteLag } from '../../../src/redis/scripts/presence.ts';
-import { declareQueue, findQueue } from '../../../src/redis/scripts/queues.ts';
+import { declareQueue, findQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { runHere } from '../../support/console.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
@@ -28,6 +28,59 @@ async function worker(id: string, queues: readonly string[]): Promise<void> {
   const identity = { id, role: 'worker' as const, host: 'mill', pid: 7, startedMs: Date.now(), queues };
   await beat(the.redis, { namespace, identity, ttlMs: 60_000 });
 }
+
+describe('queues why', () => {
+  const said = async () => (await due(['queues', 'why', 'q'])).out;
+
+  test('says that the queue holds no job, and how to schedule one', async () => {
+    expect(await said()).toMatch(/^empty +q holds no job\n +schedule one: duestream schedule q --delay 1m\n$/);
+  });
+
+  test('names each obstacle with what to do about it', async () => {
+    await the.scheduleAll([item('noon', ahead(7_200_000))]);
+    await due(['queues', 'pause', 'q', '--reason', 'the mail server moves']);
+    const out = await said();
+    expect(out).toMatch(/^no-leader +q: no daemon leads it.*\n +start a daemon with the role mover: duestream start$/m);
+    expect(out).toMatch(
+      /^paused +q: it has been paused for .*: the mail server moves\n +when .*: duestream queues resume q$/m,
+    );
+    expect(out).toMatch(/^no-worker +q: no worker that lives serves it\n +start one with "duestream worker <module>"/m);
+  });
+
+  test('says which limit holds the jobs in line, and how to raise it', async () => {
+    await setQueue(the.redis, { namespace, queue: 'q', concurrency: 1 });
+    await the.scheduleAll([item('a'), item('b'), item('c')]);
+    await the.run();
+    await worker('w', ['q']);
+    expect(await said()).toMatch(
+      /^waiting +q: \d jobs? wait in line, the first for .*: as many run as its concurrency allows\n +each .*: duestream queues set q --concurrency <n>\n$/,
+    );
+    expect(await answer(['queues', 'why', 'q'])).toMatchObject({
+      queue: 'q',
+      moves: true,
+      reasons: [{ code: 'waiting', heldBy: 'concurrency' }],
+    });
+  });
+
+  test('says when the rate allows the next start', async () => {
+    await setQueue(the.redis, { namespace, queue: 'q', rate: { limit: 1, perMs: 86_400_000, burst: 1 } });
+    await the.scheduleAll([item('a'), item('b'), item('c')]);
+    await the.run({ nowMs: Date.now() });
+    await worker('w', ['q']);
+    expect(await said()).toMatch(/^waiting +q: 2 jobs wait in line, .*: its rate allows the next start in 24 h\n/);
+    const { reasons } = await answer(['queues', 'why', 'q']);
+    expect(reasons).toMatchObject([{ heldBy: 'rate', nextMs: expect.any(Number) }]);
+    expect(reasons[0].nextMs - Date.now()).toBeGreaterThan(86_000_000);
+  });
+
+  test('counts those in line among the jobs that wait for a slot, where no limit holds them', async () => {
+    await setQueue(the.redis, { namespace, queue: 'q', fair: true });
+    await the.scheduleAll([item('a'), item('b'), item('c')]);
+    await the.run();
+    await worker('w', ['q']);
+    expect(await said()).toMatch(/^busy +q: 2 jobs wait for a free slot, while workers hold 1\n +to start more /);
+  });
+});
 
 describe('queues stats', () => {
   beforeEach(async () => {
@@ -406,5 +459,21 @@ describe('limits of what runs', () => {
     expect(out).toMatch(/0 scheduled, 1 waiting, 1 ready/);
     expect(out).toMatch(/in line +the first of them has waited for /);
     expect(out).not.toContain('duestream ');
+  });
+
+  test('stand in queues ls and stats, with what runs and what waits', async () => {
+    await due(['queues', 'set', 'q', '--concurrency', '1', '--rate', '10/s']);
+    await the.scheduleAll([item('a'), item('b'), item('c')]);
+    await the.run();
+    expect((await due(['queues', 'ls'])).out).toMatch(
+      /^gated +in line +for +running +limits\nq +2 +\d+ \S+ +1\/1 +10\/s · 1 at once$/m,
+    );
+    const { out } = await due(['queues', 'stats', 'q']);
+    expect(out).toMatch(/^limits +10\/s · 1 at once; 1 of 1 run$/m);
+    expect(out).toMatch(/^partition +scheduled +in line +ready +running .*\n +0 +0 +2 +0 +1\/1 /m);
+    const rate = { limit: 10, perMs: 1000, burst: 1 };
+    const limits = { text: '10/s · 1 at once', rate, concurrency: 1 };
+    expect(await answer(['queues', 'stats', 'q'])).toMatchObject({ limits, partitions: [{ concurrency: 1 }] });
+    expect((await answer(['queues', 'ls'])).queues).toMatchObject([{ waiting: 2, limits }]);
   });
 });

@@ -99,6 +99,24 @@ describe('the audit', () => {
     expect((await due(['audit', 'ls', '--limit', '1'])).out).toMatch(/^when +who +by +what +queue +which +changed\n/);
   });
 
+  test('says why, where somebody gave a reason', async () => {
+    await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+    await due(['queues', 'pause', 'q', '--reason', 'the mail server moves']);
+    await due(['queues', 'set', 'q', '--rate', '10/s', '--concurrency', '5', '--reason', 'the provider said 429']);
+    await due(['queues', 'set', 'q', '--rate', '10/s']);
+    const { entries } = await answer(['audit', 'ls']);
+    expect(entries.map(({ verb, count, reason }: Record<string, unknown>) => [verb, count, reason])).toEqual([
+      ['queues.set', 2, 'the provider said 429'],
+      ['queues.pause', 1, 'the mail server moves'],
+    ]);
+    expect((await due(['audit', 'ls'])).out).toMatch(
+      /^when .* changed +why\n.* queues\.set .* the provider said 429\n/,
+    );
+    const long = await due(['queues', 'set', 'q', '--rate', '9/s', '--reason', 'x'.repeat(201)]);
+    expect([long.code, long.err]).toEqual([64, expect.stringContaining('allowed: 200')]);
+    expect(await the.redis.hget('t:v1:{control}:queues', 'q:rate')).toBe('10 1000 1');
+  });
+
   test('that cannot be written is said, and the change stands', async () => {
     await the.redis.set('t:v1:{control}:audit', 'no stream');
     await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });

@@ -42,6 +42,7 @@ describe('a frame', () => {
       coming: 2,
       busiest: { fromMs: Date.UTC(2026, 2, 1, 10, 30), jobs: 8, scheduled: 8, coming: 0 },
       buckets: [0, 4, 8].map((jobs, at) => ({ fromMs: at * 60_000, jobs, scheduled: jobs, coming: 0 })),
+      backlogs: [],
     },
     doctor: { atMs: 0, ok: true, findings: [] },
   };
@@ -84,6 +85,17 @@ describe('a frame', () => {
     expect(lines.length).toBeLessThanOrEqual(24);
     expect(lines.at(-1)).toMatch(/^and \d+ queues more: duestream queues ls$/);
     expect(lines.filter((text) => text.length > 80)).toEqual([]);
+  });
+
+  test('shows what waits in line, and for which limits', () => {
+    const limits = { text: '10/s · 5 at once', concurrency: 5 };
+    const lines = frame({ queues: [quiet, { ...quiet, queue: 'imports', waiting: 1200, waitMs: 90_000, limits }] });
+    expect(lines).toContain('in line    imports: 1200 for 2 min (10/s · 5 at once)');
+    expect(lines.slice(-3)).toEqual([
+      'queue    in line  scheduled  ready  running  dead  waits  starts/s  workers',
+      'emails         -         10      0  1           0  -             2        1',
+      'imports     1200         10      0  1/5         0  -             2        1',
+    ]);
   });
 
   test('an escape in the name of a queue or in a finding reaches no terminal', () => {

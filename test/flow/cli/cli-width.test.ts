@@ -1,7 +1,7 @@
 /** What people look at most fits a terminal of 80 columns, with names and ids as long as they usually are. */
 import { beforeEach, expect, test } from 'vitest';
 import { newJobId } from '../../../src/job/job-id.ts';
-import { declareQueue } from '../../../src/redis/scripts/queues.ts';
+import { declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { usePartition } from '../../support/partition.ts';
 
@@ -45,5 +45,16 @@ test.each([
   await something();
   const lines = await shown(line);
   expect(lines.length).toBeGreaterThan(1);
+  expect(lines.filter((text) => text.length > COLUMNS)).toEqual([]);
+});
+
+test.each([['queues ls'], ['top --frames 1']])('%s of a queue with limits', async (line) => {
+  const rate = { limit: 100, perMs: 1000, burst: 1 };
+  await setQueue(the.redis, { namespace, queue: 'q', rate, concurrency: 1000, perGroup: 10, fair: true });
+  await something();
+  await the.schedule(newJobId());
+  await the.promote();
+  const lines = await shown(line);
+  expect(lines.join('\n')).toContain('in line');
   expect(lines.filter((text) => text.length > COLUMNS)).toEqual([]);
 });

@@ -3,8 +3,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import type { Schedules } from '../../../src/client/schedules/schedules.ts';
+import { pauseQueue } from '../../../src/inspect/queues.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
-import { declareQueue } from '../../../src/redis/scripts/queues.ts';
+import { declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { runHere } from '../../support/console.ts';
 import { item, usePartition } from '../../support/partition.ts';
 
@@ -90,6 +91,49 @@ describe('a forecast', () => {
     const { busiest, schedules: told } = await schedules.forecast({ until: ahead(24 * HOUR) });
     expect(busiest?.coming).toBe(60 * 20_000);
     expect(told.counted).toBe(20_000);
+  });
+});
+
+describe('a backlog of a queue with a rate', () => {
+  const lineUp = async () => {
+    await setQueue(the.redis, { namespace, queue: 'q', rate: { limit: 10, perMs: 1000, burst: 1 } });
+    await the.scheduleAll(Array.from({ length: 601 }, (_, at) => item(`late${at}`)));
+    await the.promote({ nowMs: Date.now(), limit: 1000 });
+  };
+
+  test('is through when the rate has started what waits; later with what becomes due until then', async () => {
+    await lineUp();
+    const [alone] = (await schedules.forecast({ until: ahead(HOUR) })).backlogs;
+    expect(alone).toMatchObject({ queue: 'q', perSecond: 10, waiting: 600, left: 0 });
+    const soon = Array.from({ length: 300 }, (_, at) => item(`soon${at}`, { dueMs: Date.now() + 20_000 }));
+    await the.scheduleAll(soon, { nowMs: Date.now() });
+    const { atMs, backlogs } = await schedules.forecast({ until: ahead(HOUR) });
+    const [{ waitingThroughMs, throughMs = 0 } = { waitingThroughMs: 0 }] = backlogs;
+    expect([waitingThroughMs - atMs, throughMs - atMs]).toEqual([60_000, expect.closeTo(90_000, -3)]);
+    expect((await say(['--until', '+1h'])).out).toMatch(
+      /^q: 600 jobs wait for 10\/s and take 60 s; with what becomes due all are through at \d{4}-.* UTC$/m,
+    );
+  });
+
+  test('is never through where more becomes due than may start; schedules count, those of other queues do not', async () => {
+    await lineUp();
+    await schedules.put('other', { queue: 'other', every: '1s' });
+    const before = (await schedules.forecast({ until: ahead(HOUR) })).backlogs;
+    expect(before).toMatchObject([{ waiting: 600, throughMs: expect.any(Number), left: 0 }]);
+    for (let at = 0; at < 11; at += 1) await schedules.put(`s${at}`, { queue: 'q', every: '1s' });
+    const { backlogs } = await schedules.forecast({ until: ahead(HOUR) });
+    expect(backlogs).toMatchObject([{ queue: 'q', throughMs: undefined }]);
+    expect(backlogs[0]?.left).toBeCloseTo(600 + 3600, -2);
+    expect((await say(['--until', '+1h'])).out).toMatch(/; with what becomes due 4\d\d\d still wait at .* UTC$/m);
+  });
+
+  test('is none where the queue is paused, or nobody waits in line', async () => {
+    await setQueue(the.redis, { namespace, queue: 'q', rate: { limit: 10, perMs: 1000, burst: 1 } });
+    await the.scheduleAll([item('noon', { dueMs: Date.now() + HOUR })], { nowMs: Date.now() });
+    expect((await schedules.forecast()).backlogs).toEqual([]);
+    await lineUp();
+    await pauseQueue({ redis: the.redis, namespace }, 'q', '');
+    expect(await schedules.forecast()).toMatchObject({ paused: ['q'], backlogs: [] });
   });
 });
 

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { Forecast, ForecastBucket } from '../../../client/schedules/forecast.ts';
 import { systemClock } from '../../../kernel/clock.ts';
-import { counted } from '../../../kernel/humanize.ts';
+import { counted, span } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, withExamples, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
 import { fields, line, type Paint } from '../../terminal/output.ts';
@@ -44,7 +44,13 @@ export const forecast: Register = (parent, runner) => {
 async function run(session: Session, { until, by, queue }: Flags): Promise<Exit> {
   const range = { until: instantOf(until, '--until', systemClock.wallMs()), by, queue };
   const found = await withSchedules(session, (schedules) => schedules.forecast(range));
-  session.out.answer(found, () => [...head(found), '', ...barsOf(session.out.paint, found), ...notes(found)]);
+  session.out.answer(found, () => [
+    ...head(found),
+    '',
+    ...barsOf(session.out.paint, found),
+    ...backlogLines(found),
+    ...notes(found),
+  ]);
   return 0;
 }
 
@@ -57,6 +63,19 @@ function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly stri
     ['ready', ready],
     ['busiest', busiest && `${minuteText(busiest.fromMs)} UTC, ${counted(busiest.jobs, 'job')} in this ${by}`],
   ]);
+}
+
+/** When the rates will be through with what waits in line, and with what becomes due until then. */
+function backlogLines({ backlogs, atMs, untilMs }: Forecast): readonly string[] {
+  const lines = backlogs.map(({ queue, perSecond, waiting, waitingThroughMs, throughMs, left }) => {
+    const now = `${counted(waiting, 'job')} wait for ${perSecond}/s and take ${span(waitingThroughMs - atMs)}`;
+    const then =
+      throughMs === undefined
+        ? `with what becomes due ${left} still wait at ${minuteText(untilMs)}`
+        : `with what becomes due all are through at ${minuteText(throughMs)}`;
+    return line`${queue}: ${now}; ${then} UTC`;
+  });
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 function notes({ schedules, paused }: Forecast): readonly string[] {

@@ -4,24 +4,17 @@
  * limits hold at once.
  */
 import type { Command } from 'commander';
-import { type Broadcast, parseBroadcast } from '../../../job/broadcast.ts';
-import { type GateSettings, parseGates, type RateInput, rateText } from '../../../job/gate.ts';
-import { type History, parseHistory } from '../../../job/history.ts';
-import { parseRedact, type Redaction } from '../../../job/redaction.ts';
+import { changeSettings, checkReason, parseSettings } from '../../../inspect/queue-settings.ts';
+import type { Broadcast } from '../../../job/broadcast.ts';
+import { rateText } from '../../../job/gate.ts';
+import type { History } from '../../../job/history.ts';
+import type { Redaction } from '../../../job/redaction.ts';
 import { gateRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
-import { type QueueSettings, setQueue } from '../../../redis/scripts/queues.ts';
-import {
-  type Exit,
-  partitionsOfQueue,
-  type Register,
-  type Session,
-  wholeNumber,
-  withExamples,
-  withRedis,
-} from '../../session.ts';
+import type { QueueSettings } from '../../../redis/scripts/queues.ts';
+import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../../session.ts';
 import { line } from '../../terminal/output.ts';
 
 interface Flags {
@@ -41,6 +34,7 @@ interface Flags {
   readonly concurrency?: number | 'none';
   readonly perGroup?: number | 'none';
   readonly fair?: true;
+  readonly reason?: string;
 }
 
 export const queuesSet: Register = (parent, runner) => {
@@ -67,6 +61,7 @@ export const queuesSet: Register = (parent, runner) => {
     .option('--concurrency <n>', 'run at most this many jobs at a time; or none', limit(gateRanges.concurrency))
     .option('--per-group <n>', 'run at most this many of each group at a time; or none', limit(gateRanges.perGroup))
     .option('--fair', 'let groups and priorities start in turns, also without a limit')
+    .option('--reason <text>', 'why, for the audit')
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -76,7 +71,7 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --redact email,card.number',
     'duestream queues set emails --max-pending 1000000 --max-bytes 2000000000',
     'duestream queues set mail --rate 10/s --concurrency 5',
-    'duestream queues set imports --per-group 1',
+    'duestream queues set imports --per-group 1 --reason "two imports of one account collided"',
     'duestream queues set prices --broadcast on --broadcast-max 5000 --broadcast-age 10m',
   ]);
 };
@@ -90,11 +85,11 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
       'say what to set: --history 7d, --history off, --redact email, --broadcast on, --broadcast off, --max-pending 1000, --max-bytes 1000000, --rate 10/s, --concurrency 5, --per-group 1 or --fair',
     );
   }
-  await withRedis(session, async (redis) => {
-    const { namespace } = session.config;
-    await partitionsOfQueue(session, redis, queue);
-    await setQueue(redis, { namespace, queue, ...settings });
-  });
+  const { reason = '' } = flags;
+  checkReason(reason);
+  const { namespace } = session.config;
+  const { changed } = await withRedis(session, (redis) => changeSettings({ redis, namespace }, queue, settings));
+  session.changes.push({ verb: 'queues.set', queue, target: queue, count: changed.length, reason });
   session.out.answer({ queue, ...settings }, () => [
     ...(history ? [sentence(queue, history)] : []),
     ...(redact ? [redactSentence(queue, redact)] : []),
@@ -108,16 +103,19 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
 
 /** @throws DuestreamError `usage` or `bad-input` */
 function settingsOf(flags: Flags): QueueSettings {
-  const { maxPending, maxBytes } = flags;
-  const [history, redact, broadcast] = [historyOf(flags), redactOf(flags.redact), broadcastOf(flags)];
-  return {
-    ...(history && { history }),
-    ...(redact && { redact }),
-    ...(broadcast && { broadcast }),
-    ...(maxPending !== undefined && { maxPending: maxPending === 'none' ? 0 : maxPending }),
-    ...(maxBytes !== undefined && { maxBytes: maxBytes === 'none' ? 0 : maxBytes }),
-    ...gatesOf(flags),
-  };
+  const { redact, maxPending, maxBytes, concurrency, perGroup, fair } = flags;
+  const most = (given: number | 'none' | undefined) => (given === 'none' ? false : given);
+  return parseSettings({
+    history: historyOf(flags),
+    redact: redact === 'none' ? [] : redact?.split(',').map((path) => path.trim()),
+    broadcast: broadcastOf(flags),
+    maxPending: most(maxPending),
+    maxBytes: most(maxBytes),
+    rate: rateOf(flags),
+    concurrency: most(concurrency),
+    perGroup: most(perGroup),
+    fair,
+  });
 }
 
 /** For a flag: a number, or none. */
@@ -138,24 +136,15 @@ function limitSentences(queue: string, { maxPending, maxBytes }: QueueSettings):
   ];
 }
 
-/** @throws DuestreamError `usage` or `bad-input` */
-function gatesOf({ rate, burst, concurrency, perGroup, fair }: Flags): GateSettings {
+/** `10/s`, or with a time of its own: `7/90s`. @throws DuestreamError `usage` */
+function rateOf({ rate, burst }: Flags) {
   if (burst !== undefined && (rate === undefined || rate === 'none')) {
     throw new DuestreamError('usage', 'say --rate beside --burst: --rate 10/s --burst 20');
   }
-  const most = (given: number | 'none' | undefined) => (given === 'none' ? false : given);
-  return parseGates({
-    rate: rate === undefined || rate === 'none' ? rate && false : rateOf(rate, burst),
-    concurrency: most(concurrency),
-    perGroup: most(perGroup),
-    fair,
-  });
-}
-
-/** `10/s`, or with a time of its own: `7/90s`. */
-function rateOf(given: string, burst: number | undefined): RateInput {
-  const [, limit = '', per = ''] = /^(\d+)\/(.+)$/.exec(given) ?? [];
-  if (limit === '') return given as RateInput;
+  if (rate === undefined) return undefined;
+  if (rate === 'none') return false;
+  const [, limit = '', per = ''] = /^(\d+)\/(.+)$/.exec(rate) ?? [];
+  if (limit === '') return rate;
   return { limit: Number(limit), per: /^[smhd]$/.test(per) ? `1${per}` : per, burst };
 }
 
@@ -171,39 +160,28 @@ function gateSentences(queue: string, { rate, concurrency, perGroup, fair }: Que
   return said.length === 0 ? [] : [...said, 'this holds from now on; what has no turn waits in line'];
 }
 
-/** @throws DuestreamError `bad-input` */
-function redactOf(given: string | undefined): Redaction | undefined {
-  if (given === undefined) return undefined;
-  return parseRedact(given === 'none' ? [] : given.split(',').map((path) => path.trim()));
-}
-
 const redactSentence = (queue: string, redact: Redaction): string =>
   redact.length === 0
     ? line`views show all data of ${queue}`
     : line`views show [redacted] in the place of these fields of ${queue}: ${redact.join(', ')}`;
 
-/** @throws DuestreamError `usage` or `bad-input` */
-function historyOf({
-  history,
-  historyMax: max,
-  historyResult: result,
-  historyResultBytes,
-}: Flags): History | undefined {
+/** @throws DuestreamError `usage` */
+function historyOf({ history, historyMax: max, historyResult: result, historyResultBytes }: Flags) {
   const more = (max ?? result ?? historyResultBytes) !== undefined;
   const off = history === 'off';
   if (more && (history === undefined || off)) {
     throw new DuestreamError('usage', 'say for how long with --history 7d, or --history off and nothing else');
   }
   if (history === undefined) return undefined;
-  return parseHistory(off ? false : { keep: history, max, result, resultBytesMax: historyResultBytes });
+  return off ? false : { keep: history, max, result, resultBytesMax: historyResultBytes };
 }
 
-/** @throws DuestreamError `usage` or `bad-input` */
+/** @throws DuestreamError `usage` */
 function broadcastOf({ broadcast, broadcastMax: max, broadcastBytes: bytes, broadcastAge: age }: Flags) {
   const more = (max ?? bytes ?? age) !== undefined;
   if (broadcast === undefined && !more) return undefined;
-  if (broadcast === 'on') return parseBroadcast({ max, bytes, age });
-  if (broadcast === 'off' && !more) return parseBroadcast(false);
+  if (broadcast === 'on') return { max, bytes, age };
+  if (broadcast === 'off' && !more) return false;
   throw new DuestreamError('usage', 'say --broadcast on with its bounds, or --broadcast off and nothing else');
 }
 

@@ -1,6 +1,7 @@
-/** The commands of `queues` that show and pause: ls, stats, pause and resume. */
+/** The commands of `queues` that show and pause: ls, stats, why, pause and resume. */
 import type { Command } from 'commander';
 import { leaderName } from '../../../inspect/processes.ts';
+import type { QueueLimits } from '../../../inspect/queue-settings.ts';
 import {
   type BroadcastCounts,
   type DueSpan,
@@ -13,6 +14,7 @@ import {
   resumeQueue,
 } from '../../../inspect/queues.ts';
 import { queueNames } from '../../../inspect/refs.ts';
+import { type Obstacle, type Why, whyNothingMoves } from '../../../inspect/why.ts';
 import type { QuotaUse } from '../../../job/quota.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationText } from '../../../kernel/duration.ts';
@@ -53,12 +55,29 @@ async function runLs(session: Session): Promise<Exit> {
       queue.workers,
       leaderText(queue) + (queue.paused ? ' (paused)' : ''),
     ]);
-    return table(session.out.paint, isLimited ? LS_HEAD.toSpliced(7, 0, 'full') : LS_HEAD, rows);
+    return [
+      ...table(session.out.paint, isLimited ? LS_HEAD.toSpliced(7, 0, 'full') : LS_HEAD, rows),
+      ...gatedLines(session.out.paint, queues),
+    ];
   });
   return 0;
 }
 
 const LS_HEAD = ['queue', 'partitions', 'scheduled', 'ready', 'running', 'dead', 'waits', 'workers', 'leader'];
+
+/** A table of its own for queues with limits: in one table with the rest they would not fit a terminal. */
+function gatedLines(paint: Paint, queues: readonly QueueCounts[]): readonly string[] {
+  const rows = queues.flatMap(({ queue, waiting, waitMs, running, limits }) =>
+    limits === undefined
+      ? []
+      : [[queue, waiting, waiting === 0 ? undefined : span(waitMs), ofMost(running, limits.concurrency), limits.text]],
+  );
+  if (rows.length === 0) return [];
+  return ['', ...table(paint, ['gated', 'in line', 'for', 'running', 'limits'], rows)];
+}
+
+/** `3`, or `3/5` where there is a limit. */
+const ofMost = (count: number, most = 0): string => (most === 0 ? String(count) : `${count}/${most}`);
 
 /** One name when one process leads everything, else how many partitions are led. */
 function leaderText({ leaders }: QueueCounts): string {
@@ -86,14 +105,16 @@ export const queuesStats: Register = (parent, runner) => {
 async function runStats(session: Session, queue: string): Promise<Exit> {
   const { namespace } = session.config;
   const found = await withRedis(session, (redis) => queueStats({ redis, namespace }, queue));
-  const { totals, partitions, dueNext: next, pause, nowMs, workers, broadcast } = found;
-  const state = { workers, broadcast, paused: pause !== undefined, pause };
+  const { totals, partitions, dueNext: next, limits, pause, nowMs, workers, broadcast } = found;
+  const state = { workers, broadcast, limits, paused: pause !== undefined, pause };
   const value = { queue, ...totals, ...state, dueNext: next, partitions, nowMs };
   session.out.answer(value, () => [
     ...head(queue, found),
     ...broadcastLines(session.out.paint, broadcast),
     '',
-    ...table(session.out.paint, STATS_HEAD, partitions.map(row)),
+    ...(limits === undefined
+      ? table(session.out.paint, STATS_HEAD, partitions.map(row))
+      : table(session.out.paint, STATS_HEAD.toSpliced(2, 0, 'in line'), partitions.map(gatedRow))),
     '',
     ...counterLines(totals.counters),
     '',
@@ -104,7 +125,7 @@ async function runStats(session: Session, queue: string): Promise<Exit> {
 
 function head(
   queue: string,
-  of: Pick<QueueStats, 'totals' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
+  of: Pick<QueueStats, 'totals' | 'limits' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
 ): readonly string[] {
   const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, quota } = of.totals;
   const inLine = waiting === 0 ? '' : `${waiting} waiting, `;
@@ -114,7 +135,8 @@ function head(
     ['jobs', `${counts}; ${over} ended within the done window`],
     ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
     ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
-    ['limits', quota && quotaText(quota)],
+    ['limits', of.limits && limitsLine(of.limits, running)],
+    ['quota', quota && quotaText(quota)],
     ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],
   ]);
@@ -139,6 +161,14 @@ function row({ partition, scheduled, ready, running, dead, over, oldestDueAgeMs,
   const led = leader === undefined ? 'none: start one with "duestream start"' : leaderName(leader);
   return [partition, scheduled, ready, running, dead, over, oldestDueAgeMs > 0 ? span(oldestDueAgeMs) : undefined, led];
 }
+
+function gatedRow(of: PartitionCounts) {
+  const [partition, scheduled, ready, , ...rest] = row(of);
+  return [partition, scheduled, of.waiting, ready, ofMost(of.running, of.concurrency), ...rest];
+}
+
+const limitsLine = ({ text, concurrency }: QueueLimits, running: number): string =>
+  concurrency === undefined ? text : `${text}; ${running} of ${concurrency} run`;
 
 function counterLines(counters: Readonly<Record<string, number>>): readonly string[] {
   const all = Object.entries(counters).map(([name, count]) => line`${count} ${name}`);
@@ -165,6 +195,37 @@ const SPAN_NAMES: ReadonlyMap<number, string> = new Map([
   [86_400_000, '1 d'],
   [604_800_000, '1 w'],
 ]);
+
+// `queues why <queue>`: each reason for which jobs wait, and what to do about it.
+
+export const queuesWhy: Register = (parent, runner) => {
+  const command = parent
+    .command('why <queue>')
+    .description('say why jobs of a queue wait, and what to do about it')
+    .action((queue: string, _flags: unknown, command: Command) =>
+      runner.run(command, (session) => runWhy(session, queue)),
+    );
+  withExamples(command, ['duestream queues why emails', 'duestream queues why emails --json']);
+};
+
+async function runWhy(session: Session, queue: string): Promise<Exit> {
+  const { namespace, mover } = session.config;
+  const found = await withRedis(session, (redis) => whyNothingMoves({ redis, namespace }, queue, mover.readyMax));
+  session.out.answer({ queue, ...found }, () => whyLines(session.out.paint, queue, found));
+  return 0;
+}
+
+function whyLines(paint: Paint, queue: string, { moves, reasons }: Why): readonly string[] {
+  if (reasons.length === 0) return [line`nothing hinders ${queue}`];
+  const colour = moves ? paint.green : paint.yellow;
+  return reasons.flatMap(({ code, text, advice, partitions }: Obstacle) => [
+    `${colour(code.padEnd(CODE_CHARS))}  ${line`${text}`}${partitions ? ` (in partition ${partitions.join(', ')})` : ''}`,
+    `${' '.repeat(CODE_CHARS)}  ${line`${advice}`}`,
+  ]);
+}
+
+/** As long as the longest code. */
+const CODE_CHARS = 12;
 
 // `queues pause` and `queues resume`: one queue, or all that there are.
 
@@ -237,7 +298,7 @@ async function runPause(session: Session, queue: string, reason: string): Promis
   const { changed, held, running } = await withRedis(session, (redis) =>
     pauseQueue({ redis, namespace }, queue, reason),
   );
-  session.changes.push({ verb: 'queues.pause', queue, target: queue, count: changed ? 1 : 0 });
+  session.changes.push({ verb: 'queues.pause', queue, target: queue, count: changed ? 1 : 0, reason });
   const lines = () => {
     const since = held === undefined ? '' : pauseText(held, systemClock.wallMs());
     return [

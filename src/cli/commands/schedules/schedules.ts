@@ -288,7 +288,7 @@ export const schedulesPause: Register = (parent, runner) => {
     .option('--reason <text>', 'why, for the next person who looks')
     .action((name: string, { reason = '' }: { readonly reason?: string }, command: Command) =>
       runner.run(command, (session) =>
-        runPause(session, name, { verb: 'pause', act: (schedules) => schedules.pause(name, reason) }),
+        runPause(session, name, { verb: 'pause', reason, act: (schedules) => schedules.pause(name, reason) }),
       ),
     );
   withExamples(command, ['duestream schedules pause nightly --reason "the database moves"']);
@@ -311,9 +311,11 @@ async function runPause(
   name: string,
   {
     verb,
+    reason,
     act,
   }: {
     readonly verb: 'pause' | 'resume';
+    readonly reason?: string;
     readonly act: (schedules: Schedules) => Promise<{ readonly status: string }>;
   },
 ): Promise<Exit> {
@@ -327,7 +329,7 @@ async function runPause(
       unreadable: view?.unreadable,
     };
   });
-  session.changes.push({ verb: `schedules.${verb}`, target: name, count: changed ? 1 : 0 });
+  session.changes.push({ verb: `schedules.${verb}`, target: name, count: changed ? 1 : 0, reason });
   session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, nextMs, unreadable }, () => {
     const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ nextMs, paused, unreadable })}`;
     return [nextMs === undefined ? line`${state}` : line`${state}, next ${moment(nextMs, systemClock.wallMs())}`];

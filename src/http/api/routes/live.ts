@@ -5,7 +5,8 @@ import { type Caller, mayUse } from '../caller.ts';
 import { BEAT_MS, type Beat, type Farewell, type Pulse } from '../pulse.ts';
 import { count, epochMs, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { bucket, finding, versions } from './looks.ts';
+import { backlog, bucket, finding, versions } from './looks.ts';
+import { limitsShape } from './queues.ts';
 
 const EVENTS_MAX = 1_000_000;
 
@@ -31,6 +32,7 @@ const now = z
         partitions: count,
         ...counts,
         waitMs: z.number(),
+        limits: limitsShape.optional(),
         paused: z.boolean(),
         workers: count,
         leaders: z.array(z.string().nullable()),
@@ -51,6 +53,7 @@ const now = z
         coming: count,
         busiest: bucket.optional(),
         buckets: z.array(bucket),
+        backlogs: z.array(backlog),
       })
       .optional(),
     doctor: z

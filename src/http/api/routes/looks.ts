@@ -18,6 +18,21 @@ export const bucket = z
   })
   .openapi('ForecastBucket');
 
+export const backlog = z
+  .object({
+    queue: z.string(),
+    perSecond: z.number().openapi({ description: 'So many jobs may start in a second.' }),
+    waiting: count.openapi({ description: 'Jobs that are due and wait.' }),
+    waitingThroughMs: epochMs.openapi({ description: 'By when these have started, at the earliest.' }),
+    throughMs: epochMs.optional().openapi({
+      description: 'By when the line is empty, with what becomes due; left out: not before the end of the forecast.',
+    }),
+    left: count.openapi({
+      description: 'Jobs that wait at the end of the forecast, where the line is not empty before.',
+    }),
+  })
+  .openapi('Backlog', { description: 'When the rate of a queue will be through with its line.' });
+
 const forecastShape = z
   .object({
     atMs: epochMs,
@@ -29,6 +44,7 @@ const forecastShape = z
     overdue: count.openapi({ description: 'Due by now, and not promoted yet.' }),
     ready: count.openapi({ description: 'Promoted, and not started yet.' }),
     paused: z.array(z.string()).openapi({ description: 'Queues that are paused: their jobs come due, and wait.' }),
+    backlogs: z.array(backlog).openapi({ description: 'Queues in which jobs wait in line for a rate.' }),
     schedules: z.object({
       counted: count,
       paused: count,
@@ -183,6 +199,7 @@ const entry = z
     queue: z.string().optional(),
     target: z.string().optional(),
     count,
+    reason: z.string().optional().openapi({ description: 'Why, where whoever did it said so.' }),
   })
   .openapi('AuditEntry');
 

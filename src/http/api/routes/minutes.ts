@@ -1,7 +1,7 @@
 /** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
 import { lastHour, queueMinutes } from '../../../inspect/minutes.ts';
-import { OBSTACLES, whyNothingMoves } from '../../../inspect/why.ts';
+import { HELD_BY, OBSTACLES, whyNothingMoves } from '../../../inspect/why.ts';
 import { nowOf } from '../backend.ts';
 import { mayUse } from '../caller.ts';
 import { count, epochMs, ofQueue, strict } from '../schemas.ts';
@@ -71,8 +71,12 @@ const whyShape = z
       z.object({
         code: z.enum(OBSTACLES),
         text: z.string(),
+        advice: z.string().openapi({ description: 'What to do about it.' }),
         partitions: z.array(count).optional().openapi({ description: 'Left out: all of them.' }),
-        nextMs: epochMs.optional().openapi({ description: 'With `waiting`: when the next job is due.' }),
+        heldBy: z.enum(HELD_BY).optional().openapi({ description: 'With `waiting`: the limit that holds the jobs.' }),
+        nextMs: epochMs.optional().openapi({
+          description: 'With `not-due`: when the next job is due. With `waiting`: when the rate allows the next start.',
+        }),
       }),
     ),
     nowMs: epochMs,
@@ -117,11 +121,11 @@ const why = verb({
   name: 'queues.why',
   method: 'get',
   at: '/queues/{queue}/why',
-  summary: 'Why nothing moves in a queue, if nothing does',
+  summary: 'Why jobs of a queue wait, if any do',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
-  answers: { 200: { schema: whyShape, doc: 'Each reason as a code and a sentence.' } },
+  answers: { 200: { schema: whyShape, doc: 'Each reason as a code, a sentence and the next step.' } },
   async run({ path: { queue }, backend }) {
     const found = await whyNothingMoves(await backend.place(), queue, backend.readyMax);
     return { status: 200, body: { queue, ...found } };

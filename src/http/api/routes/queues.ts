@@ -1,8 +1,11 @@
-/** Queues: what they hold, why nothing moves, pause and resume. */
+/** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
+import { changeSettings, parseSettings, queueSettings } from '../../../inspect/queue-settings.ts';
 import { pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
-import { mayUse } from '../caller.ts';
-import { count, epochMs, ofQueue, reason, strict } from '../schemas.ts';
+import { broadcastRanges, gateRanges, historyRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import { checkScope, mayUse } from '../caller.ts';
+import { count, duration, epochMs, ofQueue, reason, strict, whole } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const pause = z.object({ sinceMs: epochMs.optional(), reason: z.string() }).openapi('Pause');
@@ -39,6 +42,18 @@ const quota = z
   })
   .optional()
   .openapi({ description: 'How much it may hold, and does; left out where there is no limit.' });
+export const limitsShape = z
+  .object({
+    text: z.string().openapi({ description: 'All of them in short.', example: '10/s · 5 at once · 1 per group' }),
+    rate: z.object({ limit: count, perMs: z.number(), burst: count }).optional(),
+    concurrency: count.optional(),
+    perGroup: count.optional(),
+    fair: z.literal(true).optional(),
+  })
+  .openapi('QueueLimits');
+const limits = limitsShape
+  .optional()
+  .openapi({ description: 'How much may run at once; left out where the queue is not gated.' });
 const more = { over: count, counters: z.record(z.string(), z.number()) };
 
 const queueInList = z
@@ -47,6 +62,7 @@ const queueInList = z
     partitions: count,
     ...counts,
     quota,
+    limits,
     paused: z.boolean(),
     workers: count,
     leaders: z
@@ -61,6 +77,7 @@ const queueWhole = z
     ...counts,
     ...more,
     quota,
+    limits,
     workers: count,
     broadcast: z
       .object({
@@ -84,7 +101,17 @@ const queueWhole = z
       }),
     ),
     partitions: z.array(
-      z.object({ partition: count, ...counts, ...more, quota, paused: z.boolean(), leader: leader.optional() }),
+      z.object({
+        partition: count,
+        ...counts,
+        ...more,
+        quota,
+        concurrency: count
+          .optional()
+          .openapi({ description: 'Its share of the concurrency of a gated queue; 0: no limit.' }),
+        paused: z.boolean(),
+        leader: leader.optional(),
+      }),
     ),
     nowMs: epochMs,
   })
@@ -149,7 +176,7 @@ const pauseVerb = verb({
   async run({ path: { queue }, body, backend }) {
     const { changed, held, running } = await pauseQueue(await backend.place(), queue, body.reason ?? '');
     const told = { queue, paused: true, changed, pause: held, running };
-    return { status: 200, body: told, changed: changed ? 1 : 0, target: queue };
+    return { status: 200, body: told, changed: changed ? 1 : 0, target: queue, reason: body.reason };
   },
 });
 
@@ -170,5 +197,131 @@ const resumeVerb = verb({
   },
 });
 
+// Settings of a queue: stored with it, for every process. What is taken back is `false`; what nobody ever said is left out.
+
+const inRange = ({ min, max }: Range) => whole(min, max);
+const limit = (range: Range, doc: string) => {
+  const error = `a whole number from ${range.min} to ${range.max}, or false for no limit`;
+  return z.union([inRange(range), z.literal(false)], { error }).openapi({ description: `${doc}: ${error}` });
+};
+const HISTORY = 'true, false, or { keep, max, result, resultBytesMax }';
+const BROADCAST = 'true, false, or { max, bytes, age }';
+const RATE = 'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }, or false for no limit';
+const REDACT = 'at most 50 paths of fields, such as card.number';
+
+const settings = {
+  history: z
+    .union(
+      [
+        z.boolean(),
+        strict({
+          keep: duration.optional(),
+          max: inRange(historyRanges.max).optional(),
+          result: z.boolean().optional(),
+          resultBytesMax: inRange(historyRanges.resultBytesMax).optional(),
+        }),
+      ],
+      { error: HISTORY },
+    )
+    .optional()
+    .openapi({ description: `What is kept of jobs that are over: ${HISTORY}` }),
+  redact: z
+    .array(z.string({ error: REDACT }), { error: REDACT })
+    .max(50, { error: REDACT })
+    .optional()
+    .openapi({ description: `Fields of data that views do not show: ${REDACT}. Only with the scope \`admin\`.` }),
+  broadcast: z
+    .union(
+      [
+        z.boolean(),
+        strict({
+          max: inRange(broadcastRanges.max).optional(),
+          bytes: inRange(broadcastRanges.bytes).optional(),
+          age: duration.optional(),
+        }),
+      ],
+      { error: BROADCAST },
+    )
+    .optional()
+    .openapi({ description: `Whether every subscriber gets each job: ${BROADCAST}` }),
+  maxPending: limit(quotaRanges.maxPending, 'New jobs are refused while this many wait or run').optional(),
+  maxBytes: limit(quotaRanges.maxBytes, 'New jobs are refused while their records take this many bytes').optional(),
+  rate: z
+    .union(
+      [
+        z.string().regex(/^\d{1,9}\/[smhd]$/, { error: RATE }),
+        strict({
+          limit: inRange(gateRanges.rateLimit),
+          per: duration,
+          burst: inRange(gateRanges.burst).optional(),
+        }),
+        z.literal(false),
+      ],
+      { error: RATE },
+    )
+    .optional()
+    .openapi({ description: `How many jobs may start in a time: ${RATE}` }),
+  concurrency: limit(gateRanges.concurrency, 'How many jobs may run at a time').optional(),
+  perGroup: limit(gateRanges.perGroup, 'How many jobs of each group may run at a time').optional(),
+  fair: z
+    .literal(true, { error: 'true' })
+    .optional()
+    .openapi({ description: 'Groups and priorities start in turns. It cannot be taken back.' }),
+};
+const settingsShape = z.object(settings).openapi('QueueSettings');
+
+const getSettings = verb({
+  name: 'queues.settings',
+  method: 'get',
+  at: '/queues/{queue}/settings',
+  summary: 'Look at the settings of a queue',
+  doc: 'What is stored with the queue in Redis, in the words in which it is changed. What nobody ever said is left out.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  answers: {
+    200: { schema: z.object({ queue: z.string(), settings: settingsShape }), doc: 'The settings that are stored.' },
+  },
+  run: async ({ path: { queue }, backend }) => ({
+    status: 200,
+    body: { queue, settings: await queueSettings(await backend.place(), queue) },
+  }),
+});
+
+const setVerb = verb({
+  name: 'queues.set',
+  method: 'patch',
+  at: '/queues/{queue}/settings',
+  summary: 'Change settings of a queue',
+  doc: 'What is left out stays; `false` takes a limit back. Limits hold when the answer comes, and what runs goes on; all processes follow the rest within half a minute. To change `redact` a token needs the scope `admin`.',
+  scope: 'write',
+  queues: 'path',
+  path: ofQueue,
+  body: strict({ ...settings, reason: reason.optional() }).openapi('QueueSettingsRequest'),
+  answers: {
+    200: {
+      schema: z.object({
+        queue: z.string(),
+        changed: z.array(z.string()).openapi({ description: 'The settings that were others before.' }),
+        settings: settingsShape,
+      }),
+      doc: 'The settings that hold now.',
+    },
+  },
+  audited: true,
+  async run({ path: { queue }, body: { reason: why, ...said }, caller, backend }) {
+    if (said.redact !== undefined) checkScope(caller, 'admin');
+    const wanted = parseSettings(said);
+    if (Object.keys(wanted).length === 0) {
+      throw new DuestreamError(
+        'bad-input',
+        `nothing is to be changed; allowed: one or more of ${Object.keys(settings).join(', ')}`,
+      );
+    }
+    const done = await changeSettings(await backend.place(), queue, wanted);
+    return { status: 200, body: { queue, ...done }, changed: done.changed.length, target: queue, reason: why };
+  },
+});
+
 export const leaderShape = leader;
-export const queueVerbs: readonly AnyVerb[] = [listQueues, showQueue, pauseVerb, resumeVerb];
+export const queueVerbs: readonly AnyVerb[] = [...[listQueues, showQueue, pauseVerb, resumeVerb, getSettings, setVerb]];

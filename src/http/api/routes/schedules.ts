@@ -346,7 +346,8 @@ const pauseSchedule = verb({
   audited: true,
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
-    return afterwards(backend, queue, await backend.client.schedules.pause(name, body.reason ?? '', { ifMatch }));
+    const done = await backend.client.schedules.pause(name, body.reason ?? '', { ifMatch });
+    return { ...(await afterwards(backend, queue, done)), reason: body.reason };
   },
 });
 

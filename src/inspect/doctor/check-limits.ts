@@ -1,0 +1,140 @@
+/**
+ * The check of `doctor` that looks at queues with limits. Jobs that wait in line are as they should be; the check warns where
+ * they wait although a slot is free: in one partition beside others that have room, in a group whose slots a dead worker has, or
+ * where the partitions cannot share a limit.
+ */
+import { isGated } from '../../job/gate.ts';
+import { groupOf } from '../../job/labels.ts';
+import { show } from '../../kernel/duration.ts';
+import { counted, span } from '../../kernel/humanize.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { hasWaiting, holdsOf } from '../../redis/scripts/gates.ts';
+import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
+import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
+import { type ProcessesById, processesOf } from '../processes.ts';
+import { limitHolding, partitionSeen, type SeenPartition } from '../why.ts';
+import type { Finding, Subject } from './check-namespace.ts';
+
+const QUEUES_MAX = 256;
+const EXAMPLES_MAX = 5;
+const GROUPS_MAX = 3;
+/** Of each dead worker so many entries are looked at, the oldest. */
+const ENTRIES_MAX = 100;
+/** Longer than workers need to take over what a dead one holds, and than a partition is full by chance. */
+const LONG_MS = 60_000;
+
+interface Flaw {
+  readonly text: string;
+  readonly advice: string;
+}
+
+interface Limited {
+  readonly layout: QueueLayout;
+  readonly refs: readonly PartitionRef[];
+  readonly all: readonly SeenPartition[];
+}
+
+export async function limits({ redis, namespace }: Subject): Promise<Finding> {
+  const layouts = (await listQueues(redis, namespace)).filter(isGated).slice(0, QUEUES_MAX);
+  if (layouts.length === 0) return { status: 'ok', saw: 'no queue has limits' };
+  const processes = await processesOf(redis, namespace);
+  const found: Flaw[] = [];
+  for (const layout of layouts) {
+    const refs = partitionsOf(namespace, layout);
+    const all = await Promise.all(refs.map((ref) => partitionSeen(redis, ref)));
+    const queue = { layout, refs, all };
+    found.push(...undivided(layout), ...uneven(queue), ...(await heldByDead(redis, queue, processes)));
+  }
+  if (found.length === 0) {
+    return {
+      status: 'ok',
+      saw: `${counted(layouts.length, 'queue')} with limits; no slot is free while a job waits for it`,
+    };
+  }
+  const more = found.length > EXAMPLES_MAX ? [`and ${found.length - EXAMPLES_MAX} more`] : [];
+  return {
+    status: 'warn',
+    saw: [...found.slice(0, EXAMPLES_MAX).map(({ text }) => text), ...more].join('; '),
+    advice: [...new Set(found.map(({ advice }) => advice))].join('; '),
+  };
+}
+
+/** Each partition runs one job at least, whatever the limit: `queues set` refuses such a limit, another program may write it. */
+function undivided({ queue, concurrency = 0, partitions }: QueueLayout): readonly Flaw[] {
+  if (concurrency === 0 || concurrency >= partitions) return [];
+  return [
+    {
+      text: `${show(queue)} has concurrency ${concurrency} and ${partitions} partitions, and each of them runs one job at a time`,
+      advice: `set a concurrency of ${partitions} or more: duestream queues set ${queue} --concurrency ${partitions}; or give all jobs that are to be limited one group, and set --per-group ${concurrency}`,
+    },
+  ];
+}
+
+/** A partition has waited at its share for long, and another has room. */
+function uneven({ layout: { queue }, all }: Limited): readonly Flaw[] {
+  const stuck = all.flatMap((one, partition) => {
+    const limit = limitHolding(one);
+    const waitMs = one.nowMs - (one.waitingSinceMs ?? one.nowMs);
+    return (limit === 'concurrency' || limit === 'rate') && waitMs >= LONG_MS ? [{ partition, limit, waitMs }] : [];
+  });
+  const idle = all.filter((one) => one.waiting === 0 && !one.paused && hasRoom(one)).length;
+  if (stuck.length === 0 || idle === 0) return [];
+  const longest = stuck.reduce((one, other) => (other.waitMs > one.waitMs ? other : one));
+  const others = stuck.length > 1 ? ` and ${counted(stuck.length - 1, 'other')}` : '';
+  return [
+    {
+      text: `${show(queue)}: partition ${longest.partition}${others} has waited at its share of the ${longest.limit} for ${span(longest.waitMs)}, while ${idle} of ${all.length} partitions have room`,
+      advice: `raise the ${longest.limit} of ${queue}, use one partition, or put the jobs that are to be limited into one group with --per-group: an unused share is not lent to another partition`,
+    },
+  ];
+}
+
+const hasRoom = ({ gate, ready, running, nowMs }: SeenPartition): boolean =>
+  gate !== undefined &&
+  (gate.concurrency === 0 || ready + running < gate.concurrency) &&
+  (gate.intervalUs === 0 || gate.nextTurnMs <= nowMs);
+
+/** Groups that are full, with jobs of a worker that is dead and somebody in line. */
+async function heldByDead(
+  redis: Redis,
+  { layout: { queue }, refs, all }: Limited,
+  processes: ProcessesById,
+): Promise<readonly Flaw[]> {
+  const groups = new Set<string>();
+  for (const [at, ref] of refs.entries()) {
+    const { waiting = 0, running = 0, gate } = all[at] ?? {};
+    if (waiting === 0 || running === 0 || !gate || gate.perGroup === 0) continue;
+    for (const group of await groupsOfDead(redis, ref, processes)) {
+      const isFull = (await holdsOf(redis, ref, { group, limit: gate.perGroup })) >= gate.perGroup;
+      if (isFull && (await hasWaiting(redis, ref, group))) groups.add(group);
+    }
+  }
+  if (groups.size === 0) return [];
+  const names = [...groups].slice(0, GROUPS_MAX).map((group) => show(group));
+  const which = `${names.join(', ')}${groups.size > GROUPS_MAX ? ', …' : ''}`;
+  return [
+    {
+      text: `${show(queue)}: jobs of dead workers have filled ${counted(groups.size, 'group')} for more than ${span(LONG_MS)}: ${which}`,
+      advice: `start a worker of ${queue}, which takes over what dead ones hold; if workers live, look at their logs`,
+    },
+  ];
+}
+
+/** The groups of entries that nobody has taken over although their worker has been silent for long. */
+async function groupsOfDead(
+  redis: Redis,
+  { keys }: PartitionRef,
+  processes: ProcessesById,
+): Promise<ReadonlySet<string>> {
+  const groups = new Set<string>();
+  for (const { name, pending } of await consumers(redis, keys)) {
+    if (pending === 0 || processes.get(name) !== undefined) continue;
+    const entries = await ownPending(redis, keys, { consumer: name, idleMs: LONG_MS, limit: ENTRIES_MAX });
+    for (const { member } of await readEntries(redis, keys, entries)) {
+      const group = groupOf(member);
+      if (group !== undefined) groups.add(group);
+    }
+  }
+  return groups;
+}
