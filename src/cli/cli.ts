@@ -12,6 +12,7 @@ import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
 import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
+import { groupsLs, groupsShow } from './commands/groups.ts';
 import { cancel, edit, noteChanges, reschedule, runNow } from './commands/jobs/change.ts';
 import { forecast } from './commands/jobs/forecast.ts';
 import { historyLs } from './commands/jobs/history-ls.ts';
@@ -67,6 +68,12 @@ const commands: readonly Register[] = [
     const queues = program.command('queues').description('list, set, pause and remove queues');
     const looks = [queuesLs, queuesStats, queuesWhy];
     for (const register of [...looks, queuesSet, queuesPause, queuesResume, queuesRm]) register(queues, runner);
+  },
+  (program, runner) => {
+    const groups = program
+      .command('groups')
+      .description('show who waits and who runs in a queue with limits, by group');
+    for (const register of [groupsLs, groupsShow]) register(groups, runner);
   },
   (program, runner) => {
     const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');

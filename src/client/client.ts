@@ -15,6 +15,7 @@ import { type Calls, createCalls } from './calls/session.ts';
 import { type ClientOptions, type ClientSettings, clientSettings } from './calls/settings.ts';
 import { type DeadLetters, deadLettersOver } from './dead/dead-letters.ts';
 import { type Erase, eraseOver } from './erase/erasure.ts';
+import { type Groups, groupsOver } from './groups/groups.ts';
 import type { CancelledJobs, ChangedJobs, FilterOptions, Progress } from './jobs/by-filter.ts';
 import type { Cancelled } from './jobs/cancel.ts';
 import {
@@ -105,6 +106,8 @@ export type {
 export interface Client extends Scheduling, Changes, Queries {
   /** Dead letters: listed, looked at, replayed, removed. */
   readonly deadLetters: DeadLetters;
+  /** Groups of queues with limits: who waits, who runs, and who holds the limit of a group. */
+  readonly groups: Groups;
   /** Recurring jobs: put, looked at, previewed, paused, run out of turn. */
   readonly schedules: Schedules;
   /**
@@ -181,13 +184,14 @@ export function clientOver(
   return {
     ...jobsOver(settings, calls, chain),
     deadLetters: deadLettersOver(settings, calls),
+    groups: groupsOver(calls),
     schedules: schedulesOver(settings, calls),
     erase: eraseOver(settings, calls, isNoted),
   };
 }
 
 /** What a client offers for jobs. */
-export type JobsClient = Omit<Client, 'deadLetters' | 'schedules' | 'erase'>;
+export type JobsClient = Omit<Client, 'deadLetters' | 'groups' | 'schedules' | 'erase'>;
 
 /** What concerns jobs: also over the connection of a worker, for its handlers. */
 export function jobsOver(

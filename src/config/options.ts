@@ -62,6 +62,11 @@ const api = {
     doc: 'Whether leaders keep counts and lateness by the minute for a day, for charts; auto: daemons that also answer the HTTP API do.',
     allowed: MINUTES.join(', '),
   }),
+  metricGroups: whole(0, {
+    min: 0,
+    max: 100,
+    doc: 'For how many groups of each queue with limits /metrics tells how many of their jobs are in line: the longest. A scrape then looks at every group. 0: for none.',
+  }),
   cert: path('With TLS: the file with the certificate that the server shows; it needs http.key.'),
   key: path('With TLS: the file with the key of http.cert.'),
   bodyBytesMax: whole(4 * 1024 * 1024, {

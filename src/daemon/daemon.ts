@@ -241,7 +241,13 @@ function scrapedOf(made: Made) {
     registry: parts.registry,
     without: [...(parts.around ? [] : ['rejections' as const]), ...(moves ? [] : ['redisEvicts' as const])],
     declared: async (queues: readonly string[]) => made.worker?.declared(queues),
-    ...(moves ? queueReadings({ opened: opening.opened, namespace: config.namespace }) : {}),
+    ...(moves
+      ? queueReadings({
+          opened: opening.opened,
+          namespace: config.namespace,
+          groupsMax: config.http.metricGroups,
+        })
+      : {}),
   };
 }
 

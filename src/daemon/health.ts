@@ -1,4 +1,5 @@
 /** What probes and scrapers are told of a daemon: whether it lives, whether it works, and what its queues hold. */
+import { longestGroups } from '../client/groups/walk.ts';
 import type { Config } from '../config/options.ts';
 import { processesOf, subscribersOf } from '../inspect/processes.ts';
 import type { Emitter } from '../job/events.ts';
@@ -9,6 +10,7 @@ import type { LeaderPool } from '../mover/leader-pool.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { readServers, type ServerReading } from '../redis/connection/server-reading.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
+import { type GroupsAsk, groupsOf } from '../redis/read/groups.ts';
 import { oldestDueAge, stats } from '../redis/read/inspect.ts';
 import { presence } from '../redis/scripts/presence.ts';
 import { declaredAmong } from '../redis/scripts/queues.ts';
@@ -101,10 +103,13 @@ interface Opened {
 export function queueReadings({
   opened,
   namespace,
+  groupsMax = 0,
 }: {
   /** Undefined before the daemon was connected: then there is nothing to read. */
   readonly opened: () => Opened | undefined;
   readonly namespace: string;
+  /** Groups of each partition: those with most jobs in line. */
+  readonly groupsMax?: number;
 }) {
   async function queueStats(): Promise<readonly PartitionReading[]> {
     const { redis, movers } = opened() ?? {};
@@ -119,7 +124,9 @@ export function queueReadings({
       const lags = processes && tells(ref) ? subscribersOf(queue, processes).map(({ lag }) => lag) : undefined;
       if (!leadership) return { queue, partition, leading: false as const };
       const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
-      return { queue, partition, leading: true as const, epoch: leadership.epoch, stats: counts, oldestAgeMs, lags };
+      const groups = counts.gate && groupsMax > 0 ? await longestIn(redis, ref, groupsMax) : [];
+      const led = { leading: true as const, epoch: leadership.epoch };
+      return { queue, partition, ...led, stats: counts, oldestAgeMs, lags, groups };
     });
     return Promise.all(all);
   }
@@ -143,3 +150,13 @@ export function queueReadings({
 
   return { queueStats, alive, servers, declared };
 }
+
+/** The longest groups of a partition; none where it has moved. */
+async function longestIn(redis: Redis, ref: PartitionRef, limit: number): Promise<PartitionGroups> {
+  const reader = { groups: (one: PartitionRef, ask: GroupsAsk) => groupsOf(redis, one, ask) };
+  const policy = { clock: systemClock, budgetMs: 0 };
+  const found = await longestGroups({ reader, layout: [ref], policy }, { after: '', limit });
+  return 'kind' in found ? [] : found.groups;
+}
+
+type PartitionGroups = readonly { readonly group: string; readonly waiting: number }[];

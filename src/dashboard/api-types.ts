@@ -185,6 +185,51 @@ export interface Schemas {
     readonly fair?: true;
     readonly reason?: string;
   };
+  readonly GroupPage: {
+    readonly queue: string;
+    readonly groups: readonly Schemas['Group'][];
+    readonly ungrouped: number;
+    readonly scanned: number;
+    readonly nowMs: number;
+    readonly next?: string;
+  };
+  readonly Group: {
+    readonly group: string;
+    readonly running: number;
+    readonly waiting: number;
+    readonly priorities: {
+      readonly high: number;
+      readonly normal: number;
+      readonly low: number;
+    };
+    readonly waitMs: number;
+    readonly perGroup?: number;
+    readonly isFull: boolean;
+  };
+  readonly GroupReport: {
+    readonly queue: string;
+    readonly group: string;
+    readonly running: number;
+    readonly waiting: number;
+    readonly priorities: {
+      readonly high: number;
+      readonly normal: number;
+      readonly low: number;
+    };
+    readonly waitMs: number;
+    readonly perGroup?: number;
+    readonly isFull: boolean;
+    readonly holders: readonly Schemas['Holder'][];
+    readonly nowMs: number;
+  };
+  readonly Holder: {
+    readonly id: string;
+    readonly bare: boolean;
+    readonly sinceMs: number;
+    readonly owner?: string;
+    readonly attempt?: number;
+    readonly startedMs?: number;
+  };
   readonly QueueMinutes: {
     readonly queue: string;
     readonly on: boolean;
@@ -368,6 +413,7 @@ export interface Schemas {
     readonly readable: boolean;
     readonly unreadable?: string;
     readonly entry?: string;
+    readonly waitsFor?: Schemas['JobWait'];
   };
   readonly Attempted: {
     readonly atMs: number;
@@ -419,6 +465,22 @@ export interface Schemas {
     readonly deferred?: Schemas['Deferred'];
     readonly result: Schemas['KeptResult'];
     readonly deadLetter?: string;
+  };
+  readonly JobWait: {
+    readonly group?: string;
+    readonly priority: 'high' | 'normal' | 'low';
+    readonly ahead: number;
+    readonly text: string;
+    readonly obstacles: readonly {
+      readonly kind: 'paused' | 'no-worker' | 'queue-full' | 'group-full' | 'rate';
+      readonly text: string;
+      readonly sinceMs?: number;
+      readonly reason?: string;
+      readonly limit?: number;
+      readonly running?: number;
+      readonly holders?: readonly Schemas['Holder'][];
+      readonly untilMs?: number;
+    }[];
   };
   readonly Edited: {
     readonly id: string;

@@ -5,6 +5,7 @@ import { logOut, onStranger, resume, type Session } from './api.ts';
 import { pauseLive, resumeLive, useLive } from './live.ts';
 import { Audit } from './pages/audit.tsx';
 import { Dead } from './pages/dead.tsx';
+import { Groups } from './pages/groups.tsx';
 import { Job } from './pages/job.tsx';
 import { Jobs } from './pages/jobs/jobs.tsx';
 import { Login } from './pages/login.tsx';
@@ -22,6 +23,7 @@ import './styles.css';
 const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
   now: () => <Now />,
   queue: (route) => <Queue {...route} />,
+  groups: (route) => <Groups {...route} />,
   jobs: (route) => <Jobs {...route} />,
   job: (route) => <Job {...route} />,
   dead: (route) => <Dead {...route} />,

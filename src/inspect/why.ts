@@ -2,6 +2,9 @@
  * Why jobs of a queue wait, if any do: each reason as a code for programs, a sentence for people, and the next step. The
  * command line, the HTTP API and the pages say the same words.
  */
+import type { JobReport } from '../client/query/report.ts';
+import type { JobWait, WaitObstacle } from '../client/query/waits.ts';
+import { shutBy } from '../job/gate.ts';
 import { counted, span } from '../kernel/humanize.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/memory.ts';
@@ -180,8 +183,9 @@ export function limitHolding({
   openLanes: open,
 }: SeenPartition): Obstacle['heldBy'] {
   if (waiting === 0 || !gate) return undefined;
-  if (gate.concurrency > 0 && ready + running >= gate.concurrency) return 'concurrency';
-  if (gate.intervalUs > 0 && gate.nextTurnMs > nowMs) return 'rate';
+  const shut = shutBy(gate, { entries: ready + running, held: 0, nowMs });
+  if (shut.includes('queue-full')) return 'concurrency';
+  if (shut.includes('rate')) return 'rate';
   return open === 0 && gate.perGroup > 0 ? 'perGroup' : undefined;
 }
 
@@ -197,3 +201,51 @@ function ofThose(
 
 const sum = (all: readonly PartitionStats[], of: (one: PartitionStats) => number): number =>
   all.reduce((total, one) => total + of(one), 0);
+
+// Why one job waits.
+
+/** An obstacle of a job in line with its sentence. */
+type ShownObstacle = WaitObstacle & { readonly text: string };
+
+/** What a job in line waits for, with a sentence for each. */
+export interface ShownWait extends Omit<JobWait, 'obstacles'> {
+  readonly obstacles: readonly ShownObstacle[];
+  /** Where it stands. */
+  readonly text: string;
+}
+
+/** The same as the library says it, and whether anybody serves the queue. */
+export async function whyJobWaits(
+  { redis, namespace }: Namespaced,
+  { queue, waitsFor, nowMs }: Pick<JobReport, 'queue' | 'waitsFor' | 'nowMs'>,
+): Promise<ShownWait | undefined> {
+  if (!waitsFor) return undefined;
+  const isServed = workersOf(queue, await processesOf(redis, namespace)) > 0;
+  const all = isServed ? waitsFor.obstacles : [...waitsFor.obstacles, { kind: 'no-worker' as const }];
+  const obstacles = all.map((one) => ({ ...one, text: obstacleText(one, waitsFor.group, nowMs) }));
+  return { ...waitsFor, obstacles, text: placeText(waitsFor) };
+}
+
+function placeText({ group, priority, ahead, obstacles }: JobWait): string {
+  const lane = `of ${group === undefined ? 'those without a group' : `group ${group}`}, ${priority} priority`;
+  if (ahead > 0) return `${counted(ahead, 'job')} ${lane}, ${ahead === 1 ? 'comes' : 'come'} before it`;
+  const next = `it is the first in line ${lane}`;
+  return obstacles.length > 0 ? next : `${next}, and waits for its turn and a worker with a free slot`;
+}
+
+function obstacleText(one: WaitObstacle, group: string | undefined, nowMs: number): string {
+  switch (one.kind) {
+    case 'paused': {
+      const since = one.sinceMs === undefined ? '' : ` for ${span(Math.max(0, nowMs - one.sinceMs))}`;
+      return `the queue has been paused${since}: ${one.reason === '' ? 'without a reason' : one.reason}`;
+    }
+    case 'no-worker':
+      return 'no worker that lives serves the queue';
+    case 'queue-full':
+      return `the queue is full: ${one.running} of ${one.limit} run`;
+    case 'group-full':
+      return `its group ${group} is full: ${one.running} of ${one.limit} run`;
+    case 'rate':
+      return `the rate allows the next start in ${span(Math.max(0, one.untilMs - nowMs))}`;
+  }
+}

@@ -221,6 +221,23 @@ export function gateState(share: string | undefined, used = ''): GateState | und
   return { intervalUs, concurrency, perGroup, nextTurnMs: Math.ceil((arrivalUs - toleranceUs) / 1000) };
 }
 
+/**
+ * Which limits let no job through now.
+ *
+ * @param now.entries how many jobs have a place of the concurrency
+ * @param now.held how many have one of the limit of the group; 0 where no group is asked about
+ */
+export function shutBy(
+  { intervalUs, concurrency, perGroup, nextTurnMs }: GateState,
+  { entries, held, nowMs }: { readonly entries: number; readonly held: number; readonly nowMs: number },
+): readonly ('queue-full' | 'group-full' | 'rate')[] {
+  return [
+    ...(concurrency > 0 && entries >= concurrency ? (['queue-full'] as const) : []),
+    ...(perGroup > 0 && held >= perGroup ? (['group-full'] as const) : []),
+    ...(intervalUs > 0 && nextTurnMs > nowMs ? (['rate'] as const) : []),
+  ];
+}
+
 /** A rate for people: `10/s`, `7 per 1m, burst 3`. */
 export function rateText({ limit, perMs, burst }: Rate): string {
   const unit = Object.entries(UNITS_MS).find(([, ms]) => ms === perMs)?.[0];

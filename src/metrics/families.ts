@@ -6,7 +6,7 @@
  *
  * Labels are `queue` and `outcome`; `partition` where a sum over partitions would say nothing, and on the counters
  * that are kept in Redis: summed up here, they would fall when one partition gets another leader, which monitoring takes
- * for a restart. Never a job id: each value of a label is a time series that the monitoring system keeps for weeks.
+ * for a restart. `group` only where `http.metricGroups` asks for it. Never a job id: each value of a label is a time series that the monitoring system keeps for weeks.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { JobHistogram } from './histogram.ts';
@@ -213,6 +213,12 @@ function waitingReadingsOf(read: Read) {
       name: 'duestream_waiting_jobs',
       help: 'Jobs that are due and in line, in a queue with limits of what runs.',
       labelNames: ['queue'],
+      ...read,
+    }),
+    waitingGroupJobs: new Gauge({
+      name: 'duestream_waiting_group_jobs',
+      help: 'Jobs in line of the longest groups of a queue with limits, as many groups as http.metricGroups says.',
+      labelNames: ['queue', 'group'],
       ...read,
     }),
     waitSeconds: new Gauge({

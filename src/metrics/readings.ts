@@ -27,6 +27,8 @@ interface Led {
   readonly oldestAgeMs: number;
   /** Of one partition of a broadcast queue: how many jobs each of its subscribers is behind. */
   readonly lags?: readonly number[] | undefined;
+  /** The longest groups, and how many jobs of each are in line; none unless somebody wants them. */
+  readonly groups?: readonly { readonly group: string; readonly waiting: number }[] | undefined;
 }
 
 type QueueWide =
@@ -52,6 +54,7 @@ const EACH: Readonly<Record<QueueWide, true>> = {
   reclaimed: true,
   scheduledJobs: true,
   waitingJobs: true,
+  waitingGroupJobs: true,
   waitSeconds: true,
   readyJobs: true,
   runningJobs: true,
@@ -84,6 +87,9 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
     families.subscriberLag.set({ queue }, Math.max(0, ...lags));
   }
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
+  for (const { queue, groups = [] } of led) {
+    for (const { group, waiting } of groups) families.waitingGroupJobs.set({ queue, group }, waiting);
+  }
   for (const [queue, waitMs] of longestWaits(led)) families.waitSeconds.set({ queue }, waitMs / 1000);
   for (const [queue, ageMs] of youngestEvicted(led)) families.doneEvictedAge.set({ queue }, ageMs / 1000);
 }

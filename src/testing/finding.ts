@@ -11,16 +11,19 @@ import { RECORD_OVERHEAD_BYTES } from '../client/parts.ts';
 import { isWithin } from '../client/query/filter.ts';
 import type { Reader } from '../client/query/walk.ts';
 import { idOf, memberOf } from '../job/codec.ts';
+import { gateShare, gateState } from '../job/gate.ts';
+import { groupOf, type Priority } from '../job/labels.ts';
 import { decodeHeader } from '../job/record-header.ts';
 import type { JobState, LiveState } from '../job/state.ts';
 import { type PartitionRef, partitionRef } from '../redis/keys.ts';
 import type { Member } from '../redis/read/counted.ts';
 import { type Ended, type EndIndex, type EndsAsk, isBehind, type JobEnd } from '../redis/read/ends.ts';
+import type { GroupsAsk, Holder, SeenGroup, SeenGroups } from '../redis/read/groups.ts';
 import type { Found } from '../redis/read/look.ts';
 import type { DueRange, Place, Source } from '../redis/read/places.ts';
 import { cancel, peekOf, reschedule, rewrite, seenOf } from './changes.ts';
 import type { JobBook } from './jobs.ts';
-import { endsOf, type Kept, overOf, refOf } from './kept.ts';
+import { endsOf, type Kept, OWNER, overOf, refOf } from './kept.ts';
 
 export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
   const { windowMs, horizonMs, dataBytesMax } = settings;
@@ -40,9 +43,10 @@ function callsIn(book: JobBook, { namespace, clock, budgetMs }: ClientSettings):
     const { name, history, redact, ...declared } = book.declare(queue);
     let partitions = Math.max(declared.partitions, queue.partitions);
     for (const job of book.inQueue(name)) partitions = Math.max(partitions, job.queue.partitions);
-    const layout = Array.from({ length: partitions }, (_, partition) =>
-      partitionRef(namespace, { queue: name, partition, layoutGeneration: 0, history, redact }),
-    );
+    const layout = Array.from({ length: partitions }, (_, partition) => {
+      const gates = gateShare(declared, { partition, partitions });
+      return partitionRef(namespace, { queue: name, partition, layoutGeneration: 0, history, redact, gates });
+    });
     const reply = await call(layout, { clock, budgetMs });
     if (isMoved(reply)) throw movedAway(name);
     return reply;
@@ -121,6 +125,8 @@ function readerIn(book: JobBook): Reader {
       return job && peekOf(job, book.nowMs());
     },
     lastTokens: async ({ queue }, members) => members.map((member) => book.find(queue, idOf(member).id)?.token ?? '0'),
+    groups: async (ref, ask) => groupsIn(book, ref, { ask, jobs: inPartition(ref) }),
+    holders: async (ref, of) => holdersIn(inPartition(ref), of),
     countScheduled: async (ref, { kind, due }) =>
       inPartition(ref).filter(({ state, dueMs }) => state === kind && isWithin(due, dueMs)).length,
   };
@@ -202,5 +208,53 @@ const lettersIn = ({ deadLetters }: JobBook, { queue, partition }: PartitionRef)
       const { id, bare, entry, atMs } = letter;
       return { atMs, field: entry, ended: { id, bare, state: 'dead', overMs: atMs, letter }, size: 0 };
     });
+
+/** As `lua/verbs/groups.lua` says it. */
+function groupsIn(
+  book: JobBook,
+  { gates }: PartitionRef,
+  { ask, jobs }: { readonly ask: GroupsAsk; readonly jobs: readonly Kept[] },
+): SeenGroups {
+  const inGroup = (name: string | undefined) => jobs.filter(({ id }) => groupOf(id) === name);
+  const waitingIn = (some: readonly Kept[]) => some.filter(({ state }) => state === 'waiting');
+  const known = [
+    ...new Set(jobs.flatMap((job) => (isLetThrough(job) || job.state === 'waiting' ? (groupOf(job.id) ?? []) : []))),
+  ];
+  const names =
+    'named' in ask
+      ? ask.named
+      : known
+          .toSorted()
+          .filter((name) => name > ask.after)
+          .slice(0, ask.limit);
+  const groups = names.map((group): SeenGroup => {
+    const waiting = waitingIn(inGroup(group));
+    const of = (wanted: Priority) =>
+      waiting.filter(({ record }) => (decodeHeader(record)?.priority ?? 'normal') === wanted).length;
+    const sinceMs = waiting.length === 0 ? undefined : Math.min(...waiting.map(({ dueMs }) => dueMs));
+    const places = { high: of('high'), normal: of('normal'), low: of('low') };
+    return { group, running: inGroup(group).filter(isLetThrough).length, places, sinceMs };
+  });
+  return { nowMs: book.nowMs(), gate: gateState(gates), ungrouped: waitingIn(inGroup(undefined)).length, groups };
+}
+
+const holdersIn = (
+  jobs: readonly Kept[],
+  { group, limit }: { readonly group: string; readonly limit: number },
+): readonly Holder[] =>
+  jobs
+    .filter((job) => groupOf(job.id) === group && isLetThrough(job))
+    .toSorted((one, other) => one.turn - other.turn)
+    .slice(0, limit)
+    .map(holderOf);
+
+const isLetThrough = ({ state }: Kept): boolean => state === 'ready' || state === 'running';
+
+function holderOf({ id, state, dueMs, attempts, startedMs }: Kept): Holder {
+  const own = state === 'running' ? { owner: OWNER, attempt: attempts, startedMs } : NOT_STARTED;
+  return { id, bare: false, sinceMs: startedMs ?? dueMs, ...own };
+}
+
+const NOT_STARTED = { owner: undefined, attempt: undefined, startedMs: undefined };
 
 const isLive = (state: JobState): state is LiveState => overOf(state) === undefined;

@@ -18,8 +18,8 @@ const DISPENSABLE = ['client|setname', 'info'];
 /** What each role sends to Redis besides what everybody does, and runs as scripts. */
 const VERBS: Readonly<Record<AccessRole, readonly Verb[]>> = {
   service: Object.keys(scripts) as readonly Verb[],
-  producer: ['declare', 'schedule', 'cancel', 'peek', 'replay'],
-  reader: ['stats', 'oldest', 'peek', 'check-members', 'check-entries'],
+  producer: ['declare', 'schedule', 'cancel', 'peek', 'groups', 'replay'],
+  reader: ['stats', 'oldest', 'peek', 'groups', 'check-members', 'check-entries'],
 };
 
 const documented = [...read('docs/how-to/secure-redis.md').matchAll(/^ACL SETUSER (\w+) (.*)$/gm)].map(

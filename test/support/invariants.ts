@@ -5,7 +5,7 @@
  * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
  */
 import { decodeRun, decodeTombstone, isTombstone, type Run } from '../../src/job/codec.ts';
-import { decodeHeader } from '../../src/job/record-header.ts';
+import { decodeHeader, entriesOfRecord } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
 import { fieldsOf, list, type Reply, score, text } from '../../src/redis/scripts/scripts.ts';
@@ -249,7 +249,7 @@ function sums(now: Snapshot, { cutOff = false }: Since): readonly string[] {
 /** The entries that the index of tags should have. */
 export const tagEntries = (jobs: Iterable<readonly [member: string, content: string]>): readonly string[] =>
   [...jobs].flatMap(([member, content]) =>
-    isLive(content) ? (decodeHeader(content)?.tags ?? []).map((tag) => `${tag}\0${member}`) : [],
+    isLive(content) && decodeHeader(content) ? entriesOfRecord(content).map((tag) => `${tag}\0${member}`) : [],
   );
 
 /** I15: tags agree with live records. A call that was cut off may leave an entry too many, and never one too few. */

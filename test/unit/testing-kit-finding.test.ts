@@ -37,6 +37,20 @@ async function waiting(queue: Queue<{ n: number }> = defineQueue('mail')) {
   return { kit, producer, queue, idsOf };
 }
 
+test('groups of the kit are those of jobs that are due, where the queue is gated', async () => {
+  const { kit, producer, queue } = await waiting(defineQueue('mail', { perGroup: 1, partitions: 2 }));
+  await producer.schedule(queue, { n: 5 }, { id: 'a', group: 'acme' });
+  await producer.schedule(queue, { n: 6 }, { id: 'b', group: 'umbrella', delay: '1h' });
+  await kit.advance('1s');
+  const { groups } = await producer.groups.list(queue);
+  expect(groups.map(({ group, running, waiting: inLine, perGroup }) => [group, running + inLine, perGroup])).toEqual([
+    ['acme', 1, 1],
+  ]);
+  expect((await producer.groups.list(queue, { top: true })).scanned).toBe(1);
+  expect(await producer.groups.get(queue, 'umbrella')).toMatchObject({ running: 0, waiting: 0, holders: [] });
+  await expect(producer.groups.list('open')).rejects.toThrow('queue open is not gated');
+});
+
 describe('a list of the kit', () => {
   test.each<[JobFilter, readonly string[]]>([
     [{}, ['first', 'second', 'third', 'now']],

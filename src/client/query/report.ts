@@ -11,7 +11,7 @@ import type { JobHeaders } from '../../job/labels.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { isEndOf, type KeptResult, type PastJob } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
-import { digestOf } from '../../job/record-header.ts';
+import { decodeHeader, digestOf } from '../../job/record-header.ts';
 import type { JobState, OverState } from '../../job/state.ts';
 import type { InputOf } from '../../job/types.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
@@ -24,6 +24,7 @@ import { etagOfJob } from '../calls/etag.ts';
 import { type CallPartitions, placesOf } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import { isOverState } from './filter.ts';
+import { type JobWait, jobWaitOf } from './waits.ts';
 
 /** A job at one moment, as a list has it. */
 export interface JobView<Data = unknown> {
@@ -90,6 +91,8 @@ export interface JobReport<Data = unknown> extends JobView<Data> {
   readonly unreadable: string | undefined;
   /** The id of its entry in the stream of its partition, while it runs. */
   readonly entry: string | undefined;
+  /** Of a job that waits in line: how many come before it, and what lets nobody through. */
+  readonly waitsFor: JobWait | undefined;
   /** How it ended, if its queue keeps a history; the ends of earlier lives of its id follow. Empty while it lives its first. */
   readonly past: readonly PastJob[];
   /** What is known of it in the order of time, with what comes next. */
@@ -164,9 +167,17 @@ async function reportIn<Data>(
   const entry = (seen ? seen.tombstone : past[0])?.deadLetter;
   const letter = entry === undefined ? undefined : await read(() => deadLetter(redis, ref, entry));
   const known = { id, bare, past, letter };
-  if (seen) return reportOf(ref, known, seen);
+  if (seen) return reportOf(ref, { ...known, waitsFor: await read(async () => waitIn(redis, ref, seen)) }, seen);
   const [end] = past;
   return end && reportOf(ref, known, { ...gone(end), nowMs: (await read(() => stats(redis, ref))).nowMs });
+}
+
+/** A job that waits has its due time, and perhaps a record that says its priority. */
+function waitIn(redis: Redis, ref: PartitionRef, seen: Peek): Promise<JobWait> | undefined {
+  const { state, member, record, dueMs, nowMs } = seen;
+  if (state !== 'waiting' || dueMs === undefined) return undefined;
+  const { priority = 'normal' } = decodeHeader(record ?? '') ?? {};
+  return jobWaitOf(redis, ref, { member, priority, dueMs, nowMs });
 }
 
 /** What else is known of a job that is looked at. */
@@ -176,6 +187,7 @@ interface Known {
   readonly past: readonly PastJob[];
   /** Of a dead job, as long as it is there. */
   readonly letter?: Letter | undefined;
+  readonly waitsFor?: JobWait | undefined;
 }
 
 type Letter = Pick<
@@ -240,6 +252,7 @@ export function reportOf<Data>(
     ...view,
     unreadable: content.unreadable,
     entry: look.run?.entry,
+    waitsFor: known.waitsFor,
     past: known.past,
     timeline: timelineOf(view, { past: known.past, end }),
     nowMs: look.nowMs,

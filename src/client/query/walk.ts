@@ -23,6 +23,7 @@ import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type CountAsk, type Counted, countPage, membersOf } from '../../redis/read/counted.ts';
 import { type Ended, type EndIndex, type EndPlace, type EndsAsk, endsOf, type JobEnd } from '../../redis/read/ends.ts';
+import { type GroupsAsk, groupsOf, type Holder, holdersOf, type SeenGroups } from '../../redis/read/groups.ts';
 import { lastTokens, peek } from '../../redis/read/inspect.ts';
 import { type Found, lookAt } from '../../redis/read/look.ts';
 import {
@@ -62,6 +63,11 @@ export interface Reader {
   readonly peek: (ref: PartitionRef, member: string) => ReturnType<typeof peek>;
   /** The tokens of the last starts of jobs, `0` for a job that was never started. */
   readonly lastTokens: (ref: PartitionRef, members: readonly string[]) => Promise<readonly string[]>;
+  readonly groups: (ref: PartitionRef, ask: GroupsAsk) => Promise<SeenGroups | Moved>;
+  readonly holders: (
+    ref: PartitionRef,
+    of: { readonly group: string; readonly limit: number },
+  ) => Promise<readonly Holder[]>;
 }
 
 /** @param namespace where a setting is read that is newer than the layout may be; undefined: the layout is new */
@@ -77,6 +83,8 @@ export const readerOf = (redis: Redis, namespace?: string): Reader => ({
   history: async (ref) => (namespace === undefined ? ref.history : historyOf(redis, namespace, ref.queue)),
   peek: (ref, member) => peek(redis, ref, member),
   lastTokens: (ref, members) => lastTokens(redis, ref, members),
+  groups: (ref, ask) => groupsOf(redis, ref, ask),
+  holders: (ref, of) => holdersOf(redis, ref, of),
 });
 
 export interface WalkParts {

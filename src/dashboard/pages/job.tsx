@@ -9,6 +9,7 @@ import { Instant } from '../parts/table.tsx';
 import { Tree } from '../parts/tree.tsx';
 import { changeText, countText, durationText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
+import { Holders } from './groups.tsx';
 import { DueField, dueOf } from './jobs/bulk.tsx';
 import { LIVE } from './jobs/filters.ts';
 
@@ -36,6 +37,7 @@ export function Job({ path: [queue = '', id = ''], query }: Route) {
             }}
           />
           <Facts job={job} />
+          {job.waitsFor === undefined ? null : <WaitsFor queue={queue} wait={job.waitsFor} />}
           <Timeline job={job} />
           <Data job={job} />
           <Past job={job} />
@@ -79,6 +81,30 @@ function Facts({ job }: { readonly job: Report }) {
         </div>
       ))}
     </dl>
+  );
+}
+
+/** Where it stands in line, and what lets nobody through. */
+function WaitsFor({ queue, wait }: { readonly queue: string; readonly wait: Schemas['JobWait'] }) {
+  const { group, text, obstacles } = wait;
+  return (
+    <section aria-label="Why it waits">
+      <h2>Why it waits</h2>
+      <p>{text}</p>
+      <ul class="findings">
+        {obstacles.map((one) => (
+          <li key={one.kind} class="warn">
+            {one.text}
+            {one.holders === undefined ? null : <Holders queue={queue} holders={one.holders} />}
+          </li>
+        ))}
+      </ul>
+      {group === undefined ? null : (
+        <p>
+          <a href={`#/groups/${encodeURIComponent(queue)}/${encodeURIComponent(group)}`}>Its group</a>
+        </p>
+      )}
+    </section>
   );
 }
 
@@ -137,6 +163,7 @@ function nextOf(job: Report) {
   if (job.state === 'running') return job.cancelRequested ? 'It runs, and was asked to stop.' : 'It runs now.';
   if (!isWaiting(job)) return 'It is over.';
   if (job.state === 'ready') return 'Its time has come: it waits for a worker.';
+  if (job.state === 'waiting') return 'Its time has come: it waits in line.';
   return (
     <>
       {job.attempts > 0 ? 'Next try: ' : 'Due: '}

@@ -9,6 +9,7 @@ import { Confirm } from '../parts/confirm.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
 import { latenessText, numberText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
+import { LongestGroups } from './groups.tsx';
 
 const WHY_EVERY_MS = 5000;
 
@@ -28,6 +29,7 @@ export function Queue({ path: [queue = ''] }: Route) {
           <Counts {...found} />
           <Reasons queue={queue} />
           <Actions queue={found} />
+          {found.limits === undefined ? null : <LongestGroups queue={queue} />}
         </>
       )}
       <p class="actions">

@@ -33,6 +33,7 @@ import { createPulse } from './pulse.ts';
 import { batchVerbs } from './routes/batches.ts';
 import { deadVerbs, deadWorkVerbs } from './routes/dead.ts';
 import { eraseVerbs } from './routes/erase.ts';
+import { groupVerbs } from './routes/groups.ts';
 import { jobListVerbs } from './routes/job-lists.ts';
 import { jobVerbs } from './routes/jobs.ts';
 import { liveVerbs } from './routes/live.ts';
@@ -341,6 +342,7 @@ function registerSecurity(app: OpenAPIHono): void {
 
 export const verbs: readonly AnyVerb[] = [
   ...queueVerbs,
+  ...groupVerbs,
   ...minuteVerbs,
   ...jobListVerbs,
   ...jobVerbs,

@@ -248,7 +248,7 @@ export function commandsUsed(namespace: string): readonly Command[] {
   const k = partitionKeys({ namespace, queue: 'doctor', partition: 0 });
   const c = controlKeys(namespace);
   return `ping; time; client id; client unblock 1; script load x; evalsha x 1 ${k.meta}; eval x 1 ${k.meta}
-    zadd ${k.scheduled} 1 m; zrem ${k.scheduled} m; zcard ${k.scheduled}; zcount ${k.scheduled} 0 1
+    zadd ${k.scheduled} 1 m; zrem ${k.scheduled} m; zcard ${k.scheduled}; zcount ${k.scheduled} 0 1; zlexcount ${k.line} - +
     zscore ${k.scheduled} m; zmscore ${k.scheduled} m; zrange ${k.scheduled} 0 1
     zrangebyscore ${k.scheduled} 0 1; hget ${k.jobs} m; hset ${k.jobs} m x; hdel ${k.jobs} m; hmget ${k.jobs} m
     hgetall ${k.meta}; hincrby ${k.meta} m 1; hlen ${k.runs}; hstrlen ${k.jobs} m; hscan ${k.jobs} 0; zscan ${k.done} 0; hsetnx ${c.queues} m x

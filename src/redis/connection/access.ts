@@ -25,14 +25,15 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
     pexpire pttl sadd set smembers spublish srandmember srem ssubscribe sunsubscribe
     unlink
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
-    xlen xpending xrange xreadgroup xrevrange xtrim zadd zcard zcount zmscore zrange zrangebyscore zrem zscan zscore`),
+    xlen xpending xrange xreadgroup xrevrange xtrim zadd zcard zcount zlexcount zmscore zrange zrangebyscore zrem zscan
+    zscore`),
   /** An application that schedules, cancels, changes and replays jobs, and finds them. */
   producer:
     words(`exists hdel hgetall hincrby hmget hscan hset hsetnx spublish xdel xlen xpending xrange xrevrange zadd zcard
-    zcount zmscore zrange zrem zscore`),
+    zcount zlexcount zmscore zrange zrem zscore`),
   /** The verbs of the command line that change nothing. */
   reader: words(`exists get hgetall hlen hmget hscan mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream
-    xlen xpending xrange xrevrange zcard zcount zmscore zrange zrangebyscore zscan zscore`),
+    xlen xpending xrange xrevrange zcard zcount zlexcount zmscore zrange zrangebyscore zscan zscore`),
 };
 
 /** What each role needs besides where Redis is a cluster. */

@@ -158,7 +158,7 @@ export async function proveWritable(redis: Redis, keys: PartitionKeys): Promise<
   await naming(redis, [keys], redis.call('XACK', keys.ready, GROUP, '0-1'));
 }
 
-function deliveryOf(reply: Reply): Delivery {
+export function deliveryOf(reply: Reply): Delivery {
   const [entry, fields] = list(reply);
   let member = '';
   let dueMs = 0;

@@ -308,4 +308,10 @@ export const scripts = {
     args: [],
   }),
   oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
+  groups: define({
+    keys: ['meta', 'line', 'holds'],
+    args: ['generation', 'after', 'limit'],
+    reply: 'list',
+    each: ['group'],
+  }),
 } as const satisfies Record<string, Script>;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeToken, SCOPES, type Scope } from '../../../src/access/tokens.ts';
 import { createClient } from '../../../src/client/client.ts';
 import { verbs } from '../../../src/http/api/api.ts';
+import { setQueue } from '../../../src/redis/scripts/queues.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
@@ -26,6 +27,7 @@ beforeAll(async () => {
   await api.ask('PUT /v1/schedules/nightly', { ...admin, body: schedule });
   await buryJobs(api.redis.url, [{ queue: 'emails', id: 'dead', data: CANARY, reason: `${CANARY} is gone` }]);
   await failOnce(api.redis.url);
+  await setQueue(api.place.redis, { namespace: 'duestream', queue: 'emails', fair: true });
 });
 afterAll(() => api.stop());
 
@@ -55,6 +57,7 @@ async function looks(): Promise<readonly string[]> {
     id: ['waits', 'retries', 'over', 'dead'],
     deadLetter: body.deadLetters.map(({ deadLetter }: { deadLetter: string }) => deadLetter),
     name: ['nightly'],
+    group: ['acme'],
   };
   const states = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'];
   return verbs

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findOnPath } from '../../../src/embedded/binary.mjs';
 import { verbs } from '../../../src/http/api/api.ts';
 import { problemCodes, problemStatus } from '../../../src/http/api/problem.ts';
+import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
 import { read } from '../../support/repository.ts';
@@ -21,6 +22,7 @@ let variables: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   api = await serveApi({ roles: ['http', 'mover'] });
+  await declareQueue(api.place.redis, { namespace: 'duestream', queue: 'imports', partitions: 1, perGroup: 1 });
   dir = await mkdtemp(join(tmpdir(), 'due-'));
   await buryJobs(
     api.redis.url,

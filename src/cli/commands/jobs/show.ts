@@ -1,8 +1,10 @@
 /** `show <queue> <id>`: the report of one job in every state, also after it was over. */
 import type { Command } from 'commander';
+import type { Holder } from '../../../client/groups/groups.ts';
 import { findReport, type JobReport, type Moment } from '../../../client/query/report.ts';
 import { addressOf } from '../../../inspect/dead-letters.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
+import { type ShownWait, whyJobWaits } from '../../../inspect/why.ts';
 import type { Attempted, Deferred } from '../../../job/outcome.ts';
 import type { KeptResult } from '../../../job/past.ts';
 import { REDACTED } from '../../../job/redaction.ts';
@@ -46,7 +48,9 @@ async function run(session: Session, asked: Asked): Promise<Exit> {
     if (!found) return explain(session, { redis, refs, asked });
     const ref = refs[found.partition];
     const { leaseTtlMs = 0, paused = false } = ref ? await stats(redis, ref) : {};
-    return { report: shownReport(found, refs), partition: { led: leaseTtlMs > 0, paused } };
+    const { namespace } = session.config;
+    const waitsFor = await whyJobWaits({ redis, namespace }, found);
+    return { report: { ...shownReport(found, refs), waitsFor }, partition: { led: leaseTtlMs > 0, paused } };
   });
   session.out.answer(report, () => reportLines(report, partition));
   return 0;
@@ -95,7 +99,9 @@ interface Partition {
   readonly paused: boolean;
 }
 
-function reportLines(report: JobReport, partition: Partition): readonly string[] {
+type Report = Omit<JobReport, 'waitsFor'> & { readonly waitsFor: ShownWait | undefined };
+
+function reportLines(report: Report, partition: Partition): readonly string[] {
   return [
     ...jobFields(report),
     ...fields([
@@ -190,6 +196,7 @@ export function resultText(result: KeptResult): string | undefined {
 
 function stateText({ state, dueMs, nowMs, cancelRequested }: JobReport): string {
   if (state === 'scheduled' && dueMs !== undefined) return `scheduled, due ${relative(dueMs, nowMs)}`;
+  if (state === 'waiting' && dueMs !== undefined) return `waiting in line, due ${relative(dueMs, nowMs)}`;
   if (state === 'running' && cancelRequested) return 'running, asked to stop';
   return state;
 }
@@ -257,7 +264,8 @@ const ending = ({ state, attempts, token }: JobReport): string =>
 const NOW = 'now'.padEnd(24, '.');
 
 /** What is true at this moment. */
-function now({ state, attempts, owner, token, cancelRequested }: JobReport): readonly string[] {
+function now({ state, attempts, owner, token, cancelRequested, waitsFor, nowMs }: Report): readonly string[] {
+  if (waitsFor) return waitLines(waitsFor, nowMs);
   if (state === 'ready') return [line`${NOW}  ready: the next free worker takes it`];
   if (state !== 'running') return [];
   return [
@@ -265,6 +273,20 @@ function now({ state, attempts, owner, token, cancelRequested }: JobReport): rea
     ...(cancelRequested ? [line`${NOW}  a cancel was requested: it will end cancelled and is not retried`] : []),
   ];
 }
+
+/** Where a job stands in line, and what lets nobody through. */
+function waitLines({ text, obstacles }: ShownWait, nowMs: number): readonly string[] {
+  return [
+    line`${NOW}  waits in line: ${text}`,
+    ...obstacles.flatMap((one) => [
+      line`${NOW}  ${one.text}`,
+      ...('holders' in one ? one.holders.map((holder) => holderLine(holder, nowMs)) : []),
+    ]),
+  ];
+}
+
+const holderLine = ({ id, owner, sinceMs }: Holder, nowMs: number): string =>
+  line`                          held for ${span(Math.max(0, nowMs - sinceMs))} by ${id}, ${owner === undefined ? 'which no worker has started yet' : `on worker ${owner}`}`;
 
 /** Why a job that is due does not move. */
 function obstacle({ state, dueMs, nowMs }: JobReport, { led, paused }: Partition): readonly string[] {

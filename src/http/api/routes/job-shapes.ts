@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import type { JobFilter } from '../../../client/client.ts';
 import { allOptions, bodyFields, headerFields } from '../../../job/fields.ts';
+import { PRIORITIES } from '../../../job/labels.ts';
 import type { JobOption, Named } from '../../../job/option-kinds.ts';
 import { jobOptions } from '../../../job/options.ts';
 import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
@@ -87,6 +88,43 @@ const moment = z
   })
   .openapi('Moment');
 
+/** Who holds a limit. */
+export const holder = z
+  .object({
+    id: z.string(),
+    bare: z.boolean(),
+    sinceMs: epochMs.openapi({ description: 'When it was let through.' }),
+    owner: z.string().optional().openapi({ description: 'The worker that runs it; left out before it has started.' }),
+    attempt: count.optional(),
+    startedMs: epochMs.optional(),
+  })
+  .openapi('Holder');
+
+const waitsFor = z
+  .object({
+    group: z.string().optional(),
+    priority: z.enum(PRIORITIES),
+    ahead: count.openapi({ description: 'Jobs of its group and priority that have their turns before it.' }),
+    text: z.string().openapi({ description: 'Where it stands, as a sentence.' }),
+    obstacles: z.array(
+      z.object({
+        kind: z.enum(['paused', 'no-worker', 'queue-full', 'group-full', 'rate']),
+        text: z.string().openapi({ description: 'As a sentence.' }),
+        sinceMs: epochMs.optional().openapi({ description: 'Of a pause.' }),
+        reason: z.string().optional().openapi({ description: 'Of a pause.' }),
+        limit: count
+          .optional()
+          .openapi({ description: 'Of a queue or a group that is full; of several partitions the share.' }),
+        running: count.optional(),
+        holders: z.array(holder).optional().openapi({ description: 'Who holds it, longest first, at most 10.' }),
+        untilMs: epochMs.optional().openapi({ description: 'When the rate allows the next start.' }),
+      }),
+    ),
+  })
+  .openapi('JobWait', {
+    description: 'What lets no job of its group through now. None: it waits for its turn, or for a free worker.',
+  });
+
 export const job = z
   .object({
     id: z.string(),
@@ -148,6 +186,7 @@ export const job = z
       description: 'The beginning of a record that cannot be read; only with the scope `data`.',
     }),
     entry: z.string().optional().openapi({ description: 'Its entry in the stream of its partition, while it runs.' }),
+    waitsFor: waitsFor.optional(),
   })
   .openapi('Job');
 

@@ -5,6 +5,7 @@ import { countOf } from '../../../access/audit.ts';
 import type { JobChange, NewDue, ScheduleOptions } from '../../../client/client.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
+import { whyJobWaits } from '../../../inspect/why.ts';
 import { dataJson } from '../../../job/data-json.ts';
 import { parseJobId } from '../../../job/job.ts';
 import { durationMs } from '../../../kernel/duration.ts';
@@ -78,7 +79,8 @@ const getJob = verb({
   answers: { 200: { schema: job, doc: 'The job as it is now.' } },
   async run({ path: { queue, id }, query, caller, backend }) {
     const found = await backend.client.get(backend.queueOf(queue), id, query);
-    const refs = await refsOfQueue(await backend.place(), queue);
+    const place = await backend.place();
+    const refs = await refsOfQueue(place, queue);
     if (!found) {
       throw new Problem('not-found', {
         detail: `queue ${queue} has no job of this id: it never existed, it was over long ago, or it is in another queue`,
@@ -86,7 +88,11 @@ const getJob = verb({
     }
     const isRedacted = refs[found.partition]?.redact !== undefined;
     const body = seenReport(shownReport(found, refs), caller.scopes, isRedacted);
-    return { status: 200, body, headers: etagHeader(body.etag) };
+    return {
+      status: 200,
+      body: { ...body, waitsFor: await whyJobWaits(place, found) },
+      headers: etagHeader(body.etag),
+    };
   },
 });
 

@@ -1,0 +1,87 @@
+/** What a job in line waits for: how many come before it, and what lets nobody through. */
+import { shutBy } from '../../job/gate.ts';
+import { groupOf, type Priority } from '../../job/labels.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { type Holder, holdersOf, type SeenWait, waitOf } from '../../redis/read/groups.ts';
+
+/** What a job in line waits for. */
+export interface JobWait {
+  /** Undefined: the job has none, and no limit per group holds it. */
+  readonly group: string | undefined;
+  readonly priority: Priority;
+  /** Jobs of its group and priority that have their turns before it. */
+  readonly ahead: number;
+  /** What lets no job of its group through now. None: it waits for its turn, or for a worker with a free slot. */
+  readonly obstacles: readonly WaitObstacle[];
+}
+
+/**
+ * What keeps a job in line. Of several partitions the limits are the shares of that of the job. `no-worker`, that nobody serves
+ * the queue, is told by the command line, the HTTP API and the pages alone: a producer may not read who lives.
+ */
+export type WaitObstacle =
+  | {
+      readonly kind: 'paused';
+      /** Epoch ms; undefined: nobody knows. */
+      readonly sinceMs: number | undefined;
+      readonly reason: string;
+    }
+  | { readonly kind: 'no-worker' }
+  | {
+      /** As many run as the concurrency of the queue, or the limit of the group, allows. */
+      readonly kind: 'queue-full' | 'group-full';
+      readonly limit: number;
+      readonly running: number;
+      /** Who holds it, longest first, at most 10. */
+      readonly holders: readonly Holder[];
+    }
+  | {
+      readonly kind: 'rate';
+      /** When the rate allows the next start, in epoch ms. */
+      readonly untilMs: number;
+    };
+
+/** Of each limit that is full. */
+const HOLDERS_MAX = 10;
+
+export interface Waiter {
+  readonly member: string;
+  readonly priority: Priority;
+  readonly dueMs: number;
+  /** When the job was looked at. */
+  readonly nowMs: number;
+}
+
+export async function jobWaitOf(redis: Redis, ref: PartitionRef, { nowMs, ...job }: Waiter): Promise<JobWait> {
+  const [seen, group] = [await waitOf(redis, ref, job), groupOf(job.member)];
+  const { gate, pause, ahead } = seen;
+  const shut = gate === undefined ? [] : shutBy(gate, { ...seen, nowMs });
+  const [queue, own] = await Promise.all([
+    shut.includes('queue-full') ? holdersOf(redis, ref, { limit: HOLDERS_MAX }) : [],
+    shut.includes('group-full') ? holdersOf(redis, ref, { group, limit: HOLDERS_MAX }) : [],
+  ]);
+  const holders = { 'queue-full': queue, 'group-full': own };
+  const obstacles = shut.map((kind) => obstacleOf(kind, seen, kind === 'rate' ? [] : holders[kind]));
+  return {
+    group,
+    priority: job.priority,
+    ahead,
+    obstacles: pause ? [{ kind: 'paused', ...pause }, ...obstacles] : obstacles,
+  };
+}
+
+function obstacleOf(
+  kind: 'queue-full' | 'group-full' | 'rate',
+  { gate, entries, held }: SeenWait,
+  holders: readonly Holder[],
+): WaitObstacle {
+  switch (kind) {
+    case 'rate':
+      return { kind, untilMs: gate?.nextTurnMs ?? 0 };
+    case 'queue-full':
+      return { kind, limit: gate?.concurrency ?? 0, running: entries, holders };
+    case 'group-full':
+      return { kind, limit: gate?.perGroup ?? 0, running: held, holders };
+  }
+}

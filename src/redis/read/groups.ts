@@ -1,0 +1,137 @@
+/**
+ * The groups of a partition of a gated queue: how many jobs of each wait and run, which entries hold its limit, and how
+ * many are in front of one that waits. Nothing here costs more with more jobs, but for the entries that are asked for.
+ */
+import { decodeRun, idOf, type Run } from '../../job/codec.ts';
+import { type GateState, gateState } from '../../job/gate.ts';
+import type { EntryId } from '../../job/job.ts';
+import { groupOf, PRIORITIES, type Priority } from '../../job/labels.ts';
+import type { Redis } from '../connection/connect.ts';
+import type { PartitionKeys, PartitionRef } from '../keys.ts';
+import { deliveryOf, readEntries } from '../scripts/ready.ts';
+import { type Delivery, type Moved, moved } from '../scripts/replies.ts';
+import { list, type Reply, run, text } from '../scripts/scripts.ts';
+import { type Pause, pauseOf } from '../scripts/upkeep.ts';
+
+/** A group of one partition, at one moment. */
+export interface SeenGroup {
+  readonly group: string;
+  /** Its entries in ready. */
+  readonly running: number;
+  /** Its places in line, of each priority. */
+  readonly places: Readonly<Record<Priority, number>>;
+  /** The due time of the first in line. */
+  readonly sinceMs: number | undefined;
+}
+
+export interface SeenGroups {
+  readonly nowMs: number;
+  /** Undefined: the queue is not gated. */
+  readonly gate: GateState | undefined;
+  /** Places of jobs without a group. */
+  readonly ungrouped: number;
+  readonly groups: readonly SeenGroup[];
+}
+
+/** Groups by name, from the one after `after` on, or those that are named. */
+export type GroupsAsk = { readonly after: string; readonly limit: number } | { readonly named: readonly string[] };
+
+/** Words of the reply about one group. */
+const WORDS = 6;
+
+export async function groupsOf(redis: Redis, ref: PartitionRef, ask: GroupsAsk): Promise<SeenGroups | Moved> {
+  const { named, after, limit } = 'named' in ask ? { ...ask, after: '', limit: 0 } : { ...ask, named: [] };
+  const args = { generation: ref.layoutGeneration, after, limit };
+  const reply = list(await run(redis, 'groups', { keys: ref.keys, args, each: named }));
+  const other = moved(reply);
+  if (other) return other;
+  const [now, share = '', ungrouped, ...words] = reply.map(text);
+  const groups = Array.from({ length: words.length / WORDS }, (_, nth): SeenGroup => {
+    const [group = '', running, high, normal, low, since] = words.slice(WORDS * nth, WORDS * (nth + 1));
+    const places = { high: Number(high), normal: Number(normal), low: Number(low) };
+    return { group, running: Number(running), places, sinceMs: since === '' ? undefined : Number(since) };
+  });
+  const gate = gateState(share === '' ? undefined : share);
+  return { nowMs: Number(now), gate, ungrouped: Number(ungrouped), groups };
+}
+
+/** A job that was let through: it has a place of the limits of its queue and of its group. */
+export interface Holder {
+  readonly id: string;
+  readonly bare: boolean;
+  /** When it was let through. */
+  readonly sinceMs: number;
+  /** The worker that runs it; undefined: none has started it yet. */
+  readonly owner: string | undefined;
+  readonly attempt: number | undefined;
+  readonly startedMs: number | undefined;
+}
+
+/** Who holds a group, or the queue, in the order in which they were let through; `limit` of them at the most. */
+export async function holdersOf(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { group, limit }: { readonly group?: string | undefined; readonly limit: number },
+): Promise<readonly Holder[]> {
+  const entries =
+    group === undefined ? await firstEntries(redis, keys, limit) : await holdingGroup(redis, keys, group, limit);
+  if (entries.length === 0) return [];
+  const runs = await redis.hmget(keys.runs, ...entries.map(({ member }) => member));
+  return entries.map((entry, at) => holderOf(entry, decodeRun(runs[at] ?? '')));
+}
+
+/** What stands between a job in line and its start, in its partition. */
+export interface SeenWait {
+  readonly gate: GateState | undefined;
+  readonly pause: Pause | undefined;
+  /** Entries in ready: what the concurrency is compared with. */
+  readonly entries: number;
+  /** Those of its group. */
+  readonly held: number;
+  /** Places in front of it, of its group and priority. */
+  readonly ahead: number;
+}
+
+export async function waitOf(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { member, priority, dueMs }: { readonly member: string; readonly priority: Priority; readonly dueMs: number },
+): Promise<SeenWait> {
+  const group = groupOf(member) ?? '';
+  const lane = `${group}\0${PRIORITIES.indexOf(priority)}`;
+  const place = `${lane}${dueMs.toString(36).padStart(9, '0')}${member}`;
+  const [[gates, used, paused], entries, held, ahead] = await Promise.all([
+    redis.hmget(keys.meta, 'gates', 'gate', 'paused'),
+    redis.xlen(keys.ready),
+    redis.zlexcount(keys.holds, `[${group}\0`, `(${group}\u0001`),
+    redis.zlexcount(keys.line, `[${lane}`, `(${place}`),
+  ]);
+  const gate = gateState(gates ?? undefined, used ?? '');
+  return { gate, pause: paused == null ? undefined : pauseOf(paused), entries, held, ahead };
+}
+
+async function holdingGroup(redis: Redis, keys: PartitionKeys, group: string, limit: number) {
+  const range = [`[${group}\0`, `(${group}\u0001`, 'BYLEX', 'LIMIT', 0, limit] as const;
+  const holds = await redis.zrange(keys.holds, ...range);
+  return readEntries(
+    redis,
+    keys,
+    holds.map((hold) => hold.slice(group.length + 1) as EntryId),
+  );
+}
+
+async function firstEntries(redis: Redis, keys: PartitionKeys, limit: number): Promise<readonly Delivery[]> {
+  return list((await redis.call('XRANGE', keys.ready, '-', '+', 'COUNT', limit)) as Reply).map(deliveryOf);
+}
+
+function holderOf({ entry, member }: Delivery, last: Run | undefined): Holder {
+  const own = last?.owner !== undefined && last.entry === entry ? last : undefined;
+  return {
+    ...idOf(member),
+    sinceMs: Number.parseInt(entry, 10),
+    owner: own?.owner,
+    attempt: own?.attempts,
+    // Tokens grow with the clock of Redis in µs.
+    startedMs: own && Math.floor(Number(own.token) / 1000),
+  };
+}
