@@ -7,9 +7,10 @@
 --         more than now; use(meta, gate, count): so many are used;
 --         refund(meta, gate, count): so many were used for nothing
 -- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
---         the rate. It may be ahead of now by what a burst and 50 ms of delay allow. What is ahead
---         by more, after a step of the clock, is cut. Turns are used before the first entry is
---         added, so that a call that is cut off has used too many, never too few.
+--         the rate. It may be ahead of now by what a burst and 50 ms of delay allow, and by one
+--         turn more. What is ahead by more, after a step of the clock, is cut to where one turn is
+--         free: whoever takes it writes the cut. Turns are used before the first entry is added, so
+--         that a call that is cut off has used too many, never too few.
 local function gateOf(share, used, now, micros)
   if not share then return nil end
   local interval, burst, concurrency, perGroup = share:match('^([%d.]+) (%d+) (%d+) (%d+)')
@@ -27,17 +28,20 @@ local function toleranceOf(gate)
 end
 
 local function turnsIn(gate)
+  -- @without-rate
   if gate.interval == 0 then return math.huge end
-  local latest = gate.micros + toleranceOf(gate) + gate.interval
-  gate.arrival = math.min(math.max(gate.arrival, gate.micros), latest)
-  return math.floor((toleranceOf(gate) - gate.arrival + gate.micros) / gate.interval) + 1
+  local latest = gate.micros + toleranceOf(gate)
+  -- A microsecond is for what is lost in the sum of large numbers.
+  if gate.arrival > latest + gate.interval + 1 then
+    gate.arrival = latest
+  end
+  gate.arrival = math.max(gate.arrival, gate.micros)
+  return math.floor((latest - gate.arrival) / gate.interval) + 1
 end
 
 local function nextLookMs(gate)
-  local more = gate.arrival - toleranceOf(gate)
-  if turnsIn(gate) > 0 then
-    more = gate.micros + gate.interval
-  end
+  local isFree = turnsIn(gate) > 0
+  local more = isFree and gate.micros + gate.interval or gate.arrival - toleranceOf(gate)
   return math.ceil(more / 1000)
 end
 

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- check-gates: looks whether line, lanes and holds of a gated queue say what scheduled and ready
 -- say, a slice at a time.
--- USES  clock, digits, line, gate, lanes
+-- USES  clock, digits, line, gate, lanes, place
 -- KEYS  1 scheduled  2 ready  3 meta  4 line  5 lanes  6 holds
 -- ARGV  1 part  2 cursor  3 limit
 --       part entries | holds | waiting | places | lanes; cursor '' = from the beginning; limit:
@@ -47,9 +47,22 @@ function look.holds()
   return #page, page[#page]
 end
 
+local function firstBehind(score, member)
+  local low = redis.call('ZCOUNT', scheduled, '-inf', '(' .. score)
+  local high = redis.call('ZCOUNT', scheduled, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local isIt = isBehind(redis.call('ZRANGE', scheduled, middle, middle)[1], member)
+    low, high = isIt and low or middle + 1, isIt and middle or high
+  end
+  return low
+end
+
 function look.waiting()
-  local first = redis.call('ZCOUNT', scheduled, '-inf', ('(%.0f'):format(WAITS))
-  local from = first + (tonumber(cursor) or 0)
+  -- Who is mended leaves these scores, so a number of members is no cursor.
+  local score, last = cursor:match('^(%S+) (.*)$')
+  local from = score and firstBehind(score, last)
+    or redis.call('ZCOUNT', scheduled, '-inf', ('(%.0f'):format(WAITS))
   local words = redis.call('ZRANGE', scheduled, from, from + limit - 1, 'WITHSCORES')
   for at = 1, #words, 2 do
     local member, score = words[at], words[at + 1]
@@ -57,7 +70,7 @@ function look.waiting()
       add('unlined', member)
     end
   end
-  return #words / 2, ('%d'):format(from - first + #words / 2)
+  return #words / 2, #words > 0 and words[#words] .. ' ' .. words[#words - 1]
 end
 
 function look.places()

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { type List, lists, resolve } from '../support/model-commands.ts';
-import { cutOff, isReadOnly, luaOf, writesOf } from '../support/model-cut.ts';
+import { cutOff, isOfGates, isReadOnly, lineOf, luaOf, writesOf } from '../support/model-cut.ts';
 import { cutList } from '../support/model-cutter.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
@@ -38,21 +38,6 @@ const isOfHistory = (site: string): boolean =>
  * a later version, which the model has not. `start` and `serve` are cut off there.
  */
 const BY_OTHERS = ["0, job.entry, 'JUSTID'", 'keys.scheduled, due, job.member', 'job.member, unboundText(run, due)'];
-/** What only a gated queue writes; `test/proof/gates.test.ts` cuts that off. */
-const OF_GATES = [
-  /'(?:ZADD|ZREM)', (?:keys\.)?(?:line|lanes|holds)\b/,
-  /\(?(?:keys\.)?meta, '(?:gate|turn)'/,
-  /'SPUBLISH', (?:keys\.)?work\b/,
-  /'ZADD', keys\.scheduled, 'XX', unpack\(scores\)|'ZREM', keys\.scheduled, unpack\(members\)/,
-];
-/** Only what a gate lets through makes an entry in other scripts than those of the leader; and an edit that moves a job in line. */
-const ENTRIES = /'XADD', ready, |'XGROUP', 'CREATE', ready/;
-const OF_EDIT = /'ZADD', scheduled, 'XX'|'wake'|'SPUBLISH', wake/;
-function isOfGates(verb: string, site: string): boolean {
-  const line = lineOf(verb, site);
-  if (OF_GATES.some((words) => words.test(line))) return true;
-  return (verb === 'edit' && OF_EDIT.test(line)) || (!['promote', 'relay'].includes(verb) && ENTRIES.test(line));
-}
 /** What the lists seldom meet there; the same parts are cut off in `complete`, `cancel`, `bury`, `commit` and others. */
 const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly string[]])[] = [
   // A job with tags.
@@ -68,7 +53,6 @@ const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly stri
 ];
 /** What ends eight jobs at once trims; `test/proof/head.test.ts` cuts that off. */
 const isTrim = (site: string) => site.endsWith(' XTRIM');
-const lineOf = (verb: string, site: string) => luaOf(verb).split('\n')[Number(/:(\d+)/.exec(site)?.[1]) - 1] ?? '';
 const isByOthers = (verb: string, site: string) =>
   (verb === 'relay' && BY_OTHERS.some((words) => lineOf(verb, site).includes(words))) ||
   SELDOM.some(([of, words]) => of.includes(verb) && words.some((some) => lineOf(verb, site).includes(some)));

@@ -81,6 +81,26 @@ export function writesOf(verb: string): readonly string[] {
   );
 }
 
+/** The text of the line that a write is in, as `cutOff` names it; of a call that is returned, ''. */
+export const lineOf = (verb: string, site: string): string =>
+  luaOf(verb).split('\n')[Number(/:(\d+)/.exec(site)?.[1]) - 1] ?? '';
+
+/** What only a gated queue writes; `gates-cuts.ts` cuts that off. */
+const OF_GATES = [
+  /'(?:ZADD|ZREM)', (?:keys\.)?(?:line|lanes|holds)\b/,
+  /\(?(?:keys\.)?meta, '(?:gate|turn)'/,
+  /'SPUBLISH', (?:keys\.)?work\b/,
+  /'ZADD', keys\.scheduled, 'XX', unpack\(scores\)|'ZREM', keys\.scheduled, unpack\(members\)/,
+];
+/** Only what a gate lets through makes an entry in other scripts than those of the leader; and an edit that moves a job in line. */
+const ENTRIES = /'XADD', ready, |'XGROUP', 'CREATE', ready/;
+const OF_EDIT = /'ZADD', scheduled, 'XX'|'wake'|'SPUBLISH', wake/;
+export function isOfGates(verb: string, site: string): boolean {
+  const line = lineOf(verb, site);
+  if (OF_GATES.some((words) => words.test(line))) return true;
+  return (verb === 'edit' && OF_EDIT.test(line)) || (!['promote', 'relay'].includes(verb) && ENTRIES.test(line));
+}
+
 /** Everything in the database, and a way back to it. */
 export async function savePoint(redis: Redis): Promise<() => Promise<void>> {
   const keys = await redis.keys('*');

@@ -57,9 +57,9 @@ function wayOf([verb, ...more]: readonly string[], from: string, to: string): st
 
 /**
  * The same calls; one that moves a job by no row of the table fails. Let through unseen are calls that overlap, and those
- * on a key of another type, of which there is no picture.
+ * on a key of another type, of which there is no picture. The rows that were seen are added to `seen`.
  */
-export function watched<T extends object>(jobs: T, look: () => Promise<Snapshot>): T {
+export function watched<T extends object>(jobs: T, look: () => Promise<Snapshot>, seen = new Set<string>()): T {
   let open = 0;
   return new Proxy(jobs, {
     get(target, verb) {
@@ -74,6 +74,7 @@ export function watched<T extends object>(jobs: T, look: () => Promise<Snapshot>
           const moves = before && isAlone && open === 1 ? movesOf(verb, { before, after: await look() }) : [];
           const unknown = moves.filter((move) => !rows.has(move));
           if (unknown.length > 0) throw new Error(`no row of the table of transitions: ${unknown.join('; ')}`);
+          for (const move of moves) seen.add(move);
           return reply;
         } finally {
           open -= 1;
@@ -96,6 +97,8 @@ interface Place {
   readonly all: string;
 }
 
+/** In line: so much above the due time. */
+const [WAITS, WAITS_END] = [2 ** 52, 2 ** 52 + 2 ** 50];
 const OVER = { done: 1, cancelled: 1, expired: 1, dead: 1 };
 const NOWHERE: Place = { state: 'none', stored: false, deadLetters: 0, all: '' };
 
@@ -111,7 +114,7 @@ function placesOf(snapshot: Snapshot): ReadonlyMap<string, Place> {
   return new Map(
     members.map((member) => {
       const [content, run] = [jobs.get(member), decodeRun(runs.get(member) ?? '')];
-      const state = stateOf({ content, run, waits: scheduled.has(member), hasEntry: entries.has(member) });
+      const state = stateOf({ content, run, score: scheduled.get(member), hasEntry: entries.has(member) });
       const live = [scheduled.get(member), runs.get(member), state === 'ready' && holdersOf(snapshot, member)];
       const all = state === 'none' ? '' : JSON.stringify([state, content, !(state in OVER) && live]);
       return [
@@ -131,13 +134,13 @@ function holdersOf({ ready, pending }: Snapshot, member: string): readonly strin
 interface Found {
   readonly content: string | undefined;
   readonly run: Run | undefined;
-  readonly waits: boolean;
+  readonly score: number | undefined;
   readonly hasEntry: boolean;
 }
 
 /** A foreign producer may put once more what runs or is over: what runs is running, what is over is scheduled again. */
-function stateOf({ content, run, waits, hasEntry }: Found): string {
+function stateOf({ content, run, score, hasEntry }: Found): string {
   if (run?.owner !== undefined) return 'running';
-  if (waits) return 'scheduled';
+  if (score !== undefined) return score >= WAITS && score < WAITS_END ? 'waiting' : 'scheduled';
   return decodeTombstone(content ?? '')?.outcome ?? (content !== undefined || hasEntry ? 'ready' : 'none');
 }

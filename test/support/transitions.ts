@@ -13,12 +13,14 @@ export interface Transition {
 
 /**
  * How a settle moves a job. A job whose worker was reclaimed is ready, and a late end of its last start still wins. A
- * bare job that was put again meanwhile stays scheduled. Without a done window nothing is left of what is over.
+ * bare job that was put again meanwhile stays scheduled. Without a done window nothing is left of what is over. Who makes room in
+ * a gated queue lets the next one through: that is another job.
  */
 const settles = (...ends: readonly (JobState | 'none')[]): Transition['moves'] => ({
   running: [...ends, 'scheduled'],
   ready: ends,
   scheduled: ['scheduled'],
+  waiting: ['ready'],
 });
 
 /** A retry and a defer go back to scheduled, unless a cancel was requested. */
@@ -41,6 +43,7 @@ export const transitions: readonly Transition[] = [
     moves: {
       none: ['scheduled'],
       scheduled: ['scheduled'],
+      waiting: ['scheduled'],
       ready: ['scheduled'],
       done: ['scheduled'],
       cancelled: ['scheduled'],
@@ -53,8 +56,9 @@ export const transitions: readonly Transition[] = [
   {
     verb: 'promote',
     moves: {
-      // A bare member that is refused goes back to what it was: over, or ready.
-      scheduled: ['ready', 'dead', 'scheduled', 'done', 'cancelled'],
+      // A bare member that is refused goes back to what it was: over, or ready. In a gated queue jobs wait for their turn.
+      scheduled: ['waiting', 'ready', 'dead', 'scheduled', 'done', 'cancelled'],
+      waiting: ['ready'],
       running: ['running'],
     },
   },
@@ -88,8 +92,11 @@ export const transitions: readonly Transition[] = [
       dead: ['none'],
     },
   },
-  { verb: 'expire', moves: { ready: ['expired', 'dead', 'none'], none: ['scheduled'] } },
-  { verb: 'release', moves: { ready: ['scheduled'], scheduled: ['scheduled'], running: ['scheduled', 'running'] } },
+  { verb: 'expire', moves: { ready: ['expired', 'dead', 'none'], waiting: ['ready'], none: ['scheduled'] } },
+  {
+    verb: 'release',
+    moves: { ready: ['scheduled'], scheduled: ['scheduled'], waiting: ['ready'], running: ['scheduled', 'running'] },
+  },
   { verb: 'extend', moves: { running: ['running'] } },
   // Done: an acknowledgement at most once that held its entry lets it go, and without a done window its tombstone.
   { verb: 'complete', moves: { ...settles('done', 'cancelled', 'none'), done: ['none'] } },
@@ -103,13 +110,15 @@ export const transitions: readonly Transition[] = [
     moves: {
       // A bare member that was put again and not adopted yet is taken out; it goes back to what it was.
       scheduled: ['cancelled', 'none', 'done', 'dead', 'ready'],
+      waiting: ['cancelled', 'none'],
       ready: ['cancelled'],
       running: ['running'],
     },
   },
   // A job that waits for its time, or was in ready, and gets another due time or another record.
-  { verb: 'reschedule', moves: { scheduled: ['scheduled'], ready: ['scheduled'] } },
-  { verb: 'edit', moves: { scheduled: ['scheduled'], ready: ['ready'] } },
+  { verb: 'reschedule', moves: { scheduled: ['scheduled'], waiting: ['scheduled'], ready: ['scheduled'] } },
+  // Another priority: it is lined up anew.
+  { verb: 'edit', moves: { scheduled: ['scheduled'], waiting: ['waiting', 'scheduled'], ready: ['ready'] } },
   {
     verb: 'replay',
     // An older dead letter may be replayed when a later life of its job is over, or a bare member waits.
@@ -129,10 +138,14 @@ export const transitions: readonly Transition[] = [
   },
   { verb: 'purge', moves: { dead: ['none'] } },
   { verb: 'repair', moves: { ready: ['scheduled'], running: ['scheduled'] } },
+  // Who sets limits takes back what nobody has read; who waits without a place in line is lined up anew.
+  { verb: 'limit', moves: { ready: ['scheduled'] } },
+  { verb: 'mend-gates', moves: { waiting: ['scheduled'] } },
   {
     verb: 'remove',
     moves: {
       scheduled: ['none'],
+      waiting: ['none'],
       ready: ['none'],
       running: ['none'],
       done: ['none'],

@@ -1,0 +1,65 @@
+/**
+ * Gated partitions: what each script does there to the job and to the microsecond, twice in a row, and cut off before each of
+ * its writes.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
+import { cutGates, gateCuts } from '../support/gates-cuts.ts';
+import { Desk } from '../support/gates-desk.ts';
+import { stories } from '../support/gates-stories.ts';
+import { isOfGates, isReadOnly, lineOf, writesOf } from '../support/model-cut.ts';
+import { rows } from '../support/model-moves.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
+let server: TestRedis;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = openCommands({ redis: { path: server.socketPath }, name: 'gates' });
+  await whenReady(redis);
+});
+beforeEach(() => redis.flushall());
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+/** Rows of the table of transitions. */
+const moves = new Set<string>();
+
+test.each(stories)('$title', ({ tell }) => tell(new Desk(redis, ref, moves)));
+
+test('the table of transitions says of jobs that wait no more than happens, and each move is in it', () => {
+  const ofGates = [...rows].filter((row) => /\bwaiting\b| limit | mend-gates /.test(row));
+  expect(ofGates.filter((row) => !moves.has(row))).toEqual([]);
+});
+
+/** What each cut was before. */
+const sites = new Set<string>();
+
+describe('cut off before each write and made again', () => {
+  test.each(gateCuts)('$title', async (cut) => {
+    const found = await cutGates(redis, ref, cut);
+    for (const site of found.sites) sites.add(site);
+    expect(found.wrong).toEqual([]);
+  });
+
+  /** A stream that is gone, which only a leader and a start meet. */
+  const SELDOM = /'XGROUP', 'CREATE'|return \(redis\.call\('XADD'/;
+  /** A part may be there twice in a script. */
+  const lineAt = (verb: string, site: string) => `${verb}: ${lineOf(verb, site).trim()}`;
+
+  test('every write of gates was cut off in every script', () => {
+    const verbs = Object.keys(scriptOptions).map((name) => name.replace('duestream_', ''));
+    const wanted = verbs
+      .filter((verb) => !isReadOnly(verb) && !['remove', 'cast'].includes(verb))
+      .flatMap((verb) => writesOf(verb).flatMap((site) => (isOfGates(verb, site) ? [lineAt(verb, site)] : [])))
+      .filter((line) => !SELDOM.test(line));
+    expect(wanted.length).toBeGreaterThan(100);
+    const cut = new Set([...sites].map((site) => lineAt(site.split(':')[0] ?? '', site)));
+    expect([...new Set(wanted)].filter((line) => !cut.has(line))).toEqual([]);
+  });
+});
