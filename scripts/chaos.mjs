@@ -161,11 +161,12 @@ async function amend(verdicts) {
     all.map((old) => fresh.find(({ id, mode }) => id === old.id && mode === old.mode) ?? old);
   const isNew = (/** @type {{ id: string, mode: string }} */ { id, mode }) =>
     ![...rows, ...controls].some((old) => old.id === id && old.mode === mode);
-  const withNew = [...amended(rows), ...fresh.filter(isNew)].sort(
-    (a, b) => Number(a.id.slice(1)) - Number(b.id.slice(1)),
-  );
+  const withNew = (/** @type {readonly import('../test/chaos/judge/report.mjs').Result[]} */ all, letter = 'F') =>
+    [...amended(all), ...fresh.filter((one) => one.id.startsWith(letter) && isNew(one))].sort(
+      (a, b) => Number(a.id.slice(1)) - Number(b.id.slice(1)),
+    );
   const again = [...new Set([...(made.again?.split(', ') ?? []), ...fresh.map(({ id }) => id)])].join(', ');
-  const findings = { made: { ...made, again }, rows: withNew, controls: amended(controls) };
+  const findings = { made: { ...made, again }, rows: withNew(rows), controls: withNew(controls, 'N') };
   writeFileSync(file, `${JSON.stringify(findings, null, 2)}\n`);
   await report();
 }

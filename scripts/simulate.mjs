@@ -7,6 +7,7 @@
  *  --faults a,b  only these (test/sim/world/faults.mjs names them); empty = none
  *  --density 3  three times as many faults
  *  --alone       one process, mover and worker, whose passes are relays
+ *  --gated       the queue has limits, which are judged
  *  --trace       prints everything that happens
  *
  * Ends with 1 when anything is wrong. What runs is the build in `dist` and the scripts in `lua`; `--product` names
@@ -28,6 +29,7 @@ const values = argumentsFor(here, {
   faults: { type: 'string' },
   density: { type: 'string', default: '1' },
   alone: { type: 'boolean', default: false },
+  gated: { type: 'boolean', default: false },
   trace: { type: 'boolean', default: false },
   product: { type: 'string' },
 });
@@ -49,6 +51,7 @@ async function one() {
     hours,
     density,
     alone: values.alone,
+    gated: values.gated,
     ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter((name) => name !== '') }),
     ...(values.trace ? { print: console.log } : {}),
   });
@@ -63,6 +66,7 @@ async function many() {
     const rest = ['--hours', values.hours, '--density', values.density, '--product', values.product ?? root];
     if (values.faults !== undefined) rest.push('--faults', values.faults);
     if (values.alone) rest.push('--alone');
+    if (values.gated) rest.push('--gated');
     const ended = promisify(execFile)(process.execPath, [here, '--seed', String(next), ...rest]);
     const { stdout } = await ended.catch((/** @type {{ stdout: string }} */ error) => error);
     const { anomalies = [{ kind: 'BROKEN', id: '', detail: stdout }], ...told } = JSON.parse(stdout || '{}');

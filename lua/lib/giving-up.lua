@@ -15,6 +15,7 @@ local function giveUp(keys, state, now, micros, entries, members, isUnused)
     -- rarely
     refund(keys.meta, gate, isUnused and #entries or 0)
     if not state[3] then
+      -- @ring-bell
       ringBell(keys, gate)
     end
   end

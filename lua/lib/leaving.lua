@@ -26,6 +26,7 @@ local function holdAll(holds, begun, first)
     end
   end
   if #words > 0 then
+    -- @hold-begun
     redis.call('ZADD', holds, unpack(words))
   end
 end

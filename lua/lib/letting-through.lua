@@ -42,6 +42,7 @@ local function addThrough(keys, gate, call, heads, turns)
     end
   end
   if #holds > 0 then
+    -- @hold-through
     redis.call('ZADD', keys.holds, unpack(holds))
   end
   if #members > 0 then
@@ -71,6 +72,7 @@ end
 local function letThrough(keys, gate, count)
   local room = gate.isShut and 0 or math.min(count, turnsIn(gate))
   if gate.concurrency > 0 then
+    -- @queue-room
     room = math.min(room, gate.concurrency - redis.call('XLEN', keys.ready))
   end
   local given, call = 0, { visits = 0, reads = 0, stale = {}, gone = {} }

@@ -53,6 +53,7 @@ local function letPast(keys, gate, list, most, gone)
       local entry = addReady(keys.ready, job.member, job.text)
       gate.first = gate.first or entry
       if group ~= '' then
+        -- @hold-past
         redis.call('ZADD', keys.holds, 0, group .. '\0' .. entry)
       end
       gone[#gone + 1] = job.member

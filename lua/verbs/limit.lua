@@ -19,8 +19,10 @@ local wake, stale, line, lanes, holds = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS
 local keys = { scheduled = scheduled, ready = ready, meta = meta, stale = stale, line = line,
   lanes = lanes, holds = holds }
 local now, term, share, limit = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+-- @fence
 if term ~= '' and redis.call('GET', leader) ~= term then return 'fenced' end
 local before = redis.call('HGET', meta, 'gates')
+-- @same-limits
 if before == share then return 'same' end
 
 local function keep(text, reply)

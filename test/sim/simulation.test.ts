@@ -47,6 +47,16 @@ test.each(isSlice ? [1] : [1, 2])(
   },
 );
 
+test.each(isSlice ? [1] : [1, 2, 3])(
+  'seed %i, a queue with limits: the same, and no limit is exceeded',
+  { timeout: 900_000 },
+  async (seed) => {
+    const { anomalies, jobs } = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04', '--gated'));
+    expect(anomalies).toEqual([]);
+    expect(jobs).toBeGreaterThan(100);
+  },
+);
+
 test('the same seed is the same run, to the microsecond', { timeout: 900_000 }, async () => {
   const [one, other] = await Promise.all([1, 2].map(() => simulate(root, '--seed', '4', '--hours', '0.01', '--trace')));
   expect(one?.length).toBeGreaterThan(1000);
@@ -83,19 +93,41 @@ const CONTROLS = [
     mark: 'no-resend',
     edit: after('maxRetriesPerRequest: null,'),
   },
+  {
+    title: 'does not look how many run',
+    wanted: ['OVER-QUEUE'],
+    faults: 'crash',
+    seed: 1,
+    gated: true,
+    file: 'lua/serve.lua',
+    mark: 'queue-room',
+    edit: dropped,
+  },
+  {
+    title: 'writes no hold',
+    wanted: ['OVER-GROUP'],
+    faults: 'crash',
+    seed: 9,
+    gated: true,
+    file: 'lua/serve.lua',
+    mark: 'hold-through',
+    more: { file: 'lua/serve.lua', mark: 'hold-begun', edit: dropped },
+    edit: dropped,
+  },
 ];
 
 /** Tried after the known one. */
 const SEEDS = [1, 2, 3, 4, 5, 6];
 
 test.each(CONTROLS)('a build that $title is caught', { timeout: 900_000 }, async (control) => {
-  const { wanted, faults, seed: known, ...patch } = control;
-  const product = patchedCopy(root, [patch]);
+  const { wanted, faults, seed: known, gated = false, more, ...patch } = control;
+  const product = patchedCopy(root, [patch, ...(more ? [more] : [])]);
   const found: string[] = [];
   try {
     for (const seed of [known, ...SEEDS.filter((other) => other !== known)]) {
       if (found.length > 0) break;
       const words = ['--seed', String(seed), '--hours', '0.03', '--density', '4', '--faults', faults];
+      if (gated) words.push('--gated');
       for (const { kind } of JSON.parse(await simulate(product, ...words)).anomalies) found.push(kind);
     }
     expect(wanted.some((kind) => found.includes(kind))).toBe(true);

@@ -59,6 +59,7 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
   async function slice(): Promise<number> {
     const { part, cursor } = spot;
     const found = await checkGates(redis, ref, { part, cursor });
+    // @mend-flaws
     if (found.flaws.length > 0) await mendGates(redis, ref, found.flaws);
     spot = found.cursor === undefined ? nextPart(part) : { part, cursor: found.cursor };
     return spot.part === 'holds' ? REST_MS : WALK_REST_MS;

@@ -14,7 +14,7 @@ import { patchedCopy } from './copies.mjs';
  * @property {string} id
  * @property {string} title
  * @property {string} row in which it must be caught
- * @property {readonly string[]} expected anomalies, one of which must be found
+ * @property {readonly string[]} expected anomalies, or beginnings of complaints, one of which must be found
  * @property {Partial<import('../stage/run.mjs').Row>} [change] of the row
  * @property {readonly import('./copies.mjs').Patch[]} patches
  */
@@ -90,6 +90,72 @@ export const controls = [
       },
     ],
   },
+  {
+    id: 'N5',
+    title: 'limits: a job that is let through has no hold',
+    row: 'F100',
+    expected: ['OVER-GROUP'],
+    patches: [
+      { file: 'lua/serve.lua', mark: 'hold-through', edit: dropped },
+      { file: 'lua/serve.lua', mark: 'hold-begun', edit: dropped },
+      { file: 'lua/promote.lua', mark: 'hold-through', edit: dropped },
+      { file: 'lua/promote.lua', mark: 'hold-past', edit: dropped },
+    ],
+  },
+  {
+    id: 'N6',
+    title: 'limits: how many jobs the queue runs is not looked at',
+    row: 'F105',
+    expected: ['OVER-QUEUE'],
+    patches: [{ file: 'lua/serve.lua', mark: 'queue-room', edit: dropped }],
+  },
+  {
+    id: 'N7',
+    title: 'limits: a worker that becomes free lets nobody through',
+    row: 'F101',
+    expected: ['starts while nobody led'],
+    patches: [
+      { file: 'lua/serve.lua', mark: 'fill-slots', edit: () => 'local given = 0' },
+      { file: 'lua/retry.lua', mark: 'ring-bell', edit: dropped },
+    ],
+  },
+  {
+    id: 'N8',
+    title: 'limits: those that a deposed leader sets count',
+    row: 'F102',
+    expected: ['limits that a deposed leader set', 'OVER-QUEUE'],
+    patches: [{ file: 'lua/limit.lua', mark: 'fence', edit: dropped }],
+  },
+  {
+    id: 'N9',
+    title: 'limits: the rate is not looked at',
+    row: 'F104',
+    expected: ['OVER-RATE'],
+    patches: [
+      { file: 'lua/serve.lua', mark: 'without-rate', edit: () => 'do return math.huge end' },
+      { file: 'lua/promote.lua', mark: 'without-rate', edit: () => 'do return math.huge end' },
+    ],
+  },
+  {
+    id: 'N10',
+    title: 'limits: the janitor mends nothing',
+    row: 'F103',
+    expected: ['STUCK'],
+    patches: [{ file: 'dist/mover/chores/gatekeeper.js', mark: 'mend-flaws', edit: dropped }],
+  },
+  {
+    id: 'N11',
+    title: 'limits: those of a live queue stay as they are',
+    row: 'F106',
+    expected: ['OVER-QUEUE', 'OVER-RATE'],
+    patches: [
+      {
+        file: 'lua/limit.lua',
+        mark: 'same-limits',
+        edit: () => "if before and before:sub(1, 1) ~= '-' then return 'same' end",
+      },
+    ],
+  },
 ];
 
 /**
@@ -102,7 +168,9 @@ export async function runControl({ id, title, row: rowId, expected, patches, cha
   const product = patchedCopy(settings.product, patches);
   try {
     const verdict = await runRow({ ...row, ...change }, { ...settings, product });
-    const found = expected.filter((kind) => (verdict.anomalies[kind] ?? 0) > 0);
+    const found = expected.filter(
+      (kind) => (verdict.anomalies[kind] ?? 0) > 0 || verdict.complaints.some((line) => line.startsWith(kind)),
+    );
     const passed = found.length > 0;
     if (verdict.kept && !settings.keep) rmSync(verdict.kept, { recursive: true, force: true });
     const complaints = passed ? [] : [`not caught: no ${expected.join(', ')} in ${rowId}`, ...verdict.complaints];

@@ -60,13 +60,16 @@ const fieldOf = (fields, name) => fields[fields.indexOf(name) + 1] ?? '';
 export async function leftIn(redis) {
   const sum = async (/** @type {(partition: number) => Promise<number>} */ count) =>
     (await Promise.all(PARTITIONS.map(count))).reduce((total, value) => total + value, 0);
-  const [scheduled, ready, runs, pending] = await Promise.all([
+  const [scheduled, ready, runs, pending, line, holds] = await Promise.all([
     sum((partition) => redis.zcard(keyOf(partition, 'scheduled'))),
     sum((partition) => redis.xlen(keyOf(partition, 'ready'))),
     sum((partition) => redis.hlen(keyOf(partition, 'runs'))),
     sum((partition) => pendingIn(redis, partition)),
+    // Of a gated queue.
+    sum((partition) => redis.zcard(keyOf(partition, 'line'))),
+    sum((partition) => redis.zcard(keyOf(partition, 'holds'))),
   ]);
-  return { scheduled, ready, pending, runs };
+  return { scheduled, ready, pending, runs, line, holds };
 }
 
 /**

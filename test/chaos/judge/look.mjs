@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { readAll, readEvents } from '../stage/history.mjs';
 import { check } from './checker.mjs';
 import { judgeConduct } from './conduct.mjs';
-import { counted, deadLettersIn, leftIn, membersOf } from './dump.mjs';
+import { counted, deadLettersIn, leftIn, membersOf, PARTITIONS } from './dump.mjs';
+import { judgeGates } from './gates.mjs';
 import { outcriesIn } from './said.mjs';
 
 /** After unrest, a new leader is found within its lease and a second. */
@@ -21,12 +22,14 @@ const SETTLED_US = 4_000_000;
  * @param {import('../stage/scene.mjs').Scene} parts.scene
  * @param {import('../faults/clocks.mjs').Clocks | undefined} parts.clocks
  * @param {readonly import('./watch.mjs').Pass[]} parts.passes
+ * @param {readonly import('./gates.mjs').Look[]} parts.looks
  * @param {readonly import('./vitals.mjs').Vital[]} parts.vitals
  * @param {readonly import('./terms.mjs').Term[]} parts.terms
  * @param {readonly import('../stage/cast.mjs').Actor[]} parts.actors
  * @param {boolean} parts.ranOut
  */
-export async function look({ row, mode, folder, plans, redis, scene, clocks, passes, vitals, terms, actors, ranOut }) {
+export async function look({ row, mode, folder, plans, redis, scene, clocks, passes, looks, ...parts }) {
+  const { vitals, terms, actors, ranOut } = parts;
   const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
   // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was; but a
   // jump of the clock makes nothing late.
@@ -38,6 +41,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   const begun = nemesis.find(({ ev }) => ev === 'fault.begin');
   const ended = nemesis.find(({ ev }) => ev === 'fault.end');
   const fault = { fromUs: begun?.us ?? 0, toUs: ended?.us ?? Number.POSITIVE_INFINITY };
+  const loss = lossIn(nemesis, row.declaredLossMs?.[mode], mode === 'replicated');
   const { anomalies, counts, excused } = check({
     kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
     calls,
@@ -51,11 +55,12 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     repaired: await counted(redis, 'mended'),
     fault,
     ranOut,
-    loss: lossIn(nemesis, row.declaredLossMs?.[mode], mode === 'replicated'),
+    loss,
   });
+  const overs = row.gates ? judgeGates({ ...gatesIn(nemesis, row), calls, effects, looks, loss }) : [];
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
   const conduct = judgeConduct({ vitals, outcries, declared: row.outcry, terms, calm: calmOf(nemesis) });
-  const report = { anomalies: [...anomalies, ...conduct], counts, excused };
+  const report = { anomalies: [...anomalies, ...overs, ...conduct], counts, excused };
   const deadLetters = await deadLettersIn(redis);
   const crashed = await counted(redis, 'crashed');
   const troubles = nemesis.filter(({ ev }) => ev === 'fault.failed').map(({ code }) => `the fault failed: ${code}`);
@@ -72,6 +77,33 @@ function lossIn(nemesis, beforeMs, keepsJobs) {
   const at = (/** @type {string} */ name) =>
     nemesis.find(({ ev }) => ev === `loss.${name}`) ?? nemesis.find(({ ev }) => ev === `fault.${name}`);
   return { fromUs: (at('begin')?.us ?? 0) - beforeMs * 1000, toUs: at('end')?.us ?? 0, keepsJobs };
+}
+
+/**
+ * The limits of a row, and what its fault did to them: between the notes `limits.begin` and `limits` others were set, between
+ * `holds.gone` and `holds.back` holds were missing, and each `step` is one of the clock of Redis.
+ *
+ * @param {readonly import('../stage/history.mjs').Event[]} nemesis
+ * @param {import('../stage/run.mjs').Row} row
+ */
+function gatesIn(nemesis, { gates = { concurrency: 0, perGroup: 0, rate: 0 }, partitions = PARTITIONS.length }) {
+  const of = (/** @type {string} */ what) => nemesis.filter(({ ev }) => ev === what);
+  const { inOrder = true, ...limits } = gates;
+  return {
+    limits,
+    inOrder,
+    partitions,
+    steps: of('step').length,
+    changes: of('limits').map((event, at) => ({
+      .../** @type {import('./gates.mjs').Limits} */ (/** @type {unknown} */ (event)),
+      fromUs: of('limits.begin')[at]?.us ?? event.us,
+      toUs: event.us,
+    })),
+    unheld: of('holds.gone').map((event, at) => ({
+      fromUs: event.us,
+      toUs: of('holds.back')[at]?.us ?? Number.POSITIVE_INFINITY,
+    })),
+  };
 }
 
 /** @param {import('../stage/history.mjs').Event} event */

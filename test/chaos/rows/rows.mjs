@@ -6,6 +6,7 @@ import { dataRows } from './data.mjs';
 import { diskRows } from './disk.mjs';
 import { fleetRows } from './fleet.mjs';
 import { foreignRows } from './foreign.mjs';
+import { gateRows } from './gates.mjs';
 import { handlerRows } from './handlers.mjs';
 import { loadRows } from './load.mjs';
 import { networkRows } from './network.mjs';
@@ -19,7 +20,7 @@ import { timeRows } from './time.mjs';
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
   ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows, ...scheduleRows],
-  ...[...clusterRows, ...sentinelRows],
+  ...[...clusterRows, ...sentinelRows, ...gateRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**

@@ -9,6 +9,8 @@ import { PARTITIONS } from '../judge/dump.mjs';
 import { createRecorder } from './history.mjs';
 
 const partitions = Number(process.env.CHAOS_PARTITIONS ?? PARTITIONS.length);
+/** @type {Readonly<Record<'concurrency' | 'perGroup', number>> | {}} */
+const gates = JSON.parse(process.env.CHAOS_GATES ?? '{}');
 const write = createRecorder(process.env.CHAOS_EFFECTS ?? '', `worker-${process.pid}`);
 
 /** @typedef {{
@@ -43,7 +45,10 @@ const handler = async ({ id, attempt, failures, crashes, data, dueMs }, { token,
 };
 
 // biome-ignore lint/style/noDefaultExport: a handler module is looked up by its default export.
-export default defineHandlers({ chaos: { default: handler } }, { queues: [defineQueue('chaos', { partitions })] });
+export default defineHandlers(
+  { chaos: { default: handler } },
+  { queues: [defineQueue('chaos', { partitions, ...gates })] },
+);
 
 /**
  * Things that JavaScript lets a handler throw.

@@ -23,6 +23,7 @@ import { trueTime } from '../faults/clocks.mjs';
  * @property {string} [how]
  * @property {number} [timeoutMs] what was asked for: its handler is told to stop then
  * @property {string} [code]
+ * @property {string} [priority]
  */
 
 /**

@@ -12,6 +12,8 @@ import { createRecorder } from './history.mjs';
 
 const { CHAOS_PLAN = '', CHAOS_HISTORY = '', CHAOS_ACTOR = '', CHAOS_GO = '' } = process.env;
 const { CHAOS_PARTITIONS = PARTITIONS.length, DUESTREAM_REDIS_URL = '', CHAOS_DURABILITY } = process.env;
+/** @type {Readonly<Record<'concurrency' | 'perGroup', number>> | {}} */
+const gates = JSON.parse(process.env.CHAOS_GATES ?? '{}');
 const TRIES_MAX = 150;
 const REST_MS = 250;
 const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused']);
@@ -19,7 +21,7 @@ const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused
 /** @type {readonly import('./workload.mjs').PlannedJob[]} */
 const plan = JSON.parse(readFileSync(CHAOS_PLAN, 'utf8'));
 const note = createRecorder(CHAOS_HISTORY, CHAOS_ACTOR);
-const queue = defineQueue('chaos', { partitions: Number(CHAOS_PARTITIONS) });
+const queue = defineQueue('chaos', { partitions: Number(CHAOS_PARTITIONS), ...gates });
 const durability = CHAOS_DURABILITY === 'replicated' ? CHAOS_DURABILITY : 'memory';
 const producer = createClient({ redis: DUESTREAM_REDIS_URL, durability });
 console.log(JSON.stringify({ msg: 'started' }));
@@ -37,14 +39,17 @@ await producer.stop();
 note('end');
 
 /** @param {import('./workload.mjs').PlannedJob} job */
-async function schedule({ id, delayMs, kind, workMs, padBytes }) {
+async function schedule({ id, delayMs, kind, workMs, padBytes, priority }) {
   const dueMs = Date.now() + delayMs;
+  const [, group, own = id] = /^\{(.+?)\}(.+)$/.exec(id) ?? [];
   const data = { kind, workMs, ...(padBytes > 0 ? { pad: 'x'.repeat(padBytes) } : {}) };
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    note('enq.call', { id, due: dueMs });
+    note('enq.call', { id, due: dueMs, priority });
     try {
       const { status, dueMs: due } = await producer.schedule(queue, data, {
-        id,
+        id: own,
+        group,
+        priority,
         at: new Date(dueMs),
         backoff: fixed('300ms'),
       });

@@ -10,12 +10,12 @@ import { Redis } from 'ioredis';
 import { createClocks } from '../faults/clocks.mjs';
 import { openLine } from '../faults/line.mjs';
 import { check } from '../judge/checker.mjs';
-import { leftIn, membersOf, motionIn } from '../judge/dump.mjs';
+import { leftIn, membersOf, motionIn, PARTITIONS } from '../judge/dump.mjs';
 import { flawsOf } from '../judge/fsck.mjs';
 import { look } from '../judge/look.mjs';
 import { watchTerms } from '../judge/terms.mjs';
 import { vitalsAtRest, vitalsNow, vitalsSince } from '../judge/vitals.mjs';
-import { watchPromotes } from '../judge/watch.mjs';
+import { watchLeases, watchPromotes } from '../judge/watch.mjs';
 import { createCast } from './cast.mjs';
 import { createRecorder } from './history.mjs';
 import { createScene } from './scene.mjs';
@@ -54,6 +54,8 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {number} [partitions] fewer than usual
  * @property {Partial<import('./workload.mjs').Workload>} [workload]
  * @property {Readonly<Record<string, string>>} [env]
+ * @property {import('../judge/gates.mjs').Limits & { inOrder?: boolean }} [gates] limits of the queue, which are judged; inOrder
+ *   false: the order in a lane is not
  * @property {boolean} [line] the actors reach Redis over a line that can be bad
  * @property {import('../faults/clocks.mjs').WrongClocks} [clocks] whose clocks are wrong
  * @property {boolean} [watch] who promotes is watched
@@ -178,16 +180,13 @@ async function play({ row, settings, folder, endings }) {
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   if (line) endings.push(() => line.close());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
-  const env = {
-    ...row.env,
-    ...special.actorEnv,
-    ...(mode === 'replicated' ? { CHAOS_DURABILITY: mode } : {}),
-    ...(row.partitions ? { CHAOS_PARTITIONS: String(row.partitions) } : {}),
-  };
+  const env = { ...row.env, ...special.actorEnv, ...envOf(row, mode) };
   const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;
   endings.push(() => watch?.stop());
+  const leases = row.gates ? watchLeases(redis, row.partitions ?? PARTITIONS.length) : undefined;
+  endings.push(() => leases?.stop());
   const random = seeded(seed);
   const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
   const plans = planOf(workload, { random, producers: PRODUCERS });
@@ -197,7 +196,14 @@ async function play({ row, settings, folder, endings }) {
   endings.push(() => watchedTerms.stop());
   const limitMs = Date.now() + ROW_LIMIT_MS - ENDING_MS;
   const { noted, vitals, ranOut } = await act({ row, cast, scene, plans, note, redis, limitMs });
-  const gathered = { vitals, ranOut, terms: watchedTerms.terms, passes: watch?.passes ?? [], actors: cast.actors };
+  const gathered = {
+    vitals,
+    ranOut,
+    terms: watchedTerms.terms,
+    passes: watch?.passes ?? [],
+    actors: cast.actors,
+    looks: leases?.looks ?? [],
+  };
   const flaws = row.fsck ? await flawsOf({ product, url: ground.url }) : [];
   const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
   const outcome = { report, ...seen, mode, actors: cast.actors, noted };
@@ -212,6 +218,23 @@ async function play({ row, settings, folder, endings }) {
   ];
   return { complaints, anomalies: countBy(report.anomalies), ...report.counts, noted, deadLetters: seen.deadLetters };
 }
+
+/**
+ * What actors are told of their queue.
+ *
+ * @param {Row} row
+ * @param {import('./server.mjs').Mode} mode
+ */
+function envOf({ partitions, gates }, mode) {
+  return {
+    ...(mode === 'replicated' ? { CHAOS_DURABILITY: mode } : {}),
+    ...(partitions ? { CHAOS_PARTITIONS: String(partitions) } : {}),
+    ...(gates ? { CHAOS_GATES: JSON.stringify(settingsOf(gates)) } : {}),
+  };
+}
+
+/** As a queue is defined with them. @param {import('../judge/gates.mjs').Limits} limits */
+const settingsOf = ({ concurrency, perGroup, rate }) => ({ concurrency, perGroup, rate: `${rate}/s` });
 
 /**
  * @param {object} parts

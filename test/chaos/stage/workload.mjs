@@ -6,7 +6,8 @@
 /** @typedef {'plain' | 'throw' | 'crash' | 'poison' | 'odd'} Kind what the handler of a job does */
 /**
  * @typedef {object} PlannedJob
- * @property {string} id
+ * @property {string} id with its group in front, if it has one
+ * @property {'high' | 'low'} [priority]
  * @property {number} callMs when it is scheduled, ms after the start of its producer
  * @property {number} delayMs
  * @property {Kind} kind
@@ -25,6 +26,7 @@
  * @property {number} odd
  * @property {readonly [number, number]} workMs
  * @property {number} padBytes
+ * @property {number} [groups] of a gated queue: one job in ten is of the first group, one in twenty of none
  */
 
 /** The processes of a run, unless its row says otherwise. */
@@ -84,7 +86,7 @@ export function planOf(workload, { random, producers }) {
     const when = random();
     const delayMs = Math.floor(when < 0.1 ? 0 : random() * (when < 0.7 ? nearMs : farMs));
     const workMs = Math.round(shortest + random() * (longest - shortest));
-    return {
+    const job = {
       id: `job-${index}`,
       callMs: Math.floor(random() * callsMs),
       delayMs,
@@ -92,10 +94,26 @@ export function planOf(workload, { random, producers }) {
       workMs,
       padBytes,
     };
+    return workload.groups === undefined ? job : placed(job, { groups: workload.groups, random });
   });
   return Array.from({ length: producers }, (_, producer) =>
     all.filter((_job, index) => index % producers === producer).sort((a, b) => a.callMs - b.callMs),
   );
+}
+
+/**
+ * The same job with a group and a priority.
+ *
+ * @param {PlannedJob} job
+ * @param {{ groups: number, random: () => number }} by
+ * @returns {PlannedJob}
+ */
+function placed(job, { groups, random }) {
+  const [whose, first] = [random(), random()];
+  const group = whose < 0.1 ? 0 : 1 + Math.floor(random() * (groups - 1));
+  const id = whose > 0.95 ? job.id : `{g${group}}${job.id}`;
+  if (first < 0.8) return { ...job, id };
+  return { ...job, id, priority: first < 0.9 ? 'high' : 'low' };
 }
 
 /**

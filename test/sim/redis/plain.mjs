@@ -21,6 +21,19 @@ function listed(found, options) {
   return some.flatMap(({ member, score }) => (words.includes('WITHSCORES') ? [member, printed(score)] : [member]));
 }
 
+/**
+ * A range by bytes: `[a` with its text, `(a` without it, `-` and `+` everything.
+ *
+ * @param {string} from
+ * @param {string} to
+ */
+function byLex(from, to) {
+  const [first, last] = [from.slice(1), to.slice(1)];
+  return (/** @type {{ member: string }} */ { member }) =>
+    (from === '-' || (from.startsWith('[') ? member >= first : member > first)) &&
+    (to === '+' || (to.startsWith('[') ? member <= last : member < last));
+}
+
 /** @param {number} at @param {number} size */
 const fromEnd = (at, size) => (at < 0 ? Math.max(0, size + at) : at);
 
@@ -156,6 +169,9 @@ export const plain = {
   ZCOUNT: (db, key, from, to) => db.find(SortedSet, key)?.between(boundOf(from), boundOf(to)).length ?? 0,
   ZRANGE(db, key, from, to, ...options) {
     const sorted = db.find(SortedSet, key)?.sorted ?? [];
+    if (options.some((word) => /^bylex$/i.test(word))) {
+      return listed(sorted.filter(byLex(from, to)), options);
+    }
     const last = integer(to) < 0 ? sorted.length + integer(to) : integer(to);
     return listed(sorted.slice(fromEnd(integer(from), sorted.length), last + 1), options);
   },

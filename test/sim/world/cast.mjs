@@ -37,13 +37,14 @@ const STOP_MAX_MS = SHUTDOWN_MS + 10_000;
  * @param {number} world.partitions
  * @param {Process} world.director
  * @param {boolean} world.alone whoever is a worker is a mover as well
+ * @param {{ readonly rate?: `${number}/s`, readonly concurrency?: number, readonly perGroup?: number }} world.gates limits of the queue; empty: it is not gated
  */
-export function createCast({ product, time, network, journal, random, partitions, director, alone }) {
+export function createCast({ product, time, network, journal, random, partitions, director, alone, gates }) {
   const { createDaemon, createClient, createWorker, defineHandlers, defineQueue, DuestreamError, fixed } = product;
   /** @type {Set<Actor>} */
   const actors = new Set();
   /** @type {import('duestream').Queue<import('./handlers.mjs').Wish>} */
-  const queue = defineQueue(QUEUE, { partitions });
+  const queue = defineQueue(QUEUE, { partitions, ...gates });
 
   /** @param {Role} role @param {(actor: Actor) => Promise<Service> | Service} make */
   function launch(role, make) {
@@ -114,7 +115,7 @@ export function createCast({ product, time, network, journal, random, partitions
       createDaemon({
         redis: { url: URL },
         roles: ['mover'],
-        queues: { [QUEUE]: { partitions } },
+        queues: { [QUEUE]: { partitions, ...gates } },
       }),
     );
 
@@ -135,7 +136,7 @@ export function createCast({ product, time, network, journal, random, partitions
           redis: { url: URL },
           roles: ['mover', 'worker'],
           worker: { concurrency: 8, shutdown: SHUTDOWN_MS },
-          queues: { [QUEUE]: { partitions } },
+          queues: { [QUEUE]: { partitions, ...gates } },
         },
         { handlers: defineHandlers({ [QUEUE]: handlerOf(actor) }) },
       ),
@@ -174,7 +175,8 @@ export function createCast({ product, time, network, journal, random, partitions
   }
 
   /** @param {import('duestream').Client} client @param {PlannedJob} job @param {Actor} actor */
-  async function schedule(client, { id, delayMs, kind, workMs }, { note }) {
+  async function schedule(client, { id, delayMs, kind, workMs, priority }, { note }) {
+    const [, group, own = id] = /^\{(.+?)\}(.+)$/.exec(id) ?? [];
     const at = new Date(Date.now() + delayMs);
     /** What it was refused with, or nothing. */
     async function ask() {
@@ -183,7 +185,7 @@ export function createCast({ product, time, network, journal, random, partitions
         const { dueMs: due, status } = await client.schedule(
           queue,
           { kind, workMs },
-          { id, at, backoff: fixed('300ms') },
+          { id: own, group, priority, at, backoff: fixed('300ms') },
         );
         note('enq.ok', { id, due, status });
         return '';

@@ -54,6 +54,8 @@ export function createLook(ask, partitions) {
     ready: sum((one) => count(['XLEN', keyOf(one, 'ready')])),
     pending: sum(pendingIn),
     runs: sum((one) => count(['HLEN', keyOf(one, 'runs')])),
+    line: sum((one) => count(['ZCARD', keyOf(one, 'line')])),
+    holds: sum((one) => count(['ZCARD', keyOf(one, 'holds')])),
   });
 
   return {
@@ -87,7 +89,10 @@ function flawsIn(ask, { partition, folder }) {
   const checkEntries = ['ready', 'pending'].flatMap((part) =>
     run('check-entries', ['ready'], [part, '', '100000']).slice(3),
   );
-  const found = [...checkMembers, ...checkEntries].join(' ');
+  const checkGates = ['entries', 'holds', 'waiting', 'places', 'lanes'].flatMap((part) =>
+    run('check-gates', ['scheduled', 'ready', 'meta', 'line', 'lanes', 'holds'], [part, '', '100000']).slice(2),
+  );
+  const found = [...checkMembers, ...checkEntries, ...checkGates].join(' ');
   return [...(found === '' ? [] : [found]), ...unbalanced(ask, partition)];
 }
 

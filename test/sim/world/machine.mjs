@@ -15,6 +15,7 @@ import { createServer } from '../redis/server.mjs';
  */
 export function createMachine({ time, host, director, network, epochMs, journal, ran }) {
   let offsetUs = 0;
+  let steps = 0;
   const nowUs = () => epochMs * 1000 + time.nowUs() + offsetUs;
   const server = createServer({
     nowUs,
@@ -49,10 +50,13 @@ export function createMachine({ time, host, director, network, epochMs, journal,
       });
       time.schedule(director, (downMs + loadMs) * 1000, () => server.setLoading(false));
     },
+    /** How often its clock was changed. */
+    steps: () => steps,
     /** @param {number} ms */
     jump(ms) {
       journal.tell(`the clock of the server jumps by ${Math.round(ms)} ms`);
       offsetUs += Math.round(ms * 1000);
+      steps += 1;
     },
   };
 }

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { check } from '../../chaos/judge/checker.mjs';
+import { judgeGates } from '../../chaos/judge/gates.mjs';
 import { planOf, seeded } from '../../chaos/stage/workload.mjs';
 import { createCast } from './cast.mjs';
 import { FAULTS, strike } from './faults.mjs';
@@ -24,6 +25,7 @@ import { createTime } from './time.mjs';
  * @property {readonly string[]} [faults] all unless named
  * @property {number} [density] how many times as many faults
  * @property {boolean} [alone] one process, mover and worker
+ * @property {boolean} [gated] the queue has limits, which are judged
  * @property {(line: string) => void} [print] everything that happens
  */
 
@@ -36,7 +38,8 @@ const CUT_MS = 4000;
 
 /** @param {Settings} settings */
 export async function simulate(settings) {
-  const { product: folder, seed, hours, faults = Object.keys(FAULTS), density = 1, alone = false, print } = settings;
+  const { product: folder, seed, hours, faults = Object.keys(FAULTS), density = 1, print } = settings;
+  const { alone = false, gated = false } = settings;
   const random = seeded(seed);
   const time = createTime({ random });
   install({ time, random, epochMs: EPOCH_MS });
@@ -44,11 +47,13 @@ export async function simulate(settings) {
   const network = createNetwork({ time, random, host });
   takeOver(network, time);
   const partitions = 1 + Math.floor(random() * 3);
+  const limits = gated ? limitsOf(partitions, random) : undefined;
+  const gates = limits ? { ...limits, rate: /** @type {const} */ (`${limits.rate}/s`) } : {};
   const journal = createJournal({ nowUs: time.nowUs, serverMs: () => machine.nowMs(), ...(print ? { print } : {}) });
   const machine = createMachine({ time, host, director, network, epochMs: EPOCH_MS, journal, ran });
   const product = await import(pathToFileURL(join(folder, 'dist', 'index.js')).href);
   await quarantineEach(folder, time);
-  const cast = createCast({ product, time, network, journal, random, partitions, director, alone });
+  const cast = createCast({ product, time, network, journal, random, partitions, director, alone, gates });
   const look = createLook(machine.ask, partitions);
   const stage = { time, network, cast, journal, director, machine, random };
   const untilUs = hours * 3600e6;
@@ -77,11 +82,14 @@ export async function simulate(settings) {
     const jobs = 20 + Math.floor(random() * 150);
     const farMs = 1000 + random() * 20_000;
     const wishes = { throws: 0.1, crashes: 0.01, poison: random() < 0.1 ? 0.01 : 0, odd: 0 };
-    const workMs = /** @type {const} */ ([1, 10 + random() ** 2 * (random() < 0.2 ? 20_000 : 4000)]);
-    const workload = { ...wishes, jobs, callsMs: CALLS_MS, nearMs: farMs / 4, farMs, workMs, padBytes: 0 };
-    const name = (/** @type {string} */ id) => `${totals.episodes}-${id}`;
+    const mostMs = 10 + random() ** 2 * (random() < 0.2 ? 20_000 : 4000);
+    // Where few run at a time, longer jobs would not be over when all should be. Nor does a lease of a job that is buried end
+    // where a judge sees it.
+    const gentle = gated ? { groups: 12, crashes: 0, poison: 0 } : {};
+    const workMs = /** @type {const} */ ([1, gated ? Math.min(mostMs, 1000) : mostMs]);
+    const workload = { ...wishes, ...gentle, jobs, callsMs: CALLS_MS, nearMs: farMs / 4, farMs, workMs, padBytes: 0 };
     const plans = planOf(workload, { random, producers: 2 }).map((plan) =>
-      plan.map((job) => ({ ...job, id: name(job.id) })),
+      plan.map((job) => ({ ...job, id: job.id.replace(/^(\{.*\})?/, `$1${totals.episodes}-`) })),
     );
     let open = plans.length;
     const ended = () => {
@@ -125,16 +133,29 @@ export async function simulate(settings) {
       passes,
       left: look.left(),
       repaired: look.repaired() - repairedBefore,
-      members: look.members().filter(({ id }) => id.startsWith(`${totals.episodes}-`)),
+      members: look.members().filter(({ id }) => id.replace(/^\{.*\}/, '').startsWith(`${totals.episodes}-`)),
     });
     const flaws = look.flaws(join(folder, 'lua')).map((detail) => ({ kind: 'FLAW', id: 'redis', detail }));
-    const found = [...report.anomalies, ...journal.complaints, ...flaws];
+    const steady = { changes: [], looks: [], unheld: [], inOrder: false, steps: machine.steps(), partitions };
+    const overs = limits ? judgeGates({ ...steady, limits, calls, effects, pauses }) : [];
+    const found = [...report.anomalies, ...overs, ...journal.complaints, ...flaws];
     totals.jobs += plan.length;
     totals.starts += report.counts.starts;
     totals.again += report.counts.again;
     journal.turn();
     return found;
   }
+}
+
+/**
+ * Limits that the partitions can share.
+ *
+ * @param {number} partitions
+ * @param {() => number} random
+ */
+function limitsOf(partitions, random) {
+  const below = (/** @type {number} */ most) => Math.floor(random() * most);
+  return { concurrency: partitions * (1 + below(3)), perGroup: 1 + below(2), rate: partitions * (5 + below(40)) };
 }
 
 /**
