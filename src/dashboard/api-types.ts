@@ -917,6 +917,7 @@ export interface Schemas {
   };
   readonly Backlog: {
     readonly queue: string;
+    readonly rate: string;
     readonly perSecond: number;
     readonly waiting: number;
     readonly waitingThroughMs: number;

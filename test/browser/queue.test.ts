@@ -109,6 +109,31 @@ test('each count leads to the list of what it counts', { timeout: HOOK_MS }, asy
   await window.close();
 });
 
+test('a queue with limits shows them, who is in line, and what to do', { timeout: HOOK_MS }, async () => {
+  await scheduleAll(api, 'gated', [{ id: 'first', delay: '1h' }]);
+  const body = { rate: '1/h', concurrency: 5, reason: 'the provider said 429' };
+  await must(api, 'PATCH /v1/queues/gated/settings', api.admin, body);
+  await scheduleAll(api, 'gated', [{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
+  await expect.poll(async () => (await listed(api, 'gated', 'state=waiting')).length).toBe(2);
+  const window = await enter(browser, api, { token: api.admin });
+  await show(window, '#/');
+  const row = window.page.getByRole('row', { name: /^gated/ });
+  await row.filter({ hasText: '1/h · 5 at once' }).filter({ hasText: '0 of 5' }).waitFor();
+  await window.page.getByText(/gated: 2 jobs wait for the rate 1\/h and take 120 min;/).waitFor();
+  await row.getByRole('link', { name: '2', exact: true }).click();
+  await deskOf(window).told('2 jobs shown');
+  await show(window, '#/queue/gated');
+  expect(await tile(window, 'Limits').locator('dd').innerText()).toBe('1/h · 5 at once');
+  await why(window).filter({ hasText: 'start one with "duestream worker <module>"' }).waitFor();
+  await show(window, '#/audit');
+  await window.page
+    .getByRole('row', { name: /queues\.set/ })
+    .filter({ hasText: 'the provider said 429' })
+    .waitFor();
+  expect(await window.noises()).toEqual([]);
+  await window.close();
+});
+
 describe('the charts', { timeout: HOOK_MS }, () => {
   let window: Window;
   let minute: number;

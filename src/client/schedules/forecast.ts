@@ -8,6 +8,7 @@
  * Where jobs wait in line for the rate of their queue, it also says when the rate will be through with them. This is the earliest
  * time: a limit of concurrency, groups that are full, and too few workers make it later.
  */
+import { rateText } from '../../job/gate.ts';
 import { parseName } from '../../job/job.ts';
 import { hintOf } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
@@ -67,6 +68,8 @@ export interface ForecastBucket {
 /** When the rate of a queue will be through with its line. */
 export interface Backlog {
   readonly queue: string;
+  /** Such as `10/s`. */
+  readonly rate: string;
   /** So many jobs may start in a second. */
   readonly perSecond: number;
   /** Jobs that are due and wait. */
@@ -164,7 +167,9 @@ export interface Waiting {
 }
 
 interface RatedPartition {
-  /** Its share of the rate. */
+  /** Of its queue. */
+  readonly rate: string;
+  /** Its share of that. */
   readonly perSecond: number;
   /** Jobs that are due. */
   readonly waiting: number;
@@ -188,12 +193,21 @@ function checkCost(counts: number): void {
   );
 }
 
-async function refsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<readonly PartitionRef[]> {
+async function refsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<readonly RatedRef[]> {
   const layouts = await listQueues(redis, namespace);
   const wanted = layouts.filter((layout) => queue === undefined || layout.queue === queue);
   const names = layouts.map((layout) => layout.queue);
   checkUsed(queue, names);
-  return wanted.flatMap((layout) => partitionsOf(namespace, layout));
+  return wanted.flatMap((layout) => {
+    const rate = layout.rate ? rateText(layout.rate) : undefined;
+    return partitionsOf(namespace, layout).map((ref) => ({ ref, rate }));
+  });
+}
+
+interface RatedRef {
+  readonly ref: PartitionRef;
+  /** Of its queue. */
+  readonly rate: string | undefined;
 }
 
 /** @throws DuestreamError `not-found` */
@@ -216,17 +230,17 @@ export async function waitingIn(
   checkCost(refs.length * edges.length);
   const due = edges.map(() => 0);
   const seen: SeenPartition[] = [];
-  for (const ref of refs) {
+  for (const { ref, rate } of refs) {
     const [counts, found] = await Promise.all([dueCounts(redis, ref, edges), stats(redis, ref)]);
     for (const [at, count] of counts.entries()) due[at] = (due[at] ?? 0) + count;
-    seen.push({ queue: ref.queue, counts, found });
+    seen.push({ queue: ref.queue, rate, counts, found });
   }
   const paused = new Set(seen.filter(({ found }) => found.paused).map((one) => one.queue));
   const ready = seen.reduce((sum, { found }) => sum + found.ready, 0);
   return { due, ready, paused: [...paused], rated: ratedIn(seen, paused) };
 }
 
-interface SeenPartition {
+interface SeenPartition extends Pick<RatedRef, 'rate'> {
   readonly queue: string;
   /** So many jobs are due up to each edge, counted from the edge before. */
   readonly counts: readonly number[];
@@ -237,11 +251,11 @@ interface SeenPartition {
 function ratedIn(seen: readonly SeenPartition[], paused: ReadonlySet<string>): Map<string, readonly RatedPartition[]> {
   const inLine = new Set(seen.filter(({ found }) => found.waiting > 0).map(({ queue }) => queue));
   const rated = new Map<string, readonly RatedPartition[]>();
-  for (const { queue, counts, found } of seen) {
+  for (const { queue, rate, counts, found } of seen) {
     const { intervalUs = 0 } = found.gate ?? {};
-    if (intervalUs === 0 || paused.has(queue) || !inLine.has(queue)) continue;
+    if (rate === undefined || intervalUs === 0 || paused.has(queue) || !inLine.has(queue)) continue;
     const [overdue = 0, ...due] = counts;
-    const one = { perSecond: 1_000_000 / intervalUs, waiting: found.waiting + overdue, due };
+    const one = { rate, perSecond: 1_000_000 / intervalUs, waiting: found.waiting + overdue, due };
     rated.set(queue, [...(rated.get(queue) ?? []), one]);
   }
   return rated;
@@ -261,7 +275,8 @@ function backlogOf(
   const startedMs = Math.max(...partitions.map(({ waiting, perSecond }) => (waiting / perSecond) * 1000));
   return {
     queue,
-    perSecond: Math.round(partitions.reduce((sum, one) => sum + one.perSecond, 0) * 1000) / 1000,
+    rate: partitions[0]?.rate ?? '',
+    perSecond: Number(partitions.reduce((sum, one) => sum + one.perSecond, 0).toPrecision(6)),
     waiting: partitions.reduce((sum, one) => sum + one.waiting, 0),
     waitingThroughMs: Math.ceil(atMs + startedMs),
     throughMs: left > 0 ? undefined : Math.ceil(Math.max(...lines.map(({ throughMs }) => throughMs))),
@@ -271,7 +286,7 @@ function backlogOf(
 
 /** When a line is empty for the first time, as if the jobs of a bucket became due evenly over it; else what is left of it. */
 function emptied(
-  { perSecond, waiting, due }: RatedPartition,
+  { perSecond, waiting, due }: Omit<RatedPartition, 'rate'>,
   edges: readonly number[],
 ): { readonly throughMs: number; readonly left: number } {
   let left = waiting;

@@ -270,10 +270,10 @@ function Backlogs({ backlogs, atMs }: { readonly backlogs: readonly Schemas['Bac
   if (backlogs.length === 0) return null;
   return (
     <ul>
-      {backlogs.map(({ queue, perSecond, waiting, waitingThroughMs, throughMs, left }) => (
+      {backlogs.map(({ queue, rate, waiting, waitingThroughMs, throughMs, left }) => (
         <li key={queue}>
-          <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>: {countText(waiting, 'job')} wait for{' '}
-          {numberText(perSecond)} starts per second and take {seconds(waitingThroughMs - atMs)}; with what becomes due{' '}
+          <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>: {countText(waiting, 'job')} wait for the rate{' '}
+          {rate} and take {seconds(waitingThroughMs - atMs)}; with what becomes due{' '}
           {throughMs === undefined
             ? `${numberText(left)} still wait in an hour.`
             : `all are through in ${seconds(throughMs - atMs)}.`}

@@ -104,14 +104,14 @@ describe('a backlog of a queue with a rate', () => {
   test('is through when the rate has started what waits; later with what becomes due until then', async () => {
     await lineUp();
     const [alone] = (await schedules.forecast({ until: ahead(HOUR) })).backlogs;
-    expect(alone).toMatchObject({ queue: 'q', perSecond: 10, waiting: 600, left: 0 });
+    expect(alone).toMatchObject({ queue: 'q', rate: '10/s', perSecond: 10, waiting: 600, left: 0 });
     const soon = Array.from({ length: 300 }, (_, at) => item(`soon${at}`, { dueMs: Date.now() + 20_000 }));
     await the.scheduleAll(soon, { nowMs: Date.now() });
     const { atMs, backlogs } = await schedules.forecast({ until: ahead(HOUR) });
     const [{ waitingThroughMs, throughMs = 0 } = { waitingThroughMs: 0 }] = backlogs;
     expect([waitingThroughMs - atMs, throughMs - atMs]).toEqual([60_000, expect.closeTo(90_000, -3)]);
     expect((await say(['--until', '+1h'])).out).toMatch(
-      /^q: 600 jobs wait for 10\/s and take 60 s; with what becomes due all are through at \d{4}-.* UTC$/m,
+      /^q: 600 jobs wait for the rate 10\/s and take 60 s; with what becomes due all are through at \d{4}-.* UTC$/m,
     );
   });
 

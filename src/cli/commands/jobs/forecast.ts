@@ -67,8 +67,8 @@ function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly stri
 
 /** When the rates will be through with what waits in line, and with what becomes due until then. */
 function backlogLines({ backlogs, atMs, untilMs }: Forecast): readonly string[] {
-  const lines = backlogs.map(({ queue, perSecond, waiting, waitingThroughMs, throughMs, left }) => {
-    const now = `${counted(waiting, 'job')} wait for ${perSecond}/s and take ${span(waitingThroughMs - atMs)}`;
+  const lines = backlogs.map(({ queue, rate, waiting, waitingThroughMs, throughMs, left }) => {
+    const now = `${counted(waiting, 'job')} wait for the rate ${rate} and take ${span(waitingThroughMs - atMs)}`;
     const then =
       throughMs === undefined
         ? `with what becomes due ${left} still wait at ${minuteText(untilMs)}`

@@ -21,6 +21,7 @@ export const bucket = z
 export const backlog = z
   .object({
     queue: z.string(),
+    rate: z.string().openapi({ example: '10/s' }),
     perSecond: z.number().openapi({ description: 'So many jobs may start in a second.' }),
     waiting: count.openapi({ description: 'Jobs that are due and wait.' }),
     waitingThroughMs: epochMs.openapi({ description: 'By when these have started, at the earliest.' }),
