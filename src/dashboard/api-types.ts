@@ -289,7 +289,7 @@ export interface Schemas {
       readonly text: string;
       readonly advice: string;
       readonly partitions?: readonly number[];
-      readonly heldBy?: 'concurrency' | 'rate' | 'perGroup';
+      readonly heldBy?: 'queue-full' | 'group-full' | 'rate';
       readonly nextMs?: number;
     }[];
     readonly nowMs: number;

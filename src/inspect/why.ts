@@ -30,7 +30,7 @@ export const OBSTACLES = [
 ];
 
 /** Which limit of a gated queue holds its jobs. */
-export const HELD_BY = ['concurrency', 'rate', 'perGroup'] as const;
+export const HELD_BY = ['queue-full', 'group-full', 'rate'] as const;
 
 export interface Obstacle {
   readonly code: (typeof OBSTACLES)[number];
@@ -156,10 +156,11 @@ function heldOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle
     const text = `${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, sinceMs))}`;
     const next = those.map(({ nowMs, gate }) => ({ nowMs, nextMs: gate?.nextTurnMs ?? nowMs }));
     const first = next.reduce((one, other) => (other.nextMs < one.nextMs ? other : one));
+    const who = heldBy === 'group-full' ? `; to see who holds them: duestream groups ls ${queue} --top` : '';
     const obstacle: Obstacle = {
       code: 'waiting',
       text: `${queue}: ${text}: ${HOLDS[heldBy].text(span(first.nextMs - first.nowMs))}`,
-      advice: `each starts when its turn comes; to let more start: duestream queues set ${queue} ${HOLDS[heldBy].flag}`,
+      advice: `each starts when its turn comes${who}; to let more start: duestream queues set ${queue} ${HOLDS[heldBy].flag}`,
       heldBy,
       ...(heldBy === 'rate' && { nextMs: first.nextMs }),
     };
@@ -168,25 +169,18 @@ function heldOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle
 }
 
 const HOLDS = {
-  concurrency: { text: () => 'as many run as its concurrency allows', flag: '--concurrency <n>' },
+  'queue-full': { text: () => 'as many run as its concurrency allows', flag: '--concurrency <n>' },
+  'group-full': { text: () => 'of each of their groups as many run as it may', flag: '--per-group <n>' },
   rate: { text: (next: string) => `its rate allows the next start in ${next}`, flag: '--rate <rate>' },
-  perGroup: { text: () => 'of each of their groups as many run as it may', flag: '--per-group <n>' },
 } as const;
 
 /** The limit that holds the jobs in line of a partition; undefined where none waits, or where they wait for a worker. */
-export function limitHolding({
-  waiting,
-  gate,
-  ready,
-  running,
-  nowMs,
-  openLanes: open,
-}: SeenPartition): Obstacle['heldBy'] {
+export function limitHolding(one: SeenPartition): Obstacle['heldBy'] {
+  const { waiting, gate, ready, running, nowMs } = one;
   if (waiting === 0 || !gate) return undefined;
-  const shut = shutBy(gate, { entries: ready + running, held: 0, nowMs });
-  if (shut.includes('queue-full')) return 'concurrency';
-  if (shut.includes('rate')) return 'rate';
-  return open === 0 && gate.perGroup > 0 ? 'perGroup' : undefined;
+  // Without an open lane the group of each job in line is full.
+  const held = one.openLanes === 0 ? Number.POSITIVE_INFINITY : 0;
+  return shutBy(gate, { entries: ready + running, held, nowMs })[0];
 }
 
 function ofThose(

@@ -74,9 +74,9 @@ function undivided({ queue, concurrency = 0, partitions }: QueueLayout): readonl
 /** A partition has waited at its share for long, and another has room. */
 function uneven({ layout: { queue }, all }: Limited): readonly Flaw[] {
   const stuck = all.flatMap((one, partition) => {
-    const limit = limitHolding(one);
+    const limit = SHARED.get(limitHolding(one));
     const waitMs = one.nowMs - (one.waitingSinceMs ?? one.nowMs);
-    return (limit === 'concurrency' || limit === 'rate') && waitMs >= LONG_MS ? [{ partition, limit, waitMs }] : [];
+    return limit !== undefined && waitMs >= LONG_MS ? [{ partition, limit, waitMs }] : [];
   });
   const idle = all.filter((one) => one.waiting === 0 && !one.paused && hasRoom(one)).length;
   if (stuck.length === 0 || idle === 0) return [];
@@ -89,6 +89,12 @@ function uneven({ layout: { queue }, all }: Limited): readonly Flaw[] {
     },
   ];
 }
+
+/** The limits that are divided among partitions. */
+const SHARED: ReadonlyMap<unknown, string> = new Map([
+  ['queue-full', 'concurrency'],
+  ['rate', 'rate'],
+]);
 
 const hasRoom = ({ gate, ready, running, nowMs }: SeenPartition): boolean =>
   gate !== undefined &&

@@ -58,7 +58,7 @@ describe('queues why', () => {
     expect(await answer(['queues', 'why', 'q'])).toMatchObject({
       queue: 'q',
       moves: true,
-      reasons: [{ code: 'waiting', heldBy: 'concurrency' }],
+      reasons: [{ code: 'waiting', heldBy: 'queue-full' }],
     });
   });
 

@@ -103,8 +103,10 @@ describe('a limit', () => {
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
     await expect.poll(() => client.count('work', { state: 'waiting' })).toBe(9);
     const { moves, reasons } = await whyNothingMoves({ redis, namespace: NAMESPACE }, 'work', 10_000);
-    expect({ moves, reasons }).toMatchObject({ moves: true, reasons: [{ code: 'waiting', heldBy: 'perGroup' }] });
-    expect(reasons[0]?.advice).toContain('duestream queues set work --per-group');
+    expect({ moves, reasons }).toMatchObject({ moves: true, reasons: [{ code: 'waiting', heldBy: 'group-full' }] });
+    expect(reasons[0]?.advice).toMatch(
+      /duestream groups ls work --top; .*: duestream queues set work --per-group <n>$/,
+    );
     await line.drain(12);
     expect(line.most()).toBe(3);
     for (const group of ['g0', 'g1', 'g2']) {
