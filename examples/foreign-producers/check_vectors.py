@@ -36,7 +36,8 @@ def layout_or_none(value):
 
 
 for one in vectors["keys"]:
-    same(p.partition_keys(one["namespace"], one["queue"], one["partition"]), one["keys"], "keys")
+    keys = p.partition_keys(one["namespace"], one["queue"], one["partition"])
+    same({name: keys[name] for name in one["keys"]}, one["keys"], "keys")
     same(p.control_keys(one["namespace"]), one["control"], "control keys")
 for what, lists in vectors["names"].items():
     for valid in (True, False):
@@ -44,6 +45,8 @@ for what, lists in vectors["names"].items():
             same(allows(what, text), valid, f"{what} {text!r}")
 for one in vectors["members"]:
     same(p.member_of(one["id"], one["bare"]), one["member"], "member")
+for one in vectors["groups"]:
+    same(p.group_of(one["member"]), one["group"], f"group of {one['member']!r}")
 for one in vectors["partitions"]:
     same(p.routing_text(one["id"]), one["text"], "routing text")
     for partitions, partition in one["of"].items():
@@ -56,8 +59,16 @@ for one in vectors["records"]:
     same(record.decode(), one["record"], "record")
     same(len(record), one["bytes"], "bytes of the record")
     same(hashlib.sha1(record).hexdigest()[:16], one["digest"], "digest of the record")
+    words = one.get("header", {}).get("t", "").replace(" ", "=").split(",")
+    priority = next((word[1:] for word in words if word.startswith("=")), "normal")
+    tags = [word for word in words if word and not word.startswith("=")]
+    same(p.tags_value(priority, tags), one.get("header", {}).get("t", ""), "tags of the record")
 for one in vectors["registry"]:
     same(layout_or_none(one["value"]), (one["partitions"], one["generation"]), f"registry {one['value']!r}")
+for one in vectors["limits"]:
+    same(p.read_limit(one["setting"], one["value"]), one["means"], f"limit {one['setting']} {one['value']!r}")
+for one in vectors["scores"]:
+    same(p.due_of(one["score"]), (one["dueMs"], one["isWaiting"]), f"score {one['score']}")
 for one in vectors["nudges"]:
     same(p.nudge_for(one["wake"], one["dueMs"]), one["publish"], f"nudge for {one}")
 

@@ -21,7 +21,7 @@ from redis.exceptions import (AuthenticationError, ConnectionError, NoScriptErro
                               ResponseError, TimeoutError)
 
 from wire import (DONE_WINDOW_MS, HORIZON_MS, NO_DATA, RECORD_BYTES_MAX, base36, check_due, checked, control_keys,
-                  encode_record, member_of, nudge_for, partition_keys, partition_of, read_layout)
+                  encode_record, member_of, nudge_for, partition_keys, partition_of, read_layout, tags_value)
 
 JOBS_PER_CALL, BYTES_PER_CALL = 250, 512 * 1024
 RETRY_SECONDS = 10
@@ -146,7 +146,8 @@ class Producer:
         text = self.text(verb)
         sha = hashlib.sha1(text).hexdigest()
         keys = partition_keys(self.namespace, queue, partition)
-        names = ["scheduled", "jobs", "runs", "done", "meta", *(["wake"] if verb == "schedule" else []), "stale"]
+        names = ["scheduled", "jobs", "runs", "done", "meta", *(["wake"] if verb == "schedule" else []), "stale", "tags",
+                 *(["ready"] if verb == "schedule" else []), "line"]
 
         def call():
             try:
@@ -199,6 +200,8 @@ def main():
     parser.add_argument("--name", default="default")
     parser.add_argument("--data", type=json.loads, default=NO_DATA, help="JSON")
     parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a text beside the data")
+    parser.add_argument("--group", help="a tenant, an account or a lock, for a queue with limits")
+    parser.add_argument("--priority", choices=["high", "normal", "low"], default="normal")
     parser.add_argument("--mode", choices=["keep", "replace"], default="keep")
     parser.add_argument("--max-lateness", type=int, help="milliseconds after its due when it is too late to start")
     parser.add_argument("--too-late", choices=["drop", "dead", "run"], default="drop", help="what happens then")
@@ -206,6 +209,8 @@ def main():
     parser.add_argument("--no-nudge", action="store_true", help="leave a bare job to the safety tick")
     args = parser.parse_args()
 
+    if args.group is not None:
+        args.id = f"{{{checked('group', args.group)}}}{args.id}"
     producer = Producer(redis.Redis.from_url(args.redis), args.namespace, args.lua)
     if args.verb == "cancel":
         print(*producer.cancel(args.queue, [args.id], args.bare))
@@ -220,8 +225,11 @@ def main():
             job["data"] = args.data
         if args.header:
             job["headers"] = dict(one.split("=", 1) for one in args.header)
+        job["header"] = {}
         if args.max_lateness is not None:
-            job["header"] = {"l": base36(args.max_lateness), "p": {"drop": "d", "dead": "x", "run": "r"}[args.too_late]}
+            job["header"] |= {"l": base36(args.max_lateness), "p": {"drop": "d", "dead": "x", "run": "r"}[args.too_late]}
+        if args.priority != "normal":
+            job["header"]["t"] = tags_value(args.priority)
         print(*producer.schedule(args.queue, [job], args.mode))
 
 

@@ -3,6 +3,7 @@
 #
 #   ./producer.sh put      emails order-1042 60000                                          a bare job in a minute
 #   ./producer.sh schedule emails order-1042 60000 '{"to":"ada@example.org"}' welcome       a full one: data, name
+#   PRIORITY=high ./producer.sh schedule imports '{acme}order-7' 0                              group acme, for a queue with limits
 #   HEADERS='traceparent=00-0af7-b7ad-01' ./producer.sh schedule emails order-1043 60000      with headers, URL-encoded
 #   ./producer.sh replace  emails order-1042 90000 '{"to":"bob@example.org"}' welcome
 #   ./producer.sh cancel   emails order-1042                                                a full job
@@ -28,7 +29,7 @@ base36() {
   echo "$text"
 }
 
-# CRC16-XMODEM. An id of ours has no braces, so the routing text is the whole id.
+# CRC16-XMODEM of the routing text: the group in braces, else the whole id.
 crc16() {
   crc=0
   for byte in $(printf %s "$1" | od -An -v -tu1); do
@@ -59,7 +60,8 @@ find_queue() {
   fi
   partitions=$(printf %s "$layout" | sed -n 's/.*"partitions" *: *\([0-9][0-9]*\).*/\1/p')
   generation=$(printf %s "$layout" | sed -n 's/.*"generation" *: *\([0-9][0-9]*\).*/\1/p')
-  K="$namespace:v1:{$queue:$(($(crc16 "$id") % partitions))}"
+  case $id in '{'?*'}'?*) routing=${id#?}; routing=${routing%%'}'*} ;; *) routing=$id ;; esac
+  K="$namespace:v1:{$queue:$(($(crc16 "$routing") % partitions))}"
 }
 
 put() {
@@ -76,22 +78,24 @@ schedule() {
   mode=$1 body=
   [ -z "${4:-}" ] || body="\"n\":\"$4\""
   [ -z "${3:-}" ] || body="$body${body:+,}\"d\":$3"
-  record="1$(base36 "$due")|{$body}"
+  letters=
+  case ${PRIORITY:-normal} in high | low) letters=";t= $PRIORITY" ;; esac
+  record="1$(base36 "$due")$letters|{$body}"
   if [ -n "${HEADERS:-}" ]; then
     # By its mark it is the same call as with other headers, or with none.
     mark=$(base36 "$due").$(cli EVAL "return redis.sha1hex(ARGV[1]):sub(1, 16)" 0 "$record")
-    record="1$(base36 "$due");h=$HEADERS;m=$mark|{$body}"
+    record="1$(base36 "$due")$letters;h=$HEADERS;m=$mark|{$body}"
   fi
-  cli --eval "$lua/schedule.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:wake" "$K:stale" , \
-    '' "$generation" "$mode" 315360000000 278528 "j:$id" "$record" "$due"
+  cli --eval "$lua/schedule.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:wake" "$K:stale" \
+    "$K:tags" "$K:ready" "$K:line" , '' "$generation" "$mode" 315360000000 278528 "j:$id" "$record" "$due"
 }
 
 cancel() {
-  cli --eval "$lua/cancel.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:stale" , \
-    '' "$generation" 600000 "$1"
+  cli --eval "$lua/cancel.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:stale" \
+    "$K:tags" "$K:line" , '' "$generation" 600000 "$1"
 }
 
-[ $# -ge 3 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+[ $# -ge 3 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 verb=$1 queue=$2 id=$3
 namespace=${NAMESPACE:-duestream}
 here=$(dirname "$0")

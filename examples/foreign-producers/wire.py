@@ -10,15 +10,23 @@ DATA_BYTES_MAX = 262_144
 RECORD_BYTES_MAX = DATA_BYTES_MAX + 16384
 DONE_WINDOW_MS = 600_000
 EARLIEST_MS = 100_000_000_000
+#: Scores of jobs that wait in line: the due and 2^52.
+WAITS, WAITS_END = 2**52, 2**52 + 2**50
 
 #: Tells a job without data from one whose data is null.
 NO_DATA = object()
 
+GROUP = r"(?!schedule:)[!-+\--:<-z~]{1,64}"
+#: Jobs that follow from an ungrouped one have these ids.
+DERIVED = r"(?:abandoned:[0-9]+|then:[0-9]+\.[0-9]+)\Z"
+GROUPED = re.compile(rf"(?:j:)?\{{({GROUP})\}}(?!{DERIVED}).", re.DOTALL)
+
 GRAMMAR = {
     "queue": re.compile(r"[a-z0-9][a-z0-9._-]{0,63}"),
     "jobName": re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"),
-    "id": re.compile(r"[!-z|~]{1,128}"),
+    "id": re.compile(rf"(?=.{{1,128}}\Z)(?:\{{{GROUP}\}}(?!{DERIVED}))?[!-z|~]+"),
     "bareId": re.compile(r"(?!j:)[!-~]{1,130}"),
+    "group": re.compile(GROUP),
 }
 
 
@@ -30,7 +38,8 @@ def checked(what, text):
 
 def partition_keys(namespace, queue, partition):
     return {name: f"{namespace}:v1:{{{queue}:{partition}}}:{name}"
-            for name in ("scheduled", "jobs", "runs", "done", "meta", "wake", "stale")}
+            for name in ("scheduled", "jobs", "runs", "done", "meta", "wake", "stale", "tags", "ready", "line",
+                         "lanes", "holds")}
 
 
 def control_keys(namespace):
@@ -57,6 +66,18 @@ def base36(number):
 
 def member_of(job_id, bare=False):
     return job_id if bare else f"j:{job_id}"
+
+
+def group_of(member):
+    """The tenant, account or lock that a job of a gated queue belongs to; None: it has none."""
+    found = GROUPED.match(member)
+    return found and found[1]
+
+
+def tags_value(priority="normal", tags=()):
+    """The value of the letter t: a priority stands in front of the tags, as the tag =high or =low."""
+    words = ([] if priority == "normal" else [f"={priority}"]) + sorted(set(tags))
+    return ",".join(words).replace("=", " ")
 
 
 def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=None, headers=None):
@@ -87,6 +108,25 @@ def read_layout(value):
     if type(partitions) is not int or not 1 <= partitions <= 1024 or type(generation) is not int:
         raise ValueError(f"the registry says {value!r}")
     return partitions, generation
+
+
+def read_limit(setting, value):
+    """What a limit of a queue says: 0 is no limit, None cannot be read and limits nothing."""
+    if setting == "fair":
+        return True
+    if setting != "rate":
+        return int(value) if re.fullmatch(r"[0-9]{1,7}", value) else None
+    found = re.fullmatch(r"([1-9][0-9]{0,8}) ([1-9][0-9]{0,8}) ([1-9][0-9]{0,6})", value)
+    if found is None:
+        return 0 if value == "0" else None
+    return dict(zip(("limit", "perMs", "burst"), map(int, found.groups())))
+
+
+def due_of(score):
+    """The due of a job as scheduled has it, and whether the job is due and waits in line."""
+    number = float(score)
+    waits = WAITS <= number < WAITS_END
+    return int(number - WAITS if waits else number), waits
 
 
 def nudge_for(wake, due_ms):

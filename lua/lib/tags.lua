@@ -5,7 +5,7 @@
 --         but not those in `kept`
 -- RULE    Entered before the record is written, taken out after it is gone: what a call that was
 --         cut off leaves is an entry too many, never one too few. Readers look at the header.
---         In a header = is a space, and ten tags count.
+--         In a header = is a space, and ten tags count. A foreign caller may leave the key out.
 local function tagsOf(record)
   -- Nearly all records have none: a pattern would try every place of the header first.
   local isLikely = record and record:find(';t=', 1, true)
@@ -13,6 +13,7 @@ local function tagsOf(record)
 end
 
 local function addTags(tags, list)
+  if not tags then return end
   for _, job in ipairs(list) do
     local words = {}
     for tag in (job.text or ''):gmatch('[^,%z]+') do
@@ -28,7 +29,7 @@ local function addTags(tags, list)
 end
 
 local function dropTags(tags, member, text, kept)
-  if not text then return end
+  if not (tags and text) then return end
   local gone = {}
   for tag in text:gmatch('[^,%z]+') do
     local stays = kept and (',' .. kept .. ','):find(',' .. tag .. ',', 1, true)

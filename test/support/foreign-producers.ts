@@ -17,6 +17,7 @@ export interface ForeignProducer {
   /** At a due of its own, so that it can be repeated. */
   readonly repeat: (id: string, dueMs: number, data: string, replace?: boolean) => Promise<string>;
   readonly withHeaders: (id: string, dueMs: number, headers: Readonly<Record<string, string>>) => Promise<string>;
+  readonly withPriority: (id: string, priority: 'high' | 'low') => Promise<string>;
   readonly cancel: (id: string, bare: boolean) => Promise<string>;
 }
 
@@ -51,6 +52,10 @@ export async function openForeignProducers(server: TestRedis, queue: () => strin
         '1',
         ...Object.entries(headers).flatMap((one) => ['--header', one.join('=')]),
       ),
+    withPriority(id, priority) {
+      const [, group, own = id] = /^\{(.+)\}(.+)$/.exec(id) ?? [];
+      return inPython('schedule', own, ...(group === undefined ? [] : ['--group', group]), '--priority', priority);
+    },
     cancel: (id, bare) => inPython('cancel', id, ...(bare ? ['--bare'] : [])),
   };
   const byShell: ForeignProducer = {
@@ -60,6 +65,7 @@ export async function openForeignProducers(server: TestRedis, queue: () => strin
       inShell(replace ? 'replace' : 'schedule', id, ['0', data], { DUE: String(dueMs) }),
     withHeaders: (id, dueMs, headers) =>
       inShell('schedule', id, ['0', '1'], { DUE: String(dueMs), HEADERS: String(new URLSearchParams(headers)) }),
+    withPriority: (id, priority) => inShell('schedule', id, ['0'], { PRIORITY: priority }),
     cancel: (id, bare) => inShell(bare ? 'unput' : 'cancel', id, []),
   };
 

@@ -17,6 +17,8 @@ interface ScheduleCall {
   readonly mode: string;
   readonly horizon: string;
   readonly bytes: string;
+  /** How many keys the call names. Default: as many as in the first release. */
+  readonly keys?: number;
   /** Member, record, due. */
   readonly jobs: readonly (readonly string[])[];
 }
@@ -25,6 +27,7 @@ interface CancelCall {
   readonly now: string;
   readonly generation: string;
   readonly window: string;
+  readonly keys?: number;
   readonly members: readonly string[];
 }
 
@@ -50,6 +53,7 @@ interface Vectors {
     readonly control: Readonly<Record<string, string>>;
   }[];
   readonly names: Readonly<Record<string, Grammar>>;
+  readonly groups: readonly { readonly member: string; readonly group: string | null }[];
   readonly ids: readonly {
     readonly ms: number;
     readonly sequence: number;
@@ -82,6 +86,12 @@ interface Vectors {
     readonly partitions: number | null;
     readonly generation: number | null;
   }[];
+  readonly limits: readonly {
+    readonly setting: 'rate' | 'concurrency' | 'perGroup' | 'fair';
+    readonly value: string;
+    readonly means: unknown;
+  }[];
+  readonly scores: readonly { readonly score: string; readonly dueMs: number; readonly isWaiting: boolean }[];
   readonly nudges: readonly { readonly wake: string | null; readonly dueMs: number; readonly publish: string | null }[];
   readonly dues: readonly {
     readonly score: string;
@@ -110,13 +120,15 @@ export async function createStage(server: TestRedis, { keys }: PartitionRef) {
       return redis.call(name, ...args);
     }
     if (schedule) {
-      const { now, generation, mode, horizon, bytes, jobs } = schedule;
-      const names = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta, keys.wake, keys.stale];
+      const { now, generation, mode, horizon, bytes, jobs, keys: count = 7 } = schedule;
+      const old = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta, keys.wake, keys.stale];
+      const names = [...old, keys.tags, keys.ready, keys.line].slice(0, count);
       return evaluate(redis, 'schedule', names, [now, generation, mode, horizon, bytes, ...jobs.flat()]);
     }
     if (cancel) {
-      const { now, generation, window, members } = cancel;
-      const names = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta, keys.stale];
+      const { now, generation, window, members, keys: count = 6 } = cancel;
+      const old = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta, keys.stale];
+      const names = [...old, keys.tags, keys.line].slice(0, count);
       return evaluate(redis, 'cancel', names, [now, generation, window, ...members]);
     }
     throw new Error('a step is a command, a schedule or a cancel');

@@ -7,12 +7,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { decodeTombstone } from '../../../src/job/codec.ts';
 import type { Job } from '../../../src/job/job.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { createWorker, type Worker } from '../../../src/worker/worker.ts';
 import { type ForeignProducers, openForeignProducers } from '../../support/foreign-producers.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read } from '../../support/repository.ts';
+import { gate } from '../../support/worker-line.ts';
 
 const LANGUAGES = ['Python', 'redis-cli'] as const;
 const FAR_MS = 3_600_000;
@@ -94,6 +96,34 @@ describe.each(LANGUAGES)('a producer in %s', (language) => {
     await expect.poll(() => redis.hget(keys().jobs, 'j:a')).toMatch(/^\.d/);
     expect(await by.withHeaders('a', dueMs, { traceparent: '00-2-2-01' })).toBe('already d');
     expect(await by.repeat('a', dueMs, '1')).toBe('already d');
+  });
+
+  test('gives a job a group and a priority, by which it waits in a queue with limits', async () => {
+    const held = gate();
+    worker = createWorker(
+      defineQueue(queue, { concurrency: 1, perGroup: 1 }),
+      async (job) => {
+        jobs.push(job);
+        if (job.id === 'first') await held.opened;
+      },
+      { redis: server.url },
+    );
+    await worker.start();
+    const by = foreign.of[language];
+    expect(await by.schedule('first', 0, '1', 'default')).toBe('ok');
+    await ran().toBe(1);
+    for (const [id, priority] of [
+      ['a', 'low'],
+      ['{acme}b', 'low'],
+      ['{acme}c', 'high'],
+    ] as const) {
+      expect(await by.withPriority(id, priority)).toBe('ok');
+    }
+    await expect.poll(() => redis.zcard(keys().line)).toBe(3);
+    expect(await redis.zrange(keys().tags, '0', '-1')).toEqual(['=high\0j:{acme}c', '=low\0j:a', '=low\0j:{acme}b']);
+    held.open();
+    await ran().toBe(4);
+    expect(jobs.map(({ id }) => id)).toEqual(['first', '{acme}c', 'a', '{acme}b']);
   });
 
   test('is told that it has said so already, while the job waits and after it has run', async () => {

@@ -6,15 +6,19 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeRecord, decodeTombstone, encodeBody, encodeRecord, idOf, memberOf } from '../../../src/job/codec.ts';
 import type { HeaderOptions } from '../../../src/job/fields.ts';
+import { decodeGates } from '../../../src/job/gate.ts';
 import { parseJobId, parseJobName, parseName } from '../../../src/job/job.ts';
 import { crc16, createJobIds, partitionOf, routingText } from '../../../src/job/job-id.ts';
+import { groupOf, parseGroup } from '../../../src/job/labels.ts';
 import { decodeHeader } from '../../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
+import { limit } from '../../../src/redis/scripts/gates.ts';
 import { createJobs } from '../../../src/redis/scripts/jobs.ts';
 import { elect } from '../../../src/redis/scripts/lease.ts';
 import { findQueue } from '../../../src/redis/scripts/queues.ts';
 import { scripts } from '../../../src/redis/scripts/script-table.ts';
+import { dueOf } from '../../../src/redis/scripts/scripts.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read } from '../../support/repository.ts';
 import { createStage, vectors } from '../../support/wire.ts';
@@ -43,6 +47,7 @@ describe('names', () => {
     queue: (text) => parseName(text, 'queue'),
     jobName: parseJobName,
     id: (text) => parseJobId(text),
+    group: parseGroup,
   };
   for (const [what, parse] of Object.entries(grammars)) {
     const { valid = [], invalid = [] } = vectors.names[what] ?? {};
@@ -68,6 +73,29 @@ describe('names', () => {
   });
 });
 
+describe('groups', () => {
+  test.each(vectors.groups)('$member is of group $group', ({ member, group }) => {
+    expect(groupOf(member)).toBe(group ?? undefined);
+  });
+
+  test('the scripts say the same of all that can wait in line', async () => {
+    await redis.flushall();
+    const nowMs = 1_763_719_000_000;
+    await limit(redis, ref, { share: '0 1 1 0', nowMs });
+    await redis.zadd(ref.keys.scheduled, nowMs - 1, 'first', nowMs - 1, 'second');
+    for (const { member } of vectors.groups) await redis.zadd(ref.keys.scheduled, nowMs, member);
+    const { term } = await elect(redis, ref, { processId: 'm', leaseMs: 60_000 });
+    await createJobs(redis).promote(ref, { term, leaseMs: 60_000, limit: 500, cap: 10, nowMs });
+    const places = await redis.zrange(ref.keys.line, '0', '-1');
+    const lined = new Map(places.map((place) => [place.slice(place.indexOf('\0') + 11), place.split('\0')[0]]));
+    const told = vectors.groups.filter(({ member }) => lined.has(member));
+    expect(told.map(({ member }) => [member, lined.get(member)])).toEqual(
+      told.map(({ member, group }) => [member, group ?? '']),
+    );
+    expect(told.length).toBeGreaterThan(vectors.groups.length - 4);
+  });
+});
+
 test.each(vectors.partitions)('$id goes to the same partition', ({ id, text, crc16: sum, of }) => {
   expect([routingText(id), crc16(Buffer.from(text))]).toEqual([text, sum]);
   for (const [partitions, partition] of Object.entries(of)) expect(partitionOf(id, Number(partitions))).toBe(partition);
@@ -85,8 +113,7 @@ describe('records', () => {
     const overrides = Object.fromEntries(
       Object.entries({ attempts, timeoutMs, backoff }).filter(([, value]) => value !== undefined),
     );
-    const tags = header.t === undefined ? {} : { tags: header.t.split(',') };
-    const lateness = { ...latenessOf(header), ...tags, ...(headers && { headers }) };
+    const lateness = { ...latenessOf(header), ...tagsOf(header), ...(headers && { headers }) };
     expect(decodeRecord(record)).toEqual({ askedDueMs: dueMs, bare: false, name, data, ...overrides, ...lateness });
     expect(encodeRecord(dueMs, encodeBody({ name, data }, overrides), lateness)).toBe(record);
     expect(Buffer.byteLength(record)).toBe(bytes);
@@ -105,6 +132,14 @@ test.each(vectors.registry)('the registry says $value', async ({ value, partitio
   const found = findQueue(redis, 'duestream', 'emails');
   if (partitions === null) await expect(found).rejects.toThrow(/cannot be read/);
   else expect(await found).toEqual({ queue: 'emails', partitions, layoutGeneration: generation });
+});
+
+test.each(vectors.limits)('the registry says $value of $setting', async ({ setting, value, means }) => {
+  expect(decodeGates({ [setting]: value })[setting]).toEqual(means ?? undefined);
+});
+
+test.each(vectors.scores)('a score of $score is due at $dueMs', ({ score, ...means }) => {
+  expect(dueOf(score)).toEqual(means);
 });
 
 test.each(vectors.nudges)('a leader that looks at $wake hears $publish of a job due at $dueMs', async (vector) => {
@@ -174,6 +209,14 @@ describe('the page', () => {
     expect(page).toContain(`<sha1> ${keys.length}\n  ${keys.join(' ')} `);
   });
 });
+
+/** A priority stands among the tags, as one that begins with = . */
+function tagsOf({ t }: Readonly<Record<string, string>>): HeaderOptions {
+  const words = (t ?? '').replaceAll(' ', '=').split(',');
+  const priority = (['high', 'low'] as const).find((one) => words.includes(`=${one}`));
+  const tags = words.filter((word) => word !== '' && !word.startsWith('='));
+  return { ...(priority && { priority }), ...(tags.length > 0 && { tags }) };
+}
 
 function latenessOf({ e, l, p = 'd' }: Readonly<Record<string, string>>): HeaderOptions {
   if (e === undefined && l === undefined) return {};
