@@ -89,6 +89,7 @@ export const SLICED = {
   'test/proof/cut-off.test.ts': 'the scenes; without the search for every other write',
   'test/proof/gates.test.ts': '2 of 8 walks',
   'test/proof/head.test.ts': '200 of 500 lists, and 40 of 100 cuts',
+  'test/proof/kit-gates.test.ts': '2 of 8 walks',
   'test/proof/model.test.ts': '60 of 1000 lists, and 15 of 250 with a limit of bytes',
   'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone; without whole years',
   'test/redis/quota-mixes.test.ts': '5 of 25 mixes',

@@ -199,13 +199,18 @@ export function checkGateSettings(
   }
 }
 
-/** What a partition may let through, and when. */
-export interface GateState {
+/** The share of a partition, read. */
+export interface GateShare {
   /** Microseconds per job; 0: no rate. */
   readonly intervalUs: number;
+  readonly burst: number;
   /** 0: no such limit. */
   readonly concurrency: number;
   readonly perGroup: number;
+}
+
+/** What a partition may let through, and when. */
+export interface GateState extends GateShare {
   /** When the rate allows one job more, epoch ms; in the past: it does now. */
   readonly nextTurnMs: number;
 }
@@ -213,12 +218,33 @@ export interface GateState {
 /** From the fields `gates` and `gate` of a partition, as `lua/lib/gate.lua` reads them; undefined: it is not gated. */
 export function gateState(share: string | undefined, used = ''): GateState | undefined {
   if (share === undefined) return undefined;
+  const gate = readShare(share);
+  return { ...gate, nextTurnMs: nextTurnMs(gate, Number(/^[\d.]+/.exec(used)?.[0] ?? 0)) };
+}
+
+/** As `gateShare` writes it. While somebody sets the limits it says nothing. */
+export function readShare(share: string): GateShare {
   const [intervalUs = 0, burst = 1, concurrency = 0, perGroup = 0] = share.startsWith('-')
     ? []
     : share.split(' ').map(Number);
-  const arrivalUs = Number(/^[\d.]+/.exec(used)?.[0] ?? 0);
-  const toleranceUs = (burst - 1) * intervalUs + 50_000;
-  return { intervalUs, concurrency, perGroup, nextTurnMs: Math.ceil((arrivalUs - toleranceUs) / 1000) };
+  return { intervalUs, burst, concurrency, perGroup };
+}
+
+// The rate is a GCRA, here as in `lua/lib/gate.lua`. The arrival, in epoch µs, is when the turns that were used would have been
+// through at the rate. It may be ahead of now by what a burst and 50 ms of delay allow.
+
+const toleranceUs = ({ intervalUs, burst }: GateShare): number => (burst - 1) * intervalUs + 50_000;
+
+/** When the rate allows one job more, epoch ms. */
+export const nextTurnMs = (gate: GateShare, arrivalUs: number): number =>
+  Math.ceil((arrivalUs - toleranceUs(gate)) / 1000);
+
+/** How many jobs the rate allows now, and the arrival as it is now: one that is too far ahead, after a step of the clock, is cut. */
+export function turnsAt(gate: GateShare, arrivalUs: number, nowMs: number): { turns: number; arrivalUs: number } {
+  if (gate.intervalUs === 0) return { turns: Number.POSITIVE_INFINITY, arrivalUs };
+  const [nowUs, tolerance] = [nowMs * 1000, toleranceUs(gate)];
+  const arrival = Math.min(Math.max(arrivalUs, nowUs), nowUs + tolerance + gate.intervalUs);
+  return { turns: Math.floor((tolerance - arrival + nowUs) / gate.intervalUs) + 1, arrivalUs: arrival };
 }
 
 /**

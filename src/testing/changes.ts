@@ -2,12 +2,13 @@
 
 import { memberOf } from '../job/codec.ts';
 import type { Token } from '../job/job.ts';
+import type { Priority } from '../job/labels.ts';
 import { decodeHeader, digestOf, markOf } from '../job/record-header.ts';
 import type { Peek } from '../redis/read/inspect.ts';
 import { type EditReply, type RescheduleItem, type RescheduleReply, seenText } from '../redis/scripts/edits.ts';
 import type { CancelReply } from '../redis/scripts/replies.ts';
 import type { JobBook } from './jobs.ts';
-import { type Kept, OWNER, overOf } from './kept.ts';
+import { dueOf, type Kept, OWNER, overOf } from './kept.ts';
 
 /**
  * Undefined: the job may be changed, as far as its state goes.
@@ -45,7 +46,7 @@ export async function reschedule(
   if (!job || refusal) return refusal ?? { kind: 'unknown' };
   const nowMs = book.nowMs();
   const dueMs = askedMs === 0 ? nowMs : askedMs;
-  const wasMs = job.state === 'scheduled' ? job.dueMs : undefined;
+  const wasMs = dueOf(job);
   if (wasMs === dueMs) return { kind: 'already', dueMs };
   const isDue = wasMs === undefined || wasMs <= nowMs;
   if (isDue && (dueMs <= nowMs || mode === 'earlier')) return { kind: 'ready' };
@@ -64,7 +65,7 @@ const forbids = (mode: RescheduleItem['mode'], byMs: number): boolean =>
   (mode === 'earlier' && byMs > 0) || (mode === 'later' && byMs < 0);
 
 /** The rules of `edit.lua`. `before`: the digest of the record, or all that was seen of the job as `seenText` says. */
-export function rewrite(
+export async function rewrite(
   book: JobBook,
   queue: string,
   {
@@ -73,25 +74,30 @@ export function rewrite(
     record,
     bytesMax,
   }: { readonly id: string; readonly before: string; readonly record: string; readonly bytesMax: number },
-): EditReply {
+): Promise<EditReply> {
   const job = book.find(queue, id);
   if (job && !overOf(job.state) && job.record === record) return { kind: 'already' };
   if (Buffer.byteLength(record) > bytesMax) return { kind: 'too-large' };
   const refusal = notWaiting(job);
   if (!job || refusal) return refusal ?? { kind: 'unknown' };
   if ((before.includes(' ') ? seenOf(job) : digestOf(job.record)) !== before) return { kind: 'changed' };
-  write(job, record);
+  job.generation ??= 0;
+  const isMoved = job.state === 'waiting' && priorityIn(job.record) !== priorityIn(record);
+  job.record = record;
+  if (isMoved) await lineUpAnew(book, job);
   return { kind: 'ok' };
 }
 
-function write(job: Kept, record: string): void {
-  job.generation ??= 0;
-  job.record = record;
+async function lineUpAnew(book: JobBook, job: Kept): Promise<void> {
+  job.strike();
+  await book.begin(job);
 }
 
+const priorityIn = (record: string): Priority => decodeHeader(record)?.priority ?? 'normal';
+
 /** All that is seen of a job that is not over. */
-export const seenOf = ({ record, token, state, dueMs }: Kept): string =>
-  seenText({ digest: digestOf(record), token, place: state === 'scheduled' ? String(dueMs) : state });
+export const seenOf = (job: Kept): string =>
+  seenText({ digest: digestOf(job.record), token: job.token, place: String(dueOf(job) ?? job.state) });
 
 /** A job of the kit as a look at Redis would show it. */
 export function peekOf(job: Kept, nowMs: number): Peek {
@@ -113,7 +119,7 @@ export function peekOf(job: Kept, nowMs: number): Peek {
     state,
     member: memberOf(id),
     overMs: job.overMs,
-    dueMs: state === 'scheduled' ? job.dueMs : undefined,
+    dueMs: dueOf(job),
     record: outcome ? undefined : record,
     tombstone: outcome && { ...told, outcome, deadLetter: job.deadLetter },
     seen: outcome ? undefined : seenOf(job),

@@ -16,7 +16,7 @@ import type { ScheduleParts } from '../client/schedules/schedule-parts.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { peekOf } from './changes.ts';
-import { findingIn } from './finding.ts';
+import { findingIn, waitsFor } from './finding.ts';
 import type { JobBook } from './jobs.ts';
 import { type Kept, refOf } from './kept.ts';
 import { letterOf, lettersIn } from './letters.ts';
@@ -44,7 +44,8 @@ export function createKitClient(
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
       if (!job) return undefined;
-      const known = { id, bare, past: shownEndsOf(job), letter: letterOf(book, job) };
+      const waits = await waitsFor(book, job);
+      const known = { id, bare, past: shownEndsOf(job), letter: letterOf(book, job), waitsFor: waits };
       return reportOf(refOf(job), known, peekOf(job, book.nowMs()));
     },
     past: {

@@ -32,6 +32,8 @@ interface EndsParts {
   readonly inline: boolean;
   readonly put: Put;
   readonly begin: (job: Kept, dueMs: number) => Promise<void>;
+  /** A start has ended, or there was none: see `Gates`. */
+  readonly leave: (job: Kept, isUnused?: boolean) => void;
 }
 
 /** Inline a lock is never given back while somebody waits for it. */
@@ -49,19 +51,26 @@ export interface Ends {
 export function createEnds(parts: EndsParts): Ends {
   const { agenda } = parts;
   return {
-    settle: (begun, verdict) => settle(parts, begun, verdict),
+    async settle(begun, verdict) {
+      await settle(parts, begun, verdict);
+      parts.leave(begun.job);
+    },
     isLate({ record, nextDueMs, dueMs }) {
       const header = decodeHeader(record);
       const sinceMs = nextDueMs ?? (header?.askedDueMs || dueMs);
       return header !== undefined && isTooLate(header, { nowMs: agenda.nowMs(), sinceMs });
     },
     async expire(job, compensations) {
-      const compensation = compensations ? compensationOfExpired(lifeOf(job), agenda.nowMs()) : undefined;
-      if (decodeHeader(job.record)?.onLate === 'dead') return bury(parts, job, 'expired', compensation);
-      endJob(job, 'expired', agenda.nowMs());
-      await leave(parts, job, compensation);
+      await expire(parts, job, compensations ? compensationOfExpired(lifeOf(job), agenda.nowMs()) : undefined);
+      parts.leave(job, true);
     },
   };
+}
+
+async function expire(parts: EndsParts, job: Kept, compensation: Dead['compensation']): Promise<void> {
+  if (decodeHeader(job.record)?.onLate === 'dead') return bury(parts, job, 'expired', compensation);
+  endJob(job, 'expired', parts.agenda.nowMs());
+  await compensate(parts, job, compensation);
 }
 
 async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Promise<void> {
@@ -152,7 +161,7 @@ async function bury(parts: EndsParts, job: Kept, reason: string, compensation: D
     atMs,
     isGone: false,
   });
-  await leave(parts, job, compensation);
+  await compensate(parts, job, compensation);
 }
 
 /** As Redis numbers the entries of a stream: in each partition, those of one millisecond. */
@@ -166,7 +175,7 @@ function entryOf(
   return `${nowMs}-${last?.atMs === nowMs ? Number(last.entry.split('-')[1]) + 1 : 0}`;
 }
 
-async function leave(parts: EndsParts, job: Kept, compensation: Dead['compensation']): Promise<void> {
+async function compensate(parts: EndsParts, job: Kept, compensation: Dead['compensation']): Promise<void> {
   const { put } = parts;
   if (compensation) await put(job.queue, { id: idOf(compensation.member).id, record: compensation.record });
 }

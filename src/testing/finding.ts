@@ -9,6 +9,7 @@ import type { ClientSettings } from '../client/calls/settings.ts';
 import type { ActParts } from '../client/jobs/act.ts';
 import { RECORD_OVERHEAD_BYTES } from '../client/parts.ts';
 import { isWithin } from '../client/query/filter.ts';
+import { type JobWait, jobWaitIn } from '../client/query/waits.ts';
 import type { Reader } from '../client/query/walk.ts';
 import { idOf, memberOf } from '../job/codec.ts';
 import { gateShare, gateState } from '../job/gate.ts';
@@ -40,11 +41,12 @@ export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
 /** A queue of the kit is never resized. It has as many partitions as the definitions say by which its jobs came. */
 function callsIn(book: JobBook, { namespace, clock, budgetMs }: ClientSettings): CallPartitions {
   return async (queue, call) => {
-    const { name, history, redact, ...declared } = book.declare(queue);
+    const { name, history, redact, ...declared } = book.use(queue);
+    const settings = book.gates.settingsOf(name) ?? {};
     let partitions = Math.max(declared.partitions, queue.partitions);
     for (const job of book.inQueue(name)) partitions = Math.max(partitions, job.queue.partitions);
     const layout = Array.from({ length: partitions }, (_, partition) => {
-      const gates = gateShare(declared, { partition, partitions });
+      const gates = gateShare(settings, { partition, partitions });
       return partitionRef(namespace, { queue: name, partition, layoutGeneration: 0, history, redact, gates });
     });
     const reply = await call(layout, { clock, budgetMs });
@@ -67,10 +69,13 @@ function jobsIn(book: JobBook): ActParts['jobs'] {
       for (const item of items) replies.push(await reschedule(book, queue, { ...item, id: idOf(item.member).id }));
       return replies;
     },
-    edit: async ({ queue }, items, { bytesMax }) =>
-      items.map(({ member, before, record }) =>
-        rewrite(book, queue, { id: idOf(member).id, before, record, bytesMax }),
-      ),
+    async edit({ queue }, items, { bytesMax }) {
+      const replies = [];
+      for (const { member, before, record } of items) {
+        replies.push(await rewrite(book, queue, { id: idOf(member).id, before, record, bytesMax }));
+      }
+      return replies;
+    },
   };
 }
 
@@ -209,6 +214,16 @@ const lettersIn = ({ deadLetters }: JobBook, { queue, partition }: PartitionRef)
       return { atMs, field: entry, ended: { id, bare, state: 'dead', overMs: atMs, letter }, size: 0 };
     });
 
+/** What a job in line waits for. */
+export async function waitsFor(book: JobBook, job: Kept): Promise<JobWait | undefined> {
+  const { id, state, dueMs, record } = job;
+  if (state !== 'waiting') return undefined;
+  const { queue, partition } = refOf(job);
+  const jobs = [...book.inQueue(queue)].filter((one) => refOf(one).partition === partition);
+  const waiter = { member: memberOf(id), priority: decodeHeader(record)?.priority ?? 'normal', dueMs };
+  return jobWaitIn(book.gates.waitOf(job), async (of) => holdersIn(jobs, of), { ...waiter, nowMs: book.nowMs() });
+}
+
 /** As `lua/verbs/groups.lua` says it. */
 function groupsIn(
   book: JobBook,
@@ -238,12 +253,13 @@ function groupsIn(
   return { nowMs: book.nowMs(), gate: gateState(gates), ungrouped: waitingIn(inGroup(undefined)).length, groups };
 }
 
+/** Of a group, or of all. */
 const holdersIn = (
   jobs: readonly Kept[],
-  { group, limit }: { readonly group: string; readonly limit: number },
+  { group, limit }: { readonly group?: string | undefined; readonly limit: number },
 ): readonly Holder[] =>
   jobs
-    .filter((job) => groupOf(job.id) === group && isLetThrough(job))
+    .filter((job) => (group === undefined || groupOf(job.id) === group) && isLetThrough(job))
     .toSorted((one, other) => one.turn - other.turn)
     .slice(0, limit)
     .map(holderOf);

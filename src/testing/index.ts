@@ -3,7 +3,7 @@
  * or a ladder of three days passes as fast as the handlers run.
  *
  * Options, delivery, time-outs, budgets, backoff, compensation, schedules and clock changes are decided by the very code
- * of the product. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
+ * of the product. Limits, groups and priorities hold as in Redis. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
  *
  * @module duestream-testing
  */
@@ -11,9 +11,10 @@
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import type { Client } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
+import { parseGates } from '../job/gate.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
-import { defineQueue, type Queue, queueOf, type Untyped } from '../job/queue.ts';
+import { defineQueue, type Queue, type QueueOptions, queueOf, type Untyped } from '../job/queue.ts';
 import { checkNames } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../kernel/duration.ts';
 import type { ScheduleInput } from '../schedule/input.ts';
@@ -30,7 +31,7 @@ import {
 import { createHandleChain } from '../worker/run/middleware.ts';
 import { createAgenda, virtualClock } from './agenda.ts';
 import { createKitClient } from './client.ts';
-import { createJobBook, type TestJob } from './jobs.ts';
+import { createJobBook, type JobBook, type TestJob } from './jobs.ts';
 import type { Run } from './kept.ts';
 import { createScheduleBook } from './schedules.ts';
 import { createSubscriptions, servedBy } from './served.ts';
@@ -48,14 +49,32 @@ export interface TestKitOptions {
   /** Schedules by name, as in a file or in `client.schedules.put`. */
   readonly schedules?: Readonly<Record<string, ScheduleInput>> | undefined;
   /**
-   * How long the run of a job lasts in virtual time, which matters to overlapping schedules. One that lasts longer than
-   * the time-out of its job or its queue is timed out. Default 0.
+   * How long the run of a job lasts in virtual time, which matters to schedules that overlap and to limits of what runs at once.
+   * One that lasts longer than the time-out of its job or its queue is timed out. Default 0.
    */
   readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
   /** What jitter follows from, 0 up to 1. Default 0.5, always. */
   readonly random?: (() => number) | undefined;
-  /** Handlers run at once when a job is scheduled, whatever its due time; retries too. Default false. */
+  /** Handlers run at once when a job is scheduled, whatever its due time and the limits of its queue; retries too. Default false. */
   readonly inline?: boolean | undefined;
+}
+
+/** As in the definition of a queue. */
+type Limits = Pick<QueueOptions, 'rate' | 'concurrency' | 'perGroup' | 'fair'>;
+
+/** What `duestream queues set`, `pause` and `resume` do; they take hold when time passes. */
+export interface TestQueues {
+  /**
+   * Sets limits of a queue, also while its jobs run; what is left out stays as it is.
+   *
+   * @throws DuestreamError `bad-input`
+   * @example kit.queues.set('imports', { rate: '10/s', perGroup: 1 });
+   */
+  set(queue: Queue<unknown> | string, limits: Limits): void;
+  /** What comes due waits, and what runs goes on. @returns whether the queue went on until now */
+  pause(queue: Queue<unknown> | string, reason?: string): boolean;
+  /** @returns whether the queue was paused */
+  resume(queue: Queue<unknown> | string): boolean;
 }
 
 /** Jobs, retries and schedules in virtual time: what `createTestKit` returns. */
@@ -79,6 +98,8 @@ export interface TestKit {
    * const end = kit.subscribe(prices, (job) => console.log(job.data.cents));
    */
   subscribe<Data>(queue: Queue<Data>, handlers: QueueHandlers<NoInfer<Data>>): () => void;
+  /** How much of a queue runs at once, and whether it rests. */
+  readonly queues: TestQueues;
   /** As `use` of a worker: around handlers, and around what they schedule. Those of `handlers` count too. */
   use(middleware: Middleware): void;
   /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
@@ -149,6 +170,7 @@ export function createTestKit(options: TestKitOptions): TestKit {
     client,
     use,
     subscribe: subscriptions.subscribe,
+    queues: queuesOver(jobs, knownAs),
     schedule: (queue, data, given = {}) =>
       client.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
     cancel: (queue, id) => jobs.cancel(queueOf(queue).name, id).kind,
@@ -165,6 +187,18 @@ export function createTestKit(options: TestKitOptions): TestKit {
     },
     runs,
     jobs: (wanted = {}) => jobs.all().filter((job) => isWanted(job, wanted)),
+  };
+}
+
+function queuesOver({ gates, declare }: JobBook, knownAs: (name: string) => Queue): TestQueues {
+  const declared = (queue: Queue<unknown> | string) => declare(knownAs(queueOf(queue).name));
+  return {
+    set(queue, limits) {
+      checkNames(limits, ['rate', 'concurrency', 'perGroup', 'fair'], 'queues.set', 'bad-input');
+      gates.set(declared(queue), parseGates(limits));
+    },
+    pause: (queue, reason) => gates.pause(declared(queue), reason),
+    resume: (queue) => gates.resume(declared(queue)),
   };
 }
 

@@ -12,7 +12,8 @@ import { decodeHeader, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
 import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
-import { endJob, endsOf, freshJob, type Kept, type KeptLetter, overOf } from './kept.ts';
+import type { Gates } from './gates.ts';
+import { dueOf, endJob, endsOf, freshJob, type Kept, type KeptLetter, overOf } from './kept.ts';
 import { createRunner, type RunnerParts } from './runner.ts';
 
 /** A job that is not over, or how it ended. */
@@ -20,7 +21,7 @@ export interface TestJob {
   readonly id: string;
   readonly queue: string;
   readonly state: JobState;
-  /** Epoch ms; undefined when it is not scheduled. */
+  /** Epoch ms; undefined when it is not scheduled and not in line. */
   readonly dueMs: number | undefined;
   readonly attempts: number;
   readonly failures: number;
@@ -46,11 +47,11 @@ export function createJobBook(parts: JobBookParts) {
   const { agenda, queueOf } = parts;
   /** The newest last. */
   const deadLetters: KeptLetter[] = [];
-  /** As in the registry of a namespace: a queue is declared by its first use. */
-  const queues = new Map<string, Queue>();
   const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
     add(queue, { id, record, dueMs, mode: 'keep', strict: false, isOwed: true }),
   );
+  const { gates } = runner;
+  const registry = new Registry(queueOf, gates);
   const kept = new Map<string, Kept>();
 
   const keyOf = (queue: string, id: string) => `${queue} ${id}`;
@@ -59,18 +60,10 @@ export function createJobBook(parts: JobBookParts) {
   const add = async (queue: Queue, plan: Wanted): Promise<Scheduled> =>
     scheduledOf(queue.name, plan, await place(queue, plan));
 
-  /** The definition by which a queue was declared: that of its worker, or of the first call. */
-  function declare(queue: Queue): Queue {
-    const known = queues.get(queue.name) ?? queueOf(queue);
-    queues.set(queue.name, known);
-    return known;
-  }
-
   /** The same answers as `schedule.lua`. */
   async function place(queue: Queue, plan: Wanted): Promise<Answer> {
-    const declared = declare(queue);
-    if (plan.gated !== undefined && !isGated(declared))
-      throw failureOf(queue.name, plan, notGated(queue.name, plan.gated));
+    if (plan.isOwed) registry.declare(queue);
+    else registry.admit(queue, plan);
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
     const reply = roomFor(queueOf(queue), { plan, before, there: inQueue(queue.name) });
@@ -101,8 +94,10 @@ export function createJobBook(parts: JobBookParts) {
     isLive,
     inQueue,
     deadLetters,
-    queues: () => [...queues.keys()].toSorted(),
-    declare,
+    queues: () => registry.names(),
+    declare: (queue: Queue) => registry.declare(queue),
+    use: (queue: Queue) => registry.use(queue),
+    gates,
     nowMs: agenda.nowMs,
     find: (queue: string, id: string) => kept.get(keyOf(queue, id)),
     cancel: (queue: string, id: string) => cancel(kept.get(keyOf(queue, id)), agenda.nowMs()),
@@ -110,9 +105,54 @@ export function createJobBook(parts: JobBookParts) {
   };
 }
 
-function testJobOf({ id, queue, state, dueMs, attempts, failures, reason }: Kept): TestJob {
-  const waitsTo = state === 'scheduled' ? dueMs : undefined;
-  return { id, queue: queue.name, state, attempts, failures, reason, dueMs: waitsTo };
+/** As in the registry of a namespace: a queue is declared by its first use. */
+class Registry {
+  readonly #queueOf: JobBookParts['queueOf'];
+  readonly #gates: Gates;
+  readonly #queues = new Map<string, Queue>();
+  /** Those that the client has used. */
+  readonly #used = new Set<string>();
+
+  constructor(queueOf: JobBookParts['queueOf'], gates: Gates) {
+    this.#queueOf = queueOf;
+    this.#gates = gates;
+  }
+
+  names(): readonly string[] {
+    return [...this.#queues.keys()].toSorted();
+  }
+
+  /** The definition by which a queue was declared: that of its worker, or of the first call. */
+  declare(queue: Queue): Queue {
+    const known = this.#queues.get(queue.name) ?? this.#queueOf(queue);
+    if (!this.#queues.has(queue.name)) this.#gates.set(known, known);
+    this.#queues.set(queue.name, known);
+    return known;
+  }
+
+  /** The first call of a client about a queue sets the limits that its definition says. @throws DuestreamError `bad-input` */
+  use(queue: Queue): Queue {
+    const declared = this.declare(queue);
+    if (!this.#used.has(queue.name)) this.#gates.set(declared, queue);
+    this.#used.add(queue.name);
+    return declared;
+  }
+
+  /** @throws DuestreamError `bad-input` for limits that the queue cannot have, and for a job that needs a gate where there is none */
+  admit(queue: Queue, plan: Wanted): void {
+    try {
+      this.use(queue);
+      const { gated } = plan;
+      if (gated !== undefined && !isGated(this.#gates.settingsOf(queue.name) ?? {})) throw notGated(queue.name, gated);
+    } catch (error) {
+      throw failureOf(queue.name, plan, error);
+    }
+  }
+}
+
+function testJobOf(job: Kept): TestJob {
+  const { id, queue, state, attempts, failures, reason } = job;
+  return { id, queue: queue.name, state, attempts, failures, reason, dueMs: dueOf(job) };
 }
 
 function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { kind: 'later' | 'changed' }> {
@@ -150,11 +190,10 @@ function roomFor(
 
 /** What is told about a job of this id that is there already; `ok` when it is over and gets a new life. */
 function replyTo(before: Kept, { record, mode }: Wanted): Answer {
-  const { state, dueMs } = before;
+  const { state } = before;
   const over = overOf(state);
   if (markOf(before.record) === markOf(record)) return { kind: 'already', over };
   if (over) return { kind: 'ok' };
   if (mode === 'replace') return { kind: state === 'running' ? 'running' : 'replaced' };
-  const askedMs = decodeHeader(before.record)?.askedDueMs ?? dueMs;
-  return { kind: 'exists', dueMs: state === 'scheduled' ? dueMs : askedMs };
+  return { kind: 'exists', dueMs: dueOf(before) ?? decodeHeader(before.record)?.askedDueMs ?? before.dueMs };
 }

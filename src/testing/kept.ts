@@ -114,6 +114,10 @@ export function freshJob(
   };
 }
 
+/** When it is due, of a job that is not ready yet. */
+export const dueOf = ({ state, dueMs }: Kept): number | undefined =>
+  state === 'scheduled' || state === 'waiting' ? dueMs : undefined;
+
 /** How it ended, if it has. */
 export function overOf(state: JobState): OverState | undefined {
   return isLiveState(state) ? undefined : state;

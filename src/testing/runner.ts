@@ -1,7 +1,7 @@
 /**
  * What happens to a job in virtual time when it comes due: started, and its handler called. `job/judge.ts` decides, as in
- * the worker. What is not played: several workers, crashes and lost replies; there is one worker, and it has a slot for
- * every job.
+ * the worker; `gates.ts` says how long it waits in line. What is not played: several workers, crashes and lost replies; there
+ * is one worker, and it has a slot for every job.
  */
 
 import type { Job } from '../job/job.ts';
@@ -22,6 +22,7 @@ import { Effects, JobContext, LazyAbort } from '../worker/run/context.ts';
 import type { Handler, HandlerCalls } from '../worker/run/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
+import { Gates } from './gates.ts';
 import { endJob, type Kept, type KeptLetter, lifeOf, type Run, viewOf } from './kept.ts';
 import type { Served } from './served.ts';
 
@@ -46,11 +47,13 @@ type Running = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
 
 interface Playing extends RunnerParts {
   readonly ends: Ends;
+  readonly gates: Gates;
   tokens: number;
   turns: number;
 }
 
 export interface Runner {
+  readonly gates: Gates;
   /** A job waits for its due time; inline it begins at once. */
   readonly begin: (job: Kept, dueMs: number) => Promise<void>;
 }
@@ -58,29 +61,43 @@ export interface Runner {
 export function createRunner(parts: RunnerParts, put: Put): Runner {
   const { agenda, runs, inline, deadLetters } = parts;
   const run = (job: Kept, dueMs: number) => begin(playing, job, dueMs);
+  const gates = new Gates({
+    agenda,
+    isServed: (queue) => parts.servedBy(queue) !== undefined,
+    start: (job) => start(playing, job),
+    putBack: (job) => wait(playing, job),
+  });
+  const leave = gates.leave.bind(gates);
   const playing: Playing = {
     ...parts,
-    ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run }),
+    ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run, leave }),
+    gates,
     tokens: 0,
     turns: 0,
   };
-  return { begin: run };
+  return { begin: run, gates };
 }
 
 /** At its due time; inline at once. */
 async function begin(playing: Playing, job: Kept, dueMs: number): Promise<void> {
-  const { inline, agenda } = playing;
   job.dueMs = dueMs;
   job.state = 'scheduled';
-  if (inline) await start(playing, job);
-  else job.strike = agenda.at(dueMs, () => start(playing, job));
+  if (playing.inline) await start(playing, job);
+  else wait(playing, job);
+}
+
+function wait(playing: Playing, job: Kept): void {
+  const { agenda, gates } = playing;
+  job.state = 'scheduled';
+  job.strike = agenda.at(job.dueMs, () => (gates.takes(job) ? undefined : start(playing, job)));
 }
 
 async function start(playing: Playing, job: Kept): Promise<void> {
-  const { servedBy, inline, ends, agenda } = playing;
+  const { servedBy, inline, ends, agenda, gates } = playing;
   playing.turns += 1;
   job.turn = playing.turns;
   if (job.queue.broadcast?.isOn) return cast(playing, job);
+  gates.hold(job);
   const served = servedBy(job.queue.name);
   if (!served) {
     job.state = 'ready';

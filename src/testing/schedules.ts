@@ -151,17 +151,17 @@ async function setPaused(
   return put(book, name, { input: { ...input, paused: state }, source, call });
 }
 
-/** No queue of the kit is paused. */
 function waitingIn({ jobs, all }: Book, queue: string | undefined, edges: readonly number[]): Waiting {
   const names = new Set([...jobs.all()].map((job) => job.queue));
   for (const { definition } of all.values()) names.add(definition.schedule.queue);
   checkUsed(queue, [...names]);
   const mine = jobs.all().filter((job) => queue === undefined || job.queue === queue);
-  const dues = mine.flatMap(({ dueMs }) => (dueMs === undefined ? [] : [dueMs]));
+  const dues = mine.flatMap(({ state, dueMs }) => (state === 'scheduled' && dueMs !== undefined ? [dueMs] : []));
   const due = edges.map(
     (edge, at) => dues.filter((ms) => ms <= edge && (at === 0 || ms > (edges[at - 1] ?? 0))).length,
   );
-  return { due, ready: mine.filter(({ state }) => state === 'ready').length, paused: [] };
+  const paused = jobs.gates.paused().filter((one) => queue === undefined || one === queue);
+  return { due, ready: mine.filter(({ state }) => state === 'ready').length, paused };
 }
 
 function plainNow(given: AnySchedule): ScheduleInput {
@@ -184,7 +184,7 @@ function put(
     call = {},
   }: { readonly input: ScheduleInput; readonly source: Source; readonly call?: ScheduleCall | undefined },
 ): ScheduleChange {
-  const { agenda, all, queueOf } = book;
+  const { agenda, all, queueOf, jobs } = book;
   const before = all.get(parseScheduleName(name));
   const definition = successor(before?.definition, { name, input, source, nowMs: agenda.nowMs() }, before);
   const redact = queueOf(definition.schedule.queue).redact;
@@ -192,7 +192,8 @@ function put(
   if (before && isSame(before.definition, definition))
     return { name, status: 'unchanged', etag: etagIn(before.definition) };
   refuseEtag(name, before && etagIn(before.definition), call);
-  refuseUngated(name, input, queueOf(definition.schedule.queue));
+  refuseUngated(name, input, jobs.gates.settingsOf(definition.schedule.queue));
+  jobs.declare(queueOf(definition.schedule.queue));
   before?.strike();
   const stays = before?.definition.schedule.queue === definition.schedule.queue;
   const fresh = { reachedMs: 0, runs: 0, skipped: 0, waitingMs: undefined, last: undefined };

@@ -53,13 +53,22 @@ export interface Waiter {
   readonly nowMs: number;
 }
 
-export async function jobWaitOf(redis: Redis, ref: PartitionRef, { nowMs, ...job }: Waiter): Promise<JobWait> {
-  const [seen, group] = [await waitOf(redis, ref, job), groupOf(job.member)];
+export async function jobWaitOf(redis: Redis, ref: PartitionRef, job: Waiter): Promise<JobWait> {
+  return jobWaitIn(await waitOf(redis, ref, job), (of) => holdersOf(redis, ref, of), job);
+}
+
+/** The same from what was seen, in Redis or in the virtual time of the test kit. */
+export async function jobWaitIn(
+  seen: SeenWait,
+  holdersIn: (of: { readonly group?: string | undefined; readonly limit: number }) => Promise<readonly Holder[]>,
+  { nowMs, ...job }: Waiter,
+): Promise<JobWait> {
+  const group = groupOf(job.member);
   const { gate, pause, ahead } = seen;
   const shut = gate === undefined ? [] : shutBy(gate, { ...seen, nowMs });
   const [queue, own] = await Promise.all([
-    shut.includes('queue-full') ? holdersOf(redis, ref, { limit: HOLDERS_MAX }) : [],
-    shut.includes('group-full') ? holdersOf(redis, ref, { group, limit: HOLDERS_MAX }) : [],
+    shut.includes('queue-full') ? holdersIn({ limit: HOLDERS_MAX }) : [],
+    shut.includes('group-full') ? holdersIn({ group, limit: HOLDERS_MAX }) : [],
   ]);
   const holders = { 'queue-full': queue, 'group-full': own };
   const obstacles = shut.map((kind) => obstacleOf(kind, seen, kind === 'rate' ? [] : holders[kind]));

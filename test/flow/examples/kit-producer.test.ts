@@ -24,6 +24,7 @@ const OWN = [
   'entry',
   'overMs',
   'tookMs',
+  'waitMs',
   'owner',
   'worker',
   'token',
@@ -681,5 +682,159 @@ describe('in a queue of two partitions that keeps a history', () => {
     const told = await inProductToo();
     expect(await inKitToo()).toEqual(told);
     expect(told.length).toBeGreaterThan(250);
+  }, 60_000);
+});
+
+const past = (date: number) => new Date(Date.UTC(2020, 0, date));
+const first = { id: 'first', at: past(1) };
+
+/** What is done while one job holds the only place of its queue, and others wait for it. */
+async function whileTheyWaitInLine(p: Client, q: Queue<unknown>, { note, settle }: Lined) {
+  const all = [
+    { id: 'a', at: past(3) },
+    { id: 'b', at: past(5), group: 'acme' },
+    { id: 'c', at: past(4), group: 'acme', priority: 'high', tags: ['t'] },
+    { id: 'd', at: past(2), priority: 'low' },
+    { id: '{acme}e', at: past(6), priority: 'normal' },
+    { id: 'f', at: past(7) },
+  ] as const;
+  const jobs = all.map((job, n) => ({ ...job, data: { n } }));
+  const look = async () => {
+    await note(p.list(q, { state: 'waiting' }));
+    await note(p.groups.list(q));
+    await note(p.groups.list(q, { top: true }));
+    await note(p.groups.get(q, 'acme'));
+    await note(p.list(q));
+    for (const filter of [{ state: 'waiting' }, { state: ['waiting', 'running'] }, {}] as const)
+      await note(p.count(q, filter));
+  };
+  await note(p.scheduleMany(q, jobs));
+  await settle(6);
+  await look();
+  await note(p.scheduleMany(q, jobs));
+  for (const id of ['a', '{acme}b', '{acme}c', 'first']) {
+    await note(p.get(q, id));
+    await note(p.result(q, id));
+  }
+  await note(p.list(q, { state: 'waiting', limit: 2 }));
+  await note(p.list(q, { state: 'waiting', due: { from: past(3), to: past(5) } }));
+  await note(p.count(q, { state: 'waiting', due: { from: past(3), to: past(5) } }));
+  await note(p.list(q, { idPrefix: '{acme}' }));
+  await note(p.list(q, { tag: 't' }));
+  await note(p.schedule(q, 9, { id: 'a', at: past(9) }));
+  await note(p.schedule(q, 9, { id: 'a', at: past(9), ifExists: 'error' }));
+  await note(p.schedule(q, 9, { id: 'd', at: day(9), ifExists: 'replace', priority: 'low' }));
+  await note(p.get(q, 'd'));
+  await note(p.runNow(q, ['a', '{acme}b', 'none']));
+  for (const due of [
+    { at: past(1) },
+    { at: past(5) },
+    { at: past(9), only: 'later' },
+    { at: day(2), only: 'earlier' },
+    { at: day(2), only: 'later' },
+  ] as const) {
+    await note(p.reschedule(q, '{acme}b', due));
+  }
+  await note(p.edit(q, '{acme}c', { data: 7 }));
+  await look();
+  await note(p.edit(q, '{acme}e', { priority: 'high' }));
+  await note(p.edit(q, '{acme}c', { priority: 'low', tags: ['t', 'u'] }));
+  await settle(4);
+  await look();
+  await note(p.cancel(q, { state: 'waiting' }, { dryRun: true }));
+  await note(p.reschedule(q, { state: 'waiting', idPrefix: 'f' }, { at: day(8) }));
+  await note(p.reschedule(q, 'f', { at: past(7) }));
+  await note(p.cancel(q, 'a'));
+  await note(p.cancel(q, ['a', 'b']));
+  await settle(3);
+  await look();
+  await note(p.edit(q, { state: 'waiting' }, { name: 'other' }));
+  await note(p.erase({ tag: 'u' }));
+  await settle(2);
+  await look();
+}
+
+interface Lined {
+  readonly note: Note;
+  /** What is due is in line: so many. */
+  readonly settle: (waiting: number) => Promise<void>;
+}
+
+async function needsLimits(p: Client, name: string, note: Note) {
+  const gated = defineQueue(`${name}-gated`, { fair: true });
+  const late = { at: day(9) };
+  await note(p.schedule(gated, 1, { id: 'x', ...late, group: 'acme', priority: 'high' }));
+  await note(p.schedule(gated.name, 1, { id: 'y', ...late, group: 'acme' }));
+  for (const wrong of [
+    { group: 'a b' },
+    { group: 'schedule:x' },
+    { group: 7 },
+    { id: '{other}x', group: 'acme' },
+    { id: 'x'.repeat(125), group: 'acme' },
+    { priority: 'urgent' },
+    { id: '{acme}abandoned:1' },
+    { priority: 'low', tags: [...'abcdefghij'] },
+  ]) {
+    await note(p.schedule(gated, 1, { ...late, ...wrong } as object));
+  }
+  await note(p.groups.list(gated));
+  await note(p.groups.list(`${name}-open`));
+  // The first call of a client about a queue sets the limits of its definition, and no later one.
+  await note(p.schedule(`${name}-open`, 1, { id: 'x', ...late }));
+  await note(p.schedule(defineQueue(`${name}-open`, { perGroup: 1 }), 1, { id: 'y', ...late, group: 'acme' }));
+  await note(p.schedules.put(`${name}-nightly`, { queue: gated.name, every: '1h', priority: 'high', start: day(1) }));
+  await note(p.schedules.put(`${name}-never`, { queue: `${name}-open`, every: '1h', priority: 'high' }));
+  await note(p.schedules.put(`${name}-later`, { queue: `${name}-none`, every: '1h', priority: 'high', start: day(1) }));
+}
+
+describe('in a queue with limits', () => {
+  const line = useLine();
+  const limits = { concurrency: 1, perGroup: 1 } as const;
+
+  async function inKitToo(): Promise<readonly unknown[]> {
+    const q = defineQueue<unknown>('q', limits);
+    const started: string[] = [];
+    const handlers = { q: ({ id }: { readonly id: string }) => started.push(id) };
+    const kit = createTestKit({ handlers, queues: [q], lasts: ({ id }) => (id === 'first' ? '1m' : 5) });
+    const { told, note } = listener('q');
+    await needsLimits(kit.client, 'q', note);
+    await kit.schedule(q, 1, first);
+    await kit.advance('1s');
+    await whileTheyWaitInLine(kit.client, q, { note, settle: () => kit.advance('1s') });
+    await kit.advance('2m');
+    return [...told, started];
+  }
+
+  async function inProductToo(): Promise<readonly unknown[]> {
+    const q = defineQueue<unknown>(line.queue, limits);
+    const redis = { path: line.server.socketPath };
+    const client = createClient({ redis, namespace: NAMESPACE });
+    line.onEnd(() => client.stop());
+    const [entered, door] = [gate(), gate()];
+    const started: string[] = [];
+    const handler = async ({ id }: { readonly id: string }) => {
+      started.push(id);
+      if (id !== 'first') return;
+      entered.open();
+      await door.opened;
+    };
+    const worker = createWorker(q, handler, { redis, namespace: NAMESPACE, shutdown: 2000 });
+    line.onEnd(() => worker.stop({ shutdown: 500 }));
+    await worker.start();
+    const { told, note } = listener(line.queue);
+    await needsLimits(client, line.queue, note);
+    await client.schedule(q, 1, first);
+    await entered.opened;
+    const settle = (waiting: number) => expect.poll(() => client.count(q, { state: 'waiting' })).toBe(waiting);
+    await whileTheyWaitInLine(client, q, { note, settle });
+    door.open();
+    await eventually(() => started.length).toBe(3);
+    return [...told, started];
+  }
+
+  test('jobs in line answer in the kit as in the product, and start in the same order', async () => {
+    const told = await inProductToo();
+    expect(await inKitToo()).toEqual(told);
+    expect(told.length).toBeGreaterThan(70);
   }, 60_000);
 });

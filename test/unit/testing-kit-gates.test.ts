@@ -1,0 +1,187 @@
+/** The test kit lets jobs through as the limits of their queues say; `test/proof/kit-gates.test.ts` compares it with the scripts. */
+import { describe, expect, test } from 'vitest';
+import { Defer, defineQueue, fixed } from '../../src/index.ts';
+import { createTestKit, type TestKitOptions } from '../../src/testing/index.ts';
+
+const START_MS = Date.UTC(2026, 0);
+
+function kitOf(queue: ReturnType<typeof defineQueue>, options: Partial<TestKitOptions> = {}) {
+  const kit = createTestKit({ queues: [queue], handlers: { [queue.name]: () => undefined }, ...options });
+  const starts = () => kit.runs.map(({ id, atMs }) => [id, atMs - START_MS] as const);
+  const waiting = () => kit.jobs({ state: 'waiting' }).map(({ id }) => id);
+  return { kit, starts, waiting };
+}
+
+const many = (ids: string, options: object = {}) => [...ids].map((id) => ({ data: 1, id, ...options }));
+
+test('a group of one is a lock, and the queue has as many as it may', async () => {
+  const q = defineQueue('q', { perGroup: 1, concurrency: 2 });
+  const { kit, starts, waiting } = kitOf(q, { lasts: () => 100 });
+  await kit.client.scheduleMany(q, [...many('abc', { group: 'x' }), ...many('d', { group: 'y' }), ...many('e')]);
+  await kit.advance(50);
+  expect(kit.jobs({ state: 'running' }).map(({ id }) => id)).toEqual(['{x}a', 'e']);
+  expect(waiting()).toEqual(['{x}b', '{x}c', '{y}d']);
+  await kit.advance('1s');
+  expect(starts()).toEqual([
+    ['e', 0],
+    ['{x}a', 0],
+    ['{y}d', 100],
+    ['{x}b', 100],
+    ['{x}c', 200],
+  ]);
+});
+
+test('priorities come in turns of 16 : 4 : 1, and groups one after the other', async () => {
+  const q = defineQueue('q', { concurrency: 1 });
+  const { kit, starts } = kitOf(q, { lasts: () => 1 });
+  for (const [at, priority] of (['low', 'normal', 'high'] as const).entries()) {
+    const list = Array.from({ length: 50 }, (_, nth) => ({
+      data: 1,
+      id: `${at}-${nth + 10}`,
+      priority,
+      group: `g${nth % 2}`,
+    }));
+    await kit.client.scheduleMany(q, list);
+  }
+  await kit.advance(42);
+  const first = starts().map(([id]) => id);
+  const of = (at: number) => first.filter((id) => id.includes(`}${at}-`));
+  expect([of(2).length, of(1).length, of(0).length]).toEqual([32, 8, 2]);
+  expect(of(2).slice(0, 4)).toEqual(['{g0}2-10', '{g1}2-11', '{g0}2-12', '{g1}2-13']);
+});
+
+test('a rate lets jobs through at its pace, with its burst and 50 ms of tolerance; a retry counts again', async () => {
+  const q = defineQueue('q', { rate: { limit: 10, per: '1s', burst: 3 }, attempts: 2, backoff: fixed(1) });
+  const failed = new Set<string>();
+  const fails = ({ id }: { readonly id: string }) => {
+    if (id === 'c' && !failed.has(id)) {
+      failed.add(id);
+      throw new Error('once');
+    }
+  };
+  const { kit, starts } = kitOf(q, { handlers: { q: fails } });
+  await kit.client.scheduleMany(q, many('abcde'));
+  await kit.advance('1s');
+  expect(starts()).toEqual([
+    ['a', 0],
+    ['b', 0],
+    ['c', 0],
+    ['d', 50],
+    ['e', 150],
+    ['c', 250],
+  ]);
+});
+
+test('a job that expired before its turn gives the turn of the rate back', async () => {
+  const q = defineQueue('q', { rate: '1/s' });
+  const { kit, starts } = kitOf(q);
+  await kit.client.scheduleMany(q, [...many('a'), ...many('bc', { maxLateness: '100ms' }), ...many('d')]);
+  await kit.advance('1s');
+  expect(starts()).toEqual([
+    ['a', 0],
+    ['d', 950],
+  ]);
+  expect(kit.jobs({ state: 'expired' })).toHaveLength(2);
+});
+
+test('a deferred job gives its place up, and comes back at its due time', async () => {
+  const q = defineQueue('q', { concurrency: 1 });
+  const defers = ({ id, attempt }: { readonly id: string; readonly attempt: number }) => {
+    if (id === 'a' && attempt === 1) throw new Defer(250);
+  };
+  const { kit, starts } = kitOf(q, { handlers: { q: defers }, lasts: () => 100 });
+  await kit.client.scheduleMany(q, many('abcd'));
+  await kit.advance('1s');
+  expect(starts()).toEqual([
+    ['a', 0],
+    ['b', 100],
+    ['c', 200],
+    ['d', 300],
+    ['a', 400],
+  ]);
+});
+
+test('limits are set, raised and taken back while jobs run', async () => {
+  const q = defineQueue('q');
+  const { kit, waiting } = kitOf(q, { lasts: () => 1000 });
+  await kit.client.scheduleMany(q, many('ab'));
+  await kit.advance(1);
+  kit.queues.set('q', { concurrency: 3 });
+  await kit.client.scheduleMany(q, many('cdef'));
+  await kit.advance(1);
+  expect(waiting()).toEqual(['d', 'e', 'f']);
+  kit.queues.set(q, { concurrency: 4 });
+  await kit.advance(1);
+  expect(waiting()).toEqual(['e', 'f']);
+  kit.queues.set('q', { concurrency: false });
+  await kit.advance(1);
+  expect(waiting()).toEqual([]);
+  expect(() => kit.queues.set('q', { concurrency: 0 })).toThrow('concurrency is 0; allowed: a whole number from 1');
+  expect(() => kit.queues.set('q', { speed: 1 } as object)).toThrow('speed');
+});
+
+test.each([{}, { concurrency: 1 }])('a paused queue of %j starts nothing, and goes on where it was', async (limits) => {
+  const q = defineQueue('q', limits);
+  const { kit, starts } = kitOf(q, { lasts: () => 100 });
+  await kit.client.scheduleMany(q, [...many('a'), ...many('bc', { delay: 50 })]);
+  await kit.advance(10);
+  expect(kit.queues.pause('q')).toBe(true);
+  expect(kit.queues.pause('q')).toBe(false);
+  await kit.advance('1s');
+  expect(starts()).toEqual([['a', 0]]);
+  expect(kit.jobs({ state: 'scheduled' }).map(({ id }) => id)).toEqual(['b', 'c']);
+  expect(kit.cancel('q', 'c')).toBe('cancelled');
+  expect(kit.queues.resume('q')).toBe(true);
+  await kit.advance('1s');
+  expect(starts()).toEqual([
+    ['a', 0],
+    ['b', 1010],
+  ]);
+});
+
+describe('without a worker', () => {
+  test('one job is ready, and the others wait in line', async () => {
+    const q = defineQueue('q', { fair: true });
+    const { kit, waiting } = kitOf(q, { handlers: { other: () => undefined } });
+    await kit.client.scheduleMany(q, many('abc'));
+    await kit.advance(1);
+    expect(kit.jobs({ state: 'ready' }).map(({ id }) => id)).toEqual(['a']);
+    expect(waiting()).toEqual(['b', 'c']);
+  });
+
+  test('what is ready goes in line when its queue gets limits', async () => {
+    const { kit, waiting } = kitOf(defineQueue('q'), { handlers: { other: () => undefined } });
+    await kit.client.scheduleMany('q', many('abc'));
+    await kit.advance(1);
+    expect(kit.jobs({ state: 'ready' })).toHaveLength(3);
+    kit.queues.set('q', { concurrency: 2 });
+    await kit.advance(1);
+    expect(kit.jobs({ state: 'ready' }).map(({ id }) => id)).toEqual(['a']);
+    expect(waiting()).toEqual(['b', 'c']);
+  });
+});
+
+test('partitions share the concurrency of their queue', async () => {
+  const q = defineQueue('q', { concurrency: 3, partitions: 2 });
+  const { kit } = kitOf(q, { lasts: () => 100 });
+  await kit.client.scheduleMany(q, many('abcdefghij'));
+  await kit.advance(1);
+  expect(kit.jobs({ state: 'running' })).toHaveLength(3);
+});
+
+test('inline a job runs at once, whatever its queue allows', async () => {
+  const q = defineQueue('q', { concurrency: 1, rate: '1/d' });
+  const { kit, starts } = kitOf(q, { inline: true });
+  await kit.client.scheduleMany(q, many('abc'));
+  expect(starts()).toHaveLength(3);
+});
+
+test('a thousand locks with three jobs each pass in turns', async () => {
+  const q = defineQueue('q', { perGroup: 1 });
+  const { kit, starts } = kitOf(q, { lasts: () => 10 });
+  const list = Array.from({ length: 3000 }, (_, nth) => ({ data: 1, id: `${nth}`, group: `g${nth % 1000}` }));
+  await kit.client.scheduleMany(q, list);
+  await kit.advance(100);
+  expect(starts()).toHaveLength(3000);
+  expect(Math.max(...starts().map(([, atMs]) => atMs))).toBe(20);
+});
