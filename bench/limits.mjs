@@ -18,8 +18,8 @@ const NEIGHBOUR_JOBS = 20_000;
 const BURST_JOBS = 20_000;
 const LOCKED_JOBS = 60;
 const WORK_MS = 20;
-/** What bursts are compared. @type {readonly (QueueOptions & { groups?: number })[]} */
-const COSTS = [{}, { concurrency: 1_000_000 }, { fair: true, groups: 1000 }, { perGroup: 1, groups: 1000 }];
+/** What bursts are compared. @type {readonly (QueueOptions & { ofGroups?: number })[]} */
+const COSTS = [{}, { concurrency: 1_000_000 }, { fair: true, ofGroups: 1000 }, { perGroup: 1, ofGroups: 1000 }];
 
 const given = argumentsFor(import.meta.filename, { seconds: { type: 'string' } });
 const range = { given: given.seconds, otherwise: 30, from: 5, to: 600 };
@@ -201,8 +201,8 @@ async function priorities(place) {
   };
 }
 
-/** @param {Place} place @param {QueueOptions & { groups?: number }} of */
-async function costOf(place, { groups = 0, ...limits }) {
+/** @param {Place} place @param {QueueOptions & { ofGroups?: number }} of */
+async function costOf(place, { ofGroups: groups = 0, ...limits }) {
   const jobs = Array.from({ length: BURST_JOBS }, (_, nth) => (groups === 0 ? {} : { group: `g${nth % groups}` }));
   const name = `a burst with ${JSON.stringify(limits)}`;
   let before = 0;

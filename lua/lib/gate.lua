@@ -1,9 +1,11 @@
 -- gate: how much at once. What a partition may let through, and how much of that is used.
 -- GIVES   gateOf(share, used, now, micros): share and used as K:meta has them in gates and gate;
 --         nothing where the queue is not gated. {interval us, burst, concurrency, perGroup, 0 =
---         without such a limit, arrival us, clocks of the classes, micros}; isShut: nothing is let
---         through while the limits are being set. turnsIn(gate): so many the rate allows now;
---         nextLookMs(gate): when it allows one
+--         without such a limit, arrival us, clocks of the classes, now, micros}; isShut: nothing is
+--         let through, while the limits are being set and until closed; groupInterval and
+--         groupBurst, the rate of each group; lengths, of the names and beginnings that have limits
+--         of their own, - = there are none; hasOwn: own has to be asked for each group.
+--         turnsIn(gate): so many the rate allows now; nextLookMs(gate): when it allows one
 --         more than now; use(meta, gate, count): so many are used;
 --         refund(meta, gate, count): so many were used for nothing
 -- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
@@ -13,13 +15,20 @@
 --         that a call that is cut off has used too many, never too few.
 local function gateOf(share, used, now, micros)
   if not share then return nil end
-  local interval, burst, concurrency, perGroup = share:match('^([%d.]+) (%d+) (%d+) (%d+)')
-  local arrival, high, normal, low = (used or ''):match('^([%d.]+) (%d+) (%d+) (%d+)$')
-  local gate = { isShut = not interval, interval = tonumber(interval or 0) }
+  local interval, burst, concurrency, perGroup, more =
+    share:match('^([%d.]+) (%d+) (%d+) (%d+)(.*)$')
+  local arrival, high, normal, low, shut = (used or ''):match('^([%d.]+) (%d+) (%d+) (%d+) (.*)$')
+  local closed, groupsClosed = (shut or ''):match('^(%d+) (%d+)$')
+  local gate = { interval = tonumber(interval or 0), now = now, own = {} }
   gate.burst, gate.concurrency = tonumber(burst or 1), tonumber(concurrency or 0)
   gate.perGroup, gate.arrival = tonumber(perGroup or 0), tonumber(arrival or 0)
   gate.clocks = { tonumber(high or 0), tonumber(normal or 0), tonumber(low or 0) }
   gate.micros = micros or now * 1000
+  gate.closed, gate.groupsClosed = tonumber(closed or 0), tonumber(groupsClosed or 0)
+  gate.isShut = not interval or gate.closed > now
+  local pace, most, lengths = (more or ''):match('^ ([%d.]+) (%d+) ([%d,-]+) ')
+  gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
+  gate.lengths, gate.hasOwn = lengths or '-', lengths or gate.groupsClosed > now
   return gate
 end
 
@@ -48,8 +57,8 @@ end
 local function use(meta, gate, count)
   gate.arrival = gate.arrival + count * gate.interval
   local clocks = gate.clocks
-  redis.call('HSET', meta, 'gate', ('%.2f %.0f %.0f %.0f'):format(gate.arrival, clocks[1],
-    clocks[2], clocks[3]))
+  redis.call('HSET', meta, 'gate', ('%.2f %.0f %.0f %.0f %.0f %.0f'):format(gate.arrival,
+    clocks[1], clocks[2], clocks[3], gate.closed, gate.groupsClosed))
 end
 
 local function refund(meta, gate, count)

@@ -2,7 +2,7 @@
 -- they leave is let through.
 -- GIVES   giveUp(keys, state, now, micros, entries, members, isUnused): state is gates, gate and
 --         paused of K:meta; isUnused: no handler has run, so the turns of the rate are given back
--- NEEDS   gate, leaving, letting-through
+-- NEEDS   gate, own, leaving, letting-through
 -- RULE    The bell rings in the same call, so that nobody has to notice the room.
 local function giveUp(keys, state, now, micros, entries, members, isUnused)
   local gate
@@ -13,7 +13,7 @@ local function giveUp(keys, state, now, micros, entries, members, isUnused)
   leaveReady(keys, gate, entries, members)
   if gate then
     -- rarely
-    refund(keys.meta, gate, isUnused and #entries or 0)
+    refundAll(keys, gate, isUnused and members or {})
     if not state[3] then
       -- @ring-bell
       ringBell(keys, gate)

@@ -1,9 +1,10 @@
 -- heads: who is first in each lane that has a turn, and may be let through.
 -- GIVES   headsOf(keys, gate, call, turns): of each lane of `turns` one, by the lane and in a list:
---         {lane, group, free, wanted, most, places, jobs, hasMore}; call is {visits, reads, stale,
---         gone, places, members, dues}; judgeHeads(keys, gate, call, heads): fills their jobs,
---         which are numbers in the lists of call, and gives how many these are
--- NEEDS   line, lanes, turns
+--         {lane, group, free, own, isTimed: free is for the lack of a turn of its own, wanted,
+--         most, places, jobs, hasMore}; call is {visits, reads, stale, gone, places, members,
+--         dues}; judgeHeads(keys, gate, call, heads): fills their jobs, which are numbers in the
+--         lists of call, and gives how many these are
+-- NEEDS   line, own, lanes, turns
 -- RULE    A place is stale if its member does not wait with its due time: it goes and takes no
 --         turn, and the next round reads a hundred of its lane. One place more than is wanted is
 --         read, and not judged, where the lane stays open if there is one. What another lane of the
@@ -15,7 +16,9 @@ local function headsOf(keys, gate, call, turns)
     local head = heads[lane]
     if not head then
       head = { lane = lane, group = lane:sub(2), turns = 0, places = {}, jobs = {} }
-      head.free = freeIn(keys.holds, gate, head.group)
+      local room, own = freeIn(keys, gate, head.group)
+      head.free, head.own = own and math.min(room, ownTurns(gate, own)) or room, own
+      head.isTimed = head.free < room
       heads[lane], heads[#heads + 1] = head, head
     end
     head.turns = head.turns + 1

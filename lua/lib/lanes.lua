@@ -1,21 +1,28 @@
 -- lanes: of each group and class one, for those who are in line: their turns, and what a group
 -- holds of its limit.
--- GIVES   BAND; freeIn(holds, gate, group): how many entries more its group may have in ready;
---         isGroupFull(holds, gate, group): none; lanesOf(line, group, isPlain): its lanes with
---         somebody in line; isPlain: nobody there has a priority
+-- GIVES   BAND, TIMED; freeIn(keys, gate, group): how many entries more its group may have in
+--         ready, and its own limits if it has some; isGroupFull(keys, gate, group): none;
+--         lanesOf(line, group, isPlain): its lanes with somebody in line; isPlain: nobody there has
+--         a priority
+-- NEEDS   own
 -- RULE    A lane is open while somebody may be in it and its group is not full. One that is open
 --         for nothing costs a visit, one that is shut for nothing would stay so: who makes room
---         opens lanes before it does.
+--         opens lanes before it does. From TIMED on are those that wait for a time, a turn of the
+--         rate of their group or the end of its closing: TIMED and ms.
 local BAND = 1125899906842624
+local TIMED = 3377699720527872
 
-local function freeIn(holds, gate, group)
-  if group == '' or gate.perGroup == 0 then return math.huge end
-  local from, to, most = '[' .. group .. '\0', '(' .. group .. '\1', gate.perGroup
-  return most - #redis.call('ZRANGE', holds, from, to, 'BYLEX', 'LIMIT', 0, most)
+local function freeIn(keys, gate, group)
+  if group == '' then return math.huge end
+  local own = gate.hasOwn and ownOf(keys, gate, group)
+  local most = own and own.most or gate.perGroup
+  if most == 0 then return math.huge, own end
+  local from, to = '[' .. group .. '\0', '(' .. group .. '\1'
+  return most - #redis.call('ZRANGE', keys.holds, from, to, 'BYLEX', 'LIMIT', 0, most), own
 end
 
-local function isGroupFull(holds, gate, group)
-  return freeIn(holds, gate, group) <= 0
+local function isGroupFull(keys, gate, group)
+  return (freeIn(keys, gate, group)) <= 0
 end
 
 local function lanesOf(line, group, isPlain)

@@ -3,28 +3,11 @@
 --         whether a bound ended the call. ringBell(keys, gate): where somebody waits and ready has
 --         nothing that nobody has read, one job is let through, which wakes a worker; gate.first is
 --         the first entry that this call has added
--- NEEDS   group, gate, opening, turns, heads
+-- NEEDS   group, gate, own, opening, turns, heads, shutting
 -- RULE    A round of 64 jobs judges all before it writes: the turns, the entries, their holds, then
 --         scheduled, the line and the lanes. An entry whose member is still in scheduled was cut
---         off, and start drops it. A lane is shut because its group is full or nobody is left,
---         never because another lane of the group was expected to fill it. A call visits 200 lanes
---         and reads 1,000 places. Whoever takes a job rings the bell for the next worker.
-local function shutOrMove(keys, heads)
-  local shut, moved = {}, {}
-  for _, head in ipairs(heads) do
-    local isRead = head.wanted > 0 and #head.places < head.most
-    if #head.jobs >= head.free or isRead and not head.hasMore then
-      shut[#shut + 1] = head.lane
-    elseif #head.jobs > 0 then
-      moved[#moved + 1] = head.lane
-    end
-  end
-  addLanes(keys, moved)
-  if #shut > 0 then
-    redis.call('ZREM', keys.lanes, unpack(shut))
-  end
-end
-
+--         off, and start drops it. A call visits 200 lanes and reads 1,000 places. Whoever takes a
+--         job rings the bell for the next worker.
 local function addThrough(keys, gate, call, heads, turns)
   local holds, members, gone = {}, {}, call.gone
   for _, lane in ipairs(turns) do
@@ -53,19 +36,30 @@ end
 local function round(keys, gate, call, count)
   local found = openLanesIn(keys.lanes, count)
   if not found then return nil end
-  local turns = turnsOf(found, gate.clocks, count)
+  local had, lists
+  if gate.lengths ~= '-' then
+    lists, had = byWeight(keys, gate, found, count)
+  end
+  local turns = turnsOf(lists or found, gate.clocks, count)
   local heads = headsOf(keys, gate, call, turns)
   local given = judgeHeads(keys, gate, call, heads)
   drawAlong(found, gate.clocks)
   if given > 0 then
     use(keys.meta, gate, given)
   end
+  if gate.hasOwn then
+    for _, head in ipairs(heads) do
+      if head.own then
+        useOwn(keys, head.own, #head.jobs)
+      end
+    end
+  end
   addThrough(keys, gate, call, heads, turns)
   if #call.gone > 0 then
     redis.call('ZREM', keys.line, unpack(call.gone))
   end
   call.gone = {}
-  shutOrMove(keys, heads)
+  shutOrMove(keys, gate, heads, turns, had)
   return given
 end
 
@@ -79,10 +73,10 @@ local function letThrough(keys, gate, count)
   -- @endless-rounds
   while given < room and call.visits < 200 and call.reads < 1000 do
     local some = round(keys, gate, call, math.min(room - given, 64))
-    if not some then
+    if not some and not openTimed(keys, gate) then
       break
     end
-    given = given + some
+    given = given + (some or 0)
   end
   return given, call.visits >= 200 or call.reads >= 1000
 end

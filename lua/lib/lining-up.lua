@@ -2,7 +2,7 @@
 -- ready where nobody waits.
 -- GIVES   admit(keys, gate, list, most, gone): a list of {member, due, text}, text is the due time;
 --         how many went into ready, most at the most, whose members are added to gone
--- NEEDS   group, gate, line, lanes, opening
+-- NEEDS   group, gate, line, own, lanes, opening
 -- RULE    In line first, then the lanes, and the score in scheduled last, which says that the job
 --         waits: what a cut call leaves is a stale place and a lane that is open for nothing. The
 --         class of a job is its tag =high or =low.
@@ -28,7 +28,7 @@ local function lineUp(keys, gate, list)
   end
   redis.call('ZADD', keys.line, unpack(places))
   for nth, isOpen in ipairs(redis.call('ZMSCORE', keys.lanes, unpack(lanes))) do
-    if not isOpen and not isGroupFull(keys.holds, gate, lanes[nth]:sub(2)) then
+    if not isOpen and not isGroupFull(keys, gate, lanes[nth]:sub(2)) then
       opened[#opened + 1] = lanes[nth]
     end
   end
@@ -47,9 +47,13 @@ local function letPast(keys, gate, list, most, gone)
   end
   for _, job in ipairs(list) do
     local group = groupIn(job.member)
-    if isGroupFull(keys.holds, gate, group) then
+    local room, own = freeIn(keys, gate, group)
+    if room <= 0 or own and ownTurns(gate, own) <= 0 then
       rest[#rest + 1] = job
     else
+      if own then
+        useOwn(keys, own, 1)
+      end
       local entry = addReady(keys.ready, job.member, job.text)
       gate.first = gate.first or entry
       if group ~= '' then

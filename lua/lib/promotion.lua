@@ -4,7 +4,7 @@
 --         entry that was added; state is token, paused, wake and n.promoted of K:meta; gate is nil,
 --         or that of a gated queue with `wanted`: so many may be let through, and `lineMax`; other
 --         fields of K:meta that are to be written when something has moved come last, with values
--- NEEDS   group, odd-member, advertise, lining-up, letting-through, line, gate
+-- NEEDS   group, odd-member, advertise, opening, lining-up, letting-through, line, gate
 -- RULE    A worker reads ready with src/worker/fetch/stream-fetcher.ts, in a cluster with
 --         cluster-fetcher.ts. Entries are added before exactly the ids read are removed. Most
 --         passes move one job: so the first read is of two members, whether they are due or not,
@@ -107,7 +107,7 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
   if gate then
     -- rarely
     -- @lanes-open
-    local isOpen, look = redis.call('ZCARD', keys.lanes) > 0, nil
+    local isOpen, look = openTimed(keys, gate), nil
     -- @ring
     if isOpen and not paused and backlog + through < gate.wanted then
       local given, isCut = letThrough(keys, gate, gate.wanted - backlog - through)
@@ -116,6 +116,13 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
     -- @has-rate
     if isOpen and gate.interval > 0 then
       look = look or nextLookMs(gate)
+    end
+    if gate.closed > now then
+      look = gate.closed
+    end
+    local opens = redis.call('ZCARD', keys.lanes) > 0 and nextTimed(keys.lanes)
+    if opens then
+      look = math.min(look or opens, math.max(opens, gate.closed))
     end
     head = not isWaiting(head) and head or nil
     head = look and math.min(head or look, look) or head

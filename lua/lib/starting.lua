@@ -8,7 +8,7 @@
 --         each; idle is nil for what was delivered in this very script, and first the entry from
 --         which on all were added there as well, and so are not in scheduled and have their holds.
 --         What became of each is added to call.started or call.others, as start replies it
--- NEEDS   run, mint, gate, leaving, start-one
+-- NEEDS   run, mint, own, leaving, start-one
 -- RULE    In a gated queue an entry that is turned away gives its turn of the rate back, and one
 --         that is started has its hold, whatever became of that before. Records are read one, two,
 --         four and then eight at a time, fewer where they are large, until one more as large as the
@@ -98,7 +98,7 @@ local function startEntries(keys, call, entries, idle, first)
   leaveReady(keys, call.gate, call.gone, call.left)
   if call.gate then
     -- rarely
-    refund(keys.meta, call.gate, #call.gone)
+    refundAll(keys, call.gate, call.left)
     holdAll(keys.holds, begun, first)
   end
   call.gone, call.left = {}, {}

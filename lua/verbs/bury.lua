@@ -2,10 +2,10 @@
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
 -- USES  clock, run, history, tombstone, tags, weight, claim, dead-letter, compensate, settle,
---       nudge, group, head, let-go, digits, line, gate, lanes, opening, leaving, turns, heads,
---       letting-through, giving-up, named, past
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
---       9 tags  10 line  11 lanes  12 holds  13 work  14 past  15 ended
+--       nudge, group, head, let-go, digits, line, gate, own, lanes, opening, leaving, turns, heads,
+--       shutting, letting-through, giving-up, named, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags  10 line
+--       11 lanes  12 holds  13 groups  14 work  15 past  16 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
 --       9 compensationRecord  10 note
 --       now ms, '' = server time; window ms of tombstones; reason: one word or sentence; error: one
@@ -20,10 +20,11 @@
 -- compensation job is due at once.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local tags, line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local past, ended, note = KEYS[14], KEYS[15], ARGV[10]
+local tags, line, lanes, holds = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local groups, work = KEYS[13], KEYS[14]
+local past, ended, note = KEYS[15], KEYS[16], ARGV[10]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, work = work }
+  holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local window, reason, failure = tonumber(ARGV[2]), ARGV[6], ARGV[7]
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]

@@ -1,19 +1,20 @@
 #!lua flags=no-writes
 -- check-gates: looks whether line, lanes and holds of a gated queue say what scheduled and ready
 -- say, a slice at a time.
--- USES  clock, digits, line, gate, lanes, place
--- KEYS  1 scheduled  2 ready  3 meta  4 line  5 lanes  6 holds
+-- USES  clock, digits, line, gate, own, lanes, place
+-- KEYS  1 scheduled  2 ready  3 meta  4 line  5 lanes  6 holds  7 groups
 -- ARGV  1 part  2 cursor  3 limit
---       part entries | holds | waiting | places | lanes; cursor '' = from the beginning; limit:
---       things to look at
+--       part entries | holds | waiting | places | lanes | groups; cursor '' = from the beginning;
+--       limit: things to look at
 -- RETURN {cursor, '' = the end; looked; then per finding: kind, name}; {'', 0} where the queue is
 --        not gated
 -- Kinds: unheld, an entry of ready of a group that has no hold of it; loose, a hold without an
 -- entry; unlined, a member that waits and has no place in line; stale, a place whose member does
 -- not wait there; shut, a lane that is not open although somebody is in it and its group is not
--- full.
+-- full; unused, a group whose rate has no turn outstanding, and that is closed no longer.
 local scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3]
-local line, lanes, holds = KEYS[4], KEYS[5], KEYS[6]
+local line, lanes, holds, groups = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups }
 local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local state = redis.call('HMGET', meta, 'gates', 'gate')
 local gate = gateOf(state[1], state[2], clock())
@@ -91,7 +92,7 @@ function look.lanes()
     local place = redis.call('ZRANGE', line, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
     if not place then return looked, nil end
     group = place:sub(1, place:find('\0', 1, true) - 1)
-    for _, lane in ipairs(isGroupFull(holds, gate, group) and {} or lanesOf(line, group)) do
+    for _, lane in ipairs(isGroupFull(keys, gate, group) and {} or lanesOf(line, group)) do
       if not redis.call('ZSCORE', lanes, lane) then
         add('shut', lane)
       end
@@ -99,6 +100,19 @@ function look.lanes()
     looked, from = looked + 1, '(' .. group .. '\1'
   end
   return looked, '=' .. group
+end
+
+function look.groups()
+  local from = cursor == '' and '0' or cursor
+  local next, words = unpack(redis.call('HSCAN', groups, from, 'COUNT', limit))
+  for at = 1, #words, 2 do
+    local isState = words[at] ~= '' and words[at]:byte() ~= 32
+    if isState and isIdle(gate, words[at + 1]) then
+      add('unused', words[at])
+    end
+  end
+  if next == '0' then return #words / 2, nil end
+  return limit, next
 end
 
 local count, last = look[part]()

@@ -2,10 +2,10 @@
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
 -- USES  clock, run, history, tombstone, tags, weight, dead-letter, settle, group, head, let-go,
---       digits, line, gate, lanes, opening, leaving, turns, heads, letting-through, giving-up,
---       named, past
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags
---       9 line  10 lanes  11 holds  12 work  13 past  14 ended
+--       digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
+--       letting-through, giving-up, named, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
+--       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 --       then one key per command
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 note  then per command: size, name, words
 --       now ms, '' = server time; window ms of tombstones; note: see past, '' = no history is kept;
@@ -20,10 +20,11 @@
 -- job, as commitJob asks for, makes the partition heavier.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local past, ended = KEYS[13], KEYS[14]
+local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local work, wake = KEYS[13], KEYS[14]
+local past, ended = KEYS[15], KEYS[16]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, work = work }
+  holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token, note = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -57,7 +58,7 @@ end
 local isCancelled = run.cancel == '1'
 local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
 local deadLetter, at, heavier, more = '-', 7, 0, 0
-for index = 15, isCancelled and 0 or #KEYS do
+for index = 17, isCancelled and 0 or #KEYS do
   local size = tonumber(ARGV[at])
   local answer = redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))
   -- @next-job
@@ -65,9 +66,9 @@ for index = 15, isCancelled and 0 or #KEYS do
   heavier = heavier + (isJob and #ARGV[at + 3] or 0)
   at, more = at + 2 + size, more + (isJob and 1 or 0)
   if type(answer) == 'table' and answer.err then
-    if index == 15 then return answer end
-    reply, outcome = ('half %d %s'):format(index - 14, answer.err), 'x'
-    local refusal = ('command %d of the commit was refused: %s'):format(index - 14, answer.err)
+    if index == 17 then return answer end
+    reply, outcome = ('half %d %s'):format(index - 16, answer.err), 'x'
+    local refusal = ('command %d of the commit was refused: %s'):format(index - 16, answer.err)
     deadLetter = deadLetterId((refusal:gsub('[%c"\\]', ' ')))
     break
   end

@@ -5,11 +5,13 @@
 -- ARGV  1 queue  2 layout  3 schema  then per setting: setting, value
 --       queue: its name, '' = none, only the schema; layout: partitions and generation, as JSON,
 --       '' = only the settings of a queue that is there; schema: the number of the layout of keys
---       and values that the caller knows; setting: its name
+--       and values that the caller knows; setting: its name; with ? before it nothing is
+--       written unless it has this value
 -- RETURN {layout that holds, schema that holds}: the caller's, or those of whoever was first. With
 --        another schema than the caller's nothing is written, and the layout is ''; so it is
 --        without a layout for a queue that is not there. For a name or a layout that nobody could
---        read nothing is written either, and the layout is 'bad'
+--        read nothing is written either, and the layout is 'bad'; where a setting has another
+--        value it is 'changed'
 -- The settings of a queue come with it, and stand before it: no leader may take the first jobs of
 -- a broadcast queue for those of workers, and a queue that is refused leaves none behind. A few
 -- bytes per queue, allowed at the memory limit as well: without its line nobody would drain the
@@ -25,10 +27,17 @@ if queue ~= '' and layout ~= '' then
   local named = queue:find('^[a-z0-9][a-z0-9._-]*$') and #queue <= 64
   if not named or partitions < 1 or partitions > 1024 then return { 'bad', schema } end
 end
+for at = 4, #ARGV, 2 do
+  local setting = ARGV[at]:match('^%?(.+)$')
+  local value = setting and redis.call('HGET', queues, queue .. ':' .. setting) or ''
+  if setting and value ~= ARGV[at + 1] then return { 'changed', schema } end
+end
 redis.call('HSETNX', queues, ':schema', schema)
 if queue == '' then return { '', schema } end
 for at = 4, #ARGV, 2 do
-  redis.call('HSET', queues, queue .. ':' .. ARGV[at], ARGV[at + 1])
+  if ARGV[at]:byte() ~= 63 then
+    redis.call('HSET', queues, queue .. ':' .. ARGV[at], ARGV[at + 1])
+  end
 end
 if not known then
   redis.call('HSET', queues, queue, layout)

@@ -2,30 +2,43 @@
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
 -- USES  clock, run, history, tombstone, tags, weight, claim, settle, nudge, put-back, group, head,
---       let-go, digits, line, gate, lanes, opening, leaving, turns, heads, letting-through,
---       giving-up, named, past
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags
---       9 line  10 lanes  11 holds  12 work  13 past  14 ended
--- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note
+--       let-go, digits, line, gate, own, lanes, opening, leaving, turns, heads, shutting,
+--       letting-through, closing, giving-up, named, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes
+--       11 holds  12 groups  13 work  14 past  15 ended
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note  9 close  10 closeMs
+--       11 reason
 --       now ms, '' = server time; window ms of tombstones; delay ms; why: one line of JSON,
 --       '' = its worker gives it back, which counts nothing; note: see past, which a caller names
---       that keeps a history
+--       that keeps a history; close: '' | group (that of the job) | queue (this partition of it):
+--       nobody of it is let through for closeMs, for this reason; not if the queue is not gated
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local past, ended = KEYS[13], KEYS[14]
+local line, lanes, holds, groups, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
+local past, ended = KEYS[14], KEYS[15]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, work = work }
+  holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local delay, why, note = tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local closes, closeMs, reason = ARGV[9], tonumber(ARGV[10]), ARGV[11]
 
 local run = runOf(redis.call('HGET', runs, member))
 local refusal = refusalOf(run, jobs, entry, member, token)
 if refusal then return { refusal } end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
+
+if closes ~= '' and state[1] then
+  -- rarely
+  local gate = gateOf(state[1], state[2], now, micros)
+  local tenant = closes == 'group' and groupIn(member) or ''
+  if tenant ~= '' or closes == 'queue' then
+    close(keys, gate, tenant, now + closeMs, reason)
+    state[2] = redis.call('HGET', meta, 'gate')
+  end
+end
 
 local reply = { 'cancelled' }
 -- @first-write

@@ -2,10 +2,10 @@
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
 -- letters. Many per call.
 -- USES  clock, run, tombstone, tags, weight, budget, lateness, pending, dead-letter, compensate,
---       settle, group, head, let-go, digits, line, gate, lanes, opening, leaving, turns, heads,
---       letting-through, giving-up, named, past
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags
---       9 line  10 lanes  11 holds  12 work  13 past  14 ended
+--       settle, group, head, let-go, digits, line, gate, nudge, own, lanes, opening, leaving,
+--       turns, heads, shutting, letting-through, giving-up, named, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
+--       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; bytes of records per
@@ -20,10 +20,11 @@
 -- past keeps a history.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local past, ended = KEYS[13], KEYS[14]
+local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local work, wake = KEYS[13], KEYS[14]
+local past, ended = KEYS[15], KEYS[16]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, work = work }
+  holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -1,23 +1,28 @@
 #!lua flags=allow-oom
 -- limit: a partition gets its share of how much its queue may do at once, a slice per call. With
 -- the first share the queue is gated, for ever.
--- USES  clock, stale, nudge, group, take-back, digits, line, gate, lanes, opening
+-- USES  clock, stale, nudge, group, take-back, digits, line, gate, own, lanes, opening
 -- KEYS  1 leader  2 scheduled  3 ready  4 meta  5 wake  6 stale  7 line  8 lanes  9 holds
--- ARGV  1 now  2 term  3 share  4 limit
+--       10 groups
+-- ARGV  1 now  2 term  3 share  4 limit  then per group: group, limits
 --       now ms, '' = server time; term: the leader's value, or '' = whoever has set the limits;
 --       share: us per job of the rate, burst, concurrency and limit per group, 0 = without, with a
---       space between; limit: entries or groups per call
+--       space between; where groups have a rate or some have limits of their own, also us per job
+--       and burst of each group, the lengths of names and beginnings, and a digest of them; limit:
+--       entries or groups per call; group: a name, or the beginning of names and an asterisk;
+--       limits: how many, us per job, burst and weight, - = as all groups have it
 -- RETURN ok | same (it has it already) | more (call again) | fenced (the term is not the leader's)
 -- What nobody has read goes back to scheduled, as the limits of now do not hold for it. When a
 -- queue becomes gated, what was read gets its hold. Meanwhile nothing is let through, and gates of
--- meta is - and the entry that was looked at last. When the limit per group rises, lanes of groups
--- that were full open. Meanwhile gates is the share, > and the group that was looked at last. So
--- whoever calls next goes on where a caller that died has stopped. What runs goes on, also above a
--- lower limit.
+-- meta is - and the entry that was looked at last. When a limit of groups rises, lanes of groups
+-- that were full open, and those that wait for a time. Meanwhile gates is the share, > and the
+-- group that was looked at last. So whoever calls next goes on where a caller that died has
+-- stopped. What runs goes on, also above a lower limit.
 local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local wake, stale, line, lanes, holds = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local wake, stale, line = KEYS[5], KEYS[6], KEYS[7]
+local lanes, holds, groups = KEYS[8], KEYS[9], KEYS[10]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, stale = stale, line = line,
-  lanes = lanes, holds = holds }
+  lanes = lanes, holds = holds, groups = groups }
 local now, term, share, limit = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 -- @fence
 if term ~= '' and redis.call('GET', leader) ~= term then return 'fenced' end
@@ -48,7 +53,7 @@ local function holdRead(after)
 end
 
 local function openAfter(tenant)
-  local gate, opened, looked = gateOf(share, nil, now), {}, 0
+  local gate, opened, looked = gateOf(share, redis.call('HGET', meta, 'gate'), now), {}, 0
   local from = tenant == '' and '-' or '(' .. tenant:sub(2) .. '\1'
   while looked < limit do
     local place = redis.call('ZRANGE', line, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
@@ -56,12 +61,12 @@ local function openAfter(tenant)
       break
     end
     local group = place:sub(1, place:find('\0', 1, true) - 1)
-    for _, lane in ipairs(isGroupFull(holds, gate, group) and {} or lanesOf(line, group)) do
+    for _, lane in ipairs(isGroupFull(keys, gate, group) and {} or lanesOf(line, group)) do
       opened[#opened + 1] = lane
     end
     looked, from, tenant = looked + 1, '(' .. group .. '\1', '=' .. group
   end
-  openLanes(keys, opened)
+  reopenLanes(keys, opened)
   return looked == limit and tenant
 end
 
@@ -70,9 +75,26 @@ local function takeBackAll()
   dropHolds(keys, nil, entries, members)
   if before then
     local used = redis.call('HGET', meta, 'gate')
-    refund(meta, gateOf(before, used, now), #entries)
+    refundAll(keys, gateOf(before, used, now), members)
   end
   return undeliveredIn(ready, 1) == 0
+end
+
+local function keepLimits()
+  local gone, names, words = {}, {}, {}
+  for name in (redis.call('HGET', groups, '') or ''):gmatch('%S+') do
+    gone[#gone + 1] = ' ' .. name
+  end
+  for at = 5, #ARGV, 2 do
+    names[#names + 1] = ARGV[at]
+    words[#words + 1], words[#words + 2] = ' ' .. ARGV[at], ARGV[at + 1]
+  end
+  if #gone > 0 then
+    redis.call('HDEL', groups, '', unpack(gone))
+  end
+  if #words > 0 then
+    redis.call('HSET', groups, '', table.concat(names, ' '), unpack(words))
+  end
 end
 
 local read = not before and '0-0' or before:match('^%- (.+)$')
@@ -82,14 +104,21 @@ if read then
   end
   if not takeBackAll() then return 'more' end
   read = holdRead(read)
+  keepLimits()
   return keep(read and '- ' .. read or share, read and 'more' or 'ok')
 end
 if not takeBackAll() then return 'more' end
 local mine = share .. ' > '
 local isWalking = before:sub(1, #mine) == mine
-local had, gets = tonumber(before:match('^%S+ %d+ %d+ (%d+)')), tonumber(share:match('%d+$'))
+if not isWalking then
+  keepLimits()
+end
+local limits = '^%S+ %d+ %d+ (%d+)(.*)$'
+local had, hadMore = before:match(limits)
+local gets, getsMore = share:match(limits)
+had, gets = tonumber(had), tonumber(gets)
 -- A caller with other limits may have left its walk half made, with lanes that it has not opened.
-local isWhole = not before:find(' > ', 1, true)
+local isWhole = not before:find(' > ', 1, true) and hadMore == getsMore
 if isWhole and (had == 0 or gets > 0 and gets <= had) then return keep(share, 'ok') end
 local tenant = openAfter(isWalking and before:sub(#mine + 1) or '')
 return keep(tenant and mine .. tenant or share, tenant and 'more' or 'ok')

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
 -- mend-gates: line, lanes and holds are made to say what scheduled and ready say. Many per call.
--- USES  clock, nudge, digits, line, gate, lanes, opening
--- KEYS  1 scheduled  2 ready  3 meta  4 wake  5 line  6 lanes  7 holds
+-- USES  clock, nudge, digits, line, gate, own, lanes, opening
+-- KEYS  1 scheduled  2 ready  3 meta  4 wake  5 line  6 lanes  7 holds  8 groups
 -- ARGV  1 now  then per damage: kind, name
 --       now ms, '' = server time; kind, name: as check-gates tells them
 -- RETURN one text per damage: repaired | sound (nothing to repair)
 -- Each is judged again, at this moment. A member without a place goes back to its due time, and is
 -- lined up anew. Of a loose hold the lanes of its group open.
 local scheduled, ready, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local line, lanes, holds = KEYS[5], KEYS[6], KEYS[7]
-local keys = { meta = meta, line = line, lanes = lanes, holds = holds }
+local line, lanes, holds, groups = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups }
 local now = clock(ARGV[1])
 local state = redis.call('HMGET', meta, 'gates', 'gate')
 local gate = gateOf(state[1], state[2], now)
@@ -44,7 +44,7 @@ end
 
 function mend.shut(lane)
   local group = lane:sub(2)
-  local isOpen = isGroupFull(holds, gate, group) or redis.call('ZSCORE', lanes, lane)
+  local isOpen = isGroupFull(keys, gate, group) or redis.call('ZSCORE', lanes, lane)
   for _, one in ipairs(isOpen and {} or lanesOf(line, group)) do
     if one == lane then
       openLanes(keys, { lane })
@@ -52,6 +52,11 @@ function mend.shut(lane)
     end
   end
   return false
+end
+
+function mend.unused(group)
+  local text = redis.call('HGET', groups, group)
+  return text and isIdle(gate, text) and redis.call('HDEL', groups, group) == 1
 end
 
 for at = 2, #ARGV, 2 do

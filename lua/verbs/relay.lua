@@ -3,11 +3,12 @@
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
 -- USES  clock, run, tombstone, stale, tags, weight, end-mark, group, mint, head, let-go, digits,
---       line, gate, lanes, opening, leaving, turns, heads, letting-through, lining-up, lateness,
---       pending, dead-letter, named, past, nonsense, adopt, odd-member, advertise, promotion,
---       turn-away, start-one, repeated, starting, end-many, completion, delivery, filling
--- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
---       10 tags  11 line  12 lanes  13 holds  14 work  15 past  16 ended
+--       line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting, letting-through,
+--       lining-up, lateness, pending, dead-letter, named, past, nonsense, adopt, odd-member,
+--       advertise, promotion, turn-away, start-one, repeated, starting, end-many, completion,
+--       delivery, filling
+-- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
+--       11 line  12 lanes  13 holds  14 groups  15 work  16 wake  17 past  18 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 consumer  8 bytes  9 window
 --       10 suspects  11 take
 --       then per job: entry, member, token, mark
@@ -20,11 +21,12 @@
 -- call on its way to its worker, and no wake-up of the reader.
 local leader, scheduled, ready, jobs, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local dead, done, meta, stale = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local tags, line, lanes, holds, work = KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
-local past, ended = KEYS[15], KEYS[16]
+local tags, line, lanes, holds = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
+local groups, work, wake = KEYS[14], KEYS[15], KEYS[16]
+local past, ended = KEYS[17], KEYS[18]
 local keys = { scheduled = scheduled, ready = ready, jobs = jobs, runs = runs, dead = dead,
   done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended, line = line,
-  lanes = lanes, holds = holds, work = work }
+  lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
 local serverMs, micros = clock()
 local set, term, lease = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local now = set or serverMs

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- release: entries a consumer holds and has not started go back to scheduled at their due time; no
 -- attempt is used.
--- USES  clock, run, tombstone, stale, pending, nudge, group, head, let-go, digits, line, gate,
---       lanes, opening, leaving, turns, heads, letting-through, giving-up
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 stale
---       9 line  10 lanes  11 holds  12 work
+-- USES  clock, run, tombstone, stale, pending, nudge, group, head, let-go, digits, line, gate, own,
+--       lanes, opening, leaving, turns, heads, shutting, letting-through, giving-up
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 stale  9 line  10 lanes
+--       11 holds  12 groups  13 work
 -- ARGV  1 now  2 consumer  then per entry: entry, member, due
 --       now ms, '' = server time; due ms
 -- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not
@@ -14,9 +14,9 @@
 -- under another entry must not come back.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local line, lanes, holds, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local line, lanes, holds, groups, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, work = work }
+  holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local replies, gone, left, soonest = {}, {}, {}, math.huge

@@ -12,7 +12,7 @@ import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
 import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
-import { groupsLs, groupsShow } from './commands/groups.ts';
+import { groupsClose, groupsLs, groupsOpen, groupsSet, groupsShow, groupsUnset } from './commands/groups.ts';
 import { cancel, edit, noteChanges, reschedule, runNow } from './commands/jobs/change.ts';
 import { forecast } from './commands/jobs/forecast.ts';
 import { historyLs } from './commands/jobs/history-ls.ts';
@@ -21,7 +21,15 @@ import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
 import { plan } from './commands/plan.ts';
 import { leaders, workers } from './commands/processes.ts';
-import { queuesLs, queuesPause, queuesResume, queuesStats, queuesWhy } from './commands/queues/queues.ts';
+import {
+  queuesClose,
+  queuesLs,
+  queuesOpen,
+  queuesPause,
+  queuesResume,
+  queuesStats,
+  queuesWhy,
+} from './commands/queues/queues.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
 import { queuesSet } from './commands/queues/queues-set.ts';
 import {
@@ -67,13 +75,15 @@ const commands: readonly Register[] = [
   (program, runner) => {
     const queues = program.command('queues').description('list, set, pause and remove queues');
     const looks = [queuesLs, queuesStats, queuesWhy];
-    for (const register of [...looks, queuesSet, queuesPause, queuesResume, queuesRm]) register(queues, runner);
+    const stops = [queuesPause, queuesResume, queuesClose, queuesOpen];
+    for (const register of [...looks, queuesSet, ...stops, queuesRm]) register(queues, runner);
   },
   (program, runner) => {
     const groups = program
       .command('groups')
       .description('show who waits and who runs in a queue with limits, by group');
-    for (const register of [groupsLs, groupsShow]) register(groups, runner);
+    for (const register of [groupsLs, groupsShow, groupsSet, groupsUnset, groupsClose, groupsOpen])
+      register(groups, runner);
   },
   (program, runner) => {
     const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');

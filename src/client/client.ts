@@ -10,6 +10,7 @@ import type { QueueInput } from '../job/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { Durability, DurabilityOption } from './calls/durability.ts';
 import type { IfMatchOption } from './calls/etag.ts';
+import { createRepeating } from './calls/retry.ts';
 import type { Scheduled } from './calls/scheduled.ts';
 import { type Calls, createCalls } from './calls/session.ts';
 import { type ClientOptions, type ClientSettings, clientSettings } from './calls/settings.ts';
@@ -184,7 +185,7 @@ export function clientOver(
   return {
     ...jobsOver(settings, calls, chain),
     deadLetters: deadLettersOver(settings, calls),
-    groups: groupsOver(calls),
+    groups: groupsOver(calls, () => createRepeating('change a group', settings)),
     schedules: schedulesOver(settings, calls),
     erase: eraseOver(settings, calls, isNoted),
   };

@@ -23,6 +23,7 @@ import { createSteadyNow } from './calls/steady-now.ts';
 import { createLetters, type Letters } from './dead/letters.ts';
 import { lettersIn } from './dead/walk.ts';
 import type { ErasingParts } from './erase/erase.ts';
+import { type RuleParts, rulesIn } from './groups/rules.ts';
 import type { ActParts } from './jobs/act.ts';
 import { planAll, scheduleAll } from './jobs/bulk.ts';
 import type { BulkJob } from './jobs/scheduling.ts';
@@ -52,6 +53,8 @@ export interface Parts {
   /** What finds jobs and changes them. */
   readonly finding: ActParts;
   readonly erasing: ErasingParts;
+  /** What single groups may have, and whether they are closed. */
+  readonly rules: RuleParts;
   /** @throws DuestreamError `wrong-schema` for a namespace of another layout */
   readonly schedules: (steps: Repeating) => Promise<ScheduleParts>;
   /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
@@ -171,6 +174,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     ...written,
     get: createGet({ redis, callPartitions }),
     past: createPast({ redis, callPartitions }),
+    rules: rulesIn({ redis, namespace }, callPartitions),
     erasing: erasingIn({ redis, namespace }, { finding: written.finding, store: lettersIn(redis, jobs) }),
   };
 }

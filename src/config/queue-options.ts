@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Backoff } from '../job/backoff.ts';
 import type { BroadcastOptions } from '../job/broadcast.ts';
-import { parseRate, type RateInput } from '../job/gate.ts';
+import { type GroupLimits, type PerGroup, parseGates, parseRate, type RateInput } from '../job/gate.ts';
 import type { HistoryOptions } from '../job/history.ts';
 import { parseRedact, REDACT_ALLOWED } from '../job/redaction.ts';
 import { broadcastRanges, gateRanges, historyRanges, queueRanges, quotaRanges } from '../kernel/checks.ts';
@@ -77,6 +77,14 @@ function isRate(given: unknown): boolean {
     return false;
   }
 }
+
+const isGate = (name: 'perGroup' | 'groups') => (given: unknown) => {
+  try {
+    return given !== false && parseGates({ [name]: given }) !== undefined;
+  } catch {
+    return false;
+  }
+};
 
 function isRedact(paths: unknown): boolean {
   try {
@@ -160,9 +168,15 @@ export const queue = z.strictObject({
     ...gateRanges.concurrency,
     doc: 'How many jobs may run at a time, in all workers together; the others wait in line.',
   }).exactOptional(),
-  perGroup: number({
-    ...gateRanges.perGroup,
-    doc: 'How many jobs of each group may run at a time; the others wait in line.',
+  perGroup: option(z.custom<number | PerGroup>(isGate('perGroup')), {
+    kind: 'text',
+    doc: 'How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line.',
+    allowed: '1 to 1000, or concurrency (1 to 1000) and rate',
+  }).exactOptional(),
+  groups: option(z.custom<Readonly<Record<string, GroupLimits>>>(isGate('groups')), {
+    kind: 'text',
+    doc: 'Limits of single groups that differ from those of all: by name, or by the beginning of names and an asterisk.',
+    allowed: 'at most 1000 names, each with concurrency (1 to 1000), rate or weight (1 to 100)',
   }).exactOptional(),
   fair: option(z.literal(true), {
     kind: 'text',

@@ -136,6 +136,15 @@ export interface Schemas {
   readonly PauseRequest: {
     readonly reason?: string;
   };
+  readonly QueueClosed: {
+    readonly queue: string;
+    readonly closed: boolean;
+    readonly changed: boolean;
+  };
+  readonly CloseRequest: {
+    readonly for: number | string;
+    readonly reason?: string;
+  };
   readonly QueueSettings: {
     readonly history?: boolean | {
       readonly keep?: number | string;
@@ -157,7 +166,25 @@ export interface Schemas {
       readonly burst?: number;
     } | false;
     readonly concurrency?: number | false;
-    readonly perGroup?: number | false;
+    readonly perGroup?: number | false | {
+      readonly concurrency?: number | false;
+      readonly rate?: string | {
+        readonly limit: number;
+        readonly per: number | string;
+        readonly burst?: number;
+      } | false;
+    };
+    readonly groups?: {
+      readonly [key: string]: {
+        readonly concurrency?: number | false;
+        readonly rate?: string | {
+          readonly limit: number;
+          readonly per: number | string;
+          readonly burst?: number;
+        } | false;
+        readonly weight?: number;
+      };
+    };
     readonly fair?: true;
   };
   readonly QueueSettingsRequest: {
@@ -181,7 +208,25 @@ export interface Schemas {
       readonly burst?: number;
     } | false;
     readonly concurrency?: number | false;
-    readonly perGroup?: number | false;
+    readonly perGroup?: number | false | {
+      readonly concurrency?: number | false;
+      readonly rate?: string | {
+        readonly limit: number;
+        readonly per: number | string;
+        readonly burst?: number;
+      } | false;
+    };
+    readonly groups?: {
+      readonly [key: string]: {
+        readonly concurrency?: number | false;
+        readonly rate?: string | {
+          readonly limit: number;
+          readonly per: number | string;
+          readonly burst?: number;
+        } | false;
+        readonly weight?: number;
+      };
+    };
     readonly fair?: true;
     readonly reason?: string;
   };
@@ -204,6 +249,13 @@ export interface Schemas {
     };
     readonly waitMs: number;
     readonly perGroup?: number;
+    readonly intervalMs?: number;
+    readonly nextTurnMs?: number;
+    readonly weight: number;
+    readonly closed?: {
+      readonly untilMs: number;
+      readonly reason: string;
+    };
     readonly isFull: boolean;
   };
   readonly GroupReport: {
@@ -218,6 +270,13 @@ export interface Schemas {
     };
     readonly waitMs: number;
     readonly perGroup?: number;
+    readonly intervalMs?: number;
+    readonly nextTurnMs?: number;
+    readonly weight: number;
+    readonly closed?: {
+      readonly untilMs: number;
+      readonly reason: string;
+    };
     readonly isFull: boolean;
     readonly holders: readonly Schemas['Holder'][];
     readonly nowMs: number;
@@ -229,6 +288,20 @@ export interface Schemas {
     readonly owner?: string;
     readonly attempt?: number;
     readonly startedMs?: number;
+  };
+  readonly GroupChange: {
+    readonly queue: string;
+    readonly group: string;
+    readonly changed: boolean;
+  };
+  readonly GroupLimits: {
+    readonly concurrency?: number | false;
+    readonly rate?: string | {
+      readonly limit: number;
+      readonly per: string | number;
+      readonly burst?: number;
+    } | false;
+    readonly weight?: number;
   };
   readonly QueueMinutes: {
     readonly queue: string;
@@ -289,7 +362,7 @@ export interface Schemas {
       readonly text: string;
       readonly advice: string;
       readonly partitions?: readonly number[];
-      readonly heldBy?: 'queue-full' | 'group-full' | 'rate';
+      readonly heldBy?: 'queue-closed' | 'queue-full' | 'rate' | 'group-full';
       readonly nextMs?: number;
     }[];
     readonly nowMs: number;
@@ -472,7 +545,7 @@ export interface Schemas {
     readonly ahead: number;
     readonly text: string;
     readonly obstacles: readonly {
-      readonly kind: 'paused' | 'no-worker' | 'queue-full' | 'group-full' | 'rate';
+      readonly kind: 'paused' | 'no-worker' | 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate';
       readonly text: string;
       readonly sinceMs?: number;
       readonly reason?: string;

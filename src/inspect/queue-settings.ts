@@ -7,6 +7,7 @@ import { type Broadcast, type BroadcastOptions, parseBroadcast } from '../job/br
 import {
   type GateOptions,
   type GateSettings,
+  type GroupSettings,
   isGated,
   limitsText,
   parseGates,
@@ -30,10 +31,19 @@ export interface SaidSettings {
   readonly broadcast?: BroadcastOptions | boolean | undefined;
   readonly maxPending?: number | false | undefined;
   readonly maxBytes?: number | false | undefined;
-  readonly rate?: string | Exclude<RateInput, string> | false | undefined;
+  readonly rate?: SaidRate | undefined;
   readonly concurrency?: number | false | undefined;
-  readonly perGroup?: number | false | undefined;
+  readonly perGroup?: number | false | Omit<SaidGroup, 'weight'> | undefined;
+  readonly groups?: Readonly<Record<string, SaidGroup>> | undefined;
   readonly fair?: true | undefined;
+}
+
+type SaidRate = string | Exclude<RateInput, string> | false;
+
+interface SaidGroup {
+  readonly concurrency?: number | false | undefined;
+  readonly rate?: SaidRate | undefined;
+  readonly weight?: number | undefined;
 }
 
 /** How much runs at once, of a gated queue. */
@@ -95,19 +105,28 @@ export async function changeSettings(
 
 function saidOf({ history, redact, broadcast, maxPending, maxBytes, ...gates }: QueueSettings): SaidSettings {
   const most = (count: number | undefined) => (count === 0 ? false : count);
-  const { rate, concurrency, perGroup, fair } = gates;
+  const { rate, concurrency, perGroup, groupRate, groups, fair } = gates;
   return {
     history: history && historyInput(history),
     redact,
     broadcast: broadcast && broadcastInput(broadcast),
     maxPending: most(maxPending),
     maxBytes: most(maxBytes),
-    rate: rate === 0 ? false : rate && rateInput(rate),
+    rate: rateSaid(rate),
     concurrency: most(concurrency),
-    perGroup: most(perGroup),
+    perGroup: groupRate === undefined ? most(perGroup) : { concurrency: most(perGroup), rate: rateSaid(groupRate) },
+    groups: groups && Object.fromEntries(Object.entries(groups).map(([name, limits]) => [name, groupSaid(limits)])),
     fair,
   };
 }
+
+const rateSaid = (rate: Rate | 0 | undefined) => (rate === 0 ? false : rate && rateInput(rate));
+
+const groupSaid = ({ concurrency, rate, weight }: GroupSettings): SaidGroup => ({
+  concurrency: concurrency === 0 ? false : concurrency,
+  rate: rateSaid(rate),
+  weight,
+});
 
 const historyInput = ({ isOn, keepMs, max, keepsResult, resultBytesMax }: History): HistoryOptions | false =>
   isOn && { keep: durationText(keepMs), max, result: keepsResult, resultBytesMax };

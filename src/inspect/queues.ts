@@ -1,6 +1,7 @@
 /** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
 
 import { withReadRetry } from '../client/calls/retry.ts';
+import { notGated } from '../client/groups/rules.ts';
 import type { Broadcast } from '../job/broadcast.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -8,6 +9,7 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { DUE_SPANS_MS, dueNext, oldestDueAge, type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { close } from '../redis/scripts/gates.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import { type Pause, type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
 import {
@@ -290,6 +292,33 @@ export async function resumeQueue(place: Namespaced, queue: string): Promise<Pau
   const policy = retry();
   const refs = await withReadRetry('resume', () => refsOfQueue(place, queue), policy);
   return each(refs, (ref) => repeated('resume', () => resume(redis, ref), policy));
+}
+
+/**
+ * Lets nobody of a queue through for some time; what was let through before starts all the same. With `undefined` it opens.
+ *
+ * @returns whether anything is different now: the longest closing wins
+ * @throws DuestreamError `not-found`, or `bad-input` for a queue that is not gated
+ */
+export async function closeQueue(
+  place: Namespaced,
+  queue: string,
+  closing: { readonly forMs: number; readonly why: string } | undefined,
+): Promise<boolean> {
+  const policy = retry();
+  const refs = await withReadRetry('close', () => refsOfQueue(place, queue), policy);
+  const of = closing ? { until: { forMs: closing.forMs }, why: closing.why } : { until: 0 };
+  const replies = await Promise.all(
+    refs.map((ref) => {
+      const call = async (mayHaveRun: boolean) => {
+        const reply = await close(place.redis, ref, { group: '', ...of });
+        return mayHaveRun && reply === 'same' ? 'ok' : reply;
+      };
+      return withRetry('close', call, policy);
+    }),
+  );
+  if (replies.includes('ungated')) throw notGated({ name: queue });
+  return replies.includes('ok');
 }
 
 /** What is so already after a lost reply is so by the call before. */

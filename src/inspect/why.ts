@@ -4,7 +4,7 @@
  */
 import type { JobReport } from '../client/query/report.ts';
 import type { JobWait, WaitObstacle } from '../client/query/waits.ts';
-import { shutBy } from '../job/gate.ts';
+import { type GateState, shutBy } from '../job/gate.ts';
 import { counted, span } from '../kernel/humanize.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/memory.ts';
@@ -30,7 +30,7 @@ export const OBSTACLES = [
 ];
 
 /** Which limit of a gated queue holds its jobs. */
-export const HELD_BY = ['queue-full', 'group-full', 'rate'] as const;
+export const HELD_BY = ['queue-closed', 'queue-full', 'rate', 'group-full'] as const;
 
 export interface Obstacle {
   readonly code: (typeof OBSTACLES)[number];
@@ -41,7 +41,7 @@ export interface Obstacle {
   readonly partitions?: readonly number[] | undefined;
   /** Of `waiting`: the limit that holds the jobs; undefined: none, they wait for a worker. */
   readonly heldBy?: (typeof HELD_BY)[number] | undefined;
-  /** Of `not-due`: when the next job is due. Of `waiting`: when the rate allows the next start. */
+  /** Of `not-due`: when the next job is due. Of `waiting`: when the rate allows the next start, or when the queue opens. */
   readonly nextMs?: number | undefined;
 }
 
@@ -154,33 +154,47 @@ function heldOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle
     const waiting = sum(those, (one) => one.waiting);
     const sinceMs = Math.max(...those.map(({ nowMs, waitingSinceMs = nowMs }) => nowMs - waitingSinceMs));
     const text = `${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, sinceMs))}`;
-    const next = those.map(({ nowMs, gate }) => ({ nowMs, nextMs: gate?.nextTurnMs ?? nowMs }));
+    const timeOf = (gate: GateState | undefined) => (heldBy === 'queue-closed' ? gate?.closedMs : gate?.nextTurnMs);
+    const next = those.map(({ nowMs, gate }) => ({ nowMs, nextMs: timeOf(gate) ?? nowMs }));
     const first = next.reduce((one, other) => (other.nextMs < one.nextMs ? other : one));
     const who = heldBy === 'group-full' ? `; to see who holds them: duestream groups ls ${queue} --top` : '';
     const obstacle: Obstacle = {
       code: 'waiting',
       text: `${queue}: ${text}: ${HOLDS[heldBy].text(span(first.nextMs - first.nowMs))}`,
-      advice: `each starts when its turn comes${who}; to let more start: duestream queues set ${queue} ${HOLDS[heldBy].flag}`,
+      advice: `each starts when its turn comes${who}; to let more start: duestream queues ${HOLDS[heldBy].advice(queue)}`,
       heldBy,
-      ...(heldBy === 'rate' && { nextMs: first.nextMs }),
+      ...((heldBy === 'rate' || heldBy === 'queue-closed') && { nextMs: first.nextMs }),
     };
     return ofThose(all, (one) => those.includes(one), obstacle);
   });
 }
 
 const HOLDS = {
-  'queue-full': { text: () => 'as many run as its concurrency allows', flag: '--concurrency <n>' },
-  'group-full': { text: () => 'of each of their groups as many run as it may', flag: '--per-group <n>' },
-  rate: { text: (next: string) => `its rate allows the next start in ${next}`, flag: '--rate <rate>' },
+  'queue-closed': {
+    text: (next: string) => `it is closed for ${next} more`,
+    advice: (queue: string) => `open ${queue}`,
+  },
+  'queue-full': {
+    text: () => 'as many run as its concurrency allows',
+    advice: (queue: string) => `set ${queue} --concurrency <n>`,
+  },
+  'group-full': {
+    text: () => 'each of their groups is full or closed, or has no turn of its rate now',
+    advice: (queue: string) => `set ${queue} --per-group <n>`,
+  },
+  rate: {
+    text: (next: string) => `its rate allows the next start in ${next}`,
+    advice: (queue: string) => `set ${queue} --rate <rate>`,
+  },
 } as const;
 
 /** The limit that holds the jobs in line of a partition; undefined where none waits, or where they wait for a worker. */
 export function limitHolding(one: SeenPartition): Obstacle['heldBy'] {
   const { waiting, gate, ready, running, nowMs } = one;
   if (waiting === 0 || !gate) return undefined;
-  // Without an open lane the group of each job in line is full.
-  const held = one.openLanes === 0 ? Number.POSITIVE_INFINITY : 0;
-  return shutBy(gate, { entries: ready + running, held, nowMs })[0];
+  const shut = shutBy(gate, { entries: ready + running, held: 0, group: undefined, nowMs });
+  const [first] = HELD_BY.filter((kind) => (shut as readonly string[]).includes(kind));
+  return first ?? (one.openLanes === 0 ? 'group-full' : undefined);
 }
 
 function ofThose(
@@ -241,5 +255,12 @@ function obstacleText(one: WaitObstacle, group: string | undefined, nowMs: numbe
       return `its group ${group} is full: ${one.running} of ${one.limit} run`;
     case 'rate':
       return `the rate allows the next start in ${span(Math.max(0, one.untilMs - nowMs))}`;
+    case 'group-rate':
+      return `the rate of its group ${group} allows the next start in ${span(Math.max(0, one.untilMs - nowMs))}`;
+    case 'queue-closed':
+    case 'group-closed': {
+      const what = one.kind === 'queue-closed' ? 'the queue' : `its group ${group}`;
+      return `${what} is closed for ${span(Math.max(0, one.untilMs - nowMs))} more: ${one.reason || 'without a reason'}`;
+    }
   }
 }

@@ -4,9 +4,11 @@
  * registry of queues; each partition has its share beside its jobs (`lua/lib/gate.lua`).
  */
 
+import { createHash } from 'node:crypto';
 import { checkNames, durationIn, gateRanges, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import { parseGroup } from './labels.ts';
 
 /** How many jobs may start in a time: `10/s`, `600/m`, `100/h`, `50/d`; or with a time of your own and a burst. */
 export type RateInput =
@@ -36,10 +38,43 @@ export interface GateOptions {
   readonly rate?: RateInput | false | undefined;
   /** How many jobs may run at a time, whatever the number of workers: 1 to 1,000,000. `false` takes the limit back. */
   readonly concurrency?: number | false | undefined;
-  /** How many jobs of each group may run at a time: 1 to 1000. With 1, a group is a lock. `false` takes the limit back. */
-  readonly perGroup?: number | false | undefined;
+  /**
+   * How many jobs of each group may run at a time: 1 to 1000. With 1, a group is a lock. Or both: how many, and how many may
+   * start in a time. `false` takes a limit back.
+   *
+   * @example { perGroup: { concurrency: 2, rate: '1/s' } }
+   */
+  readonly perGroup?: number | false | PerGroup | undefined;
+  /**
+   * Limits of single groups that differ from `perGroup`: by name, or by the beginning of names and an asterisk. The name counts
+   * first, then the longest beginning. At most 1,000. They replace those that stand there; `{}` takes all of them back.
+   *
+   * @example { groups: { acme: { concurrency: 10, rate: '20/s', weight: 3 }, 'free-*': { rate: '1/m' } } }
+   */
+  readonly groups?: Readonly<Record<string, GroupLimits>> | undefined;
   /** Groups and priorities come in turns, also without a limit. */
   readonly fair?: true | undefined;
+}
+
+/** What each group may have. */
+export interface PerGroup {
+  /** How many of its jobs may run at a time: 1 to 1000. */
+  readonly concurrency?: number | false | undefined;
+  /** How many of its jobs may start in a time. */
+  readonly rate?: RateInput | false | undefined;
+}
+
+/** What a group of its own may have. What is not said is as all groups have it; `false`: this group has no such limit. */
+export interface GroupLimits extends PerGroup {
+  /** How many turns it has where another group has one: 1 to 100, default 1. */
+  readonly weight?: number | undefined;
+}
+
+/** Limits of a group as they are stored; 0: no such limit. */
+export interface GroupSettings {
+  readonly concurrency?: number | undefined;
+  readonly rate?: Rate | 0 | undefined;
+  readonly weight?: number | undefined;
 }
 
 /** As they stand in the registry; 0: no such limit, undefined: nobody ever said anything. */
@@ -47,6 +82,10 @@ export interface GateSettings {
   readonly rate?: Rate | 0 | undefined;
   readonly concurrency?: number | undefined;
   readonly perGroup?: number | undefined;
+  /** The rate of each group. */
+  readonly groupRate?: Rate | 0 | undefined;
+  /** By name, or by the beginning of names and an asterisk. */
+  readonly groups?: Readonly<Record<string, GroupSettings>> | undefined;
   readonly fair?: true | undefined;
 }
 
@@ -55,13 +94,13 @@ const RATE_ALLOWED =
   'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst } with a burst from 1 to 1000000; from 1 per day to 100000 per second';
 
 /** @returns 0 for `false`, which takes the rate back. @throws DuestreamError `bad-input` */
-export function parseRate(given: unknown): Rate | 0 | undefined {
+export function parseRate(given: unknown, what = 'rate'): Rate | 0 | undefined {
   if (given === undefined) return undefined;
   if (given === false) return 0;
   const rate = typeof given === 'string' ? rateOfText(given) : rateOfObject(given);
   const perSecond = rate && (rate.limit * 1000) / rate.perMs;
   if (rate && perSecond !== undefined && perSecond >= 1 / 86_400 && perSecond <= 100_000) return Object.freeze(rate);
-  throw new DuestreamError('bad-input', `rate is ${show(given)}; allowed: ${RATE_ALLOWED}`);
+  throw new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${RATE_ALLOWED}`);
 }
 
 function rateOfText(text: string): Rate | undefined {
@@ -82,49 +121,111 @@ function rateOfObject(given: unknown): Rate | undefined {
 }
 
 /** @returns 0 for `false`, which takes a limit back. @throws DuestreamError `bad-input` */
-function parseMost(name: 'concurrency' | 'perGroup', given: unknown): number | undefined {
+function parseMost(name: 'concurrency' | 'perGroup', given: unknown, what: string = name): number | undefined {
   if (given === undefined) return undefined;
   if (given === false) return 0;
-  if (typeof given === 'number') return wholeNumber(given, { what: name, ...gateRanges[name] });
+  if (typeof given === 'number') return wholeNumber(given, { what, ...gateRanges[name] });
   const { min, max } = gateRanges[name];
   throw new DuestreamError(
     'bad-input',
-    `${name} is ${show(given)}; allowed: a whole number from ${min} to ${max}, or false for no limit`,
+    `${what} is ${show(given)}; allowed: a whole number from ${min} to ${max}, or false for no limit`,
   );
 }
 
 /** What of these options was said. @throws DuestreamError `bad-input` */
-export function parseGates({ rate, concurrency, perGroup, fair }: GateOptions): GateSettings {
+export function parseGates({ rate, concurrency, perGroup, groups, fair }: GateOptions): GateSettings {
   if (fair !== undefined && fair !== true) {
     throw new DuestreamError('bad-input', `fair is ${show(fair)}; allowed: true. A gated queue stays gated`);
   }
   const said = { rate: parseRate(rate), concurrency: parseMost('concurrency', concurrency) };
-  const most = parseMost('perGroup', perGroup);
+  const each = parsePerGroup(perGroup);
   return {
     ...(said.rate !== undefined && { rate: said.rate }),
     ...(said.concurrency !== undefined && { concurrency: said.concurrency }),
-    ...(most !== undefined && { perGroup: most }),
+    ...each,
+    ...(groups !== undefined && { groups: parseGroups(groups) }),
     ...(fair && { fair }),
   };
 }
 
+function parsePerGroup(given: GateOptions['perGroup']): Pick<GateSettings, 'perGroup' | 'groupRate'> {
+  if (given === false) return { perGroup: 0, groupRate: 0 };
+  const isObject = typeof given === 'object' && given !== null;
+  if (isObject) checkNames(given, ['concurrency', 'rate'], 'perGroup', 'bad-input');
+  const { concurrency, rate } = isObject ? given : { concurrency: given };
+  const most = parseMost('perGroup', concurrency, isObject ? 'concurrency of perGroup' : 'perGroup');
+  const groupRate = parseRate(rate, 'rate of perGroup');
+  return { ...(most !== undefined && { perGroup: most }), ...(groupRate !== undefined && { groupRate }) };
+}
+
+/** Limits of single groups. @throws DuestreamError `bad-input` */
+function parseGroups(given: unknown): Readonly<Record<string, GroupSettings>> {
+  const entries = typeof given === 'object' && given !== null && !Array.isArray(given) ? Object.entries(given) : [];
+  if (entries.length === 0 && show(given) !== '{}') throw wrongGroups(show(given));
+  const parsed = entries.map(([name, limits]) => [parseGroupName(name), parseGroupLimits(name, limits)] as const);
+  return checkGroups(Object.freeze(Object.fromEntries(parsed)));
+}
+
+/** @throws DuestreamError `bad-input` for too many */
+export function checkGroups<Groups extends object>(groups: Groups): Groups {
+  const count = Object.keys(groups).length;
+  if (count > gateRanges.groups.max) throw wrongGroups(`an object with ${count} names`);
+  return groups;
+}
+
+const wrongGroups = (what: string) =>
+  new DuestreamError(
+    'bad-input',
+    `groups is ${what}; allowed: an object with at most ${gateRanges.groups.max} names of groups, each with concurrency, rate or weight`,
+  );
+
+/** The name of a group, or the beginning of names and an asterisk. @throws DuestreamError `bad-input` */
+export function parseGroupName(name: string): string {
+  if (name === '*') {
+    throw new DuestreamError('bad-input', 'group is "*"; allowed: a name, or the beginning of names and an asterisk');
+  }
+  return name.length > 1 && name.endsWith('*') ? `${parseGroup(name.slice(0, -1))}*` : parseGroup(name);
+}
+
+/** @throws DuestreamError `bad-input` */
+export function parseGroupLimits(name: string, given: unknown): GroupSettings {
+  const what = (option: string) => `${option} of group ${name}`;
+  if (typeof given !== 'object' || given === null) {
+    throw new DuestreamError('bad-input', `group ${name} is ${show(given)}; allowed: { concurrency, rate, weight }`);
+  }
+  checkNames(given, ['concurrency', 'rate', 'weight'], `group ${name}`, 'bad-input');
+  const { concurrency, rate, weight } = given as GroupLimits;
+  const limits = {
+    concurrency: parseMost('perGroup', concurrency, what('concurrency')),
+    rate: parseRate(rate, what('rate')),
+    weight: weight === undefined ? undefined : wholeNumber(weight, { what: what('weight'), ...gateRanges.weight }),
+  };
+  return Object.freeze(Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)));
+}
+
 /** Somebody has said one of them: due jobs wait in line from then on. */
-export const isGated = ({ rate, concurrency, perGroup, fair }: GateSettings): boolean =>
-  (rate ?? concurrency ?? perGroup ?? fair) !== undefined;
+export const isGated = ({ rate, concurrency, perGroup, groupRate, groups, fair }: GateSettings): boolean =>
+  (rate ?? concurrency ?? perGroup ?? groupRate ?? groups ?? fair) !== undefined;
 
 /** What cannot be read was written by somebody else, and limits nothing. */
 export function decodeGates(stored: {
   readonly rate?: string | null | undefined;
   readonly concurrency?: string | null | undefined;
   readonly perGroup?: string | null | undefined;
+  readonly groupRate?: string | null | undefined;
+  readonly groups?: string | null | undefined;
   readonly fair?: string | null | undefined;
 }): GateSettings {
   const rate = decodeRate(stored.rate);
+  const groupRate = decodeRate(stored.groupRate);
   const [concurrency, perGroup] = [decodeMost(stored.concurrency), decodeMost(stored.perGroup)];
+  const groups = decodeGroups(stored.groups);
   return {
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
     ...(perGroup !== undefined && { perGroup }),
+    ...(groupRate !== undefined && { groupRate }),
+    ...(groups && { groups }),
     ...(stored.fair && { fair: true as const }),
   };
 }
@@ -135,17 +236,53 @@ function decodeRate(text: string | null | undefined): Rate | 0 | undefined {
   return limit === undefined ? undefined : { limit: Number(limit), perMs: Number(perMs), burst: Number(burst) };
 }
 
+function decodeGroups(text: string | null | undefined): GateSettings['groups'] {
+  try {
+    const stored = text ? (JSON.parse(text) as Record<string, { c?: number; r?: string; w?: number }>) : undefined;
+    const settingsOf = ({ c, r, w }: { c?: number; r?: string; w?: number }): GroupSettings => {
+      const [concurrency, rate, weight] = [decodeMost(String(c)), decodeRate(r), decodeMost(String(w))];
+      const known = { ...(concurrency !== undefined && { concurrency }), ...(rate !== undefined && { rate }) };
+      return { ...known, ...(weight !== undefined && { weight }) };
+    };
+    return stored && Object.fromEntries(Object.entries(stored).map(([name, one]) => [name, settingsOf(one)]));
+  } catch {
+    return undefined;
+  }
+}
+
 const decodeMost = (text: string | null | undefined): number | undefined =>
   /^\d{1,7}$/.test(text ?? '') ? Number(text) : undefined;
 
 /** As each stands in its own field of the registry. */
-export function encodeGates({ rate, concurrency, perGroup, fair }: GateSettings) {
+export function encodeGates({ rate, concurrency, perGroup, groupRate, groups, fair }: GateSettings) {
   return {
-    ...(rate !== undefined && { rate: rate === 0 ? '0' : `${rate.limit} ${rate.perMs} ${rate.burst}` }),
+    ...(rate !== undefined && { rate: encodeRate(rate) }),
     ...(concurrency !== undefined && { concurrency: String(concurrency) }),
     ...(perGroup !== undefined && { perGroup: String(perGroup) }),
+    ...(groupRate !== undefined && { groupRate: encodeRate(groupRate) }),
+    ...(groups && { groups: encodeGroups(groups) }),
     ...(fair && { fair: '1' }),
   };
+}
+
+const encodeRate = (rate: Rate | 0): string => (rate === 0 ? '0' : `${rate.limit} ${rate.perMs} ${rate.burst}`);
+
+function encodeGroups(groups: NonNullable<GateSettings['groups']>): string {
+  const entries = Object.entries(groups).sort(([a], [b]) => (a < b ? -1 : 1));
+  const words = ({ concurrency: c, rate, weight: w }: GroupSettings) => ({
+    c,
+    r: rate === undefined ? undefined : encodeRate(rate),
+    w,
+  });
+  return JSON.stringify(Object.fromEntries(entries.map(([name, limits]) => [name, words(limits)])));
+}
+
+/** What a partition gets. */
+export interface PartitionGates {
+  /** As `K:meta` has it in `gates`. */
+  readonly share: string;
+  /** Groups with limits of their own, and these, as `K:groups` has them. */
+  readonly groups: readonly (readonly [group: string, limits: string])[];
 }
 
 /**
@@ -153,19 +290,39 @@ export function encodeGates({ rate, concurrency, perGroup, fair }: GateSettings)
  * and limit per group; 0 for no limit. The rate and the concurrency of a queue are divided exactly. A group is in one
  * partition, so its limit is whole. Undefined: the queue is not gated.
  *
- * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 }) // '100000 1 0 1'
+ * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 })?.share // '100000 1 0 1'
  */
 export function gateShare(
   settings: GateSettings,
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
-): string | undefined {
+): PartitionGates | undefined {
   if (!isGated(settings)) return undefined;
   const { rate = 0, concurrency = 0, perGroup = 0 } = settings;
   const part = (whole: number) => Math.floor(whole / partitions) + (partition < whole % partitions ? 1 : 0);
-  const micros = rate === 0 ? 0 : (rate.perMs * 1000 * partitions) / rate.limit;
+  const micros = microsOf(rate) * partitions;
   const burst = rate === 0 ? 1 : Math.max(1, part(rate.burst));
   const most = concurrency === 0 ? 0 : Math.max(1, part(concurrency));
-  return `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}`;
+  const groups = Object.entries(settings.groups ?? {}).map(([name, limits]) => [name, wordsOf(limits)] as const);
+  const own = ownPart(settings.groupRate ?? 0, groups);
+  return { share: `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}`, groups };
+}
+
+/** Microseconds per job. */
+const microsOf = (rate: Rate | 0): number => (rate === 0 ? 0 : (rate.perMs * 1000) / rate.limit);
+
+function wordsOf({ concurrency, rate, weight }: GroupSettings): string {
+  const pace = rate === undefined ? '- -' : `${Number(microsOf(rate).toFixed(3))} ${rate === 0 ? 1 : rate.burst}`;
+  return `${concurrency ?? '-'} ${pace} ${weight ?? '-'}`;
+}
+
+/** What `lua/lib/own.lua` has to know of a queue whose groups have a rate or limits of their own. */
+function ownPart(rate: Rate | 0, groups: PartitionGates['groups']): string {
+  if (rate === 0 && groups.length === 0) return '';
+  const beginnings = groups.flatMap(([name]) => (name.endsWith('*') ? [name.length - 1] : []));
+  const lengths = [...new Set(beginnings)].sort((a, b) => b - a).join(',');
+  const digest = createHash('sha256').update(JSON.stringify(groups)).digest('hex').slice(0, 12);
+  const burst = rate === 0 ? 1 : rate.burst;
+  return ` ${Number(microsOf(rate).toFixed(3))} ${burst} ${groups.length === 0 ? '-' : lengths || '0'} ${digest}`;
 }
 
 /**
@@ -185,7 +342,8 @@ export function checkGateSettings(
       `queue ${queue} is a broadcast queue, and every subscriber gets each of its jobs; allowed: rate, concurrency, perGroup and fair for queues of workers`,
     );
   }
-  if (delivery === 'at-most-once' && concurrency + perGroup > 0) {
+  const single = Object.values(more.groups ?? {}).some((one) => (one.concurrency ?? 0) > 0);
+  if (delivery === 'at-most-once' && (concurrency + perGroup > 0 || single)) {
     throw new DuestreamError(
       'bad-input',
       `queue ${queue} is at-most-once: its jobs are over before their handlers, so nobody can count what runs; allowed for it: rate and fair`,
@@ -213,13 +371,16 @@ export interface GateShare {
 export interface GateState extends GateShare {
   /** When the rate allows one job more, epoch ms; in the past: it does now. */
   readonly nextTurnMs: number;
+  /** Nobody is let through before, epoch ms; 0: it was never closed. */
+  readonly closedMs: number;
 }
 
 /** From the fields `gates` and `gate` of a partition, as `lua/lib/gate.lua` reads them; undefined: it is not gated. */
 export function gateState(share: string | undefined, used = ''): GateState | undefined {
   if (share === undefined) return undefined;
   const gate = readShare(share);
-  return { ...gate, nextTurnMs: nextTurnMs(gate, Number(/^[\d.]+/.exec(used)?.[0] ?? 0)) };
+  const [arrivalUs = 0, , , , closedMs = 0] = used.split(' ').map(Number);
+  return { ...gate, nextTurnMs: nextTurnMs(gate, arrivalUs), closedMs };
 }
 
 /** As `gateShare` writes it. While somebody sets the limits it says nothing. */
@@ -247,21 +408,35 @@ export function turnsAt(gate: GateShare, arrivalUs: number, nowMs: number): { tu
   return { turns: Math.floor((tolerance - arrival + nowUs) / gate.intervalUs) + 1, arrivalUs: arrival };
 }
 
+/** What lets no job through. */
+export type Shut = 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate';
+
 /**
  * Which limits let no job through now.
  *
  * @param now.entries how many jobs have a place of the concurrency
- * @param now.held how many have one of the limit of the group; 0 where no group is asked about
+ * @param now.held how many have one of the limit of the group
+ * @param now.group what the group may have; undefined where no group is asked about
  */
 export function shutBy(
-  { intervalUs, concurrency, perGroup, nextTurnMs }: GateState,
-  { entries, held, nowMs }: { readonly entries: number; readonly held: number; readonly nowMs: number },
-): readonly ('queue-full' | 'group-full' | 'rate')[] {
-  return [
-    ...(concurrency > 0 && entries >= concurrency ? (['queue-full'] as const) : []),
-    ...(perGroup > 0 && held >= perGroup ? (['group-full'] as const) : []),
-    ...(intervalUs > 0 && nextTurnMs > nowMs ? (['rate'] as const) : []),
-  ];
+  { intervalUs, concurrency, nextTurnMs, closedMs }: GateState,
+  now: {
+    readonly entries: number;
+    readonly held: number;
+    readonly group: { readonly most: number; readonly nextTurnMs: number; readonly closedMs: number } | undefined;
+    readonly nowMs: number;
+  },
+): readonly Shut[] {
+  const { entries, held, group, nowMs } = now;
+  const all: Readonly<Record<Shut, boolean>> = {
+    'queue-full': concurrency > 0 && entries >= concurrency,
+    'queue-closed': closedMs > nowMs,
+    rate: intervalUs > 0 && nextTurnMs > nowMs,
+    'group-full': group !== undefined && group.most > 0 && held >= group.most,
+    'group-closed': group !== undefined && group.closedMs > nowMs,
+    'group-rate': group !== undefined && group.nextTurnMs > nowMs,
+  };
+  return (Object.keys(all) as Shut[]).filter((kind) => all[kind]);
 }
 
 /** A rate for people: `10/s`, `7 per 1m, burst 3`. */
@@ -278,11 +453,14 @@ export function rateInput({ limit, perMs, burst }: Rate): RateInput {
 }
 
 /** All limits of a gated queue in short. @example limitsText({ rate: 0, concurrency: 5, perGroup: 1 }) // '5 at once · 1 per group' */
-export function limitsText({ rate, concurrency, perGroup, fair }: GateSettings): string {
+export function limitsText({ rate, concurrency, perGroup, groupRate, groups = {}, fair }: GateSettings): string {
+  const own = Object.keys(groups).length;
   const parts = [
     ...(rate ? [rateText(rate)] : []),
     ...(concurrency ? [`${concurrency} at once`] : []),
     ...(perGroup ? [`${perGroup} per group`] : []),
+    ...(groupRate ? [`${rateText(groupRate)} per group`] : []),
+    ...(own > 0 ? [`${own} of their own`] : []),
     ...(fair ? ['fair'] : []),
   ];
   return parts.length === 0 ? 'none' : parts.join(' · ');

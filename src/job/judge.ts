@@ -16,7 +16,7 @@ import type { JobRecord } from './codec.ts';
 import { compensationOf, type Departed, readRecord } from './compensation.ts';
 import { BadData, type Content, hasContent, open } from './content.ts';
 import { DEFAULT_NAME } from './job.ts';
-import { type AbortReason, type Attempted, Defer, type Nack, type Outcome } from './outcome.ts';
+import { type AbortReason, type Attempted, type Closing, Defer, type Nack, type Outcome } from './outcome.ts';
 import type { Queue } from './queue.ts';
 import { type Redaction, redactor } from './redaction.ts';
 import { whyOf, wishOf } from './thrown.ts';
@@ -197,12 +197,11 @@ function outcomeOf<Handler>(
   const told = redactorOf({ record, life, rules });
   const wish = isBad ? undefined : wishOf(thrown);
   if (wish instanceof Defer) {
-    const delayMs = jitteredMs(
-      bounded(() => wish.delayMs),
-      wish.jitter,
-      random(),
-    );
-    return { kind: 'defer', delayMs, deferral: { atMs: nowMs, reason: reasonOf(wish, told) } };
+    const askedMs = bounded(() => wish.delayMs);
+    const reason = reasonOf(wish, told);
+    const delayMs = jitteredMs(askedMs, wish.jitter, random());
+    const closing = closingOf(wish, askedMs, reason);
+    return { kind: 'defer', delayMs, deferral: { atMs: nowMs, reason }, ...(closing && { closing }) };
   }
   const error = { atMs: nowMs, attempt: life.started.attempts, kind, ...whyOf(thrown, told) } as const;
   if (isBad) return { kind: 'dead', reason: BAD_DATA, error };
@@ -255,6 +254,12 @@ function bounded(asked: () => number): number {
   } catch {
     return DELAY_OTHERWISE_MS;
   }
+}
+
+/** What the job closes: for the whole delay, whatever its own is spread to. */
+function closingOf(wish: Defer, forMs: number, reason: string): Closing | undefined {
+  const scope: unknown = wish.close;
+  return scope === 'group' || scope === 'queue' ? { scope, forMs, reason: oneLine(reason, 200) } : undefined;
 }
 
 const timesOf = (count: number) => (count === 1 ? 'once' : `${count} times`);

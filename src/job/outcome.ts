@@ -4,9 +4,13 @@
  */
 
 import { checkNames } from '../kernel/checks.ts';
-import { type DurationInput, durationMs } from '../kernel/duration.ts';
-import { knownByMark } from '../kernel/errors.ts';
+import { type DurationInput, durationMs, show } from '../kernel/duration.ts';
+import { DuestreamError, knownByMark } from '../kernel/errors.ts';
 import { type Jitter, jitterOf } from '../kernel/spread.ts';
+
+/** What a job can close when it is put aside. */
+export type CloseScope = 'group' | 'queue';
+const SCOPES: readonly unknown[] = ['group', 'queue', undefined];
 
 /** How a job is put aside. */
 export interface DeferOptions {
@@ -14,6 +18,11 @@ export interface DeferOptions {
   readonly reason?: string | undefined;
   /** Spreads jobs that wait for the same thing: `full` over 0…delay, `equal` over half…delay. Default `none`. */
   readonly jitter?: Jitter | undefined;
+  /**
+   * For so long nobody of the job's group, or of its queue, is let through: the other side said 429. Jobs that were let through
+   * before start all the same. A queue that is not gated closes nothing, nor does a job without a group close its group.
+   */
+  readonly close?: CloseScope | undefined;
   /** Told behind the reason, as the causes of all errors are. */
   readonly cause?: unknown;
 }
@@ -21,6 +30,7 @@ export interface DeferOptions {
 const DEFER_OPTIONS: readonly string[] = Object.keys({
   reason: 0,
   jitter: 0,
+  close: 0,
   cause: 0,
 } satisfies Record<keyof DeferOptions, number>);
 
@@ -31,6 +41,7 @@ const DEFER_OPTIONS: readonly string[] = Object.keys({
  * @param delay how long to wait: milliseconds, `"30s"`, or an ISO 8601 duration.
  * @param options the reason as a text, or an object of options.
  * @throws DuestreamError `bad-input`
+ * @example throw new Defer('30s', { reason: 'the provider says 429', close: 'queue' });
  * @example if (!(await lock.tryAcquire())) throw new Defer('5s', { reason: 'account is locked', jitter: 'equal' });
  */
 export class Defer extends Error {
@@ -41,13 +52,18 @@ export class Defer extends Error {
   override readonly name = 'Defer';
   readonly delayMs: number;
   readonly jitter: Jitter;
+  readonly close: CloseScope | undefined;
 
   constructor(delay: DurationInput, options: string | DeferOptions = {}) {
     if (typeof options !== 'string') checkNames(options, DEFER_OPTIONS, 'Defer', 'bad-input');
-    const { reason, jitter, cause } = typeof options === 'string' ? { reason: options } : options;
+    const { reason, jitter, close, cause } = typeof options === 'string' ? { reason: options } : options;
+    if (!SCOPES.includes(close)) {
+      throw new DuestreamError('bad-input', `close of Defer is ${show(close)}; allowed: group or queue`);
+    }
     super(reason ?? 'deferred', cause === undefined ? {} : { cause });
     this.delayMs = durationMs(delay, 'Defer delay');
     this.jitter = jitterOf(jitter, 'none');
+    this.close = close;
   }
 }
 
@@ -69,7 +85,12 @@ export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: Attempted }
   /** Without a deferral its worker gives it back, which the handler did not ask for. */
-  | { readonly kind: 'defer'; readonly delayMs: number; readonly deferral?: Deferral | undefined }
+  | {
+      readonly kind: 'defer';
+      readonly delayMs: number;
+      readonly deferral?: Deferral | undefined;
+      readonly closing?: Closing | undefined;
+    }
   | {
       readonly kind: 'dead';
       readonly reason: string;
@@ -80,6 +101,13 @@ export type Outcome =
 
 /** A negative acknowledgement: the start did not complete its job. */
 export type Nack = Exclude<Outcome, { kind: 'done' }>;
+
+/** The job's group, or its queue, is closed for a time. */
+export interface Closing {
+  readonly scope: CloseScope;
+  readonly forMs: number;
+  readonly reason: string;
+}
 
 /** A handler put its job aside. */
 export interface Deferral {

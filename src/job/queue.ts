@@ -106,6 +106,7 @@ const QUEUE_OPTIONS: readonly string[] = Object.keys({
   rate: 0,
   concurrency: 0,
   perGroup: 0,
+  groups: 0,
   fair: 0,
 } satisfies Record<keyof NamedQueueOptions, number>);
 

@@ -106,6 +106,9 @@ export const gateRanges = {
   burst: { min: 1, max: 1_000_000 },
   concurrency: { min: 1, max: 1_000_000 },
   perGroup: { min: 1, max: 1000 },
+  weight: { min: 1, max: 100 },
+  /** Names of groups with limits of their own. */
+  groups: { min: 0, max: 1000 },
 } as const satisfies Readonly<Record<string, Range>>;
 
 /** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */

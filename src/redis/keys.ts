@@ -9,6 +9,7 @@
  */
 
 import type { Broadcast } from '../job/broadcast.ts';
+import type { PartitionGates } from '../job/gate.ts';
 import type { History } from '../job/history.ts';
 import type { Quota } from '../job/quota.ts';
 import type { Redaction } from '../job/redaction.ts';
@@ -78,7 +79,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
@@ -117,13 +118,19 @@ export const partitionTable = {
   },
   lanes: {
     type: 'zset',
-    doc: 'class and group → class · 2^50 and a number that only grows: lanes in which somebody may have his turn',
+    doc: 'class and group → class · 2^50 and a number that only grows: lanes in which somebody may have his turn; 3 · 2^50 and ms: they open then',
     bound: 'three per group that has somebody in `line`. The visit that finds nobody takes the lane away',
   },
   holds: {
     type: 'zset',
     doc: 'group, zero byte, entry of ready; all scores 0. What each group has of its limit',
     bound: 'one per entry of ready of a group. The step that takes the entry away takes its hold',
+  },
+  groups: {
+    type: 'hash',
+    doc: 'group → the arrival of its rate in µs, until when it is closed in ms, and why; a space and a group, or the beginning of names and `*` → limits of its own; the empty name → their names',
+    bound:
+      'one per group whose rate is used or that is closed: the leader takes away those of which nothing is ahead of now; and at most 1,000 with limits of their own',
   },
   past: {
     type: 'hash',
@@ -152,8 +159,8 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:fair` → the settings of these names; `:schema` → the number of the layout of the namespace',
-    bound: 'one per queue, at most nine settings each. They come and go with the queue in one step',
+    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groups`, `:fair` → the settings of these names; `:schema` → the number of the layout of the namespace',
+    bound: 'one per queue, at most eleven settings each. They come and go with the queue in one step',
   },
   schedules: {
     type: 'hash',
@@ -232,8 +239,8 @@ export interface PartitionRef {
   readonly broadcast?: Broadcast | undefined;
   /** How much there may be: the share of this partition. Undefined: nobody ever set a limit. */
   readonly quota?: Quota | undefined;
-  /** How much may run at once: the share of this partition, as its meta hash has it. Undefined: the queue is not gated. */
-  readonly gates?: string | undefined;
+  /** How much may run at once: the share of this partition. Undefined: the queue is not gated. */
+  readonly gates?: PartitionGates | undefined;
 }
 
 /** Whether its jobs go to every subscriber, and not to one worker each. */

@@ -2,6 +2,7 @@
  * A client in virtual time. Its methods are those of the product, with all their checks; here are the parts on which
  * they stand, over the jobs of the kit instead of a connection. What these answer is what the scripts would answer.
  */
+
 import type { Answers } from '../client/calls/batch.ts';
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
@@ -17,6 +18,7 @@ import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { peekOf } from './changes.ts';
 import { findingIn, waitsFor } from './finding.ts';
+import { notInKit } from './gates.ts';
 import type { JobBook } from './jobs.ts';
 import { type Kept, refOf } from './kept.ts';
 import { letterOf, lettersIn } from './letters.ts';
@@ -55,6 +57,7 @@ export function createKitClient(
       },
     },
     finding,
+    rules: { setGroup: () => Promise.reject(notInKit()), close: () => Promise.reject(notInKit()) },
     erasing: {
       ...historyIn(book),
       finding,

@@ -23,6 +23,7 @@ import type { GroupsAsk, Holder, SeenGroup, SeenGroups } from '../redis/read/gro
 import type { Found } from '../redis/read/look.ts';
 import type { DueRange, Place, Source } from '../redis/read/places.ts';
 import { cancel, peekOf, reschedule, rewrite, seenOf } from './changes.ts';
+import { NO_LIMITS } from './gates.ts';
 import type { JobBook } from './jobs.ts';
 import { endsOf, type Kept, OWNER, overOf, refOf } from './kept.ts';
 
@@ -242,15 +243,23 @@ function groupsIn(
           .toSorted()
           .filter((name) => name > ask.after)
           .slice(0, ask.limit);
+  const gate = gateState(gates?.share);
+  const state = gate && { most: gate.perGroup, ...NO_LIMITS };
   const groups = names.map((group): SeenGroup => {
     const waiting = waitingIn(inGroup(group));
     const of = (wanted: Priority) =>
       waiting.filter(({ record }) => (decodeHeader(record)?.priority ?? 'normal') === wanted).length;
     const sinceMs = waiting.length === 0 ? undefined : Math.min(...waiting.map(({ dueMs }) => dueMs));
     const places = { high: of('high'), normal: of('normal'), low: of('low') };
-    return { group, running: inGroup(group).filter(isLetThrough).length, places, sinceMs };
+    return { group, running: inGroup(group).filter(isLetThrough).length, places, sinceMs, state };
   });
-  return { nowMs: book.nowMs(), gate: gateState(gates), ungrouped: waitingIn(inGroup(undefined)).length, groups };
+  return {
+    nowMs: book.nowMs(),
+    gate,
+    closing: '',
+    ungrouped: waitingIn(inGroup(undefined)).length,
+    groups,
+  };
 }
 
 /** Of a group, or of all. */

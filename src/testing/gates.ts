@@ -22,6 +22,7 @@ import { partitionOf } from '../job/job-id.ts';
 import { groupOf, PRIORITIES } from '../job/labels.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader } from '../job/record-header.ts';
+import { DuestreamError } from '../kernel/errors.ts';
 import type { SeenWait } from '../redis/read/groups.ts';
 import type { Pause } from '../redis/scripts/upkeep.ts';
 import type { Agenda } from './agenda.ts';
@@ -60,6 +61,7 @@ export class Gates {
 
   /** What is said of limits holds from now on, the rest stays. @throws DuestreamError `bad-input` */
   set(declared: Queue, said: GateSettings): void {
+    refuseOwn(said);
     const queue = this.#queueOf(declared);
     const { name, partitions, lines } = queue;
     const { settings: before } = queue;
@@ -72,7 +74,7 @@ export class Gates {
     checkGateSettings(name, settings, { partitions, isBroadcast: declared.broadcast?.isOn === true });
     queue.settings = settings;
     for (const [partition, line] of lines.entries()) {
-      const share = gateShare(settings, { partition, partitions });
+      const share = gateShare(settings, { partition, partitions })?.share;
       if (share === undefined || share === line.shareText) continue;
       for (const job of line.limit(share)) if (job.state === 'ready') this.#parts.putBack(job);
       this.#ringSoon(queue, line);
@@ -299,8 +301,10 @@ class Line {
 
   waitOf(job: Kept): Omit<SeenWait, 'pause'> {
     const { group, jobs } = this.#laneOf(job);
-    const gate = { ...this.#share, nextTurnMs: nextTurnMs(this.#share, this.#arrivalUs) };
-    return { gate, entries: this.#through.size, held: this.#held.get(group) ?? 0, ahead: jobs.indexOf(job) };
+    const gate = { ...this.#share, nextTurnMs: nextTurnMs(this.#share, this.#arrivalUs), closedMs: 0 };
+    const held = this.#held.get(group) ?? 0;
+    const state = group === '' ? undefined : { most: this.#share.perGroup, ...NO_LIMITS };
+    return { gate, entries: this.#through.size, held, ahead: jobs.indexOf(job), group: state, closing: '' };
   }
 
   /** Where no worker is, one job is let through, which would wake one. */
@@ -382,4 +386,19 @@ const groupIn = ({ id }: Kept): string => groupOf(id) ?? '';
 
 function kindIn({ record }: Kept): Kind {
   return KINDS[PRIORITIES.indexOf(decodeHeader(record)?.priority ?? 'normal')] ?? 1;
+}
+
+/** Of single groups. */
+export const NO_LIMITS = { intervalUs: 0, burst: 1, weight: 1, nextTurnMs: 0, closedMs: 0, reason: '' };
+
+/** Limits of single groups, and closing, are tried with Redis. */
+export const notInKit = () =>
+  new DuestreamError(
+    'refused',
+    'the test kit has no limits of single groups and closes none; allowed: perGroup of the queue as a number, or a test with Redis',
+  );
+
+/** @throws DuestreamError `refused` */
+function refuseOwn({ groupRate, groups = {} }: GateSettings): void {
+  if (groupRate || Object.keys(groups).length > 0) throw notInKit();
 }

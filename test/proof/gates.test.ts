@@ -37,16 +37,22 @@ function define(changed: (lua: string) => string): void {
   }
 }
 
+/** A bug, in every script that has these words. */
+function plant(words: string, instead: string): void {
+  expect(Object.values(scriptOptions).some(({ lua }) => lua.includes(words))).toBe(true);
+  define((lua) => lua.replaceAll(words, () => instead));
+}
+
 /** What was wrong in the first walk in which anything was, and how many jobs were let through. */
 async function walk(
   rounds: number,
-  cuts = false,
+  { cuts = false, owns = false } = {},
 ): Promise<{ readonly wrong: string | undefined; readonly through: number }> {
   let through = 0;
   for (let round = 0; round < rounds; round += 1) {
     await redis.flushall();
     const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
-    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts });
+    const world = new GatesWorld(redis, ref, { seed: SEED * 1000 + round, cuts, owns });
     await world.begin();
     const wrong = await world.walk(STEPS);
     if (wrong !== undefined) return { wrong: `round ${round}, ${wrong}`, through };
@@ -62,7 +68,15 @@ test('limits, order in a lane, holds and line hold after each of many random ste
 });
 
 test('the same where scripts are cut off between two writes and called again', { timeout: 600_000 }, async () => {
-  expect((await walk(ROUNDS / 2, true)).wrong).toBeUndefined();
+  expect((await walk(ROUNDS / 2, { cuts: true })).wrong).toBeUndefined();
+});
+
+test('the same where groups have rates and limits of their own, and are closed', { timeout: 600_000 }, async () => {
+  expect((await walk(ROUNDS, { owns: true })).wrong).toBeUndefined();
+});
+
+test('the same, cut off and called again', { timeout: 600_000 }, async () => {
+  expect((await walk(ROUNDS / 2, { owns: true, cuts: true })).wrong).toBeUndefined();
 });
 
 /** Only a cut gives them away. */
@@ -99,9 +113,28 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
   ['a higher limit opens no lane', 'or lanesOf(line, group)) do\n      opened', 'or {}) do\n      opened'],
 ];
 
+/** The same of groups with limits of their own. */
+const PLANTED_OWN: typeof PLANTED = [
+  ['a closed group is let through', 'own.closed > gate.now and 0 or turnsIn(own)', 'turnsIn(own)'],
+  ['a closed queue is let through', 'not interval or gate.closed > now', 'not interval'],
+  ['a turn forgets what is closed', 'gate.closed, gate.groupsClosed))', '0, 0))'],
+  ['a group uses no turn of its rate', 'own.arrival + count * own.interval', 'own.arrival'],
+  ['who goes past the line does not ask his group', 'or own and ownTurns(gate, own) <= 0', ''],
+  ['the shortest beginning counts', 'for nth = #fields, 2, -1 do', 'for nth = 2, #fields do'],
+  ['limits of groups are forgotten', "redis.call('HSET', groups, '', table", "tostring(groups, '', table"],
+  ['what waits for a time never opens', 'addLanes(keys, redis.call(', 'tostring(keys, redis.call('],
+];
+
+test.each(PLANTED_OWN)(
+  'a planted bug of own limits is noticed: %s',
+  { timeout: 600_000 },
+  async (_, words, instead) => {
+    plant(words, instead);
+    expect((await walk(PLANTED_ROUNDS, { owns: true })).wrong).toBeDefined();
+  },
+);
+
 test.each(PLANTED)('a planted bug is noticed: %s', { timeout: 600_000 }, async (wrong, words, instead) => {
-  const changed = Object.values(scriptOptions).filter(({ lua }) => lua.includes(words));
-  expect(changed.length).toBeGreaterThan(0);
-  define((lua) => lua.replaceAll(words, () => instead));
-  expect((await walk(PLANTED_ROUNDS, OF_CUTS.includes(wrong))).wrong).toBeDefined();
+  plant(words, instead);
+  expect((await walk(PLANTED_ROUNDS, { cuts: OF_CUTS.includes(wrong) })).wrong).toBeDefined();
 });

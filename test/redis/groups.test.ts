@@ -6,7 +6,7 @@ import { item, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 /** Of each group one job at a time. */
-const ONE_EACH = '0 1 0 1';
+const ONE_EACH = { share: '0 1 0 1', groups: [] };
 
 beforeEach(async () => {
   await limit(p.redis, p.ref, { share: ONE_EACH, nowMs: T0 });
@@ -43,7 +43,8 @@ describe('the groups of a partition', () => {
     await due(job('{a}1', undefined, T0 + 40), job('{a}2', 'low', T0 + 20), job('{a}3', 'low', T0 + 30));
     await due(job('{a}4', 'high', T0 + 50), job('x'), job('y'));
     const { groups, ungrouped } = await found();
-    expect(groups).toEqual([{ group: 'a', running: 1, places: places(1, 1, 2), sinceMs: T0 + 20 }]);
+    const state = { most: 1, intervalUs: 0, burst: 1, weight: 1, nextTurnMs: 0, closedMs: 0, reason: '' };
+    expect(groups).toEqual([{ group: 'a', running: 1, places: places(1, 1, 2), sinceMs: T0 + 20, state }]);
     // One of the two is let through for the worker that comes next.
     expect(ungrouped).toBe(1);
   });
@@ -85,7 +86,7 @@ describe('the groups of a partition', () => {
 
 describe('who holds', () => {
   test('a group are its entries of ready, with the worker of those that were started', async () => {
-    await limit(p.redis, p.ref, { share: '0 1 0 2', nowMs: T0 });
+    await limit(p.redis, p.ref, { share: { share: '0 1 0 2', groups: [] }, nowMs: T0 });
     await due(job('{a}1'), job('{b}1'), job('{a}2'), job('{a}3'));
     await p.start(await p.read('w1', 1), { nowMs: T0 + 2000 });
     await p.promote({ nowMs: T0 + 3000 });

@@ -191,7 +191,13 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
   const heard = listen(events);
   const base = { inFlight, clock, events, signal: giveUp.signal };
   const common = { ...base, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
-  const acknowledger = new Acknowledger({ ...common, log: silentLog, isFull: async () => false });
+  const acknowledger = new Acknowledger({
+    ...common,
+    log: silentLog,
+    isFull: async () => false,
+    commands: blocking,
+    refs: [],
+  });
   const roundTrips = new RoundTrips({ ...common, readerJobs: jobs, acknowledger });
   const starter = new Starter({
     ...common,

@@ -6,7 +6,7 @@
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
-import type { GateFlaw } from '../../src/redis/scripts/gates.ts';
+import { close, type GateFlaw } from '../../src/redis/scripts/gates.ts';
 import { Desk, NOW } from './gates-desk.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
@@ -101,6 +101,32 @@ const given = Object.entries(STATES).flatMap(([state, words]): GateCut[] => {
     ]),
   ];
 });
+
+const closed = { until: { forMs: 1000 }, why: 'it said 429' };
+const opened: readonly GateCut[] = [
+  {
+    title: 'close that opens the queue',
+    verb: 'close',
+    most: [1, 1],
+    async reach(desk) {
+      await desk.begin(SHARE);
+      await close(desk.redis, desk.ref, { group: '', ...closed, nowMs: desk.nowMs });
+      await desk.line('{a}1', 'x');
+    },
+    call: (desk) => close(desk.redis, desk.ref, { group: '', until: 0, nowMs: desk.nowMs }),
+  },
+  {
+    title: 'close that opens a group in line',
+    verb: 'close',
+    most: [1, 1],
+    async reach(desk) {
+      await desk.begin(SHARE);
+      await close(desk.redis, desk.ref, { group: 'a', ...closed, nowMs: desk.nowMs });
+      await desk.line('{a}1', '{a}2');
+    },
+    call: (desk) => close(desk.redis, desk.ref, { group: 'a', until: 0, nowMs: desk.nowMs }),
+  },
+];
 
 const lined: readonly GateCut[] = [
   {
@@ -307,7 +333,7 @@ const setting: readonly GateCut[] = [
   },
 ];
 
-export const gateCuts: readonly GateCut[] = [...settles, ...given, ...lined, ...changed, ...setting];
+export const gateCuts: readonly GateCut[] = [...settles, ...given, ...lined, ...opened, ...changed, ...setting];
 
 /** A settle of the first one, as its worker would repeat it. */
 function settled(desk: Desk, verb: 'retry' | 'defer' | 'bury' | 'commit' | 'complete'): Promise<unknown> {

@@ -48,7 +48,7 @@ export class Desk {
     this.jobs = watch(createJobs(redis));
     this.#gates = watch({
       limit: (share: string, slice: number | undefined, term?: string) =>
-        limit(redis, ref, { share, term, nowMs: this.nowMs, ...(slice && { slice }) }),
+        limit(redis, ref, { share: { share, groups: [] }, term, nowMs: this.nowMs, ...(slice && { slice }) }),
       'mend-gates': (flaws: readonly GateFlaw[]) => mendGates(redis, ref, flaws, this.nowMs),
       remove: () => remove(redis, ref, { force: true }),
     });

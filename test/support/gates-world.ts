@@ -4,9 +4,24 @@
  */
 
 import { encodeRecord } from '../../src/job/codec.ts';
+import {
+  type GateSettings,
+  type GroupSettings,
+  gateShare,
+  type PartitionGates,
+  type Rate,
+} from '../../src/job/gate.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
-import { checkGates, GATE_PARTS, type GateFlaw, limit, mendGates } from '../../src/redis/scripts/gates.ts';
+import {
+  checkGates,
+  close,
+  GATE_PARTS,
+  type GateFlaw,
+  type GatePart,
+  limit,
+  mendGates,
+} from '../../src/redis/scripts/gates.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
 import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/scripts/ready.ts';
@@ -20,6 +35,12 @@ const WINDOW_MS = 600_000;
 const START_MS = 1_764_000_000_000;
 
 type Class = 0 | 1 | 2;
+/** No rate, and three. */
+const RATES: readonly Rate[] = [
+  { limit: 200, perMs: 1000, burst: 1 },
+  { limit: 50, perMs: 1000, burst: 3 },
+  { limit: 7, perMs: 1000, burst: 2 },
+];
 const HEADERS = [';t= high', '', ';t= low'] as const;
 
 interface Snapshot {
@@ -43,6 +64,22 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
+/** In some time there were more turns than a rate, its burst and 50 ms allow. */
+function tooMany(turns: readonly number[], { limit: most, perMs, burst }: Rate): string | undefined {
+  for (const [first, fromMs] of turns.entries()) {
+    const last = turns.findLastIndex((toMs, at) => at - first + 1 > ((toMs - fromMs + 50) * most) / perMs + burst);
+    if (last > first) return `${last - first + 1} turns in ${(turns[last] ?? 0) - fromMs} ms`;
+  }
+  return undefined;
+}
+
+/** Of a queue with one partition. */
+function shareOf(settings: GateSettings): PartitionGates {
+  const share = gateShare(settings, { partition: 0, partitions: 1 });
+  if (!share) throw new Error('it is gated');
+  return share;
+}
+
 export const groupIn = (member: string): string => /^(?:j:)?\{([^{}]+)\}./.exec(member)?.[1] ?? '';
 
 export class GatesWorld {
@@ -62,17 +99,32 @@ export class GatesWorld {
   #through = 0;
   #looks = 0;
   #isGated = false;
+  /** The limits of now. */
+  #limits: GateSettings = {};
+  /** When the entries of each group were let through that started since the limits were set. */
+  #turns = new Map<string, number[]>();
+  readonly #throughMs = new Map<string, number>();
+  readonly #begun = new Set<string>();
+  /** Until when each group is closed; '' = the queue. */
+  readonly #closedMs = new Map<string, number>();
 
   /** The last step was cut off: a hold or a place may be left behind, which the janitor takes away. */
   #wasCut = false;
   readonly #cuts: boolean;
+  /** Groups have rates and limits of their own, and are closed at times. */
+  readonly #owns: boolean;
 
   /** @param cuts whether scripts are cut off between two writes, and called again */
-  constructor(redis: Redis, ref: PartitionRef, { seed, cuts }: { readonly seed: number; readonly cuts: boolean }) {
+  constructor(
+    redis: Redis,
+    ref: PartitionRef,
+    { seed, cuts, owns }: { readonly seed: number; readonly cuts: boolean; readonly owns: boolean },
+  ) {
     this.#redis = redis;
     this.#ref = ref;
     this.#jobs = createJobs(redis);
     this.#cuts = cuts;
+    this.#owns = owns;
     this.#random = randomFrom(seed);
     this.#groups = ['', ...Array.from({ length: 1 + this.#below(6) }, (_, nth) => `g${nth}`)];
     for (const name of this.#workers) this.#running.set(name, []);
@@ -136,31 +188,70 @@ export class GatesWorld {
   }
 
   async #judge(before: Snapshot, after: Snapshot, step: string): Promise<string | undefined> {
-    const [, , concurrency = 0, perGroup = 0] = after.share.split(' ').map(Number);
+    const [, , concurrency = 0] = after.share.split(' ').map(Number);
     const known = new Set(before.entries.map(({ id }) => id));
     const fresh = after.entries.filter(({ id }) => !known.has(id));
     this.#through += fresh.length;
-    if (step !== 'limits' && fresh.length > 0) {
-      if (concurrency > 0 && after.entries.length > concurrency) return `ready has ${after.entries.length}`;
-      for (const { member } of fresh) {
-        const group = groupIn(member);
-        const count = after.entries.filter((one) => groupIn(one.member) === group).length;
-        if (perGroup > 0 && group !== '' && count > perGroup) return `group ${group} has ${count}`;
-      }
-    }
+    const wrong = step === 'limits' ? undefined : this.#wronglyThrough(after, fresh, concurrency);
+    if (wrong !== undefined) return wrong;
+    for (const { id } of fresh) this.#throughMs.set(id, this.#nowMs);
     return (
-      this.#tooMany(before, after, { concurrency, perGroup }) ?? this.#disorder(before, after, fresh) ?? this.#flaws()
+      this.#tooMany(before, after, concurrency) ??
+      this.#tooSoon() ??
+      this.#disorder(before, after, fresh) ??
+      this.#flaws()
     );
   }
 
+  /** More were let through than may be, or somebody whose group is closed. */
+  #wronglyThrough(after: Snapshot, fresh: Snapshot['entries'], concurrency: number): string | undefined {
+    const count = after.entries.length;
+    if (fresh.length > 0 && concurrency > 0 && count > concurrency) return `ready has ${count}`;
+    for (const { member } of fresh) {
+      const group = groupIn(member);
+      const ofGroup = after.entries.filter((one) => groupIn(one.member) === group).length;
+      const most = this.#limitsOf(group).concurrency ?? 0;
+      if (most > 0 && ofGroup > most) return `group ${group} has ${ofGroup}`;
+      const closedMs = Math.max(this.#closedMs.get('') ?? 0, this.#closedMs.get(group) ?? 0);
+      if (closedMs > this.#nowMs) return `${member} was let through, and its group is closed until ${closedMs}`;
+    }
+    return undefined;
+  }
+
   /** More were started than may run; what ran when the limit came goes on. */
-  #tooMany(before: Snapshot, after: Snapshot, { concurrency = 0, perGroup = 0 }): string | undefined {
+  #tooMany(before: Snapshot, after: Snapshot, concurrency: number): string | undefined {
     const known = new Set(before.running);
     const fresh = after.running.filter((member) => !known.has(member));
     if (fresh.length > 0 && concurrency > 0 && after.running.length > concurrency) return `${after.running.length} run`;
     for (const group of new Set(fresh.map(groupIn))) {
       const count = after.running.filter((member) => groupIn(member) === group).length;
-      if (perGroup > 0 && group !== '' && count > perGroup) return `${count} of group ${group} run`;
+      const most = this.#limitsOf(group).concurrency ?? 0;
+      if (most > 0 && count > most) return `${count} of group ${group} run`;
+    }
+    return undefined;
+  }
+
+  /** What a group may have: its name counts first, then the longest beginning. */
+  #limitsOf(group: string): GroupSettings {
+    const { perGroup = 0, groupRate = 0, groups = {} } = this.#limits;
+    if (group === '') return {};
+    const names = Object.keys(groups).filter((name) => name.endsWith('*') && group.startsWith(name.slice(0, -1)));
+    const [longest] = names.sort((one, other) => other.length - one.length);
+    return { concurrency: perGroup, rate: groupRate, ...(groups[group] ?? groups[longest ?? '']) };
+  }
+
+  /** In any time no more of a group were let through, and started, than its rate, a burst and 50 ms allow. */
+  #tooSoon(): string | undefined {
+    for (const { entry, member } of [...this.#running.values()].flat()) {
+      if (this.#begun.has(entry)) continue;
+      this.#begun.add(entry);
+      const [group, atMs] = [groupIn(member), this.#throughMs.get(entry)];
+      const { rate = 0 } = this.#limitsOf(group);
+      if (rate === 0 || atMs === undefined) continue;
+      const turns = [...(this.#turns.get(group) ?? []), atMs].sort((one, other) => one - other);
+      this.#turns.set(group, turns);
+      const wrong = tooMany(turns, rate);
+      if (wrong !== undefined) return `group ${group} had ${wrong}`;
     }
     return undefined;
   }
@@ -194,7 +285,7 @@ export class GatesWorld {
 
   /** What a cut may leave: a hold without an entry, and an entry that its start drops, because its member was not let through. */
   async #isHarmless({ kind, name }: GateFlaw, wasCut: boolean): Promise<boolean> {
-    if (kind === 'stale') return true;
+    if (kind === 'stale' || kind === 'unused') return true;
     if (!wasCut || kind !== 'unheld') return wasCut && kind === 'loose';
     const [entry] = await this.#redis.xrange(this.#ref.keys.ready, name, name);
     return (await this.#redis.zscore(this.#ref.keys.scheduled, entry?.[1][1] ?? '')) !== null;
@@ -234,7 +325,7 @@ export class GatesWorld {
     this.#looks += 1;
     const slice = this.#looks % 8 === 0 ? 3 : 200;
     const flaws = [];
-    for (const part of GATE_PARTS) {
+    for (const part of [...GATE_PARTS, 'groups'] as readonly GatePart[]) {
       let cursor: string | undefined = '';
       while (cursor !== undefined) {
         const page: Awaited<ReturnType<typeof checkGates>> = await checkGates(this.#redis, this.#ref, {
@@ -271,11 +362,11 @@ export class GatesWorld {
     return holds.size > 0 ? `holds are left: ${[...holds]}` : undefined;
   }
 
-  #share(): string {
-    const rate = this.#random() < 0.3 ? this.#pick(['5000', '20000', '142857.143']) : '0';
+  #settingsOfNow(): GateSettings {
+    const rate: Rate | 0 = this.#random() < 0.3 ? this.#pick(RATES) : 0;
     const concurrency = this.#random() < 0.4 ? 1 + this.#below(8) : 0;
     const perGroup = this.#random() < 0.7 ? 1 + this.#below(3) : 0;
-    return `${rate} ${1 + this.#below(3)} ${concurrency} ${perGroup}`;
+    return { rate, concurrency, perGroup, ...(this.#owns ? this.#ownLimits() : {}) };
   }
 
   #mine(name: string) {
@@ -317,7 +408,7 @@ export class GatesWorld {
       const failed = { ...when, delayMs: this.#below(50), error: '{"m":"x"}' };
       await this.#call(verb, () => this.#jobs.retry(this.#ref, claim, failed));
     } else if (verb === 'defer') {
-      const later = { ...when, delayMs: this.#below(50) };
+      const later = { ...when, delayMs: this.#below(50), closing: this.#closing(claim.member) };
       await this.#call(verb, () => this.#jobs.defer(this.#ref, claim, later));
     } else {
       this.#members.delete(claim.member);
@@ -329,6 +420,31 @@ export class GatesWorld {
       };
       await this.#call(verb, calls[verb]);
     }
+  }
+
+  #closeUntil(group: string, ms: number): void {
+    this.#closedMs.set(group, Math.max(ms, this.#closedMs.get(group) ?? 0));
+  }
+
+  /** Sometimes a handler closes its group or its queue. */
+  #closing(member: string) {
+    if (!this.#isGated || !this.#owns || this.#random() < 0.5) return undefined;
+    const scope = this.#pick(['group', 'queue'] as const);
+    const [group, forMs] = [scope === 'queue' ? '' : groupIn(member), this.#below(80)];
+    if (scope === 'queue' || group !== '') this.#closeUntil(group, this.#nowMs + forMs);
+    return { scope, forMs, reason: 'it said 429' };
+  }
+
+  /** A rate for each group, and limits of some. */
+  #ownLimits(): GateSettings {
+    const some = (): GroupSettings => ({
+      ...(this.#random() < 0.5 && { concurrency: this.#below(4) }),
+      ...(this.#random() < 0.5 && { rate: this.#pick<Rate | 0>([0, ...RATES]) }),
+      ...(this.#random() < 0.5 && { weight: 1 + this.#below(4) }),
+    });
+    const names = ['g0', 'g*', 'g1', 'x*'].filter(() => this.#random() < 0.3);
+    const groups = Object.fromEntries(names.map((name) => [name, some()]));
+    return { groups, ...(this.#random() < 0.5 && { groupRate: this.#pick(RATES) }) };
   }
 
   readonly #steps = {
@@ -437,12 +553,32 @@ export class GatesWorld {
       if (given.length > 0) await this.#serve(heir, [], 0, given);
     },
     limits: async () => {
-      const share = this.#share();
+      const settings = this.#settingsOfNow();
+      const share = shareOf(settings);
       // Somebody who set others went away after the first call.
-      const args = { now: this.#nowMs, term: '', share: this.#share(), limit: 1 };
-      if (this.#random() < 0.3) await run(this.#redis, 'limit', { keys: this.#ref.keys, args });
+      const other = shareOf(this.#settingsOfNow());
+      const args = { now: this.#nowMs, term: '', share: other.share, limit: 1 };
+      const each = other.groups.flat();
+      if (this.#random() < 0.3) await run(this.#redis, 'limit', { keys: this.#ref.keys, args, each });
       await this.#call('limit', () => limit(this.#redis, this.#ref, { share, slice: 3, nowMs: this.#nowMs }));
+      this.#limits = settings;
+      this.#turns = new Map();
+      this.#throughMs.clear();
       this.#isGated = true;
+    },
+    close: async () => {
+      if (!this.#isGated || !this.#owns) return;
+      const group = this.#pick([...this.#groups]);
+      const forMs = this.#below(80);
+      const closing = { group, until: { forMs }, why: 'it said 429', nowMs: this.#nowMs };
+      await this.#call('close', () => close(this.#redis, this.#ref, closing));
+      this.#closeUntil(group, this.#nowMs + forMs);
+    },
+    open: async () => {
+      const group = this.#pick([...this.#closedMs.keys()]);
+      if (!this.#isGated || group === undefined) return;
+      await this.#call('close', () => close(this.#redis, this.#ref, { group, until: 0, nowMs: this.#nowMs }));
+      this.#closedMs.delete(group);
     },
     pause: async () => {
       await this.#redis.hset(this.#ref.keys.meta, 'paused', `${this.#nowMs} x`);
@@ -466,5 +602,17 @@ const BAG = [
   ...['schedule', 'schedule', 'schedule', 'schedule', 'time', 'time', 'promote', 'promote', 'promote', 'promote'],
   ...['serve', 'serve', 'serve', 'serve', 'serve', 'serve', 'read', 'read', 'relay', 'relay', 'relay'],
   ...['retry', 'defer', 'bury', 'complete', 'commit', 'cancel', 'reschedule', 'replace', 'again', 'death', 'limits'],
-  ...['pause', 'resume', 'resume', 'loss'],
-] as readonly ('schedule' | 'time' | 'promote' | 'serve' | 'read' | 'relay' | 'retry' | 'limits' | 'pause' | 'loss')[];
+  ...['pause', 'resume', 'resume', 'loss', 'close', 'close', 'open'],
+] as readonly (
+  | 'schedule'
+  | 'time'
+  | 'promote'
+  | 'serve'
+  | 'read'
+  | 'relay'
+  | 'retry'
+  | 'limits'
+  | 'pause'
+  | 'loss'
+  | 'close'
+)[];

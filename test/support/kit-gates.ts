@@ -183,8 +183,8 @@ export class RedisWorld implements World {
 
   async limit(settings: GateSettings): Promise<void> {
     this.#settings = { ...this.#settings, ...settings };
-    const share = gateShare(this.#settings, { partition: 0, partitions: 1 }) ?? '';
-    await limit(this.#redis, this.#ref, { share, nowMs: this.#nowMs });
+    const share = gateShare(this.#settings, { partition: 0, partitions: 1 });
+    if (share) await limit(this.#redis, this.#ref, { share, nowMs: this.#nowMs });
   }
 
   async setPaused(isPaused: boolean): Promise<boolean> {

@@ -1,6 +1,11 @@
 /** The commands of `groups`: who of a gated queue waits and who runs, by group. Dead letters have groups of their own: `dead groups`. */
 import type { Command } from 'commander';
-import type { Group, GroupReport, Holder } from '../../client/groups/groups.ts';
+import type { Client } from '../../client/client.ts';
+import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
+import type { RateInput } from '../../job/gate.ts';
+import { gateRanges } from '../../kernel/checks.ts';
+import { durationText } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import {
   type Exit,
@@ -14,6 +19,7 @@ import {
 } from '../session.ts';
 import { relative } from '../terminal/instants.ts';
 import { fields, line, table } from '../terminal/output.ts';
+import { limit, rateFlag } from './queues/queues-set.ts';
 
 // `groups ls <queue>`: all groups by name, or the longest.
 
@@ -51,13 +57,13 @@ async function runLs(session: Session, queue: string, { top = false, limit = top
 
 const LS_HEAD = ['group', 'waiting', 'waits', 'running', 'limit', ''];
 
-const row = ({ group, waiting, waitMs, running, perGroup, isFull }: Group) => [
+const row = ({ group, waiting, waitMs, running, perGroup, isFull, closed }: Group) => [
   group,
   waiting,
   waiting === 0 ? undefined : span(waitMs),
   running,
   perGroup,
-  isFull ? 'full' : '',
+  closed ? line`closed${closed.reason === '' ? '' : `: ${closed.reason}`}` : isFull ? 'full' : '',
 ];
 
 // `groups show <queue> <group>`: one group, and who holds its limit.
@@ -80,16 +86,24 @@ async function runShow(session: Session, queue: string, group: string): Promise<
 }
 
 function factsOf(queue: string, found: GroupReport): readonly (readonly [string, string | undefined])[] {
-  const { group, running, waiting, priorities, waitMs, perGroup, isFull } = found;
+  const { group, running, waiting, priorities, waitMs, perGroup, isFull, weight, intervalMs, closed, nowMs } = found;
   const { high, normal, low } = priorities;
   return [
     ['group', group],
     ['queue', queue],
     ['running', `${running}${perGroup === undefined ? '' : ` of ${perGroup}`}${isFull ? ': the group is full' : ''}`],
     ['waiting', waiting === 0 ? 'nobody' : `${waiting}: ${high} high, ${normal} normal, ${low} low priority`],
+    ['rate', intervalMs === undefined ? undefined : `one start each ${durationText(intervalMs)}`],
+    ['weight', weight === 1 ? undefined : `${weight} turns where another has one`],
+    ['closed', closed && closedText(closed, nowMs)],
     ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
   ];
 }
+
+const closedText = (
+  { untilMs, reason }: { readonly untilMs: number; readonly reason: string },
+  nowMs: number,
+): string => line`for ${span(Math.max(0, untilMs - nowMs))} more${reason === '' ? '' : `: ${reason}`}`;
 
 function holderLines(session: Session, { holders, running, nowMs }: GroupReport): readonly string[] {
   if (holders.length === 0) return [];
@@ -105,6 +119,103 @@ function holderLines(session: Session, { holders, running, nowMs }: GroupReport)
     ...table(session.out.paint, ['holds it', 'since', 'attempt', 'worker'], rows),
     ...(more > 0 ? [line`and ${more} more`] : []),
   ];
+}
+
+// `groups set`, `unset`, `close` and `open`: what a group may have, and whether anybody of it is let through.
+
+interface SetFlags {
+  readonly concurrency?: number | 'none';
+  readonly rate?: string;
+  readonly burst?: number;
+  readonly weight?: number;
+}
+
+export const groupsSet: Register = (parent, runner) => {
+  const command = parent
+    .command('set <queue> <group>')
+    .description('give a group limits of its own, or all whose names begin so: pro-*; they replace those that it had')
+    .option('--concurrency <n>', 'run at most this many of its jobs at a time; or none', limit(gateRanges.perGroup))
+    .option('--rate <rate>', 'start at most this many of its jobs in a time: 10/s, 600/m; or none')
+    .option('--burst <n>', 'with --rate: how many may start at once after a while', wholeNumber(1, 1_000_000))
+    .option('--weight <n>', 'so many turns where another group has one', wholeNumber(1, 100))
+    .action((queue: string, group: string, flags: SetFlags, command: Command) =>
+      runner.run(command, (session) => runSet(session, queue, group, flags)),
+    );
+  withExamples(command, [
+    'duestream groups set calls acme --concurrency 10 --rate 20/s',
+    "duestream groups set calls 'pro-*' --weight 3",
+  ]);
+};
+
+async function runSet(session: Session, queue: string, group: string, flags: SetFlags): Promise<Exit> {
+  const { concurrency, rate, burst, weight } = flags;
+  if (Object.keys(flags).length === 0) {
+    throw new DuestreamError('usage', 'say what it may have: --concurrency 10, --rate 20/s or --weight 3');
+  }
+  const limits = {
+    concurrency: concurrency === 'none' ? (false as const) : concurrency,
+    rate: rateFlag(rate, burst, '--rate') as RateInput | false | undefined,
+    weight,
+  };
+  return change(session, { verb: 'set', queue, group }, ({ groups }) => groups.set(queue, group, limits));
+}
+
+export const groupsUnset: Register = (parent, runner) => {
+  const command = parent
+    .command('unset <queue> <group>')
+    .description('give a group the limits of all groups again')
+    .action((queue: string, group: string, _flags: unknown, command: Command) =>
+      runner.run(command, (session) =>
+        change(session, { verb: 'unset', queue, group }, ({ groups }) => groups.unset(queue, group)),
+      ),
+    );
+  withExamples(command, ['duestream groups unset calls acme']);
+};
+
+export const groupsClose: Register = (parent, runner) => {
+  const command = parent
+    .command('close <queue> <group>')
+    .description('let no job of a group through for some time; running jobs go on, and it opens by itself')
+    .requiredOption('--for <duration>', 'for how long: 30s, 10m')
+    .option('--reason <text>', 'why, for the next person who looks')
+    .action((queue: string, group: string, flags: CloseOptions, command: Command) =>
+      runner.run(command, (session) =>
+        change(session, { verb: 'close', queue, group }, ({ groups }) => groups.close(queue, group, flags)),
+      ),
+    );
+  withExamples(command, ['duestream groups close calls acme --for 10m --reason "their API is down"']);
+};
+
+export const groupsOpen: Register = (parent, runner) => {
+  const command = parent
+    .command('open <queue> <group>')
+    .description('open a closed group at once')
+    .action((queue: string, group: string, _flags: unknown, command: Command) =>
+      runner.run(command, (session) =>
+        change(session, { verb: 'open', queue, group }, ({ groups }) => groups.open(queue, group)),
+      ),
+    );
+  withExamples(command, ['duestream groups open calls acme']);
+};
+
+const DONE = {
+  set: ['has these limits of its own from now on', 'has these limits already'],
+  unset: ['has the limits of all groups from now on', 'has no limits of its own'],
+  close: ['is closed; what was let through before starts all the same', 'is closed for as long or longer already'],
+  open: ['is open', 'was open'],
+} as const;
+
+async function change(
+  session: Session,
+  { verb, queue, group }: { readonly verb: keyof typeof DONE; readonly queue: string; readonly group: string },
+  call: (client: Client) => Promise<GroupChange>,
+): Promise<Exit> {
+  await checkQueue(session, queue);
+  const { status } = await withClient(session, call);
+  const changed = status === 'changed';
+  session.changes.push({ verb: `groups.${verb}`, queue, target: group, count: changed ? 1 : 0 });
+  session.out.answer({ queue, group, changed }, () => [line`${group} of ${queue} ${DONE[verb][changed ? 0 : 1]}`]);
+  return 0;
 }
 
 /** @throws DuestreamError `not-found`, so that looking declares no queue */

@@ -6,13 +6,14 @@ import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Holder } from '../../redis/read/groups.ts';
 import { isMoved } from '../calls/partition-calls.ts';
-import { withReadRetry } from '../calls/retry.ts';
+import { type Repeating, withReadRetry } from '../calls/retry.ts';
 import type { Calls } from '../calls/session.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import type { WalkParts } from '../query/walk.ts';
+import { type CloseOptions, type GroupChange, type GroupRules, groupRulesOver, notGated } from './rules.ts';
 import { type Group, longestGroups, namedGroup, walkGroups } from './walk.ts';
 
-export type { Group, Holder };
+export type { CloseOptions, Group, GroupChange, GroupRules, Holder };
 
 /** How a list of groups goes on. */
 export interface GroupListOptions {
@@ -49,7 +50,7 @@ export interface GroupReport extends Group {
 }
 
 /** The groups of queues with limits. All methods reject with a `DuestreamError`, as those of the client do. */
-export interface Groups {
+export interface Groups extends GroupRules {
   /**
    * The groups that have somebody in line or running, by name. A group is in one page, whatever comes and goes meanwhile. A list is
    * no picture of one moment: a job that is let through meanwhile may count twice or not at all.
@@ -73,8 +74,12 @@ const LIST_NAMES = ['limit', 'cursor', 'top'];
 const PAGE_MAX = 1000;
 const HOLDERS_MAX = 100;
 
-export function groupsOver({ runChecked }: Pick<Calls, 'runChecked'>): Groups {
+export function groupsOver({ runChecked }: Pick<Calls, 'runChecked'>, steps: () => Repeating): Groups {
   return {
+    ...groupRulesOver({
+      runChecked: (read, work) => runChecked(read, ({ rules }, input) => work(rules, input)),
+      steps,
+    }),
     list: (queue, options = {}) =>
       runChecked(
         () => askOf(queue, options),
@@ -152,9 +157,3 @@ function report(
     return { ...counts, holders: holders.flat().toSorted((one, other) => one.sinceMs - other.sinceMs), nowMs };
   });
 }
-
-const notGated = ({ name }: Queue) =>
-  new DuestreamError(
-    'bad-input',
-    `queue ${name} is not gated, so no job of it waits in line; allowed: a queue with rate, concurrency, perGroup or fair. "duestream queues set ${name} --fair" makes one of it`,
-  );

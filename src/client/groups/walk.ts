@@ -7,7 +7,7 @@ import type { GateState } from '../../job/gate.ts';
 import { PRIORITIES, type Priority } from '../../job/labels.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import type { GroupsAsk, SeenGroup, SeenGroups } from '../../redis/read/groups.ts';
+import type { GroupState, GroupsAsk, SeenGroup, SeenGroups } from '../../redis/read/groups.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
@@ -26,6 +26,14 @@ export interface Group {
   readonly waitMs: number;
   /** How many may run at a time; undefined: no such limit. */
   readonly perGroup: number | undefined;
+  /** Ms between two starts at its rate; undefined: it has no rate. */
+  readonly intervalMs: number | undefined;
+  /** When its rate allows the next start, epoch ms; undefined: now. */
+  readonly nextTurnMs: number | undefined;
+  /** How many turns it has where another group has one. */
+  readonly weight: number;
+  /** Somebody has closed it until then, and why; undefined: it is open. */
+  readonly closed: { readonly untilMs: number; readonly reason: string } | undefined;
   /** As many run as may. */
   readonly isFull: boolean;
 }
@@ -125,7 +133,11 @@ interface Head extends SeenGroup {
 function groupIn(heads: readonly Head[]): Group {
   const of = (priority: Priority) => heads.reduce((sum, { places }) => sum + places[priority], 0);
   const priorities = { high: of('high'), normal: of('normal'), low: of('low') };
-  const perGroup = Math.max(0, ...heads.map(({ gate }) => gate?.perGroup ?? 0));
+  const states = heads.flatMap(({ state }) => state ?? []);
+  const largest = (of: (state: GroupState) => number) => Math.max(0, ...states.map(of));
+  const [perGroup, closedMs] = [largest(({ most }) => most), largest(({ closedMs }) => closedMs)];
+  const [intervalUs, nextTurnMs] = [largest((one) => one.intervalUs), largest((one) => one.nextTurnMs)];
+  const reason = states.find((one) => one.closedMs === closedMs)?.reason ?? '';
   return {
     group: heads[0]?.group ?? '',
     running: heads.reduce((sum, { running }) => sum + running, 0),
@@ -133,6 +145,13 @@ function groupIn(heads: readonly Head[]): Group {
     priorities,
     waitMs: Math.max(...heads.map(({ sinceMs, nowMs }) => (sinceMs === undefined ? 0 : Math.max(0, nowMs - sinceMs)))),
     perGroup: perGroup === 0 ? undefined : perGroup,
+    intervalMs: intervalUs === 0 ? undefined : intervalUs / 1000,
+    nextTurnMs: nextTurnMs === 0 ? undefined : nextTurnMs,
+    weight: Math.max(
+      1,
+      largest(({ weight }) => weight),
+    ),
+    closed: closedMs === 0 ? undefined : { untilMs: closedMs, reason },
     // Each partition has the whole limit.
     isFull: perGroup > 0 && heads.some(({ running }) => running >= perGroup),
   };

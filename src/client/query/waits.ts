@@ -1,5 +1,5 @@
 /** What a job in line waits for: how many come before it, and what lets nobody through. */
-import { shutBy } from '../../job/gate.ts';
+import { type Shut, shutBy } from '../../job/gate.ts';
 import { groupOf, type Priority } from '../../job/labels.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -37,9 +37,17 @@ export type WaitObstacle =
       readonly holders: readonly Holder[];
     }
   | {
-      readonly kind: 'rate';
+      /** The rate of the queue, or of the group. */
+      readonly kind: 'rate' | 'group-rate';
       /** When the rate allows the next start, in epoch ms. */
       readonly untilMs: number;
+    }
+  | {
+      /** Somebody has closed the queue, or the group. */
+      readonly kind: 'queue-closed' | 'group-closed';
+      /** In epoch ms. */
+      readonly untilMs: number;
+      readonly reason: string;
     };
 
 /** Of each limit that is full. */
@@ -71,7 +79,9 @@ export async function jobWaitIn(
     shut.includes('group-full') ? holdersIn({ group, limit: HOLDERS_MAX }) : [],
   ]);
   const holders = { 'queue-full': queue, 'group-full': own };
-  const obstacles = shut.map((kind) => obstacleOf(kind, seen, kind === 'rate' ? [] : holders[kind]));
+  const obstacles = shut.map((kind) =>
+    obstacleOf(kind, seen, kind === 'queue-full' || kind === 'group-full' ? holders[kind] : []),
+  );
   return {
     group,
     priority: job.priority,
@@ -80,17 +90,20 @@ export async function jobWaitIn(
   };
 }
 
-function obstacleOf(
-  kind: 'queue-full' | 'group-full' | 'rate',
-  { gate, entries, held }: SeenWait,
-  holders: readonly Holder[],
-): WaitObstacle {
+function obstacleOf(kind: Shut, seen: SeenWait, holders: readonly Holder[]): WaitObstacle {
+  const { gate, group, entries, held, closing } = seen;
   switch (kind) {
     case 'rate':
       return { kind, untilMs: gate?.nextTurnMs ?? 0 };
+    case 'group-rate':
+      return { kind, untilMs: group?.nextTurnMs ?? 0 };
+    case 'queue-closed':
+      return { kind, untilMs: gate?.closedMs ?? 0, reason: closing };
+    case 'group-closed':
+      return { kind, untilMs: group?.closedMs ?? 0, reason: group?.reason ?? '' };
     case 'queue-full':
       return { kind, limit: gate?.concurrency ?? 0, running: entries, holders };
     case 'group-full':
-      return { kind, limit: gate?.perGroup ?? 0, running: held, holders };
+      return { kind, limit: group?.most ?? 0, running: held, holders };
   }
 }

@@ -88,6 +88,9 @@ export const reason = z
   .max(200, { error: 'at most 200 characters' })
   .openapi({ description: 'Why, for the next person who looks.', example: 'the mail server moves' });
 
+/** For how long nobody is let through. */
+export const closingBody = strict({ for: duration, reason: reason.optional() }).openapi('CloseRequest');
+
 export const ofQueue = strict({ queue: queueName });
 export const ofJob = strict({ queue: queueName, id: anyJobId });
 export const ofDeadLetter = strict({ queue: queueName, deadLetter: deadLetterId });

@@ -26,6 +26,8 @@ const WALK_REST_MS = 50;
 /** Between two walks through everything. */
 const WALK_EVERY_MS = 60_000;
 
+const WALK: readonly GatePart[] = [...GATE_PARTS, 'groups'];
+
 interface Spot {
   readonly part: GatePart;
   readonly cursor: string;
@@ -49,9 +51,9 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
       return idle(IDLE_MS);
     }
     const { term } = leadership;
-    if (shared !== `${term} ${share}`) {
+    if (shared !== `${term} ${share.share}`) {
       if ((await limit(redis, ref, { term, share })) === 'fenced') return IDLE_MS;
-      shared = `${term} ${share}`;
+      shared = `${term} ${share.share}`;
     }
     return slice();
   }
@@ -70,7 +72,7 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
     const nowMs = clock.monotonicMs();
     const isWalking = part !== 'holds' || nowMs - walkedMs >= WALK_EVERY_MS;
     if (part === 'holds' && isWalking) walkedMs = nowMs;
-    const next = isWalking ? GATE_PARTS[GATE_PARTS.indexOf(part) + 1] : undefined;
+    const next = isWalking ? WALK[WALK.indexOf(part) + 1] : undefined;
     return next === undefined ? HOLDS : { part: next, cursor: '' };
   }
 

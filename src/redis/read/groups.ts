@@ -13,6 +13,22 @@ import { type Delivery, type Moved, moved } from '../scripts/replies.ts';
 import { list, type Reply, run, text } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
 
+/** What a group may have in its partition. */
+export interface GroupState {
+  /** How many of its jobs may run; 0: any number. */
+  readonly most: number;
+  /** Microseconds per job of its rate; 0: no rate. */
+  readonly intervalUs: number;
+  readonly burst: number;
+  /** So many turns it has where another has one. */
+  readonly weight: number;
+  /** When its rate allows one job more, epoch ms; 0: now. */
+  readonly nextTurnMs: number;
+  /** Until when it is closed, epoch ms; 0: it is open. */
+  readonly closedMs: number;
+  readonly reason: string;
+}
+
 /** A group of one partition, at one moment. */
 export interface SeenGroup {
   readonly group: string;
@@ -22,12 +38,16 @@ export interface SeenGroup {
   readonly places: Readonly<Record<Priority, number>>;
   /** The due time of the first in line. */
   readonly sinceMs: number | undefined;
+  /** Undefined: the queue is not gated. */
+  readonly state: GroupState | undefined;
 }
 
 export interface SeenGroups {
   readonly nowMs: number;
   /** Undefined: the queue is not gated. */
   readonly gate: GateState | undefined;
+  /** Why the queue is closed, if it is. */
+  readonly closing: string;
   /** Places of jobs without a group. */
   readonly ungrouped: number;
   readonly groups: readonly SeenGroup[];
@@ -37,7 +57,7 @@ export interface SeenGroups {
 export type GroupsAsk = { readonly after: string; readonly limit: number } | { readonly named: readonly string[] };
 
 /** Words of the reply about one group. */
-const WORDS = 6;
+const WORDS = 7;
 
 export async function groupsOf(redis: Redis, ref: PartitionRef, ask: GroupsAsk): Promise<SeenGroups | Moved> {
   const { named, after, limit } = 'named' in ask ? { ...ask, after: '', limit: 0 } : { ...ask, named: [] };
@@ -45,14 +65,21 @@ export async function groupsOf(redis: Redis, ref: PartitionRef, ask: GroupsAsk):
   const reply = list(await run(redis, 'groups', { keys: ref.keys, args, each: named }));
   const other = moved(reply);
   if (other) return other;
-  const [now, share = '', ungrouped, ...words] = reply.map(text);
+  const [now, share = '', used = '', closing = '', ungrouped, ...words] = reply.map(text);
   const groups = Array.from({ length: words.length / WORDS }, (_, nth): SeenGroup => {
-    const [group = '', running, high, normal, low, since] = words.slice(WORDS * nth, WORDS * (nth + 1));
+    const [group = '', running, high, normal, low, since, state = ''] = words.slice(WORDS * nth, WORDS * (nth + 1));
     const places = { high: Number(high), normal: Number(normal), low: Number(low) };
-    return { group, running: Number(running), places, sinceMs: since === '' ? undefined : Number(since) };
+    const sinceMs = since === '' ? undefined : Number(since);
+    return { group, running: Number(running), places, sinceMs, state: groupState(state) };
   });
-  const gate = gateState(share === '' ? undefined : share);
-  return { nowMs: Number(now), gate, ungrouped: Number(ungrouped), groups };
+  const gate = gateState(share === '' ? undefined : share, used);
+  return { nowMs: Number(now), gate, closing, ungrouped: Number(ungrouped), groups };
+}
+
+function groupState(words: string): GroupState | undefined {
+  if (words === '') return undefined;
+  const [most = 0, intervalUs = 0, burst = 1, weight = 1, nextTurnMs = 0, closedMs = 0] = words.split(' ').map(Number);
+  return { most, intervalUs, burst, weight, nextTurnMs, closedMs, reason: words.split(' ').slice(6).join(' ') };
 }
 
 /** A job that was let through: it has a place of the limits of its queue and of its group. */
@@ -90,24 +117,32 @@ export interface SeenWait {
   readonly held: number;
   /** Places in front of it, of its group and priority. */
   readonly ahead: number;
+  /** What its group may have; undefined: it has no group. */
+  readonly group: GroupState | undefined;
+  /** Why the queue is closed, if it is. */
+  readonly closing: string;
 }
 
 export async function waitOf(
   redis: Redis,
-  { keys }: PartitionRef,
+  ref: PartitionRef,
   { member, priority, dueMs }: { readonly member: string; readonly priority: Priority; readonly dueMs: number },
 ): Promise<SeenWait> {
+  const { keys } = ref;
   const group = groupOf(member) ?? '';
   const lane = `${group}\0${PRIORITIES.indexOf(priority)}`;
   const place = `${lane}${dueMs.toString(36).padStart(9, '0')}${member}`;
-  const [[gates, used, paused], entries, held, ahead] = await Promise.all([
-    redis.hmget(keys.meta, 'gates', 'gate', 'paused'),
+  const [[gates, used, paused, closing], entries, held, ahead, seen] = await Promise.all([
+    redis.hmget(keys.meta, 'gates', 'gate', 'paused', 'closing'),
     redis.xlen(keys.ready),
     redis.zlexcount(keys.holds, `[${group}\0`, `(${group}\u0001`),
     redis.zlexcount(keys.line, `[${lane}`, `(${place}`),
+    group === '' ? undefined : groupsOf(redis, ref, { named: [group] }),
   ]);
   const gate = gateState(gates ?? undefined, used ?? '');
-  return { gate, pause: paused == null ? undefined : pauseOf(paused), entries, held, ahead };
+  const state = seen && 'groups' in seen ? seen.groups[0]?.state : undefined;
+  const pause = paused == null ? undefined : pauseOf(paused);
+  return { gate, pause, entries, held, ahead, group: state, closing: closing ?? '' };
 }
 
 async function holdingGroup(redis: Redis, keys: PartitionKeys, group: string, limit: number) {

@@ -87,6 +87,11 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   ],
   stale: ['I14', 'a place in line in which nobody waits; it goes when its turn comes'],
   shut: ['I14', 'somebody waits in this lane, its group may run more, and it is not open', 'open the lane'],
+  unused: [
+    'I14',
+    'nothing is left of the rate and the closing of this group; the leader takes it away',
+    'take it away',
+  ],
   unswept: [
     'I16',
     'the history has records that are in no order of ends, so no sweep would ever remove them; remove both keys of the history',

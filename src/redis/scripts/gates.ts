@@ -1,4 +1,6 @@
 /** How much a partition may do at once: it gets its share, and its line, lanes and holds are checked, a slice at a time. */
+
+import type { PartitionGates } from '../../job/gate.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { list, run, text } from './scripts.ts';
@@ -16,7 +18,7 @@ export async function limit(
   redis: Redis,
   { keys }: PartitionRef,
   of: {
-    readonly share: string;
+    readonly share: PartitionGates;
     readonly term?: string | undefined;
     readonly slice?: number;
     readonly nowMs?: number;
@@ -24,8 +26,8 @@ export async function limit(
 ): Promise<'ok' | 'same' | 'fenced'> {
   const { share, term = '', slice = SLICE, nowMs = '' } = of;
   for (;;) {
-    const args = { now: nowMs, term, share, limit: slice };
-    const reply = text(await run(redis, 'limit', { keys, args }));
+    const args = { now: nowMs, term, share: share.share, limit: slice };
+    const reply = text(await run(redis, 'limit', { keys, args, each: share.groups.flat() }));
     if (reply !== 'more') return reply as 'ok' | 'same' | 'fenced';
   }
 }
@@ -53,17 +55,40 @@ export const hasWaiting = async (redis: Redis, { keys }: PartitionRef, group: st
 /** All places or holds of a group: they begin with its name and a zero byte. */
 const rangeOf = (group: string) => [`[${group}\0`, `(${group}\x01`] as const;
 
+/**
+ * Lets nobody of a group, or of the whole partition, through until a time.
+ *
+ * @param of.group '' = the whole partition
+ * @param of.until epoch ms, or so many ms from now; 0: it opens at once
+ * @returns `same`: it is closed for as long or longer, or was open; `ungated`: it has no line in which jobs could wait
+ */
+export async function close(
+  redis: Redis,
+  { keys }: PartitionRef,
+  of: {
+    readonly group: string;
+    readonly until: number | { readonly forMs: number };
+    readonly why?: string;
+    readonly nowMs?: number;
+  },
+): Promise<'ok' | 'same' | 'ungated'> {
+  const { group, until, why = '', nowMs = '' } = of;
+  const args = { now: nowMs, group, until: typeof until === 'number' ? until : `+${until.forMs}`, why };
+  return text(await run(redis, 'close', { keys, args })) as 'ok' | 'same' | 'ungated';
+}
+
 /** What is compared with what. */
 export const GATE_PARTS = ['holds', 'entries', 'waiting', 'places', 'lanes'] as const;
-export type GatePart = (typeof GATE_PARTS)[number];
+/** `groups`: what is left of groups whose rate is unused and that are closed no longer. */
+export type GatePart = (typeof GATE_PARTS)[number] | 'groups';
 
 /**
  * What may be wrong: an entry of a group without its hold, a hold without its entry, a job that waits and is not in line, a
  * place in which nobody waits, a lane that is shut although its first job may have its turn.
  */
 export interface GateFlaw {
-  readonly kind: 'unheld' | 'loose' | 'unlined' | 'stale' | 'shut';
-  /** An entry, a hold, a member, a place or a lane. */
+  readonly kind: 'unheld' | 'loose' | 'unlined' | 'stale' | 'shut' | 'unused';
+  /** An entry, a hold, a member, a place, a lane or a group. */
   readonly name: string;
 }
 

@@ -4,7 +4,15 @@
  * reads the schema of the namespace with it, and goes no further if it is another one.
  */
 import { type Broadcast, broadcastShare, decodeBroadcast, encodeBroadcast } from '../../job/broadcast.ts';
-import { checkGateSettings, decodeGates, encodeGates, type GateSettings, gateShare } from '../../job/gate.ts';
+import {
+  checkGateSettings,
+  checkGroups,
+  decodeGates,
+  encodeGates,
+  type GateSettings,
+  type GroupSettings,
+  gateShare,
+} from '../../job/gate.ts';
 import { decodeHistory, encodeHistory, type History, shareOf } from '../../job/history.ts';
 import { parseName } from '../../job/job.ts';
 import { decodeLimit, NO_QUOTA, type QuotaSettings, quotaShare } from '../../job/quota.ts';
@@ -96,6 +104,36 @@ export async function setQueue(
   if (layout) await shareLimits(redis, namespace, wanted, layout);
 }
 
+/**
+ * The limits of one group, or of all whose names begin so; undefined: it has those of all groups again. What somebody else sets
+ * of another group meanwhile stays.
+ *
+ * @returns whether anything is different now
+ * @throws DuestreamError `not-found` for a queue that is not declared · `bad-input` where it cannot have these limits
+ */
+export async function setGroup(
+  redis: Redis,
+  of: { readonly namespace: string; readonly queue: string; readonly group: string; readonly limits?: GroupSettings },
+): Promise<boolean> {
+  const { namespace, queue, group, limits: wanted } = of;
+  for (;;) {
+    const { known, schema: _, ...stored } = await look(redis, namespace, queue);
+    if (known === null) throw new DuestreamError('not-found', `queue ${queue} is not declared`);
+    const { [group]: before, ...others } = decodeGates(stored).groups ?? {};
+    if (!wanted && !before) return false;
+    const groups = wanted ? { ...others, [group]: wanted } : others;
+    checkGroups(groups);
+    const said = encoded({ groups });
+    refuseGates(queue, { ...stored, ...said }, decode(queue, known, stored));
+    const settings = ['?groups', stored.groups ?? '', 'groups', said.groups ?? ''];
+    const holds = await declare(redis, namespace, { queue, layout: '', settings });
+    if (holds === 'changed') continue;
+    const layout = await findQueue(redis, namespace, queue);
+    if (layout) await shareLimits(redis, namespace, said, layout);
+    return said.groups !== stored.groups;
+  }
+}
+
 const limits = ({ maxPending, maxBytes }: Stored): boolean => (maxPending ?? maxBytes) !== undefined;
 
 const gates = (stored: Stored): boolean => GATES.some((name) => stored[name] !== undefined);
@@ -116,13 +154,14 @@ function refuseGates(queue: string, stored: Stored, layout: Pick<QueueLayout, 'p
 async function shareLimits(redis: Redis, namespace: string, said: Stored, layout: QueueLayout): Promise<void> {
   const refs = partitionsOf(namespace, layout);
   if (limits(said)) await Promise.all(refs.map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA })));
-  if (gates(said)) await Promise.all(refs.map((ref) => limit(redis, ref, { share: ref.gates ?? '' })));
+  if (!gates(said)) return;
+  await Promise.all(refs.map(async (ref) => ref.gates && limit(redis, ref, { share: ref.gates })));
 }
 
 /** As they stand in the registry, each in a field of its own. */
 type Stored = { readonly [Name in (typeof SETTINGS)[number]]?: string | null | undefined };
 
-const GATES = ['rate', 'concurrency', 'perGroup', 'fair'] as const;
+const GATES = ['rate', 'concurrency', 'perGroup', 'groupRate', 'groups', 'fair'] as const;
 const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes', ...GATES] as const;
 
 const encoded = ({

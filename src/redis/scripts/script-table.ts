@@ -22,6 +22,9 @@ export interface Script {
 
 const define = <const S extends Script>(script: S): S => script;
 
+/** Of a gated queue: who waits, whose turn it is, what each group has and may have. */
+const GATE_KEYS = ['line', 'lanes', 'holds', 'groups'] as const;
+
 /** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
@@ -33,7 +36,9 @@ export const scripts = {
   promote: define({
     keys: [
       ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
-      ...['line', 'lanes', 'holds', 'work'],
+      ...GATE_KEYS,
+      'work',
+      'wake',
     ] as const,
     args: ['now', 'term', 'lease', 'limit', 'cap', 'lineMax'],
     reply: 'list',
@@ -49,7 +54,7 @@ export const scripts = {
   }),
   start: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'line', 'lanes', 'holds'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
       ...['past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
@@ -59,7 +64,7 @@ export const scripts = {
   }),
   expire: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', ...GATE_KEYS, 'work', 'wake'],
       ...['past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'window', 'bytes'],
@@ -68,7 +73,7 @@ export const scripts = {
     mayKeep: true,
   }),
   release: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'stale', 'line', 'lanes', 'holds', 'work'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'stale', ...GATE_KEYS, 'work'],
     args: ['now', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'due'],
@@ -81,7 +86,7 @@ export const scripts = {
   }),
   complete: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'stale', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS, 'work', 'wake'],
       ...['past', 'ended'],
     ] as const,
     args: ['now', 'window', 'hold', 'consumer'],
@@ -91,8 +96,8 @@ export const scripts = {
   }),
   serve: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'line', 'lanes', 'holds'],
-      ...['work', 'past', 'ended'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
+      ...['work', 'wake', 'past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects', 'take', 'given'],
     reply: 'list',
@@ -102,7 +107,11 @@ export const scripts = {
   relay: define({
     keys: [
       ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
-      ...['line', 'lanes', 'holds', 'work', 'past', 'ended'],
+      ...GATE_KEYS,
+      'work',
+      'wake',
+      'past',
+      'ended',
     ] as const,
     args: ['now', 'term', 'lease', 'limit', 'cap', 'lineMax', 'consumer', 'bytes', 'window', 'suspects', 'take'],
     reply: 'list',
@@ -111,7 +120,7 @@ export const scripts = {
   }),
   commit: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', ...GATE_KEYS, 'work', 'wake'],
       ...['past', 'ended'],
     ] as const,
     args: ['now', 'window', 'entry', 'member', 'token', 'note'],
@@ -121,7 +130,7 @@ export const scripts = {
   }),
   retry: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work'],
       ...['past', 'ended'],
     ] as const,
     args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error', 'note'],
@@ -130,16 +139,18 @@ export const scripts = {
   }),
   defer: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'line', 'lanes', 'holds', 'work'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work'],
       ...['past', 'ended'],
     ] as const,
-    args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'why', 'note'],
+    args: [
+      ...['now', 'window', 'entry', 'member', 'token', 'delay', 'why', 'note', 'close', 'closeMs', 'reason'],
+    ] as const,
     reply: 'list',
     mayKeep: true,
   }),
   bury: define({
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags', 'line', 'lanes', 'holds'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS],
       ...['work', 'past', 'ended'],
     ] as const,
     args: [
@@ -239,17 +250,23 @@ export const scripts = {
   }),
   allot: define({ keys: ['leader', 'meta'], args: ['term', 'pending', 'bytes'], reply: 'text' }),
   limit: define({
-    keys: ['leader', 'scheduled', 'ready', 'meta', 'wake', 'stale', 'line', 'lanes', 'holds'],
+    keys: ['leader', 'scheduled', 'ready', 'meta', 'wake', 'stale', ...GATE_KEYS],
     args: ['now', 'term', 'share', 'limit'],
+    each: ['group', 'limits'],
+    reply: 'text',
+  }),
+  close: define({
+    keys: ['meta', 'wake', ...GATE_KEYS],
+    args: ['now', 'group', 'until', 'why'],
     reply: 'text',
   }),
   'check-gates': define({
-    keys: ['scheduled', 'ready', 'meta', 'line', 'lanes', 'holds'],
+    keys: ['scheduled', 'ready', 'meta', ...GATE_KEYS],
     args: ['part', 'cursor', 'limit'],
     reply: 'list',
   }),
   'mend-gates': define({
-    keys: ['scheduled', 'ready', 'meta', 'wake', 'line', 'lanes', 'holds'],
+    keys: ['scheduled', 'ready', 'meta', 'wake', ...GATE_KEYS],
     args: ['now'],
     reply: 'per item',
     each: ['kind', 'name'],
@@ -285,9 +302,7 @@ export const scripts = {
       'ended',
       'minutes',
       'cast',
-      'line',
-      'lanes',
-      'holds',
+      ...GATE_KEYS,
     ],
     args: ['force'],
   }),
@@ -309,7 +324,7 @@ export const scripts = {
   }),
   oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
   groups: define({
-    keys: ['meta', 'line', 'holds'],
+    keys: ['meta', ...GATE_KEYS],
     args: ['generation', 'after', 'limit'],
     reply: 'list',
     each: ['group'],

@@ -1,4 +1,5 @@
 /** The transitions that a worker calls, for `createJobs`: of entries that the worker was given, and of starts that ended. */
+import type { Closing } from '../../job/outcome.ts';
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from './bytes.ts';
@@ -159,6 +160,12 @@ export function together(redis: Redis) {
   };
 }
 
+type DeferSettings = Noted & {
+  readonly delayMs: number;
+  readonly why?: string;
+  readonly closing?: Closing | undefined;
+};
+
 /** Of starts that have ended. */
 export function ended(redis: Redis) {
   return {
@@ -200,12 +207,11 @@ export function ended(redis: Redis) {
       return settleReply(await run(redis, 'retry', { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
 
-    async defer(
-      ref: PartitionRef,
-      claim: Claim,
-      { windowMs, delayMs, why = '', note = '', nowMs }: Noted & { readonly delayMs: number; readonly why?: string },
-    ): Promise<SettleReply> {
-      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, why, note };
+    async defer(ref: PartitionRef, claim: Claim, options: DeferSettings): Promise<SettleReply> {
+      const { windowMs, delayMs, why = '', note = '', closing, nowMs } = options;
+      const { scope = '', forMs = 0, reason = '' } = closing ?? {};
+      const closes = { close: scope, closeMs: forMs, reason };
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, why, note, ...closes };
       return settleReply(await run(redis, 'defer', { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
 

@@ -27,14 +27,16 @@ import { encodeAttempted, encodeDeferral, idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import { ownReasonOf, UNJUDGED } from '../../job/judge.ts';
-import { type Attempted, type Nack, Unrecoverable } from '../../job/outcome.ts';
+import { type Attempted, type Closing, type Nack, Unrecoverable } from '../../job/outcome.ts';
 import { endMark } from '../../job/record-header.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError, oneLine } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
 import { outageOf, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { close } from '../../redis/scripts/gates.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { CommitReply, Effect, Ended, SettleReply } from '../../redis/scripts/replies.ts';
 import { claimOf, type InFlight, type InFlightEntry, isCompletedEarly } from './in-flight.ts';
@@ -79,6 +81,9 @@ interface EarlyCompletion extends Completion {
 interface AcknowledgerParts {
   readonly inFlight: InFlight;
   readonly jobs: Jobs;
+  /** The connection of `jobs`, and all partitions of the queue. */
+  readonly commands: Redis;
+  readonly refs: readonly PartitionRef[];
   readonly consumer: string;
   readonly windowMs: number;
   /** Whether Redis is at its memory limit: then errors are stored short. */
@@ -163,7 +168,21 @@ export class Acknowledger {
       return answer;
     });
     if (isOwn) this.#tellNack(attempt, nack);
+    if (isOwn && nack.kind === 'defer') this.#closeOthers(attempt, nack.closing);
     this.#answered(attempt, verb, reply);
+  }
+
+  /** The script has closed its own partition. If a call fails, a job of that partition hears the same from the other side. */
+  #closeOthers({ entry }: EndedAttempt, closing: Closing | undefined): void {
+    const { commands, refs, log } = this.#parts;
+    if (closing?.scope !== 'queue') return;
+    const { forMs, reason } = closing;
+    for (const ref of refs) {
+      if (ref.keys.meta === entry.ref.keys.meta) continue;
+      close(commands, ref, { group: '', until: { forMs }, why: reason }).catch((error: unknown) => {
+        log.warn({ err: error, partition: ref.partition }, 'a partition could not be closed');
+      });
+    }
   }
 
   #callNack({ entry, note }: EndedAttempt, nack: Nack, line: string): Promise<SettleReply> {
@@ -173,7 +192,13 @@ export class Acknowledger {
       case 'retry':
         return jobs.retry(entry.ref, claim, { windowMs, delayMs: nack.delayMs, error: line, note });
       case 'defer':
-        return jobs.defer(entry.ref, claim, { windowMs, delayMs: nack.delayMs, why: line, note });
+        return jobs.defer(entry.ref, claim, {
+          windowMs,
+          delayMs: nack.delayMs,
+          why: line,
+          note,
+          closing: nack.closing,
+        });
       case 'dead':
         return jobs.bury(entry.ref, claim, { ...nack, windowMs, error: line, note });
     }

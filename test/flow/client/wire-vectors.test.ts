@@ -81,7 +81,7 @@ describe('groups', () => {
   test('the scripts say the same of all that can wait in line', async () => {
     await redis.flushall();
     const nowMs = 1_763_719_000_000;
-    await limit(redis, ref, { share: '0 1 1 0', nowMs });
+    await limit(redis, ref, { share: { share: '0 1 1 0', groups: [] }, nowMs });
     await redis.zadd(ref.keys.scheduled, nowMs - 1, 'first', nowMs - 1, 'second');
     for (const { member } of vectors.groups) await redis.zadd(ref.keys.scheduled, nowMs, member);
     const { term } = await elect(redis, ref, { processId: 'm', leaseMs: 60_000 });

@@ -34,7 +34,7 @@ const deleteConsumer = () => p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready,
 
 /** Two jobs of a group, of which one is let through and the other waits in line. */
 async function inLine(share: string): Promise<void> {
-  await limit(p.redis, p.ref, { share, nowMs: T0 });
+  await limit(p.redis, p.ref, { share: { share, groups: [] }, nowMs: T0 });
   await p.scheduleAll([item('{g}a'), item('{g}b')]);
   await p.promote({ nowMs: T0 });
 }
@@ -157,7 +157,7 @@ const planted: readonly Planted[] = [
     'I13 unheld',
     'the hold of an entry is removed',
     async () => {
-      await limit(p.redis, p.ref, { share: '0 1 0 1', nowMs: T0 });
+      await limit(p.redis, p.ref, { share: { share: '0 1 0 1', groups: [] }, nowMs: T0 });
       await p.schedule('{g}a');
       await p.promote({ nowMs: T0 });
       await p.redis.del(p.keys.holds);

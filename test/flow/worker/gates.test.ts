@@ -4,9 +4,11 @@ import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { queueStats } from '../../../src/inspect/queues.ts';
 import { whyNothingMoves } from '../../../src/inspect/why.ts';
+import { Defer } from '../../../src/job/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
-import { setQueue } from '../../../src/redis/scripts/queues.ts';
+import { partitionRef } from '../../../src/redis/keys.ts';
+import { setGroup, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -139,6 +141,104 @@ describe('a limit', () => {
   });
 });
 
+describe('a group', () => {
+  const inGroups = (groups: readonly string[], each: number) =>
+    groups.flatMap((group) => many(each, () => ({ group })));
+
+  test('has limits of its own by its name, or by the beginning of it, from the moment on in which they are set', async () => {
+    const groups = {
+      acme: { concurrency: 3 },
+      'pro-*': { concurrency: 2 },
+      'pro-max*': { concurrency: false as const },
+    };
+    const line = await hold({ perGroup: 1, groups });
+    await client.scheduleMany(line.queue, inGroups(['acme', 'pro-a', 'pro-max-a', 'free'], 5));
+    const runningOf = (group: string) => [...line.running.keys()].filter((id) => id.startsWith(`{${group}}`)).length;
+    const running = () => ['acme', 'pro-a', 'pro-max-a', 'free'].map(runningOf);
+    await expect.poll(running, { timeout: 20_000 }).toEqual([3, 2, 5, 1]);
+    const of = { namespace: NAMESPACE, queue: 'work' };
+    expect(await setGroup(redis, { ...of, group: 'acme', limits: { concurrency: 4 } })).toBe(true);
+    await expect.poll(running, { timeout: 20_000 }).toEqual([4, 2, 5, 1]);
+    expect(await setGroup(redis, { ...of, group: 'pro-*' })).toBe(true);
+    expect(await setGroup(redis, { ...of, group: 'pro-*' })).toBe(false);
+    // Both go on, and none starts for one of them until the group has room again.
+    const [first = '', second = ''] = [...line.running.keys()].filter((id) => id.startsWith('{pro-a}'));
+    line.release(first);
+    await expect.poll(() => line.running.has(first)).toBe(false);
+    await client.schedule(line.queue, {}, { id: 'last', group: 'other' });
+    await expect.poll(() => line.running.has('{other}last'), { timeout: 20_000 }).toBe(true);
+    expect(runningOf('pro-a')).toBe(1);
+    line.release(second);
+    await expect.poll(() => line.started.filter((id) => id.startsWith('{pro-a}')).length, { timeout: 20_000 }).toBe(3);
+    await line.drain(21);
+  });
+
+  test('waits for its own rate, while others have their turns', async () => {
+    const queue = defineQueue('work', { perGroup: { rate: { limit: 1, per: '700ms' } } });
+    const at = new Map<string, number>();
+    const worker = createWorker(queue, ({ id }) => void at.set(id, performance.now()), { redis: server.url });
+    ends.push(() => worker.stop());
+    await worker.start();
+    const before = performance.now();
+    await client.scheduleMany(queue, inGroups(['a', 'b'], 3));
+    await expect.poll(() => at.size, { timeout: 20_000 }).toBe(6);
+    for (const group of ['a', 'b']) {
+      const times = [0, 1, 2].map((nth) => (at.get(`{${group}}j00${nth}`) ?? 0) - before);
+      // The first was let through after the call began, and each rate may be ahead by 50 ms.
+      expect(times[1]).toBeGreaterThan(700 - 51);
+      expect(times[2]).toBeGreaterThan(1400 - 51);
+    }
+  });
+
+  test('with a weight of three has three turns where another has one', async () => {
+    const line = await hold({ concurrency: 1, groups: { big: { weight: 3 } } }, { workers: 1 });
+    await client.schedule(line.queue, {}, { id: 'first' });
+    await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
+    await client.scheduleMany(line.queue, inGroups(['big', 'small'], 9));
+    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(18);
+    await line.drain(19);
+    const big = line.started.slice(1, 13).filter((id) => id.startsWith('{big}'));
+    expect(big).toHaveLength(9);
+    expect(line.started.slice(1, 5).filter((id) => id.startsWith('{big}')).length).toBeGreaterThanOrEqual(2);
+  });
+
+  test.each(['group', 'queue'] as const)(
+    'is closed by a handler that puts its job aside and closes its %s',
+    async (scope) => {
+      const queue = defineQueue('work', { fair: true, partitions: 2 });
+      const at = new Map<string, number>();
+      let saidMs = 0;
+      const handler = ({ id }: { readonly id: string }) => {
+        if (id === '{a}refused' && saidMs === 0) {
+          saidMs = performance.now();
+          throw new Defer('800ms', { reason: 'it said 429', close: scope });
+        }
+        at.set(id, performance.now());
+      };
+      const worker = createWorker(queue, handler, { redis: server.url, concurrency: 1 });
+      ends.push(() => worker.stop());
+      await worker.start();
+      await client.schedule(queue, {}, { id: 'refused', group: 'a' });
+      await expect.poll(() => saidMs, { timeout: 20_000 }).toBeGreaterThan(0);
+      await expect
+        .poll(() => client.get('work', '{a}refused'), { timeout: 20_000 })
+        .toMatchObject({ state: 'scheduled' });
+      if (scope === 'queue') {
+        const refs = [0, 1].map((partition) =>
+          partitionRef(NAMESPACE, { queue: 'work', partition, layoutGeneration: 0 }),
+        );
+        const closings = () => Promise.all(refs.map(({ keys }) => redis.hget(keys.meta, 'closing')));
+        await expect.poll(closings, { timeout: 20_000 }).toEqual(['it said 429', 'it said 429']);
+      }
+      await client.scheduleMany(queue, inGroups(['a', 'b', 'c', 'd'], 1));
+      await expect.poll(() => at.size, { timeout: 20_000 }).toBe(5);
+      const early = ['b', 'c', 'd'].filter((group) => (at.get(`{${group}}j000`) ?? 0) - saidMs < 800);
+      expect((at.get('{a}j000') ?? 0) - saidMs).toBeGreaterThanOrEqual(800);
+      if (scope === 'queue') expect(early).toEqual([]);
+    },
+  );
+});
+
 describe('a job in line', () => {
   test('is listed, edited, put off and cancelled like one that is scheduled', async () => {
     const line = await hold({ concurrency: 1 });
@@ -194,6 +294,12 @@ describe('it is refused', () => {
     [{ rate: '0/s' as const }, 'rate is "0/s"; allowed: a text such as 10/s'],
     [{ rate: { limit: 1, per: '2d' } }, 'from 1 per day'],
     [{ concurrency: 0 }, 'concurrency is 0; allowed: a whole number from 1'],
+    [{ perGroup: { rate: '1/s', most: 3 } as never }, 'most'],
+    [{ perGroup: { rate: '0/s' as const } }, 'rate of perGroup is "0/s"'],
+    [{ groups: { acme: { weight: 101 } } }, 'weight of group acme is 101; allowed: a whole number from 1 to 100'],
+    [{ groups: { 'a b': {} } }, 'group is "a b"'],
+    [{ groups: [] as never }, 'groups is'],
+    [{ groups: { '*': { weight: 2 } } }, 'group is'],
     [{ perGroup: 1001 }, 'perGroup is 1001; allowed: a whole number from 1 to 1000'],
     [{ fair: false as never }, 'fair is a value of type boolean; allowed: true'],
     [{ concurrency: 5, partitions: 6 }, 'cannot be divided among its 6 partitions'],

@@ -33,6 +33,8 @@ interface Flags {
   readonly burst?: number;
   readonly concurrency?: number | 'none';
   readonly perGroup?: number | 'none';
+  readonly groupRate?: string;
+  readonly groupBurst?: number;
   readonly fair?: true;
   readonly reason?: string;
 }
@@ -60,6 +62,12 @@ export const queuesSet: Register = (parent, runner) => {
     .option('--burst <n>', 'with --rate: how many may start at once after a while', wholeNumber(1, 1_000_000))
     .option('--concurrency <n>', 'run at most this many jobs at a time; or none', limit(gateRanges.concurrency))
     .option('--per-group <n>', 'run at most this many of each group at a time; or none', limit(gateRanges.perGroup))
+    .option('--group-rate <rate>', 'start at most this many jobs of each group in a time: 1/s, 60/m; or none')
+    .option(
+      '--group-burst <n>',
+      'with --group-rate: how many may start at once after a while',
+      wholeNumber(1, 1_000_000),
+    )
     .option('--fair', 'let groups and priorities start in turns, also without a limit')
     .option('--reason <text>', 'why, for the audit')
     .action((queue: string, flags: Flags, command: Command) =>
@@ -72,6 +80,7 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --max-pending 1000000 --max-bytes 2000000000',
     'duestream queues set mail --rate 10/s --concurrency 5',
     'duestream queues set imports --per-group 1 --reason "two imports of one account collided"',
+    'duestream queues set calls --per-group 2 --group-rate 60/m',
     'duestream queues set prices --broadcast on --broadcast-max 5000 --broadcast-age 10m',
   ]);
 };
@@ -103,7 +112,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
 
 /** @throws DuestreamError `usage` or `bad-input` */
 function settingsOf(flags: Flags): QueueSettings {
-  const { redact, maxPending, maxBytes, concurrency, perGroup, fair } = flags;
+  const { redact, maxPending, maxBytes, rate, burst, concurrency, perGroup, groupRate, groupBurst, fair } = flags;
   const most = (given: number | 'none' | undefined) => (given === 'none' ? false : given);
   return parseSettings({
     history: historyOf(flags),
@@ -111,15 +120,15 @@ function settingsOf(flags: Flags): QueueSettings {
     broadcast: broadcastOf(flags),
     maxPending: most(maxPending),
     maxBytes: most(maxBytes),
-    rate: rateOf(flags),
+    rate: rateFlag(rate, burst, '--rate'),
     concurrency: most(concurrency),
-    perGroup: most(perGroup),
+    perGroup: { concurrency: most(perGroup), rate: rateFlag(groupRate, groupBurst, '--group-rate') },
     fair,
   });
 }
 
 /** For a flag: a number, or none. */
-function limit({ min, max }: Range): (given: string) => number | 'none' {
+export function limit({ min, max }: Range): (given: string) => number | 'none' {
   const read = wholeNumber(min, max);
   return (given) => (given === 'none' ? given : read(given));
 }
@@ -136,25 +145,37 @@ function limitSentences(queue: string, { maxPending, maxBytes }: QueueSettings):
   ];
 }
 
-/** `10/s`, or with a time of its own: `7/90s`. @throws DuestreamError `usage` */
-function rateOf({ rate, burst }: Flags) {
-  if (burst !== undefined && (rate === undefined || rate === 'none')) {
-    throw new DuestreamError('usage', 'say --rate beside --burst: --rate 10/s --burst 20');
-  }
-  if (rate === undefined) return undefined;
-  if (rate === 'none') return false;
+/** A rate with its burst, `false` for none. @throws DuestreamError `usage` for a burst without a rate */
+export function rateFlag(rate: string | undefined, burst: number | undefined, flag: string) {
+  if (rate !== undefined && rate !== 'none') return rateOf(rate, burst);
+  if (burst === undefined) return rate === undefined ? undefined : (false as const);
+  throw new DuestreamError('usage', `say ${flag} beside ${flag.replace('rate', 'burst')}: ${flag} 10/s`);
+}
+
+/** `10/s`, or with a time of its own: `7/90s`. */
+function rateOf(rate: string, burst: number | undefined) {
   const [, limit = '', per = ''] = /^(\d+)\/(.+)$/.exec(rate) ?? [];
   if (limit === '') return rate;
   return { limit: Number(limit), per: /^[smhd]$/.test(per) ? `1${per}` : per, burst };
 }
 
-function gateSentences(queue: string, { rate, concurrency, perGroup, fair }: QueueSettings): readonly string[] {
+function gateSentences(
+  queue: string,
+  { rate, concurrency, perGroup, groupRate, fair }: QueueSettings,
+): readonly string[] {
   const most = (count: number | undefined, what: string, none: string) =>
     count === undefined ? [] : [count === 0 ? none : line`${queue} runs ${what.replace('#', counted(count, 'job'))}`];
   const said = [
     ...(rate === undefined ? [] : [rate === 0 ? line`${queue} has no rate` : line`${queue} starts ${rateText(rate)}`]),
     ...most(concurrency, 'at most # at a time', line`${queue} has no limit of jobs that run`),
     ...most(perGroup, 'at most # of each group at a time', line`${queue} has no limit per group`),
+    ...(groupRate === undefined
+      ? []
+      : [
+          groupRate === 0
+            ? line`groups of ${queue} have no rate`
+            : line`${queue} starts ${rateText(groupRate)} of each group`,
+        ]),
     ...(fair ? [line`groups and priorities of ${queue} start in turns`] : []),
   ];
   return said.length === 0 ? [] : [...said, 'this holds from now on; what has no turn waits in line'];

@@ -1,9 +1,11 @@
 /** The commands of `queues` that show and pause: ls, stats, why, pause and resume. */
 import type { Command } from 'commander';
+import { parseClosing } from '../../../client/groups/rules.ts';
 import { leaderName } from '../../../inspect/processes.ts';
 import type { QueueLimits } from '../../../inspect/queue-settings.ts';
 import {
   type BroadcastCounts,
+  closeQueue,
   type DueSpan,
   type PartitionCounts,
   pauseQueue,
@@ -319,6 +321,46 @@ async function runResume(session: Session, queue: string): Promise<Told> {
     return [line`${queue} goes on; it was paused ${pauseText(held, systemClock.wallMs())}`];
   };
   return { value: { queue, paused: false, changed, pause: held }, lines };
+}
+
+// `queues close` and `queues open`: a queue with limits lets nobody through for some time.
+
+export const queuesClose: Register = (parent, runner) => {
+  const command = parent
+    .command('close <queue>')
+    .description('let no job of a queue with limits through for some time; running jobs go on, and it opens by itself')
+    .requiredOption('--for <duration>', 'for how long: 30s, 10m')
+    .option('--reason <text>', 'why, for the next person who looks')
+    .action((queue: string, flags: { readonly for: string; readonly reason?: string }, command: Command) =>
+      runner.run(command, (session) => runClose(session, queue, parseClosing(flags))),
+    );
+  withExamples(command, ['duestream queues close calls --for 10m --reason "the provider is down"']);
+};
+
+export const queuesOpen: Register = (parent, runner) => {
+  const command = parent
+    .command('open <queue>')
+    .description('open a closed queue at once')
+    .action((queue: string, _flags: unknown, command: Command) =>
+      runner.run(command, (session) => runClose(session, queue, undefined)),
+    );
+  withExamples(command, ['duestream queues open calls']);
+};
+
+async function runClose(session: Session, queue: string, closing: ReturnType<typeof parseClosing> | undefined) {
+  const { namespace } = session.config;
+  const changed = await withRedis(session, (redis) => closeQueue({ redis, namespace }, queue, closing));
+  const verb = closing ? 'queues.close' : 'queues.open';
+  session.changes.push({ verb, queue, target: queue, count: changed ? 1 : 0 });
+  session.out.answer({ queue, closed: closing !== undefined, forMs: closing?.forMs, changed }, () => {
+    if (!closing) return [changed ? line`${queue} is open` : line`${queue} was open`];
+    if (!changed) return [line`${queue} is closed for as long or longer already`];
+    return [
+      line`${queue} is closed for ${durationText(closing.forMs)}; what was let through before starts all the same`,
+      line`to open it: duestream queues open ${queue}`,
+    ];
+  });
+  return 0 as const;
 }
 
 // How much a queue may hold and does, in words.

@@ -1,8 +1,22 @@
 /** Groups of a queue with limits: who waits, who runs, and who holds the limit of a group. */
 import { z } from '@hono/zod-openapi';
+import type { GroupChange } from '../../../client/groups/rules.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
+import type { GroupLimits } from '../../../job/gate.ts';
 import { GROUP_ALLOWED } from '../../../job/labels.ts';
-import { count, cursor, epochMs, flagText, next, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
+import {
+  closingBody,
+  count,
+  cursor,
+  epochMs,
+  flagText,
+  next,
+  ofQueue,
+  queueName,
+  strict,
+  textOf,
+  wholeText,
+} from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { holder } from './job-shapes.ts';
 
@@ -15,6 +29,16 @@ const group = {
     .openapi({ description: 'Of these: how many of each priority.' }),
   waitMs: z.number().openapi({ description: 'For how long the first of them has waited; 0 when none does.' }),
   perGroup: count.optional().openapi({ description: 'How many may run at a time; left out without a limit.' }),
+  intervalMs: z
+    .number()
+    .optional()
+    .openapi({ description: 'Ms between two starts at its rate; left out without a rate.' }),
+  nextTurnMs: epochMs.optional().openapi({ description: 'When its rate allows the next start; left out: now.' }),
+  weight: count.openapi({ description: 'How many turns it has where another group has one.' }),
+  closed: z
+    .object({ untilMs: epochMs, reason: z.string() })
+    .optional()
+    .openapi({ description: 'Until when nobody of it is let through, and why; left out: it is open.' }),
   isFull: z.boolean().openapi({ description: 'As many run as may.' }),
 };
 const groupName = textOf(/^(?!schedule:)[!-+\--:<-z~]{1,64}$/, GROUP_ALLOWED.replaceAll('`', ''), 'acme');
@@ -81,4 +105,104 @@ const getGroup = verb({
   },
 });
 
-export const groupVerbs: readonly AnyVerb[] = [listGroups, getGroup];
+const groupPath = strict({ queue: queueName, group: groupName });
+/** A name, or the beginning of names and an asterisk. */
+const rulePath = strict({
+  queue: queueName,
+  group: textOf(/^(?!schedule:)[!-+\--:<-z~]{1,65}$/, 'a group, or pro-*', 'acme'),
+});
+const groupChange = z
+  .object({ queue: z.string(), group: z.string(), changed: z.boolean() })
+  .openapi('GroupChange', { description: '`changed`: anything is different now.' });
+const rate = z.union([
+  z.string().openapi({ example: '10/s' }),
+  z.strictObject({ limit: count, per: z.union([z.string(), count]), burst: count.optional() }),
+  z.literal(false),
+]);
+
+interface Changed {
+  readonly queue: string;
+  readonly group: string;
+  readonly status: GroupChange['status'];
+}
+
+const answered = ({ queue, group, status }: Changed) => {
+  const changed = status === 'changed';
+  return { status: 200, body: { queue, group, changed }, changed: changed ? 1 : 0, target: group } as const;
+};
+
+const changing = { scope: 'write', queues: 'path', problems: ['bad-input'], audited: true } as const;
+
+const setGroupLimits = verb({
+  ...changing,
+  name: 'groups.set',
+  method: 'put',
+  at: '/queues/{queue}/groups/{group}/limits',
+  summary: 'Give a group limits of its own',
+  doc: 'By its name, or all groups whose names begin so: `pro-*`. They replace those that it had, and hold at once.',
+  path: rulePath,
+  body: strict({
+    concurrency: z.union([count, z.literal(false)]).optional(),
+    rate: rate.optional(),
+    weight: count.optional().openapi({ description: 'How many turns it has where another has one: 1 to 100.' }),
+  }).openapi('GroupLimits'),
+  answers: { 200: { schema: groupChange, doc: 'The limits hold.' } },
+  async run({ path: { queue, group }, body, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const limits = body as GroupLimits;
+    return answered({ queue, group, ...(await backend.client.groups.set(backend.queueOf(queue), group, limits)) });
+  },
+});
+
+const unsetGroupLimits = verb({
+  ...changing,
+  name: 'groups.unset',
+  method: 'delete',
+  at: '/queues/{queue}/groups/{group}/limits',
+  summary: 'Give a group the limits of all groups again',
+  path: rulePath,
+  answers: { 200: { schema: groupChange, doc: 'It has those of all groups.' } },
+  async run({ path: { queue, group }, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    return answered({ queue, group, ...(await backend.client.groups.unset(backend.queueOf(queue), group)) });
+  },
+});
+
+const closeGroup = verb({
+  ...changing,
+  name: 'groups.close',
+  method: 'post',
+  at: '/queues/{queue}/groups/{group}/close',
+  summary: 'Close a group for some time',
+  doc: 'No job of it is let through until then; what was let through before starts all the same. The longest closing wins.',
+  path: groupPath,
+  body: closingBody,
+  answers: { 200: { schema: groupChange, doc: 'It is closed.' } },
+  async run({ path: { queue, group }, body, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    return answered({ queue, group, ...(await backend.client.groups.close(backend.queueOf(queue), group, body)) });
+  },
+});
+
+const openGroup = verb({
+  ...changing,
+  name: 'groups.open',
+  method: 'post',
+  at: '/queues/{queue}/groups/{group}/open',
+  summary: 'Open a closed group',
+  path: groupPath,
+  answers: { 200: { schema: groupChange, doc: 'It is open.' } },
+  async run({ path: { queue, group }, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    return answered({ queue, group, ...(await backend.client.groups.open(backend.queueOf(queue), group)) });
+  },
+});
+
+export const groupVerbs: readonly AnyVerb[] = [
+  listGroups,
+  getGroup,
+  setGroupLimits,
+  unsetGroupLimits,
+  closeGroup,
+  openGroup,
+];

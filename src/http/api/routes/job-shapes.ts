@@ -108,16 +108,21 @@ const waitsFor = z
     text: z.string().openapi({ description: 'Where it stands, as a sentence.' }),
     obstacles: z.array(
       z.object({
-        kind: z.enum(['paused', 'no-worker', 'queue-full', 'group-full', 'rate']),
+        kind: z.enum([
+          ...['paused', 'no-worker', 'queue-full', 'queue-closed', 'rate'],
+          ...['group-full', 'group-closed', 'group-rate'],
+        ] as const),
         text: z.string().openapi({ description: 'As a sentence.' }),
         sinceMs: epochMs.optional().openapi({ description: 'Of a pause.' }),
-        reason: z.string().optional().openapi({ description: 'Of a pause.' }),
+        reason: z.string().optional().openapi({ description: 'Of a pause, and of what is closed.' }),
         limit: count
           .optional()
           .openapi({ description: 'Of a queue or a group that is full; of several partitions the share.' }),
         running: count.optional(),
         holders: z.array(holder).optional().openapi({ description: 'Who holds it, longest first, at most 10.' }),
-        untilMs: epochMs.optional().openapi({ description: 'When the rate allows the next start.' }),
+        untilMs: epochMs
+          .optional()
+          .openapi({ description: 'When the rate allows the next start, or what is closed opens.' }),
       }),
     ),
   })

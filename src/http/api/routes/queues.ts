@@ -1,11 +1,12 @@
 /** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
+import { parseClosing } from '../../../client/groups/rules.ts';
 import { changeSettings, parseSettings, queueSettings } from '../../../inspect/queue-settings.ts';
-import { pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
+import { closeQueue, pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
 import { broadcastRanges, gateRanges, historyRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { checkScope, mayUse } from '../caller.ts';
-import { count, duration, epochMs, ofQueue, reason, strict, whole } from '../schemas.ts';
+import { closingBody, count, duration, epochMs, ofQueue, reason, strict, whole } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const pause = z.object({ sinceMs: epochMs.optional(), reason: z.string() }).openapi('Pause');
@@ -197,6 +198,44 @@ const resumeVerb = verb({
   },
 });
 
+const closedQueue = z.object({ queue: z.string(), closed: z.boolean(), changed: z.boolean() }).openapi('QueueClosed');
+
+const closeVerb = verb({
+  name: 'queues.close',
+  method: 'post',
+  at: '/queues/{queue}/close',
+  summary: 'Close a queue with limits for some time',
+  doc: 'No job of it is let through until then; what was let through before starts all the same. The longest closing wins.',
+  scope: 'write',
+  queues: 'path',
+  path: ofQueue,
+  body: closingBody,
+  answers: { 200: { schema: closedQueue, doc: 'It is closed; `changed`: for longer than before.' } },
+  problems: ['bad-input'],
+  audited: true,
+  async run({ path: { queue }, body, backend }) {
+    const changed = await closeQueue(await backend.place(), queue, parseClosing(body));
+    return { status: 200, body: { queue, closed: true, changed }, changed: changed ? 1 : 0, target: queue };
+  },
+});
+
+const openVerb = verb({
+  name: 'queues.open',
+  method: 'post',
+  at: '/queues/{queue}/open',
+  summary: 'Open a closed queue',
+  scope: 'write',
+  queues: 'path',
+  path: ofQueue,
+  answers: { 200: { schema: closedQueue, doc: 'It is open; `changed`: it was closed.' } },
+  problems: ['bad-input'],
+  audited: true,
+  async run({ path: { queue }, backend }) {
+    const changed = await closeQueue(await backend.place(), queue, undefined);
+    return { status: 200, body: { queue, closed: false, changed }, changed: changed ? 1 : 0, target: queue };
+  },
+});
+
 // Settings of a queue: stored with it, for every process. What is taken back is `false`; what nobody ever said is left out.
 
 const inRange = ({ min, max }: Range) => whole(min, max);
@@ -208,6 +247,24 @@ const HISTORY = 'true, false, or { keep, max, result, resultBytesMax }';
 const BROADCAST = 'true, false, or { max, bytes, age }';
 const RATE = 'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }, or false for no limit';
 const REDACT = 'at most 50 paths of fields, such as card.number';
+
+const PER_GROUP = 'a number, or { concurrency, rate }, or false for no limit';
+const rateShape = z.union(
+  [
+    z.string().regex(/^\d{1,9}\/[smhd]$/, { error: RATE }),
+    strict({
+      limit: inRange(gateRanges.rateLimit),
+      per: duration,
+      burst: inRange(gateRanges.burst).optional(),
+    }),
+    z.literal(false),
+  ],
+  { error: RATE },
+);
+const ofGroup = {
+  concurrency: limit(gateRanges.perGroup, 'How many jobs of the group may run at a time').optional(),
+  rate: rateShape.optional().openapi({ description: `How many of its jobs may start in a time: ${RATE}` }),
+};
 
 const settings = {
   history: z
@@ -246,23 +303,18 @@ const settings = {
     .openapi({ description: `Whether every subscriber gets each job: ${BROADCAST}` }),
   maxPending: limit(quotaRanges.maxPending, 'New jobs are refused while this many wait or run').optional(),
   maxBytes: limit(quotaRanges.maxBytes, 'New jobs are refused while their records take this many bytes').optional(),
-  rate: z
-    .union(
-      [
-        z.string().regex(/^\d{1,9}\/[smhd]$/, { error: RATE }),
-        strict({
-          limit: inRange(gateRanges.rateLimit),
-          per: duration,
-          burst: inRange(gateRanges.burst).optional(),
-        }),
-        z.literal(false),
-      ],
-      { error: RATE },
-    )
-    .optional()
-    .openapi({ description: `How many jobs may start in a time: ${RATE}` }),
+  rate: rateShape.optional().openapi({ description: `How many jobs may start in a time: ${RATE}` }),
   concurrency: limit(gateRanges.concurrency, 'How many jobs may run at a time').optional(),
-  perGroup: limit(gateRanges.perGroup, 'How many jobs of each group may run at a time').optional(),
+  perGroup: z
+    .union([limit(gateRanges.perGroup, 'At a time'), strict(ofGroup)], { error: PER_GROUP })
+    .optional()
+    .openapi({ description: `How many jobs of each group may run at a time: ${PER_GROUP}` }),
+  groups: z
+    .record(z.string(), strict({ ...ofGroup, weight: inRange(gateRanges.weight).optional() }))
+    .optional()
+    .openapi({
+      description: 'Limits of single groups, by name or by the beginning of names and `*`. They replace all of them.',
+    }),
   fair: z
     .literal(true, { error: 'true' })
     .optional()
@@ -324,4 +376,6 @@ const setVerb = verb({
 });
 
 export const leaderShape = leader;
-export const queueVerbs: readonly AnyVerb[] = [...[listQueues, showQueue, pauseVerb, resumeVerb, getSettings, setVerb]];
+export const queueVerbs: readonly AnyVerb[] = [
+  ...[listQueues, showQueue, pauseVerb, resumeVerb, closeVerb, openVerb, getSettings, setVerb],
+];

@@ -1,0 +1,26 @@
+-- closing: nobody of a group, or of the queue, is let through until a time.
+-- GIVES   close(keys, gate, group, untilMs, why): group '' = the queue; whether it is closed for
+--         longer than before
+-- NEEDS   gate, own
+-- RULE    The longest wins. The mark in gate of K:meta that some group is closed comes first: a
+--         call that is cut off then has closed nothing, and the same call does it all.
+local function close(keys, gate, group, untilMs, why)
+  local reason = why == '' and '' or ' ' .. why
+  if group == '' then
+    if untilMs <= gate.closed then return false end
+    gate.closed = untilMs
+    redis.call('HSET', keys.meta, 'closing', why)
+    use(keys.meta, gate, 0)
+    return true
+  end
+  local own = ownOf(keys, gate, group)
+  if untilMs > gate.groupsClosed then
+    gate.groupsClosed = untilMs
+    use(keys.meta, gate, 0)
+  end
+  if untilMs <= own.closed then return false end
+  own.closed, own.why = untilMs, reason
+  local text = ('%.2f %.0f'):format(own.arrival, untilMs) .. reason
+  redis.call('HSET', keys.groups, group, text)
+  return true
+end

@@ -1,0 +1,68 @@
+-- own: what a single group may have: its limits, where it has some of its own, how far it has used
+-- its rate, and until when it is closed.
+-- GIVES   ownOf(keys, gate, group): {group, most, interval, burst, weight, arrival, closed, why},
+--         of which turnsIn of gate takes interval, burst, arrival and micros;
+--         ownTurns(gate, own): so many it may have now; whenMore(gate, own): ms when it may have
+--         one more; useOwn(keys, own, count): so many are used, or given back; refundAll(keys,
+--         gate, members): the turns of these were used for nothing; isIdle(gate, text): a state of
+--         which nothing is left
+-- NEEDS   line, gate
+-- RULE    K:groups has two fields of a group. Its name: the arrival of its rate, and until when it
+--         is closed and why, as long as either is ahead of now. A space and its name, or the
+--         beginning of names and an asterisk: the limits that differ from those of all groups, - =
+--         as all. The exact name counts, then the longest beginning. Read once a call.
+local function ownOf(keys, gate, group)
+  local own = gate.own[group]
+  if own then return own end
+  local fields, said = { group, ' ' .. group }, ''
+  for length in gate.lengths:gmatch('[1-9]%d*') do
+    if tonumber(length) <= #group then
+      fields[#fields + 1] = ' ' .. group:sub(1, tonumber(length)) .. '*'
+    end
+  end
+  local found = redis.call('HMGET', keys.groups, unpack(fields))
+  for nth = #fields, 2, -1 do
+    said = found[nth] or said
+  end
+  local most, interval, burst, weight = said:match('^(%S+) (%S+) (%S+) (%S+)$')
+  local arrival, closed, why = (found[1] or ''):match('^([%d.]+) (%d+)(.*)$')
+  own = { group = group, micros = gate.micros, why = why or '' }
+  own.most = tonumber(most or nil) or gate.perGroup
+  own.interval = tonumber(interval or nil) or gate.groupInterval
+  own.burst = tonumber(burst or nil) or gate.groupBurst
+  own.weight = tonumber(weight or nil) or 1
+  own.arrival, own.closed = tonumber(arrival or 0), tonumber(closed or 0)
+  gate.own[group] = own
+  return own
+end
+
+local function ownTurns(gate, own)
+  return own.closed > gate.now and 0 or turnsIn(own)
+end
+
+local function whenMore(gate, own)
+  local isUsed = own.interval > 0 and turnsIn(own) <= 0
+  return math.max(gate.now + 1, own.closed, isUsed and nextLookMs(own) or 0)
+end
+
+local function useOwn(keys, own, count)
+  if own.interval == 0 or count == 0 then return end
+  own.arrival = math.max(0, own.arrival + count * own.interval)
+  local text = ('%.2f %.0f'):format(own.arrival, own.closed) .. own.why
+  redis.call('HSET', keys.groups, own.group, text)
+end
+
+local function refundAll(keys, gate, members)
+  refund(keys.meta, gate, #members)
+  for _, member in ipairs(gate.hasOwn and members or {}) do
+    local group = groupIn(member)
+    if group ~= '' then
+      useOwn(keys, ownOf(keys, gate, group), -1)
+    end
+  end
+end
+
+local function isIdle(gate, text)
+  local arrival, closed = text:match('^([%d.]+) (%d+)')
+  return not arrival or tonumber(arrival) <= gate.micros and tonumber(closed) <= gate.now
+end

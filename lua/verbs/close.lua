@@ -1,0 +1,47 @@
+#!lua flags=allow-oom
+-- close: nobody of a group or of a queue is let through until a time, or somebody is again. What
+-- was let through before starts all the same.
+-- USES  clock, nudge, digits, line, gate, own, lanes, opening, closing
+-- KEYS  1 meta  2 wake  3 line  4 lanes  5 holds  6 groups
+-- ARGV  1 now  2 group  3 until  4 why
+--       now ms, '' = server time; group: '' = the whole partition; until ms, 0 = open it, with a
+--       plus before it so many ms from now; why: a text for people, may be empty
+-- RETURN ok | same (closed for as long or longer, or open already) | ungated
+-- Few bytes, also at the memory limit: who closes spares somebody else. The leader looks at once.
+local meta, wake, line = KEYS[1], KEYS[2], KEYS[3]
+local lanes, holds, groups = KEYS[4], KEYS[5], KEYS[6]
+local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups }
+local now, micros = clock(ARGV[1])
+local group, time, why = ARGV[2], ARGV[3], ARGV[4]
+local untilMs = tonumber(time) + (time:byte() == 43 and now or 0)
+local state = redis.call('HMGET', meta, 'gates', 'gate')
+local gate = gateOf(state[1], state[2], now, micros)
+if not gate then return 'ungated' end
+
+local function openGroup()
+  local own = ownOf(keys, gate, group)
+  if own.closed <= now then return false end
+  redis.call('HSET', groups, group, ('%.2f 0'):format(own.arrival))
+  own.closed = 0
+  return true
+end
+
+local function openQueue()
+  if gate.closed <= now then return false end
+  gate.closed = 0
+  use(meta, gate, 0)
+  redis.call('HDEL', meta, 'closing')
+  return true
+end
+
+if untilMs > 0 then return close(keys, gate, group, untilMs, why) and 'ok' or 'same' end
+local isOpened
+if group == '' then
+  isOpened = openQueue()
+else
+  isOpened = openGroup()
+  -- Also for a call that was cut off before it came here.
+  reopenLanes(keys, isGroupFull(keys, gate, group) and {} or lanesOf(line, group))
+end
+nudge(meta, wake, now)
+return isOpened and 'ok' or 'same'

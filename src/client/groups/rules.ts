@@ -1,0 +1,158 @@
+/** What a group may have is changed, and groups are closed and opened: by people, and by programs that were told to wait. */
+import { type GroupLimits, type GroupSettings, parseGroupLimits, parseGroupName } from '../../job/gate.ts';
+import { parseGroup } from '../../job/labels.ts';
+import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
+import { checkNames, durationIn } from '../../kernel/checks.ts';
+import { type DurationInput, show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { withRetry } from '../../redis/connection/outage.ts';
+import { close } from '../../redis/scripts/gates.ts';
+import { setGroup } from '../../redis/scripts/queues.ts';
+import type { CallPartitions } from '../calls/partition-calls.ts';
+import type { Repeating } from '../calls/retry.ts';
+
+/** For how long nobody of a group is let through, and why. */
+export interface CloseOptions {
+  /** From now on: a number of ms, `'30s'`, or an ISO 8601 duration; 1 ms to 365 days. The longest closing of a group wins. */
+  readonly for: DurationInput;
+  /** For people who look at the group, at most 200 characters. */
+  readonly reason?: string | undefined;
+}
+
+/** What became of a call that changes a group. */
+export interface GroupChange {
+  /** `same`: it was so already, or the group is closed for longer. */
+  readonly status: 'changed' | 'same';
+}
+
+export interface GroupRules {
+  /**
+   * Gives a group limits that differ from those of all groups, or all groups whose names begin so: `'pro-*'`. They take the place
+   * of those that it had, and hold at once, also for what waits. They make the queue gated.
+   *
+   * @throws DuestreamError `bad-input`, also for more than 1,000 names · `not-found` for a queue that is not declared
+   * @example await client.groups.set(calls, 'acme', { concurrency: 10, rate: '20/s', weight: 3 });
+   */
+  set(queue: QueueInput<unknown>, group: string, limits: GroupLimits): Promise<GroupChange>;
+  /**
+   * The group has the limits of all groups again.
+   *
+   * @throws DuestreamError `bad-input` · `not-found` for a queue that is not declared
+   */
+  unset(queue: QueueInput<unknown>, group: string): Promise<GroupChange>;
+  /**
+   * Lets nobody of a group through for some time. Jobs that were let through before start all the same; what is in line waits.
+   *
+   * @throws DuestreamError `bad-input`, also for a queue that is not gated
+   * @example await client.groups.close(calls, 'acme', { for: '30s', reason: 'their API says 429' });
+   */
+  close(queue: QueueInput<unknown>, group: string, options: CloseOptions): Promise<GroupChange>;
+  /**
+   * The closing ends now.
+   *
+   * @throws DuestreamError `bad-input`, also for a queue that is not gated
+   */
+  open(queue: QueueInput<unknown>, group: string): Promise<GroupChange>;
+}
+
+const CLOSED_MS = { min: 1, max: 365 * 86_400_000 };
+const REASON_CHARS_MAX = 200;
+
+/** @throws DuestreamError `bad-input` */
+export function parseClosing(options: CloseOptions): { readonly forMs: number; readonly why: string } {
+  checkNames(options, ['for', 'reason'], 'close', 'bad-input');
+  const { reason = '' } = options;
+  if (typeof reason !== 'string' || reason.length > REASON_CHARS_MAX) {
+    const given = typeof reason === 'string' ? `a text of ${reason.length} characters` : show(reason);
+    throw new DuestreamError(
+      'bad-input',
+      `reason is ${given}; allowed: a text of at most ${REASON_CHARS_MAX} characters`,
+    );
+  }
+  return { forMs: durationIn(options.for, 'for', CLOSED_MS), why: reason.replaceAll(/\s+/g, ' ') };
+}
+
+/** What these calls stand on. */
+export interface RuleParts {
+  readonly setGroup: (
+    queue: string,
+    of: { readonly group: string; readonly limits?: GroupSettings },
+    steps: Repeating,
+  ) => Promise<boolean>;
+  readonly close: (queue: Queue, of: Closing) => Promise<'ok' | 'same' | 'ungated'>;
+}
+
+/** @param group '' = the queue; `until` as the script has it: 0 = it opens */
+export interface Closing {
+  readonly group: string;
+  readonly until: Parameters<typeof close>[2]['until'];
+  readonly why?: string;
+}
+
+/** In Redis. A group is closed in each partition: others may have put its jobs anywhere. */
+export const rulesIn = (
+  { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
+  callPartitions: CallPartitions,
+): RuleParts => ({
+  setGroup: (queue, of, steps) => steps.write(() => setGroup(redis, { namespace, queue, ...of })),
+  close: (queue, of) =>
+    callPartitions(queue, async (layout, policy) => {
+      const replies = await Promise.all(
+        layout.map((ref) =>
+          withRetry(
+            'close',
+            async (mayHaveRun) => {
+              const reply = await close(redis, ref, of);
+              return mayHaveRun && reply === 'same' ? 'ok' : reply;
+            },
+            policy,
+          ),
+        ),
+      );
+      return replies.find((reply) => reply !== 'same') ?? 'same';
+    }),
+});
+
+/** The methods, for `client.groups`. */
+export function groupRulesOver(parts: {
+  readonly runChecked: <Input, T>(
+    read: () => Input,
+    work: (rules: RuleParts, input: Input) => Promise<T>,
+  ) => Promise<T>;
+  readonly steps: () => Repeating;
+}): GroupRules {
+  const { runChecked, steps } = parts;
+  const put = (queue: QueueInput<unknown>, group: string, limits?: GroupLimits) =>
+    runChecked(
+      () => {
+        const name = parseGroupName(group);
+        return { to: queueOf(queue), group: name, ...(limits && { limits: parseGroupLimits(name, limits) }) };
+      },
+      async (rules, { to, ...of }) => changeOf(await rules.setGroup(to.name, of, steps())),
+    );
+  const shut = (queue: QueueInput<unknown>, group: string, options?: CloseOptions) =>
+    runChecked(
+      () => ({ to: queueOf(queue), name: parseGroup(group), closing: options && parseClosing(options) }),
+      async (rules, { to, name, closing }) => {
+        const until = closing ? { forMs: closing.forMs } : 0;
+        const reply = await rules.close(to, { group: name, until, ...(closing && { why: closing.why }) });
+        if (reply === 'ungated') throw notGated(to);
+        return changeOf(reply === 'ok');
+      },
+    );
+  return {
+    set: put,
+    unset: (queue, group) => put(queue, group),
+    close: shut,
+    open: (queue, group) => shut(queue, group),
+  };
+}
+
+const changeOf = (isChanged: boolean): GroupChange => ({ status: isChanged ? 'changed' : 'same' });
+
+export const notGated = ({ name }: Pick<Queue, 'name'>) =>
+  new DuestreamError(
+    'bad-input',
+    `queue ${name} is not gated, so no job of it waits in line; allowed: a queue with rate, concurrency, perGroup or fair. "duestream queues set ${name} --fair" makes one of it`,
+  );
