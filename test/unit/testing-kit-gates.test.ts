@@ -101,6 +101,18 @@ test('a deferred job gives its place up, and comes back at its due time', async 
   ]);
 });
 
+test('an id that comes again after it was cancelled in line leaves the others there', async () => {
+  const q = defineQueue('q', { concurrency: 1 });
+  const { kit, waiting } = kitOf(q, { lasts: () => 100 });
+  await kit.client.scheduleMany(q, many('abcd'));
+  await kit.advance(1);
+  await kit.client.cancel(q, ['b', 'c']);
+  await kit.client.schedule(q, 2, { id: 'c', delay: '1h' });
+  expect(waiting()).toEqual(['d']);
+  await kit.advance('2h');
+  expect(kit.runs.map(({ id }) => id)).toEqual(['a', 'd', 'c']);
+});
+
 test('limits are set, raised and taken back while jobs run', async () => {
   const q = defineQueue('q');
   const { kit, waiting } = kitOf(q, { lasts: () => 1000 });
