@@ -11,7 +11,11 @@ import { rounded } from './parts.mjs';
 
 /** Of all kinds, those of scripts included. @param {import('ioredis').Redis} redis */
 export async function commandsOf(redis) {
-  const info = await redis.info('commandstats');
+  return commandsIn(await redis.info('commandstats'));
+}
+
+/** @param {string} info of the section commandstats */
+export function commandsIn(info) {
   return [...info.matchAll(/^cmdstat_(?!monitor|config)[^:]+:calls=(\d+)/gm)].reduce(
     (sum, [, calls]) => sum + Number(calls),
     0,
@@ -44,7 +48,7 @@ export async function commandsByScript(redis, forMs) {
 }
 
 /** @param {string} verb */
-const shaOf = (verb) =>
+export const shaOf = (verb) =>
   createHash('sha1')
     .update(readFileSync(`${root}lua/${verb}.lua`))
     .digest('hex');

@@ -1,132 +1,320 @@
 /**
- * What limits of a queue do and cost: `npm run bench:limits`. How close a rate is kept; how many starts and how long it takes
- * to run jobs of one account one after the other, with `perGroup` and with a lock and `Defer`; how many jobs start before the
- * only job of a tenant whose neighbour has many; in which turns priorities come; and CPU time of Redis per job of a burst.
- * A daemon leads, two workers run the jobs. Writes `bench/results/limits.json`.
+ * What limits of a queue do and cost: `npm run bench:limits`. A daemon leads and two workers run the jobs; each row has a
+ * Redis of its own. Writes `bench/results/limits.json` and `docs/reference/limits-measured.md`.
+ *
+ * - `rate-…`: how close a rate is kept, by the ids of the entries, which are the times at which jobs are let through; and by
+ *   how much a job came before the rate and the burst alone would let it, in the stretch of time that had the most: 50 ms are
+ *   promised, and the id of an entry is as late as its script is long. Once among 100,000 jobs of another day, where each
+ *   twentieth job fails once.
+ * - `lock`, `lock-by-hand`: starts and time of jobs of one account one after the other, with `perGroup`, and with a lock and
+ *   `Defer`; `handover`: from the end of one to the start of the next.
+ * - `tenants-…`: how many jobs start before each of the other tenants, with a job each, had its start.
+ * - `priorities`: in which turns they come.
+ * - `full`: jobs that wait behind full groups: commands of Redis while nothing happens, without them and with them, and how
+ *   long the scripts take while they are lined up and while groups hand over.
+ * - `cost-…`: CPU time of Redis per job of a burst.
+ *
+ *     --seconds 30        how long each rate is watched
+ *     --waiting 1000000   how many jobs wait in `full`; Redis needs 600 MB for a million
+ *     --only full,cost    rows whose names begin so, which take the place of those in the results of the same machine
+ *     --partitions 6      a Redis Cluster of three primaries; writes `bench/results/limits-cluster.json`
  */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
+import { Cluster } from 'ioredis';
+import { namesIn } from '../lua/assemble.mjs';
+import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
-import { keep, median, prepare, redisCpuMs, rounded, startDaemon, withRedis } from './parts.mjs';
+import { startCluster } from '../src/embedded/cluster.mjs';
+import { commandsIn, shaOf } from './idle-commands.mjs';
+import { pageOf } from './limits-page.mjs';
+import { cpuMsIn, hostAndNode, keep, prepare, rounded, startDaemon, withRedis } from './parts.mjs';
 
 /** @typedef {import('duestream').QueueOptions} QueueOptions */
 /** @typedef {{ id: string, group: string | undefined, atMs: number, endMs: number }} Start */
+/** @typedef {{ id: string, ms: number }} Entry of ready, and when it was added */
+/**
+ * Where a row is measured.
+ *
+ * @typedef {object} Place
+ * @property {string} url
+ * @property {import('duestream').Client} client
+ * @property {import('ioredis').Redis | Cluster} redis
+ * @property {(...words: string[]) => Promise<unknown[]>} ask each node
+ */
 
-/** By which the promise of a rate lets a job come early. */
-const TOLERANCE_MS = 50;
-const NEIGHBOUR_JOBS = 20_000;
+/** What workers may release when they stop. */
+const RELEASED_MAX = 10;
+const FAR_JOBS = 100_000;
+/** One of so many jobs fails once. */
+const FAILS = 20;
+const NEIGHBOUR_JOBS = 100_000;
 const BURST_JOBS = 20_000;
 const LOCKED_JOBS = 60;
+const HANDED_OVER_JOBS = 1000;
 const WORK_MS = 20;
-/** What bursts are compared. @type {readonly (QueueOptions & { ofGroups?: number })[]} */
-const COSTS = [{}, { concurrency: 1_000_000 }, { fair: true, ofGroups: 1000 }, { perGroup: 1, ofGroups: 1000 }];
+const FULL_GROUPS = 10_000;
+const IDLE_MS = 20_000;
+const BUSY_MS = 10_000;
+/** So many groups a second hand over while they are watched. */
+const HANDOVERS = 1000;
 
-const given = argumentsFor(import.meta.filename, { seconds: { type: 'string' } });
-const range = { given: given.seconds, otherwise: 30, from: 5, to: 600 };
-const seconds = wholeNumber(import.meta.filename, 'seconds', range);
+const given = argumentsFor(import.meta.filename, {
+  seconds: { type: 'string' },
+  waiting: { type: 'string' },
+  only: { type: 'string', default: '' },
+  partitions: { type: 'string' },
+});
+/** @param {'seconds' | 'waiting' | 'partitions'} flag @param {{ otherwise: number, from: number, to: number }} range */
+const number = (flag, range) => wholeNumber(import.meta.filename, flag, { given: given[flag], ...range });
+const seconds = number('seconds', { otherwise: 30, from: 5, to: 600 });
+const waiting = number('waiting', { otherwise: 1_000_000, from: 1000, to: 10_000_000 });
+const partitions = number('partitions', { otherwise: 1, from: 1, to: 64 });
+
+/** @type {Readonly<Record<string, (place: Place) => Promise<object>>>} */
+const measures = {
+  'rate-200': (place) => rateOf(place, { limit: 200, burst: 1 }),
+  'rate-200-among-many': (place) => rateOf(place, { limit: 200, burst: 1, far: FAR_JOBS }),
+  'rate-7': (place) => rateOf(place, { limit: 7, burst: 1 }),
+  'rate-7-burst-20': (place) => rateOf(place, { limit: 7, burst: 20 }),
+  'rate-2000': (place) => rateOf(place, { limit: 2000, burst: 1 }),
+  lock: (place) => lockedBy(place, 'perGroup: 1', { perGroup: 1 }),
+  'lock-by-hand': (place) => lockedBy(place, 'a lock, and Defer of 100 ms', {}),
+  handover,
+  'tenants-3': (place) => neighbours(place, 3),
+  'tenants-100': (place) => neighbours(place, 100),
+  'tenants-10000': (place) => neighbours(place, 10_000),
+  priorities,
+  full: fullGroups,
+  'cost-none': (place) => costOf(place, {}),
+  'cost-concurrency': (place) => costOf(place, { concurrency: 1_000_000 }),
+  'cost-fair': (place) => costOf(place, { fair: true, ofGroups: 1000 }),
+  'cost-per-group': (place) => costOf(place, { perGroup: 1, ofGroups: 1000 }),
+};
+const wanted = given.only === '' ? [''] : given.only.split(',');
+for (const word of wanted) {
+  if (!Object.keys(measures).some((name) => name.startsWith(word))) {
+    refuse(import.meta.filename, `--only ${word}; allowed: ${Object.keys(measures).join(', ')}`);
+  }
+}
+
 const { binary } = await prepare();
-const { createClient, createWorker, Defer, defineQueue } = await import(`${root}dist/index.js`);
+const { createClient, createWorker, Defer, defineQueue, fixed } = await import(`${root}dist/index.js`);
+const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 
-const rows = await withRedis(binary, async ({ redis, url }) => {
-  const daemon = await startDaemon(url);
-  const client = createClient({ redis: url });
+const file = partitions === 1 ? 'limits' : 'limits-cluster';
+/** @type {Map<string, object>} */
+const rows = new Map(given.only === '' ? [] : before());
+for (const [name, measure] of Object.entries(measures)) {
+  if (!wanted.some((word) => name.startsWith(word))) continue;
+  process.stderr.write(`bench: ${name}\n`);
+  rows.set(name, { row: name, ...(await there(measure)) });
+  keepAll();
+}
+process.exit(0);
+
+/** After each row, so that a run that is stopped has not been in vain. */
+function keepAll() {
+  const where = partitions === 1 ? 'one partition' : `${partitions} partitions on a Cluster of three primaries`;
+  const inOrder = Object.keys(measures).flatMap((name) => rows.get(name) ?? []);
+  keep(file, { what: `one queue, two workers, ${where}`, rows: inOrder });
+  const page = pageOf(resultsOf('limits'), resultsOf('limits-cluster'));
+  writeFileSync(join(root, 'docs', 'reference', 'limits-measured.md'), page);
+}
+
+/** Rows of an earlier run on the same machine. @returns {[string, object][]} */
+function before() {
+  const known = resultsOf(file);
+  const { host, node } = hostAndNode();
+  const isHere = known?.host === host && known.node === node;
+  return isHere ? known.rows.map((/** @type {{ row: string }} */ row) => [row.row, row]) : [];
+}
+
+/** @param {string} name */
+function resultsOf(name) {
+  const path = join(root, 'bench', 'results', `${name}.json`);
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+}
+
+/** @param {(place: Place) => Promise<object>} measure */
+async function there(measure) {
+  if (partitions === 1) {
+    return withRedis(binary, ({ redis, url }) =>
+      led({ url, redis, ask: async (word = '', ...words) => [await redis.call(word, ...words)] }, measure),
+    );
+  }
+  const cluster = await startCluster({ binary, replicas: 0 });
+  const redis = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
   try {
-    return await measured({ redis, url, client });
+    const ask = (/** @type {string[]} */ ...words) => Promise.all(cluster.nodes.map((node) => node.ask(...words)));
+    return await led({ url: cluster.url, redis, ask }, measure);
+  } finally {
+    redis.disconnect();
+    await cluster.close();
+  }
+}
+
+/** @param {Omit<Place, 'client'>} place @param {(place: Place) => Promise<object>} measure */
+async function led(place, measure) {
+  const daemon = await startDaemon(place.url);
+  const client = createClient({ redis: place.url });
+  try {
+    return await measure({ ...place, client });
   } finally {
     await client.stop();
     daemon.kill();
   }
-});
-keep('limits', { what: 'one queue, two workers, one partition', rows });
+}
 
 /** Epoch ms, to the microsecond. */
 function now() {
   return performance.timeOrigin + performance.now();
 }
 
-/** @typedef {{ redis: import('ioredis').Redis, url: string, client: import('duestream').Client }} Place */
+/** @param {string} name */
+function keysOf(name) {
+  return Array.from({ length: partitions }, (_, partition) => {
+    const ref = partitionRef('duestream', { queue: name, partition, layoutGeneration: 0 });
+    return /** @type {Readonly<Record<string, string>>} */ (ref.keys);
+  });
+}
 
-/** @param {Place} place */
-async function measured(place) {
-  const found = [];
-  for (const rate of [
-    { limit: 200, per: '1s', burst: 1 },
-    { limit: 7, per: '1s', burst: 1 },
-    { limit: 7, per: '1s', burst: 20 },
-    { limit: 2000, per: '1s', burst: 1 },
-  ]) {
-    found.push(await rateOf(place, rate));
-  }
-  found.push(await lockedBy(place, 'perGroup: 1', { perGroup: 1 }));
-  found.push(await lockedBy(place, 'a lock, and Defer of 100 ms', {}));
-  for (const tenants of [3, 100, 1000]) found.push(await neighbours(place, tenants));
-  found.push(await priorities(place));
-  for (const limits of COSTS) found.push(await costOf(place, limits));
-  return found;
+/** @param {Place} place @param {import('duestream').Queue<object>} queue @param {readonly { data: object }[]} jobs */
+async function scheduleAll({ client }, queue, jobs) {
+  for (let from = 0; from < jobs.length; from += 1000) await client.scheduleMany(queue, jobs.slice(from, from + 1000));
 }
 
 /**
  * Runs jobs that are all due at one time, and tells their starts in order.
  *
  * @param {Place} place
- * @param {{ name: string, limits: QueueOptions, jobs: readonly object[], slots?: number, forMs?: number,
- *   handler?: (job: { id: string }) => Promise<void>, begins?: () => Promise<void> }} of
- *   forMs: the jobs are left after that time
+ * @param {object} of
+ * @param {QueueOptions} of.limits
+ * @param {readonly object[]} of.jobs
+ * @param {number} [of.slots]
+ * @param {(job: { id: string }, context: { attempt: number }) => Promise<void> | void} [of.handler]
+ * @param {() => Promise<void> | void} [of.begins]
+ * @param {(starts: readonly Start[]) => boolean} [of.isOver] the rest of the jobs is left; default: all have ended
  */
-async function run({ url, client }, { name, limits, jobs, slots = 20, forMs, handler, begins }) {
-  process.stderr.write(`bench: ${name}\n`);
-  const queue = defineQueue(
-    name
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9]+/g, '-')
-      .slice(0, 64),
-    limits,
-  );
+async function run(place, { limits, jobs, slots = 20, handler, begins, isOver }) {
+  const queue = defineQueue('bench', { partitions, ...limits });
   /** @type {Start[]} */
   const starts = [];
   let ended = 0;
-  const work = async (/** @type {{ id: string }} */ job) => {
+  const work = async (/** @type {{ id: string }} */ job, /** @type {{ attempt: number }} */ context) => {
     const start = { id: job.id, group: /^\{(.+?)\}/.exec(job.id)?.[1], atMs: now(), endMs: 0 };
     starts.push(start);
-    await handler?.(job);
+    await handler?.(job, context);
     start.endMs = now();
     ended += 1;
   };
-  const workers = [1, 2].map(() => createWorker(queue, work, { redis: url, concurrency: slots }));
+  const workers = [1, 2].map(() => createWorker(queue, work, { redis: place.url, concurrency: slots }));
   for (const worker of workers) await worker.start();
   const at = Date.now() + 3000 + jobs.length / 4;
-  for (let from = 0; from < jobs.length; from += 1000) {
-    await client.scheduleMany(
-      queue,
-      jobs.slice(from, from + 1000).map((job) => ({ data: {}, at: new Date(at), ...job })),
-    );
-  }
+  await scheduleAll(
+    place,
+    queue,
+    jobs.map((job) => ({ data: {}, at: new Date(at), ...job })),
+  );
   await sleep(at - Date.now() - 100);
   await begins?.();
-  const untilMs = Date.now() + (forMs ?? 300_000);
-  while (ended < jobs.length && Date.now() < untilMs) await sleep(10);
-  if (forMs === undefined && ended < jobs.length) throw new Error(`${name}: ${ended} of ${jobs.length} ended`);
+  const untilMs = Date.now() + 300_000;
+  const isDone = isOver ?? (() => ended >= jobs.length);
+  while (!isDone(starts) && Date.now() < untilMs) await sleep(10);
+  if (!isDone(starts)) throw new Error(`${ended} of ${jobs.length} ended`);
   await Promise.all(workers.map((worker) => worker.stop()));
   return starts;
 }
 
-/** @param {Place} place @param {{ limit: number, per: string, burst: number }} rate */
-async function rateOf(place, rate) {
-  const name = `${rate.limit} per second, burst ${rate.burst}`;
-  const jobs = Array.from({ length: rate.limit * (seconds + 5) + rate.burst }, () => ({}));
-  const starts = await run(place, { name, limits: { rate }, jobs, forMs: seconds * 1000 + 500 });
-  const times = starts.map(({ atMs }) => atMs);
-  // The burst, and what may come early, stand at the beginning of the first second.
-  const [from = 0] = times;
-  const later = times.filter((atMs) => atMs >= from + 1000 && atMs < from + seconds * 1000);
-  const perSecond = (later.length - 1) / (((later.at(-1) ?? 0) - (later[0] ?? 0)) / 1000);
-  const inFirst = times.filter((atMs) => atMs < from + 1000).length;
-  return {
-    what: name,
-    perSecond: rounded(perSecond),
-    inTheFirstSecond: inFirst,
-    atMost: Math.floor((rate.limit * (1000 + TOLERANCE_MS)) / 1000) + rate.burst,
+/** @param {Place} place @param {{ limit: number, burst: number, far?: number }} rate */
+async function rateOf(place, { limit, burst, far = 0 }) {
+  const many = Array.from({ length: limit * (seconds + 5) + burst }, (_, nth) => ({ id: `n-${nth}` }));
+  const another = { at: new Date(Date.now() + 86_400_000) };
+  const jobs = [...Array.from({ length: far }, () => another), ...many];
+  // An entry stays until it has been seen.
+  const handler = async (/** @type {{ id: string }} */ { id }, /** @type {{ attempt: number }} */ { attempt }) => {
+    await sleep(150);
+    if (far > 0 && attempt === 1 && Number(id.slice(2)) % FAILS === 0) throw new Error('once');
   };
+  const limits = { rate: { limit, per: '1s', burst }, backoff: fixed('2s') };
+  const untilMs = { value: Number.POSITIVE_INFINITY };
+  const seen = keysOf('bench').map((keys) => entriesOf(place, keys));
+  const begins = () => {
+    untilMs.value = Date.now() + 500 + seconds * 1000;
+  };
+  await run(place, {
+    limits,
+    jobs,
+    handler,
+    begins,
+    slots: Math.max(50, limit / 5),
+    isOver: () => Date.now() >= untilMs.value,
+  });
+  const entries = await Promise.all(seen.map(async (one) => (await one.stop()).filter(({ ms }) => ms < untilMs.value)));
+  const shares = await Promise.all(keysOf('bench').map((keys) => place.redis.hget(keys.meta ?? '', 'gates')));
+  const aheadMs = entries.map((ofOne, nth) => aheadMsOf(ofOne, shares[nth] ?? ''));
+  const times = entries
+    .flat()
+    .map(({ ms }) => ms)
+    .sort((one, other) => one - other);
+  // The burst, and what may come early, stand at the beginning of the first second.
+  const later = times.filter((ms) => ms >= (times[0] ?? 0) + 1000);
+  return {
+    what: `${limit} per second, burst ${burst}${far > 0 ? `, among ${far} jobs of another day, 5 % fail once` : ''}`,
+    perSecond: rounded((later.length - 1) / (((later.at(-1) ?? 0) - (later[0] ?? 0)) / 1000)),
+    entries: times.length,
+    aheadMs: rounded(Math.max(...aheadMs)),
+  };
+}
+
+/**
+ * Sees every entry of ready by looking often; none may be missed.
+ *
+ * @param {Place} place
+ * @param {Readonly<Record<string, string>>} keys
+ */
+function entriesOf({ redis }, { ready = '' }) {
+  /** @type {Entry[]} */
+  const entries = [];
+  let isOver = false;
+  const ended = (async () => {
+    while (!isOver) {
+      for (const [id] of await redis.xrange(ready, `(${entries.at(-1)?.id ?? '0'}`, '+')) {
+        entries.push({ id, ms: Number(id.split('-')[0]) });
+      }
+      await sleep(20);
+    }
+    // Their handlers take longer than the time between two looks; what a worker releases when it stops does not count.
+    const info = /** @type {readonly unknown[]} */ (await redis.xinfo('STREAM', ready));
+    const added = Number(info[info.indexOf('entries-added') + 1]);
+    if (added > entries.length + RELEASED_MAX) throw new Error(`${entries.length} of ${added} entries were seen`);
+    return entries;
+  })();
+  return {
+    stop() {
+      isOver = true;
+      return ended;
+    },
+  };
+}
+
+/**
+ * In the stretch of time that had the most jobs, so much longer it had to be for the rate and the burst alone.
+ *
+ * @param {readonly Entry[]} entries
+ * @param {string} share `<µs per job> <burst> …`
+ */
+function aheadMsOf(entries, share) {
+  const [interval = 0, burst = 0] = share.split(' ').map(Number);
+  const perMs = 1000 / interval;
+  let most = Number.NEGATIVE_INFINITY;
+  let least = Number.POSITIVE_INFINITY;
+  for (const [nth, { ms }] of entries.entries()) {
+    least = Math.min(least, nth - perMs * ms);
+    most = Math.max(most, nth - perMs * ms - least + 1);
+  }
+  return (most - burst) / perMs;
 }
 
 /** @param {Place} place @param {string} by @param {QueueOptions} limits */
@@ -145,17 +333,35 @@ async function lockedBy(place, by, limits) {
     running -= 1;
     isTaken = false;
   };
-  const starts = await run(place, { name: `one account, ${by}`, limits, jobs, handler });
+  const starts = await run(place, { limits, jobs, handler });
   const done = starts.filter(({ endMs }) => endMs > 0);
-  const gaps = done.slice(1).map(({ atMs }, nth) => atMs - (done[nth]?.endMs ?? 0));
   const [first, last] = [done[0], done.at(-1)];
   return {
     what: `${LOCKED_JOBS} jobs of ${WORK_MS} ms of one account, ${by}`,
     starts: starts.length,
     mostAtOnce: most,
     allMs: Math.round((last?.endMs ?? 0) - (first?.atMs ?? 0)),
-    endToNextStartMs: rounded(median(gaps)),
+    ...gapsOf(done),
   };
+}
+
+/** @param {Place} place */
+async function handover(place) {
+  const jobs = Array.from({ length: HANDED_OVER_JOBS }, () => ({ group: 'acme' }));
+  const starts = await run(place, { limits: { perGroup: 1 }, jobs, handler: () => sleep(2) });
+  return { what: `${HANDED_OVER_JOBS} jobs of 2 ms of one group of one`, starts: starts.length, ...gapsOf(starts) };
+}
+
+/** From the end of a job to the start of the next. @param {readonly Start[]} starts */
+function gapsOf(starts) {
+  const gaps = starts.slice(1).map(({ atMs }, nth) => atMs - (starts[nth]?.endMs ?? 0));
+  return { endToNextStartP50Ms: rounded(quantile(gaps, 0.5)), endToNextStartP99Ms: rounded(quantile(gaps, 0.99)) };
+}
+
+/** @param {readonly number[]} values @param {number} share */
+function quantile(values, share) {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
 }
 
 /**
@@ -166,19 +372,24 @@ async function lockedBy(place, by, limits) {
  */
 async function neighbours(place, tenants) {
   const many = Array.from({ length: NEIGHBOUR_JOBS }, () => ({ group: 'big' }));
-  const later = new Date(Date.now() + 3000 + NEIGHBOUR_JOBS / 4 + 2000);
+  const later = new Date(Date.now() + 3000 + (NEIGHBOUR_JOBS + tenants) / 4 + 10_000);
   const others = Array.from({ length: tenants - 1 }, (_, nth) => ({ group: `t${nth}`, at: later }));
-  const name = `${tenants} tenants`;
-  const handler = () => sleep(2);
-  const starts = await run(place, { name, limits: { fair: true }, jobs: [...others, ...many], slots: 2, handler });
+  let left = others.length;
+  const handler = async (/** @type {{ id: string }} */ { id }) => {
+    if (!id.startsWith('{big}')) left -= 1;
+    await sleep(2);
+  };
+  const isOver = () => left === 0;
+  const starts = await run(place, { limits: { fair: true }, jobs: [...others, ...many], slots: 2, handler, isOver });
   const since = starts.filter(({ atMs }) => atMs >= later.getTime());
   const places = since.flatMap(({ group }, nth) => (group === 'big' ? [] : [nth + 1]));
   const lateMs = since.flatMap(({ group, atMs }) => (group === 'big' ? [] : [atMs - later.getTime()]));
   return {
     what: `${tenants} tenants, one with ${NEIGHBOUR_JOBS} jobs: starts since the others are due`,
+    stillInLine: NEIGHBOUR_JOBS + others.length - starts.length,
     first: places[0],
     last: places.at(-1),
-    medianMs: rounded(median(lateMs)),
+    medianMs: rounded(quantile(lateMs, 0.5)),
   };
 }
 
@@ -188,8 +399,7 @@ async function priorities(place) {
   const jobs = ['high', 'normal', 'low'].flatMap((priority) =>
     Array.from({ length: each }, (_, nth) => ({ priority, id: `${priority}-${nth}` })),
   );
-  const handler = () => sleep(1);
-  const starts = await run(place, { name: 'priorities', limits: { fair: true }, jobs, slots: 5, handler });
+  const starts = await run(place, { limits: { fair: true }, jobs, slots: 5, handler: () => sleep(1) });
   // While all three wait.
   const some = starts.slice(0, each);
   const of = (/** @type {string} */ priority) => some.filter(({ id }) => id.startsWith(priority)).length;
@@ -201,18 +411,128 @@ async function priorities(place) {
   };
 }
 
+/** @param {Place} place */
+async function fullGroups(place) {
+  const queue = defineQueue('bench', { partitions, perGroup: 1 });
+  /** Ends the jobs that run. @type {(() => void)[]} */
+  const running = [];
+  const work = () => new Promise((/** @type {(value: void) => void} */ resolve) => running.push(resolve));
+  const slots = { concurrency: FULL_GROUPS / 2 + 100, jobLease: '1h', extendEvery: '30m', shutdown: 0 };
+  const workers = [1, 2].map(() => createWorker(queue, work, { redis: place.url, ...slots }));
+  for (const worker of workers) await worker.start();
+  const group = (/** @type {number} */ nth) => ({ data: {}, group: `g${nth % FULL_GROUPS}` });
+  await scheduleAll(
+    place,
+    queue,
+    Array.from({ length: FULL_GROUPS }, (_, nth) => group(nth)),
+  );
+  await until(`${FULL_GROUPS} groups are full`, () => running.length === FULL_GROUPS);
+  const without = await idleCommands(place);
+  const linedUp = await scriptTimes(place, async () => {
+    const to = FULL_GROUPS;
+    for (let from = 0; from < waiting; from += to) {
+      await scheduleAll(
+        place,
+        queue,
+        Array.from({ length: Math.min(to, waiting - from) }, (_, nth) => group(from + nth)),
+      );
+    }
+    await until(`${waiting} jobs are in line`, async () => (await inLine(place)) === waiting);
+  });
+  const withThem = await idleCommands(place);
+  let handed = 0;
+  const handingOver = await scriptTimes(place, async () => {
+    const untilMs = now() + BUSY_MS;
+    while (now() < untilMs) {
+      const some = running.splice(0, HANDOVERS / 100);
+      for (const end of some) end();
+      handed += some.length;
+      await sleep(10);
+    }
+  });
+  await Promise.all(workers.map((worker) => worker.stop()));
+  return {
+    what: `${FULL_GROUPS} full groups with ${waiting} waiting jobs, ${handed} of them handed over in ${BUSY_MS / 1000} s`,
+    waiting,
+    idleCommandsPerMinute: withThem,
+    withoutThem: without,
+    linedUpScriptP999Ms: linedUp.p999Ms,
+    linedUpSlowest: linedUp.slowest,
+    handingOverScriptP999Ms: handingOver.p999Ms,
+    handingOverSlowest: handingOver.slowest,
+  };
+}
+
+/** @param {string} what @param {() => boolean | Promise<boolean>} isThere */
+async function until(what, isThere) {
+  const untilMs = now() + 300_000;
+  while (!(await isThere())) {
+    if (now() > untilMs) throw new Error(`${what}: not in 300 s`);
+    await sleep(100);
+  }
+}
+
+/** @param {Place} place */
+async function inLine({ redis }) {
+  const counts = await Promise.all(keysOf('bench').map(({ line = '' }) => redis.zcard(line)));
+  return counts.reduce((sum, one) => sum + one, 0);
+}
+
+/** Of all nodes, those of scripts included. @param {Place} place */
+async function idleCommands({ ask }) {
+  const count = async () => sumOf(await ask('INFO', 'commandstats'), commandsIn);
+  await sleep(2000);
+  const had = await count();
+  await sleep(IDLE_MS);
+  return Math.round((((await count()) - had) * 60_000) / IDLE_MS);
+}
+
+/**
+ * How long scripts take meanwhile, of the node where they take longest.
+ *
+ * @param {Place} place
+ * @param {() => Promise<void>} act
+ */
+async function scriptTimes({ ask }, act) {
+  await ask('CONFIG', 'SET', 'slowlog-log-slower-than', '1000', 'slowlog-max-len', '10000');
+  await ask('CONFIG', 'SET', 'latency-tracking-info-percentiles', '50 99 99.9');
+  await ask('SLOWLOG', 'RESET');
+  await ask('CONFIG', 'RESETSTAT');
+  await act();
+  const stats = (await ask('INFO', 'latencystats')).map(String);
+  const micros = stats.map((text) => Number(/percentiles_usec_evalsha:.*p99\.9=([\d.]+)/.exec(text)?.[1] ?? 0));
+  const verbs = new Map(namesIn('verbs').map((verb) => [shaOf(verb), verb]));
+  const logs = /** @type {(readonly [number, number, number, readonly string[]])[][]} */ (
+    await ask('SLOWLOG', 'GET', '-1')
+  );
+  const slow = logs
+    .flat()
+    .map(([, , took, words]) => ({ took, verb: verbs.get(String(words[1])) ?? String(words[0]) }))
+    .toSorted((one, other) => other.took - one.took);
+  const [slowest] = slow;
+  return {
+    p999Ms: rounded(Math.max(...micros) / 1000),
+    slowest: slowest ? `${slowest.verb} ${rounded(slowest.took / 1000)} ms` : 'below 1 ms',
+  };
+}
+
+/** @param {readonly unknown[]} texts @param {(text: string) => number} of */
+function sumOf(texts, of) {
+  return texts.reduce((/** @type {number} */ sum, text) => sum + of(String(text)), 0);
+}
+
 /** @param {Place} place @param {QueueOptions & { ofGroups?: number }} of */
 async function costOf(place, { ofGroups: groups = 0, ...limits }) {
   const jobs = Array.from({ length: BURST_JOBS }, (_, nth) => (groups === 0 ? {} : { group: `g${nth % groups}` }));
-  const name = `a burst with ${JSON.stringify(limits)}`;
-  let before = 0;
+  const cpu = async () => sumOf(await place.ask('INFO', 'cpu'), cpuMsIn);
+  let had = 0;
   const begins = async () => {
-    before = await redisCpuMs(place.redis);
+    had = await cpu();
   };
-  const starts = await run(place, { name, limits, jobs, slots: 50, begins });
-  const micros = ((await redisCpuMs(place.redis)) - before) * 1000;
+  const starts = await run(place, { limits, jobs, slots: 50, begins });
+  const micros = ((await cpu()) - had) * 1000;
   return {
-    what: `${BURST_JOBS} jobs with ${JSON.stringify(limits)}`,
+    what: `${BURST_JOBS} jobs with ${JSON.stringify(limits)}${groups > 0 ? ` in ${groups} groups` : ''}`,
     redisMicrosPerJob: rounded(micros / starts.length),
   };
 }

@@ -68,7 +68,11 @@ export function cpuMs(pid) {
 
 /** @param {Redis} redis */
 export async function redisCpuMs(redis) {
-  const info = await redis.info('cpu');
+  return cpuMsIn(await redis.info('cpu'));
+}
+
+/** @param {string} info of the section cpu */
+export function cpuMsIn(info) {
   const of = (/** @type {string} */ name) => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]) * 1000;
   return of('used_cpu_sys') + of('used_cpu_user');
 }
@@ -83,6 +87,11 @@ export function rounded(value) {
   return Math.round(value * 100) / 100;
 }
 
+/** What figures depend on. */
+export function hostAndNode() {
+  return { host: `${cpus().length} × ${cpus()[0]?.model}`, node: process.version };
+}
+
 /**
  * Keeps figures, with where and when they were taken.
  *
@@ -92,8 +101,7 @@ export function rounded(value) {
 export function keep(name, { what, rows }) {
   const result = {
     what,
-    host: `${cpus().length} × ${cpus()[0]?.model}`,
-    node: process.version,
+    ...hostAndNode(),
     date: new Date().toISOString().slice(0, 10),
     rows,
   };
