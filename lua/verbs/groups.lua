@@ -30,12 +30,16 @@ local function isBefore(one, other)
   return #one < #other
 end
 
-local function groupAfter(group)
-  local from = '(' .. group .. '\1'
-  local place = redis.call('ZRANGE', line, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
-  local hold = redis.call('ZRANGE', holds, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
-  local first = place and hold and isBefore(hold, place) and hold or place or hold
-  return first and first:match('^[^%z]*')
+local function lineFrom(from)
+  return redis.call('ZRANGE', line, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+end
+
+local function holdFrom(from)
+  return redis.call('ZRANGE', holds, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+end
+
+local function groupAt(text)
+  return text and text:match('^[^%z]*')
 end
 
 local function mayHave(group)
@@ -48,29 +52,43 @@ local function mayHave(group)
   return text .. (closed > 0 and own.why or '')
 end
 
+local place, hold
+
 local function look(group)
-  local from, since = group .. '\0', math.huge
-  found[#found + 1] = group
-  found[#found + 1] = redis.call('ZLEXCOUNT', holds, '[' .. from, '(' .. group .. '\1')
-  for class = 0, 2 do
-    local low, high = '[' .. from .. class, '(' .. from .. (class + 1)
-    local head = redis.call('ZRANGE', line, low, high, 'BYLEX', 'LIMIT', 0, 1)[1]
-    if head then
-      local _, due = waiterAt(head)
+  local from, last, running, since = group .. '\0', '(' .. group .. '\1', 0, math.huge
+  local counts = { 0, 0, 0 }
+  if groupAt(hold) == group then
+    running = redis.call('ZLEXCOUNT', holds, '[' .. from, last)
+    hold = holdFrom(last)
+  end
+  while groupAt(place) == group do
+    local class = tonumber(place:match('^[012]', #from + 1))
+    if class then
+      local _, due = waiterAt(place)
       since = math.min(since, due)
+      local low, high = '[' .. from .. class, '(' .. from .. (class + 1)
+      counts[class + 1] = redis.call('ZLEXCOUNT', line, low, high)
     end
-    found[#found + 1] = head and redis.call('ZLEXCOUNT', line, low, high) or 0
+    place = lineFrom(class and '[' .. from .. (class + 1) or last)
+  end
+  found[#found + 1], found[#found + 2] = group, running
+  for class = 1, 3 do
+    found[#found + 1] = counts[class]
   end
   found[#found + 1] = since < math.huge and ('%.0f'):format(since) or ''
   found[#found + 1] = mayHave(group)
 end
 
 for at = 4, #ARGV do
+  place, hold = lineFrom('[' .. ARGV[at] .. '\0'), holdFrom('[' .. ARGV[at] .. '\0')
   look(ARGV[at])
 end
-local group = #ARGV == 3 and groupAfter(after)
-while group and limit > 0 do
-  look(group)
-  limit, group = limit - 1, groupAfter(group)
+if #ARGV == 3 then
+  place, hold = lineFrom('(' .. after .. '\1'), holdFrom('(' .. after .. '\1')
+end
+while (place or hold) and limit > 0 do
+  local waits, runs = groupAt(place), groupAt(hold)
+  look(waits and runs and isBefore(runs, waits) and runs or waits or runs)
+  limit = limit - 1
 end
 return found

@@ -51,6 +51,21 @@ test('groups of the kit are those of jobs that are due, where the queue is gated
   await expect(producer.groups.list('open')).rejects.toThrow('queue open is not gated');
 });
 
+test('many groups are listed in the order of their names, each once', async () => {
+  const { kit, producer, queue } = await waiting(defineQueue('mail', { fair: true, partitions: 3 }));
+  const names = Array.from({ length: 330 }, (_, nth) => `g${nth}`);
+  await producer.scheduleMany(
+    queue,
+    names.map((group, nth) => ({ data: { n: nth }, id: 'a', group })),
+  );
+  await kit.advance('1s');
+  const first = await producer.groups.list(queue, { limit: 200 });
+  const second = await producer.groups.list(queue, { limit: 200, cursor: first.cursor });
+  expect([...first.groups, ...second.groups].map(({ group }) => group)).toEqual(names.toSorted());
+  expect({ cursor: second.cursor, scanned: first.scanned }).toEqual({ cursor: undefined, scanned: 200 });
+  expect((await producer.groups.list(queue, { top: true })).scanned).toBe(330);
+});
+
 describe('a list of the kit', () => {
   test.each<[JobFilter, readonly string[]]>([
     [{}, ['first', 'second', 'third', 'now']],

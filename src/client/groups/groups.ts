@@ -23,7 +23,7 @@ export interface GroupListOptions {
   readonly cursor?: string | undefined;
   /**
    * Those with most jobs in line, the longest first, instead of all by name. Every group of the queue is looked at for it: one
-   * call of Redis of about a millisecond for each 100 groups of a partition, and at most 100,000 groups.
+   * call of Redis of about 1.5 ms for each 50 groups of a partition, and at most 100,000 groups.
    */
   readonly top?: boolean | undefined;
 }
@@ -57,7 +57,7 @@ export interface Groups extends GroupRules {
    *
    * @throws DuestreamError `bad-input`, also for a queue that is not gated
    * @example
-   * const { groups } = await client.groups.list(imports, { top: true });
+   * const { groups } = await client.groups.list(mail, { top: true });
    * for (const { group, waiting, waitMs } of groups) console.log(group, waiting, waitMs);
    */
   list(queue: QueueInput<unknown>, options?: GroupListOptions): Promise<GroupPage>;
@@ -65,7 +65,7 @@ export interface Groups extends GroupRules {
    * One group, with the jobs that hold its limit. A group that nobody is in has zeros.
    *
    * @throws DuestreamError `bad-input`, also for a queue that is not gated
-   * @example for (const { id, owner, startedMs } of (await client.groups.get(imports, 'acme')).holders) console.log(id, owner, startedMs);
+   * @example for (const { id, owner, startedMs } of (await client.groups.get(mail, 'acme')).holders) console.log(id, owner, startedMs);
    */
   get(queue: QueueInput<unknown>, group: string): Promise<GroupReport>;
 }

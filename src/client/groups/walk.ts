@@ -44,8 +44,8 @@ export interface GroupWalkParts {
   readonly policy: RetryPolicy;
 }
 
-/** Groups of one call: few enough that Redis is not held up. */
-const SLICE = 100;
+/** Groups of one call, each of which costs Redis about 30 µs. */
+const SLICE = 50;
 
 /** What was read of the partitions besides groups. */
 export interface Walked {
