@@ -114,7 +114,7 @@ function saidOf({ history, redact, broadcast, maxPending, maxBytes, ...gates }: 
     maxBytes: most(maxBytes),
     rate: rateSaid(rate),
     concurrency: most(concurrency),
-    perGroup: groupRate === undefined ? most(perGroup) : { concurrency: most(perGroup), rate: rateSaid(groupRate) },
+    perGroup: !groupRate ? most(perGroup ?? groupRate) : { concurrency: most(perGroup), rate: rateSaid(groupRate) },
     groups: groups && Object.fromEntries(Object.entries(groups).map(([name, limits]) => [name, groupSaid(limits)])),
     fair,
   };

@@ -419,6 +419,49 @@ describe('settings of a queue', () => {
   });
 });
 
+describe('groups of a queue', () => {
+  const at = '/v1/queues/orders/groups';
+  const changed = (is: boolean) => ({ status: 200, body: { queue: 'orders', group: 'acme', changed: is } });
+
+  test('have limits of their own, and none again', async () => {
+    const limits = { concurrency: 10, rate: '20/s', weight: 3 };
+    expect(await ask(`PUT ${at}/acme/limits`, { body: limits })).toMatchObject(changed(true));
+    expect(await ask(`PUT ${at}/acme/limits`, { body: limits })).toMatchObject(changed(false));
+    expect((await ask(`GET ${at}/acme`)).body).toMatchObject({ perGroup: 10, intervalMs: 50, weight: 3 });
+    const { groups } = (await ask('GET /v1/queues/orders/settings')).body.settings;
+    expect(groups).toEqual({ acme: limits });
+    expect(await ask(`DELETE ${at}/acme/limits`)).toMatchObject(changed(true));
+    expect(await ask(`DELETE ${at}/acme/limits`)).toMatchObject(changed(false));
+    expect((await ask(`GET ${at}`)).body).toMatchObject({ groups: [], ungrouped: 0 });
+  });
+
+  test('are closed for some time, and so is the queue', async () => {
+    const closing = { for: '10m', reason: 'their API says 429' };
+    expect(await ask(`POST ${at}/acme/close`, { body: closing })).toMatchObject(changed(true));
+    expect(await ask(`POST ${at}/acme/close`, { body: { for: '1s' } })).toMatchObject(changed(false));
+    expect((await ask(`GET ${at}/acme`)).body.closed).toMatchObject({ reason: closing.reason });
+    expect(await ask(`POST ${at}/acme/open`)).toMatchObject(changed(true));
+    expect((await ask(`GET ${at}/acme`)).body.closed).toBeUndefined();
+    const queue = (closed: boolean) => ({ status: 200, body: { queue: 'orders', closed, changed: true } });
+    expect(await ask('POST /v1/queues/orders/close', { body: closing })).toMatchObject(queue(true));
+    expect(await ask('POST /v1/queues/orders/open')).toMatchObject(queue(false));
+  });
+
+  test('that cannot be are refused, and so are those of a queue that is not gated', async () => {
+    const wrong = [
+      ask(`PUT ${at}/acme/limits`, { body: { weight: 101 } }),
+      ask(`DELETE ${at}/a%20b/limits`),
+      ask(`POST ${at}/acme/close`, { body: { for: 'soon' } }),
+      ask('POST /v1/queues/emails/groups/acme/open'),
+      ask('GET /v1/queues/emails/groups'),
+      ask('GET /v1/queues/emails/groups/acme'),
+      ask('POST /v1/queues/emails/close', { body: { for: '1m' } }),
+      ask('POST /v1/queues/emails/open'),
+    ];
+    for (const answered of await Promise.all(wrong)) expect(answered.status).toBe(400);
+  });
+});
+
 describe('dead letters', () => {
   test('are listed page by page, shown, replayed and purged', async () => {
     const dying = ['d1', 'd2', 'd3', 'd4'].map((id) => ({ queue: 'dying', id, reason: 'customer is gone' }));
