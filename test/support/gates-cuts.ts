@@ -6,7 +6,7 @@
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
-import { close, type GateFlaw } from '../../src/redis/scripts/gates.ts';
+import { close, type GateFlaw, limit } from '../../src/redis/scripts/gates.ts';
 import { Desk, NOW } from './gates-desk.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
@@ -26,6 +26,7 @@ export interface GateCut {
 const STATES = {
   'with more behind the next': ['{a}2', 'x', 'y', 'z'],
   'with nobody behind the next': ['{a}2', '{b}1'],
+  'with nobody but its group': ['{a}2', '{a}3'],
 } as const;
 /** 1,000 per second, one at a time, one of each group. */
 const SHARE = '1000 1000 1 1';
@@ -103,7 +104,44 @@ const given = Object.entries(STATES).flatMap(([state, words]): GateCut[] => {
 });
 
 const closed = { until: { forMs: 1000 }, why: 'it said 429' };
+const scopes = [
+  ['the queue', ''],
+  ['a group', 'a'],
+] as const;
 const opened: readonly GateCut[] = [
+  ...scopes.map(
+    ([what, group]): GateCut => ({
+      title: `close of ${what}`,
+      verb: 'close',
+      most: [1, 1],
+      async reach(desk) {
+        await desk.begin(SHARE);
+        await desk.line('{a}1', '{a}2', 'x');
+      },
+      call: (desk) => close(desk.redis, desk.ref, { group, ...closed, nowMs: desk.nowMs }),
+    }),
+  ),
+  ...(['queue', 'group'] as const).map(
+    (scope): GateCut => ({
+      title: `defer that closes its ${scope}`,
+      verb: 'defer',
+      most: [1, 1],
+      async reach(desk) {
+        await desk.begin(SHARE);
+        await desk.line('{a}1');
+        await desk.serve(1);
+        await desk.line('{a}2', '{b}1', 'x');
+      },
+      call: (desk) =>
+        desk.jobs.defer(desk.ref, desk.claim('{a}1'), {
+          windowMs: 600_000,
+          delayMs: 10,
+          why: '{"m":"x"}',
+          closing: { scope, forMs: 100, reason: 'it said 429' },
+          nowMs: desk.nowMs,
+        }),
+    }),
+  ),
   {
     title: 'close that opens the queue',
     verb: 'close',
@@ -129,6 +167,32 @@ const opened: readonly GateCut[] = [
 ];
 
 const lined: readonly GateCut[] = [
+  {
+    title: 'promote of who is alone',
+    mends: ['shut'],
+    verb: 'promote',
+    most: [2, 1],
+    async reach(desk) {
+      await desk.begin('1000 1000 2 1');
+      await desk.line('{a}1');
+      await desk.serve(1, { over: await desk.serve(1) });
+      await desk.put(['{a}2', '{a}3']);
+    },
+    call: (desk) => desk.promote(),
+  },
+  {
+    title: 'limit of a group of its own',
+    verb: 'limit',
+    most: [1, 1],
+    async reach(desk) {
+      await desk.begin(SHARE);
+      await desk.line('{a}1', '{a}2', 'x');
+    },
+    call: (desk) => {
+      const share = { share: '0 1 1 1 0 1 0 other', groups: [['a', '1 - - 2']] as const };
+      return limit(desk.redis, desk.ref, { share, nowMs: desk.nowMs });
+    },
+  },
   {
     title: 'promote of who lines up',
     mends: ['shut'],
@@ -376,13 +440,14 @@ export async function cutGates(
   redis: Redis,
   ref: PartitionRef,
   { verb, most, mends = [], reach, call }: GateCut,
-  lua: (verb: string) => string = luaOf,
+  { lua = luaOf, own = '' }: { readonly lua?: (verb: string) => string; readonly own?: string } = {},
 ): Promise<{ readonly wrong: readonly string[]; readonly sites: readonly string[] }> {
   const wrong: string[] = [];
   const sites: string[] = [];
   for (let allowed = 0; ; allowed += 1) {
     await redis.flushall();
     const desk = new Desk(redis, ref);
+    desk.own = own;
     await reach(desk);
     const site = await cutOff(redis, { verb, lua: lua(verb), allowed, call: () => call(desk) });
     if (site !== undefined) sites.push(site);

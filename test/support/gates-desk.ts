@@ -39,6 +39,9 @@ export class Desk {
   /** What runs, by id. */
   readonly claims = new Map<string, Claim & { readonly worker: string; readonly dueMs: number }>();
 
+  /** What groups have of their own, in the place of a rate of the queue: as the end of a share. */
+  own = '';
+
   /** @param moves rows of the table of transitions that were seen; a move by no row of it fails */
   constructor(redis: Redis, ref: PartitionRef, moves?: Set<string>) {
     const look = () => takeSnapshot(redis, ref.keys);
@@ -58,7 +61,8 @@ export class Desk {
   async begin(share = '0 1 0 0'): Promise<this> {
     const elected = await elect(this.redis, this.ref, { processId: 'p1', leaseMs: 100_000_000, nowMs: this.nowMs });
     this.term = elected.term;
-    await this.limit(share);
+    const [, , concurrency = '', perGroup = ''] = share.split(' ');
+    await this.limit(this.own === '' ? share : `0 1 ${concurrency} ${perGroup}${this.own}`);
     return this;
   }
 

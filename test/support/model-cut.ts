@@ -90,14 +90,20 @@ const OF_GATES = [
   /'(?:ZADD|ZREM)', (?:keys\.)?(?:line|lanes|holds)\b/,
   /\(?(?:keys\.)?meta, '(?:gate|turn)'/,
   /'SPUBLISH', (?:keys\.)?work\b/,
+  /'HSET', (?:keys\.)?groups\b/,
+  /(?:keys\.)?meta, 'closing'/,
   /'ZADD', keys\.scheduled, 'XX', unpack\(scores\)|'ZREM', keys\.scheduled, unpack\(members\)/,
 ];
 /** Only what a gate lets through makes an entry in other scripts than those of the leader; and an edit that moves a job in line. */
 const ENTRIES = /'XADD', ready, |'XGROUP', 'CREATE', ready/;
+/** In these scripts only a lane that waits for a time, and who closes and opens, nudges the leader. */
+const OF_TIME = /'wake', text|'SPUBLISH', wake, text/;
+const TIMED_BY: readonly string[] = ['promote', 'relay', 'serve', 'complete', 'commit', 'expire', 'close'];
 const OF_EDIT = /'ZADD', scheduled, 'XX'|'wake'|'SPUBLISH', wake/;
 export function isOfGates(verb: string, site: string): boolean {
   const line = lineOf(verb, site);
   if (OF_GATES.some((words) => words.test(line))) return true;
+  if (TIMED_BY.includes(verb) && OF_TIME.test(line)) return true;
   return (verb === 'edit' && OF_EDIT.test(line)) || (!['promote', 'relay'].includes(verb) && ENTRIES.test(line));
 }
 
