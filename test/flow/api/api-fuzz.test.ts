@@ -33,7 +33,10 @@ let api: ServedApi;
 
 beforeAll(async () => {
   api = await serveApi({ roles: ['http', 'mover'] });
-  for (const queue of QUEUES) await api.ask(`POST /v1/queues/${queue}/jobs`, { body: { id: 'first', delay: '1d' } });
+  for (const queue of QUEUES) {
+    await api.ask(`POST /v1/queues/${queue}/jobs`, { body: { id: 'first', delay: '1d' } });
+    await api.ask(`PATCH /v1/queues/${queue}/settings`, { body: { fair: true } });
+  }
 });
 afterAll(() => api.stop());
 
@@ -49,6 +52,8 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   queue: QUEUES,
   deadLetter: ['1763719000000-0'],
   'deadLetters[]': ['1763719000000-0'],
+  for: ['30s', '10m'],
+  rate: ['10/s', '600/m'],
   delay: ['1h', '2d', 3_600_000, 'PT2H'],
   olderThan: ['1h', '2d', 3_600_000, 'PT2H'],
   cron: ['0 0 * * *', '@daily', '30 2 1 * *'],
@@ -87,6 +92,7 @@ function requestOf(random: Random, known: Known): Request {
     .replace('{queue}', queue)
     .replace('{id}', encodeURIComponent(id))
     .replace('{deadLetter}', '1763719000000-0')
+    .replace('{group}', random.of(['acme', 'pro']))
     .replace('{name}', random.of([...known.schedules, `s${random.below(20)}`]));
   const query = (operation.spec.parameters ?? []).flatMap(
     ({ in: place, name, required, schema }: Operation['spec']) => {
