@@ -106,7 +106,6 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
   end
   if gate then
     -- rarely
-    -- @lanes-open
     local isOpen, look = openTimed(keys, gate), nil
     -- @ring
     if isOpen and not paused and backlog + through < gate.wanted then
@@ -117,9 +116,11 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
     if isOpen and gate.interval > 0 then
       look = look or nextLookMs(gate)
     end
+    -- @is-closed
     if gate.closed > now then
       look = gate.closed
     end
+    -- @any-lanes
     local opens = redis.call('ZCARD', keys.lanes) > 0 and nextTimed(keys.lanes)
     if opens then
       look = math.min(look or opens, math.max(opens, gate.closed))

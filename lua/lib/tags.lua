@@ -13,6 +13,7 @@ local function tagsOf(record)
 end
 
 local function addTags(tags, list)
+  -- @no-key
   if not tags then return end
   for _, job in ipairs(list) do
     local words = {}

@@ -30,10 +30,13 @@ local refusal = refusalOf(run, jobs, entry, member, token)
 if refusal then return { refusal } end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
 
+-- @closes
 if closes ~= '' and state[1] then
   -- rarely
   local gate = gateOf(state[1], state[2], now, micros)
+  -- @closes-group
   local tenant = closes == 'group' and groupIn(member) or ''
+  -- @closes-queue
   if tenant ~= '' or closes == 'queue' then
     close(keys, gate, tenant, now + closeMs, reason)
     state[2] = redis.call('HGET', meta, 'gate')
