@@ -256,10 +256,14 @@ function bounded(asked: () => number): number {
   }
 }
 
-/** What the job closes: for the whole delay, whatever its own is spread to. */
+/** What the job closes: for the whole delay, whatever its own is spread to. Nothing where the field throws when it is read. */
 function closingOf(wish: Defer, forMs: number, reason: string): Closing | undefined {
-  const scope: unknown = wish.close;
-  return scope === 'group' || scope === 'queue' ? { scope, forMs, reason: oneLine(reason, 200) } : undefined;
+  try {
+    const scope: unknown = wish.close;
+    return scope === 'group' || scope === 'queue' ? { scope, forMs, reason: oneLine(reason, 200) } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const timesOf = (count: number) => (count === 1 ? 'once' : `${count} times`);

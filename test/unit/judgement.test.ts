@@ -54,6 +54,18 @@ test.each([fault, () => Symbol('x'), () => 10n, () => Number.NaN, () => -1])(
   },
 );
 
+test.each([fault, () => Symbol('x'), () => 'everything'])(
+  'a Defer whose field close is %s closes nothing, and waits',
+  (get) => {
+    const thrown = Object.defineProperty(new Defer(5), 'close', { get });
+    const parts = { life, record, rules, nowMs: 5, random: () => 0 };
+    expect(endVerdict({ kind: 'threw', thrown, aborted: undefined }, parts)).toEqual({
+      kind: 'settled',
+      outcome: { kind: 'defer', delayMs: 5, deferral: { atMs: 5, reason: 'deferred' } },
+    });
+  },
+);
+
 test('what another copy of the package made is known by its mark, and nothing else is', () => {
   const marked = (name: string) =>
     Object.defineProperty(new Error('x'), Symbol.for(`duestream.${name}`), { value: true });
