@@ -76,6 +76,11 @@ Of 2,100 starts while all three priorities wait, high : normal : low had (16 : 4
 ${HEAD}
 ${line('`fair: true`', 'priorities', ({ high, normal, low }) => `${high} : ${normal} : ${low}`)}
 
+Of 3,500 starts while three groups of weight 1, 2 and 4 wait, they had (that is 500 : 1000 : 2000):
+
+${HEAD}
+${line('`groups`', 'weights', ({ one, two, four }) => `${one} : ${two} : ${four}`)}
+
 ## Full groups
 
 10,000 groups of one run a job each, and others wait behind them.

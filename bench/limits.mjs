@@ -9,7 +9,7 @@
  * - `lock`, `lock-by-hand`: starts and time of jobs of one account one after the other, with `perGroup`, and with a lock and
  *   `Defer`; `handover`: from the end of one to the start of the next.
  * - `tenants-…`: how many jobs start before each of the other tenants, with a job each, had its start.
- * - `priorities`: in which turns they come.
+ * - `priorities`, `weights`: in which turns they come, and groups of weight 1, 2 and 4.
  * - `full`: jobs that wait behind full groups: commands of Redis while nothing happens, without them and with them, and how
  *   long the scripts take while they are lined up and while groups hand over.
  * - `cost-…`: CPU time of Redis per job of a burst.
@@ -86,6 +86,7 @@ const measures = {
   'tenants-100': (place) => neighbours(place, 100),
   'tenants-10000': (place) => neighbours(place, 10_000),
   priorities,
+  weights,
   full: fullGroups,
   'cost-none': (place) => costOf(place, {}),
   'cost-concurrency': (place) => costOf(place, { concurrency: 1_000_000 }),
@@ -408,6 +409,26 @@ async function priorities(place) {
     high: of('high'),
     normal: of('normal'),
     low: of('low'),
+  };
+}
+
+/** @param {Place} place */
+async function weights(place) {
+  const rounds = 500;
+  const each = 4.2 * rounds;
+  const jobs = ['one', 'two', 'four'].flatMap((group) =>
+    Array.from({ length: each }, (_, nth) => ({ group, id: `${nth}` })),
+  );
+  const limits = { fair: /** @type {const} */ (true), groups: { two: { weight: 2 }, four: { weight: 4 } } };
+  const starts = await run(place, { limits, jobs, slots: 5, handler: () => sleep(1) });
+  // While all three wait.
+  const some = starts.slice(0, 7 * rounds);
+  const of = (/** @type {string} */ name) => some.filter(({ group }) => group === name).length;
+  return {
+    what: `of ${7 * rounds} starts while groups of weight 1, 2 and 4 wait`,
+    one: of('one'),
+    two: of('two'),
+    four: of('four'),
   };
 }
 
