@@ -1,7 +1,8 @@
 -- own: what a single group may have: its limits, where it has some of its own, how far it has used
 -- its rate, and until when it is closed.
 -- GIVES   ownOf(keys, gate, group): {group, most, interval, burst, weight, arrival, closed, why},
---         of which turnsIn of gate takes interval, burst, arrival and micros;
+--         of which turnsIn of gate takes interval, burst, arrival and micros; pending: so many jobs
+--         of it may wait or run, nil = as of all groups;
 --         ownTurns(gate, own): so many it may have now; whenMore(gate, own): ms when it may have
 --         one more; useOwn(keys, own, count): so many are used, or given back; refundAll(keys,
 --         gate, members): the turns of these were used for nothing; isIdle(gate, text): a state of
@@ -24,13 +25,14 @@ local function ownOf(keys, gate, group)
   for nth = #fields, 2, -1 do
     said = found[nth] or said
   end
-  local most, interval, burst, weight = said:match('^(%S+) (%S+) (%S+) (%S+)$')
+  local most, interval, burst, weight, pending = said:match('^(%S+) (%S+) (%S+) (%S+) ?(%S*)$')
   local arrival, closed, why = (found[1] or ''):match('^([%d.]+) (%d+)(.*)$')
   own = { group = group, micros = gate.micros, why = why or '' }
   own.most = tonumber(most or nil) or gate.perGroup
   own.interval = tonumber(interval or nil) or gate.groupInterval
   own.burst = tonumber(burst or nil) or gate.groupBurst
   own.weight = tonumber(weight or nil) or 1
+  own.pending = tonumber(pending or nil)
   own.arrival, own.closed = tonumber(arrival or 0), tonumber(closed or 0)
   gate.own[group] = own
   return own

@@ -1,18 +1,20 @@
 #!lua flags=no-writes
 -- groups: who is in line and who runs, by group, a slice of the groups at a time.
 -- USES  clock, digits, line, gate, own
--- KEYS  1 meta  2 line  3 lanes  4 holds  5 groups
+-- KEYS  1 meta  2 line  3 lanes  4 holds  5 groups  6 tags
 -- ARGV  1 generation  2 after  3 limit  then per group: group
 --       after: the group before the slice, '' = from the beginning; limit: groups to look at;
 --       group: these, and no others
 -- RETURN {now, gates, gate and closing of meta or '', places of jobs without a group, then per
 --        group: group, entries of ready, places of high, normal and low priority, due time of the
 --        first of them or '', and what it may have: how many, us per job, burst, weight, ms of its
---        next turn and until which it is closed, 0 = without or now, and why; '' where the queue is
---        not gated}; {'moved', generation}
+--        next turn and until which it is closed, how many may be pending and how many of these
+--        there are, 0 = without or now, and why; '' where the queue is not gated};
+--        {'moved', generation}
 -- A place counts until its turn, also a stale one. A group costs as much with a million of jobs as
 -- with one. Names are compared by their bytes, as Redis sorts them: Lua would ask the locale.
 local meta, line, lanes, holds, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local tags = KEYS[6]
 local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups }
 local generation, after, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local state = redis.call('HMGET', meta, 'generation', 'gates', 'gate', 'closing')
@@ -20,6 +22,7 @@ if (state[1] or '0') ~= generation then return { 'moved', state[1] or '0' } end
 local ungrouped = redis.call('ZLEXCOUNT', line, '-', '(\1')
 local now, micros = clock()
 local gate = gateOf(state[2], state[3], now, micros)
+local mostPending = tonumber((state[2] or ''):match(' p(%d+)'))
 local found = { ('%.0f'):format(now), state[2] or '', state[3] or '', state[4] or '', ungrouped }
 
 local function isBefore(one, other)
@@ -47,8 +50,10 @@ local function mayHave(group)
   local own = ownOf(keys, gate, group)
   local isUsed = own.interval > 0 and turnsIn(own) <= 0
   local turn, closed = isUsed and nextLookMs(own) or 0, own.closed > now and own.closed or 0
-  local text = ('%.0f %.3f %.0f %.0f %.0f %.0f'):format(own.most, own.interval, own.burst,
-    own.weight, turn, closed)
+  local from, most = '=group\0j:{' .. group, mostPending and own.pending or mostPending or 0
+  local there = most > 0 and redis.call('ZLEXCOUNT', tags, '[' .. from .. '}', '(' .. from .. '~')
+  local text = ('%.0f %.3f %.0f %.0f %.0f %.0f %.0f %.0f'):format(own.most, own.interval,
+    own.burst, own.weight, turn, closed, most, there or 0)
   return text .. (closed > 0 and own.why or '')
 end
 

@@ -1,8 +1,9 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, digits, line, known, quota, nudge
+-- USES  clock, run, tombstone, stale, tags, digits, line, known, quota, gate, own,
+--       group-quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
---       10 line
+--       10 line  11 groups
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the
 --       layout was read some time ago, and a partition that has no generation may have been removed
@@ -11,9 +12,10 @@
 --       from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> |
 --        running | bad-due <now> | bad-member | bad-record | too-large | full pending <limit>
---        <there> | full bytes <limit> <there> (a limit of its queue: nothing was changed) | later
---        (not looked at: too many bytes, call again); or {'moved', generation} when the partition
---        has another generation
+--        <there> | full bytes <limit> <there> | full group <limit> <there> (a limit of its queue,
+--        or of its group: nothing was changed) | uncounted (jobs of its group are counted, and its
+--        header has no tag for that: nothing was changed) | later (not looked at: too many bytes,
+--        call again); or {'moved', generation} when the partition has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
 -- written. No allow-oom: a full Redis refuses the call up front. A live id is never overwritten
@@ -25,15 +27,20 @@
 -- counts again and again.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local line = KEYS[10]
+local line, groups = KEYS[10], KEYS[11]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale,
+  meta = meta, tags = tags, groups = groups }
 local call = { mode = mode, spent = 0, entered = 0 }
 
-local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota')
+local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 call.room = state[3] and roomIn(keys, meta, state[3])
+if state[4] and state[4]:find(' p%d') then
+  -- rarely
+  call.groups = groupRoomIn(keys, gateOf(state[4], nil, now), state[4])
+end
 
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
@@ -77,6 +84,7 @@ for at = 6, #ARGV, 3 do
   write(held[member] or size >= 500)
   if not call.isFull then
     reply, isOver, generation, before = judge(member, record, due)
+    reply = call.groups and call.groups.refusal(member, record, reply) or reply
     reply = call.room and call.room.takes(member, record, reply) or reply
   end
   if reply == 'ok' or reply == 'replaced' then
@@ -96,6 +104,9 @@ for at = 6, #ARGV, 3 do
     end
     over[#over + 1] = isOver and member or nil
     local tagged = tagsOf(record)
+    if call.groups then
+      call.groups.count(member, tagged, before)
+    end
     if tagged or before then
       words[#words + 1] = { member = member, text = tagged, before = before }
       call.entered = call.entered + select(2, (tagged or ''):gsub('[^,]+', ''))

@@ -100,7 +100,7 @@ export type {
  * Schedules jobs, finds them and changes them, with their dead letters and the schedules of the namespace. It connects at the
  * first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
- * was lost and it may have been · `queue-full` where its queue has no room for a new job · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
+ * was lost and it may have been · `queue-full` and `group-full` where its queue or group has no room for a new job · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */

@@ -170,13 +170,14 @@ export const queue = z.strictObject({
   }).exactOptional(),
   perGroup: option(z.custom<number | PerGroup>(isGate('perGroup')), {
     kind: 'text',
-    doc: 'How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line.',
-    allowed: '1 to 1000, or concurrency (1 to 1000) and rate',
+    doc: 'How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line. With maxPending new jobs of a group are refused while this many wait or run.',
+    allowed: '1 to 1000, or concurrency (1 to 1000), rate and maxPending (1 to 1000000000)',
   }).exactOptional(),
   groups: option(z.custom<Readonly<Record<string, GroupLimits>>>(isGate('groups')), {
     kind: 'text',
     doc: 'Limits of single groups that differ from those of all: by name, or by the beginning of names and an asterisk.',
-    allowed: 'at most 1000 names, each with concurrency (1 to 1000), rate or weight (1 to 100)',
+    allowed:
+      'at most 1000 names, each with concurrency (1 to 1000), rate, maxPending (1 to 1000000000) or weight (1 to 100)',
   }).exactOptional(),
   fair: option(z.literal(true), {
     kind: 'text',

@@ -173,6 +173,7 @@ export interface Schemas {
         readonly per: number | string;
         readonly burst?: number;
       } | false;
+      readonly maxPending?: number | false;
     };
     readonly groups?: {
       readonly [key: string]: {
@@ -182,6 +183,7 @@ export interface Schemas {
           readonly per: number | string;
           readonly burst?: number;
         } | false;
+        readonly maxPending?: number | false;
         readonly weight?: number;
       };
     };
@@ -215,6 +217,7 @@ export interface Schemas {
         readonly per: number | string;
         readonly burst?: number;
       } | false;
+      readonly maxPending?: number | false;
     };
     readonly groups?: {
       readonly [key: string]: {
@@ -224,6 +227,7 @@ export interface Schemas {
           readonly per: number | string;
           readonly burst?: number;
         } | false;
+        readonly maxPending?: number | false;
         readonly weight?: number;
       };
     };
@@ -252,6 +256,8 @@ export interface Schemas {
     readonly intervalMs?: number;
     readonly nextTurnMs?: number;
     readonly weight: number;
+    readonly maxPending?: number;
+    readonly pending?: number;
     readonly closed?: {
       readonly untilMs: number;
       readonly reason: string;
@@ -273,6 +279,8 @@ export interface Schemas {
     readonly intervalMs?: number;
     readonly nextTurnMs?: number;
     readonly weight: number;
+    readonly maxPending?: number;
+    readonly pending?: number;
     readonly closed?: {
       readonly untilMs: number;
       readonly reason: string;
@@ -301,6 +309,7 @@ export interface Schemas {
       readonly per: string | number;
       readonly burst?: number;
     } | false;
+    readonly maxPending?: number | false;
     readonly weight?: number;
   };
   readonly QueueMinutes: {

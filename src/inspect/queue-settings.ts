@@ -43,6 +43,7 @@ type SaidRate = string | Exclude<RateInput, string> | false;
 interface SaidGroup {
   readonly concurrency?: number | false | undefined;
   readonly rate?: SaidRate | undefined;
+  readonly maxPending?: number | false | undefined;
   readonly weight?: number | undefined;
 }
 
@@ -104,17 +105,16 @@ export async function changeSettings(
 }
 
 function saidOf({ history, redact, broadcast, maxPending, maxBytes, ...gates }: QueueSettings): SaidSettings {
-  const most = (count: number | undefined) => (count === 0 ? false : count);
-  const { rate, concurrency, perGroup, groupRate, groups, fair } = gates;
+  const { rate, concurrency, groups, fair } = gates;
   return {
     history: history && historyInput(history),
     redact,
     broadcast: broadcast && broadcastInput(broadcast),
-    maxPending: most(maxPending),
-    maxBytes: most(maxBytes),
+    maxPending: mostSaid(maxPending),
+    maxBytes: mostSaid(maxBytes),
     rate: rateSaid(rate),
-    concurrency: most(concurrency),
-    perGroup: !groupRate ? most(perGroup ?? groupRate) : { concurrency: most(perGroup), rate: rateSaid(groupRate) },
+    concurrency: mostSaid(concurrency),
+    perGroup: perGroupSaid(gates),
     groups: groups && Object.fromEntries(Object.entries(groups).map(([name, limits]) => [name, groupSaid(limits)])),
     fair,
   };
@@ -122,9 +122,18 @@ function saidOf({ history, redact, broadcast, maxPending, maxBytes, ...gates }: 
 
 const rateSaid = (rate: Rate | 0 | undefined) => (rate === 0 ? false : rate && rateInput(rate));
 
-const groupSaid = ({ concurrency, rate, weight }: GroupSettings): SaidGroup => ({
-  concurrency: concurrency === 0 ? false : concurrency,
+const mostSaid = (count: number | undefined) => (count === 0 ? false : count);
+
+/** A number where nothing else is limited. */
+function perGroupSaid({ perGroup, groupRate, groupPending }: GateSettings): SaidSettings['perGroup'] {
+  if (!groupRate && !groupPending) return mostSaid(perGroup ?? groupRate ?? groupPending);
+  return { concurrency: mostSaid(perGroup), rate: rateSaid(groupRate), maxPending: mostSaid(groupPending) };
+}
+
+const groupSaid = ({ concurrency, rate, maxPending, weight }: GroupSettings): SaidGroup => ({
+  concurrency: mostSaid(concurrency),
   rate: rateSaid(rate),
+  maxPending: mostSaid(maxPending),
   weight,
 });
 

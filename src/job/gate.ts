@@ -39,10 +39,10 @@ export interface GateOptions {
   /** How many jobs may run at a time, whatever the number of workers: 1 to 1,000,000. `false` takes the limit back. */
   readonly concurrency?: number | false | undefined;
   /**
-   * How many jobs of each group may run at a time: 1 to 1000. With 1, a group is a lock. Or both: how many, and how many may
-   * start in a time. `false` takes a limit back.
+   * How many jobs of each group may run at a time: 1 to 1000. With 1, a group is a lock. Or more of it: how many, how many may
+   * start in a time, and how many may be pending. `false` takes a limit back.
    *
-   * @example { perGroup: { concurrency: 2, rate: '1/s' } }
+   * @example { perGroup: { concurrency: 2, rate: '1/s', maxPending: 1000 } }
    */
   readonly perGroup?: number | false | PerGroup | undefined;
   /**
@@ -62,6 +62,11 @@ export interface PerGroup {
   readonly concurrency?: number | false | undefined;
   /** How many of its jobs may start in a time. */
   readonly rate?: RateInput | false | undefined;
+  /**
+   * How many of its jobs may wait or run: 1 to 1,000,000,000. A new job for which its group has no room is refused with
+   * `group-full`. Jobs that were made before there was such a limit do not count.
+   */
+  readonly maxPending?: number | false | undefined;
 }
 
 /** What a group of its own may have. What is not said is as all groups have it; `false`: this group has no such limit. */
@@ -75,6 +80,7 @@ export interface GroupSettings {
   readonly concurrency?: number | undefined;
   readonly rate?: Rate | 0 | undefined;
   readonly weight?: number | undefined;
+  readonly maxPending?: number | undefined;
 }
 
 /** As they stand in the registry; 0: no such limit, undefined: nobody ever said anything. */
@@ -84,6 +90,8 @@ export interface GateSettings {
   readonly perGroup?: number | undefined;
   /** The rate of each group. */
   readonly groupRate?: Rate | 0 | undefined;
+  /** How many jobs of each group may be pending. */
+  readonly groupPending?: number | undefined;
   /** By name, or by the beginning of names and an asterisk. */
   readonly groups?: Readonly<Record<string, GroupSettings>> | undefined;
   readonly fair?: true | undefined;
@@ -121,7 +129,11 @@ function rateOfObject(given: unknown): Rate | undefined {
 }
 
 /** @returns 0 for `false`, which takes a limit back. @throws DuestreamError `bad-input` */
-function parseMost(name: 'concurrency' | 'perGroup', given: unknown, what: string = name): number | undefined {
+function parseMost(
+  name: 'concurrency' | 'perGroup' | 'groupPending',
+  given: unknown,
+  what: string = name,
+): number | undefined {
   if (given === undefined) return undefined;
   if (given === false) return 0;
   if (typeof given === 'number') return wholeNumber(given, { what, ...gateRanges[name] });
@@ -148,21 +160,27 @@ export function parseGates({ rate, concurrency, perGroup, groups, fair }: GateOp
   };
 }
 
-function parsePerGroup(given: GateOptions['perGroup']): Pick<GateSettings, 'perGroup' | 'groupRate'> {
-  if (given === false) return { perGroup: 0, groupRate: 0 };
+function parsePerGroup(given: GateOptions['perGroup']): Pick<GateSettings, 'perGroup' | 'groupRate' | 'groupPending'> {
+  if (given === false) return { perGroup: 0, groupRate: 0, groupPending: 0 };
   const isObject = typeof given === 'object' && given !== null;
-  if (isObject) checkNames(given, ['concurrency', 'rate'], 'perGroup', 'bad-input');
-  const { concurrency, rate } = isObject ? given : { concurrency: given };
+  if (isObject) checkNames(given, ['concurrency', 'rate', 'maxPending'], 'perGroup', 'bad-input');
+  const { concurrency, rate, maxPending }: PerGroup = isObject ? given : { concurrency: given };
   const most = parseMost('perGroup', concurrency, isObject ? 'concurrency of perGroup' : 'perGroup');
   const groupRate = parseRate(rate, 'rate of perGroup');
-  return { ...(most !== undefined && { perGroup: most }), ...(groupRate !== undefined && { groupRate }) };
+  const groupPending = parseMost('groupPending', maxPending, 'maxPending of perGroup');
+  return {
+    ...(most !== undefined && { perGroup: most }),
+    ...(groupRate !== undefined && { groupRate }),
+    ...(groupPending !== undefined && { groupPending }),
+  };
 }
 
 /** Limits of single groups. @throws DuestreamError `bad-input` */
 function parseGroups(given: unknown): Readonly<Record<string, GroupSettings>> {
-  const entries = typeof given === 'object' && given !== null && !Array.isArray(given) ? Object.entries(given) : [];
-  if (entries.length === 0 && show(given) !== '{}') throw wrongGroups(show(given));
-  const parsed = entries.map(([name, limits]) => [parseGroupName(name), parseGroupLimits(name, limits)] as const);
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw wrongGroups(show(given));
+  const parsed = Object.entries(given).map(
+    ([name, limits]) => [parseGroupName(name), parseGroupLimits(name, limits)] as const,
+  );
   return checkGroups(Object.freeze(Object.fromEntries(parsed)));
 }
 
@@ -176,7 +194,7 @@ export function checkGroups<Groups extends object>(groups: Groups): Groups {
 const wrongGroups = (what: string) =>
   new DuestreamError(
     'bad-input',
-    `groups is ${what}; allowed: an object with at most ${gateRanges.groups.max} names of groups, each with concurrency, rate or weight`,
+    `groups is ${what}; allowed: an object with at most ${gateRanges.groups.max} names of groups, each with concurrency, rate, maxPending or weight`,
   );
 
 /** The name of a group, or the beginning of names and an asterisk. @throws DuestreamError `bad-input` */
@@ -191,21 +209,33 @@ export function parseGroupName(name: string): string {
 export function parseGroupLimits(name: string, given: unknown): GroupSettings {
   const what = (option: string) => `${option} of group ${name}`;
   if (typeof given !== 'object' || given === null) {
-    throw new DuestreamError('bad-input', `group ${name} is ${show(given)}; allowed: { concurrency, rate, weight }`);
+    throw new DuestreamError(
+      'bad-input',
+      `group ${name} is ${show(given)}; allowed: { concurrency, rate, maxPending, weight }`,
+    );
   }
-  checkNames(given, ['concurrency', 'rate', 'weight'], `group ${name}`, 'bad-input');
-  const { concurrency, rate, weight } = given as GroupLimits;
+  checkNames(given, ['concurrency', 'rate', 'maxPending', 'weight'], `group ${name}`, 'bad-input');
+  const { concurrency, rate, maxPending, weight } = given as GroupLimits;
   const limits = {
     concurrency: parseMost('perGroup', concurrency, what('concurrency')),
     rate: parseRate(rate, what('rate')),
     weight: weight === undefined ? undefined : wholeNumber(weight, { what: what('weight'), ...gateRanges.weight }),
+    maxPending: parseMost('groupPending', maxPending, what('maxPending')),
   };
   return Object.freeze(Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)));
 }
 
 /** Somebody has said one of them: due jobs wait in line from then on. */
-export const isGated = ({ rate, concurrency, perGroup, groupRate, groups, fair }: GateSettings): boolean =>
-  (rate ?? concurrency ?? perGroup ?? groupRate ?? groups ?? fair) !== undefined;
+export const isGated = ({
+  rate,
+  concurrency,
+  perGroup,
+  groupRate,
+  groupPending,
+  groups,
+  fair,
+}: GateSettings): boolean =>
+  (rate ?? concurrency ?? perGroup ?? groupRate ?? groupPending ?? groups ?? fair) !== undefined;
 
 /** What cannot be read was written by somebody else, and limits nothing. */
 export function decodeGates(stored: {
@@ -213,18 +243,21 @@ export function decodeGates(stored: {
   readonly concurrency?: string | null | undefined;
   readonly perGroup?: string | null | undefined;
   readonly groupRate?: string | null | undefined;
+  readonly groupPending?: string | null | undefined;
   readonly groups?: string | null | undefined;
   readonly fair?: string | null | undefined;
 }): GateSettings {
   const rate = decodeRate(stored.rate);
   const groupRate = decodeRate(stored.groupRate);
   const [concurrency, perGroup] = [decodeMost(stored.concurrency), decodeMost(stored.perGroup)];
+  const groupPending = decodeMost(stored.groupPending);
   const groups = decodeGroups(stored.groups);
   return {
     ...(rate !== undefined && { rate }),
     ...(concurrency !== undefined && { concurrency }),
     ...(perGroup !== undefined && { perGroup }),
     ...(groupRate !== undefined && { groupRate }),
+    ...(groupPending !== undefined && { groupPending }),
     ...(groups && { groups }),
     ...(stored.fair && { fair: true as const }),
   };
@@ -238,11 +271,13 @@ function decodeRate(text: string | null | undefined): Rate | 0 | undefined {
 
 function decodeGroups(text: string | null | undefined): GateSettings['groups'] {
   try {
-    const stored = text ? (JSON.parse(text) as Record<string, { c?: number; r?: string; w?: number }>) : undefined;
-    const settingsOf = ({ c, r, w }: { c?: number; r?: string; w?: number }): GroupSettings => {
+    const stored = text ? (JSON.parse(text) as Record<string, StoredGroup>) : undefined;
+    const settingsOf = ({ c, r, w, p }: StoredGroup): GroupSettings => {
       const [concurrency, rate, weight] = [decodeMost(String(c)), decodeRate(r), decodeMost(String(w))];
+      const maxPending = decodeMost(String(p));
       const known = { ...(concurrency !== undefined && { concurrency }), ...(rate !== undefined && { rate }) };
-      return { ...known, ...(weight !== undefined && { weight }) };
+      const more = { ...(weight !== undefined && { weight }), ...(maxPending !== undefined && { maxPending }) };
+      return { ...known, ...more };
     };
     return stored && Object.fromEntries(Object.entries(stored).map(([name, one]) => [name, settingsOf(one)]));
   } catch {
@@ -250,16 +285,25 @@ function decodeGroups(text: string | null | undefined): GateSettings['groups'] {
   }
 }
 
+/** Limits of a group as the JSON of the registry has them. */
+interface StoredGroup {
+  readonly c?: number | undefined;
+  readonly r?: string | undefined;
+  readonly w?: number | undefined;
+  readonly p?: number | undefined;
+}
+
 const decodeMost = (text: string | null | undefined): number | undefined =>
-  /^\d{1,7}$/.test(text ?? '') ? Number(text) : undefined;
+  /^\d{1,10}$/.test(text ?? '') ? Number(text) : undefined;
 
 /** As each stands in its own field of the registry. */
-export function encodeGates({ rate, concurrency, perGroup, groupRate, groups, fair }: GateSettings) {
+export function encodeGates({ rate, concurrency, perGroup, groupRate, groupPending, groups, fair }: GateSettings) {
   return {
     ...(rate !== undefined && { rate: encodeRate(rate) }),
     ...(concurrency !== undefined && { concurrency: String(concurrency) }),
     ...(perGroup !== undefined && { perGroup: String(perGroup) }),
     ...(groupRate !== undefined && { groupRate: encodeRate(groupRate) }),
+    ...(groupPending !== undefined && { groupPending: String(groupPending) }),
     ...(groups && { groups: encodeGroups(groups) }),
     ...(fair && { fair: '1' }),
   };
@@ -269,10 +313,11 @@ const encodeRate = (rate: Rate | 0): string => (rate === 0 ? '0' : `${rate.limit
 
 function encodeGroups(groups: NonNullable<GateSettings['groups']>): string {
   const entries = Object.entries(groups).sort(([a], [b]) => (a < b ? -1 : 1));
-  const words = ({ concurrency: c, rate, weight: w }: GroupSettings) => ({
+  const words = ({ concurrency: c, rate, weight: w, maxPending: p }: GroupSettings): StoredGroup => ({
     c,
     r: rate === undefined ? undefined : encodeRate(rate),
     w,
+    p,
   });
   return JSON.stringify(Object.fromEntries(entries.map(([name, limits]) => [name, words(limits)])));
 }
@@ -283,11 +328,13 @@ export interface PartitionGates {
   readonly share: string;
   /** Groups with limits of their own, and these, as `K:groups` has them. */
   readonly groups: readonly (readonly [group: string, limits: string])[];
+  /** Groups have a limit of pending jobs, so a new job of a group says in its record that it counts. */
+  readonly isCounted?: boolean;
 }
 
 /**
  * The share of one of several partitions, as `K:meta` has it in `gates`: microseconds per job of the rate, burst, concurrency,
- * and limit per group; 0 for no limit. The rate and the concurrency of a queue are divided exactly. A group is in one
+ * and limit per group; 0 for no limit. Where groups have a limit of pending jobs, p and that of all groups come last. The rate and the concurrency of a queue are divided exactly. A group is in one
  * partition, so its limit is whole. Undefined: the queue is not gated.
  *
  * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 })?.share // '100000 1 0 1'
@@ -304,15 +351,50 @@ export function gateShare(
   const most = concurrency === 0 ? 0 : Math.max(1, part(concurrency));
   const groups = Object.entries(settings.groups ?? {}).map(([name, limits]) => [name, wordsOf(limits)] as const);
   const own = ownPart(settings.groupRate ?? 0, groups);
-  return { share: `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}`, groups };
+  const pending = countsGroups(settings) ? ` p${settings.groupPending ?? 0}` : '';
+  const share = `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}${pending}`;
+  return { share, groups, ...(pending !== '' && { isCounted: true }) };
+}
+
+/** Whether a new job of a group counts in it: there is a limit of the pending jobs of all groups, or of some. */
+export const countsGroups = ({ groupPending = 0, groups = {} }: GateSettings): boolean =>
+  groupPending > 0 || Object.values(groups).some(({ maxPending = 0 }) => maxPending > 0);
+
+/** What a group has of its own: by its name, or else by the longest beginning of it. `lua/lib/own.lua` says the same. */
+export function ownLimits({ groups = {} }: GateSettings, group: string): GroupSettings {
+  const beginnings = Object.keys(groups).filter((name) => name.endsWith('*') && group.startsWith(name.slice(0, -1)));
+  const [longest = group] = beginnings.sort((one, other) => other.length - one.length);
+  const name = Object.hasOwn(groups, group) ? group : longest;
+  return (Object.hasOwn(groups, name) ? groups[name] : undefined) ?? {};
+}
+
+/** What a single group may have, with what all groups have: 0 = without such a limit. */
+export interface GroupGate {
+  readonly most: number;
+  readonly intervalUs: number;
+  readonly burst: number;
+  readonly weight: number;
+  readonly maxPending: number;
+}
+
+export function groupGate(settings: GateSettings, group: string): GroupGate {
+  const { concurrency, rate, weight = 1, maxPending } = ownLimits(settings, group);
+  const pace = rate ?? settings.groupRate ?? 0;
+  return {
+    most: concurrency ?? settings.perGroup ?? 0,
+    intervalUs: Number(microsOf(pace).toFixed(3)),
+    burst: pace === 0 ? 1 : pace.burst,
+    weight,
+    maxPending: maxPending ?? settings.groupPending ?? 0,
+  };
 }
 
 /** Microseconds per job. */
 const microsOf = (rate: Rate | 0): number => (rate === 0 ? 0 : (rate.perMs * 1000) / rate.limit);
 
-function wordsOf({ concurrency, rate, weight }: GroupSettings): string {
+function wordsOf({ concurrency, rate, weight, maxPending }: GroupSettings): string {
   const pace = rate === undefined ? '- -' : `${Number(microsOf(rate).toFixed(3))} ${rate === 0 ? 1 : rate.burst}`;
-  return `${concurrency ?? '-'} ${pace} ${weight ?? '-'}`;
+  return `${concurrency ?? '-'} ${pace} ${weight ?? '-'}${maxPending === undefined ? '' : ` ${maxPending}`}`;
 }
 
 /** What `lua/lib/own.lua` has to know of a queue whose groups have a rate or limits of their own. */
@@ -394,18 +476,23 @@ export function readShare(share: string): GateShare {
 // The rate is a GCRA, here as in `lua/lib/gate.lua`. The arrival, in epoch µs, is when the turns that were used would have been
 // through at the rate. It may be ahead of now by what a burst and 50 ms of delay allow.
 
-const toleranceUs = ({ intervalUs, burst }: GateShare): number => (burst - 1) * intervalUs + 50_000;
+/** Of a queue, or of a group. */
+type Pace = Pick<GateShare, 'intervalUs' | 'burst'>;
+
+const toleranceUs = ({ intervalUs, burst }: Pace): number => (burst - 1) * intervalUs + 50_000;
 
 /** When the rate allows one job more, epoch ms. */
-export const nextTurnMs = (gate: GateShare, arrivalUs: number): number =>
-  Math.ceil((arrivalUs - toleranceUs(gate)) / 1000);
+export const nextTurnMs = (gate: Pace, arrivalUs: number): number => Math.ceil((arrivalUs - toleranceUs(gate)) / 1000);
 
 /** How many jobs the rate allows now, and the arrival as it is now: one that is too far ahead, after a step of the clock, is cut. */
-export function turnsAt(gate: GateShare, arrivalUs: number, nowMs: number): { turns: number; arrivalUs: number } {
+export function turnsAt(gate: Pace, arrivalUs: number, nowMs: number): { turns: number; arrivalUs: number } {
   if (gate.intervalUs === 0) return { turns: Number.POSITIVE_INFINITY, arrivalUs };
-  const [nowUs, tolerance] = [nowMs * 1000, toleranceUs(gate)];
-  const arrival = Math.min(Math.max(arrivalUs, nowUs), nowUs + tolerance + gate.intervalUs);
-  return { turns: Math.floor((tolerance - arrival + nowUs) / gate.intervalUs) + 1, arrivalUs: arrival };
+  const nowUs = nowMs * 1000;
+  const latest = nowUs + toleranceUs(gate);
+  // A microsecond is for what is lost in the sum of large numbers.
+  const isTooFar = arrivalUs > latest + gate.intervalUs + 1;
+  const arrival = isTooFar ? latest : Math.max(arrivalUs, nowUs);
+  return { turns: Math.floor((latest - arrival) / gate.intervalUs) + 1, arrivalUs: arrival };
 }
 
 /** What lets no job through. */
@@ -453,13 +540,15 @@ export function rateInput({ limit, perMs, burst }: Rate): RateInput {
 }
 
 /** All limits of a gated queue in short. @example limitsText({ rate: 0, concurrency: 5, perGroup: 1 }) // '5 at once · 1 per group' */
-export function limitsText({ rate, concurrency, perGroup, groupRate, groups = {}, fair }: GateSettings): string {
+export function limitsText(settings: GateSettings): string {
+  const { rate, concurrency, perGroup, groupRate, groupPending, groups = {}, fair } = settings;
   const own = Object.keys(groups).length;
   const parts = [
     ...(rate ? [rateText(rate)] : []),
     ...(concurrency ? [`${concurrency} at once`] : []),
     ...(perGroup ? [`${perGroup} per group`] : []),
     ...(groupRate ? [`${rateText(groupRate)} per group`] : []),
+    ...(groupPending ? [`${groupPending} pending per group`] : []),
     ...(own > 0 ? [`${own} of their own`] : []),
     ...(fair ? ['fair'] : []),
   ];

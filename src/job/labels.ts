@@ -54,6 +54,11 @@ export function tagsOfHeader(text: string): readonly string[] | undefined {
   return tags.length === 0 ? undefined : tags;
 }
 
+/** The tag of a job that counts in its group, as a header has it: where groups have a limit of pending jobs, the index finds it. */
+export const COUNTED = ' group';
+/** The same in the index. */
+export const COUNTED_ENTRY = '=group';
+
 /** The priority in the same text. */
 export const priorityOfHeader = (text: string): Priority | undefined =>
   PRIORITIES.find((one) => entriesOfHeader(text).includes(`=${one}`));

@@ -11,6 +11,7 @@ import { Sealed } from './content.ts';
 import { bodyFields, hasNeeds, headerFields, type JobField } from './fields.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { inexactNumber, parseBounded } from './json-text.ts';
+import { COUNTED, TAGS_MAX } from './labels.ts';
 import { decodeHeader, MARK_LETTER, markOf } from './record-header.ts';
 
 /** What an edit changes. Of an option, `null`: as if it had never been given. */
@@ -73,10 +74,11 @@ function headerAfter(record: string, { options, dueMs }: RecordChange): Map<stri
     else found.set(field.key, text);
   }
   for (const field of headerFields) dropAlone(field, found, options[field.name]);
+  checkTags(found.get('t') ?? '', options);
   return found;
 }
 
-/** A letter with another value of one of its options: the priority stands among the tags. */
+/** A letter with another value of one of its options: the priority stands among the tags, and that a job counts in its group. */
 function textWith(field: JobField, before: string, own: string): string {
   const texts = headerFields
     .filter(({ key }) => key === field.key)
@@ -85,7 +87,19 @@ function textWith(field: JobField, before: string, own: string): string {
       const value = one.option.ofHeader(before);
       return value === undefined ? '' : one.option.toHeader(value);
     });
-  return texts.filter((text) => text !== '').join(',');
+  const isCounted = field.key === 't' && before.split(',').includes(COUNTED);
+  return [...texts, isCounted ? COUNTED : ''].filter((text) => text !== '').join(',');
+}
+
+/** A priority, and that a job counts in its group, each take the place of a tag. @throws DuestreamError `bad-input` */
+function checkTags(text: string, { tags, priority }: RecordChange['options']): void {
+  const entries = text.split(',');
+  if ((tags ?? priority) == null || entries.length <= TAGS_MAX) return;
+  const own = entries.filter((tag) => !tag.startsWith(' ')).length;
+  throw new DuestreamError(
+    'bad-input',
+    `tags would be a list of ${own}; allowed: up to ${TAGS_MAX - entries.length + own} beside what else stands among the tags of the job: its priority, or its group where that has a limit of pending jobs`,
+  );
 }
 
 /** An option that means nothing without another: refused when it is given now, and left out when the other one has gone. */

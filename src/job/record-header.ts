@@ -3,7 +3,7 @@
  */
 import { hash } from 'node:crypto';
 import { type HeaderOptions, hasNeeds, headerFields } from './fields.ts';
-import { entriesOfHeader, tagsOfHeader } from './labels.ts';
+import { COUNTED, entriesOfHeader, tagsOfHeader } from './labels.ts';
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(
@@ -71,6 +71,23 @@ const TAGS = /;t=([^;]+)/;
 /** The letter under which a record keeps the mark of the call that made the job: after an edit, and where it has headers of a job. */
 export const MARK_LETTER = 'm';
 const FIRST_MARK = /;m=(\w+)\.([0-9a-f]+)/;
+
+/**
+ * The record of a job that counts in its group: with a tag for that behind the others, and with the mark that it has without
+ * the tag, so that the same call is recognised also where the limit has come or gone in between.
+ *
+ * @example countedRecord('1abc|{}') // '1abc;t= group;m=abc.0123456789abcdef|{}'
+ */
+export function countedRecord(record: string): string {
+  const bar = record.indexOf('|');
+  const header = record.slice(0, bar);
+  const tags = TAGS.exec(header)?.[1];
+  const tagged =
+    tags === undefined ? `${header};t=${COUNTED}` : header.replace(`;t=${tags}`, () => `;t=${tags},${COUNTED}`);
+  const isMarked = header.includes(`;${MARK_LETTER}=`);
+  const mark = isMarked ? '' : `;${MARK_LETTER}=${record.slice(1, headerEnd(record))}.${digestOf(record)}`;
+  return `${tagged}${mark}${record.slice(bar)}`;
+}
 
 /** Tells records apart, here as in Redis: the first 16 hexadecimal digits of the SHA-1. */
 export const digestOf = (record: string): string => hash('sha1', record).slice(0, 16);

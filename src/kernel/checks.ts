@@ -107,6 +107,8 @@ export const gateRanges = {
   concurrency: { min: 1, max: 1_000_000 },
   perGroup: { min: 1, max: 1000 },
   weight: { min: 1, max: 100 },
+  /** Jobs of a group that wait or run. */
+  groupPending: { min: 1, max: 1_000_000_000 },
   /** Names of groups with limits of their own. */
   groups: { min: 0, max: 1000 },
 } as const satisfies Readonly<Record<string, Range>>;

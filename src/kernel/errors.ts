@@ -22,6 +22,7 @@ export const errorCatalogue = {
   indeterminate: { exit: 69, http: 503 },
   'out-of-memory': { exit: 69, http: 507 },
   'queue-full': { exit: 1, http: 429 },
+  'group-full': { exit: 1, http: 429 },
   refused: { exit: 69, http: 502 },
 } as const;
 

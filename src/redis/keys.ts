@@ -159,7 +159,7 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groups`, `:fair` → the settings of these names; `:schema` → the number of the layout of the namespace',
+    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groupPending`, `:groups`, `:fair` → the settings of these names; `:schema` → the number of the layout of the namespace',
     bound: 'one per queue, at most eleven settings each. They come and go with the queue in one step',
   },
   schedules: {

@@ -18,7 +18,6 @@ import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { peekOf } from './changes.ts';
 import { findingIn, waitsFor } from './finding.ts';
-import { notInKit } from './gates.ts';
 import type { JobBook } from './jobs.ts';
 import { type Kept, refOf } from './kept.ts';
 import { letterOf, lettersIn } from './letters.ts';
@@ -57,7 +56,10 @@ export function createKitClient(
       },
     },
     finding,
-    rules: { setGroup: () => Promise.reject(notInKit()), close: () => Promise.reject(notInKit()) },
+    rules: {
+      setGroup: async (queue, of) => book.gates.setGroup(queue, of),
+      close: async (queue, of) => book.gates.close(book.use(queue), of),
+    },
     erasing: {
       ...historyIn(book),
       finding,

@@ -5,7 +5,7 @@
 import { idOf, lengthened, memberOf } from '../job/codec.ts';
 import { isTooLate } from '../job/fields.ts';
 import { compensationOfExpired, type EndVerdict } from '../job/judge.ts';
-import type { Attempted, Deferral, Outcome } from '../job/outcome.ts';
+import type { Attempted, Closing, Deferral, Outcome } from '../job/outcome.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader } from '../job/record-header.ts';
 import type { Effects } from '../worker/run/context.ts';
@@ -34,6 +34,8 @@ interface EndsParts {
   readonly begin: (job: Kept, dueMs: number) => Promise<void>;
   /** A start has ended, or there was none: see `Gates`. */
   readonly leave: (job: Kept, isUnused?: boolean) => void;
+  /** The handler has closed its group or its queue. */
+  readonly close: (job: Kept, closing: Closing) => void;
 }
 
 /** Inline a lock is never given back while somebody waits for it. */
@@ -52,6 +54,8 @@ export function createEnds(parts: EndsParts): Ends {
   const { agenda } = parts;
   return {
     async settle(begun, verdict) {
+      const closing = closingIn(verdict);
+      if (closing) parts.close(begun.job, closing);
       await settle(parts, begun, verdict);
       parts.leave(begun.job);
     },
@@ -66,6 +70,9 @@ export function createEnds(parts: EndsParts): Ends {
     },
   };
 }
+
+const closingIn = (verdict: EndVerdict): Closing | undefined =>
+  verdict.kind === 'settled' && verdict.outcome.kind === 'defer' ? verdict.outcome.closing : undefined;
 
 async function expire(parts: EndsParts, job: Kept, compensation: Dead['compensation']): Promise<void> {
   if (decodeHeader(job.record)?.onLate === 'dead') return bury(parts, job, 'expired', compensation);

@@ -23,8 +23,7 @@ import type { GroupsAsk, Holder, SeenGroup, SeenGroups } from '../redis/read/gro
 import type { Found } from '../redis/read/look.ts';
 import type { DueRange, Place, Source } from '../redis/read/places.ts';
 import { cancel, peekOf, reschedule, rewrite, seenOf } from './changes.ts';
-import { NO_LIMITS } from './gates.ts';
-import type { JobBook } from './jobs.ts';
+import { type JobBook, pendingIn } from './jobs.ts';
 import { endsOf, type Kept, OWNER, overOf, refOf } from './kept.ts';
 
 export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
@@ -133,6 +132,7 @@ function readerIn(book: JobBook): Reader {
     lastTokens: async ({ queue }, members) => members.map((member) => book.find(queue, idOf(member).id)?.token ?? '0'),
     groups: async (ref, ask) => groupsIn(book, ref, { ask, jobs: inPartition(ref) }),
     holders: async (ref, of) => holdersIn(inPartition(ref), of),
+    isGated: async ({ gates }) => gates !== undefined,
     countScheduled: async (ref, { kind, due }) =>
       inPartition(ref).filter(({ state, dueMs }) => state === kind && isWithin(due, dueMs)).length,
   };
@@ -228,7 +228,7 @@ export async function waitsFor(book: JobBook, job: Kept): Promise<JobWait | unde
 /** As `lua/verbs/groups.lua` says it. */
 function groupsIn(
   book: JobBook,
-  { gates }: PartitionRef,
+  { gates, queue, partition }: PartitionRef,
   { ask, jobs }: { readonly ask: GroupsAsk; readonly jobs: readonly Kept[] },
 ): SeenGroups {
   const inGroup = (name: string | undefined) => jobs.filter(({ id }) => groupOf(id) === name);
@@ -244,14 +244,18 @@ function groupsIn(
           .filter((name) => name > ask.after)
           .slice(0, ask.limit);
   const gate = gateState(gates?.share);
-  const state = gate && { most: gate.perGroup, ...NO_LIMITS };
+  const live = jobs.filter(({ state }) => isLive(state));
+  const stateOf = (group: string) => {
+    const state = book.gates.groupState(queue, partition, group);
+    return state && { ...state, pending: state.maxPending === 0 ? 0 : pendingIn(live, group) };
+  };
   const groups = names.map((group): SeenGroup => {
     const waiting = waitingIn(inGroup(group));
     const of = (wanted: Priority) =>
       waiting.filter(({ record }) => (decodeHeader(record)?.priority ?? 'normal') === wanted).length;
     const sinceMs = waiting.length === 0 ? undefined : Math.min(...waiting.map(({ dueMs }) => dueMs));
     const places = { high: of('high'), normal: of('normal'), low: of('low') };
-    return { group, running: inGroup(group).filter(isLetThrough).length, places, sinceMs, state };
+    return { group, running: inGroup(group).filter(isLetThrough).length, places, sinceMs, state: stateOf(group) };
   });
   return {
     nowMs: book.nowMs(),

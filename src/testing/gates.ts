@@ -9,21 +9,29 @@
  * each of them may have the room that a job leaves at that moment.
  */
 
+import type { Closing } from '../client/groups/rules.ts';
 import {
   checkGateSettings,
+  checkGroups,
   type GateSettings,
   type GateShare,
+  type GroupGate,
+  type GroupSettings,
   gateShare,
+  groupGate,
+  isGated,
   nextTurnMs,
+  type PartitionGates,
   readShare,
   turnsAt,
 } from '../job/gate.ts';
 import { partitionOf } from '../job/job-id.ts';
 import { groupOf, PRIORITIES } from '../job/labels.ts';
+import type { Closing as JobClosing } from '../job/outcome.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader } from '../job/record-header.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import type { SeenWait } from '../redis/read/groups.ts';
+import type { GroupState, SeenWait } from '../redis/read/groups.ts';
 import type { Pause } from '../redis/scripts/upkeep.ts';
 import type { Agenda } from './agenda.ts';
 import type { Kept } from './kept.ts';
@@ -39,6 +47,7 @@ interface GatesParts {
 interface GatedQueue {
   readonly name: string;
   readonly partitions: number;
+  readonly isBroadcast: boolean;
   readonly lines: readonly Line[];
   settings: GateSettings;
   /** Undefined: it goes on. */
@@ -61,24 +70,61 @@ export class Gates {
 
   /** What is said of limits holds from now on, the rest stays. @throws DuestreamError `bad-input` */
   set(declared: Queue, said: GateSettings): void {
-    refuseOwn(said);
     const queue = this.#queueOf(declared);
-    const { name, partitions, lines } = queue;
     const { settings: before } = queue;
     const settings = {
       rate: said.rate ?? before.rate,
       concurrency: said.concurrency ?? before.concurrency,
       perGroup: said.perGroup ?? before.perGroup,
+      groupRate: said.groupRate ?? before.groupRate,
+      groupPending: said.groupPending ?? before.groupPending,
+      groups: said.groups ?? before.groups,
       fair: said.fair ?? before.fair,
     };
-    checkGateSettings(name, settings, { partitions, isBroadcast: declared.broadcast?.isOn === true });
+    checkGateSettings(queue.name, settings, queue);
+    this.#share(queue, settings);
+  }
+
+  /**
+   * The limits of one group, or of all whose names begin so; undefined: it has those of all groups again.
+   *
+   * @returns whether anything is different now
+   * @throws DuestreamError `not-found`, `bad-input`
+   */
+  setGroup(name: string, { group, limits }: { readonly group: string; readonly limits?: GroupSettings }): boolean {
+    const queue = this.#queues.get(name);
+    if (!queue) throw new DuestreamError('not-found', `queue ${name} is not declared`);
+    const { [group]: before, ...others } = queue.settings.groups ?? {};
+    if (!limits && !before) return false;
+    const settings = { ...queue.settings, groups: limits ? { ...others, [group]: limits } : others };
+    checkGroups(settings.groups);
+    checkGateSettings(name, settings, queue);
+    this.#share(queue, settings);
+    return JSON.stringify(limits) !== JSON.stringify(before);
+  }
+
+  #share(queue: GatedQueue, settings: GateSettings): void {
+    const { partitions, lines } = queue;
     queue.settings = settings;
     for (const [partition, line] of lines.entries()) {
       const share = gateShare(settings, { partition, partitions })?.share;
       if (share === undefined || share === line.shareText) continue;
-      for (const job of line.limit(share)) if (job.state === 'ready') this.#parts.putBack(job);
+      for (const job of line.limit(share, settings)) if (job.state === 'ready') this.#parts.putBack(job);
       this.#ringSoon(queue, line);
     }
+  }
+
+  /** Lets nobody of a group, or of the queue, through until a time; 0: it opens. @returns as the script `close` */
+  close(declared: Queue, { group, until, why = '' }: Closing): 'ok' | 'same' | 'ungated' {
+    const queue = this.#queueOf(declared);
+    if (!isGated(queue.settings)) return 'ungated';
+    const nowMs = this.#parts.agenda.nowMs();
+    const untilMs = typeof until === 'number' ? until : nowMs + until.forMs;
+    const isChanged = queue.lines.map((line) => {
+      this.#ringSoon(queue, line);
+      return untilMs === 0 ? line.open(group, nowMs) : line.close(group, { untilMs, reason: why });
+    });
+    return isChanged.includes(true) ? 'ok' : 'same';
   }
 
   /** @returns whether the queue went on until now; the first pause stays as it is */
@@ -105,10 +151,29 @@ export class Gates {
     return [...this.#queues.values()].filter(({ pause }) => pause !== undefined).map(({ name }) => name);
   }
 
+  /** A handler says that its group, or its queue, is to be left alone; a queue that is not gated closes nothing. */
+  closeBy(job: Kept, { scope, forMs, reason }: JobClosing): void {
+    const group = scope === 'group' ? groupIn(job) : '';
+    if (scope === 'queue' || group !== '') this.close(job.queue, { group, until: { forMs }, why: reason });
+  }
+
+  /** The limits of the partition of a job. */
+  shareOf(job: Kept): { readonly gates?: PartitionGates } {
+    const { settings, partitions } = this.#placeOf(job).queue;
+    const gates = gateShare(settings, { partition: partitionOf(job.id, partitions), partitions });
+    return gates ? { gates } : {};
+  }
+
   /** What keeps a job in line. */
   waitOf(job: Kept): SeenWait {
     const { queue, line } = this.#placeOf(job);
-    return { ...line.waitOf(job), pause: queue.pause };
+    return { ...line.waitOf(job, this.#parts.agenda.nowMs()), pause: queue.pause };
+  }
+
+  /** What a group may have in its partition. */
+  groupState(queue: string, partition: number, group: string): Omit<GroupState, 'pending'> | undefined {
+    const line = this.#queues.get(queue)?.lines[partition];
+    return line?.isGated ? line.groupState(group, this.#parts.agenda.nowMs()) : undefined;
   }
 
   /** Whether a job that has become due waits here, and is started when it is its turn. */
@@ -139,12 +204,13 @@ export class Gates {
     return { queue, line };
   }
 
-  #queueOf({ name, partitions }: Queue): GatedQueue {
+  #queueOf({ name, partitions, broadcast }: Queue): GatedQueue {
     const known = this.#queues.get(name);
     if (known) return known;
     const isServed = this.#parts.isServed(name);
     const lines = Array.from({ length: partitions }, () => new Line(isServed));
-    const queue = { name, partitions, lines, settings: {}, pause: undefined };
+    const isBroadcast = broadcast?.isOn === true;
+    const queue = { name, partitions, isBroadcast, lines, settings: {}, pause: undefined };
     this.#queues.set(name, queue);
     return queue;
   }
@@ -170,22 +236,26 @@ export class Gates {
     const { agenda, start } = this.#parts;
     const nowMs = agenda.nowMs();
     line.strike();
+    if (queue.pause) line.openTimed(nowMs);
     let job = queue.pause ? undefined : line.lineUp(nowMs);
     while (job) {
       await start(job);
       job = queue.pause ? undefined : line.next(nowMs);
     }
-    const turnMs = line.nextTurnMs(nowMs);
-    if (turnMs !== undefined) line.strike = agenda.at(turnMs, () => this.#ring(queue, line));
+    const lookMs = line.nextLookMs(nowMs, { isPaused: queue.pause !== undefined });
+    if (lookMs !== undefined) line.strike = agenda.at(lookMs, () => this.#ring(queue, line));
   }
 }
 
 /** Those who wait in one group with one priority, in the order of their due times. */
 interface Lane {
+  readonly key: string;
   readonly group: string;
   /** The place of their priority. */
   readonly kind: Kind;
   readonly jobs: Kept[];
+  /** Of its round: a lane with a weight has so many turns, one after the other. */
+  turns: number;
 }
 
 const KINDS = [0, 1, 2] as const;
@@ -194,6 +264,13 @@ type Kind = (typeof KINDS)[number];
 type Clocks = [number, number, number];
 /** What a turn takes the clock of a priority on: of 21 turns `high` has 16, `normal` 4 and `low` 1. */
 const STEPS = [1, 4, 16] as const;
+
+/** Nobody is let through before, and why. */
+interface Closed {
+  readonly untilMs: number;
+  readonly reason: string;
+}
+const OPEN: Closed = { untilMs: 0, reason: '' };
 
 /** One partition: who is in line, whose turn it is, and what has a place. */
 class Line {
@@ -209,11 +286,14 @@ class Line {
   readonly #lanes = new Map<string, Lane>();
   /** Those that may have somebody whose group has room, of each priority in the order of their turns. */
   readonly #open = [new Set<Lane>(), new Set<Lane>(), new Set<Lane>()] as const;
+  /** Those whose group has no turn of its own now, and when it has. */
+  readonly #timed = new Map<Lane, number>();
   #clocks: Clocks = [0, 0, 0];
-  /** Jobs that were let through and have not ended, and how many there are of each group. */
+  /** Jobs that were let through and have not ended. */
   readonly #through = new Set<Kept>();
-  readonly #held = new Map<string, number>();
   #arrivalUs = 0;
+  #closed = OPEN;
+  readonly #groups = new Groups();
 
   constructor(isServed: boolean) {
     this.#isServed = isServed;
@@ -239,9 +319,13 @@ class Line {
   lineUp(nowMs: number): Kept | undefined {
     const due = this.arrived();
     const [first, ...others] = due;
-    const isAlone = others.length === 0 && this.#open.every((lanes) => lanes.size === 0);
-    if (first && isAlone && this.#hasRoom(nowMs) && this.#freeIn(groupIn(first)) > 0) return this.#take(first, nowMs);
+    const isAlone = others.length === 0 && !this.#isAnyOpen() && this.#timed.size === 0;
+    if (first && isAlone && this.#hasRoom(nowMs) && this.#groups.freeIn(groupIn(first), nowMs).free > 0) {
+      this.#groups.use(groupIn(first), nowMs);
+      return this.#take(first, nowMs);
+    }
     for (const job of due) this.#enter(job);
+    this.openTimed(nowMs);
     return this.next(nowMs);
   }
 
@@ -251,9 +335,12 @@ class Line {
     while (this.#hasRoom(nowMs)) {
       const lanes = KINDS.flatMap((kind) => this.#open[kind].values().next().value ?? []);
       const [first, ...others] = lanes;
-      if (!first) return undefined;
+      if (!first) {
+        if (!this.openTimed(nowMs)) return undefined;
+        continue;
+      }
       const lane = others.reduce((best, other) => (clocks[other.kind] < clocks[best.kind] ? other : best), first);
-      const job = this.#visit(lane);
+      const job = this.#visit(lane, nowMs);
       if (job) clocks[lane.kind] += STEPS[lane.kind];
       drawAlong(clocks, new Set(lanes.map(({ kind }) => kind)));
       if (!job) continue;
@@ -263,66 +350,101 @@ class Line {
     return undefined;
   }
 
+  /** Lanes whose time has come have their turn behind the others. @returns whether any lane is open */
+  openTimed(nowMs: number): boolean {
+    const due = [...this.#timed].filter(([, atMs]) => atMs <= nowMs);
+    due.sort(([one, oneMs], [other, otherMs]) => oneMs - otherMs || (one.key < other.key ? -1 : 1));
+    for (const [lane] of due) this.#openLast(lane);
+    return this.#isAnyOpen();
+  }
+
   hold(job: Kept): void {
     if (this.#through.has(job)) return;
     this.#through.add(job);
-    this.#count(groupIn(job), 1);
+    this.#groups.hold(groupIn(job), 1);
   }
 
   leave(job: Kept, isUnused: boolean): void {
     if (!this.#through.delete(job)) return;
     const group = groupIn(job);
-    this.#count(group, -1);
-    if (group !== '') this.#openLanes(group);
+    this.#groups.hold(group, -1);
+    for (const lane of this.#shutIn(group)) this.#openLast(lane);
+    if (!isUnused) return;
     const { intervalUs } = this.#share;
-    if (isUnused && intervalUs > 0 && this.#arrivalUs >= intervalUs) this.#arrivalUs -= intervalUs;
+    if (intervalUs > 0 && this.#arrivalUs >= intervalUs) this.#arrivalUs -= intervalUs;
+    this.#groups.refund(group);
   }
 
   /** Other limits hold. @returns what was let through and started by nobody */
-  limit(text: string): readonly Kept[] {
+  limit(text: string, settings: GateSettings): readonly Kept[] {
     const unstarted = this.#isServed ? [] : [...this.#through];
     for (const job of unstarted) this.leave(job, this.isGated);
-    const had = this.#share.perGroup;
+    const [had, before] = [this.#share.perGroup, this.shareText ?? text];
     this.#share = readShare(text);
     this.shareText = text;
+    this.#groups.settings = settings;
     const gets = this.#share.perGroup;
-    const isMore = had > 0 && (gets === 0 || gets > had);
+    const isMore = (had > 0 && (gets === 0 || gets > had)) || behindPerGroup(before) !== behindPerGroup(text);
     const groups = new Set([...this.#lanes.values()].map(({ group }) => group));
-    for (const group of isMore ? [...groups].sort() : []) if (this.#freeIn(group) > 0) this.#openLanes(group);
+    for (const group of isMore ? [...groups].sort() : []) this.#reopen(group);
     return unstarted;
   }
 
-  /** When the rate allows the next start; undefined where nobody waits for that. */
-  nextTurnMs(nowMs: number): number | undefined {
-    if (this.#open.every((lanes) => lanes.size === 0)) return undefined;
-    const { turns, arrivalUs } = turnsAt(this.#share, this.#arrivalUs, nowMs);
-    return turns > 0 ? undefined : Math.max(nowMs + 1, nextTurnMs(this.#share, arrivalUs));
+  /** The longest closing wins. @returns whether it is closed for longer than before */
+  close(group: string, closed: Closed): boolean {
+    const before = group === '' ? this.#closed : this.#groups.closed(group);
+    if (closed.untilMs <= before.untilMs) return false;
+    if (group === '') this.#closed = closed;
+    else this.#groups.close(group, closed);
+    return true;
   }
 
-  waitOf(job: Kept): Omit<SeenWait, 'pause'> {
+  /** @returns whether it was closed */
+  open(group: string, nowMs: number): boolean {
+    const { untilMs } = group === '' ? this.#closed : this.#groups.closed(group);
+    if (group === '') this.#closed = OPEN;
+    else this.#groups.close(group, OPEN);
+    if (group !== '') this.#reopen(group);
+    return untilMs > nowMs;
+  }
+
+  /** When somebody may have a turn who has none now; undefined where nobody waits for that. */
+  nextLookMs(nowMs: number, { isPaused }: { readonly isPaused: boolean }): number | undefined {
+    let lookMs = isPaused || !this.#isAnyOpen() ? Number.POSITIVE_INFINITY : this.#nextTurn(nowMs);
+    for (const opensMs of this.#timed.values()) lookMs = Math.min(lookMs, opensMs);
+    return lookMs === Number.POSITIVE_INFINITY ? undefined : Math.max(nowMs + 1, lookMs);
+  }
+
+  /** When the queue lets somebody through again; infinity: it does now, as far as its rate and its closing go. */
+  #nextTurn(nowMs: number): number {
+    if (this.#closed.untilMs > nowMs) return this.#closed.untilMs;
+    const { turns, arrivalUs } = turnsAt(this.#share, this.#arrivalUs, nowMs);
+    return turns > 0 ? Number.POSITIVE_INFINITY : nextTurnMs(this.#share, arrivalUs);
+  }
+
+  waitOf(job: Kept, nowMs: number): Omit<SeenWait, 'pause'> {
     const { group, jobs } = this.#laneOf(job);
-    const gate = { ...this.#share, nextTurnMs: nextTurnMs(this.#share, this.#arrivalUs), closedMs: 0 };
-    const held = this.#held.get(group) ?? 0;
-    const state = group === '' ? undefined : { most: this.#share.perGroup, ...NO_LIMITS };
-    return { gate, entries: this.#through.size, held, ahead: jobs.indexOf(job), group: state, closing: '' };
+    const { untilMs: closedMs, reason: closing } = this.#closed;
+    const gate = { ...this.#share, nextTurnMs: nextTurnMs(this.#share, this.#arrivalUs), closedMs };
+    // What is pending lets nobody wait.
+    const state = group === '' ? undefined : { ...this.groupState(group, nowMs), pending: 0 };
+    const held = this.#groups.held(group);
+    return { gate, entries: this.#through.size, held, ahead: jobs.indexOf(job), group: state, closing };
+  }
+
+  groupState(group: string, nowMs: number): Omit<GroupState, 'pending'> {
+    return this.#groups.state(group, nowMs);
   }
 
   /** Where no worker is, one job is let through, which would wake one. */
   #hasRoom(nowMs: number): boolean {
     const most = this.#isServed ? this.#share.concurrency || Number.POSITIVE_INFINITY : 1;
-    return this.#through.size < most && turnsAt(this.#share, this.#arrivalUs, nowMs).turns > 0;
+    const isOpen = this.#closed.untilMs <= nowMs;
+    return isOpen && this.#through.size < most && turnsAt(this.#share, this.#arrivalUs, nowMs).turns > 0;
   }
 
-  #freeIn(group: string): number {
-    const { perGroup } = this.#share;
-    return group === '' || perGroup === 0 ? Number.POSITIVE_INFINITY : perGroup - (this.#held.get(group) ?? 0);
-  }
-
-  #count(group: string, more: number): void {
-    if (group === '') return;
-    const count = (this.#held.get(group) ?? 0) + more;
-    if (count > 0) this.#held.set(group, count);
-    else this.#held.delete(group);
+  #isAnyOpen(): boolean {
+    return this.#open.some((lanes) => lanes.size > 0);
   }
 
   #enter(job: Kept): void {
@@ -334,26 +456,68 @@ class Line {
       const at = lane.jobs.indexOf(job);
       if (at >= 0) lane.jobs.splice(at, 1);
     };
-    if (this.#freeIn(lane.group) > 0) this.#open[lane.kind].add(lane);
+    if (this.#isShut(lane) && this.#groups.roomIn(lane.group) > 0) this.#openLast(lane);
   }
 
   #laneOf(job: Kept): Lane {
     const [group, kind] = [groupIn(job), kindIn(job)];
     const key = `${kind}${group}`;
-    const lane = this.#lanes.get(key) ?? { group, kind, jobs: [] };
+    const lane = this.#lanes.get(key) ?? { key, group, kind, jobs: [], turns: 0 };
     this.#lanes.set(key, lane);
     return lane;
   }
 
-  /** The first of a lane. Then the lane goes behind the others, or is shut where nobody is left or its group is full. */
-  #visit(lane: Lane): Kept | undefined {
-    const { group, kind, jobs } = lane;
-    const free = this.#freeIn(group);
-    const job = free > 0 ? jobs.shift() : undefined;
-    this.#open[kind].delete(lane);
-    if (jobs.length === 0) this.#lanes.delete(`${kind}${group}`);
-    else if (free > 1) this.#open[kind].add(lane);
+  /** As `headsOf` and `shutOrMove` for one job: the first of a lane, and what becomes of the lane. */
+  #visit(lane: Lane, nowMs: number): Kept | undefined {
+    const { free, isTimed, weight } = this.#groups.freeIn(lane.group, nowMs);
+    const there = lane.jobs.length;
+    const job = free > 0 ? lane.jobs.shift() : undefined;
+    const taken = job ? 1 : 0;
+    if (job) this.#groups.use(lane.group, nowMs);
+    // One place more than is wanted is read where the lane stays open if there is one.
+    const isKnown = free > 0 && there < (free > 1 ? 2 : 1);
+    if (isKnown) this.#shut(lane);
+    else if (taken >= free && isTimed) this.#waitForTurn(lane, nowMs);
+    else if (taken >= free) this.#shut(lane);
+    else if (lane.turns + taken < weight) lane.turns += taken;
+    else this.#openLast(lane);
     return job;
+  }
+
+  #shut(lane: Lane): void {
+    this.#open[lane.kind].delete(lane);
+    if (lane.jobs.length === 0) this.#lanes.delete(lane.key);
+  }
+
+  #waitForTurn(lane: Lane, nowMs: number): void {
+    this.#open[lane.kind].delete(lane);
+    this.#timed.set(lane, this.#groups.whenMore(lane.group, nowMs));
+  }
+
+  /** Its turn comes behind those of all others of its priority, and its round begins anew. */
+  #openLast(lane: Lane): void {
+    this.#timed.delete(lane);
+    this.#open[lane.kind].delete(lane);
+    lane.turns = 0;
+    this.#open[lane.kind].add(lane);
+  }
+
+  #isShut = (lane: Lane): boolean => !this.#open[lane.kind].has(lane) && !this.#timed.has(lane);
+
+  #lanesIn(group: string): readonly Lane[] {
+    const lanes = KINDS.flatMap((kind) => this.#lanes.get(`${kind}${group}`) ?? []);
+    return lanes.filter(({ jobs }) => jobs.length > 0);
+  }
+
+  /** Lanes of a group with somebody in line that have no turn. */
+  #shutIn(group: string): readonly Lane[] {
+    return group === '' ? [] : this.#lanesIn(group).filter(this.#isShut);
+  }
+
+  /** Also those that wait for a time; lanes that are open keep their turns. */
+  #reopen(group: string): void {
+    if (this.#groups.roomIn(group) <= 0) return;
+    for (const lane of this.#lanesIn(group)) if (!this.#open[lane.kind].has(lane)) this.#openLast(lane);
   }
 
   #take(job: Kept, nowMs: number): Kept {
@@ -363,15 +527,104 @@ class Line {
     this.hold(job);
     return job;
   }
+}
 
-  /** Lanes of a group that are open keep their turns. */
-  #openLanes(group: string): void {
-    for (const kind of KINDS) {
-      const lane = this.#lanes.get(`${kind}${group}`);
-      if (lane && lane.jobs.length > 0) this.#open[kind].add(lane);
-    }
+/** What the groups of a partition have, and may have: as `lua/lib/own.lua`. Jobs without a group are never held up. */
+class Groups {
+  #settings: GateSettings = {};
+  readonly #limits = new Map<string, GroupGate>();
+  /** How many jobs of each were let through and have not ended. */
+  readonly #held = new Map<string, number>();
+  readonly #arrivals = new Map<string, number>();
+  readonly #closed = new Map<string, Closed>();
+
+  set settings(settings: GateSettings) {
+    this.#settings = settings;
+    this.#limits.clear();
+  }
+
+  held(group: string): number {
+    return this.#held.get(group) ?? 0;
+  }
+
+  hold(group: string, more: number): void {
+    if (group === '') return;
+    const count = this.held(group) + more;
+    if (count > 0) this.#held.set(group, count);
+    else this.#held.delete(group);
+  }
+
+  closed(group: string): Closed {
+    return this.#closed.get(group) ?? OPEN;
+  }
+
+  close(group: string, closed: Closed): void {
+    this.#closed.set(group, closed);
+  }
+
+  /** How many more may run. */
+  roomIn(group: string): number {
+    const { most } = this.#limitsOf(group);
+    return group === '' || most === 0 ? Number.POSITIVE_INFINITY : most - this.held(group);
+  }
+
+  /** How many more may start now; `isTimed`: fewer than there is room for, as the group has no turn or is closed. */
+  freeIn(group: string, nowMs: number) {
+    const room = this.roomIn(group);
+    const free = group === '' ? room : Math.min(room, this.#turns(group, nowMs));
+    return { free, isTimed: free < room, weight: group === '' ? 1 : this.#limitsOf(group).weight };
+  }
+
+  /** A turn of its rate is used. */
+  use(group: string, nowMs: number): void {
+    const limits = this.#limitsOf(group);
+    if (group === '' || limits.intervalUs === 0) return;
+    this.#arrivals.set(group, turnsAt(limits, this.#arrival(group), nowMs).arrivalUs + limits.intervalUs);
+  }
+
+  /** A turn was used for nothing. */
+  refund(group: string): void {
+    const { intervalUs } = this.#limitsOf(group);
+    if (group !== '' && intervalUs > 0) this.#arrivals.set(group, Math.max(0, this.#arrival(group) - intervalUs));
+  }
+
+  /** When one more may start. */
+  whenMore(group: string, nowMs: number): number {
+    return Math.max(nowMs + 1, this.closed(group).untilMs, this.#nextTurnMs(group, nowMs));
+  }
+
+  state(group: string, nowMs: number): Omit<GroupState, 'pending'> {
+    const { untilMs, reason } = this.closed(group);
+    const isClosed = untilMs > nowMs;
+    const shut = { closedMs: isClosed ? untilMs : 0, reason: isClosed ? reason : '' };
+    return { ...this.#limitsOf(group), nextTurnMs: this.#nextTurnMs(group, nowMs), ...shut };
+  }
+
+  /** 0: now. */
+  #nextTurnMs(group: string, nowMs: number): number {
+    const limits = this.#limitsOf(group);
+    const { turns, arrivalUs } = turnsAt(limits, this.#arrival(group), nowMs);
+    return turns > 0 ? 0 : nextTurnMs(limits, arrivalUs);
+  }
+
+  #turns(group: string, nowMs: number): number {
+    if (this.closed(group).untilMs > nowMs) return 0;
+    return turnsAt(this.#limitsOf(group), this.#arrival(group), nowMs).turns;
+  }
+
+  #arrival(group: string): number {
+    return this.#arrivals.get(group) ?? 0;
+  }
+
+  #limitsOf(group: string): GroupGate {
+    const limits = this.#limits.get(group) ?? groupGate(this.#settings, group);
+    this.#limits.set(group, limits);
+    return limits;
   }
 }
+
+/** What a share says behind the limit per group: where it changes, lanes of any group may open. */
+const behindPerGroup = (share: string): string => share.split(' ').slice(4).join(' ');
 
 /** A priority that has nobody would have all turns when somebody comes. */
 function drawAlong(clocks: Clocks, some: ReadonlySet<Kind>): void {
@@ -386,19 +639,4 @@ const groupIn = ({ id }: Kept): string => groupOf(id) ?? '';
 
 function kindIn({ record }: Kept): Kind {
   return KINDS[PRIORITIES.indexOf(decodeHeader(record)?.priority ?? 'normal')] ?? 1;
-}
-
-/** Of single groups. */
-export const NO_LIMITS = { intervalUs: 0, burst: 1, weight: 1, nextTurnMs: 0, closedMs: 0, reason: '' };
-
-/** Limits of single groups, and closing, are tried with Redis. */
-export const notInKit = () =>
-  new DuestreamError(
-    'refused',
-    'the test kit has no limits of single groups and closes none; allowed: perGroup of the queue as a number, or a test with Redis',
-  );
-
-/** @throws DuestreamError `refused` */
-function refuseOwn({ groupRate, groups = {} }: GateSettings): void {
-  if (groupRate || Object.keys(groups).length > 0) throw notInKit();
 }

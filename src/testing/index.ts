@@ -10,6 +10,7 @@
 
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import type { Client } from '../client/client.ts';
+import { type CloseOptions, type Closing, notGated, parseClosing } from '../client/groups/rules.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
 import { parseGates } from '../job/gate.ts';
 import type { Job } from '../job/job.ts';
@@ -60,9 +61,9 @@ export interface TestKitOptions {
 }
 
 /** As in the definition of a queue. */
-type Limits = Pick<QueueOptions, 'rate' | 'concurrency' | 'perGroup' | 'fair'>;
+type Limits = Pick<QueueOptions, 'rate' | 'concurrency' | 'perGroup' | 'groups' | 'fair'>;
 
-/** What `duestream queues set`, `pause` and `resume` do; they take hold when time passes. */
+/** What `duestream queues set`, `pause`, `resume`, `close` and `open` do; they take hold when time passes. */
 export interface TestQueues {
   /**
    * Sets limits of a queue, also while its jobs run; what is left out stays as it is.
@@ -75,6 +76,16 @@ export interface TestQueues {
   pause(queue: Queue<unknown> | string, reason?: string): boolean;
   /** @returns whether the queue was paused */
   resume(queue: Queue<unknown> | string): boolean;
+  /**
+   * Lets nobody of a queue with limits through for some time; what was let through before starts all the same. Single groups are
+   * closed by `kit.client.groups.close`.
+   *
+   * @returns whether it is closed for longer than before
+   * @throws DuestreamError `bad-input`, also for a queue that is not gated
+   */
+  close(queue: Queue<unknown> | string, options: CloseOptions): boolean;
+  /** @returns whether the queue was closed @throws DuestreamError `bad-input` for a queue that is not gated */
+  open(queue: Queue<unknown> | string): boolean;
 }
 
 /** Jobs, retries and schedules in virtual time: what `createTestKit` returns. */
@@ -192,13 +203,23 @@ export function createTestKit(options: TestKitOptions): TestKit {
 
 function queuesOver({ gates, declare }: JobBook, knownAs: (name: string) => Queue): TestQueues {
   const declared = (queue: Queue<unknown> | string) => declare(knownAs(queueOf(queue).name));
+  const isChanged = (queue: Queue, closing: Closing) => {
+    const reply = gates.close(queue, closing);
+    if (reply === 'ungated') throw notGated(queue);
+    return reply === 'ok';
+  };
   return {
     set(queue, limits) {
-      checkNames(limits, ['rate', 'concurrency', 'perGroup', 'fair'], 'queues.set', 'bad-input');
+      checkNames(limits, ['rate', 'concurrency', 'perGroup', 'groups', 'fair'], 'queues.set', 'bad-input');
       gates.set(declared(queue), parseGates(limits));
     },
     pause: (queue, reason) => gates.pause(declared(queue), reason),
     resume: (queue) => gates.resume(declared(queue)),
+    close(queue, options) {
+      const { forMs, why } = parseClosing(options);
+      return isChanged(declared(queue), { group: '', until: { forMs }, why });
+    },
+    open: (queue) => isChanged(declared(queue), { group: '', until: 0 }),
   };
 }
 

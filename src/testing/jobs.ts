@@ -3,12 +3,13 @@
  * one comes due is `runner.ts`; how callers change one is `changes.ts`, and how they find some is `finding.ts`.
  */
 
-import type { Plan } from '../client/calls/plan.ts';
+import { countedPlan, type Plan } from '../client/calls/plan.ts';
 import { failureOf, notGated, type Scheduled, scheduledOf } from '../client/calls/scheduled.ts';
 import { refuseShown } from '../client/jobs/shown.ts';
-import { isGated } from '../job/gate.ts';
+import { countsGroups, type GateSettings, isGated, ownLimits } from '../job/gate.ts';
+import { COUNTED_ENTRY, groupOf } from '../job/labels.ts';
 import type { Queue } from '../job/queue.ts';
-import { decodeHeader, markOf } from '../job/record-header.ts';
+import { decodeHeader, entriesOfRecord, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
 import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
@@ -33,6 +34,10 @@ type Wanted = Pick<Plan, 'id' | 'record' | 'dueMs' | 'mode' | 'strict' | 'gated'
   /** Of a schedule, or of a job that died: it is never refused for want of room. */
   readonly isOwed?: boolean;
 };
+
+interface Limits extends Pick<Queue, 'maxPending' | 'maxBytes'> {
+  readonly gates: GateSettings;
+}
 
 export type JobBook = ReturnType<typeof createJobBook>;
 
@@ -61,12 +66,11 @@ export function createJobBook(parts: JobBookParts) {
     scheduledOf(queue.name, plan, await place(queue, plan));
 
   /** The same answers as `schedule.lua`. */
-  async function place(queue: Queue, plan: Wanted): Promise<Answer> {
-    if (plan.isOwed) registry.declare(queue);
-    else registry.admit(queue, plan);
+  async function place(queue: Queue, given: Wanted): Promise<Answer> {
+    const plan = registry.admit(queue, given);
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
-    const reply = roomFor(queueOf(queue), { plan, before, there: inQueue(queue.name) });
+    const reply = roomFor(registry.limitsOf(queue), { plan, before, there: inQueue(queue.name) });
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     before?.strike();
     const generation = reply.kind === 'replaced' ? before?.generation : undefined;
@@ -138,12 +142,28 @@ class Registry {
     return declared;
   }
 
-  /** @throws DuestreamError `bad-input` for limits that the queue cannot have, and for a job that needs a gate where there is none */
-  admit(queue: Queue, plan: Wanted): void {
+  /** How many jobs and bytes there may be, and in each group. */
+  limitsOf(queue: Queue): Limits {
+    const { maxPending, maxBytes } = this.#queueOf(queue);
+    return { maxPending, maxBytes, gates: this.#gates.settingsOf(queue.name) ?? {} };
+  }
+
+  /**
+   * The job as it is sent.
+   *
+   * @throws DuestreamError `bad-input` for limits that the queue cannot have, and for a job that needs a gate where there is none
+   */
+  admit(queue: Queue, plan: Wanted): Wanted {
+    if (plan.isOwed) {
+      this.declare(queue);
+      return plan;
+    }
     try {
       this.use(queue);
       const { gated } = plan;
-      if (gated !== undefined && !isGated(this.#gates.settingsOf(queue.name) ?? {})) throw notGated(queue.name, gated);
+      const { gates: settings } = this.limitsOf(queue);
+      if (gated !== undefined && !isGated(settings)) throw notGated(queue.name, gated);
+      return countsGroups(settings) ? countedPlan(plan) : plan;
     } catch (error) {
       throw failureOf(queue.name, plan, error);
     }
@@ -171,14 +191,16 @@ function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { ki
 
 /** As `lua/lib/quota.lua`, where every queue has one partition and each record was weighed. */
 function roomFor(
-  { maxPending = 0, maxBytes = 0 }: Queue,
+  { maxPending = 0, maxBytes = 0, gates }: Limits,
   { plan, before, there }: { readonly plan: Wanted; readonly before: Kept | undefined; readonly there: Iterable<Kept> },
 ): Answer {
   const reply: Answer = before ? replyTo(before, plan) : { kind: 'ok' };
   const isIn = reply.kind === 'ok' || reply.kind === 'replaced';
-  if (!isIn || plan.isOwed || maxPending + maxBytes === 0) return reply;
+  if (!isIn || plan.isOwed || (maxPending + maxBytes === 0 && !countsGroups(gates))) return reply;
   const live = [...there].filter(({ state }) => isLiveState(state));
   const isNew = reply.kind === 'ok';
+  const full = isNew ? fullGroup(gates, plan, live) : undefined;
+  if (full) return full;
   if (isNew && maxPending > 0 && live.length >= maxPending) {
     return { kind: 'full', what: 'pending', limit: maxPending, there: live.length };
   }
@@ -187,6 +209,21 @@ function roomFor(
   const isHeavy = maxBytes > 0 && more > 0 && bytes + more > maxBytes;
   return isHeavy ? { kind: 'full', what: 'bytes', limit: maxBytes, there: bytes } : reply;
 }
+
+/** As `lua/lib/group-quota.lua`. */
+function fullGroup(gates: GateSettings, { id, record }: Wanted, live: readonly Kept[]): Answer | undefined {
+  const group = isCounted({ record }) ? groupOf(id) : undefined;
+  if (group === undefined) return undefined;
+  const { maxPending: limit = gates.groupPending ?? 0 } = ownLimits(gates, group);
+  const there = pendingIn(live, group);
+  return limit > 0 && there >= limit ? { kind: 'full', what: 'group', limit, there } : undefined;
+}
+
+/** How many of these jobs count in a group. */
+export const pendingIn = (live: readonly Kept[], group: string): number =>
+  live.filter((job) => groupOf(job.id) === group && isCounted(job)).length;
+
+const isCounted = ({ record }: Pick<Kept, 'record'>): boolean => entriesOfRecord(record).includes(COUNTED_ENTRY);
 
 /** What is told about a job of this id that is there already; `ok` when it is over and gets a new life. */
 function replyTo(before: Kept, { record, mode }: Wanted): Answer {

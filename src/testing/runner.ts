@@ -68,9 +68,10 @@ export function createRunner(parts: RunnerParts, put: Put): Runner {
     putBack: (job) => wait(playing, job),
   });
   const leave = gates.leave.bind(gates);
+  const close = gates.closeBy.bind(gates);
   const playing: Playing = {
     ...parts,
-    ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run, leave }),
+    ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run, leave, close }),
     gates,
     tokens: 0,
     turns: 0,
@@ -188,7 +189,8 @@ function contextOf(
   view: Job<never>,
   { begun: { job, effects }, verdict, lazyAbort }: { begun: Begun; verdict: Running; lazyAbort: LazyAbort },
 ) {
-  const { clock, calls } = playing;
+  const { clock, calls, gates } = playing;
+  const place = { queue: job.queue.name, partition: 0, layoutGeneration: 0, ...gates.shareOf(job) };
   return new JobContext({
     calls,
     job: view,
@@ -199,7 +201,7 @@ function contextOf(
     effects: verdict.completesFirst ? undefined : effects,
     queue: job.queue,
     serverOf: () => ({ nowMs: playing.agenda.nowMs }),
-    ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
+    ref: partitionRef('test', place),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
   });
 }

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeRecord } from '../../src/job/codec.ts';
-import type { GateSettings } from '../../src/job/gate.ts';
-import { digestOf, markOf } from '../../src/job/record-header.ts';
+import { countsGroups, type GateSettings } from '../../src/job/gate.ts';
+import { countedRecord, digestOf, markOf } from '../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { randomFrom } from '../support/gates-world.ts';
@@ -18,7 +18,13 @@ const WALKS = isSlice ? 2 : 8;
 const STEPS = 120;
 const START_MS = Date.UTC(2026, 0) + 5;
 const HEADERS = [';t= high', '', ';t= low'] as const;
+const COUNTED: Readonly<Record<(typeof HEADERS)[number], string>> = {
+  ';t= high': ';t= high, group',
+  '': ';t= group',
+  ';t= low': ';t= low, group',
+};
 const OVER = /^(?:done|dead|cancelled|expired) /;
+const CLOSES = ['group', 'queue', undefined, undefined] as const;
 const OUTCOMES = ['done', 'done', 'done', 'retry', 'defer', 'dead'] as const;
 
 let server: TestRedis;
@@ -42,13 +48,14 @@ class Walk {
   /** Those that may not be over yet. */
   readonly #live = new Set<string>();
   readonly #groups: readonly string[];
+  #settings: GateSettings = {};
   #nowMs = START_MS;
   #serial = 0;
 
   constructor(worlds: readonly [World, World], random: () => number) {
     this.#worlds = worlds;
     this.#random = random;
-    this.#groups = ['', ...'abcdef'.slice(0, 1 + this.#below(6))];
+    this.#groups = ['', ...['a', 'ab', 'abc', 'd', 'e', 'f'].slice(0, 1 + this.#below(6))];
   }
 
   async step(): Promise<void> {
@@ -63,6 +70,7 @@ class Walk {
       'change',
       'limits',
       'rest',
+      'close',
     ] as const;
     await this.#steps[this.#pick(verbs)]();
     for (const id of this.#live) {
@@ -90,7 +98,9 @@ class Walk {
           `{"d":${this.#serial}}`,
           isLate ? { maxLatenessMs: 60, onLate: 'drop' } : {},
         );
-        const item = { member: `j:${id}`, record: record.replace('|', `${header}|`), dueMs };
+        const isCounted = countsGroups(this.#settings) && id.startsWith('{');
+        const plain = record.replace('|', `${header}|`);
+        const item = { member: `j:${id}`, record: isCounted ? countedRecord(plain) : plain, dueMs };
         const mode = this.#pick(['keep', 'replace'] as const);
         const reply = await this.#same((world) => world.schedule(item, mode));
         if (!['ok', 'replaced'].includes((reply as { readonly kind: string }).kind)) continue;
@@ -116,7 +126,9 @@ class Walk {
         const old = this.#records.get(id) ?? '';
         // As an edit does: the record keeps the mark of the call that made the job.
         const mark = markOf(old).replace(' ', '.');
-        const record = old.replace(/(;t= \w+)?(;m=[\w.]+)?\|/, `${HEADERS[this.#below(3)]};m=${mark}|`);
+        const header = HEADERS[this.#below(3)] ?? '';
+        const tags = / group[;|]/.test(old) ? COUNTED[header] : header;
+        const record = old.replace(/(;t=[ a-z,]+)?(;m=[\w.]+)?\|/, `${tags};m=${mark}|`);
         const reply = await this.#same((world) => world.edit(id, { before: digestOf(old), record }));
         if ((reply as { readonly kind: string }).kind === 'ok') this.#records.set(id, record);
       }
@@ -127,8 +139,18 @@ class Walk {
         { rate: { limit: 1 + this.#below(70), perMs: 1000, burst: 1 + this.#below(4) }, perGroup: this.#below(3) },
         { concurrency: this.#below(5) },
         { perGroup: this.#below(4) },
+        { groupRate: this.#below(3) === 0 ? 0 : this.#groupRate() },
+        { groupPending: this.#below(6) },
+        { groups: this.#own() },
+        { groups: this.#own() },
       ] as const);
+      this.#settings = { ...this.#settings, ...settings };
       await this.#same((world) => world.limit(settings));
+    },
+    close: async () => {
+      const group = this.#pick(this.#groups);
+      const forMs = this.#below(3) === 0 ? 0 : 10 * (1 + this.#below(30)) + 4;
+      await this.#same((world) => world.close(group, forMs));
     },
     rest: async () => {
       const isPaused = this.#below(3) === 0;
@@ -136,10 +158,30 @@ class Walk {
     },
   } as const;
 
+  /** Its turns seldom come at a moment at which a start ends: these all end with 3. */
+  #groupRate() {
+    return { limit: 1, perMs: 10 * (1 + this.#below(20)) + 64, burst: 1 + this.#below(3) };
+  }
+
+  /** Of a group, of all whose names begin so, or of none. */
+  #own(): NonNullable<GateSettings['groups']> {
+    const names = this.#groups.filter((group) => group !== '' && this.#below(2) === 0);
+    const limits = () => ({
+      ...(this.#below(3) === 0 && { concurrency: this.#below(4) }),
+      ...(this.#below(3) === 0 && { rate: this.#below(3) === 0 ? (0 as const) : this.#groupRate() }),
+      ...(this.#below(2) === 0 && { weight: 1 + this.#below(4) }),
+      ...(this.#below(3) === 0 && { maxPending: this.#below(5) }),
+    });
+    const beginnings = this.#below(3) === 0 ? ['a*', 'ab*'] : [];
+    return Object.fromEntries([...names, ...beginnings].map((name) => [name, limits()]));
+  }
+
   /** Without limits all of it ends. */
   async drain(): Promise<readonly string[]> {
     await this.#same((world) => world.setPaused(false));
-    await this.#same((world) => world.limit({ rate: 0, concurrency: 2, perGroup: 1 }));
+    for (const group of this.#groups) await this.#same((world) => world.close(group, 0));
+    const open = { rate: 0, concurrency: 2, perGroup: 1, groupRate: 0, groupPending: 0, groups: {} } as const;
+    await this.#same((world) => world.limit(open));
     await this.#same((world) => world.advanceTo(this.#nowMs + 600_000));
     const places = await Promise.all([...this.#records.keys()].map((id) => this.#worlds[0].place(id)));
     expect(places.filter((place) => !OVER.test(place))).toEqual([]);
@@ -182,7 +224,9 @@ test.each(Array.from({ length: WALKS }, (_, nth) => nth))(
     const salt = Math.floor(random() * 1e9);
     const fateOf = (id: string, attempt: number): Fate => {
       const own = randomFrom(salt + attempt * 7919 + [...id].reduce((sum, char) => sum * 31 + char.charCodeAt(0), 0));
-      return { lastsMs: 10 + Math.floor(own() * 90), outcome: OUTCOMES[Math.floor(own() * OUTCOMES.length)] ?? 'done' };
+      const lastsMs = 10 + Math.floor(own() * 90);
+      const outcome = OUTCOMES[Math.floor(own() * OUTCOMES.length)] ?? 'done';
+      return { lastsMs, outcome, closes: CLOSES[Math.floor(own() * CLOSES.length)] };
     };
     const stage = { nowMs: START_MS, fateOf };
     const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });

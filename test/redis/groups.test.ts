@@ -43,7 +43,17 @@ describe('the groups of a partition', () => {
     await due(job('{a}1', undefined, T0 + 40), job('{a}2', 'low', T0 + 20), job('{a}3', 'low', T0 + 30));
     await due(job('{a}4', 'high', T0 + 50), job('x'), job('y'));
     const { groups, ungrouped } = await found();
-    const state = { most: 1, intervalUs: 0, burst: 1, weight: 1, nextTurnMs: 0, closedMs: 0, reason: '' };
+    const state = {
+      most: 1,
+      intervalUs: 0,
+      burst: 1,
+      weight: 1,
+      nextTurnMs: 0,
+      closedMs: 0,
+      maxPending: 0,
+      pending: 0,
+      reason: '',
+    };
     expect(groups).toEqual([{ group: 'a', running: 1, places: places(1, 1, 2), sinceMs: T0 + 20, state }]);
     // One of the two is let through for the worker that comes next.
     expect(ungrouped).toBe(1);

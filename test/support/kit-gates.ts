@@ -6,13 +6,13 @@
 import { fixed } from '../../src/job/backoff.ts';
 import { memberOf } from '../../src/job/codec.ts';
 import { type GateSettings, gateShare } from '../../src/job/gate.ts';
-import { Defer, Unrecoverable } from '../../src/job/outcome.ts';
+import { type CloseScope, Defer, Unrecoverable } from '../../src/job/outcome.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import { peek } from '../../src/redis/read/inspect.ts';
 import type { EditItem, RescheduleItem } from '../../src/redis/scripts/edits.ts';
-import { limit } from '../../src/redis/scripts/gates.ts';
+import { close, limit } from '../../src/redis/scripts/gates.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
 import { ensureGroup } from '../../src/redis/scripts/ready.ts';
@@ -31,12 +31,16 @@ const BYTES_MAX = 10_000;
 /** Retries are due at moments that end with 7, deferred jobs at those that end with 0: see `Fates`. */
 const RETRY_MS = 44;
 const DEFER_MS = 27;
+/** Lanes that wait for a time have this and the time as their score. */
+const TIMED = 3 * 2 ** 50;
 
 /** What becomes of a start. */
 export interface Fate {
   /** At least. */
   readonly lastsMs: number;
   readonly outcome: 'done' | 'retry' | 'defer' | 'dead';
+  /** Of a start that is deferred. */
+  readonly closes?: CloseScope | undefined;
 }
 
 /** What the calls of a test need; replies are those of the scripts. */
@@ -46,6 +50,8 @@ export interface World {
   readonly reschedule: (id: string, to: Pick<RescheduleItem, 'dueMs' | 'mode'>) => Promise<unknown>;
   readonly edit: (id: string, change: Pick<EditItem, 'before' | 'record'>) => Promise<unknown>;
   readonly limit: (settings: GateSettings) => Promise<unknown>;
+  /** @param forMs 0: it opens */
+  readonly close: (group: string, forMs: number) => Promise<unknown>;
   readonly setPaused: (isPaused: boolean) => Promise<unknown>;
   readonly advanceTo: (ms: number) => Promise<void>;
   /** Where a job is, and when it is due. */
@@ -88,7 +94,7 @@ export function kitWorld({ nowMs, fateOf }: Stage): World {
   const handler = ({ id }: { readonly id: string }) => {
     const outcome = last.get(id)?.outcome;
     if (outcome === 'retry') throw new Error('again');
-    if (outcome === 'defer') throw new Defer(DEFER_MS);
+    if (outcome === 'defer') throw new Defer(DEFER_MS, { close: last.get(id)?.closes });
     if (outcome === 'dead') throw new Unrecoverable('never');
   };
   const agenda = createAgenda(nowMs);
@@ -119,6 +125,7 @@ export function kitWorld({ nowMs, fateOf }: Stage): World {
     reschedule: (id, to) => reschedule(book, 'q', { id, ...to }),
     edit: (id, change) => rewrite(book, 'q', { id, ...change, bytesMax: BYTES_MAX }),
     limit: async (settings) => book.gates.set(q, settings),
+    close: async (group, forMs) => book.gates.close(q, { group, until: untilOf(forMs) }),
     async setPaused(isPaused) {
       if (isPaused) return !book.gates.pause(q);
       return book.gates.resume(q);
@@ -131,7 +138,9 @@ export function kitWorld({ nowMs, fateOf }: Stage): World {
   };
 }
 
-interface Started extends Pick<Fate, 'outcome'> {
+const untilOf = (forMs: number) => (forMs === 0 ? 0 : { forMs });
+
+interface Started extends Pick<Fate, 'outcome' | 'closes'> {
   readonly claim: Claim;
   readonly endMs: number;
 }
@@ -187,6 +196,10 @@ export class RedisWorld implements World {
     if (share) await limit(this.#redis, this.#ref, { share, nowMs: this.#nowMs });
   }
 
+  async close(group: string, forMs: number) {
+    return close(this.#redis, this.#ref, { group, until: untilOf(forMs), nowMs: this.#nowMs });
+  }
+
   async setPaused(isPaused: boolean): Promise<boolean> {
     const before = this.#isPaused;
     this.#isPaused = isPaused;
@@ -218,7 +231,15 @@ export class RedisWorld implements World {
     await this.#promote();
     while (await this.#startOne());
     const { nextMs = Number.POSITIVE_INFINITY } = await this.#promote();
-    return this.#isPaused ? Number.POSITIVE_INFINITY : nextMs;
+    const opensMs = await this.#opensMs();
+    return this.#isPaused ? opensMs : Math.min(nextMs, opensMs);
+  }
+
+  /** When the next lane opens that waits for a time, also while its queue is closed or rests: as the kit does it. */
+  async #opensMs(): Promise<number> {
+    const { lanes } = this.#ref.keys;
+    const [, score] = await this.#redis.zrangebyscore(lanes, TIMED, '+inf', 'WITHSCORES', 'LIMIT', 0, 1);
+    return score === undefined ? Number.POSITIVE_INFINITY : Number(score) - TIMED;
   }
 
   async #promote() {
@@ -234,22 +255,23 @@ export class RedisWorld implements World {
     const [one] = taken;
     if (one?.kind === 'run') {
       const id = one.member.slice(2);
-      const { endMs, outcome } = this.#fates.start(id, this.#nowMs);
+      const { endMs, outcome, closes } = this.#fates.start(id, this.#nowMs);
       this.starts.push(`${this.#nowMs} ${id}`);
       const { entry, member, token } = one;
-      this.#running.push({ claim: { entry, member, token }, endMs, outcome });
+      this.#running.push({ claim: { entry, member, token }, endMs, outcome, closes });
     } else if (one?.kind === 'late') {
       await this.#jobs.expire(this.#ref, [one], settings);
     }
     return one !== undefined;
   }
 
-  async #end({ claim, outcome }: Started): Promise<void> {
+  async #end({ claim, outcome, closes }: Started): Promise<void> {
     const when = { windowMs: WINDOW_MS, nowMs: this.#nowMs };
     const error = '{"m":"x"}';
     if (outcome === 'done') await this.#jobs.complete(this.#ref, [claim], when);
     if (outcome === 'retry') await this.#jobs.retry(this.#ref, claim, { ...when, delayMs: RETRY_MS, error });
-    if (outcome === 'defer') await this.#jobs.defer(this.#ref, claim, { ...when, delayMs: DEFER_MS });
+    const closing = closes && { scope: closes, forMs: DEFER_MS, reason: 'deferred' };
+    if (outcome === 'defer') await this.#jobs.defer(this.#ref, claim, { ...when, delayMs: DEFER_MS, closing });
     if (outcome === 'dead') await this.#jobs.bury(this.#ref, claim, { ...when, reason: 'because', error });
   }
 }

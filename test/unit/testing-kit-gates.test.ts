@@ -1,6 +1,6 @@
 /** The test kit lets jobs through as the limits of their queues say; `test/proof/kit-gates.test.ts` compares it with the scripts. */
 import { describe, expect, test } from 'vitest';
-import { Defer, defineQueue, fixed } from '../../src/index.ts';
+import { Defer, defineQueue, fixed, type HandlerContext } from '../../src/index.ts';
 import { createTestKit, type TestKitOptions } from '../../src/testing/index.ts';
 
 const START_MS = Date.UTC(2026, 0);
@@ -196,4 +196,148 @@ test('a thousand locks with three jobs each pass in turns', async () => {
   await kit.advance(100);
   expect(starts()).toHaveLength(3000);
   expect(Math.max(...starts().map(([, atMs]) => atMs))).toBe(20);
+});
+
+describe('limits of single groups', () => {
+  const of = (group: string, count: number, options: object = {}) =>
+    Array.from({ length: count }, (_, nth) => ({ data: 1, id: `${nth}`, group, ...options }));
+  const momentsOf = (starts: () => readonly (readonly [string, number])[], group: string) =>
+    starts().flatMap(([id, atMs]) => (id.startsWith(`{${group}}`) ? [atMs] : []));
+
+  test('a rate of each group lets its jobs through at its pace, and nobody waits for another group', async () => {
+    const q = defineQueue('q', {
+      perGroup: { rate: '10/s' },
+      groups: { big: { rate: '100/s' }, 'free-*': { rate: false } },
+    });
+    const { kit, starts } = kitOf(q);
+    await kit.client.scheduleMany(q, [...of('a', 4), ...of('b', 2), ...of('big', 8), ...of('free-x', 3)]);
+    await kit.advance('1s');
+    expect(momentsOf(starts, 'a')).toEqual([0, 50, 150, 250]);
+    expect(momentsOf(starts, 'b')).toEqual([0, 50]);
+    // 50 ms of tolerance are five turns ahead.
+    expect(momentsOf(starts, 'big')).toEqual([0, 0, 0, 0, 0, 0, 10, 20]);
+    expect(momentsOf(starts, 'free-x')).toEqual([0, 0, 0]);
+  });
+
+  test('three groups of weight 1, 2 and 4 have their turns one after the other', async () => {
+    const q = defineQueue('q', { concurrency: 1, groups: { b: { weight: 2 }, c: { weight: 4 } } });
+    const { kit, starts } = kitOf(q, { lasts: () => 1 });
+    await kit.client.scheduleMany(
+      q,
+      ['a', 'b', 'c'].flatMap((group) => of(group, 40)),
+    );
+    await kit.advance(28);
+    const names = starts().map(([id]) => id[1]);
+    expect(names.slice(0, 14).join('')).toBe('abbccccabbcccc');
+  });
+
+  test('they are set, shown and taken back while jobs wait', async () => {
+    const q = defineQueue('q', { perGroup: 1 });
+    const { kit, waiting } = kitOf(q, { lasts: () => '1h' });
+    const { groups } = kit.client;
+    await kit.client.scheduleMany(q, [...of('a', 3), ...of('ab', 3)]);
+    await kit.advance(1);
+    expect(waiting()).toHaveLength(4);
+    expect(await groups.set(q, 'a*', { concurrency: 2, rate: '1/m', weight: 3 })).toEqual({ status: 'changed' });
+    expect(await groups.set(q, 'a*', { concurrency: 2, rate: '1/m', weight: 3 })).toEqual({ status: 'same' });
+    expect(await groups.set(q, 'ab', { concurrency: 3 })).toEqual({ status: 'changed' });
+    await kit.advance(1);
+    expect(waiting()).toEqual(['{a}2']);
+    expect(await groups.get(q, 'a')).toMatchObject({
+      perGroup: 2,
+      intervalMs: 60_000,
+      weight: 3,
+      running: 2,
+      isFull: true,
+    });
+    expect(await groups.unset(q, 'a*')).toEqual({ status: 'changed' });
+    expect(await groups.unset(q, 'a*')).toEqual({ status: 'same' });
+    expect(await groups.get(q, 'a')).toMatchObject({ perGroup: 1, weight: 1 });
+    await expect(groups.set('nobody', 'a', { weight: 2 })).rejects.toMatchObject({ code: 'not-found' });
+    kit.queues.set(q, { groups: {} });
+    expect(await groups.get(q, 'ab')).toMatchObject({ perGroup: 1 });
+  });
+
+  test('a group is closed for a time, the longest wins, and it is opened', async () => {
+    const q = defineQueue('q', { fair: true });
+    const { kit, starts, waiting } = kitOf(q);
+    const { groups } = kit.client;
+    expect(await groups.close(q, 'a', { for: '10s', reason: 'their API says 429' })).toEqual({ status: 'changed' });
+    expect(await groups.close(q, 'a', { for: '5s' })).toEqual({ status: 'same' });
+    await kit.client.scheduleMany(q, [...of('a', 2), ...of('b', 1)]);
+    await kit.advance('3s');
+    expect(starts()).toEqual([['{b}0', 0]]);
+    const { closed } = await groups.get(q, 'a');
+    expect(closed).toEqual({ untilMs: START_MS + 10_000, reason: 'their API says 429' });
+    expect((await kit.client.get(q, '{a}0'))?.waitsFor).toMatchObject({ obstacles: [{ kind: 'group-closed' }] });
+    await kit.advance('8s');
+    expect(momentsOf(starts, 'a')).toEqual([10_000, 10_000]);
+    await groups.close(q, 'a', { for: '1h' });
+    await kit.client.scheduleMany(q, of('a', 3, { delay: 1 }));
+    await kit.advance('1m');
+    expect(waiting()).toHaveLength(3);
+    expect([await groups.open(q, 'a'), await groups.open(q, 'a')]).toEqual([{ status: 'changed' }, { status: 'same' }]);
+    await kit.advance(1);
+    expect(waiting()).toEqual([]);
+  });
+
+  test('a handler closes its group or its queue with a Defer, and a queue is closed and opened by hand', async () => {
+    const q = defineQueue('q', { fair: true });
+    const closes = ({ id, attempt }: { readonly id: string; readonly attempt: number }) => {
+      if (attempt === 1 && id === '{a}0') throw new Defer('10s', { reason: '429', close: 'group' });
+      if (attempt === 1 && id === '{b}0') throw new Defer('20s', { reason: '503', close: 'queue' });
+    };
+    const { kit, starts } = kitOf(q, { handlers: { q: closes } });
+    await kit.client.scheduleMany(q, [
+      ...of('a', 1),
+      ...of('a', 3, { delay: '1s' }).slice(1),
+      ...of('c', 1, { delay: '2s' }),
+    ]);
+    await kit.advance('11s');
+    expect(starts()).toEqual([
+      ['{a}0', 0],
+      ['{c}0', 2000],
+      ['{a}1', 10_000],
+      ['{a}2', 10_000],
+      ['{a}0', 10_000],
+    ]);
+    await kit.client.scheduleMany(q, [...of('b', 1), ...of('d', 1, { delay: '1s' })]);
+    await kit.advance('19s');
+    expect(starts()).toHaveLength(6);
+    expect((await kit.client.get(q, '{d}0'))?.waitsFor).toMatchObject({ obstacles: [{ kind: 'queue-closed' }] });
+    await kit.advance('2s');
+    expect(starts()).toHaveLength(8);
+    expect([kit.queues.close(q, { for: '1h', reason: 'maintenance' }), kit.queues.close(q, { for: '1s' })]).toEqual([
+      true,
+      false,
+    ]);
+    await kit.client.scheduleMany(q, of('e', 2));
+    await kit.advance('10m');
+    expect(starts()).toHaveLength(8);
+    expect([kit.queues.open(q), kit.queues.open(q)]).toEqual([true, false]);
+    await kit.advance(1);
+    expect(starts()).toHaveLength(10);
+    expect(() => kit.queues.close('other', { for: '1s' })).toThrow('queue other is not gated');
+  });
+});
+
+test('a priority is refused where the queue is not gated: of a new job, of an edit, and of a job that is committed', async () => {
+  const q = defineQueue('q');
+  const refusals: unknown[] = [];
+  const commits = async ({ data }: { readonly data: unknown }, { commitJob }: HandlerContext) => {
+    if (data === 2) return;
+    await commitJob(2, { priority: 'low' }).catch((error: unknown) => refusals.push(error));
+  };
+  const { kit } = kitOf(q, { handlers: { q: commits } });
+  const refusal = /priority "low", and queue q is not gated; allowed: after "duestream queues set q --fair"/;
+  await expect(kit.schedule(q, 1, { priority: 'low' })).rejects.toThrow(refusal);
+  await kit.schedule(q, 1, { id: 'a' });
+  await expect(kit.client.edit(q, 'a', { priority: 'low' })).rejects.toThrow(refusal);
+  await kit.advance(1);
+  expect(refusals).toEqual([expect.objectContaining({ code: 'bad-input', message: expect.stringMatching(refusal) })]);
+  expect(kit.jobs({ state: 'scheduled' })).toEqual([]);
+  kit.queues.set(q, { fair: true });
+  await kit.schedule(q, 1, { id: 'b', priority: 'low' });
+  await kit.advance(1);
+  expect(refusals).toHaveLength(1);
 });

@@ -37,3 +37,37 @@ test('what a schedule fires is not refused, and counts', async () => {
   await kit.advance('2h');
   expect(kit.runs.length).toBeGreaterThan(0);
 });
+
+test('a new job is refused while as many of its group wait or run as there may be', async () => {
+  const mail = defineQueue('mail', { perGroup: { concurrency: 1, maxPending: 2 } });
+  const lasts = () => '10m';
+  const kit = createTestKit({ start, queues: [mail], handlers: { mail: () => undefined }, lasts });
+  const put = (id: string, group: string, options: object = {}) => kit.schedule('mail', 1, { id, group, ...options });
+  await put('a', 'acme');
+  await put('b', 'acme', { delay: '1h' });
+  await put('a', 'umbrella');
+  const refused = put('c', 'acme');
+  await expect(refused).rejects.toMatchObject({ code: 'group-full' });
+  await expect(refused).rejects.toThrow('group acme of queue mail is full: 2 of its jobs wait or run; allowed by its');
+  expect(await kit.client.groups.get('mail', 'acme')).toMatchObject({ pending: 2, maxPending: 2 });
+  expect(await put('b', 'acme', { delay: '2h', ifExists: 'replace' })).toMatchObject({ status: 'replaced' });
+  await kit.advance('11m');
+  expect(await put('c', 'acme', { delay: '1h' })).toMatchObject({ status: 'scheduled' });
+  await expect(put('d', 'acme')).rejects.toMatchObject({ code: 'group-full' });
+  kit.queues.set('mail', { perGroup: { maxPending: false } });
+  await put('d', 'acme');
+});
+
+test('jobs from before the limit do not count in their group, and a job with ten tags has no place for it', async () => {
+  const mail = defineQueue('mail', { fair: true });
+  const kit = createTestKit({ start, queues: [mail], handlers: { mail: () => undefined } });
+  const put = (id: string, options: object = {}) =>
+    kit.schedule('mail', 1, { id, group: 'acme', delay: '1h', ...options });
+  await put('a');
+  kit.queues.set('mail', { perGroup: { maxPending: 1 } });
+  await put('b');
+  await expect(put('c')).rejects.toMatchObject({ code: 'group-full' });
+  const tags = [...'0123456789'];
+  await expect(put('d', { group: 'umbrella', tags })).rejects.toThrow('allowed: up to 9 tags beside it');
+  await put('d', { group: 'umbrella', tags: tags.slice(1) });
+});

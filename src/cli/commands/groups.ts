@@ -18,7 +18,7 @@ import {
   withRedis,
 } from '../session.ts';
 import { relative } from '../terminal/instants.ts';
-import { fields, line, table } from '../terminal/output.ts';
+import { fields, line, type Paint, table } from '../terminal/output.ts';
 import { limit, rateFlag } from './queues/queues-set.ts';
 
 // `groups ls <queue>`: all groups by name, or the longest.
@@ -48,23 +48,39 @@ async function runLs(session: Session, queue: string, { top = false, limit = top
   session.out.answer({ queue, ...page }, () => [
     ...(page.groups.length === 0
       ? [line`nobody of a group waits${top ? '' : ' or runs'} in ${queue}`]
-      : table(session.out.paint, LS_HEAD, page.groups.map(row))),
+      : rows(session.out.paint, page.groups)),
     ...(page.ungrouped > 0 ? [line`${counted(page.ungrouped, 'job')} without a group in line`] : []),
     ...(page.cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${page.cursor}`]),
   ]);
   return 0 as const;
 }
 
-const LS_HEAD = ['group', 'waiting', 'waits', 'running', 'limit', ''];
+const LS_HEAD = ['group', 'waiting', 'waits', 'running', 'limit'];
 
-const row = ({ group, waiting, waitMs, running, perGroup, isFull, closed }: Group) => [
+/** How many are pending is counted where groups have a limit of that. */
+function rows(paint: Paint, groups: readonly Group[]): readonly string[] {
+  const isCounted = groups.some(({ maxPending }) => maxPending !== undefined);
+  const head = [...LS_HEAD, ...(isCounted ? ['pending'] : []), ''];
+  return table(
+    paint,
+    head,
+    groups.map((group) => [...row(group), ...(isCounted ? [pendingText(group)] : []), noteOf(group)]),
+  );
+}
+
+const row = ({ group, waiting, waitMs, running, perGroup }: Group) => [
   group,
   waiting,
   waiting === 0 ? undefined : span(waitMs),
   running,
   perGroup,
-  closed ? line`closed${closed.reason === '' ? '' : `: ${closed.reason}`}` : isFull ? 'full' : '',
 ];
+
+const pendingText = ({ pending, maxPending }: Group) =>
+  maxPending === undefined ? undefined : `${pending} of ${maxPending}`;
+
+const noteOf = ({ closed, isFull }: Group) =>
+  closed ? line`closed${closed.reason === '' ? '' : `: ${closed.reason}`}` : isFull ? 'full' : '';
 
 // `groups show <queue> <group>`: one group, and who holds its limit.
 
@@ -93,6 +109,7 @@ function factsOf(queue: string, found: GroupReport): readonly (readonly [string,
     ['queue', queue],
     ['running', `${running}${perGroup === undefined ? '' : ` of ${perGroup}`}${isFull ? ': the group is full' : ''}`],
     ['waiting', waiting === 0 ? 'nobody' : `${waiting}: ${high} high, ${normal} normal, ${low} low priority`],
+    ['pending', pendingText(found)],
     ['rate', intervalMs === undefined ? undefined : `one start each ${durationText(intervalMs)}`],
     ['weight', weight === 1 ? undefined : `${weight} turns where another has one`],
     ['closed', closed && closedText(closed, nowMs)],
@@ -127,6 +144,7 @@ interface SetFlags {
   readonly concurrency?: number | 'none';
   readonly rate?: string;
   readonly burst?: number;
+  readonly maxPending?: number | 'none';
   readonly weight?: number;
 }
 
@@ -137,6 +155,11 @@ export const groupsSet: Register = (parent, runner) => {
     .option('--concurrency <n>', 'run at most this many of its jobs at a time; or none', limit(gateRanges.perGroup))
     .option('--rate <rate>', 'start at most this many of its jobs in a time: 10/s, 600/m; or none')
     .option('--burst <n>', 'with --rate: how many may start at once after a while', wholeNumber(1, 1_000_000))
+    .option(
+      '--max-pending <n>',
+      'refuse new jobs of it while this many wait or run; or none',
+      limit(gateRanges.groupPending),
+    )
     .option('--weight <n>', 'so many turns where another group has one', wholeNumber(1, 100))
     .action((queue: string, group: string, flags: SetFlags, command: Command) =>
       runner.run(command, (session) => runSet(session, queue, group, flags)),
@@ -144,16 +167,22 @@ export const groupsSet: Register = (parent, runner) => {
   withExamples(command, [
     'duestream groups set calls acme --concurrency 10 --rate 20/s',
     "duestream groups set calls 'pro-*' --weight 3",
+    "duestream groups set imports 'free-*' --max-pending 100",
   ]);
 };
 
 async function runSet(session: Session, queue: string, group: string, flags: SetFlags): Promise<Exit> {
-  const { concurrency, rate, burst, weight } = flags;
+  const { concurrency, rate, burst, maxPending, weight } = flags;
   if (Object.keys(flags).length === 0) {
-    throw new DuestreamError('usage', 'say what it may have: --concurrency 10, --rate 20/s or --weight 3');
+    throw new DuestreamError(
+      'usage',
+      'say what it may have: --concurrency 10, --rate 20/s, --max-pending 1000 or --weight 3',
+    );
   }
+  const most = (given: number | 'none' | undefined) => (given === 'none' ? (false as const) : given);
   const limits = {
-    concurrency: concurrency === 'none' ? (false as const) : concurrency,
+    concurrency: most(concurrency),
+    maxPending: most(maxPending),
     rate: rateFlag(rate, burst, '--rate') as RateInput | false | undefined,
     weight,
   };

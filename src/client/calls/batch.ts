@@ -22,7 +22,7 @@ import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
 import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
 import { tooMany } from './partition-calls.ts';
-import type { Plan } from './plan.ts';
+import { countedPlan, type Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
 import { failureOf, notGated, type Scheduled, scheduledOf } from './scheduled.ts';
 
@@ -47,7 +47,8 @@ export interface Answers {
 /** One job that was scheduled, and its caller. */
 interface Pending {
   readonly queue: Queue;
-  readonly plan: Plan;
+  /** As its partition takes it: see `countedPlan`. */
+  plan: Plan;
   /** Its place in the list of its call. */
   readonly at: number;
   readonly resolve: (scheduled: Scheduled, at: number) => void;
@@ -97,7 +98,7 @@ export class ScheduleBatch {
     this.#parts = parts;
   }
 
-  /** @throws DuestreamError `exists`, `queue-full`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
+  /** @throws DuestreamError `exists`, `queue-full`, `group-full`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
   add(queue: Queue, plan: Plan): Promise<Scheduled> {
     return new Promise((resolve, reject) => {
       const chunk = this.#add({ queue, plan, at: 0, resolve, reject, moves: 0 });
@@ -162,14 +163,16 @@ export class ScheduleBatch {
 
   /** Puts the job into the chunk of its partition that still takes jobs, or begins one. Undefined: not now, or refused. */
   #place(pending: Pending, layout: Layout, fresh: boolean): Chunk | undefined {
-    const { plan, queue } = pending;
-    const ref = homeOf(layout, plan.id);
-    if (plan.gated !== undefined && ref.gates === undefined) {
+    const { queue } = pending;
+    const ref = homeOf(layout, pending.plan.id);
+    if (pending.plan.gated !== undefined && ref.gates === undefined) {
       // The settings that are remembered may be older than the gate.
-      if (fresh) this.#fail(pending, notGated(queue.name, plan.gated));
+      if (fresh) this.#fail(pending, notGated(queue.name, pending.plan.gated));
       else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref));
       return undefined;
     }
+    if (ref.gates?.isCounted && !this.#count(pending)) return undefined;
+    const { plan } = pending;
     let chunk = this.#open.get(ref.keys.jobs);
     if (!chunk || !hasRoom(chunk, ref, plan)) {
       chunk = { ref, mode: plan.mode, openedMs: this.#parts.clock.monotonicMs(), items: [], bytes: 0, fresh };
@@ -180,6 +183,21 @@ export class ScheduleBatch {
     chunk.bytes += plan.bytes;
     chunk.fresh ||= fresh;
     return chunk;
+  }
+
+  /** Says whether the job goes on. */
+  #count(pending: Pending): boolean {
+    const before = pending.plan;
+    try {
+      const counted = countedPlan(before);
+      const more = counted.record.length - before.record.length;
+      pending.plan = { ...counted, bytes: before.bytes + more };
+      this.#waitingBytes += more;
+      return true;
+    } catch (error) {
+      this.#fail(pending, error);
+      return false;
+    }
   }
 
   /** At once when enough jobs are ready and Redis has little to do, else at the end of this turn. */
@@ -242,7 +260,7 @@ export class ScheduleBatch {
         return;
       }
       for (const [index, pending] of items.splice(0).entries()) {
-        if (!this.#answer(pending, reply[index])) items.push(pending);
+        if (!this.#answer(pending, reply[index], ref)) items.push(pending);
       }
     }
   }
@@ -263,11 +281,17 @@ export class ScheduleBatch {
     this.#flushSoon(1);
   }
 
-  /** Says whether the call is settled; a job whose reply is `later` is sent again. */
-  #answer(pending: Pending, reply: ScheduleReply | undefined): boolean {
+  /** Says whether the chunk is through with the job; one whose reply is `later` is sent again. */
+  #answer(pending: Pending, reply: ScheduleReply | undefined, ref: PartitionRef): boolean {
     try {
       if (!reply) throw tooFewReplies();
       if (reply.kind === 'later') return false;
+      if (reply.kind === 'uncounted' && pending.moves < MOVES_MAX) {
+        // Somebody has set a limit of the pending jobs of a group since the settings were read.
+        pending.moves += 1;
+        void this.#placeLater(pending, this.#parts.layouts.reload(pending.queue, ref));
+        return true;
+      }
       pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply), pending.at);
     } catch (error) {
       pending.reject(error, pending.at);

@@ -7,8 +7,9 @@ import { encodeBody, encodeRecord, memberOf } from '../../job/codec.ts';
 import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../../job/fields.ts';
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
-import { groupedId, groupOf } from '../../job/labels.ts';
+import { COUNTED_ENTRY, groupedId, groupOf, TAGS_MAX } from '../../job/labels.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
+import { countedRecord, entriesOfRecord } from '../../job/record-header.ts';
 import { hintOf } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -101,6 +102,25 @@ function needsGate(id: string, { priority }: ScheduleOptions): Pick<Plan, 'gated
   const group = groupOf(id);
   if (group !== undefined) return { gated: `group ${show(group)}` };
   return priority === undefined || priority === 'normal' ? {} : { gated: `priority ${show(priority)}` };
+}
+
+/**
+ * The job as it is sent where the pending jobs of each group are counted: its record says that it counts. The same plan again
+ * is the same one.
+ *
+ * @throws DuestreamError `bad-input` where its tags leave no place for that
+ */
+export function countedPlan<Given extends Pick<Plan, 'id' | 'record'>>(plan: Given): Given {
+  const entries = groupOf(plan.id) === undefined ? undefined : entriesOfRecord(plan.record);
+  if (!entries || entries.includes(COUNTED_ENTRY)) return plan;
+  if (entries.length >= TAGS_MAX) {
+    const tags = entries.filter((tag) => !tag.startsWith('=')).length;
+    throw new DuestreamError(
+      'bad-input',
+      `tags is a list of ${tags}, and the queue of job ${plan.id} has a limit of the pending jobs of a group; allowed: up to ${tags - 1} tags beside it`,
+    );
+  }
+  return { ...plan, record: countedRecord(plan.record) };
 }
 
 /** The due time of one job of a herd. A part of a millisecond has no place in a spread. */

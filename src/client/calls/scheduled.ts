@@ -3,6 +3,7 @@
  * refuses is data until here; here it becomes a status where it is an answer, and an error where it is a refusal.
  */
 
+import { groupOf } from '../../job/labels.ts';
 import type { OverState } from '../../job/state.ts';
 import { DuestreamError, Indeterminate, knownByMark, messageOf } from '../../kernel/errors.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
@@ -78,7 +79,7 @@ export interface UnconfirmedJob {
 /** What of a plan stands in its result. */
 type Answered = Pick<Plan, 'id' | 'record' | 'dueMs' | 'strict'> & { readonly bytes?: number };
 
-/** A reply as the caller's result. @throws DuestreamError `exists`, `queue-full` or `bad-input` */
+/** A reply as the caller's result. @throws DuestreamError `exists`, `queue-full`, `group-full` or `bad-input` */
 export function scheduledOf(
   queue: string,
   plan: Answered,
@@ -113,6 +114,7 @@ export function scheduledOf(
       );
     case 'bad-member':
     case 'bad-record':
+    case 'uncounted':
       throw new DuestreamError(
         'bad-input',
         `job ${id} was refused by Redis as ${reply.kind}: it is not of wire version 1`,
@@ -126,6 +128,13 @@ export function queueFull(
   { id, record }: Pick<Plan, 'id' | 'record'>,
   { what, limit, there }: Extract<ScheduleReply, { kind: 'full' }>,
 ): DuestreamError {
+  if (what === 'group') {
+    const group = groupOf(id) ?? '';
+    return new DuestreamError(
+      'group-full',
+      `group ${group} of queue ${queue} is full: ${there} of its jobs wait or run; allowed by its maxPending: ${limit}. Nothing was changed. Let jobs end, cancel some, or set the limit with "duestream groups set ${queue} ${group} --max-pending <n>"`,
+    );
+  }
   const isOf =
     what === 'pending'
       ? `where job ${id} belongs ${there} jobs wait or run; allowed by maxPending: ${limit}`

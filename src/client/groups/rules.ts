@@ -32,7 +32,7 @@ export interface GroupRules {
    * of those that it had, and hold at once, also for what waits. They make the queue gated.
    *
    * @throws DuestreamError `bad-input`, also for more than 1,000 names · `not-found` for a queue that is not declared
-   * @example await client.groups.set('calls', 'acme', { concurrency: 10, rate: '20/s', weight: 3 });
+   * @example await client.groups.set('calls', 'acme', { concurrency: 10, rate: '20/s', maxPending: 1000, weight: 3 });
    */
   set(queue: QueueInput<unknown>, group: string, limits: GroupLimits): Promise<GroupChange>;
   /**

@@ -32,6 +32,10 @@ export interface Group {
   readonly nextTurnMs: number | undefined;
   /** How many turns it has where another group has one. */
   readonly weight: number;
+  /** How many of its jobs may wait or run; undefined: no such limit. */
+  readonly maxPending: number | undefined;
+  /** How many do, of those that were made since there is such a limit; undefined without one. */
+  readonly pending: number | undefined;
   /** Somebody has closed it until then, and why; undefined: it is open. */
   readonly closed: { readonly untilMs: number; readonly reason: string } | undefined;
   /** As many run as may. */
@@ -137,6 +141,7 @@ function groupIn(heads: readonly Head[]): Group {
   const largest = (of: (state: GroupState) => number) => Math.max(0, ...states.map(of));
   const [perGroup, closedMs] = [largest(({ most }) => most), largest(({ closedMs }) => closedMs)];
   const [intervalUs, nextTurnMs] = [largest((one) => one.intervalUs), largest((one) => one.nextTurnMs)];
+  const maxPending = largest((one) => one.maxPending);
   const reason = states.find((one) => one.closedMs === closedMs)?.reason ?? '';
   return {
     group: heads[0]?.group ?? '',
@@ -151,6 +156,8 @@ function groupIn(heads: readonly Head[]): Group {
       1,
       largest(({ weight }) => weight),
     ),
+    maxPending: maxPending === 0 ? undefined : maxPending,
+    pending: maxPending === 0 ? undefined : states.reduce((sum, one) => sum + one.pending, 0),
     closed: closedMs === 0 ? undefined : { untilMs: closedMs, reason },
     // Each partition has the whole limit.
     isFull: perGroup > 0 && heads.some(({ running }) => running >= perGroup),

@@ -10,8 +10,10 @@ import { editRecord, type RecordChange } from '../../job/record-edit.ts';
 import { decodeHeader, digestOf } from '../../job/record-header.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { OverState } from '../../job/state.ts';
+import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
 import type { Peek } from '../../redis/read/inspect.ts';
 import type { Found } from '../../redis/read/look.ts';
 import { EDIT_JOBS_MAX } from '../../redis/scripts/bytes.ts';
@@ -20,6 +22,7 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob, seenOfEtag } from '../calls/etag.ts';
 import { isDoubtful } from '../calls/repeats.ts';
 import { withReadRetry } from '../calls/retry.ts';
+import { notGated } from '../calls/scheduled.ts';
 import { nameIn } from '../query/walk.ts';
 import {
   type Act,
@@ -87,6 +90,7 @@ async function prepare(
   policy: RetryPolicy,
 ): Promise<readonly Prepared<Sent, Edited>[] | Moved> {
   for (const { change } of items) refuseRedacted(change.data, ref.redact);
+  await refusePriority({ reader }, ref, { items, policy });
   const look = async ({ id, found }: EditTarget) =>
     found ?? withReadRetry('edit', () => reader.peek(ref, memberOf(id)), policy);
   const jobs = await Promise.all(items.map(look));
@@ -99,6 +103,18 @@ async function prepare(
     prepared.push(isUnsure ? decided('indeterminate', { id: item.id, status: 'indeterminate' }) : plan);
   }
   return prepared;
+}
+
+/** @throws DuestreamError `bad-input` for a priority where the queue is not gated, which would say nothing */
+async function refusePriority(
+  { reader }: Pick<Parts, 'reader'>,
+  ref: PartitionRef,
+  { items, policy }: { readonly items: readonly EditTarget[]; readonly policy: RetryPolicy },
+): Promise<void> {
+  const given = items.map(({ change }) => change.options.priority ?? 'normal').find((one) => one !== 'normal');
+  if (given === undefined || ref.gates !== undefined) return;
+  if (await withReadRetry('edit', () => reader.isGated(ref), policy)) return;
+  throw notGated(ref.queue, `priority ${show(given)}`);
 }
 
 const decided = (outcome: Outcome, result: Edited) => ({ decision: { outcome, result } });

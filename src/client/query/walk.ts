@@ -39,6 +39,7 @@ import {
   type Source,
 } from '../../redis/read/places.ts';
 import { createStep, type Step } from '../../redis/scripts/bytes.ts';
+import { isGatedNow } from '../../redis/scripts/gates.ts';
 import { historyOf } from '../../redis/scripts/queues.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Layout } from '../calls/layouts.ts';
@@ -68,6 +69,8 @@ export interface Reader {
     ref: PartitionRef,
     of: { readonly group: string; readonly limit: number },
   ) => Promise<readonly Holder[]>;
+  /** Whether the partition is gated by now: the layout may be older. */
+  readonly isGated: (ref: PartitionRef) => Promise<boolean>;
 }
 
 /** @param namespace where a setting is read that is newer than the layout may be; undefined: the layout is new */
@@ -85,6 +88,7 @@ export const readerOf = (redis: Redis, namespace?: string): Reader => ({
   lastTokens: (ref, members) => lastTokens(redis, ref, members),
   groups: (ref, ask) => groupsOf(redis, ref, ask),
   holders: (ref, of) => holdersOf(redis, ref, of),
+  isGated: (ref) => isGatedNow(redis, ref),
 });
 
 export interface WalkParts {

@@ -19,6 +19,7 @@ const COLUMNS = [
   { number: 'The first waits' },
   { number: 'Running' },
   { number: 'Limit' },
+  { number: 'Pending' },
 ];
 const rowsOf = (page: { readonly next?: string }) => (page as Schemas['GroupPage']).groups;
 const keyOf = ({ group }: Group) => group;
@@ -86,6 +87,7 @@ function Rows({ queue, groups }: { readonly queue: string; readonly groups: read
           <td class="number">{one.waiting === 0 ? '–' : durationText(one.waitMs)}</td>
           <td class="number">{numberText(one.running)}</td>
           <td class="number">{limitText(one)}</td>
+          <td class="number">{pendingText(one)}</td>
         </tr>
       ))}
     </Table>
@@ -94,6 +96,9 @@ function Rows({ queue, groups }: { readonly queue: string; readonly groups: read
 
 const limitText = ({ perGroup, isFull }: Pick<Group, 'perGroup' | 'isFull'>): string =>
   perGroup === undefined ? '–' : `${numberText(perGroup)}${isFull ? ', full' : ''}`;
+
+const pendingText = ({ pending = 0, maxPending }: Pick<Group, 'pending' | 'maxPending'>): string =>
+  maxPending === undefined ? '–' : `${numberText(pending)} of ${numberText(maxPending)}`;
 
 function Ungrouped({ count }: { readonly count: number }) {
   return count === 0 ? null : <p>{countText(count, 'job')} without a group in line.</p>;
@@ -140,6 +145,12 @@ function GroupFacts({ group, jobs }: { readonly group: Schemas['GroupReport']; r
         <dt>Limit</dt>
         <dd>{limitText(group)}</dd>
       </div>
+      {group.maxPending === undefined ? null : (
+        <div>
+          <dt>Pending</dt>
+          <dd>{pendingText(group)}</dd>
+        </div>
+      )}
       <div>
         <dt>In line</dt>
         <dd>

@@ -43,6 +43,7 @@ const titles: Readonly<Record<ErrorCode, string>> = {
   indeterminate: 'it may or may not have been carried out',
   'out-of-memory': 'Redis is full',
   'queue-full': 'the queue is full',
+  'group-full': 'the group is full',
   refused: 'Redis refuses it',
 };
 
@@ -114,9 +115,9 @@ export function answerProblem(c: Context, error: unknown, log: Log): Response {
   return c.body(JSON.stringify({ ...body, ...also }), status, { 'Content-Type': 'application/problem+json' });
 }
 
-/** A full queue empties as its jobs come due: more slowly than a daemon comes back. */
+/** A full queue or group empties as its jobs come due: more slowly than a daemon comes back. */
 function retryOf(code: ProblemCode): Readonly<Record<string, string>> {
-  if (code === 'queue-full') return { 'Retry-After': '10' };
+  if (code === 'queue-full' || code === 'group-full') return { 'Retry-After': '10' };
   return code === 'unavailable' || code === 'stopped' || code === 'moved' ? { 'Retry-After': '1' } : {};
 }
 

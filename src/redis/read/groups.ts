@@ -26,6 +26,10 @@ export interface GroupState {
   readonly nextTurnMs: number;
   /** Until when it is closed, epoch ms; 0: it is open. */
   readonly closedMs: number;
+  /** How many of its jobs may wait or run; 0: any number. */
+  readonly maxPending: number;
+  /** How many do; 0 without such a limit, as nobody counts then. */
+  readonly pending: number;
   readonly reason: string;
 }
 
@@ -78,8 +82,11 @@ export async function groupsOf(redis: Redis, ref: PartitionRef, ask: GroupsAsk):
 
 function groupState(words: string): GroupState | undefined {
   if (words === '') return undefined;
-  const [most = 0, intervalUs = 0, burst = 1, weight = 1, nextTurnMs = 0, closedMs = 0] = words.split(' ').map(Number);
-  return { most, intervalUs, burst, weight, nextTurnMs, closedMs, reason: words.split(' ').slice(6).join(' ') };
+  const all = words.split(' ');
+  const [most = 0, intervalUs = 0, burst = 1, weight = 1, nextTurnMs = 0, closedMs = 0, ...counts] = all.map(Number);
+  const [maxPending = 0, pending = 0] = counts;
+  const limits = { most, intervalUs, burst, weight, nextTurnMs, closedMs, maxPending, pending };
+  return { ...limits, reason: all.slice(8).join(' ') };
 }
 
 /** A job that was let through: it has a place of the limits of its queue and of its group. */

@@ -32,6 +32,10 @@ export async function limit(
   }
 }
 
+/** Whether jobs wait in line here, by what the partition says itself. */
+export const isGatedNow = async (redis: Redis, { keys }: PartitionRef): Promise<boolean> =>
+  (await redis.hget(keys.meta, 'gates')) !== null;
+
 /** Lanes of the fourth band wait for a time; nobody in them may have a turn before it. */
 const TIMED_FROM = 3 * 2 ** 50;
 

@@ -161,7 +161,7 @@ async function shareLimits(redis: Redis, namespace: string, said: Stored, layout
 /** As they stand in the registry, each in a field of its own. */
 type Stored = { readonly [Name in (typeof SETTINGS)[number]]?: string | null | undefined };
 
-const GATES = ['rate', 'concurrency', 'perGroup', 'groupRate', 'groups', 'fair'] as const;
+const GATES = ['rate', 'concurrency', 'perGroup', 'groupRate', 'groupPending', 'groups', 'fair'] as const;
 const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes', ...GATES] as const;
 
 const encoded = ({

@@ -16,13 +16,17 @@ export interface ScheduleItem {
 
 export type ScheduleReply =
   | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' }
+  /** Its group has a limit of pending jobs, and its record does not say that it counts: see `countedRecord`. */
+  | { readonly kind: 'uncounted' }
   /** The call had read its share: nothing was looked at or written for this job. */
   | { readonly kind: 'later' }
   | { readonly kind: 'already'; readonly over: OverState | undefined }
   | { readonly kind: 'exists'; readonly dueMs: number }
   | { readonly kind: 'bad-due'; readonly nowMs: number }
-  /** A limit of the queue, as its partition has its share: nothing was changed. */
-  | { readonly kind: 'full'; readonly what: 'pending' | 'bytes'; readonly limit: number; readonly there: number };
+  /** A limit of the queue, as its partition has its share, or of the group: nothing was changed. */
+  | { readonly kind: 'full'; readonly what: FullOf; readonly limit: number; readonly there: number };
+
+type FullOf = 'pending' | 'bytes' | 'group';
 
 /** The partition has another generation: the queue was resized, look it up again. */
 export interface Moved {
@@ -131,12 +135,12 @@ export function scheduleReply(reply: string): ScheduleReply {
   if (reply === 'ok') return OK;
   const [kind, detail = '', limit, there] = reply.split(' ');
   if (kind === 'full') {
-    return { kind, what: detail === 'bytes' ? 'bytes' : 'pending', limit: Number(limit), there: Number(there) };
+    return { kind, what: detail as FullOf, limit: Number(limit), there: Number(there) };
   }
   if (kind === 'already') return { kind, over: outcomeLetters[detail] };
   if (kind === 'exists') return { kind, dueMs: score(detail) };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
-  if (kind === 'later') return { kind };
+  if (kind === 'later' || kind === 'uncounted') return { kind };
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
 }
 

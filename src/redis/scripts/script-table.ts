@@ -28,7 +28,7 @@ const GATE_KEYS = ['line', 'lanes', 'holds', 'groups'] as const;
 /** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line', 'groups'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
@@ -324,7 +324,7 @@ export const scripts = {
   }),
   oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
   groups: define({
-    keys: ['meta', ...GATE_KEYS],
+    keys: ['meta', ...GATE_KEYS, 'tags'],
     args: ['generation', 'after', 'limit'],
     reply: 'list',
     each: ['group'],

@@ -3,7 +3,8 @@
  * that job, because a script writes in one slot only: their ids route there. Such an id has the number of the start in it,
  * so no other job can have it, and nobody has to look whether it is live.
  */
-import { type Plan, planJob } from '../../client/calls/plan.ts';
+import { countedPlan, type Plan, planJob } from '../../client/calls/plan.ts';
+import { notGated } from '../../client/calls/scheduled.ts';
 import { type Content, hasContent, seal } from '../../job/content.ts';
 import type { Job } from '../../job/job.ts';
 import { derivedId } from '../../job/job-id.ts';
@@ -12,7 +13,7 @@ import { entriesOfRecord } from '../../job/record-header.ts';
 import { dataBytesMaxRange } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { PartitionKeys } from '../../redis/keys.ts';
+import type { PartitionKeys, PartitionRef } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 
 /** Without what is about another job of the same id: there is none. */
@@ -25,6 +26,7 @@ export interface Committing {
   /** How many came before it. */
   readonly nth: number;
   readonly queue: Content;
+  readonly ref: Pick<PartitionRef, 'queue' | 'gates'>;
   readonly nowMs: number;
 }
 
@@ -34,7 +36,7 @@ const NTH_DIGITS = 2;
 
 /** @throws DuestreamError `bad-input` */
 export async function planCommitted(data: unknown, options: CommitJobOptions, from: Committing): Promise<Plan> {
-  const { job, token, nth, queue, nowMs } = from;
+  const { job, token, nth, queue, ref, nowMs } = from;
   for (const name of ['id', 'ifExists', 'group', 'durability']) {
     if (Reflect.get(options, name) === undefined) continue;
     throw new DuestreamError(
@@ -51,7 +53,11 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
   const sealed = hasContent(queue) ? await seal(queue, { name: options.name, data }) : data;
   const id = derivedId(job.id, `then:${token}.${String(nth).padStart(NTH_DIGITS, '0')}`);
   const newId = () => id;
-  return planJob(sealed, options, { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs, newId });
+  const limits = { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs, newId };
+  const plan = planJob(sealed, options, limits);
+  const { priority = 'normal' } = options;
+  if (priority !== 'normal' && !ref.gates) throw notGated(ref.queue, `priority ${show(priority)}`);
+  return ref.gates?.isCounted ? countedPlan(plan) : plan;
 }
 
 /** What schedules them, in the order of the scripts: the index before the record. */

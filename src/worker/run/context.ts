@@ -167,7 +167,7 @@ export class JobContext implements HandlerContext {
       // Never behind the job before it, whatever the clock does.
       effects.nowMs = Math.max(effects.nowMs, Math.round(serverOf(ref).nowMs()));
       const { nowMs } = effects;
-      const plan = await planCommitted(data, options, { job, token, nth, queue, nowMs });
+      const plan = await planCommitted(data, options, { job, token, nth, queue, ref, nowMs });
       // The handler may have ended while a codec or a schema took its time.
       openIn(effects, 'commitJob');
       effects.jobs = [...(effects.jobs ?? []), plan];

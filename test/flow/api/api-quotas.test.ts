@@ -31,3 +31,20 @@ test('the queue tells its limits and what is used of them', async () => {
   expect((await api.ask('GET /v1/queues/mail')).body).toMatchObject({ quota, partitions: [{ quota }] });
   expect((await api.ask('GET /v1/queues')).body.queues).toMatchObject([{ queue: 'mail', quota }]);
 });
+
+test('a new job of a group that is full is answered 429 with group-full, and the group says how full it is', async () => {
+  await api.ask('POST /v1/queues/imports/jobs', { body: { id: 'first', delay: '1h' } });
+  const body = { perGroup: { concurrency: 3, maxPending: 1 } };
+  const set = await api.ask('PATCH /v1/queues/imports/settings', { body });
+  expect(set.body).toMatchObject({ settings: body, changed: ['perGroup', 'groupPending'] });
+  await api.ask('PUT /v1/queues/imports/groups/big/limits', { body: { maxPending: 2 } });
+  const jobs = ['acme', 'acme', 'big', 'big', 'big'].map((group, nth) => ({ id: `${nth}`, group, delay: '1h' }));
+  const { status, body: told } = await api.ask('POST /v1/queues/imports/batch/schedule', { body: { jobs } });
+  expect({ status, code: told.code }).toEqual({ status: 429, code: 'group-full' });
+  expect(told.confirmed.map((one: { id: string }) => one.id)).toEqual(['{acme}0', '{big}2', '{big}3']);
+  const refused = await api.ask('POST /v1/queues/imports/jobs', { body: { group: 'acme' } });
+  expect(refused.body).toMatchObject({ code: 'group-full', title: 'the group is full' });
+  expect(refused.headers.get('retry-after')).toBe('10');
+  const group = await api.ask('GET /v1/queues/imports/groups/big');
+  expect(group.body).toMatchObject({ pending: 2, maxPending: 2, perGroup: 3 });
+});

@@ -408,3 +408,24 @@ describe('a refusal that passes', () => {
     expect(await again).toEqual(first);
   });
 });
+
+test('a priority means nothing in a queue without limits, and an edit that gives one is refused there as a schedule is', async () => {
+  await producer.schedule(reminders, { to: 'a' }, { id: 'a', delay: '1h' });
+  const refusal =
+    'priority "high", and queue reminders is not gated; allowed: after "duestream queues set reminders --fair"';
+  await expect(producer.schedule(reminders, { to: 'b' }, { priority: 'high' })).rejects.toThrow(refusal);
+  await expect(producer.edit(reminders, 'a', { priority: 'high' })).rejects.toThrow(refusal);
+  await expect(producer.edit(reminders, { idPrefix: 'a' }, { priority: 'high' })).rejects.toThrow(refusal);
+  await expect(producer.edit(reminders, [{ id: 'a', priority: 'high' }], {})).rejects.toMatchObject({
+    code: 'bad-input',
+  });
+  expect(await producer.edit(reminders, 'a', { priority: 'normal', data: { to: 'c' } })).toMatchObject({
+    status: 'edited',
+  });
+  // Somebody else sets limits: this client has not read them yet.
+  const other = createClient({ redis: server.url });
+  stops.push(() => other.stop());
+  await other.schedule(defineQueue('reminders', { fair: true }), { to: 'x' }, { delay: '1h' });
+  expect(await producer.edit(reminders, 'a', { priority: 'high' })).toMatchObject({ status: 'edited' });
+  expect(await producer.get(reminders, 'a')).toMatchObject({ options: { priority: 'high' } });
+});

@@ -83,6 +83,80 @@ describe('maxPending', () => {
   });
 });
 
+describe('maxPending of each group', () => {
+  const queue = defineQueue<{ n: number }>('q', { perGroup: { maxPending: 2 }, partitions: 3 });
+  const of = (group: string, ids: readonly string[]) => ids.map((id, n) => ({ id, data: { n }, group, ...later }));
+
+  test('refuses a new job with group-full, which says the group, the limit, what is there and what to do', async () => {
+    await producer.scheduleMany(queue, [...of('acme', ['a', 'b']), ...of('umbrella', ['a', 'b'])]);
+    const error = await fails(producer.schedule(queue, { n: 3 }, { ...later, id: 'third', group: 'acme' }));
+    expect(error).toMatchObject({ code: 'group-full' });
+    expect(error.message).toBe(
+      'group acme of queue q is full: 2 of its jobs wait or run; allowed by its maxPending: 2. Nothing was changed. ' +
+        'Let jobs end, cancel some, or set the limit with "duestream groups set q acme --max-pending <n>"',
+    );
+    expect(await producer.get(queue, '{acme}third')).toBeUndefined();
+    await producer.schedule(queue, { n: 4 }, { ...later, id: 'free' });
+    expect(await producer.groups.get(queue, 'acme')).toMatchObject({ pending: 2, maxPending: 2 });
+    await producer.cancel(queue, '{acme}a');
+    await producer.schedule(queue, { n: 3 }, { ...later, id: 'third', group: 'acme' });
+  });
+
+  test('of many jobs those for which there is room are scheduled, and the error says which', async () => {
+    const error = await fails(producer.scheduleMany(queue, of('acme', ['a', 'b', 'c', 'd'])));
+    expect(error.code).toBe('group-full');
+    if (!(error.cause instanceof Unconfirmed)) throw error;
+    expect(error.cause.confirmed.map(({ id }) => id)).toEqual(['{acme}a', '{acme}b']);
+    expect(error.cause.unconfirmed.map(({ id }) => id)).toEqual(['{acme}c', '{acme}d']);
+  });
+
+  test('nobody sees the tag by which a job is counted, and it takes the place of one', async () => {
+    const tags = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
+    const { id } = await producer.schedule(queue, { n: 1 }, { ...later, group: 'acme', tags });
+    expect(await producer.get(queue, id)).toMatchObject({ tags });
+    const error = await fails(producer.schedule(queue, { n: 2 }, { ...later, group: 'acme', tags: [...tags, 'x'] }));
+    expect(error.message).toContain('tags is a list of 10');
+    expect(error.message).toContain('allowed: up to 9 tags beside it');
+    await producer.schedule(queue, { n: 2 }, { ...later, tags: [...tags, 'x'] });
+    const edited = await fails(producer.edit(queue, id, { tags: [...tags, 'x'] }));
+    expect(edited.message).toContain('tags would be a list of 10; allowed: up to 9');
+    await producer.edit(queue, id, { tags: ['only'] });
+    expect(await producer.groups.get(queue, 'acme')).toMatchObject({ pending: 1 });
+  });
+
+  test('by command: for all groups, for some, and no more', async () => {
+    await producer.schedule(defineQueue('q', { fair: true }), 0, { ...later, group: 'old' });
+    const set = await run('queues', 'set', 'q', '--per-group-max-pending', '1');
+    expect(set.out).toContain('q takes new jobs of a group up to 1 that wait or run');
+    const own = await run('groups', 'set', 'q', 'big-*', '--max-pending', '2');
+    expect(own.code).toBe(0);
+    const one = another();
+    await one.scheduleMany('q', [...of('big-a', ['a', 'b']), ...of('acme', ['a'])]);
+    expect(await fails(one.schedule('q', 1, { ...later, group: 'big-a' }))).toMatchObject({ code: 'group-full' });
+    // What was made before there was such a limit does not count.
+    await one.schedule('q', 1, { ...later, group: 'old' });
+    expect(await fails(one.schedule('q', 1, { ...later, group: 'old' }))).toMatchObject({ code: 'group-full' });
+    const shown = await run('groups', 'show', 'q', 'big-a');
+    expect(shown.out).toMatch(/pending +2 of 2/);
+    const refused = await run('schedule', 'q', '--group', 'acme', '--delay', '1h');
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('groups set q acme --max-pending')]);
+    await run('queues', 'set', 'q', '--per-group-max-pending', 'none');
+    await run('groups', 'set', 'q', 'big-*', '--max-pending', 'none');
+    await another().scheduleMany('q', [...of('big-a', ['c', 'd']), ...of('acme', ['c', 'd'])]);
+  });
+
+  test.each([
+    [{ perGroup: { maxPending: 0 } }, 'maxPending of perGroup is 0; allowed: a whole number from 1 to 1000000000'],
+    [{ groups: { a: { maxPending: 1.5 } } }, 'maxPending of group a is 1.5; allowed: a whole number from 1 to'],
+    [
+      { perGroup: { pending: 5 } as never },
+      'pending is not an option of perGroup; allowed: concurrency, rate, maxPending',
+    ],
+  ])('%j is refused with what is allowed', (options, message) => {
+    expect(() => defineQueue('q', options)).toThrow(message);
+  });
+});
+
 describe('where limits are set', () => {
   test('in code: whoever says something sets it for all, false takes it back, silence changes nothing', async () => {
     await producer.schedule(defineQueue('q', { maxPending: 1, maxBytes: 100_000 }), 1, later);

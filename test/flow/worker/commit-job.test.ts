@@ -109,7 +109,8 @@ it('is refused with the reason: an id, a bare job, an option that there is not, 
   let late: HandlerContext['commitJob'] | undefined;
   const worker = await line.worker(async (_job, { commitJob }) => {
     late = commitJob;
-    for (const options of [{ id: 'x' }, { ifExists: 'replace' }, { durability: 'memory' }, { dealy: '1d' }]) {
+    const all = [{ id: 'x' }, { ifExists: 'replace' }, { durability: 'memory' }, { dealy: '1d' }, { priority: 'high' }];
+    for (const options of all) {
       await commitJob({}, options as object).catch((error: Error) => refused.push(error.message));
     }
   }, EFFECTIVELY);
@@ -120,6 +121,7 @@ it('is refused with the reason: an id, a bare job, an option that there is not, 
     expect.stringContaining('no option ifExists;'),
     expect.stringContaining('no option durability;'),
     expect.stringContaining('did you mean delay?'),
+    expect.stringContaining(`priority "high", and queue ${line.queue} is not gated; allowed: after`),
   ]);
   await expect(late?.({})).rejects.toThrow('commitJob was called after the handler had ended');
   expect(await waiting()).toEqual([]);

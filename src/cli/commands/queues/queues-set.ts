@@ -35,6 +35,7 @@ interface Flags {
   readonly perGroup?: number | 'none';
   readonly groupRate?: string;
   readonly groupBurst?: number;
+  readonly perGroupMaxPending?: number | 'none';
   readonly fair?: true;
   readonly reason?: string;
 }
@@ -68,6 +69,11 @@ export const queuesSet: Register = (parent, runner) => {
       'with --group-rate: how many may start at once after a while',
       wholeNumber(1, 1_000_000),
     )
+    .option(
+      '--per-group-max-pending <n>',
+      'refuse new jobs of a group while this many of it wait or run; or none',
+      limit(gateRanges.groupPending),
+    )
     .option('--fair', 'let groups and priorities start in turns, also without a limit')
     .option('--reason <text>', 'why, for the audit')
     .action((queue: string, flags: Flags, command: Command) =>
@@ -81,6 +87,7 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set mail --rate 10/s --concurrency 5',
     'duestream queues set imports --per-group 1 --reason "two imports of one account collided"',
     'duestream queues set calls --per-group 2 --group-rate 60/m',
+    'duestream queues set imports --per-group-max-pending 1000',
     'duestream queues set prices --broadcast on --broadcast-max 5000 --broadcast-age 10m',
   ]);
 };
@@ -113,6 +120,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
 /** @throws DuestreamError `usage` or `bad-input` */
 function settingsOf(flags: Flags): QueueSettings {
   const { redact, maxPending, maxBytes, rate, burst, concurrency, perGroup, groupRate, groupBurst, fair } = flags;
+  const groupPending = flags.perGroupMaxPending;
   const most = (given: number | 'none' | undefined) => (given === 'none' ? false : given);
   return parseSettings({
     history: historyOf(flags),
@@ -122,7 +130,11 @@ function settingsOf(flags: Flags): QueueSettings {
     maxBytes: most(maxBytes),
     rate: rateFlag(rate, burst, '--rate'),
     concurrency: most(concurrency),
-    perGroup: { concurrency: most(perGroup), rate: rateFlag(groupRate, groupBurst, '--group-rate') },
+    perGroup: {
+      concurrency: most(perGroup),
+      rate: rateFlag(groupRate, groupBurst, '--group-rate'),
+      maxPending: most(groupPending),
+    },
     fair,
   });
 }
@@ -161,7 +173,7 @@ function rateOf(rate: string, burst: number | undefined) {
 
 function gateSentences(
   queue: string,
-  { rate, concurrency, perGroup, groupRate, fair }: QueueSettings,
+  { rate, concurrency, perGroup, groupRate, groupPending, fair }: QueueSettings,
 ): readonly string[] {
   const most = (count: number | undefined, what: string, none: string) =>
     count === undefined ? [] : [count === 0 ? none : line`${queue} runs ${what.replace('#', counted(count, 'job'))}`];
@@ -175,6 +187,13 @@ function gateSentences(
           groupRate === 0
             ? line`groups of ${queue} have no rate`
             : line`${queue} starts ${rateText(groupRate)} of each group`,
+        ]),
+    ...(groupPending === undefined
+      ? []
+      : [
+          groupPending === 0
+            ? line`${queue} has no limit of jobs of a group that wait or run`
+            : line`${queue} takes new jobs of a group up to ${groupPending} that wait or run; those that are there do not count`,
         ]),
     ...(fair ? [line`groups and priorities of ${queue} start in turns`] : []),
   ];

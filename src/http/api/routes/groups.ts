@@ -35,6 +35,12 @@ const group = {
     .openapi({ description: 'Ms between two starts at its rate; left out without a rate.' }),
   nextTurnMs: epochMs.optional().openapi({ description: 'When its rate allows the next start; left out: now.' }),
   weight: count.openapi({ description: 'How many turns it has where another group has one.' }),
+  maxPending: count
+    .optional()
+    .openapi({ description: 'How many of its jobs may wait or run; left out without a limit.' }),
+  pending: count
+    .optional()
+    .openapi({ description: 'How many do, of those made since there is such a limit; left out without one.' }),
   closed: z
     .object({ untilMs: epochMs, reason: z.string() })
     .optional()
@@ -144,6 +150,10 @@ const setGroupLimits = verb({
   body: strict({
     concurrency: z.union([count, z.literal(false)]).optional(),
     rate: rate.optional(),
+    maxPending: z
+      .union([count, z.literal(false)])
+      .optional()
+      .openapi({ description: 'New jobs of the group are refused while this many wait or run; false: no limit.' }),
     weight: count.optional().openapi({ description: 'How many turns it has where another has one: 1 to 100.' }),
   }).openapi('GroupLimits'),
   answers: { 200: { schema: groupChange, doc: 'The limits hold.' } },

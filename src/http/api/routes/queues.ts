@@ -248,7 +248,7 @@ const BROADCAST = 'true, false, or { max, bytes, age }';
 const RATE = 'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }, or false for no limit';
 const REDACT = 'at most 50 paths of fields, such as card.number';
 
-const PER_GROUP = 'a number, or { concurrency, rate }, or false for no limit';
+const PER_GROUP = 'a number, or { concurrency, rate, maxPending }, or false for no limit';
 const rateShape = z.union(
   [
     z.string().regex(/^\d{1,9}\/[smhd]$/, { error: RATE }),
@@ -264,6 +264,10 @@ const rateShape = z.union(
 const ofGroup = {
   concurrency: limit(gateRanges.perGroup, 'How many jobs of the group may run at a time').optional(),
   rate: rateShape.optional().openapi({ description: `How many of its jobs may start in a time: ${RATE}` }),
+  maxPending: limit(
+    gateRanges.groupPending,
+    'New jobs of the group are refused while this many wait or run',
+  ).optional(),
 };
 
 const settings = {
