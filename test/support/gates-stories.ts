@@ -3,7 +3,9 @@
  * `test/redis/gates.test.ts`, and to scripts that are broken on purpose by `test/proof/gates-mutants.test.ts`.
  */
 import { expect } from 'vitest';
+import { digestOf } from '../../src/job/record-header.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
+import { seenText } from '../../src/redis/scripts/edits.ts';
 import { type Desk, NOW, WAITS } from './gates-desk.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
@@ -153,7 +155,7 @@ const rates: readonly Story[] = [
       await desk.begin(TEN);
       await desk.line('a', 'b');
       expect(await desk.serve(1)).toEqual(['a']);
-      await desk.settle('retry', 'a');
+      expect(await desk.calls(() => desk.settle('retry', 'a'))).toBe(0);
       expect(await desk.ready()).toEqual([]);
       expect(await desk.ahead()).toBe(100_000);
     },
@@ -161,6 +163,29 @@ const rates: readonly Story[] = [
 ];
 
 const limits: readonly Story[] = [
+  {
+    title: 'a leader has nothing to look for where nobody waits for a time',
+    async tell(desk) {
+      await desk.begin(TEN);
+      await desk.put(['a']);
+      expect((await desk.promote()).nextMs).toBeUndefined();
+      await desk.limit('0 1 1 0');
+      await desk.put(['b', 'c']);
+      expect(await desk.promote()).toMatchObject({ nextMs: undefined, gated: { through: 1, waiting: 2 } });
+    },
+  },
+  {
+    title:
+      'what stands in braces at the beginning is a group, but for what schedules and jobs make, and 64 letters are enough',
+    async tell(desk) {
+      await desk.begin(LOCKS);
+      const [long, longer] = ['a'.repeat(64), 'a'.repeat(65)];
+      const none = [`{${longer}}1`, '{schedule:s}1', '{a}abandoned:3', '{a}then:1.2', '{acme}', '{a,b}1', 'x{a}1'];
+      await desk.put([...none, '{b}1', `{${long}}1`, '{c}then:1']);
+      expect(await desk.relay(20)).toHaveLength(10);
+      expect((await desk.holds()).sort()).toEqual([long, 'b', 'c']);
+    },
+  },
   {
     title: 'a queue runs as many as it may',
     async tell(desk) {
@@ -216,6 +241,18 @@ const limits: readonly Story[] = [
       const count = (letter: string) => started.filter((id) => id.startsWith(letter)).length;
       expect([count('h'), count('n'), count('l')]).toEqual([16, 4, 1]);
       expect(started.filter((id) => id.startsWith('h'))).toEqual(ids('h', 16));
+    },
+  },
+  {
+    title: 'priorities have their turns also where one has more lanes than a call lets through',
+    async tell(desk) {
+      await desk.begin();
+      const groups = ['{a}', '{b}', '{c}', '{d}'];
+      await desk.line(...groups.flatMap((group) => ids(`high ${group}`, 9)), ...ids('n', 9), ...ids('low l', 9));
+      const order: string[] = [];
+      for (let turn = 0; turn < 21; turn += 1) order.push(...(await desk.serve(1)));
+      const count = (letter: string) => order.filter((id) => id.startsWith(letter)).length;
+      expect([count('{'), count('n'), count('l')]).toEqual([16, 4, 1]);
     },
   },
   {
@@ -341,7 +378,8 @@ const bells: readonly Story[] = [
       expect(await desk.calls(async () => expect(await desk.serve(2)).toEqual(['a', 'b']))).toBe(1);
       expect([await desk.unread(), await desk.waiting()]).toEqual([1, ['d', 'e']]);
       expect(await desk.calls(() => desk.serve(1))).toBe(1);
-      expect(await desk.calls(() => desk.serve(9))).toBe(0);
+      expect(await desk.calls(() => desk.serve(2))).toBe(0);
+      expect(await desk.ready()).toEqual(['a', 'b', 'c', 'd', 'e']);
       expect(desk.last.waiting).toBe(0);
     },
   },
@@ -384,6 +422,55 @@ const bells: readonly Story[] = [
       expect(await desk.unread()).toBe(1);
       expect(await desk.calls(() => desk.settle('complete', 'a'))).toBe(0);
       expect(await desk.ready()).toEqual(['b']);
+    },
+  },
+  {
+    title: 'what is handed back or expires while the queue is paused rings nobody',
+    async tell(desk) {
+      await desk.begin('0 1 1 0');
+      await desk.put(['a'], { inMs: -9, header: `;e=${(NOW + 5).toString(36)}` });
+      await desk.line('b', 'c');
+      const given = await desk.read();
+      await desk.pause();
+      desk.nowMs += 10;
+      expect(await desk.jobs.expire(desk.ref, given, desk.settings('w1'))).toEqual(['expired']);
+      expect(await desk.ready()).toEqual([]);
+      await desk.resume();
+      await desk.promote();
+      const more = await desk.read();
+      await desk.pause();
+      await desk.jobs.release(desk.ref, more, { consumer: 'w1', nowMs: desk.nowMs });
+      expect(await desk.ready()).toEqual([]);
+      expect(await desk.promote()).toMatchObject({ kind: 'paused', gated: { through: 0 } });
+      expect(await desk.ready()).toEqual([]);
+    },
+  },
+  {
+    title:
+      'a pass of the worker itself: who is over has no hold, who starts has one, and nothing while the queue is paused',
+    async tell(desk) {
+      await desk.begin('0 1 2 1');
+      await desk.line('{a}1', '{a}2', '{b}1', '{c}1');
+      expect(await desk.relay(2)).toEqual(['{a}1', '{b}1']);
+      expect(await desk.relay(1, { over: ['{a}1'] })).toEqual(['{c}1']);
+      expect(await desk.holds()).toEqual(['b', 'c']);
+      await desk.pause();
+      expect(await desk.relay(2, { over: ['{b}1', '{c}1'] })).toEqual([]);
+      expect([await desk.holds(), await desk.ready(), await desk.waiting()]).toEqual([[], [], ['{a}2']]);
+      await desk.resume();
+      await desk.promote();
+      await desk.redis.del(desk.ref.keys.holds);
+      expect(await desk.relay(1)).toEqual(['{a}2']);
+      expect(await desk.holds()).toEqual(['a']);
+    },
+  },
+  {
+    title: 'a worker takes over what its own pass has not lined up, up to its slots',
+    async tell(desk) {
+      await desk.begin();
+      await desk.line('a', 'b', 'c', 'd');
+      expect(await desk.relay(3)).toEqual(['a', 'b', 'c']);
+      expect(await desk.unread()).toBe(1);
     },
   },
   {
@@ -432,6 +519,11 @@ const bells: readonly Story[] = [
       await desk.redis.del(desk.ref.keys.holds);
       expect(await desk.serve(0, { given: again })).toEqual(['{a}1']);
       expect(await desk.holds()).toEqual(['a']);
+      await desk.line('{b}1');
+      const other = await desk.read();
+      await desk.redis.del(desk.ref.keys.holds);
+      const [started] = await desk.jobs.start(desk.ref, other, desk.settings('w1'));
+      expect([started?.kind, await desk.holds()]).toEqual(['run', ['b']]);
     },
   },
 ];
@@ -441,12 +533,12 @@ const heads: readonly Story[] = [
     title: 'a place in which nobody waits takes no turn, and goes',
     async tell(desk) {
       await desk.begin('100000 1 1 0');
-      await desk.line('a', 'b', 'c');
+      await desk.line('a', 'b', 'c', 'd');
       await desk.serve(1);
       await desk.redis.zadd(desk.ref.keys.scheduled, desk.nowMs + 5000, 'j:b');
       desk.nowMs += 1000;
       expect(await desk.serve(1, { over: ['a'] })).toEqual(['c']);
-      expect(await desk.places()).toEqual([]);
+      expect(await desk.places()).toEqual([' 1 -1 d']);
       expect(await desk.ahead()).toBe(100_000);
     },
   },
@@ -458,6 +550,29 @@ const heads: readonly Story[] = [
       await desk.serve(1);
       await desk.redis.zadd(desk.ref.keys.scheduled, String(WAITS + NOW - 100), 'j:b');
       expect(await desk.serve(1, { over: ['a'] })).toEqual(['c']);
+    },
+  },
+  {
+    title: 'a lane of which another lane of the group took the place stays open until it is taken',
+    async tell(desk) {
+      await desk.begin(LOCKS);
+      await desk.line('{a}0');
+      await desk.serve(1);
+      await desk.line('high {a}1', '{a}2');
+      await desk.redis.zadd(desk.ref.keys.scheduled, desk.nowMs + 5000, 'j:{a}1');
+      expect(await desk.serve(3, { over: ['{a}0'] })).toEqual(['{a}2']);
+    },
+  },
+  {
+    title: 'a lane with places in which nobody waits keeps its turn',
+    async tell(desk) {
+      await desk.begin('0 1 1 0');
+      await desk.line('r');
+      await desk.serve(1);
+      await desk.line('{a}1', '{a}2', '{a}3', '{b}1');
+      const { scheduled } = desk.ref.keys;
+      await desk.redis.zadd(scheduled, desk.nowMs + 5000, 'j:{a}1', desk.nowMs + 5000, 'j:{a}2');
+      expect(await desk.serve(1, { over: ['r'] })).toEqual(['{a}3']);
     },
   },
   {
@@ -560,6 +675,7 @@ const setting: readonly Story[] = [
       expect([await desk.ready(), await desk.ahead()]).toEqual([['a', '{g}1'], 200_000]);
       expect(await desk.limit('100000 5 1 1')).toBe('ok');
       expect([await desk.ready(), await desk.ahead()]).toEqual([['a'], 100_000]);
+      expect(await desk.meta('wake')).toBe(String(NOW));
       expect(await desk.redis.zscore(desk.ref.keys.scheduled, 'j:{g}1')).toBe(String(NOW - 1));
       expect(await desk.serve(5)).toEqual([]);
       await desk.promote();
@@ -572,7 +688,7 @@ const setting: readonly Story[] = [
       await desk.begin(LOCKS);
       await desk.line('{a}1', '{a}2');
       expect(await desk.holds()).toEqual(['a']);
-      expect(await desk.limitOnce('0 1 9 1', 200)).toBe('ok');
+      expect(await desk.limitOnce('0 1 9 1', 1)).toBe('ok');
       expect([await desk.holds(), await desk.lanes()]).toEqual([[], ['1a']]);
     },
   },
@@ -774,6 +890,19 @@ const changing: readonly Story[] = [
       expect(await desk.picture()).toEqual(before);
       expect(await desk.reschedule('b', 500, 'later')).toEqual([{ kind: 'ok', wasMs: NOW - 1, dueMs: NOW + 500 }]);
       expect(await desk.reschedule('b', 500, 'later')).toEqual([{ kind: 'already', dueMs: NOW + 500 }]);
+    },
+  },
+  {
+    title: 'cancel of what was seen: a job in line is seen at its due time',
+    async tell(desk) {
+      await desk.begin('0 1 1 0');
+      await desk.line('a', 'b');
+      const record = (await desk.redis.hget(desk.ref.keys.jobs, 'j:b')) ?? '';
+      const seen = (place: number) => seenText({ digest: digestOf(record), token: '0', place: String(place) });
+      const cancel = (place: number) =>
+        desk.jobs.cancel(desk.ref, [`j:b\0${seen(place)}`], { windowMs: 600_000, nowMs: desk.nowMs });
+      expect(await cancel(NOW - 2)).toEqual([{ kind: 'changed' }]);
+      expect(await cancel(NOW - 1)).toEqual([{ kind: 'cancelled' }]);
     },
   },
   {
