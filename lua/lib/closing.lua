@@ -14,6 +14,7 @@ local function close(keys, gate, group, untilMs, why)
     return true
   end
   local own = ownOf(keys, gate, group)
+  -- @some-closed
   if untilMs > gate.groupsClosed then
     gate.groupsClosed = untilMs
     use(keys.meta, gate, 0)

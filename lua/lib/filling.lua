@@ -7,10 +7,13 @@
 --         stays free, without a leader.
 local function fill(keys, gate, consumer, delivered, take)
   local missing = take - #delivered / 3
+  -- @open-lanes
   local isOpen = redis.call('ZCARD', keys.lanes) > 0
+  -- @some-missing
   if isOpen and (missing > 0 or undeliveredIn(keys.ready, 1) == 0) then
     -- @fill-slots
     local given = letThrough(keys, gate, missing + 1)
+    -- @some-delivered
     if given > 0 and missing > 0 then
       for _, word in ipairs((deliver(keys.ready, consumer, missing))) do
         delivered[#delivered + 1] = word

@@ -28,6 +28,7 @@ local function gateOf(share, used, now, micros)
   gate.isShut = not interval or gate.closed > now
   local pace, most, lengths = (more or ''):match('^ ([%d.]+) (%d+) ([%d,-]+) ')
   gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
+  -- @has-own
   gate.lengths, gate.hasOwn = lengths or '-', lengths or gate.groupsClosed > now
   return gate
 end
@@ -41,6 +42,7 @@ local function turnsIn(gate)
   if gate.interval == 0 then return math.huge end
   local latest = gate.micros + toleranceOf(gate)
   -- A microsecond is for what is lost in the sum of large numbers.
+  -- @too-far-ahead
   if gate.arrival > latest + gate.interval + 1 then
     gate.arrival = latest
   end
@@ -62,6 +64,7 @@ local function use(meta, gate, count)
 end
 
 local function refund(meta, gate, count)
+  -- @something-back
   if count > 0 and gate.interval > 0 then
     use(meta, gate, -math.min(count, math.floor(gate.arrival / gate.interval)))
   end

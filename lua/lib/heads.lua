@@ -27,8 +27,10 @@ local function headsOf(keys, gate, call, turns)
   for _, head in ipairs(heads) do
     local taken, class = granted[head.group] or 0, head.lane:sub(1, 1)
     head.wanted = math.max(0, math.min(head.turns, head.free - taken))
+    -- @one-more
     head.most = call.stale[head.lane] and 100 or head.wanted < head.free and head.wanted + 1
       or head.wanted
+    -- @wanted
     if head.wanted > 0 then
       local from = '[' .. head.group .. '\0'
       local to = '(' .. head.group .. '\0' .. (class + 1)

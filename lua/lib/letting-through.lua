@@ -44,6 +44,7 @@ local function round(keys, gate, call, count)
   local heads = headsOf(keys, gate, call, turns)
   local given = judgeHeads(keys, gate, call, heads)
   drawAlong(found, gate.clocks)
+  -- @some-given
   if given > 0 then
     use(keys.meta, gate, given)
   end
@@ -78,6 +79,7 @@ local function letThrough(keys, gate, count)
     end
     given = given + (some or 0)
   end
+  -- @bounds
   return given, call.visits >= 200 or call.reads >= 1000
 end
 

@@ -16,6 +16,7 @@ local WAITS_END = 5629499534213120
 
 local function isWaiting(score)
   local number = tonumber(score or nil) or 0
+  -- @waits
   return number >= WAITS and number < WAITS_END
 end
 
@@ -37,11 +38,13 @@ local function groupIn(member)
   -- The bytes are j and :.
   local from = first == 106 and second == 58 and 3 or 1
   -- Nearly all ids have no group: the byte is {.
+  -- @no-brace
   if member:byte(from) ~= 123 then return '' end
   local group, rest = member:match('^{([^%c {},;|\128-\255]+)}()', from)
   if not group or #group > 64 or rest > #member or group:find('^schedule:') then return '' end
   local letter = member:byte(rest)
   -- Neither a nor t, as nearly always.
+  -- @no-letter
   if letter ~= 97 and letter ~= 116 then return group end
   local isDerived = member:find('^abandoned:%d+$', rest) or member:find('^then:%d+%.%d+$', rest)
   return isDerived and '' or group

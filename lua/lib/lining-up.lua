@@ -16,6 +16,7 @@ end
 
 local function lineUp(keys, gate, list)
   local places, scores, lanes, opened, seen = {}, {}, {}, {}, {}
+  -- @any-tags
   local tagged = redis.call('ZCARD', keys.tags) > 0 and classesOf(keys.tags, list) or {}
   for nth, job in ipairs(list) do
     local group = groupIn(job.member)
@@ -26,6 +27,7 @@ local function lineUp(keys, gate, list)
     lanes[#lanes + 1] = not seen[lane] and lane or nil
     seen[lane] = true
   end
+  -- @line-first
   redis.call('ZADD', keys.line, unpack(places))
   for nth, isOpen in ipairs(redis.call('ZMSCORE', keys.lanes, unpack(lanes))) do
     if not isOpen and not isGroupFull(keys, gate, lanes[nth]:sub(2)) then
@@ -33,15 +35,20 @@ local function lineUp(keys, gate, list)
     end
   end
   openLanes(keys, opened)
+  -- @scheduled-last
   redis.call('ZADD', keys.scheduled, 'XX', unpack(scores))
 end
 
 local function letPast(keys, gate, list, most, gone)
   local rest = {}
+  -- @turns-past
   if gate.isShut or #list > math.min(most, turnsIn(gate)) then return list end
+  -- @nobody-waits
   if redis.call('ZCARD', keys.lanes) > 0 then return list end
   local free = gate.concurrency - redis.call('XLEN', keys.ready)
+  -- @room-past
   if gate.concurrency > 0 and #list > free then return list end
+  -- @rate-past
   if gate.interval > 0 then
     use(keys.meta, gate, #list)
   end

@@ -30,6 +30,7 @@ local function reopenLanes(keys, list)
   local shut = {}
   for _, lane in ipairs(list) do
     local score = tonumber(redis.call('ZSCORE', keys.lanes, lane) or nil)
+    -- @waits-for-time
     shut[#shut + 1] = (not score or score >= TIMED) and lane or nil
   end
   addLanes(keys, shut)
@@ -39,6 +40,7 @@ local function openTimed(keys, gate)
   if redis.call('ZCARD', keys.lanes) == 0 then return false end
   local from, to = ('%.0f'):format(TIMED), ('%.0f'):format(TIMED + gate.now)
   addLanes(keys, redis.call('ZRANGEBYSCORE', keys.lanes, from, to, 'LIMIT', 0, 200))
+  -- @any-open
   return tonumber(redis.call('ZRANGE', keys.lanes, 0, 0, 'WITHSCORES')[2]) < TIMED
 end
 
@@ -56,6 +58,7 @@ local function dropHolds(keys, gate, entries, members)
       holds[#holds + 1] = group .. '\0' .. entries[nth]
       local isNew = not seen[group]
       seen[group] = true
+      -- @was-full
       if isNew and (not gate or gate.perGroup == 1 or isGroupFull(keys, gate, group)) then
         for _, lane in ipairs(lanesOf(keys.line, group, gate and gate.isPlain)) do
           opened[#opened + 1] = lane

@@ -43,6 +43,7 @@ local function ownTurns(gate, own)
 end
 
 local function whenMore(gate, own)
+  -- @is-used
   local isUsed = own.interval > 0 and turnsIn(own) <= 0
   return math.max(gate.now + 1, own.closed, isUsed and nextLookMs(own) or 0)
 end

@@ -7,6 +7,7 @@
 --         that time, of which the leader is told. Lanes go to the end in the order of their last
 --         turns, or the first of few would have one more in every round.
 local function byLastTurn(heads, turns)
+  -- @one-turn-each
   if #heads == #turns then return heads end
   local list, seen = {}, {}
   for nth = #turns, 1, -1 do
@@ -32,6 +33,7 @@ local function shutOrMove(keys, gate, heads, turns, had)
       soonest = math.min(soonest, at)
     elseif #head.jobs >= head.free then
       shut[#shut + 1] = head.lane
+    -- @in-its-round
     elseif own and #head.jobs > 0 and own.turns + #head.jobs < own.of then
       words[#words + 1], words[#words + 2] = ('%.0f'):format(own.score + #head.jobs), head.lane
     elseif #head.jobs > 0 then
@@ -45,6 +47,7 @@ local function shutOrMove(keys, gate, heads, turns, had)
   if #shut > 0 then
     redis.call('ZREM', keys.lanes, unpack(shut))
   end
+  -- @soonest
   if soonest < math.huge then
     nudge(keys.meta, keys.wake, soonest)
   end

@@ -27,6 +27,7 @@ local function openLanesIn(lanes, count)
   end
   -- There are more than these: the last class of them, and those behind it, may be read in part.
   for class = #some < count and 3 or last, 2 do
+    -- @read-in-part
     if #found[class + 1] < count then
       found[class + 1] = read(class, class + 1)
     end
@@ -69,6 +70,7 @@ local function byWeight(keys, gate, found, count)
       local weight = group == '' and 1 or ownOf(keys, gate, group).weight
       had[lane] = { turns = score % 128, of = weight, score = score }
       for _ = math.min(score % 128, weight - 1) + 1, weight do
+        -- @turns-left
         list[#list + 1] = #list < count and lane or nil
       end
     end

@@ -89,6 +89,7 @@ local function keepLimits()
     names[#names + 1] = ARGV[at]
     words[#words + 1], words[#words + 2] = ' ' .. ARGV[at], ARGV[at + 1]
   end
+  -- @gone-limits
   if #gone > 0 then
     redis.call('HDEL', groups, '', unpack(gone))
   end

@@ -129,7 +129,19 @@ const PLANTED_OWN: typeof PLANTED = [
   ['what waits for a time never opens', 'addLanes(keys, redis.call(', 'tostring(keys, redis.call('],
 ];
 
-test.each(PLANTED_OWN)(
+/**
+ * Few walks leave the state behind in which one of these shows, so many have to be made. In CI `gates-mutants.test.ts` plants
+ * them, and a story notices each at once.
+ */
+const SELDOM = [
+  'a stale place counts',
+  'the lanes of a group stay shut when it has room',
+  'a start does not care for its hold',
+  'the shortest beginning counts',
+];
+const often = ([wrong]: (typeof PLANTED)[number]) => !(isSlice && SELDOM.includes(wrong));
+
+test.each(PLANTED_OWN.filter(often))(
   'a planted bug of own limits is noticed: %s',
   { timeout: 600_000 },
   async (_, words, instead) => {
@@ -138,10 +150,7 @@ test.each(PLANTED_OWN)(
   },
 );
 
-/** Few walks leave a place behind whose job is let through before the leader sees it. */
-const SELDOM = 'a stale place counts';
-
-test.each(PLANTED.filter(([wrong]) => !(isSlice && wrong === SELDOM)))(
+test.each(PLANTED.filter(often))(
   'a planted bug is noticed: %s',
   { timeout: 600_000 },
   async (wrong, words, instead) => {

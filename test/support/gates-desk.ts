@@ -4,10 +4,19 @@
  * are broken on purpose.
  */
 import { encodeRecord } from '../../src/job/codec.ts';
+import { type GateSettings, gateShare, type PartitionGates } from '../../src/job/gate.ts';
 import { digestOf } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
-import { checkGates, GATE_PARTS, type GateFlaw, limit, mendGates } from '../../src/redis/scripts/gates.ts';
+import {
+  checkGates,
+  close,
+  GATE_PARTS,
+  type GateFlaw,
+  type GatePart,
+  limit,
+  mendGates,
+} from '../../src/redis/scripts/gates.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
 import { ownPending, readEntries, readNew } from '../../src/redis/scripts/ready.ts';
@@ -28,6 +37,22 @@ const parsed = (word: string) => {
   return { id, member: `j:${id}`, tags: priority === undefined ? '' : `;t= ${priority}` };
 };
 const idOf = (member: string) => member.replace(/^j:/, '');
+
+/** As the scripts have them, without limits of single groups, or as a queue with one partition has them. */
+type Limits = string | GateSettings;
+
+function shareOf(limits: Limits): PartitionGates {
+  const share =
+    typeof limits === 'string' ? { share: limits, groups: [] } : gateShare(limits, { partition: 0, partitions: 1 });
+  if (!share) throw new Error('it is gated');
+  return share;
+}
+
+/** What happens at a desk, with what must be true of it. */
+export interface Story {
+  readonly title: string;
+  readonly tell: (desk: Desk) => Promise<void>;
+}
 
 export class Desk {
   readonly redis: Redis;
@@ -50,34 +75,41 @@ export class Desk {
     this.ref = ref;
     this.jobs = watch(createJobs(redis));
     this.#gates = watch({
-      limit: (share: string, slice: number | undefined, term?: string) =>
-        limit(redis, ref, { share: { share, groups: [] }, term, nowMs: this.nowMs, ...(slice && { slice }) }),
+      limit: (share: PartitionGates, slice: number | undefined, term?: string) =>
+        limit(redis, ref, { share, term, nowMs: this.nowMs, ...(slice && { slice }) }),
       'mend-gates': (flaws: readonly GateFlaw[]) => mendGates(redis, ref, flaws, this.nowMs),
       remove: () => remove(redis, ref, { force: true }),
     });
   }
 
-  /** A leader, and a queue with this share of limits: µs per job, burst, concurrency, limit per group. */
-  async begin(share = '0 1 0 0'): Promise<this> {
+  /** A leader, and a queue with these limits; in words: µs per job, burst, concurrency, limit per group. */
+  async begin(limits: Limits = '0 1 0 0'): Promise<this> {
     const elected = await elect(this.redis, this.ref, { processId: 'p1', leaseMs: 100_000_000, nowMs: this.nowMs });
     this.term = elected.term;
-    const [, , concurrency = '', perGroup = ''] = share.split(' ');
-    await this.limit(this.own === '' ? share : `0 1 ${concurrency} ${perGroup}${this.own}`);
+    const [, , concurrency = '', perGroup = ''] = shareOf(limits).share.split(' ');
+    await this.limit(this.own === '' ? limits : `0 1 ${concurrency} ${perGroup}${this.own}`);
     return this;
   }
 
-  limit(share: string, { term, slice }: { term?: string; slice?: number } = {}) {
-    return this.#gates.limit(share, slice, term);
+  limit(limits: Limits, { term, slice }: { term?: string; slice?: number } = {}) {
+    return this.#gates.limit(shareOf(limits), slice, term);
   }
 
   /** One call of the script, with what it replied. */
-  async limitOnce(share: string, slice: number, term = ''): Promise<string> {
-    return text(
-      await run(this.redis, 'limit', {
-        keys: this.ref.keys,
-        args: { now: this.nowMs, term, share, limit: slice },
-      }),
-    );
+  async limitOnce(limits: Limits, slice: number, term = ''): Promise<string> {
+    const { share, groups } = shareOf(limits);
+    const args = { now: this.nowMs, term, share, limit: slice };
+    return text(await run(this.redis, 'limit', { keys: this.ref.keys, args, each: groups.flat() }));
+  }
+
+  /** Nobody of a group, or of the queue, which is '', is let through for so long. */
+  close(group: string, forMs: number, why?: string) {
+    const until = { forMs };
+    return close(this.redis, this.ref, { group, until, nowMs: this.nowMs, ...(why !== undefined && { why }) });
+  }
+
+  open(group: string) {
+    return close(this.redis, this.ref, { group, until: 0, nowMs: this.nowMs });
   }
 
   /** Schedules them for this moment, or so many ms later; each is due a millisecond after the one before. */
@@ -251,15 +283,16 @@ export class Desk {
   }
 
   /** What is wrong, in slices. */
-  async flaws(slice = 200): Promise<GateFlaw[]> {
+  async flaws(slice = 200, parts: readonly GatePart[] = GATE_PARTS): Promise<GateFlaw[]> {
     const flaws: GateFlaw[] = [];
-    for (const part of GATE_PARTS) {
+    for (const part of parts) {
       for (let cursor: string | undefined = ''; cursor !== undefined; ) {
         const page: Awaited<ReturnType<typeof checkGates>> = await checkGates(this.redis, this.ref, {
           part,
           cursor,
           slice,
         });
+        if (page.cursor === cursor) throw new Error(`${part} begin again at ${cursor}`);
         flaws.push(...page.flaws);
         cursor = page.cursor;
       }

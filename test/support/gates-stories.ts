@@ -6,13 +6,9 @@ import { expect } from 'vitest';
 import { digestOf } from '../../src/job/record-header.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { seenText } from '../../src/redis/scripts/edits.ts';
-import { type Desk, NOW, WAITS } from './gates-desk.ts';
+import { type Desk, NOW, type Story, WAITS } from './gates-desk.ts';
+import { ownStories } from './gates-own-stories.ts';
 import { cutOff, luaOf } from './model-cut.ts';
-
-export interface Story {
-  readonly title: string;
-  readonly tell: (desk: Desk) => Promise<void>;
-}
 
 const ids = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, nth) => `${prefix}${String(nth).padStart(4, '0')}`);
@@ -986,5 +982,5 @@ const cutAt = (desk: Desk, verb: string, allowed: number, call: () => Promise<un
 /** Everything, by what it is about. */
 export const stories: readonly Story[] = [
   ...[...rates, ...limits, ...shortWay, ...bells],
-  ...[...heads, ...setting, ...mending, ...changing],
+  ...[...heads, ...setting, ...mending, ...changing, ...ownStories],
 ];

@@ -257,6 +257,172 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
+/** Bugs in what a gated queue adds to scripts, that no operator makes; as SLIPS has them. */
+const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
+  ...(['cancel', 'schedule', 'edit'] as const).map(
+    (of) => [of, 'who leaves the line keeps the place', 'leaveLine(line, member, waits)', 'tostring(line)'] as const,
+  ),
+  ['reschedule', 'who leaves the line keeps the place', 'leaveLine(line, member, job.waits)', 'tostring(line)'],
+  ['reschedule', 'who waits is put forward', 'local isDue = not before or before <= now', 'local isDue = not before'],
+  ...(['retry', 'defer', 'bury', 'commit', 'expire', 'release'] as const).map(
+    (of) => [of, 'nobody hears of the room', "'gates', 'gate', 'paused'", "'none', 'gate', 'paused'"] as const,
+  ),
+  ...(['retry', 'defer', 'bury', 'commit', 'expire', 'release'] as const).map(
+    (of) => [of, 'a pause lets through', "'gates', 'gate', 'paused'", "'gates', 'gate', 'none'"] as const,
+  ),
+  ...(['expire', 'release'] as const).map(
+    (of) => [of, 'a turn that was not used is lost', 'gone, left, true)', 'gone, left)'] as const,
+  ),
+  ['complete', 'nobody hears of the room', 'call.gate and not state[2]', 'false'],
+  ['complete', 'a pause lets through', 'call.gate and not state[2]', 'call.gate'],
+  ['complete', 'what is over keeps its hold', 'call.gate = gateOf(', 'local gate = gateOf('],
+  ...(['serve', 'relay'] as const).flatMap(
+    (of) =>
+      [
+        [of, 'what is over keeps its hold', ', gate = gate }', ' }'],
+        [of, 'a start has no hold', 'call.gate = gate', 'call.gate = nil'],
+        [of, 'nothing is let through', 'waiting = fill(', 'waiting = tostring('],
+        [of, 'a pause lets through', 'not (refusal or call.isPaused)', 'not refusal'],
+      ] as const,
+  ),
+  ['serve', 'a call that asks for nothing lets nobody through', 'take + given == 0 and not gate', 'take + given == 0'],
+  ['start', 'a start has no hold', 'call.gate = gateOf(', 'local gate = gateOf('],
+  ['starting', 'a drop costs a turn', 'refundAll(keys, call.gate, call.left)', 'tostring(call)'],
+  ['starting', 'a start has no hold', 'holdAll(keys.holds, begun, first)', 'tostring(begun)'],
+  ['starting', 'a start that is not plain has no hold', "[4] == 'run'", "[4] == 'none'"],
+  ['promotion', 'a line has no bound', "gate.lineMax - redis.call('ZCARD', keys.line)", 'gate.lineMax'],
+  ['promotion', 'a pause lets through', 'isOpen and not paused and', 'isOpen and'],
+  ['promotion', 'nobody looks where a bound ended the call', 'isCut and now or nil', 'nil'],
+  ['promotion', 'the next turn of the rate is not looked for', 'look = look or nextLookMs(gate)', 'tostring(look)'],
+  ['promotion', 'who waits is the next due', 'not isWaiting(head) and head or nil', 'head'],
+  ['promotion', 'who is due soon is forgotten', 'math.min(head or look, look)', 'look'],
+  ['promotion', 'more go past than are wanted', 'batch, gate.wanted - backlog - through, gone)', 'batch, 9, gone)'],
+  [
+    'replay',
+    'a job in line is due in 140,000 years',
+    "dueText(redis.call('ZSCORE', scheduled, member))",
+    "redis.call('ZSCORE', scheduled, member)",
+  ],
+  ['remove', 'line, lanes and holds stay', 'cast, line, lanes, holds, groups)', 'cast)'],
+  ['seen', 'a place in line is a due time', 'dueText(waits)', 'waits'],
+  ['gate', 'a step of the clock is for ever', 'gate.arrival = latest', 'tostring(latest)'],
+  ['gate', 'no time is early', ' + 50000', ' + 0'],
+  ['turns', 'low has turns as high has', '{ 1, 4, 16 }', '{ 1, 4, 4 }'],
+  ['heads', 'two lanes of a group fill the same place', 'head.free - taken', 'head.free'],
+  ['heads', 'a stale place counts', 'tonumber(scores[nth]) ~= WAITS + dues[nth]', 'not scores[nth]'],
+  [
+    'letting-through',
+    'a bound of a call is told to nobody',
+    'return given, call.visits >= 200 or call.reads >= 1000',
+    'return given',
+  ],
+  ['lining-up', 'all are of one class', 'tagged[2 * nth - 1] and 0 or tagged[2 * nth] and 2 or 1', '1'],
+  ['gate', 'a closed queue is let through', 'not interval or gate.closed > now', 'not interval'],
+  ['gate', 'a turn forgets what is closed', 'gate.closed, gate.groupsClosed))', '0, 0))'],
+  ['own', 'a closed group is let through', 'own.closed > gate.now and 0 or turnsIn(own)', 'turnsIn(own)'],
+  ['own', 'a group uses no turn of its rate', 'own.arrival + count * own.interval', 'own.arrival'],
+  ['own', 'the shortest beginning counts', 'for nth = #fields, 2, -1 do', 'for nth = 2, #fields do'],
+  ['own', 'a turn of a group is not given back', 'gate.hasOwn and members or {}', '{}'],
+  ['own', 'a group that is closed longer looks for its turn', 'own.closed, isUsed', '0, isUsed'],
+  ['closing', 'what is closed forgets the turns of its group', 'format(own.arrival, untilMs)', 'format(0, untilMs)'],
+  ['lining-up', 'who goes past the line does not ask his group', ' or own and ownTurns(gate, own) <= 0', ''],
+  ['lining-up', 'who goes past the line uses no turn of his group', 'useOwn(keys, own, 1)', 'tostring(own)'],
+  ['opening', 'what waits for a time never opens', 'addLanes(keys, redis.call(', 'tostring(keys, redis.call('],
+  ['shutting', 'nobody is told when a group has a turn', 'nudge(keys.meta, keys.wake, soonest)', 'tostring(soonest)'],
+  ['promotion', 'a closed queue looks for the turn of a group', 'math.max(opens, gate.closed)', 'opens'],
+  ['close', 'lanes of a group that is opened stay shut', 'reopenLanes(keys, is', 'tostring(keys, is'],
+  ['close', 'a group that is opened is never full', 'isGroupFull(keys, gate, group) and {} or ', ''],
+  ['close', 'nobody looks at once for what is opened', 'nudge(meta, wake, now)', 'tostring(now)'],
+  ['line', 'a lane has no order', "('0'):rep(9 - #text) .. text", "('0'):rep(9 - #text) .. text:reverse()"],
+  ['line', 'what a schedule makes has a group', " or group:find('^schedule:')", ''],
+  ['line', 'who leaves the line keeps its other places', 'for class = 0, 2 do', 'for class = 0, 1 do'],
+  ['limit', 'lanes of groups that have room stay shut', 'reopenLanes(keys, opened)', 'tostring(opened)'],
+  ['limit', 'a walk that was left half made is forgotten', 'hadMore == getsMore', 'true'],
+  ['opening', 'lanes of groups that have room stay shut', '  openLanes(keys, opened)', '  tostring(opened)'],
+  ['lining-up', 'lanes of who comes stay shut', 'openLanes(keys, opened)', 'tostring(opened)'],
+  ['lanes', 'a group has one more', 'return most - #redis', 'return most + 1 - #redis'],
+  ['letting-through', 'a queue has one more', 'gate.concurrency - redis', 'gate.concurrency + 1 - redis'],
+  ['lining-up', 'a queue has one more', 'gate.concurrency - redis', 'gate.concurrency + 1 - redis'],
+  ['limit', 'the walk begins again with each call', "isWalking and before:sub(#mine + 1) or ''", "''"],
+  ['limit', 'what was taken back keeps its hold', 'dropHolds(keys, nil, entries, members)', 'tostring(members)'],
+  [
+    'limit',
+    'what was taken back costs its turn',
+    'refundAll(keys, gateOf(before, used, now), members)',
+    'tostring(used)',
+  ],
+];
+
+/** The same of gates as MOVES has of others. */
+const MOVES_OF_GATES: typeof MOVES = [['lining-up', 'scheduled-last', 'line-first']];
+
+/** Verbs that only a gated queue calls. */
+const VERBS_OF_GATES = ['limit', 'close', 'check-gates', 'mend-gates'];
+
+/** Planted in what only a gated queue reaches: its parts and verbs, and lines of other scripts. */
+export function mutantsOfGates(): readonly Mutant[] {
+  const among = namesIn('verbs');
+  const own = [...PARTS_OF_GATES, ...VERBS_OF_GATES].flatMap((of) => mutantsOf(of, among));
+  const marked = [...new Set(OF_GATES.map((name) => name.split(' @')[0] ?? ''))]
+    .flatMap((of) => mutantsOf(of, among))
+    .filter(({ name }) => OF_GATES.includes(name));
+  const movedOnes = MOVES_OF_GATES.map((move) => moved(move, among));
+  const repaired = mutantsOf('repair', among).filter(({ name }) => name.includes('tenant'));
+  return [...own, ...marked, ...repaired, ...movedOnes, ...SLIPS_OF_GATES.map((slip) => slipped(slip, among))];
+}
+
+/** The same of gates: what changes nothing that could be told. */
+export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
+  ['gate @without-rate: no guard', 'without an interval the division is infinite as well'],
+  ['gate @too-far-ahead: turned >', 'nothing is ahead by that very microsecond'],
+  ...[1, 2].map(
+    (at) =>
+      [`gate @something-back: turned > (${at} of 2)`, 'nothing is given back, and what is there is written'] as const,
+  ),
+  ...['>', '<'].map(
+    (sign) =>
+      [`line @waits: turned ${sign}`, 'no job is due in that very millisecond, of 1970 or of the year 37649'] as const,
+  ),
+  ['line @no-brace: no guard', 'the pattern finds no group as well'],
+  ['line @no-letter: no guard', 'the patterns find nothing that is derived as well'],
+  ['heads @one-more: turned <', 'one place more is read, and not judged'],
+  ['heads @wanted: turned >', 'one place more is read, and not wanted'],
+  ['letting-through @some-given: turned >', 'what is there is written again'],
+  ...[1, 2].map(
+    (at) =>
+      [
+        `letting-through @bounds: turned > (${at} of 2)`,
+        'a call never ends at the very bound of a thousand places',
+      ] as const,
+  ),
+  ['lining-up @any-tags: turned >', 'one look more, which finds nothing'],
+  ...[
+    'lining-up @turns-past: turned >',
+    'lining-up @nobody-waits: turned >',
+    'lining-up @room-past: turned > (1 of 2)',
+    'lining-up @room-past: turned > (2 of 2)',
+  ].map((name) => [name, 'who does not go past the line is lined up, and let through in the same call'] as const),
+  ['lining-up @rate-past: turned >', 'what is there is written'],
+  ['filling @open-lanes: turned >', 'where no lane is open nobody is let through'],
+  ['filling @some-missing: turned >', 'no more than one entry is unread where somebody waits'],
+  ['filling @some-delivered: turned > (1 of 2)', 'nothing is delivered where nothing is there'],
+  ['opening @was-full: turned ==', 'a lane that is open stays so'],
+  ['turns @read-in-part: turned <', 'what is there whole is read again'],
+  ['promotion @ring: turned <', 'none is wanted, and none is let through'],
+  ['promotion @any-lanes: turned >', 'of no lanes none waits for a time'],
+  ['gate @has-own: turned >', 'one look more in that very millisecond: the group is open'],
+  ...['opening @waits-for-time: turned >', 'opening @any-open: turned <'].map(
+    (name) => [name, 'no lane waits for the first millisecond of 1970'] as const,
+  ),
+  ['turns @turns-left: turned <', 'one turn more is known, and not taken'],
+  ['own @is-used: turned >', 'without a rate there are turns without end'],
+  ['closing @some-closed: turned >', 'what is there is written again'],
+  ['shutting @one-turn-each: no guard', 'the order of last turns is that of the turns'],
+  ['shutting @in-its-round: turned >', 'the turn that the lane has is written again'],
+  ['shutting @soonest: turned <', 'nobody wakes up sooner for what never comes'],
+  ['limit @gone-limits: turned >', 'what is not there is taken out'],
+]);
+
 /** The same of `cast` and its own parts. */
 export const EQUIVALENT_OF_CAST: ReadonlyMap<string, string> = new Map([
   ['cast-one @forget-run: no write', 'a run without a record is not left by anything of ours'],
@@ -271,13 +437,19 @@ export const EQUIVALENT_OF_CAST: ReadonlyMap<string, string> = new Map([
 
 /** What the tests of this file go by: `script or part @mark`. */
 export const marksUsed: readonly string[] = [
-  ...MOVES.flatMap(([of, moved, before]) => [`${of} @${moved}`, `${of} @${before}`]),
-  ...[...EQUIVALENT.keys(), ...EQUIVALENT_OF_CAST.keys()].map((name) => name.split(':')[0] ?? ''),
+  ...[...MOVES, ...MOVES_OF_GATES].flatMap(([of, moved, before]) => [`${of} @${moved}`, `${of} @${before}`]),
+  ...[...EQUIVALENT.keys(), ...EQUIVALENT_OF_CAST.keys(), ...EQUIVALENT_OF_GATES.keys()].map(
+    (name) => name.split(':')[0] ?? '',
+  ),
 ];
 
 export function mutants(): readonly Mutant[] {
   const parts = namesIn('lib').filter((part) => !PARTS_ELSEWHERE.includes(part));
-  return [...[...verbs, ...parts].flatMap((of) => mutantsOf(of)), ...MOVES.map(moved), ...SLIPS.map(slipped)];
+  return [
+    ...[...verbs, ...parts].flatMap((of) => mutantsOf(of)),
+    ...MOVES.map((move) => moved(move)),
+    ...SLIPS.map((slip) => slipped(slip)),
+  ];
 }
 
 /** Those of `cast` and its own parts. */
@@ -332,7 +504,7 @@ export function brokenTexts(of: string): readonly { readonly name: string; reado
 const isMeasure = (line: string, brokenLine: string): boolean =>
   line.replace(MEASURES, ' ') === brokenLine.replace(MEASURES, ' ');
 
-function moved([of, mark, before]: readonly [string, string, string]): Mutant {
+function moved([of, mark, before]: readonly [string, string, string], among?: readonly string[]): Mutant {
   const lines = sourceOf(of).split('\n');
   const marks = marksIn(lines);
   const [from, to] = [marks.get(mark), marks.get(before)];
@@ -343,13 +515,13 @@ function moved([of, mark, before]: readonly [string, string, string]): Mutant {
     .toSpliced(from, 1)
     .toSpliced(to, 0, lines[from] ?? '')
     .join('\n');
-  return { of, name: `${of}: @${mark} before @${before}`, scripts: scriptsWith(of, lua) };
+  return { of, name: `${of}: @${mark} before @${before}`, scripts: scriptsWith(of, lua, among) };
 }
 
-function slipped([of, wrong, words, instead]: (typeof SLIPS)[number]): Mutant {
+function slipped([of, wrong, words, instead]: (typeof SLIPS)[number], among?: readonly string[]): Mutant {
   const [before = '', after, ...more] = sourceOf(of).split(words);
   if (after === undefined || more.length > 0) throw new Error(`${of} has not once: ${words}`);
-  return { of, name: `${of}: ${wrong}`, scripts: scriptsWith(of, before + instead + after) };
+  return { of, name: `${of}: ${wrong}`, scripts: scriptsWith(of, before + instead + after, among) };
 }
 
 function eachPlace(line: string, pattern: RegExp, change: (found: string) => string): readonly string[] {
