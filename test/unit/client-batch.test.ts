@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type BatchParts, ScheduleBatch } from '../../src/client/calls/batch.ts';
+import { homeOf } from '../../src/client/calls/layouts.ts';
 import { createSlots } from '../../src/client/calls/partition-calls.ts';
 import type { Plan } from '../../src/client/calls/plan.ts';
 import { defineQueue } from '../../src/job/queue.ts';
@@ -162,6 +163,38 @@ test('a call that waits for others in an outage still ends after its budget and 
   }
   expect(tookMs).toHaveLength(21);
   expect(Math.max(...tookMs)).toBeLessThanOrEqual(budgetMs + timeoutMs);
+});
+
+test('a partition that does not answer holds up no other, and is sent the rest when it does', async () => {
+  const two = [0, 1].map((partition) => partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 }));
+  const idsOf = (partition: number) =>
+    Array.from({ length: 400 }, (_, nth) => `${nth}`)
+      .filter((id) => homeOf(two, id).partition === partition)
+      .slice(0, 100);
+  let isAway = true;
+  const tries = [0, 0];
+  const schedule: BatchParts['jobs']['schedule'] = async ({ partition }, items) => {
+    tries[partition] = (tries[partition] ?? 0) + 1;
+    if (partition === 0 && isAway) throw new Error('Connection is closed.');
+    return items.map((): ScheduleReply => ({ kind: 'ok' }));
+  };
+  const limits = { budgetMs: 60_000, horizonMs: 1e9, recordBytesMax: 1e6 };
+  const known = { known: () => two, load: async () => two, reload: async () => two };
+  const batch = new ScheduleBatch({ jobs: { schedule }, layouts: known, clock: systemClock, ...limits });
+  const away: Promise<unknown>[] = [];
+  // Another mode each, so that each job has a call of its own.
+  for (const [nth, id] of idsOf(0).entries()) {
+    away.push(batch.add(queue, { ...plan(id), mode: nth % 2 === 0 ? 'keep' : 'replace' }));
+  }
+  await turns(3);
+  expect(tries[0]).toBeLessThanOrEqual(20);
+  const answers = await batch.addMany(
+    queue,
+    idsOf(1).map((id) => plan(id)),
+  );
+  expect(answers.errors.size).toBe(0);
+  isAway = false;
+  expect(await Promise.all(away)).toHaveLength(100);
 });
 
 describe('slots', () => {

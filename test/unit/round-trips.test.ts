@@ -1,6 +1,7 @@
 /** The round trips of a worker, with a Redis whose replies come when the test says so. */
 import { afterEach, expect, it } from 'vitest';
 import { markOf } from '../../src/job/record-header.ts';
+import type { PartitionRef } from '../../src/redis/keys.ts';
 import { breathe, fetching, LEASE_MS, RECORD, runOf, TRUSTED_MS } from '../support/fetching.ts';
 
 type Line = ReturnType<typeof fetching>;
@@ -350,6 +351,31 @@ it('a pass without a reply is told to the leader, and what was over is completed
   await expect(passed).rejects.toThrow('closed');
   expect(line.next()).toMatchObject({ verb: 'complete', over: ['a'] });
   expect(line.inFlight.free()).toBe(4);
+});
+
+it('a partition that did not answer holds no slots until it does', async () => {
+  const line = open({ partitions: 2 });
+  const [away, other] = line.refs as [PartitionRef, PartitionRef];
+  const ask = (ref: PartitionRef) => {
+    line.roundTrips.expectMore(ref);
+    return line.roundTrips.to(ref).then(
+      (hasMore) => ({ hasMore }),
+      ({ message }: Error) => ({ message }),
+    );
+  };
+  const first = ask(away);
+  expect(line.inFlight.free()).toBe(2);
+  await line.next().fail();
+  expect(await first).toEqual({ message: 'Connection is closed.' });
+  const again = ask(away);
+  const probe = line.next();
+  expect([probe.take, line.inFlight.free()]).toEqual([0, 4]);
+  void ask(other);
+  expect([line.next().take, line.inFlight.free()]).toEqual([2, 2]);
+  await probe.answer();
+  expect(line.inFlight.free()).toBe(1);
+  await line.next().answer({ taken: [runOf(line.delivery('a'))] });
+  expect([await again, line.begun]).toEqual([{ hasMore: true }, ['a']]);
 });
 
 it('a pass of a leader that was deposed is told so, and what was over is completed', async () => {

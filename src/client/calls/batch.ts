@@ -11,6 +11,8 @@
  *
  * Every promise settles: a chunk is sent with the same bytes until the budget is spent, and while Redis stays away, a chunk
  * that has waited longer than the budget is refused rather than tried. The calls that wait are bounded by count and by bytes.
+ * A call that is repeated gives its place in flight back, and its partition is sent no other until it answers: in a cluster
+ * one master may be away, and the others must not wait for it.
  */
 
 import type { Queue } from '../../job/queue.ts';
@@ -91,8 +93,8 @@ export class ScheduleBatch {
   #inFlight = 0;
   /** A flush comes at the end of this turn. */
   #isFlushing = false;
-  /** The last call found Redis away. */
-  #isAway = false;
+  /** By partition: a call is being repeated there, or the last one gave up. What answers is not here. */
+  readonly #silent = new Map<string, 'repeating' | 'away'>();
 
   constructor(parts: BatchParts) {
     this.#parts = parts;
@@ -220,32 +222,44 @@ export class ScheduleBatch {
     }
   }
 
-  /** The oldest chunk, which takes no more jobs from now on. */
+  /** The oldest chunk that may be sent, which takes no more jobs from now on. */
   #nextChunk(): Chunk | undefined {
-    const chunk = this.#queued.shift();
+    const at = this.#queued.findIndex(({ ref }) => this.#silent.get(ref.keys.jobs) !== 'repeating');
+    const [chunk] = at < 0 ? [] : this.#queued.splice(at, 1);
     if (chunk && this.#open.get(chunk.ref.keys.jobs) === chunk) this.#open.delete(chunk.ref.keys.jobs);
     return chunk;
   }
 
   async #carry(chunk: Chunk): Promise<void> {
     const { budgetMs, clock } = this.#parts;
+    const { jobs: partition } = chunk.ref.keys;
+    let isRepeated = false;
+    const onFailure = () => {
+      this.#silent.set(partition, 'repeating');
+      if (isRepeated) return;
+      isRepeated = true;
+      this.#inFlight -= 1;
+      this.#flush();
+    };
     try {
       // In an outage a call also waits for the calls before it: that is taken from its budget.
-      const leftMs = this.#isAway ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
+      const leftMs = this.#silent.has(partition) ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
       if (leftMs < 0) throw neverSent();
-      await this.#deliver(chunk, leftMs);
+      await this.#deliver(chunk, leftMs, onFailure);
     } catch (error) {
       const isOurs = error instanceof DuestreamError;
-      this.#isAway = isOurs && (error.code === 'unavailable' || error.code === 'indeterminate');
+      const isAway = isOurs && (error.code === 'unavailable' || error.code === 'indeterminate');
+      if (isAway) this.#silent.set(partition, 'away');
+      else this.#silent.delete(partition);
       for (const pending of chunk.items) this.#fail(pending, error);
     } finally {
-      this.#inFlight -= 1;
+      if (!isRepeated) this.#inFlight -= 1;
       this.#flush();
     }
   }
 
   /** Makes as many calls as it takes: each looks at its first job at least. A job that stays in the chunk is not settled. */
-  async #deliver(chunk: Chunk, leftMs: number): Promise<void> {
+  async #deliver(chunk: Chunk, leftMs: number, onFailure: () => void): Promise<void> {
     const { horizonMs, recordBytesMax, jobs, clock } = this.#parts;
     const { ref, mode, items } = chunk;
     const layoutAge = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
@@ -253,8 +267,9 @@ export class ScheduleBatch {
     while (items.length > 0) {
       const plans = items.map(({ plan }) => plan);
       // @send-chunk
-      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs: leftMs });
-      this.#isAway = false;
+      const policy = { clock, budgetMs: leftMs, onFailure };
+      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), policy);
+      this.#silent.delete(ref.keys.jobs);
       if ('kind' in reply) {
         await this.#move(chunk);
         return;

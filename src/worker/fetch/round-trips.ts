@@ -67,6 +67,8 @@ interface Partition {
   hasMore: boolean;
   /** Jobs in line at the last round trip: what ends makes room for one of them, and the same call takes it. Undefined: not gated. */
   waiting: number | undefined;
+  /** Its last call had no reply. Until one has, no call may bring entries: their slots would wait with it, and others need them. */
+  isAway: boolean;
   /** Calls off the round trip that the completions wait for. */
   callOff: (() => void) | undefined;
 }
@@ -166,6 +168,9 @@ export class RoundTrips {
   /** One round trip to this partition, unless no slot is free; whether it may have more. Rejects with no reply or a refusal. */
   async to(ref: PartitionRef): Promise<boolean> {
     const partition = this.#partitionOf(ref);
+    if (partition.isAway) {
+      await this.#call(partition, { completions: this.#takeCompletions(partition), given: [], take: 0 });
+    }
     const take = this.#roomFor(partition);
     if (take === 0) return true;
     const { refusal } = await this.#fetch(partition, {
@@ -210,7 +215,7 @@ export class RoundTrips {
   #partitionOf(ref: PartitionRef): Partition {
     let partition = this.#partitions.get(ref);
     if (!partition) {
-      partition = { ref, completions: [], hasMore: false, waiting: undefined, callOff: undefined };
+      partition = { ref, completions: [], hasMore: false, waiting: undefined, isAway: false, callOff: undefined };
       this.#partitions.set(ref, partition);
     }
     return partition;
@@ -260,7 +265,7 @@ export class RoundTrips {
   /** How many new entries a call may ask for: a share of the free slots, where several partitions have more. */
   #roomFor(partition: Partition): number {
     const { inFlight } = this.#parts;
-    if (!partition.hasMore || !this.#isOpen || !inFlight.isOpen()) return 0;
+    if (!partition.hasMore || partition.isAway || !this.#isOpen || !inFlight.isOpen()) return 0;
     // The bell of a gated queue rings for the read that waits.
     const free = inFlight.free() - (partition.waiting === undefined ? 0 : this.#readCount);
     const share = Math.max(0, Math.ceil(free / this.#withMore().length));
@@ -292,10 +297,12 @@ export class RoundTrips {
       const served = await this.#send(ref, request, sentMs);
       response = { ...served, receivedMs: clock.monotonicMs() };
     } catch (error) {
+      partition.isAway = true;
       partition.hasMore &&= take === 0;
       acknowledger.repeat(ref, completions);
       throw error;
     }
+    partition.isAway = false;
     if (take > 0) partition.hasMore = response.delivered >= take;
     partition.waiting = response.waiting;
     for (const [index, { attempt }] of completions.entries()) {
