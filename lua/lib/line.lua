@@ -4,7 +4,8 @@
 --         dueOf(score): the due time that a score stands for; dueText(score): the same as a text;
 --         groupIn(member): its group, '' = none; priorityIn(text): of the tags of a header;
 --         placeOf(group, class, due, member): its place in line; waiterAt(place): member and due
---         time; placesOf(line, member, score): the places it has; leaveLine(line, member, score):
+--         time; allPlaces(member, score): where its place may be, by class; placesOf(line, member,
+--         score): those it has; leaveLine(line, member, score):
 --         they go, whatever its class
 -- NEEDS   digits
 -- RULE    The line is an index. Who waits is said by scheduled alone, where the score is 2^52 and

@@ -26,12 +26,22 @@ local function add(kind, name)
   found[#found + 1], found[#found + 2] = kind, name
 end
 
+local function scoresOf(key, members)
+  return #members > 0 and redis.call('ZMSCORE', key, unpack(members)) or {}
+end
+
 function look.entries()
   local entries = redis.call('XRANGE', ready, after, '+', 'COUNT', limit)
+  local names, asked = {}, {}
   for _, one in ipairs(entries) do
     local group = groupIn(one[2][2])
-    if group ~= '' and not redis.call('ZSCORE', holds, group .. '\0' .. one[1]) then
-      add('unheld', one[1])
+    if group ~= '' then
+      names[#names + 1], asked[#asked + 1] = one[1], group .. '\0' .. one[1]
+    end
+  end
+  for nth, score in ipairs(scoresOf(holds, asked)) do
+    if not score then
+      add('unheld', names[nth])
     end
   end
   return #entries, #entries > 0 and entries[#entries][1]
@@ -65,9 +75,19 @@ function look.waiting()
   local from = score and firstBehind(score, last)
     or redis.call('ZCOUNT', scheduled, '-inf', ('(%.0f'):format(WAITS))
   local words = redis.call('ZRANGE', scheduled, from, from + limit - 1, 'WITHSCORES')
+  local members, asked = {}, {}
   for at = 1, #words, 2 do
     local member, score = words[at], words[at + 1]
-    if isWaiting(score) and not placesOf(line, member, score)[1] then
+    if isWaiting(score) then
+      members[#members + 1] = member
+      for _, place in ipairs(allPlaces(member, score)) do
+        asked[#asked + 1] = place
+      end
+    end
+  end
+  local scores = scoresOf(line, asked)
+  for nth, member in ipairs(members) do
+    if not (scores[3 * nth - 2] or scores[3 * nth - 1] or scores[3 * nth]) then
       add('unlined', member)
     end
   end
@@ -76,10 +96,13 @@ end
 
 function look.places()
   local page = redis.call('ZRANGE', line, after, '+', 'BYLEX', 'LIMIT', 0, limit)
-  for _, place in ipairs(page) do
-    local member, due = waiterAt(place)
-    if tonumber(redis.call('ZSCORE', scheduled, member) or nil) ~= WAITS + due then
-      add('stale', place)
+  local members, dues = {}, {}
+  for nth, place in ipairs(page) do
+    members[nth], dues[nth] = waiterAt(place)
+  end
+  for nth, score in ipairs(scoresOf(scheduled, members)) do
+    if tonumber(score or nil) ~= WAITS + dues[nth] then
+      add('stale', page[nth])
     end
   end
   return #page, page[#page]

@@ -349,6 +349,20 @@ const shortWay: readonly Story[] = [
     },
   },
   {
+    title: 'in a line of more than 100,000 a pass takes 80 jobs',
+    async tell(desk) {
+      await desk.begin(LOCKS);
+      const places = Array.from({ length: 100_001 }, (_, nth) => ['0', `z\u00001${nth}`]);
+      for (let from = 0; from < places.length; from += 20_000) {
+        await desk.redis.zadd(desk.ref.keys.line, ...places.slice(from, from + 20_000).flat());
+      }
+      await desk.put(ids('{a}', 200));
+      expect((await desk.promote()).count).toBe(80);
+      await desk.redis.zremrangebyrank(desk.ref.keys.line, -81, -1);
+      expect((await desk.promote()).count).toBe(120);
+    },
+  },
+  {
     title: 'while a queue is paused nothing is lined up, let through or rung for',
     async tell(desk) {
       await desk.begin('0 1 2 0');

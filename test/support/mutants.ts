@@ -173,6 +173,7 @@ const OF_GATES: readonly string[] = [
   'defer @closes-group: turned ==',
   'defer @closes-queue: turned == (1 of 2)',
   'defer @closes-queue: turned == (2 of 2)',
+  'promotion @long-line: turned >',
   'promotion @ring: turned <',
   'promotion @has-rate: turned >',
   'promotion @is-closed: turned >',

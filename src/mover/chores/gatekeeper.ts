@@ -5,7 +5,7 @@
  *  elected ──▶ share written where it differs ──▶ slice of holds ──▶ … each second; each minute a walk through the rest
  *
  * A hold without an entry keeps its group from a start, so holds are looked at all the time. The rest costs no job its turn
- * for longer than a minute.
+ * for longer than a walk and a minute.
  */
 import { type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -19,10 +19,11 @@ export interface GatekeeperParts extends Duty {
 
 /** How often a process that does not lead, or a queue that is not gated, is looked at again. */
 const IDLE_MS = 5000;
-/** Between two slices of 200 things. */
+/** Between two slices of 200 holds. */
 const REST_MS = 1000;
-/** While a walk is under way. */
+/** Between two slices of a walk. A place of a long line costs more than a hold. */
 const WALK_REST_MS = 50;
+const WALK_SLICE = 100;
 /** Between two walks through everything. */
 const WALK_EVERY_MS = 60_000;
 
@@ -55,12 +56,13 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
       if ((await limit(redis, ref, { term, share })) === 'fenced') return IDLE_MS;
       shared = `${term} ${share.share}`;
     }
-    return slice();
+    return look();
   }
 
-  async function slice(): Promise<number> {
+  async function look(): Promise<number> {
     const { part, cursor } = spot;
-    const found = await checkGates(redis, ref, { part, cursor });
+    const slice = part === 'holds' ? undefined : WALK_SLICE;
+    const found = await checkGates(redis, ref, { part, cursor, slice });
     // @mend-flaws
     if (found.flaws.length > 0) await mendGates(redis, ref, found.flaws);
     spot = found.cursor === undefined ? nextPart(part) : { part, cursor: found.cursor };

@@ -100,7 +100,11 @@ export interface GateFlaw {
 export async function checkGates(
   redis: Redis,
   { keys }: PartitionRef,
-  { part, cursor = '', slice = SLICE }: { readonly part: GatePart; readonly cursor?: string; readonly slice?: number },
+  {
+    part,
+    cursor = '',
+    slice = SLICE,
+  }: { readonly part: GatePart; readonly cursor?: string; readonly slice?: number | undefined },
 ): Promise<{ readonly cursor: string | undefined; readonly looked: number; readonly flaws: readonly GateFlaw[] }> {
   const args = { part, cursor, limit: slice };
   const [next, looked, ...words] = list(await run(redis, 'check-gates', { keys, args })).map(text);
