@@ -176,18 +176,19 @@ export interface Schemas {
       readonly maxPending?: number | false;
     };
     readonly groups?: {
-      readonly [key: string]: {
-        readonly concurrency?: number | false;
-        readonly rate?: string | {
-          readonly limit: number;
-          readonly per: number | string;
-          readonly burst?: number;
-        } | false;
-        readonly maxPending?: number | false;
-        readonly weight?: number;
-      };
+      readonly [key: string]: Schemas['GroupLimits'];
     };
     readonly fair?: true;
+  };
+  readonly GroupLimits: {
+    readonly concurrency?: number | false;
+    readonly rate?: string | {
+      readonly limit: number;
+      readonly per: number | string;
+      readonly burst?: number;
+    } | false;
+    readonly maxPending?: number | false;
+    readonly weight?: number;
   };
   readonly QueueSettingsRequest: {
     readonly history?: boolean | {
@@ -220,16 +221,7 @@ export interface Schemas {
       readonly maxPending?: number | false;
     };
     readonly groups?: {
-      readonly [key: string]: {
-        readonly concurrency?: number | false;
-        readonly rate?: string | {
-          readonly limit: number;
-          readonly per: number | string;
-          readonly burst?: number;
-        } | false;
-        readonly maxPending?: number | false;
-        readonly weight?: number;
-      };
+      readonly [key: string]: Schemas['GroupLimits'];
     };
     readonly fair?: true;
     readonly reason?: string;
@@ -301,16 +293,6 @@ export interface Schemas {
     readonly queue: string;
     readonly group: string;
     readonly changed: boolean;
-  };
-  readonly GroupLimits: {
-    readonly concurrency?: number | false;
-    readonly rate?: string | {
-      readonly limit: number;
-      readonly per: string | number;
-      readonly burst?: number;
-    } | false;
-    readonly maxPending?: number | false;
-    readonly weight?: number;
   };
   readonly QueueMinutes: {
     readonly queue: string;

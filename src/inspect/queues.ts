@@ -1,7 +1,7 @@
 /** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
 
 import { withReadRetry } from '../client/calls/retry.ts';
-import { notGated } from '../client/groups/rules.ts';
+import { type Closing, closeIn, notGated } from '../client/groups/rules.ts';
 import type { Broadcast } from '../job/broadcast.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import { systemClock } from '../kernel/clock.ts';
@@ -9,7 +9,6 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { DUE_SPANS_MS, dueNext, oldestDueAge, type PartitionStats, stats } from '../redis/read/inspect.ts';
-import { close } from '../redis/scripts/gates.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import { type Pause, type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
 import {
@@ -295,30 +294,17 @@ export async function resumeQueue(place: Namespaced, queue: string): Promise<Pau
 }
 
 /**
- * Lets nobody of a queue through for some time; what was let through before starts all the same. With `undefined` it opens.
+ * Lets nobody of a queue through for some time; what was let through before starts all the same. With `OPEN` it opens.
  *
  * @returns whether anything is different now: the longest closing wins
  * @throws DuestreamError `not-found`, or `bad-input` for a queue that is not gated
  */
-export async function closeQueue(
-  place: Namespaced,
-  queue: string,
-  closing: { readonly forMs: number; readonly why: string } | undefined,
-): Promise<boolean> {
+export async function closeQueue(place: Namespaced, queue: string, closing: Omit<Closing, 'group'>): Promise<boolean> {
   const policy = retry();
   const refs = await withReadRetry('close', () => refsOfQueue(place, queue), policy);
-  const of = closing ? { until: { forMs: closing.forMs }, why: closing.why } : { until: 0 };
-  const replies = await Promise.all(
-    refs.map((ref) => {
-      const call = async (mayHaveRun: boolean) => {
-        const reply = await close(place.redis, ref, { group: '', ...of });
-        return mayHaveRun && reply === 'same' ? 'ok' : reply;
-      };
-      return withRetry('close', call, policy);
-    }),
-  );
-  if (replies.includes('ungated')) throw notGated({ name: queue });
-  return replies.includes('ok');
+  const reply = await closeIn(place.redis, refs, { group: '', ...closing }, policy);
+  if (reply === 'ungated') throw notGated({ name: queue });
+  return reply === 'ok';
 }
 
 /** What is so already after a lost reply is so by the call before. */

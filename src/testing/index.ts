@@ -10,7 +10,7 @@
 
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import type { Client } from '../client/client.ts';
-import { type CloseOptions, type Closing, notGated, parseClosing } from '../client/groups/rules.ts';
+import { type CloseOptions, type Closing, notGated, OPEN, parseClosing } from '../client/groups/rules.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
 import { parseGates } from '../job/gate.ts';
 import type { Job } from '../job/job.ts';
@@ -216,10 +216,9 @@ function queuesOver({ gates, declare }: JobBook, knownAs: (name: string) => Queu
     pause: (queue, reason) => gates.pause(declared(queue), reason),
     resume: (queue) => gates.resume(declared(queue)),
     close(queue, options) {
-      const { forMs, why } = parseClosing(options);
-      return isChanged(declared(queue), { group: '', until: { forMs }, why });
+      return isChanged(declared(queue), { group: '', ...parseClosing(options) });
     },
-    open: (queue) => isChanged(declared(queue), { group: '', until: 0 }),
+    open: (queue) => isChanged(declared(queue), { group: '', ...OPEN }),
   };
 }
 

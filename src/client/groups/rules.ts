@@ -6,7 +6,8 @@ import { checkNames, durationIn } from '../../kernel/checks.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { withRetry } from '../../redis/connection/outage.ts';
+import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
 import { close } from '../../redis/scripts/gates.ts';
 import { setGroup } from '../../redis/scripts/queues.ts';
 import type { CallPartitions } from '../calls/partition-calls.ts';
@@ -56,11 +57,19 @@ export interface GroupRules {
   open(queue: QueueInput<unknown>, group: string): Promise<GroupChange>;
 }
 
+/** At once. */
+export const OPEN = { until: 0 } as const;
 const CLOSED_MS = { min: 1, max: 365 * 86_400_000 };
 const REASON_CHARS_MAX = 200;
 
 /** @throws DuestreamError `bad-input` */
-export function parseClosing(options: CloseOptions): { readonly forMs: number; readonly why: string } {
+export function parseClosing(options: CloseOptions): {
+  readonly until: { readonly forMs: number };
+  readonly why: string;
+} {
+  if (typeof options !== 'object' || options === null) {
+    throw new DuestreamError('bad-input', `close is given ${show(options)}; allowed: { for, reason }`);
+  }
   checkNames(options, ['for', 'reason'], 'close', 'bad-input');
   const { reason = '' } = options;
   if (typeof reason !== 'string' || reason.length > REASON_CHARS_MAX) {
@@ -70,7 +79,7 @@ export function parseClosing(options: CloseOptions): { readonly forMs: number; r
       `reason is ${given}; allowed: a text of at most ${REASON_CHARS_MAX} characters`,
     );
   }
-  return { forMs: durationIn(options.for, 'for', CLOSED_MS), why: reason.replaceAll(/\s+/g, ' ') };
+  return { until: { forMs: durationIn(options.for, 'for', CLOSED_MS) }, why: reason.replaceAll(/\s+/g, ' ') };
 }
 
 /** What these calls stand on. */
@@ -90,28 +99,28 @@ export interface Closing {
   readonly why?: string;
 }
 
-/** In Redis. A group is closed in each partition: others may have put its jobs anywhere. */
+/** Closes or opens it in each of these partitions: others may have put jobs of a group anywhere. */
+export async function closeIn(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  of: Closing,
+  policy: RetryPolicy,
+): Promise<'ok' | 'same' | 'ungated'> {
+  const call = (ref: PartitionRef) => async (mayHaveRun: boolean) => {
+    const reply = await close(redis, ref, of);
+    return mayHaveRun && reply === 'same' ? 'ok' : reply;
+  };
+  const replies = await Promise.all(refs.map((ref) => withRetry('close', call(ref), policy)));
+  return replies.find((reply) => reply !== 'same') ?? 'same';
+}
+
+/** In Redis. */
 export const rulesIn = (
   { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
   callPartitions: CallPartitions,
 ): RuleParts => ({
   setGroup: (queue, of, steps) => steps.write(() => setGroup(redis, { namespace, queue, ...of })),
-  close: (queue, of) =>
-    callPartitions(queue, async (layout, policy) => {
-      const replies = await Promise.all(
-        layout.map((ref) =>
-          withRetry(
-            'close',
-            async (mayHaveRun) => {
-              const reply = await close(redis, ref, of);
-              return mayHaveRun && reply === 'same' ? 'ok' : reply;
-            },
-            policy,
-          ),
-        ),
-      );
-      return replies.find((reply) => reply !== 'same') ?? 'same';
-    }),
+  close: (queue, of) => callPartitions(queue, (layout, policy) => closeIn(redis, layout, of, policy)),
 });
 
 /** The methods, for `client.groups`. */
@@ -123,29 +132,29 @@ export function groupRulesOver(parts: {
   readonly steps: () => Repeating;
 }): GroupRules {
   const { runChecked, steps } = parts;
-  const put = (queue: QueueInput<unknown>, group: string, limits?: GroupLimits) =>
+  const put = (queue: QueueInput<unknown>, group: string, limitsOf: (name: string) => GroupSettings | undefined) =>
     runChecked(
       () => {
         const name = parseGroupName(group);
-        return { to: queueOf(queue), group: name, ...(limits && { limits: parseGroupLimits(name, limits) }) };
+        const limits = limitsOf(name);
+        return { to: queueOf(queue), group: name, ...(limits && { limits }) };
       },
       async (rules, { to, ...of }) => changeOf(await rules.setGroup(to.name, of, steps())),
     );
-  const shut = (queue: QueueInput<unknown>, group: string, options?: CloseOptions) =>
+  const shut = (queue: QueueInput<unknown>, group: string, untilOf: () => Omit<Closing, 'group'>) =>
     runChecked(
-      () => ({ to: queueOf(queue), name: parseGroup(group), closing: options && parseClosing(options) }),
-      async (rules, { to, name, closing }) => {
-        const until = closing ? { forMs: closing.forMs } : 0;
-        const reply = await rules.close(to, { group: name, until, ...(closing && { why: closing.why }) });
+      () => ({ to: queueOf(queue), of: { group: parseGroup(group), ...untilOf() } }),
+      async (rules, { to, of }) => {
+        const reply = await rules.close(to, of);
         if (reply === 'ungated') throw notGated(to);
         return changeOf(reply === 'ok');
       },
     );
   return {
-    set: put,
-    unset: (queue, group) => put(queue, group),
-    close: shut,
-    open: (queue, group) => shut(queue, group),
+    set: (queue, group, limits) => put(queue, group, (name) => parseGroupLimits(name, limits)),
+    unset: (queue, group) => put(queue, group, () => undefined),
+    close: (queue, group, options) => shut(queue, group, () => parseClosing(options)),
+    open: (queue, group) => shut(queue, group, () => OPEN),
   };
 }
 

@@ -313,6 +313,16 @@ describe('it is refused', () => {
     await expect(client.schedule(defineQueue('work', { fair: true }), {}, { group })).rejects.toThrow('group is');
   });
 
+  test('to close a group without a time, and to give it limits that are none', async () => {
+    const groups = client.groups as unknown as Record<
+      'set' | 'close',
+      (...args: readonly unknown[]) => Promise<unknown>
+    >;
+    await expect(groups.close('work', 'acme')).rejects.toThrow('allowed: { for, reason }');
+    await expect(groups.close('work', 'acme', {})).rejects.toThrow('for');
+    await expect(groups.set('work', 'acme')).rejects.toThrow('allowed: { concurrency, rate, weight }');
+  });
+
   test('to give an id of one group and another group', async () => {
     const call = client.schedule(defineQueue('work', { fair: true }), {}, { id: '{one}a', group: 'other' });
     await expect(call).rejects.toThrow('id is "{one}a", of group "one", and group is "other"');

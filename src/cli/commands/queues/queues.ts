@@ -1,6 +1,6 @@
 /** The commands of `queues` that show and pause: ls, stats, why, pause and resume. */
 import type { Command } from 'commander';
-import { parseClosing } from '../../../client/groups/rules.ts';
+import { type Closing, OPEN, parseClosing } from '../../../client/groups/rules.ts';
 import { leaderName } from '../../../inspect/processes.ts';
 import type { QueueLimits } from '../../../inspect/queue-settings.ts';
 import {
@@ -342,21 +342,22 @@ export const queuesOpen: Register = (parent, runner) => {
     .command('open <queue>')
     .description('open a closed queue at once')
     .action((queue: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) => runClose(session, queue, undefined)),
+      runner.run(command, (session) => runClose(session, queue, OPEN)),
     );
   withExamples(command, ['duestream queues open calls']);
 };
 
-async function runClose(session: Session, queue: string, closing: ReturnType<typeof parseClosing> | undefined) {
+async function runClose(session: Session, queue: string, closing: Omit<Closing, 'group'>) {
+  const forMs = typeof closing.until === 'object' ? closing.until.forMs : undefined;
   const { namespace } = session.config;
   const changed = await withRedis(session, (redis) => closeQueue({ redis, namespace }, queue, closing));
-  const verb = closing ? 'queues.close' : 'queues.open';
+  const verb = forMs === undefined ? 'queues.open' : 'queues.close';
   session.changes.push({ verb, queue, target: queue, count: changed ? 1 : 0 });
-  session.out.answer({ queue, closed: closing !== undefined, forMs: closing?.forMs, changed }, () => {
-    if (!closing) return [changed ? line`${queue} is open` : line`${queue} was open`];
+  session.out.answer({ queue, closed: forMs !== undefined, forMs, changed }, () => {
+    if (forMs === undefined) return [changed ? line`${queue} is open` : line`${queue} was open`];
     if (!changed) return [line`${queue} is closed for as long or longer already`];
     return [
-      line`${queue} is closed for ${durationText(closing.forMs)}; what was let through before starts all the same`,
+      line`${queue} is closed for ${durationText(forMs)}; what was let through before starts all the same`,
       line`to open it: duestream queues open ${queue}`,
     ];
   });

@@ -19,6 +19,7 @@ import {
 } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { holder } from './job-shapes.ts';
+import { groupLimits } from './queues.ts';
 
 const group = {
   group: z.string(),
@@ -120,12 +121,6 @@ const rulePath = strict({
 const groupChange = z
   .object({ queue: z.string(), group: z.string(), changed: z.boolean() })
   .openapi('GroupChange', { description: '`changed`: anything is different now.' });
-const rate = z.union([
-  z.string().openapi({ example: '10/s' }),
-  z.strictObject({ limit: count, per: z.union([z.string(), count]), burst: count.optional() }),
-  z.literal(false),
-]);
-
 interface Changed {
   readonly queue: string;
   readonly group: string;
@@ -147,15 +142,7 @@ const setGroupLimits = verb({
   summary: 'Give a group limits of its own',
   doc: 'By its name, or all groups whose names begin so: `pro-*`. They replace those that it had, and hold at once.',
   path: rulePath,
-  body: strict({
-    concurrency: z.union([count, z.literal(false)]).optional(),
-    rate: rate.optional(),
-    maxPending: z
-      .union([count, z.literal(false)])
-      .optional()
-      .openapi({ description: 'New jobs of the group are refused while this many wait or run; false: no limit.' }),
-    weight: count.optional().openapi({ description: 'How many turns it has where another has one: 1 to 100.' }),
-  }).openapi('GroupLimits'),
+  body: groupLimits,
   answers: { 200: { schema: groupChange, doc: 'The limits hold.' } },
   async run({ path: { queue, group }, body, backend }) {
     await refsOfQueue(await backend.place(), queue);

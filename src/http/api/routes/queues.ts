@@ -1,6 +1,6 @@
 /** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
-import { parseClosing } from '../../../client/groups/rules.ts';
+import { OPEN, parseClosing } from '../../../client/groups/rules.ts';
 import { changeSettings, parseSettings, queueSettings } from '../../../inspect/queue-settings.ts';
 import { closeQueue, pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
 import { broadcastRanges, gateRanges, historyRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
@@ -231,7 +231,7 @@ const openVerb = verb({
   problems: ['bad-input'],
   audited: true,
   async run({ path: { queue }, backend }) {
-    const changed = await closeQueue(await backend.place(), queue, undefined);
+    const changed = await closeQueue(await backend.place(), queue, OPEN);
     return { status: 200, body: { queue, closed: false, changed }, changed: changed ? 1 : 0, target: queue };
   },
 });
@@ -269,6 +269,13 @@ const ofGroup = {
     'New jobs of the group are refused while this many wait or run',
   ).optional(),
 };
+/** What a group may have of its own. */
+export const groupLimits = strict({
+  ...ofGroup,
+  weight: inRange(gateRanges.weight)
+    .optional()
+    .openapi({ description: 'How many turns it has where another group has one.' }),
+}).openapi('GroupLimits');
 
 const settings = {
   history: z
@@ -313,12 +320,9 @@ const settings = {
     .union([limit(gateRanges.perGroup, 'At a time'), strict(ofGroup)], { error: PER_GROUP })
     .optional()
     .openapi({ description: `How many jobs of each group may run at a time: ${PER_GROUP}` }),
-  groups: z
-    .record(z.string(), strict({ ...ofGroup, weight: inRange(gateRanges.weight).optional() }))
-    .optional()
-    .openapi({
-      description: 'Limits of single groups, by name or by the beginning of names and `*`. They replace all of them.',
-    }),
+  groups: z.record(z.string(), groupLimits).optional().openapi({
+    description: 'Limits of single groups, by name or by the beginning of names and `*`. They replace all of them.',
+  }),
   fair: z
     .literal(true, { error: 'true' })
     .optional()
