@@ -26,10 +26,6 @@ local function add(kind, name)
   found[#found + 1], found[#found + 2] = kind, name
 end
 
-local function scoresOf(key, members)
-  return #members > 0 and redis.call('ZMSCORE', key, unpack(members)) or {}
-end
-
 function look.entries()
   local entries = redis.call('XRANGE', ready, after, '+', 'COUNT', limit)
   local names, asked = {}, {}
@@ -39,7 +35,8 @@ function look.entries()
       names[#names + 1], asked[#asked + 1] = one[1], group .. '\0' .. one[1]
     end
   end
-  for nth, score in ipairs(scoresOf(holds, asked)) do
+  local scores = #asked > 0 and redis.call('ZMSCORE', holds, unpack(asked)) or {}
+  for nth, score in ipairs(scores) do
     if not score then
       add('unheld', names[nth])
     end
@@ -58,21 +55,10 @@ function look.holds()
   return #page, page[#page]
 end
 
-local function firstBehind(score, member)
-  local low = redis.call('ZCOUNT', scheduled, '-inf', '(' .. score)
-  local high = redis.call('ZCOUNT', scheduled, '-inf', score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local isIt = isBehind(redis.call('ZRANGE', scheduled, middle, middle)[1], member)
-    low, high = isIt and low or middle + 1, isIt and middle or high
-  end
-  return low
-end
-
 function look.waiting()
   -- Who is mended leaves these scores, so a number of members is no cursor.
   local score, last = cursor:match('^(%S+) (.*)$')
-  local from = score and firstBehind(score, last)
+  local from = score and firstBehind(scheduled, score, last)
     or redis.call('ZCOUNT', scheduled, '-inf', ('(%.0f'):format(WAITS))
   local words = redis.call('ZRANGE', scheduled, from, from + limit - 1, 'WITHSCORES')
   local members, asked = {}, {}
@@ -85,7 +71,7 @@ function look.waiting()
       end
     end
   end
-  local scores = scoresOf(line, asked)
+  local scores = #asked > 0 and redis.call('ZMSCORE', line, unpack(asked)) or {}
   for nth, member in ipairs(members) do
     if not (scores[3 * nth - 2] or scores[3 * nth - 1] or scores[3 * nth]) then
       add('unlined', member)
@@ -100,7 +86,8 @@ function look.places()
   for nth, place in ipairs(page) do
     members[nth], dues[nth] = waiterAt(place)
   end
-  for nth, score in ipairs(scoresOf(scheduled, members)) do
+  local scores = #page > 0 and redis.call('ZMSCORE', scheduled, unpack(members)) or {}
+  for nth, score in ipairs(scores) do
     if tonumber(score or nil) ~= WAITS + dues[nth] then
       add('stale', page[nth])
     end

@@ -13,7 +13,7 @@
 -- moves behind its place, never in front of it, so a walk meets it.
 local past, ended = KEYS[1], KEYS[2]
 local tag, mode, score, limit, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local function firstBehind()
+local function firstEnded()
   local low = redis.call('ZCOUNT', ended, '-inf', '(' .. score)
   local high = redis.call('ZCOUNT', ended, '-inf', score)
   while low < high do
@@ -29,7 +29,7 @@ local function hasTag(text)
   return tags and tags ~= '-' and (',' .. tags .. ','):find(',' .. tag .. ',', 1, true)
 end
 
-local first, most = score == '' and 0 or firstBehind(), math.min(limit, 200)
+local first, most = score == '' and 0 or firstEnded(), math.min(limit, 200)
 local words = redis.call('ZRANGE', ended, first, first + most - 1, 'WITHSCORES')
 local found, looked, bytes = {}, 0, 0
 while looked * 2 < #words and bytes < 262144 do

@@ -13,18 +13,7 @@ local limit, member = tonumber(ARGV[5]), ARGV[6]
 local current = redis.call('HGET', meta, 'generation') or '0'
 if current ~= generation then return { 'moved', current } end
 
-local function firstBehind()
-  local low = redis.call('ZCOUNT', scheduled, '-inf', '(' .. score)
-  local high = redis.call('ZCOUNT', scheduled, '-inf', score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local isIt = isBehind(redis.call('ZRANGE', scheduled, middle, middle)[1], member)
-    low, high = isIt and low or middle + 1, isIt and middle or high
-  end
-  return low
-end
-
-local before = score ~= '' and firstBehind()
+local before = score ~= '' and firstBehind(scheduled, score, member)
 local first = before or redis.call('ZCOUNT', scheduled, '-inf', '(' .. from)
 local last = redis.call('ZCOUNT', scheduled, '-inf', to) - 1
 local reply = { 'page' }
