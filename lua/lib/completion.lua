@@ -13,7 +13,7 @@
 local function completeAll(keys, call, words, from, to)
   local members, seen, replies, areOk = {}, {}, {}, true
   local tombstones, times, over, drop, gone, held = {}, {}, {}, {}, {}, {}
-  local left = {}
+  local left, told = {}, {}
   local ends, kept, tagged = { done = 0, cancelled = 0, adopted = 0 }, {}, {}
   for at = from + 1, to, 4 do
     members[#members + 1] = words[at]
@@ -35,7 +35,13 @@ local function completeAll(keys, call, words, from, to)
     elseif last ~= token or here ~= entry then
       reply = 'fenced'
     else
-      local isCancelled = cancel == '1'
+      local isCancelled = false
+      if cancel ~= '0' then
+        -- rarely
+        isCancelled = hasBit(cancel, STOP)
+        told[#told + 1] = not isAgain and { member = member, cancel = cancel, token = token,
+          outcome = isCancelled and 'c' or 'd' } or nil
+      end
       local isHeld = call.isHeld and not isCancelled and not isAgain
       reply = isCancelled and 'cancelled' or 'ok'
       local counter = isCancelled and 'cancelled' or 'done'
@@ -69,7 +75,7 @@ local function completeAll(keys, call, words, from, to)
   end
   local all = { kept = kept, tombstones = tombstones, times = times, ends = ends }
   all.drop, all.tagged, all.over, all.gone, all.held = drop, tagged, over, gone, held
-  all.left = left
+  all.left, all.told = left, told
   writeEnds(keys, call, all)
   return replies, areOk
 end

@@ -3,8 +3,9 @@
 --         lists: tombstones, members and texts; times, ms and members of done; ends, how many ended
 --         in each way; drop, members of which nothing stays; tagged, tags by member; over, members
 --         that run no more; held, members whose entries stay; gone and left, entries that go, and
---         their members; kept, as past takes them
--- NEEDS   tags, leaving, past, stale, weight
+--         their members; kept, as past takes them; told, {member, outcome, token, cancel} of jobs
+--         whose end somebody may wait for
+-- NEEDS   tags, leaving, past, stale, weight, telling
 -- RULE    Adds come before removals, and ready is left last.
 local function writeEnds(keys, call, all)
   local tombstones, times, drop = all.tombstones, all.times, all.drop
@@ -46,4 +47,10 @@ local function writeEnds(keys, call, all)
     call.gate.isPlain = redis.call('ZCARD', keys.tags) == 0
   end
   leaveReady(keys, call.gate, gone, all.left)
+  if all.told[1] then
+    -- rarely
+    for _, job in ipairs(all.told) do
+      tellEnd(keys.meta, job, job.member, job.outcome)
+    end
+  end
 end

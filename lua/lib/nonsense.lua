@@ -2,7 +2,7 @@
 -- time or a name that is none.
 -- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, job): makes a
 --         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
--- NEEDS   tombstone, tags, dead-letter, stale, weight
+-- NEEDS   run, tombstone, tags, dead-letter, stale, weight, telling
 -- RULE    Nothing is thrown away in silence. A record that lives under the member ends with a
 --         tombstone, in done before it is written: a call that was cut off finds the record again.
 local function faultIn(member, score)
@@ -20,6 +20,7 @@ local function buryNonsense(keys, now, job)
   redis.call('HINCRBY', keys.meta, isLive and 'n.dead' or 'n.refused', 1)
   if not isLive then return 0 end
   local tombstone = tombstoneText('x', markOf(record), 0, 0, id)
+  local run = runOf(redis.call('HGET', keys.runs, member))
   noteStale(keys.stale, member, now)
   -- @index-tombstone
   redis.call('ZADD', keys.done, now, member)
@@ -28,5 +29,6 @@ local function buryNonsense(keys, now, job)
   redis.call('HSET', keys.jobs, member, tombstone)
   reweigh(keys.meta, -#record, -1)
   dropTags(keys.tags, member, tagsOf(record))
+  tellEnd(keys.meta, run, member, 'x', '0')
   return #record
 end

@@ -4,7 +4,7 @@
 --         wake of K:meta, as nudge takes it.
 --         endCancelled(jobs, runs, done, meta, tags, member, run, now, window): it ends because
 --         somebody asked for that
--- NEEDS   run, tombstone, tags, settle, nudge, weight
+-- NEEDS   run, tombstone, tags, settle, nudge, weight, telling
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
 --         wins. Into scheduled first; who calls this takes it out of ready last.
 local function putBack(scheduled, runs, meta, wake, member, run, due, counter, before)
@@ -25,4 +25,5 @@ local function endCancelled(jobs, runs, done, meta, tags, member, run, now, wind
   dropTags(tags, member, tagsOf(record))
   redis.call('HINCRBY', meta, 'n.cancelled', 1)
   redis.call('HDEL', runs, member)
+  tellEnd(meta, run, member, 'c')
 end

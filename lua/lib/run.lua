@@ -3,15 +3,32 @@
 --         unboundText(run, due): the same without entry and owner; firstStart(token, entry,
 --         owner): the text of a job that is started for the first time; freshRun(...): for a new
 --         life; NEVER_RAN: for a job that was never started; RUN, CLAIM, ENDING: patterns, for
---         a flat parse
+--         a flat parse; hasBit, withBit and withoutBit(cancel, bit) and the bits of cancel: STOP,
+--         its worker is to stop; WAITED, somebody waits for the end of the job
 -- RULE    Nothing else knows the order of the fields. All are texts; entry, owner and due are -
---         where there is none. The history is one line of JSON per error.
+--         where there is none. The history is one line of JSON per error. A start takes STOP
+--         away and keeps WAITED; a new life has neither. Bit 2 is free.
 local NEVER_RAN = '0 0 0 0 0 - - - 0'
 local RUN = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d)(.*)$'
 
 -- For calls with many jobs: token, entry, owner and cancel; token, attempts, entry and cancel.
 local CLAIM = '^(%d+) %d+ %d+ %d+ %d+ (%S+) (%S+) %S+ (%d)'
 local ENDING = '^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d)'
+
+local STOP = 1
+local WAITED = 4
+
+local function hasBit(cancel, bit)
+  return math.floor(cancel / bit) % 2 == 1
+end
+
+local function withBit(cancel, bit)
+  return hasBit(cancel, bit) and cancel or cancel + bit
+end
+
+local function withoutBit(cancel, bit)
+  return hasBit(cancel, bit) and cancel - bit or cancel
+end
 
 local function runOf(text)
   local token, generation, attempts, failures, crashes, entry, owner, due, cancel, history =

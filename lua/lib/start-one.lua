@@ -28,7 +28,8 @@ local function judgeStart(keys, call, job)
   local kind = job.isMine and 'again' or 'run'
   if not job.isMine then
     run.token, run.attempts = mint(keys, call), run.attempts + 1
-    run.entry, run.owner, run.due, run.cancel = job.entry, call.consumer, '-', '0'
+    run.entry, run.owner, run.due = job.entry, call.consumer, '-'
+    run.cancel = withoutBit(run.cancel, STOP)
     redis.call('HSET', keys.runs, job.member, runText(run))
   end
   return { kind, run.token, run.attempts, run.failures, run.crashes, run.generation, run.history,

@@ -2,7 +2,7 @@
 -- paused, of a later version, runs elsewhere or was put again.
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
--- NEEDS   run, tombstone, tags, pending, dead-letter, past, stale, weight
+-- NEEDS   run, tombstone, tags, pending, dead-letter, past, stale, weight, telling
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel and a pause come too late for it.
 local function lost(keys, call, job)
@@ -37,7 +37,7 @@ local function turnAway(keys, call, job)
   end
   if redis.call('ZSCORE', keys.scheduled, job.member) then
     if run.entry == job.entry then
-      run.cancel = '0'
+      run.cancel = withoutBit(run.cancel, STOP)
       redis.call('HSET', keys.runs, job.member, unboundText(run, '-'))
     end
     return { 'dropped' }
@@ -45,7 +45,7 @@ local function turnAway(keys, call, job)
   local isElsewhere = run.entry ~= job.entry and run.entry ~= '-'
   if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
   if job.isMine then return nil end
-  if run.cancel == '1' then
+  if hasBit(run.cancel, STOP) then
     -- rarely
     local mark = markOf(record)
     local tombstone = tombstoneText('c', mark, run.token, run.attempts)
@@ -58,6 +58,7 @@ local function turnAway(keys, call, job)
     reweigh(keys.meta, -#record, -1)
     dropTags(keys.tags, job.member, tagsOf(record))
     endInReady(keys, call, job)
+    tellEnd(keys.meta, run, job.member, 'c')
     return { 'cancelled' }
   end
   -- @later-version

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
--- USES  clock, run, history, tombstone, tags, weight, claim, dead-letter, compensate, settle,
---       nudge, group, head, let-go, digits, line, gate, own, lanes, opening, leaving, turns, heads,
---       shutting, letting-through, giving-up, named, past
+-- USES  clock, run, telling, history, tombstone, tags, weight, claim, dead-letter, compensate,
+--       settle, nudge, group, head, let-go, digits, line, gate, own, lanes, opening, leaving,
+--       turns, heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 work  15 past  16 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
@@ -35,7 +35,7 @@ local refusal = refusalOf(run, jobs, entry, member, token)
 if refusal == 'gone' and deadLetterOf(dead, member, token) then return { 'already' } end
 if refusal then return { refusal } end
 
-local isCancelled, deadLetter = run.cancel == '1', '-'
+local isCancelled, deadLetter = hasBit(run.cancel, STOP), '-'
 if not isCancelled and failure ~= '' then
   countFailure(run, failure, not not past)
 end
@@ -75,6 +75,7 @@ else
   settle(jobs, done, member, tombstone, now, window)
   reweigh(meta, -#record, -1, state[4])
   dropTags(tags, member, tagsOf(record))
+  tellEnd(meta, run, member, outcome)
 end
 -- @forget-run
 redis.call('HDEL', runs, member)

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, weight, budget, digits, line, seen, named, past
+-- USES  clock, run, telling, tombstone, stale, tags, weight, budget, digits, line, seen, named,
+--       past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 past  10 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
@@ -36,7 +37,7 @@ local function unknown(member, tombstone, waits)
 end
 
 local function request(member, run, waits)
-  run.cancel = '1'
+  run.cancel = withBit(run.cancel, STOP)
   redis.call('HSET', runs, member, runText(run))
   leave(member, waits)
   return 'requested'
@@ -71,6 +72,7 @@ local function cancel(member, record, run, waits)
   dropTags(tags, member, tagsOf(record))
   -- @unschedule
   leave(member, waits)
+  tellEnd(meta, run, member, 'c')
   count, lighter = count + 1, lighter + #record
   return 'cancelled'
 end

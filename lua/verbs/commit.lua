@@ -1,8 +1,8 @@
 #!lua
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
--- USES  clock, run, history, tombstone, tags, weight, dead-letter, settle, group, head, let-go,
---       digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
+-- USES  clock, run, telling, history, tombstone, tags, weight, dead-letter, settle, group, head,
+--       let-go, digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
 --       letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 wake  15 past  16 ended
@@ -55,7 +55,7 @@ local function deadLetterId(refusal)
   return addDeadLetter(dead, now, run)
 end
 
-local isCancelled = run.cancel == '1'
+local isCancelled = hasBit(run.cancel, STOP)
 local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
 local deadLetter, at, heavier, more = '-', 7, 0, 0
 for index = 17, isCancelled and 0 or #KEYS do
@@ -86,6 +86,7 @@ else
   settle(jobs, done, member, tombstone, now, window)
   heavier, more = heavier - #record, more - 1
   dropTags(tags, member, tagsOf(record))
+  tellEnd(meta, run, member, outcome)
 end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
 -- letters. Many per call.
--- USES  clock, run, tombstone, tags, weight, budget, lateness, pending, dead-letter, compensate,
---       settle, group, head, let-go, digits, line, gate, nudge, own, lanes, opening, leaving,
---       turns, heads, shutting, letting-through, giving-up, named, past
+-- USES  clock, run, telling, tombstone, tags, weight, budget, lateness, pending, dead-letter,
+--       compensate, settle, group, head, let-go, digits, line, gate, nudge, own, lanes, opening,
+--       leaving, turns, heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
@@ -56,6 +56,7 @@ local function expire(run, header)
   dropTags(tags, run.member, tagsOf(run.record))
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
   redis.call('HDEL', runs, run.member)
+  tellEnd(meta, run, run.member, outcome)
   return isDead and 'dead' or 'expired'
 end
 

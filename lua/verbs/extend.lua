@@ -18,7 +18,7 @@ for at = 2, #ARGV, 3 do
     reply = 'fenced'
   elseif last then
     local claimed = redis.call('XCLAIM', ready, 'workers', consumer, 0, entry, 'JUSTID')
-    reply = #claimed == 0 and 'gone' or cancel == '1' and 'cancel' or 'ok'
+    reply = #claimed == 0 and 'gone' or hasBit(cancel, STOP) and 'cancel' or 'ok'
   end
   replies[#replies + 1] = reply
 end

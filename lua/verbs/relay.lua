@@ -2,11 +2,11 @@
 -- relay: a pass of a leader in whose process the only worker lives: what the worker has done is
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
--- USES  clock, run, tombstone, stale, tags, weight, end-mark, group, mint, head, let-go, digits,
---       line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting, letting-through,
---       lining-up, lateness, pending, dead-letter, named, past, nonsense, adopt, odd-member,
---       advertise, promotion, turn-away, start-one, repeated, starting, end-many, completion,
---       delivery, filling
+-- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, group, mint, head, let-go,
+--       digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
+--       letting-through, lining-up, lateness, pending, dead-letter, named, past, nonsense, adopt,
+--       odd-member, advertise, promotion, turn-away, start-one, repeated, starting, end-many,
+--       completion, delivery, filling
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 --       11 line  12 lanes  13 holds  14 groups  15 work  16 wake  17 past  18 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 consumer  8 bytes  9 window

@@ -10,7 +10,8 @@
  * record + space + finishing token + space + attempts + space + dead letter id or `-`.
  *
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
- * token generation attempts failures crashes entry owner nextDue cancel. Of a job that was put aside a line comes before the
+ * token generation attempts failures crashes entry owner nextDue cancel. `cancel` is a digit of bits: 1 its worker is to stop,
+ * 4 somebody waits for the end of the job. Of a job that was put aside a line comes before the
  * errors: `~`, how often, a space, and JSON (`t` when, `m` the reason).
  */
 import { show } from '../kernel/duration.ts';
@@ -173,6 +174,9 @@ export function decodeTombstone(value: string): Tombstone | undefined {
   };
 }
 
+/** The bit of a run's `cancel` that asks its worker to stop, as in `lua/lib/run.lua`. */
+const STOP = 1;
+
 /** A run, or undefined when the text is none. */
 export function decodeRun(value: string): Run | undefined {
   const [head = '', ...lines] = value.split('\n');
@@ -188,7 +192,7 @@ export function decodeRun(value: string): Run | undefined {
     entry: entry === '-' ? undefined : entry,
     owner: owner === '-' ? undefined : owner,
     nextDueMs: next === '-' ? undefined : Number(next),
-    cancelRequested: cancel === '1',
+    cancelRequested: (Number(cancel) & STOP) !== 0,
     history: decodeHistory(lines),
     deferred: decodeDeferred(lines),
   };

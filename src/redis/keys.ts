@@ -87,6 +87,10 @@ export const partitionTable = {
     type: 'channel',
     doc: 'how many jobs became ready, to workers of a cluster that take them; or were cast, to subscribers',
   },
+  over: {
+    type: 'channel',
+    doc: 'that a job ended for which somebody waits: outcome letter, token, member. Scripts make its name from that of `K:meta`',
+  },
   fires: {
     type: 'zset',
     doc: 'schedule → ms when the leader looks at it next; 0 = at once',

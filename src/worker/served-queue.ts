@@ -9,6 +9,7 @@
 
 import type { Emitter } from '../job/events.ts';
 import { createAbort } from '../kernel/abort.ts';
+import { Channels } from '../redis/channels.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/memory.ts';
@@ -21,7 +22,6 @@ import { createAssignment, createServedPartitions, type ServedPartitions } from 
 import { ClusterFetcher } from './fetch/cluster-fetcher.ts';
 import { RoundTrips } from './fetch/round-trips.ts';
 import { StreamFetcher } from './fetch/stream-fetcher.ts';
-import { WakeChannel } from './fetch/wake-channel.ts';
 import type { Settings, Work } from './options.ts';
 import { createAdopter } from './recover/adopter.ts';
 import { createHandover, type Handover } from './recover/handover.ts';
@@ -39,7 +39,7 @@ interface ServedQueueParts {
   readonly settings: Settings;
   readonly commands: Redis;
   /** A connection that waits in reads, or in a cluster the channel on which partitions say that they have jobs. */
-  readonly source: Redis | WakeChannel;
+  readonly source: Redis | Channels;
   readonly jobs: Jobs;
   readonly consumer: string;
   readonly events: Emitter;
@@ -82,7 +82,7 @@ export class ServedQueue {
     this.#slots = new LostSlots({ inFlight, queue: queue.name, abortGraceMs, recycleAtPercent, clock, events });
     const { refs } = this.#partitions;
     this.#handover = createHandover({ commands, jobs, inFlight, consumer, windowMs, refs });
-    this.#stuckAfterMs = 4 * timeoutOf(source instanceof WakeChannel ? commands : source);
+    this.#stuckAfterMs = 4 * timeoutOf(source instanceof Channels ? commands : source);
   }
 
   /** Declares the queue unless it is declared, and follows its layout. May be repeated. */
@@ -97,7 +97,7 @@ export class ServedQueue {
     const { refs } = this.#partitions;
     this.#running = assemble(this.#parts, { inFlight, refs, slots: this.#slots, log: this.#log });
     const { adopter, reclaimer, fetcher } = this.#running;
-    if (!(source instanceof WakeChannel)) source.on('ready', adopter.connected);
+    if (!(source instanceof Channels)) source.on('ready', adopter.connected);
     adopter.start();
     reclaimer.start();
     fetcher.start();
@@ -130,7 +130,7 @@ export class ServedQueue {
   wake(): void {
     // Entries that a round trip was given over the old connection cannot arrive any more.
     this.#running?.adopter.connected();
-    if (this.#parts.source instanceof WakeChannel) this.#running?.fetcher.wake();
+    if (this.#parts.source instanceof Channels) this.#running?.fetcher.wake();
   }
 
   /** Makes a pass of a leader in this process part of a round trip. */
@@ -190,7 +190,7 @@ function assemble(
   };
   const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1), jobLeaseMs };
   const full = ({ keys }: PartitionRef) => isFull(commands, keys);
-  const blocking = source instanceof WakeChannel ? commands : source;
+  const blocking = source instanceof Channels ? commands : source;
   const readerJobs = blocking === commands ? jobs : createJobs(blocking);
 
   const acknowledger = new Acknowledger({ ...base, log: own.log, isFull: full, signal: giveUp });
@@ -202,7 +202,7 @@ function assemble(
   const fetching = { ...base, roundTrips, starter };
   const fleet = { namespace, queue: queue.name, everyMs: beatTtlMs, fleet: controlKeys(namespace).wake };
   const fetcher =
-    source instanceof WakeChannel
+    source instanceof Channels
       ? new ClusterFetcher({
           ...fetching,
           fleet: fleet.fleet,

@@ -20,6 +20,7 @@ import { checkObject } from '../kernel/checks.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { createLife } from '../kernel/life.ts';
 import { version } from '../kernel/version.ts';
+import { Channels } from '../redis/channels.ts';
 import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
 import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import {
@@ -34,7 +35,6 @@ import { checkSchema } from '../redis/schema.ts';
 import { createJobs } from '../redis/scripts/jobs.ts';
 import type { Relay } from '../redis/scripts/passes.ts';
 import { declaredAmong } from '../redis/scripts/queues.ts';
-import { WakeChannel } from './fetch/wake-channel.ts';
 import {
   type AnyOptions,
   type ManyQueuesOptions,
@@ -311,7 +311,7 @@ function wire(
   const serverOf = createServers(commands, clock);
   const names = works.map(({ queue }) => queue.name);
   const [first] = readers;
-  const wakeChannel = first && isCluster(first) ? new WakeChannel(first) : undefined;
+  const wakeChannel = first && isCluster(first) ? new Channels(first) : undefined;
   const connections = [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0);
   const startedMs = clock.wallMs();
   const ofProcess = { host: hostname(), pid: process.pid, version, startedMs };

@@ -888,6 +888,17 @@ const changing: readonly Story[] = [
     }),
   ),
   {
+    title: 'await of a job that waits: it keeps its place in line',
+    async tell(desk) {
+      await desk.begin('0 1 1 0');
+      await desk.line('a', 'b');
+      const places = await desk.places();
+      expect(await desk.jobs.await(desk.ref, ['j:b'])).toEqual([{ kind: 'waits' }]);
+      expect(await desk.places()).toEqual(places);
+      expect(await desk.flaws()).toEqual([]);
+    },
+  },
+  {
     title: 'reschedule of a job that waits: it is due already, and can only be put off',
     async tell(desk) {
       await desk.begin('0 1 1 0');

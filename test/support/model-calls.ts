@@ -155,6 +155,16 @@ const cancel: Resolve = (world, [a, b, c]) => {
   };
 };
 
+const awaitEnds: Resolve = ({ jobs, ref, model }, [a, b]) => {
+  const members = [pick(MEMBERS, a) ?? 'j:a', ...(b > 18 ? ['j:b'] : [])];
+  const generation = b === 23 ? 1 : 0;
+  return {
+    verb: 'await',
+    real: () => jobs.await({ ...ref, layoutGeneration: generation }, members),
+    model: () => (generation === 0 ? verbs.awaitEnds(model, members) : MOVED),
+  };
+};
+
 const replay: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const deadLetter = a === 23 ? '1-1' : pick(model.deadLetters, a)?.id;
@@ -272,6 +282,7 @@ export const producing = {
   again,
   promote,
   cancel,
+  await: awaitEnds,
   replay,
   sweep,
   purge,

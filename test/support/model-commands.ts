@@ -43,6 +43,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   // Limits would refuse what the others need; they have lists of their own.
   allot: 0,
   weigh: 0,
+  // Who waits changes nothing for anybody else: scenes have each end of a job that is waited for.
+  await: 0,
   bury: 4,
   reschedule: 3,
   edit: 3,

@@ -1,7 +1,7 @@
 /** Runs lists of commands, each list in a world of its own on one private server, or on another one that is named. */
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type Command, resolve } from './model-commands.ts';
-import { createWorld, make, settleUp, type World } from './model-world.ts';
+import { createWorld, type Heard, make, settleUp, type World } from './model-world.ts';
 import { startRedis } from './redis.ts';
 
 export interface Bench {
@@ -20,11 +20,12 @@ export async function startBench(
   const redis = openCommands({ redis: { path: server.socketPath }, name: 'proof' });
   const subscriber = openSubscriber({ redis: { path: server.socketPath }, name: 'proof-nudges' });
   await Promise.all([whenReady(redis), whenReady(subscriber)]);
-  const heard: string[] = [];
+  const heard: Heard = { nudges: [], told: [] };
   let arrived: (() => void) | undefined;
-  subscriber.on('smessage', (_channel: string, message: string) => {
+  const { wake, over } = createWorld(redis, 't').ref.keys;
+  subscriber.on('smessage', (channel: string, message: string) => {
     if (message === 'end') arrived?.();
-    else heard.push(message);
+    else heard[channel === over ? 'told' : 'nudges'].push(message);
   });
 
   async function reach(commands: readonly Command[]): Promise<World> {
@@ -36,26 +37,25 @@ export async function startBench(
     }
     return world;
   }
-  const wake = createWorld(redis, 't').ref.keys.wake;
-  await subscriber.ssubscribe(wake);
+  await subscriber.ssubscribe(wake, over);
 
-  /** Messages of a channel arrive in order, so after this one all others are here. */
-  async function nudges(): Promise<readonly string[]> {
+  /** Messages arrive in order, so after this one all others are here. */
+  async function messages(): Promise<Heard> {
     const end = new Promise<void>((done) => {
       arrived = done;
     });
     await redis.spublish(wake, 'end');
     await end;
-    return heard.splice(0);
+    return { nudges: heard.nudges.splice(0), told: heard.told.splice(0) };
   }
 
   return {
     redis,
     reach,
     async run(commands) {
-      await nudges();
+      await messages();
       const world = await reach(commands);
-      await settleUp(world, await nudges());
+      await settleUp(world, await messages());
       return world;
     },
     async stop() {

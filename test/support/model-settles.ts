@@ -12,6 +12,8 @@ import {
   noteStale,
   nudge,
   type Run,
+  type Tombstone,
+  tellEnd,
   tombstoneOf,
 } from './model.ts';
 
@@ -182,8 +184,11 @@ function finish(model: Model, { claim, run, windowMs, outcome, deadLetter, hold 
   const isHeld = hold && job.due === undefined && !run.cancel;
   if (run.entry && !isHeld) drop(model, [run.entry]);
   if (isHeld) noteStale(model, claim.member);
-  if (isHeld) Object.assign(job, { tombstone: tombstoneOf(job, outcome), record: undefined, run: undefined });
-  else if (job.due === undefined)
+  if (isHeld) {
+    const tombstone = tombstoneOf(job, outcome);
+    tellEnd(model, job, tombstone);
+    Object.assign(job, { tombstone, record: undefined, run: undefined });
+  } else if (job.due === undefined)
     end(model, job, { tombstone: tombstoneOf(job, run.cancel ? 'c' : outcome, deadLetter), windowMs });
   // Somebody put the member again meanwhile: it stays live.
   else {
@@ -205,11 +210,8 @@ export function deadLetterOf(
 }
 
 /** A job is over: a tombstone is left for the window. */
-export function end(
-  model: Model,
-  job: Job,
-  { tombstone, windowMs }: { tombstone: Job['tombstone']; windowMs: number },
-): void {
+export function end(model: Model, job: Job, { tombstone, windowMs }: { tombstone: Tombstone; windowMs: number }): void {
+  tellEnd(model, job, tombstone);
   Object.assign(job, { record: undefined, run: undefined, tombstone: windowMs > 0 ? tombstone : undefined });
   if (windowMs > 0) job.overMs = model.nowMs;
 }

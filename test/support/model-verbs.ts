@@ -1,9 +1,16 @@
 /** What producers, leaders and people call, on the model: see `model.ts`. Each returns the reply it expects. */
 
+import type { Token } from '../../src/job/job.ts';
 import { outcomeLetters } from '../../src/job/state.ts';
 import type { SweepLimits, Swept } from '../../src/redis/scripts/lease.ts';
 import type { PromoteReply } from '../../src/redis/scripts/passes.ts';
-import type { CancelReply, ReplayReply, ScheduleItem, ScheduleReply } from '../../src/redis/scripts/replies.ts';
+import type {
+  AwaitReply,
+  CancelReply,
+  ReplayReply,
+  ScheduleItem,
+  ScheduleReply,
+} from '../../src/redis/scripts/replies.ts';
 import {
   askedOf,
   count,
@@ -16,6 +23,7 @@ import {
   noteStale,
   nudge,
   seenOf,
+  tellEnd,
   tombstoneOf,
 } from './model.ts';
 import { noteRoom, roomFor, roomOf } from './model-quota.ts';
@@ -166,6 +174,7 @@ function refuse(model: Model, { member, job, reason }: { member: string; job: Jo
   job.due = undefined;
   if (record === undefined) return 'deadLetter';
   noteStale(model, member);
+  tellEnd(model, job, { outcome: 'x', token: '0' });
   Object.assign(job, {
     record: undefined,
     run: undefined,
@@ -203,12 +212,31 @@ function cancelOne(model: Model, word: string, windowMs: number): CancelReply {
   }
   // It was ready, or is a bare member that was put again while it was.
   if (isInReady(member, job, due)) noteStale(model, member);
+  tellEnd(model, job, tombstoneOf(job, 'c'));
   // The tombstone of a ready job waits for its entry, which start drops.
   if (windowMs > 0 || !waited) job.tombstone = tombstoneOf(job, 'c');
   if (windowMs > 0 && waited) job.overMs = model.nowMs;
   job.record = job.run = undefined;
   count(model, 'cancelled');
   return { kind: 'cancelled' };
+}
+
+/** Whoever ends one of these jobs tells it; a job without a run gets one. */
+export function awaitEnds(model: Model, members: readonly string[]): AwaitReply[] {
+  return members.map((member) => {
+    const job = jobOf(model, member);
+    const { record, tombstone } = job;
+    const isPut = !member.startsWith('j:') && job.due !== undefined;
+    if (isPut && record === undefined) return { kind: 'waits' };
+    if (tombstone) {
+      const over = outcomeLetters[tombstone.outcome] ?? 'done';
+      return { kind: 'over', over, token: tombstone.token as Token };
+    }
+    if (record === undefined) return { kind: 'unknown' };
+    job.run ??= freshRun({ generation: 0 });
+    job.run.waited = true;
+    return { kind: 'waits' };
+  });
 }
 
 export function replay(model: Model, id: string, dueMs = model.nowMs): ReplayReply {
@@ -323,7 +351,7 @@ export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; ho
   const scheduled = inOrder(model, (job) => job.due).length;
   const holds = { scheduled, entries: model.entries.length, dead: model.deadLetters.length };
   if (!force && scheduled + holds.entries + holds.dead > 0) return { kind: 'holds', holds };
-  const { nowMs, nudges, effects } = model;
+  const { nowMs, nudges, told, effects } = model;
   model.counters.clear();
   model.jobs.clear();
   model.stale.clear();
@@ -338,7 +366,7 @@ export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; ho
     held: undefined,
   };
   model.declared = false;
-  Object.assign(model, { ...empty, ...unset, nudges, effects });
+  Object.assign(model, { ...empty, ...unset, nudges, told, effects });
   return { kind: 'ok', holds };
 }
 

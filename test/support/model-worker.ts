@@ -22,6 +22,7 @@ import {
   type Model,
   nudge,
   type Run,
+  tellEnd,
   tombstoneOf,
 } from './model.ts';
 import { roomOf, type Steps, stepsOf } from './model-bytes.ts';
@@ -143,6 +144,7 @@ function ending(
   if (isMine(run, entry, call.consumer)) return undefined;
   if (run?.cancel) {
     job.tombstone = tombstoneOf(job, 'c');
+    tellEnd(model, job, job.tombstone);
     job.record = job.run = undefined;
     count(model, 'cancelled');
     forgetOver(model, job, call.windowMs);

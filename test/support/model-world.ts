@@ -140,9 +140,16 @@ function recordMoves(world: World, { call: { verb, touched }, reply, ...between 
   for (const move of moves) world.moves.add(move);
 }
 
-/** What can only be seen from outside: nudges that were published, and effects that were committed. */
-export async function settleUp(world: World, heard: readonly string[]): Promise<void> {
-  same('the nudges', heard, world.model.nudges);
+/** What was published, by channel. */
+export interface Heard {
+  readonly nudges: string[];
+  readonly told: string[];
+}
+
+/** What can only be seen from outside: what was published, and effects that were committed. */
+export async function settleUp(world: World, heard: Heard): Promise<void> {
+  same('the nudges', heard.nudges, world.model.nudges);
+  same('what was told of ends', heard.told, world.model.told);
   same('the effects', Number((await world.redis.get(effectKey(world.ref))) ?? 0), world.model.effects);
 }
 

@@ -51,6 +51,8 @@ export interface Run {
   owner?: string | undefined;
   next?: number | undefined;
   cancel: boolean;
+  /** Somebody waits for the end of the job. */
+  waited?: boolean;
   history: string[];
   /** How often it was put aside, and the last reason. */
   deferred?: { readonly times: number; readonly why: string } | undefined;
@@ -92,6 +94,8 @@ export interface Model {
   quota?: { readonly pending: number; readonly bytes: number } | undefined;
   held?: { readonly weight: number; readonly count: number } | undefined;
   readonly nudges: string[];
+  /** What was told to those who wait for ends. */
+  readonly told: string[];
   /** Effects of commits. */
   effects: number;
 }
@@ -99,8 +103,18 @@ export interface Model {
 export const MAX_MS = 9_007_199_254_740_991;
 
 export function createModel(nowMs: number): Model {
-  const empty = { jobs: new Map(), entries: [], deadLetters: [], counters: new Map(), stale: new Map(), nudges: [] };
-  return { nowMs, ...empty, stream: false, group: false, regrouped: false, lastToken: 0, effects: 0 };
+  const empty = { jobs: new Map(), entries: [], deadLetters: [], counters: new Map(), stale: new Map() };
+  return {
+    nowMs,
+    ...empty,
+    nudges: [],
+    told: [],
+    stream: false,
+    group: false,
+    regrouped: false,
+    lastToken: 0,
+    effects: 0,
+  };
 }
 
 export function jobOf(model: Model, member: string): Job {
@@ -132,6 +146,13 @@ export function nudge(model: Model, due: number): void {
   if (model.wake === undefined || due >= model.wake) return;
   model.wake = due;
   model.nudges.push(String(due));
+}
+
+/** A job has ended, which its run knows that somebody waits for. */
+export function tellEnd(model: Model, job: Job, { outcome, token }: Pick<Tombstone, 'outcome' | 'token'>): void {
+  if (!job.run?.waited) return;
+  const [member] = [...model.jobs].find(([, one]) => one === job) ?? [];
+  model.told.push(`${outcome} ${token} ${member}`);
 }
 
 /** All that there is to see of a job, or something else where `wrong` says of which. */
@@ -257,8 +278,9 @@ export function tombstoneText({ outcome, asked, digest, token, attempts, deadLet
 }
 
 export function runText(run: Run): string {
-  const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel } = run;
-  const head = [token, generation, attempts, failures, crashes, entry?.id ?? '-', owner, next, cancel ? 1 : 0];
+  const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel, waited } = run;
+  const bits = (cancel ? 1 : 0) + (waited ? 4 : 0);
+  const head = [token, generation, attempts, failures, crashes, entry?.id ?? '-', owner, next, bits];
   return [head.join(' '), ...linesOf(run)].join('\n');
 }
 

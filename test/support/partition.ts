@@ -175,6 +175,11 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
       if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
       return only(reply);
     },
+    async await(...members: readonly string[]) {
+      const reply = await the().jobs.await(ref, members);
+      if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
+      return reply;
+    },
     async reschedule(
       member: string,
       dueMs: number,
@@ -268,15 +273,15 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
       expect(await snapshot(the().redis)).toEqual(before);
       return reply;
     },
-    /** Calls, and returns what was published on the wake channel meanwhile, in order. */
-    async nudgesOf(call: () => Promise<unknown>): Promise<readonly string[]> {
+    /** Calls, and returns what was published on the wake channel, or another, meanwhile, in order. */
+    async nudgesOf(call: () => Promise<unknown>, channel = keys.wake): Promise<readonly string[]> {
       const subscriber = await the().server.client();
       const heard: string[] = [];
       subscriber.on('smessage', (_channel: string, message: string) => heard.push(message));
-      await subscriber.ssubscribe(keys.wake);
+      await subscriber.ssubscribe(channel);
       await call();
       // Messages of a channel arrive in order, so after this one all others are here.
-      await the().redis.spublish(keys.wake, 'end');
+      await the().redis.spublish(channel, 'end');
       await expect.poll(() => heard.at(-1)).toBe('end');
       subscriber.disconnect();
       return heard.slice(0, -1);

@@ -105,6 +105,11 @@ export const transitions: readonly Transition[] = [
   { verb: 'defer', moves: goesBack },
   { verb: 'bury', moves: { ...settles('dead', 'cancelled', 'none'), none: ['scheduled'] } },
   { verb: 'reclaim', moves: { running: ['ready', 'scheduled'], ready: ['ready'] } },
+  // Whoever waits for the end of a job moves it nowhere: its run says so, and it may get one for that.
+  {
+    verb: 'await',
+    moves: { scheduled: ['scheduled'], waiting: ['waiting'], ready: ['ready'], running: ['running'] },
+  },
   {
     verb: 'cancel',
     moves: {

@@ -9,6 +9,8 @@ import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { changed } from './edits.ts';
 import { type CastPass, type LeadersPass, LINE_MAX, type PromoteReply, promoteReply } from './passes.ts';
 import {
+  type AwaitReply,
+  awaitReply,
   type CancelReply,
   cancelReply,
   type Moved,
@@ -69,6 +71,13 @@ function waiting(redis: Redis) {
       const args = { now: nowMs ?? '', generation: ref.layoutGeneration, window: windowMs };
       const reply = list(await run(redis, 'cancel', { keys: ref.keys, keeps: keepsHistory(ref), args, each: members }));
       return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
+    },
+
+    /** Marks jobs as waited for, at most `AWAIT_JOBS_MAX`. The same call again changes nothing. */
+    async await(ref: PartitionRef, members: readonly string[]): Promise<readonly AwaitReply[] | Moved> {
+      const args = { generation: ref.layoutGeneration };
+      const reply = list(await run(redis, 'await', { keys: ref.keys, args, each: members }));
+      return moved(reply) ?? reply.map((item) => awaitReply(text(item)));
     },
 
     async promote(

@@ -114,6 +114,15 @@ export type CancelReply =
   | { readonly kind: 'changed' }
   | { readonly kind: 'later' }
   | { readonly kind: 'over'; readonly over: OverState | undefined };
+/** How a job ended: the outcome, and the token of its last start, `0` for a job that was never started. */
+export interface End {
+  readonly kind: 'over';
+  readonly over: OverState;
+  readonly token: Token;
+}
+
+/** `waits`: whoever ends the job says so on `K:over`. */
+export type AwaitReply = End | { readonly kind: 'waits' | 'unknown' };
 export type ReplayReply =
   | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string }
   | { readonly kind: 'live' | 'empty'; readonly member: string }
@@ -212,6 +221,20 @@ export function cancelReply(reply: string): CancelReply {
   return kind === 'over'
     ? { kind, over: outcomeLetters[letter] }
     : { kind: kind as 'cancelled' | 'requested' | 'unknown' };
+}
+
+export function awaitReply(reply: string): AwaitReply {
+  const [kind, letter = '', token = '0'] = reply.split(' ');
+  const over = outcomeLetters[letter];
+  if (kind === 'over' && over !== undefined) return { kind, over, token: token as Token };
+  return { kind: kind === 'waits' ? kind : 'unknown' };
+}
+
+/** A message of `K:over`: the end, and the member behind it. Undefined for what is none. */
+export function endTold(message: string): (End & { readonly member: string }) | undefined {
+  const [, letter = '', token = '', member = ''] = /^(\S+) (\d+) (.+)$/s.exec(message) ?? [];
+  const over = outcomeLetters[letter];
+  return over && { kind: 'over', over, token: token as Token, member };
 }
 
 export function replayReply(reply: readonly Reply[]): ReplayReply {

@@ -175,6 +175,12 @@ export const scripts = {
     each: ['member'],
     mayKeep: true,
   }),
+  await: define({
+    keys: ['scheduled', 'jobs', 'runs', 'meta'],
+    args: ['generation'],
+    reply: 'per item',
+    each: ['member'],
+  }),
   reschedule: define({
     keys: ['scheduled', 'jobs', 'runs', 'meta', 'wake', 'stale', 'line'],
     args: ['now', 'generation', 'horizon'],

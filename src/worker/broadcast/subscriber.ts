@@ -15,6 +15,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { createLife } from '../../kernel/life.ts';
 import { createLoop, type Loop } from '../../kernel/loop.ts';
 import { version } from '../../kernel/version.ts';
+import { Channels } from '../../redis/channels.ts';
 import { memberOf, membersOf } from '../../redis/connection/cluster/members.ts';
 import { openCommands, openSubscriber, type Redis } from '../../redis/connection/connect.ts';
 import {
@@ -31,7 +32,6 @@ import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack }
 import { checkSchema } from '../../redis/schema.ts';
 import { noteLag } from '../../redis/scripts/presence.ts';
 import { declareQueue, partitionsOf, settingsOf } from '../../redis/scripts/queues.ts';
-import { WakeChannel } from '../fetch/wake-channel.ts';
 import { createHeartbeat } from '../recover/heartbeat.ts';
 import { createHandlerCalls } from '../run/context.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from '../run/handlers.ts';
@@ -196,7 +196,7 @@ function wire(
   const readers = createCastReaders({
     ...settings,
     redis: commands,
-    wakeChannel: new WakeChannel(subscriber),
+    wakeChannel: new Channels(subscriber),
     runner,
     events,
   });
@@ -272,7 +272,7 @@ async function shutDown(
 interface CastReaderParts {
   readonly redis: Redis;
   readonly ref: PartitionRef;
-  readonly wakeChannel: WakeChannel;
+  readonly wakeChannel: Channels;
   readonly runner: CastRunner;
   /** Whether what is there already is read too. */
   readonly fromOldest: boolean;
@@ -431,7 +431,7 @@ interface CastReaders {
 
 interface ReadersParts extends Omit<SubscriberSettings, 'redis'> {
   readonly redis: Redis;
-  readonly wakeChannel: WakeChannel;
+  readonly wakeChannel: Channels;
   readonly runner: CastRunner;
   readonly events: Emitter;
 }

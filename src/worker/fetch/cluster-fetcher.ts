@@ -1,6 +1,6 @@
 /**
  * Takes new entries where Redis is a cluster. One read cannot span partitions there, and one blocked connection for each
- * would grow with them; so nothing blocks. A partition that wakes the worker (`wake-channel.ts`) is asked, and one round trip
+ * would grow with them; so nothing blocks. A partition that wakes the worker (`redis/channels.ts`) is asked, and one round trip
  * delivers its entries and starts them (`serve`). What always holds: no more is asked for than there are free slots.
  *
  *  K:work ──wake-up──▶ waiting ──a free slot──▶ round trip, which brings entries ──▶ handlers run
@@ -14,6 +14,7 @@ import type { Emitter } from '../../job/events.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { createLoop, type Idle, idle, type Loop } from '../../kernel/loop.ts';
+import type { Channels } from '../../redis/channels.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { outageOf, pauseAfter } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -22,7 +23,6 @@ import type { InFlight } from '../run/in-flight.ts';
 import type { Starter } from '../run/starter.ts';
 import type { Assignment } from './assignment.ts';
 import type { RoundTrips } from './round-trips.ts';
-import type { WakeChannel } from './wake-channel.ts';
 
 interface ClusterFetcherParts {
   readonly commands: Redis;
@@ -32,7 +32,7 @@ interface ClusterFetcherParts {
   readonly starter: Starter;
   readonly clock: Clock;
   readonly events: Emitter;
-  readonly wakeChannel: WakeChannel;
+  readonly wakeChannel: Channels;
   readonly assignment: Assignment;
   /** The channel on which processes come and go. */
   readonly fleet: string;
