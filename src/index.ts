@@ -25,6 +25,7 @@ export {
   type JobCount,
   type JobDue,
   type JobEdit,
+  type JobEnd,
   type JobFilter,
   type JobListFilter,
   type JobListOptions,

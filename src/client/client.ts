@@ -1,8 +1,8 @@
 /**
- * The client: what an application needs to schedule jobs, to look at them and to change them. This file composes it of the
- * calls beside it: a call of `schedule` goes through `jobs/schedule-calls.ts`, a change of a job through `jobs/changes.ts`. The
- * client owns one connection, made at the first call, and nothing else of the process: no signal handlers, no timers, no
- * output. Every promise it gives settles.
+ * The client: what an application needs to schedule jobs, to look at them, to change them and to wait for their ends. This file
+ * composes it of the calls beside it: a call of `schedule` goes through `jobs/schedule-calls.ts`, a change of a job through
+ * `jobs/changes.ts`. The client owns one connection, made at the first call, and another from the first `wait` on. It owns nothing
+ * else of the process: no signal handlers, no timers between calls, no output. Every promise it gives settles.
  */
 
 import type { ScheduleOptions } from '../job/options.ts';
@@ -45,6 +45,7 @@ import {
   type ScheduleMiddleware,
   type Scheduling,
 } from './jobs/scheduling.ts';
+import { type JobEnd, type WaitOptions, type Waits, waitsOf } from './jobs/wait.ts';
 import type { JobCount } from './query/count.ts';
 import type { JobFilter, JobListFilter } from './query/filter.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
@@ -71,6 +72,7 @@ export type {
   JobCount,
   JobDue,
   JobEdit,
+  JobEnd,
   JobFilter,
   JobListFilter,
   JobListOptions,
@@ -94,6 +96,8 @@ export type {
   ScheduleMiddleware,
   ScheduleOptions,
   Scheduling,
+  WaitOptions,
+  Waits,
 };
 
 /**
@@ -104,7 +108,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Client extends Scheduling, Changes, Queries {
+export interface Client extends Scheduling, Changes, Queries, Waits {
   /** Dead letters: listed, looked at, replayed, removed. */
   readonly deadLetters: DeadLetters;
   /** Groups of queues with limits: who waits, who runs, and who holds the limit of a group. */
@@ -205,6 +209,7 @@ export function jobsOver(
     use: chain.use,
     ...queriesOf(calls),
     ...changesOf(settings, calls),
+    ...waitsOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();
     },

@@ -3,7 +3,8 @@ import { hasContent, seal } from '../job/content.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import type { Queue } from '../job/queue.ts';
 import { audit, userHere } from '../redis/audit.ts';
-import type { Redis } from '../redis/connection/connect.ts';
+import { Channels } from '../redis/channels.ts';
+import { close, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { checkSchema } from '../redis/schema.ts';
@@ -26,6 +27,7 @@ import type { ErasingParts } from './erase/erase.ts';
 import { type RuleParts, rulesIn } from './groups/rules.ts';
 import type { ActParts } from './jobs/act.ts';
 import { planAll, scheduleAll } from './jobs/bulk.ts';
+import type { EndSource } from './jobs/end-watch.ts';
 import type { BulkJob } from './jobs/scheduling.ts';
 import { CheckedBatch } from './jobs/shown.ts';
 import { createPast, type Past } from './query/past.ts';
@@ -53,6 +55,8 @@ export interface Parts {
   /** What finds jobs and changes them. */
   readonly finding: ActParts;
   readonly erasing: ErasingParts;
+  /** What a call that waits for ends hears and asks. */
+  readonly ends: EndSource;
   /** What single groups may have, and whether they are closed. */
   readonly rules: RuleParts;
   /** @throws DuestreamError `wrong-schema` for a namespace of another layout */
@@ -116,8 +120,16 @@ export const limitsOf = ({ horizonMs, dataBytesMax }: ClientSettings): Omit<Plan
   dataBytesMax,
 });
 
+/** When what stands on a connection ends. */
+export interface Ending {
+  /** The client stops: a call that waits for jobs ends. */
+  readonly stopping: AbortSignal;
+  /** All calls have settled: what goes on beside them ends. */
+  readonly ended: AbortSignal;
+}
+
 /** The parts beside this file, on a connection that is ready, with the clock measured and Redis looked at. */
-export async function furnish(settings: ClientSettings, redis: Redis, signal: AbortSignal) {
+export async function furnish(settings: ClientSettings, redis: Redis, { stopping, ended: signal }: Ending) {
   const { clock, budgetMs, namespace, windowMs } = settings;
   const jobs = createJobs(redis);
   const refusal = createRefusal(redis, clock);
@@ -176,6 +188,37 @@ export async function furnish(settings: ClientSettings, redis: Redis, signal: Ab
     past: createPast({ redis, callPartitions }),
     rules: rulesIn({ redis, namespace }, callPartitions),
     erasing: erasingIn({ redis, namespace }, { finding: written.finding, store: lettersIn(redis, jobs) }),
+    ends: {
+      clock,
+      callPartitions,
+      againMs: AGAIN_MS,
+      stopping,
+      ...hearing(settings, signal),
+      ask: (ref, members) => jobs.await(ref, members),
+    } satisfies EndSource,
+  };
+}
+
+/** What a message that was lost costs, at most. */
+const AGAIN_MS = 5000;
+
+/** The channels of ends, over a connection of their own, which is made when somebody waits for the first time. */
+function hearing(settings: ClientSettings, ended: AbortSignal): Pick<EndSource, 'listen' | 'mend'> {
+  let channels: Channels | undefined;
+  const opened = () => {
+    if (channels) return channels;
+    const subscriber = openSubscriber({ ...settings, name: `${settings.name}:ends` });
+    ended.addEventListener('abort', () => close(subscriber), { once: true });
+    if (ended.aborted) close(subscriber);
+    channels = new Channels(subscriber);
+    return channels;
+  };
+  return {
+    listen({ keys }, listener) {
+      const stop = opened().listen(keys.over, listener);
+      return { stop, isDeaf: () => channels?.isDeaf(keys.over) ?? false };
+    },
+    mend: () => opened().mend(),
   };
 }
 

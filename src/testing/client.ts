@@ -15,7 +15,9 @@ import type { JobResult } from '../client/query/past.ts';
 import { reportOf } from '../client/query/report.ts';
 import type { ScheduleParts } from '../client/schedules/schedule-parts.ts';
 import type { Queue } from '../job/queue.ts';
+import { createAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { endsIn } from './awaiting.ts';
 import { peekOf } from './changes.ts';
 import { findingIn, waitsFor } from './finding.ts';
 import type { JobBook } from './jobs.ts';
@@ -37,6 +39,7 @@ export function createKitClient(
   const finding = findingIn(book, settings);
   const { callPartitions, reader } = finding;
   const store = lettersIn(book, reader.peek);
+  const stopping = createAbort();
   const parts: Parts = {
     server: { settle: () => undefined },
     limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs() }),
@@ -67,14 +70,15 @@ export function createKitClient(
       queues: async () => book.queues().map((queue) => ({ queue })),
       note: async () => undefined,
     },
+    ends: endsIn(book, { callPartitions, clock, stopping: stopping.signal }),
     schedules: async () => schedules,
     fit: async () => undefined,
   };
-  return clientOver(settings, callsOver(parts), { chain });
+  return clientOver(settings, callsOver(parts, stopping), { chain });
 }
 
 /** There is no connection to wait for; a call begins in the turn in which it is made. */
-function callsOver(parts: Parts): Calls {
+function callsOver(parts: Parts, stopping: AbortController): Calls {
   let isStopped = false;
   const check = () => {
     if (isStopped) throw stopped();
@@ -98,6 +102,7 @@ function callsOver(parts: Parts): Calls {
     },
     async stop() {
       isStopped = true;
+      stopping.abort(stopped());
     },
   };
 }

@@ -54,6 +54,8 @@ export interface Kept {
   /** Tells the handler to stop. Set while it runs. */
   abort: ((why: AbortReason) => void) | undefined;
   strike: () => void;
+  /** It has ended: who waits for that is told. */
+  tell: () => void;
 }
 
 /** One start of one job. */
@@ -111,6 +113,7 @@ export function freshJob(
     deadLetter: undefined,
     abort: undefined,
     strike: () => undefined,
+    tell: () => undefined,
   };
 }
 
@@ -130,6 +133,7 @@ const nameOf = (job: Kept): string => contentOf(job).name;
 export function endJob(job: Kept, state: OverState, nowMs: number): void {
   job.state = state;
   job.overMs = nowMs;
+  job.tell();
 }
 
 export const lifeOf = ({ id, token, attempts, failures, history, record }: Kept): Life => ({

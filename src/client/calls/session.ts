@@ -39,7 +39,7 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
   const memory = createOpening({
     waitMs: settings.waitMs,
     open: () => [connection ?? openCommands(settings)] as const,
-    furnish: ([redis]) => furnish(settings, redis, ending.signal),
+    furnish: ([redis]) => furnish(settings, redis, { stopping: stopAsked.signal, ended: ending.signal }),
   });
   const durable = new Map<string, Opening<ConnectedParts>>();
 
@@ -113,7 +113,7 @@ export function createCallsOn(redis: Redis, settings: ClientSettings, signal: Ab
   let furnishing: Promise<ConnectedParts> | undefined;
 
   async function use(): Promise<ConnectedParts> {
-    furnishing ??= furnish(settings, redis, signal).finally(() => {
+    furnishing ??= furnish(settings, redis, { stopping: signal, ended: signal }).finally(() => {
       furnishing = undefined;
     });
     parts ??= await furnishing;

@@ -40,6 +40,25 @@ test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }
   await producer.stop();
 });
 
+test('jobs are waited for over all nodes', { timeout: 120_000 }, async () => {
+  const waited = defineQueue('waited', { partitions: 6 });
+  const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
+  const ids = Array.from({ length: 60 }, (_, nth) => `w${nth}`);
+  await producer.scheduleMany(
+    waited,
+    ids.map((id) => ({ id, data: 1, delay: '1h' })),
+  );
+  const waiting = producer.wait(waited, ids, { timeout: '60s' });
+  const marks = async () => {
+    const runs = await Promise.all(cluster.masters.map(({ client }) => client.keys('duestream:v1:{waited:*:runs')));
+    return runs.flat().length;
+  };
+  await expect.poll(marks, { timeout: 30_000 }).toBe(6);
+  await producer.cancel(waited, { state: 'scheduled' });
+  expect((await waiting).every(({ status }) => status === 'cancelled')).toBe(true);
+  await producer.stop();
+});
+
 test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async () => {
   const letters = defineQueue('letters', { partitions: 6, history: { keep: '1d' }, redact: ['to'] });
   const producer = createClient({ redis: cluster.url, retryBudget: '60s' });
