@@ -1,6 +1,6 @@
 /**
  * The command line: a table of commands, and what is the same for all of them. Exit statuses: 0 ok, 1 failed, 64 wrong
- * use, 69 Redis unavailable, 78 bad configuration or another schema. Whatever a command throws becomes one of them here and nowhere else.
+ * use, 69 Redis unavailable, 75 the time is up, 78 bad configuration or another schema. Whatever a command throws becomes one of them here and nowhere else.
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
@@ -19,6 +19,7 @@ import { historyLs } from './commands/jobs/history-ls.ts';
 import { ls } from './commands/jobs/ls.ts';
 import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
+import { wait } from './commands/jobs/wait.ts';
 import { plan } from './commands/plan.ts';
 import { leaders, workers } from './commands/processes.ts';
 import {
@@ -60,6 +61,7 @@ const commands: readonly Register[] = [
   ls,
   count,
   show,
+  wait,
   cancel,
   reschedule,
   runNow,

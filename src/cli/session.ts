@@ -195,8 +195,8 @@ function codeOf(error: Error): unknown {
 // How a command is put on the command line. A command is a function from a session and its own arguments to an exit
 // status; `Register` says its name, flags, help and example. Commands know neither the process nor each other.
 
-/** 0 ok, 1 failed; other statuses come from errors. */
-export type Exit = 0 | 1 | 69;
+/** 0 ok, 1 failed, 75 the time is up; other statuses come from errors. */
+export type Exit = 0 | 1 | 69 | 75;
 
 /** Runs the command that a command line names. */
 export interface Runner {

@@ -129,11 +129,11 @@ export interface Ending {
 }
 
 /** The parts beside this file, on a connection that is ready, with the clock measured and Redis looked at. */
-export async function furnish(settings: ClientSettings, redis: Redis, { stopping, ended: signal }: Ending) {
+export async function furnish(settings: ClientSettings, redis: Redis, ending: Ending) {
   const { clock, budgetMs, namespace, windowMs } = settings;
   const jobs = createJobs(redis);
   const refusal = createRefusal(redis, clock);
-  const layouts = new Layouts({ redis, namespace, clock, budgetMs, signal });
+  const layouts = new Layouts({ redis, namespace, clock, budgetMs, signal: ending.ended });
   const server = createServers(redis, clock)();
   const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
   const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
@@ -188,19 +188,19 @@ export async function furnish(settings: ClientSettings, redis: Redis, { stopping
     past: createPast({ redis, callPartitions }),
     rules: rulesIn({ redis, namespace }, callPartitions),
     erasing: erasingIn({ redis, namespace }, { finding: written.finding, store: lettersIn(redis, jobs) }),
-    ends: {
-      clock,
-      callPartitions,
-      againMs: AGAIN_MS,
-      stopping,
-      ...hearing(settings, signal),
-      ask: (ref, members) => jobs.await(ref, members),
-    } satisfies EndSource,
+    ends: endsIn(settings, { callPartitions, ask: jobs.await, ending }),
   };
 }
 
 /** What a message that was lost costs, at most. */
 const AGAIN_MS = 5000;
+
+function endsIn(
+  settings: ClientSettings,
+  { ending: { stopping, ended }, ...parts }: Pick<EndSource, 'callPartitions' | 'ask'> & { readonly ending: Ending },
+): EndSource {
+  return { ...parts, clock: settings.clock, againMs: AGAIN_MS, stopping, ...hearing(settings, ended) };
+}
 
 /** The channels of ends, over a connection of their own, which is made when somebody waits for the first time. */
 function hearing(settings: ClientSettings, ended: AbortSignal): Pick<EndSource, 'listen' | 'mend'> {

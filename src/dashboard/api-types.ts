@@ -386,6 +386,13 @@ export interface Schemas {
     readonly scanned: number;
     readonly next?: string;
   };
+  readonly JobEnd: {
+    readonly id: string;
+    readonly status: 'done' | 'dead' | 'cancelled' | 'expired' | 'unknown' | 'timeout';
+    readonly overMs?: number;
+    readonly token?: string;
+    readonly reason?: string;
+  };
   readonly Scheduled: {
     readonly id: string;
     readonly queue: string;

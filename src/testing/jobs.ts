@@ -58,8 +58,7 @@ export function createJobBook(parts: JobBookParts) {
   const { gates } = runner;
   const registry = new Registry(queueOf, gates);
   const kept = new Map<string, Kept>();
-  /** Who waits for jobs to end. */
-  const listeners = new Set<(job: Kept) => void>();
+  const listeners = new Listeners();
 
   const keyOf = (queue: string, id: string) => `${queue} ${id}`;
   const isLive = (queue: string, id: string) => isLiveState(kept.get(keyOf(queue, id))?.state ?? 'done');
@@ -90,9 +89,7 @@ export function createJobBook(parts: JobBookParts) {
   /** A job, new or with another life, waits for its due time. */
   async function begin(job: Kept): Promise<void> {
     kept.set(keyOf(job.queue.name, job.id), job);
-    job.tell = () => {
-      for (const listener of listeners) listener(job);
-    };
+    job.tell = () => listeners.tell(job);
     await runner.begin(job, job.dueMs);
   }
 
@@ -111,14 +108,25 @@ export function createJobBook(parts: JobBookParts) {
     /** Calls back after virtual time; the returned function calls it off. */
     timer: (ms: number, what: () => void) => agenda.at(agenda.nowMs() + ms, what),
     /** Is told of each job that ends. The returned function ends that. */
-    listen(listener: (job: Kept) => void): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    listen: (listener: (job: Kept) => void) => listeners.add(listener),
     find: (queue: string, id: string) => kept.get(keyOf(queue, id)),
     cancel: (queue: string, id: string) => cancel(kept.get(keyOf(queue, id)), agenda.nowMs()),
     all: (): readonly TestJob[] => [...kept.values()].map(testJobOf),
   };
+}
+
+/** Who waits for jobs to end. */
+class Listeners {
+  readonly #all = new Set<(job: Kept) => void>();
+
+  add(listener: (job: Kept) => void): () => void {
+    this.#all.add(listener);
+    return () => void this.#all.delete(listener);
+  }
+
+  tell(job: Kept): void {
+    for (const listener of this.#all) listener(job);
+  }
 }
 
 /** As in the registry of a namespace: a queue is declared by its first use. */

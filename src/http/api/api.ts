@@ -11,6 +11,7 @@ import { cors } from 'hono/cors';
 import { secureHeaders } from 'hono/secure-headers';
 import { timeout } from 'hono/timeout';
 import { createLook } from '../../inspect/look.ts';
+import { createAbort } from '../../kernel/abort.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { type Log, silentLog } from '../../kernel/log.ts';
@@ -32,6 +33,7 @@ import { answerProblem, type Fault, Problem, type ProblemCode, problemStatus } f
 import { createPulse } from './pulse.ts';
 import { batchVerbs } from './routes/batches.ts';
 import { deadVerbs, deadWorkVerbs } from './routes/dead.ts';
+import { endVerbs, waitedMs } from './routes/ends.ts';
 import { eraseVerbs } from './routes/erase.ts';
 import { groupVerbs } from './routes/groups.ts';
 import { jobListVerbs } from './routes/job-lists.ts';
@@ -79,13 +81,14 @@ export function createApi(options: ApiOptions): Api {
   const failures = createRates(FAILURES_MAX, clock);
   const { identified, stillMay } = createIdentity({ options, backend, failures }, rates);
   const document = documentOf();
+  const draining = createAbort();
   const pulse = createPulse(
     createLook({ backend: { ...backend, schedules: backend.client.schedules }, clock, log }),
     clock,
   );
 
   app.use(headersOf(options.isTls));
-  app.use(timeout(ANSWER_WITHIN_MS, lateness));
+  app.use((c, next) => timeout(ANSWER_WITHIN_MS + waitedMs(c.req.query('wait')), lateness)(c, next));
   app.use(hostGate(options));
   app.use(
     cors({ origin: originsOf(options), allowMethods: MEDIA, allowHeaders: SENT, exposeHeaders: SHOWN, maxAge: 600 }),
@@ -107,7 +110,8 @@ export function createApi(options: ApiOptions): Api {
         const failed = () => failures.take(remoteOf(c));
         const asked = { caller, ifMatch: c.get('ifMatch'), isSecure: isSecure(options, c) };
         const parts = { ...asked, verb, backend, log, failed, pulse };
-        return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c) }, c) as never;
+        const signal = () => AbortSignal.any([c.req.raw.signal, draining.signal]);
+        return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c), signal }, c) as never;
       },
     );
   }
@@ -117,11 +121,16 @@ export function createApi(options: ApiOptions): Api {
   });
   app.onError((error, c) => answerProblem(c, error, log));
 
+  function drain(): void {
+    pulse.stop();
+    draining.abort(new Problem('stopped', { detail: 'repeat the request: another daemon may answer it' }));
+  }
+
   return {
     fetch: (request, env) => app.fetch(request, env),
-    drain: pulse.stop,
+    drain,
     async stop() {
-      pulse.stop();
+      drain();
       await backend.stop();
     },
   };
@@ -345,6 +354,7 @@ export const verbs: readonly AnyVerb[] = [
   ...groupVerbs,
   ...minuteVerbs,
   ...jobListVerbs,
+  ...endVerbs,
   ...jobVerbs,
   ...batchVerbs,
   ...deadVerbs,

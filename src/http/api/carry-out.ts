@@ -20,6 +20,7 @@ interface Carried {
   readonly pulse: Pulse;
   readonly stillMay: () => Promise<boolean>;
   readonly cut: () => void;
+  readonly signal: () => AbortSignal;
   readonly log: Log;
 }
 
@@ -36,7 +37,7 @@ export function checkMay({ scope, queues }: AnyVerb, caller: Caller, c: Context)
 }
 
 export async function carryOut(carried: Carried, c: Context): Promise<Response> {
-  const { verb, backend, caller, ifMatch, isSecure, failed, pulse, stillMay, cut } = carried;
+  const { verb, backend, caller, ifMatch, isSecure, failed, pulse, stillMay, cut, signal } = carried;
   const given = (target: 'param' | 'query' | 'json') => c.req.valid(target as never) as never;
   const call = {
     path: verb.path ? given('param') : (undefined as never),
@@ -52,6 +53,7 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
     pulse,
     stillMay,
     cut,
+    signal,
   };
   const answer = await verb.run(call).catch(async (error: unknown) => {
     throw await withEtag(error, verb, call);

@@ -30,6 +30,8 @@ export interface Call<Path, Query, Body> {
   readonly stillMay: () => Promise<boolean>;
   /** Closes the connection at once. */
   readonly cut: () => void;
+  /** Aborts when the caller has gone, and, with the problem `stopped`, when the daemon stops. */
+  readonly signal: () => AbortSignal;
 }
 
 export interface Answer {

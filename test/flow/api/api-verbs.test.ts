@@ -345,6 +345,12 @@ describe('queues', () => {
     expect(await ask('GET /v1/lateness', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
     expect(await ask('GET /v1/queues/emails/why')).toMatchObject({ status: 200, body: { moves: false } });
     expect(await ask('GET /v1/queues/emials/why')).toMatchObject(problem(404, 'not-found'));
+    const ends = await ask('GET /v1/queues/emails/ends?idPrefix=a&wait=20ms');
+    expect(ends).toMatchObject({
+      status: 200,
+      text: expect.stringMatching(/event: bye\ndata: \{"code":"(all|timeout)"\}\n/),
+    });
+    expect(await ask('GET /v1/queues/emails/ends?wait=6m')).toMatchObject(problem(400, 'bad-input'));
     const live = await ask('GET /v1/live?events=1');
     expect(live).toMatchObject({ status: 200, text: expect.stringContaining('event: now') });
     expect(await ask('GET /v1/live?events=0')).toMatchObject(problem(400, 'bad-input'));

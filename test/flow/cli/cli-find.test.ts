@@ -41,6 +41,44 @@ describe('a tag', () => {
   });
 });
 
+describe('wait', () => {
+  test('waits for jobs by id, and tells how each ended', async () => {
+    await p.complete([await p.running('done')]);
+    await p.dead('dead');
+    await waits('late', ['user:42']);
+    const done = await run(['wait', 'q', 'done']);
+    expect([done.code, done.out]).toEqual([0, 'done  done\n']);
+    const { code, out } = await run(['wait', 'q', 'done', 'dead', 'never', '--timeout', '1s']);
+    expect([code, out]).toEqual([
+      1,
+      'done  done\ndead  dead: attempts\nnever  unknown: it never existed, or it ended long ago; "duestream show" says more\n',
+    ]);
+    const late = await run(['wait', 'q', 'late', '--timeout', '10ms']);
+    expect([late.code, late.out]).toEqual([75, 'late  not over: the time is up\n']);
+    expect(await answer(['wait', 'q', 'dead'])).toMatchObject({
+      queue: 'q',
+      ends: [{ id: 'dead', status: 'dead', reason: 'attempts' }],
+    });
+  });
+
+  test('waits for all that a filter means, which may be cancelled meanwhile', async () => {
+    await some();
+    const waiting = run(['wait', 'q', '--tag', 'user:42', '--timeout', '1m']);
+    await expect.poll(async () => (await p.redis.hlen(p.keys.runs)) === 3).toBe(true);
+    for (const id of ['a', 'b', 'c']) await p.cancel(`j:${id}`);
+    expect(await waiting).toMatchObject({ code: 1, out: 'a  cancelled\nb  cancelled\nc  cancelled\n' });
+  });
+
+  test.each([
+    [['wait', 'q'], 'no job is named; allowed: ids, or a filter such as --tag'],
+    [['wait', 'q', 'a', '--tag', 'x'], 'ids and a filter are both given'],
+    [['wait', 'q', 'a', '--timeout', '2d'], 'timeout is "2d"; allowed: 0 to 1d'],
+  ])('%s is refused', async (args, words) => {
+    const { code, err } = await run(args);
+    expect([code, err]).toEqual([64, expect.stringContaining(words)]);
+  });
+});
+
 describe('ls', () => {
   test('lists by tag, name, id and due time, in 80 columns', async () => {
     await some();

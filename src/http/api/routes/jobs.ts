@@ -16,6 +16,7 @@ import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
 import { type Versioned, verb } from '../verb.ts';
+import { untilOver, waitText } from './ends.ts';
 import { cancelled, edited, job, jobChange, newDue, newJob, ranNow, rescheduled, scheduled } from './job-shapes.ts';
 
 const bare = strict({
@@ -71,13 +72,15 @@ const getJob = verb({
   method: 'get',
   at: '/queues/{queue}/jobs/{id}',
   summary: 'Look at a job',
-  doc: 'With its story: what happened to it in order of time, and how it ended. After its end it is known within the done window, and as long as its queue keeps a history. With the scope `data` or `write` there is an `ETag` of a job that is not over, for `If-Match`: another content, start or due time is another one.',
+  doc: 'With its story: what happened to it in order of time, and how it ended. With `wait` the answer comes when the job is over, or when the time is up: its `state` says which. After its end it is known within the done window, and as long as its queue keeps a history. With the scope `data` or `write` there is an `ETag` of a job that is not over, for `If-Match`: another content, start or due time is another one.',
   scope: 'read',
   queues: 'path',
   path: ofJob,
-  query: bare,
+  query: bare.extend({ wait: waitText }),
   answers: { 200: { schema: job, doc: 'The job as it is now.' } },
-  async run({ path: { queue, id }, query, caller, backend }) {
+  problems: ['stopped'],
+  async run({ path: { queue, id }, query: { wait, ...query }, caller, backend, signal }) {
+    if (wait !== undefined) await untilOver(backend, { queue, id, isBare: query.bare, wait, signal: signal() });
     const found = await backend.client.get(backend.queueOf(queue), id, query);
     const place = await backend.place();
     const refs = await refsOfQueue(place, queue);

@@ -1,0 +1,167 @@
+/** Ends of jobs, waited for: of one in the look at it, and of all that a filter means as server-sent events. */
+import { z } from '@hono/zod-openapi';
+import type { JobEnd } from '../../../client/client.ts';
+import { refsOfQueue } from '../../../inspect/refs.ts';
+import { LIVE_STATES } from '../../../job/state.ts';
+import { createAbort } from '../../../kernel/abort.ts';
+import { systemClock } from '../../../kernel/clock.ts';
+import { durationMs } from '../../../kernel/duration.ts';
+import { DuestreamError } from '../../../kernel/errors.ts';
+import type { Backend } from '../backend.ts';
+import { seenReason } from '../caller.ts';
+import { Problem } from '../problem.ts';
+import { epochMs, ofQueue, strict, textOf } from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
+import { filterFields, filterOf, statesIn, statesText } from './job-shapes.ts';
+
+/** Proxies close a request that is silent for longer. */
+const WAIT_MS_MAX = 60_000;
+const STREAM_MS_MAX = 300_000;
+const DURATION = /^\d{1,9}(\.\d{1,3})?(ms|s|m)?$/;
+
+export const waitText = textOf(DURATION, 'at most 60s, such as 30s or 500ms', '30s')
+  .refine((text) => waitedMs(text) === msOf(text), { error: 'at most 60s, such as 30s or 500ms' })
+  .optional();
+
+const msOf = (text: string): number => durationMs(/^\d+$/.test(text) ? Number(text) : text, 'wait');
+
+/** How long a request asks to be kept waiting; 0 for what is no such text. */
+export function waitedMs(text: string | undefined): number {
+  return text !== undefined && DURATION.test(text) ? Math.min(msOf(text), WAIT_MS_MAX) : 0;
+}
+
+interface Waiting {
+  readonly queue: string;
+  readonly id: string;
+  readonly isBare: boolean;
+  readonly wait: string;
+  readonly signal: AbortSignal;
+}
+
+/** Resolves when the job is over, when the time is up, or when the caller has gone. @throws Problem `stopped`, `bad-input` */
+export async function untilOver(backend: Backend, { queue, id, isBare, wait, signal }: Waiting): Promise<void> {
+  if (isBare) throw new Problem('bad-input', { detail: 'wait and bare are both given; allowed: one of them' });
+  // To look at a queue declares none.
+  await refsOfQueue(await backend.place(), queue);
+  try {
+    await backend.client.wait(backend.queueOf(queue), id, { timeout: msOf(wait), signal });
+  } catch (error) {
+    if (!signal.aborted || error instanceof Problem) throw error;
+  }
+}
+
+const ended = z
+  .object({
+    id: z.string(),
+    status: z.enum(['done', 'dead', 'cancelled', 'expired', 'unknown', 'timeout']).openapi({
+      description: '`unknown`: nothing is known of it any more. `timeout`: the time is up, and it is not over.',
+    }),
+    overMs: epochMs.optional(),
+    token: z.string().optional(),
+    reason: z.string().optional(),
+  })
+  .openapi('JobEnd', {
+    description: 'What `end` says. The look at the job says more, also what its handler returned.',
+  });
+
+const streamEnds = verb({
+  name: 'jobs.ends',
+  method: 'get',
+  at: '/queues/{queue}/ends',
+  summary: 'Hear of the ends of jobs',
+  doc: 'Server-sent events (`EventSource`): an `end` for each job that the filter means now, at most 10,000, as it ends; then `bye`, whose `code` is `all` when every job is over, `timeout` when the time is up (the jobs that are not over come before as such ends), or that of a problem.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  query: strict({
+    state: statesText.default(LIVE_STATES.join(',')),
+    ...filterFields,
+    wait: textOf(DURATION, 'at most 5m', '30s')
+      .refine((text) => msOf(text) <= STREAM_MS_MAX, { error: 'at most 5m' })
+      .default('30s'),
+  }),
+  answers: { 200: { schema: ended, media: 'text/event-stream', doc: 'Events; what `end` says.' } },
+  problems: ['stopped'],
+  async run({ path: { queue }, query: { state, wait, ...fields }, caller, backend, signal }) {
+    await refsOfQueue(await backend.place(), queue);
+    const filter = { ...filterOf(fields), state: statesIn(state, LIVE_STATES) };
+    const gone = createAbort();
+    const options = { timeout: msOf(wait), signal: AbortSignal.any([signal(), gone.signal]) };
+    const ends = backend.client.ends(backend.queueOf(queue), filter, options);
+    // The first look tells what is wrong with the filter, while there still can be a problem.
+    const first = ends.next();
+    const seen = (end: JobEnd) => ({
+      ...end,
+      reason: 'reason' in end ? seenReason(end.reason, caller.scopes) : undefined,
+    });
+    if (await comes(first, FIRST_MS)) await first;
+    return {
+      status: 200,
+      stream: eventsOf({ ends, first, seen, leave: () => gone.abort() }),
+      headers: { 'X-Accel-Buffering': 'no', Connection: 'close' },
+    };
+  },
+});
+
+export const endVerbs: readonly AnyVerb[] = [streamEnds];
+
+/** How long a stream is not begun: a problem is told by its status where it shows within this time. */
+const FIRST_MS = 200;
+/** A stream that says nothing for longer may be closed on its way. */
+const BEAT_MS = 15_000;
+
+interface Streaming {
+  readonly ends: AsyncGenerator<JobEnd, void, undefined>;
+  readonly first: Promise<IteratorResult<JobEnd, void>>;
+  readonly seen: (end: JobEnd) => object;
+  readonly leave: () => void;
+}
+
+/** An end is taken when the one before was read, so nothing piles up here. */
+function eventsOf({ ends, first, seen, leave }: Streaming): ReadableStream<Uint8Array> {
+  let coming = first;
+  let isLate = false;
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        if (!(await comes(coming, BEAT_MS))) return controller.enqueue(bytesOf(': beat\n\n'));
+        try {
+          const { done, value } = await coming;
+          if (!done) {
+            isLate ||= value.status === 'timeout';
+            coming = ends.next();
+            // A viewer that has gone asks for no more.
+            coming.catch(() => undefined);
+            return controller.enqueue(eventOf('end', ended.parse(seen(value))));
+          }
+          controller.enqueue(eventOf('bye', { code: isLate ? 'timeout' : 'all' }));
+        } catch (error) {
+          controller.enqueue(eventOf('bye', { code: codeOf(error) }));
+        }
+        controller.close();
+      },
+      cancel: leave,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Whether it settles within this time. */
+function comes(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const callOff = systemClock.timer(ms, () => resolve(false));
+    const settled = () => {
+      callOff();
+      resolve(true);
+    };
+    promise.then(settled, settled);
+  });
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Problem || error instanceof DuestreamError ? error.code : 'failed';
+
+const encoder = new TextEncoder();
+const bytesOf = (text: string): Uint8Array => encoder.encode(text);
+const eventOf = (name: string, data: unknown): Uint8Array =>
+  bytesOf(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
