@@ -412,7 +412,7 @@ async function priorities(place) {
   };
 }
 
-/** @param {Place} place */
+/** How many starts each of three groups has while all of them wait. @param {Place} place */
 async function weights(place) {
   const rounds = 500;
   const each = 4.2 * rounds;
