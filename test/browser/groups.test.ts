@@ -45,7 +45,7 @@ describe('who waits', { timeout: HOOK_MS }, () => {
     const { window, api } = seat;
     await show(window, '#/queue/imports');
     await expect.poll(() => rows('groups').count()).toBe(10);
-    expect((await words('groups'))[0]).toMatch(/^acme 3 \S.* 1 1, full$/);
+    expect((await words('groups'))[0]).toMatch(/^acme 3 \S.* 1 1, full –$/);
     await tableOf('groups').getByRole('link', { name: 'acme', exact: true }).click();
     await window.page.getByRole('heading', { name: 'Group acme' }).waitFor();
     await expect.poll(() => rows('holders').count()).toBe(1);

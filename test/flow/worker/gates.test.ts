@@ -320,7 +320,7 @@ describe('it is refused', () => {
     >;
     await expect(groups.close('work', 'acme')).rejects.toThrow('allowed: { for, reason }');
     await expect(groups.close('work', 'acme', {})).rejects.toThrow('for');
-    await expect(groups.set('work', 'acme')).rejects.toThrow('allowed: { concurrency, rate, weight }');
+    await expect(groups.set('work', 'acme')).rejects.toThrow('allowed: { concurrency, rate, maxPending, weight }');
   });
 
   test('to give an id of one group and another group', async () => {
