@@ -348,6 +348,7 @@ export function gateShare(
   const part = (whole: number) => Math.floor(whole / partitions) + (partition < whole % partitions ? 1 : 0);
   const micros = microsOf(rate) * partitions;
   const burst = rate === 0 ? 1 : Math.max(1, part(rate.burst));
+  // @share-of-concurrency
   const most = concurrency === 0 ? 0 : Math.max(1, part(concurrency));
   const groups = Object.entries(settings.groups ?? {}).map(([name, limits]) => [name, wordsOf(limits)] as const);
   const own = ownPart(settings.groupRate ?? 0, groups);

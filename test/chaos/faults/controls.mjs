@@ -19,6 +19,14 @@ import { patchedCopy } from './copies.mjs';
  * @property {readonly import('./copies.mjs').Patch[]} patches
  */
 
+/** Of a group as many run as there are slots. */
+const withoutHolds = [
+  { file: 'lua/serve.lua', mark: 'hold-through', edit: dropped },
+  { file: 'lua/serve.lua', mark: 'hold-begun', edit: dropped },
+  { file: 'lua/promote.lua', mark: 'hold-through', edit: dropped },
+  { file: 'lua/promote.lua', mark: 'hold-past', edit: dropped },
+];
+
 /** @type {readonly Control[]} */
 export const controls = [
   {
@@ -95,12 +103,7 @@ export const controls = [
     title: 'limits: a job that is let through has no hold',
     row: 'F100',
     expected: ['OVER-GROUP'],
-    patches: [
-      { file: 'lua/serve.lua', mark: 'hold-through', edit: dropped },
-      { file: 'lua/serve.lua', mark: 'hold-begun', edit: dropped },
-      { file: 'lua/promote.lua', mark: 'hold-through', edit: dropped },
-      { file: 'lua/promote.lua', mark: 'hold-past', edit: dropped },
-    ],
+    patches: withoutHolds,
   },
   {
     id: 'N6',
@@ -155,6 +158,20 @@ export const controls = [
         edit: () => "if before and before:sub(1, 1) ~= '-' then return 'same' end",
       },
     ],
+  },
+  {
+    id: 'N12',
+    title: 'limits: a job that is let through has no hold, through a failover of Sentinel',
+    row: 'F107',
+    expected: ['OVER-GROUP'],
+    patches: withoutHolds,
+  },
+  {
+    id: 'N13',
+    title: 'limits: each partition of a cluster gets what is for the whole queue',
+    row: 'F108',
+    expected: ['OVER-QUEUE'],
+    patches: [{ file: 'dist/job/gate.js', mark: 'share-of-concurrency', edit: () => 'const most = concurrency;' }],
   },
 ];
 
