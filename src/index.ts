@@ -14,6 +14,11 @@ export {
   type Client,
   type ClientMiddleware,
   type ClientOptions,
+  type ClosedTag,
+  type ClosedTagsOptions,
+  type ClosedTagsPage,
+  type CloseTagsOptions,
+  type Closing,
   createClient,
   type Durability,
   type DurabilityOption,
@@ -48,6 +53,8 @@ export {
   type ScheduleMiddleware,
   type ScheduleOptions,
   type Scheduling,
+  type TagsClosed,
+  type TagsOpened,
 } from './client/client.ts';
 export type {
   DeadLetterBounds,

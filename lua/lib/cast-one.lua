@@ -1,9 +1,10 @@
 -- cast-one: a due member of a broadcast queue: to be cast, over already, too late, or not yet.
 -- GIVES   judgeCast(keys, call, member, score): what becomes of it: waits (it stays in scheduled),
 --         gone (to be taken out of it), or ends, and then the job: {member, due, record, run,
---         outcome, deadLetter}, outcome d when it is to be cast, e or x when it is too late. Adds
+--         outcome, deadLetter}, outcome d when it is to be cast, c when a tag of it is
+--         closed, e or x when it is too late. Adds
 --         to call.letters and call.adopted
--- NEEDS   run, tombstone, lateness, dead-letter, odd-member, stale
+-- NEEDS   run, tombstone, lateness, dead-letter, odd-member, stale, closed-tags
 -- RULE    The same judgement as that of a start, which these jobs never have. A record of a later
 --         version waits for a leader that can read its header.
 local function withoutRecord(keys, call, member)
@@ -46,7 +47,9 @@ local function judgeCast(keys, call, member, score)
   local run = runOf(redis.call('HGET', keys.runs, member) or NEVER_RAN) or runOf(NEVER_RAN)
   local job = { member = member, due = due, record = record, run = run, outcome = 'd' }
   local header = headerOf(record)
-  if header and isLate(header, run.entry, askedOf(record), run.due, due, call.now) then
+  if closedBy(keys.closed, record) then
+    job.outcome = 'c'
+  elseif header and isLate(header, run.entry, askedOf(record), run.due, due, call.now) then
     job.outcome = header:find(';p=x', 1, true) and 'x' or 'e'
   end
   if job.outcome == 'x' then

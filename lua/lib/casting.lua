@@ -6,7 +6,7 @@
 --         pass ends when one more as large as the largest would take it over 1 MiB; the first is
 --         always taken.
 local function endAll(keys, call, list)
-  local tombstones, times, members, ends = {}, {}, {}, { d = 0, e = 0, x = 0 }
+  local tombstones, times, members, ends = {}, {}, {}, { d = 0, c = 0, e = 0, x = 0 }
   local bytes = 0
   for _, job in ipairs(list) do
     local size, run, letter = #tombstones, job.run, job.deadLetter
@@ -25,7 +25,8 @@ local function endAll(keys, call, list)
   else
     redis.call('HDEL', keys.jobs, unpack(members))
   end
-  for outcome, name in pairs({ d = 'n.done', e = 'n.expired', x = 'n.dead' }) do
+  local names = { d = 'n.done', c = 'n.cancelled', e = 'n.expired', x = 'n.dead' }
+  for outcome, name in pairs(names) do
     if ends[outcome] > 0 then
       redis.call('HINCRBY', keys.meta, name, ends[outcome])
     end

@@ -1,15 +1,15 @@
 -- closing: nobody of a group, or of the queue, is let through until a time.
--- GIVES   close(keys, gate, group, untilMs, why): group '' = the queue; whether it is closed for
+-- GIVES   close(keys, gate, group, untilMs, text): group '' = the queue; whether it is closed for
 --         longer than before
 -- NEEDS   gate, own
 -- RULE    The longest wins. The mark in gate of K:meta that some group is closed comes first: a
 --         call that is cut off then has closed nothing, and the same call does it all.
-local function close(keys, gate, group, untilMs, why)
-  local reason = why == '' and '' or ' ' .. why
+local function close(keys, gate, group, untilMs, text)
+  local reason = text == '' and '' or ' ' .. text
   if group == '' then
     if untilMs <= gate.closed then return false end
     gate.closed = untilMs
-    redis.call('HSET', keys.meta, 'closing', why)
+    redis.call('HSET', keys.meta, 'closing', text)
     use(keys.meta, gate, 0)
     return true
   end

@@ -1,7 +1,7 @@
 -- history: the errors of a job, the newest five, and how often its handler put it aside.
 -- GIVES   lengthened(history, error, keepsAll): the history with one more line of JSON;
 --         countFailure(run, error, keepsAll): the same of a run, which has failed once more;
---         countDeferral(run, why): it was put aside once more, the last time for why
+--         countDeferral(run, reason): it was put aside once more, the last time for that reason
 -- RULE    However often a job fails, its run and its dead letter stay small: only the newest stack
 --         stays, unless the queue keeps a history (keepsAll). The stack comes last in a line, so
 --         that it is found without parsing. The line of deferrals begins with ~ and their number,
@@ -27,7 +27,7 @@ local function countFailure(run, error, keepsAll)
   end
 end
 
-local function countDeferral(run, why)
+local function countDeferral(run, reason)
   local times, errors = run.history:match('^\n~(%d+) [^\n]*(.*)$')
-  run.history = ('\n~%d %s'):format((times or 0) + 1, why) .. (errors or run.history)
+  run.history = ('\n~%d %s'):format((times or 0) + 1, reason) .. (errors or run.history)
 end

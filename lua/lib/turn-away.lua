@@ -1,10 +1,10 @@
 -- turn-away: entries of ready that do not become a start: their job is gone, over, cancelled,
--- paused, of a later version, runs elsewhere or was put again.
+-- closed by a tag, paused, of a later version, runs elsewhere or was put again.
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
--- NEEDS   run, tombstone, tags, pending, dead-letter, past, stale, weight, telling
+-- NEEDS   run, tombstone, tags, closed-tags, pending, dead-letter, past, stale, weight, telling
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
---         goes on: a cancel and a pause come too late for it.
+--         goes on: a cancel, a closed tag and a pause come too late for it.
 local function lost(keys, call, job)
   if dropNote(keys.stale, job.member) then return { 'dropped' } end
   local there = redis.call('XRANGE', keys.ready, job.entry, job.entry)[1]
@@ -45,7 +45,7 @@ local function turnAway(keys, call, job)
   local isElsewhere = run.entry ~= job.entry and run.entry ~= '-'
   if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
   if job.isMine then return nil end
-  if hasBit(run.cancel, STOP) then
+  if hasBit(run.cancel, STOP) or closedBy(keys.closed, record) then
     -- rarely
     local mark = markOf(record)
     local tombstone = tombstoneText('c', mark, run.token, run.attempts)

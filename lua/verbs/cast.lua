@@ -2,10 +2,11 @@
 -- cast: due jobs of a broadcast queue become entries of cast, for every process that subscribes,
 -- and are over with that. What another leader made ready and nobody has read comes along.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, digits, group, lateness,
---       dead-letter, named, past, nonsense, adopt, odd-member, advertise, take-back, cast-one,
+--       dead-letter, named, past, nonsense, adopt, odd-member, advertise, take-back, closed-tags,
+--       cast-one,
 --       cast-entries, casting, cast-bounds
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
---       10 tags  11 cast  12 work  13 past  14 ended
+--       10 tags  11 cast  12 work  13 closed  14 past  15 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 window  6 entries  7 bytes  8 age
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
 --       limit: members per pass, 0 = none, only the bounds are kept; window ms of tombstones, 0 =
@@ -20,9 +21,10 @@
 local leader, scheduled, ready, jobs = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local runs, dead, done, meta = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local stale, tags, cast, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local past, ended = KEYS[13], KEYS[14]
+local closed, past, ended = KEYS[13], KEYS[14], KEYS[15]
 local keys = { scheduled = scheduled, ready = ready, jobs = jobs, runs = runs, dead = dead,
-  done = done, meta = meta, stale = stale, tags = tags, cast = cast, past = past, ended = ended }
+  done = done, meta = meta, stale = stale, tags = tags, cast = cast, past = past, ended = ended,
+  closed = closed }
 local now, term, lease = clock(ARGV[1]), ARGV[2], ARGV[3]
 local limit, window = tonumber(ARGV[4]), tonumber(ARGV[5])
 local entries, bytes, age = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -31,7 +33,8 @@ if lease ~= '' then
   redis.call('PEXPIRE', leader, lease)
 end
 
-local state = redis.call('HMGET', meta, 'paused', 'wake', 'n.promoted', 'cast')
+local state = redis.call('HMGET', meta, 'paused', 'wake', 'n.promoted', 'cast', 'closed')
+keys.closed = state[5] and closed
 local count, total = (state[4] or ''):match('^(%d+) (%d+)$')
 local call = { now = now, window = window, moved = 0, letters = 0 }
 call.count, call.total, call.lateness = tonumber(count or 0), tonumber(total or 0), {}

@@ -5,10 +5,10 @@
 -- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, group, mint, head, let-go,
 --       digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
 --       letting-through, lining-up, lateness, pending, dead-letter, named, past, nonsense, adopt,
---       odd-member, advertise, promotion, turn-away, start-one, repeated, starting, end-many,
---       completion, delivery, filling
+--       odd-member, advertise, promotion, closed-tags, turn-away, start-one, repeated, starting,
+--       end-many, completion, delivery, filling
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
---       11 line  12 lanes  13 holds  14 groups  15 work  16 wake  17 past  18 ended
+--       11 line  12 lanes  13 holds  14 groups  15 work  16 wake  17 closed  18 past  19 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 consumer  8 bytes  9 window
 --       10 suspects  11 take
 --       then per job: entry, member, token, mark
@@ -23,10 +23,11 @@ local leader, scheduled, ready, jobs, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4],
 local dead, done, meta, stale = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local tags, line, lanes, holds = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local groups, work, wake = KEYS[14], KEYS[15], KEYS[16]
-local past, ended = KEYS[17], KEYS[18]
+local closed, past, ended = KEYS[17], KEYS[18], KEYS[19]
 local keys = { scheduled = scheduled, ready = ready, jobs = jobs, runs = runs, dead = dead,
   done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended, line = line,
-  lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
+  lanes = lanes, holds = holds, groups = groups, work = work, wake = wake,
+  closed = closed }
 local serverMs, micros = clock()
 local set, term, lease = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local now = set or serverMs
@@ -35,7 +36,8 @@ local consumer, bytes, window = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local suspects, take = tonumber(ARGV[10]), tonumber(ARGV[11])
 
 local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'held', 'gates',
-  'gate')
+  'gate', 'closed')
+keys.closed = state[8] and closed
 local gate
 if state[6] then
   -- rarely

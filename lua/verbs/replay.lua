@@ -1,23 +1,24 @@
 #!lua
 -- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
 -- go on.
--- USES  clock, run, tombstone, tags, weight, digits, line, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags
+-- USES  clock, run, tombstone, tags, weight, digits, line, closed-tags, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags  9 closed
 -- ARGV  1 now  2 generation  3 deadLetter  4 due
 --       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
 -- RETURN {'ok', due, member} | {'live', member} (a job of this id is live: the dead letter stays) |
---        {'gone'} (no such dead letter) | {'empty', member} (the dead letter has no record to
---        replay) | {'moved', generation}
+--        {'closed', until, tag} (no job with the tag may start: the dead letter stays) | {'gone'}
+--        (no such dead letter) | {'empty', member} (the dead letter has no record to replay) |
+--        {'moved', generation}
 -- Zset, run and record are written before the dead letter is removed. If the call was cut off in
 -- between, the live job has the dead letter's next generation and its token: the second call then
 -- only removes the dead letter and replies ok. The dead letter of another death of the same job
 -- stays.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local done, meta, wake, tags, closed = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
 local due = ('%.0f'):format(tonumber(ARGV[4]) or now)
 
-local state = redis.call('HMGET', meta, 'generation', 'held')
+local state = redis.call('HMGET', meta, 'generation', 'held', 'closed')
 local current = state[1] or '0'
 if current ~= layout then return { 'moved', current } end
 local found = redis.call('XRANGE', dead, deadLetter, deadLetter)[1]
@@ -44,6 +45,12 @@ if here and not isTombstone(here) then
   redis.call('XDEL', dead, deadLetter)
   return { 'ok', dueText(redis.call('ZSCORE', scheduled, member)) or due, member }
 end
+local tag, last
+if state[3] then
+  -- rarely
+  tag, last = closedBy(closed, record)
+end
+if tag then return { 'closed', last, tag } end
 local run = freshRun(fields.token or '0', generation, fields.attempts or '0', due)
 -- @index-job
 redis.call('ZADD', scheduled, due, member)

@@ -1,9 +1,9 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, digits, line, known, quota, gate, own,
+-- USES  clock, run, tombstone, stale, tags, digits, line, known, closed-tags, quota, gate, own,
 --       group-quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
---       10 line  11 groups
+--       10 line  11 groups  12 closed
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the
 --       layout was read some time ago, and a partition that has no generation may have been removed
@@ -14,8 +14,9 @@
 --        running | bad-due <now> | bad-member | bad-record | too-large | full pending <limit>
 --        <there> | full bytes <limit> <there> | full group <limit> <there> (a limit of its queue,
 --        or of its group: nothing was changed) | uncounted (jobs of its group are counted, and its
---        header has no tag for that: nothing was changed) | later (not looked at: too many bytes,
---        call again); or {'moved', generation} when the partition has another generation
+--        header has no tag for that: nothing was changed) | closed <until> <tag> (no job with the
+--        tag may start: nothing was changed) | later (not looked at: too many bytes, call again);
+--        or {'moved', generation} when the partition has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
 -- written. No allow-oom: a full Redis refuses the call up front. A live id is never overwritten
@@ -27,19 +28,25 @@
 -- counts again and again.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local line, groups = KEYS[10], KEYS[11]
+local line, groups, closed = KEYS[10], KEYS[11], KEYS[12]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale,
   meta = meta, tags = tags, groups = groups }
 local call = { mode = mode, spent = 0, entered = 0 }
 
-local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates')
+local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates',
+  'closed')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 call.room = state[3] and roomIn(keys, meta, state[3])
 if state[4] and state[4]:find(' p%d') then
   -- rarely
   call.groups = groupRoomIn(keys, gateOf(state[4], nil, now), state[4])
+end
+local unlessClosed
+if state[5] and closed then
+  -- rarely
+  unlessClosed = closedReply
 end
 
 local function judge(member, record, due)
@@ -84,6 +91,7 @@ for at = 6, #ARGV, 3 do
   write(held[member] or size >= 500)
   if not call.isFull then
     reply, isOver, generation, before = judge(member, record, due)
+    reply = unlessClosed and unlessClosed(closed, record, reply) or reply
     reply = call.groups and call.groups.refusal(member, record, reply) or reply
     reply = call.room and call.room.takes(member, record, reply) or reply
   end

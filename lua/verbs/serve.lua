@@ -3,10 +3,11 @@
 -- delivered to it and started, all in one call.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, mint, group, head, let-go,
 --       digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
---       letting-through, lateness, pending, dead-letter, named, past, turn-away, start-one,
+--       letting-through, lateness, pending, dead-letter, named, past, closed-tags,
+--       turn-away, start-one,
 --       repeated, starting, end-many, completion, delivery, filling
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
---       11 lanes  12 holds  13 groups  14 work  15 wake  16 past  17 ended
+--       11 lanes  12 holds  13 groups  14 work  15 wake  16 closed  17 past  18 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given
 --       then per job: entry, member, token, mark
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
@@ -24,17 +25,19 @@ local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local tags, line, lanes, holds = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local groups, work, wake = KEYS[13], KEYS[14], KEYS[15]
-local past, ended = KEYS[16], KEYS[17]
+local closed, past, ended = KEYS[16], KEYS[17], KEYS[18]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
   done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended, line = line,
-  lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
+  lanes = lanes, holds = holds, groups = groups, work = work, wake = wake,
+  closed = closed }
 local serverMs, micros = clock()
 local set, consumer, bytes = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local now = set or serverMs
 local window, suspects = tonumber(ARGV[4]), tonumber(ARGV[5])
 local take, given = tonumber(ARGV[6]), tonumber(ARGV[7])
 
-local state = redis.call('HMGET', meta, 'token', 'paused', 'held', 'gates', 'gate')
+local state = redis.call('HMGET', meta, 'token', 'paused', 'held', 'gates', 'gate', 'closed')
+keys.closed = state[6] and closed
 local gate
 if state[4] then
   -- rarely

@@ -3,9 +3,9 @@
 -- exactly one of several entries of a member through.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, mint, head, let-go, digits, line,
 --       gate, own, lanes, opening, leaving, lateness, pending, dead-letter, named, past,
---       turn-away, start-one, starting
+--       closed-tags, turn-away, start-one, starting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
---       11 lanes  12 holds  13 groups  14 past  15 ended
+--       11 lanes  12 holds  13 groups  14 closed  15 past  16 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
 --       none; entries ascending; suspects: jobs under which so many workers died are not started, 0
@@ -15,9 +15,9 @@
 --        of it: run, token, attempts, failures, crashes, generation, history, record | again, the
 --        same (a repeated call: nothing is counted twice) | later (not looked at: too many bytes,
 --        call again) | suspect, token of its last start (a worker died under it: nothing is
---        written, start it alone) | dropped | cancelled | released (paused) | parked (a record of a
---        later version, back in 4 s) | deadLetter | late (past its expiry: call expire) | lost (not
---        owned by the caller)
+--        written, start it alone) | dropped | cancelled (somebody asked for it, or a tag of it is
+--        closed) | released (paused) | parked (a record of a later version, back in 4 s) |
+--        deadLetter | late (past its expiry: call expire) | lost (not owned by the caller)
 -- Most entries are started by serve; this script is for repeated calls and for suspects.
 -- A start that never settled loses its entry when its job goes back to scheduled: its late end is
 -- then of no effect. An entry that waited for its start is young again, or it could be taken over
@@ -26,10 +26,10 @@
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local tags, line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local past, ended = KEYS[14], KEYS[15]
+local closed, past, ended = KEYS[14], KEYS[15], KEYS[16]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
   done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended, line = line,
-  lanes = lanes, holds = holds, groups = groups }
+  lanes = lanes, holds = holds, groups = groups, closed = closed }
 local serverMs, micros = clock()
 local set, consumer, bytes = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local now = set or serverMs
@@ -38,7 +38,8 @@ for at = 6, #ARGV do
   entries[at - 5] = ARGV[at]
 end
 
-local state = redis.call('HMGET', meta, 'token', 'paused', 'gates', 'gate')
+local state = redis.call('HMGET', meta, 'token', 'paused', 'gates', 'gate', 'closed')
+keys.closed = state[5] and closed
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, #entries / 3)
 if state[3] then
   -- rarely

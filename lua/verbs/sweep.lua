@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- sweep: tombstones that left the done window, dead letters past their retention, old notes and old
--- history go, a bounded batch per call.
--- USES  clock, tombstone, sweep-past
--- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale  8 past  9 ended
+-- history go, and tags whose end has come are closed no longer, a bounded batch per call.
+-- USES  clock, tombstone, open-tags, sweep-past
+-- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale  8 closed  9 why
+--       10 past  11 ended
 -- ARGV  1 now  2 term  3 limit  4 window  5 tombstones  6 floor  7 retention  8 deadLetters
 --       9 keep  10 most
 --       now ms, '' = server time; term: the leader's; limit per call; window ms and count of
@@ -19,7 +20,9 @@
 -- first young dead letter ends it. A note of a stale entry goes with its entry; should there be
 -- more notes than ready has entries, the oldest that are too many go here.
 local leader, jobs, done, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local meta, ready, stale, past, ended = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local meta, ready, stale, closed, why = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local past, ended = KEYS[10], KEYS[11]
+local keys = { meta = meta, closed = closed, why = why }
 local now, term, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local window, tombstones, floor = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local retention, deadLetters = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -42,7 +45,8 @@ while #old < math.min(count, limit) and bytes < 262144 do
   end
 end
 
-local age, told = (redis.call('HGET', meta, 'evicted') or ''):match('^(%d+) (%d+)$')
+local state = redis.call('HMGET', meta, 'evicted', 'closed')
+local age, told = (state[1] or ''):match('^(%d+) (%d+)$')
 local fresh = told and tonumber(told) >= now - window
 local youngest = #old > left and now - redis.call('ZSCORE', done, old[#old])
 if tombstones > 0 and youngest and not (fresh and tonumber(age) <= youngest) then
@@ -81,10 +85,14 @@ if surplus > 0 then
   -- @drop-surplus
   redis.call('ZREM', stale, unpack(redis.call('ZRANGE', stale, 0, math.min(surplus, limit) - 1)))
 end
-local dropped, isLeft = 0, false
+local dropped, isLeft, isClosed = 0, false, false
+if state[2] then
+  -- rarely
+  isClosed = sweepTags(keys, now, limit)
+end
 if past then
   dropped, isLeft = sweepPast(past, ended, now, keep, most, limit)
 end
 -- @more
-local isMore = #old < count or open or surplus > limit or isLeft
+local isMore = #old < count or open or surplus > limit or isLeft or isClosed
 return { #old, #forgotten, isMore and 1 or 0, dropped }

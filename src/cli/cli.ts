@@ -14,6 +14,7 @@ import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
 import { groupsClose, groupsLs, groupsOpen, groupsSet, groupsShow, groupsUnset } from './commands/groups.ts';
 import { cancel, edit, noteChanges, reschedule, runNow } from './commands/jobs/change.ts';
+import { closedTags, closeTags, openTags } from './commands/jobs/closing.ts';
 import { forecast } from './commands/jobs/forecast.ts';
 import { historyLs } from './commands/jobs/history-ls.ts';
 import { ls } from './commands/jobs/ls.ts';
@@ -66,6 +67,9 @@ const commands: readonly Register[] = [
   reschedule,
   runNow,
   edit,
+  closeTags,
+  openTags,
+  closedTags,
   (program, runner) => {
     const dead = program.command('dead').description('list, replay and remove dead letters');
     for (const register of [deadLs, deadGroups, deadShow, deadReplay, deadPurge]) register(dead, runner);

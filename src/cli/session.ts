@@ -151,6 +151,7 @@ function clientOptions(config: Config): ClientOptions {
     namespace: config.namespace,
     horizon: config.limits.horizonMs,
     dataBytesMax: config.limits.dataBytesMax,
+    closedMax: config.mover.closedMax,
     doneWindow: windowMs,
     retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
     name: 'cli',

@@ -31,6 +31,16 @@ import {
   type NewDue,
   type RunNow,
 } from './jobs/changes.ts';
+import {
+  type ClosedTag,
+  type ClosedTagsOptions,
+  type ClosedTagsPage,
+  type CloseTagsOptions,
+  type Closing,
+  closingOf,
+  type TagsClosed,
+  type TagsOpened,
+} from './jobs/closing.ts';
 import type { Edited } from './jobs/edit.ts';
 import type { Rescheduled } from './jobs/reschedule.ts';
 import { schedulingOf } from './jobs/schedule-calls.ts';
@@ -62,6 +72,11 @@ export type {
   Changes,
   ClientMiddleware,
   ClientOptions,
+  ClosedTag,
+  ClosedTagsOptions,
+  ClosedTagsPage,
+  CloseTagsOptions,
+  Closing,
   Durability,
   DurabilityOption,
   Edited,
@@ -96,6 +111,8 @@ export type {
   ScheduleMiddleware,
   ScheduleOptions,
   Scheduling,
+  TagsClosed,
+  TagsOpened,
   WaitOptions,
   Waits,
 };
@@ -108,7 +125,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Client extends Scheduling, Changes, Queries, Waits {
+export interface Client extends Scheduling, Changes, Closing, Queries, Waits {
   /** Dead letters: listed, looked at, replayed, removed. */
   readonly deadLetters: DeadLetters;
   /** Groups of queues with limits: who waits, who runs, and who holds the limit of a group. */
@@ -209,6 +226,7 @@ export function jobsOver(
     use: chain.use,
     ...queriesOf(calls),
     ...changesOf(settings, calls),
+    ...closingOf(settings, calls),
     ...waitsOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();

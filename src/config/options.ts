@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { workerOptions } from '../job/worker-options.ts';
-import { dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
+import { closedMaxRange, dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
 import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';
@@ -133,6 +133,11 @@ const mover = z.strictObject({
     min: 1,
     max: 100_000_000,
     doc: 'How many jobs of a partition may wait in line, where a queue is gated; about 200 bytes each.',
+  }),
+  closedMax: whole(closedMaxRange.default, {
+    min: closedMaxRange.min,
+    max: closedMaxRange.max,
+    doc: 'How many tags of a queue may be closed at a time, by the HTTP API and the command line; a client has the option closedMax. A tag more is refused. About 128 bytes each, in every partition.',
   }),
   safetyTick: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks for due jobs without a nudge.'),
 });

@@ -44,6 +44,7 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, { isMounted =
     log,
     horizonMs: limits.horizonMs,
     dataBytesMax: limits.dataBytesMax,
+    closedMax: mover.closedMax,
     doneWindowMs: done.max === 0 ? 0 : done.windowMs,
     queueOf: (name) => defineQueue(name, queueOptions(config, name)),
     examined: { done: doneLimits(config) },

@@ -294,6 +294,32 @@ export interface Schemas {
     readonly group: string;
     readonly changed: boolean;
   };
+  readonly ClosedTagsPage: {
+    readonly queue: string;
+    readonly tags: readonly Schemas['ClosedTag'][];
+    readonly count: number;
+    readonly next?: string;
+  };
+  readonly ClosedTag: {
+    readonly tag: string;
+    readonly untilMs: number;
+    readonly atMs?: number;
+    readonly by: string;
+    readonly reason: string;
+  };
+  readonly TagClosed: {
+    readonly queue: string;
+    readonly tag: string;
+    readonly cancelled: number;
+    readonly running: readonly string[];
+    readonly untilMs: number;
+    readonly full?: readonly string[];
+  };
+  readonly TagOpened: {
+    readonly queue: string;
+    readonly tag: string;
+    readonly changed: boolean;
+  };
   readonly QueueMinutes: {
     readonly queue: string;
     readonly on: boolean;
@@ -396,9 +422,13 @@ export interface Schemas {
   readonly Scheduled: {
     readonly id: string;
     readonly queue: string;
-    readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already';
+    readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed';
     readonly dueMs: number;
     readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
+    readonly closed?: {
+      readonly tag: string;
+      readonly untilMs: number;
+    };
   };
   readonly NewJob: {
     readonly data?: unknown;
@@ -737,7 +767,7 @@ export interface Schemas {
   readonly Replayed: {
     readonly deadLetter?: string;
     readonly id?: string;
-    readonly status: 'scheduled' | 'live' | 'empty' | 'gone' | 'indeterminate';
+    readonly status: 'scheduled' | 'live' | 'closed' | 'empty' | 'gone' | 'indeterminate';
     readonly dueMs?: number;
   };
   readonly ReplayDue: {
@@ -751,6 +781,7 @@ export interface Schemas {
     readonly matched: number;
     readonly replayed: number;
     readonly live: number;
+    readonly closed: number;
     readonly empty: number;
     readonly gone: number;
     readonly deadLetters: readonly Schemas['Replayed'][];
@@ -944,7 +975,7 @@ export interface Schemas {
   readonly FiredJob: {
     readonly id: string;
     readonly atMs?: number;
-    readonly status: 'would' | 'scheduled' | 'exists' | 'over';
+    readonly status: 'would' | 'scheduled' | 'exists' | 'over' | 'closed';
   };
   readonly TriggerRequest: {
     readonly id?: string;

@@ -79,6 +79,11 @@ export const dataBytesMaxRange = { default: 262_144, min: 1, max: 64 * 1024 * 10
   readonly default: number;
 };
 
+/** How many tags of a queue may be closed at a time, about 128 bytes each in every partition. */
+export const closedMaxRange = { default: 200_000, min: 1, max: 10_000_000 } as const satisfies Range & {
+  readonly default: number;
+};
+
 /** What a queue keeps of jobs that are over. */
 export const historyRanges = {
   keepMs: { default: 7 * DAY_MS, min: 1000, max: 365 * DAY_MS },

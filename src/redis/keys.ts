@@ -79,7 +79,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
@@ -113,6 +113,17 @@ export const partitionTable = {
     type: 'zset',
     doc: 'tag, zero byte, member; all scores 0. Live jobs by their tags, made from the headers of their records',
     bound: 'ten per job that lives. The step that ends the job takes them away',
+  },
+  closed: {
+    type: 'zset',
+    doc: 'tag → ms until when it is closed: no job with it starts while it stands here. `closed` of `meta` says that there may be one',
+    bound:
+      '`mover.closedMax`: a tag that is one too many is refused. The leader takes away those whose end has come, up to a minute later',
+  },
+  why: {
+    type: 'hash',
+    doc: 'closed tag → when it was closed, by whom and why, as JSON',
+    bound: 'as `closed`',
   },
   line: {
     type: 'zset',

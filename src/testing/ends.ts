@@ -48,6 +48,8 @@ export interface Ends {
   readonly isLate: (job: Kept) => boolean;
   /** It is over without a start. */
   readonly expire: (job: Kept, compensations: boolean) => Promise<void>;
+  /** A tag of it is closed: it is over without a start. */
+  readonly cancel: (job: Kept) => void;
 }
 
 export function createEnds(parts: EndsParts): Ends {
@@ -66,6 +68,10 @@ export function createEnds(parts: EndsParts): Ends {
     },
     async expire(job, compensations) {
       await expire(parts, job, compensations ? compensationOfExpired(lifeOf(job), agenda.nowMs()) : undefined);
+      parts.leave(job, true);
+    },
+    cancel(job) {
+      endJob(job, 'cancelled', agenda.nowMs());
       parts.leave(job, true);
     },
   };

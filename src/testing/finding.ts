@@ -69,6 +69,9 @@ function jobsIn(book: JobBook): ActParts['jobs'] {
       for (const item of items) replies.push(await reschedule(book, queue, { ...item, id: idOf(item.member).id }));
       return replies;
     },
+    closeTags: async ({ queue, partition }, tags, change) =>
+      // A queue of the kit has one list of closed tags, whatever its partitions.
+      partition === 0 ? book.closed.change(queue, tags, change) : [],
     async edit({ queue }, items, { bytesMax }) {
       const replies = [];
       for (const { member, before, record } of items) {
@@ -130,6 +133,7 @@ function readerIn(book: JobBook): Reader {
       return job && peekOf(job, book.nowMs());
     },
     lastTokens: async ({ queue }, members) => members.map((member) => book.find(queue, idOf(member).id)?.token ?? '0'),
+    closed: async ({ queue }, ask) => book.closed.look(queue, ask),
     groups: async (ref, ask) => groupsIn(book, ref, { ask, jobs: inPartition(ref) }),
     holders: async (ref, of) => holdersIn(inPartition(ref), of),
     isGated: async ({ gates }) => gates !== undefined,

@@ -13,6 +13,7 @@ import { decodeHeader, entriesOfRecord, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
 import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
+import { ClosedTags } from './closing.ts';
 import type { Gates } from './gates.ts';
 import { dueOf, endJob, endsOf, freshJob, type Kept, type KeptLetter, overOf } from './kept.ts';
 import { createRunner, type RunnerParts } from './runner.ts';
@@ -43,7 +44,7 @@ export type JobBook = ReturnType<typeof createJobBook>;
 
 type Answer = Exclude<ScheduleReply, { kind: 'later' }>;
 
-export interface JobBookParts extends Omit<RunnerParts, 'deadLetters'> {
+export interface JobBookParts extends Omit<RunnerParts, 'deadLetters' | 'closed'> {
   /** The definition that counts: the worker's, else the producer's. */
   readonly queueOf: (given: Queue) => Queue;
 }
@@ -52,7 +53,8 @@ export function createJobBook(parts: JobBookParts) {
   const { agenda, queueOf } = parts;
   /** The newest last. */
   const deadLetters: KeptLetter[] = [];
-  const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
+  const closed = new ClosedTags(agenda.nowMs);
+  const runner = createRunner({ ...parts, deadLetters, closed }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
     add(queue, { id, record, dueMs, mode: 'keep', strict: false, isOwed: true }),
   );
   const { gates } = runner;
@@ -71,7 +73,8 @@ export function createJobBook(parts: JobBookParts) {
     const plan = registry.admit(queue, given);
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
-    const reply = roomFor(registry.limitsOf(queue), { plan, before, there: inQueue(queue.name) });
+    const room = roomFor(registry.limitsOf(queue), { plan, before, there: inQueue(queue.name) });
+    const reply = unlessClosed(closed, queue.name, plan, room);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     before?.strike();
     const generation = reply.kind === 'replaced' ? before?.generation : undefined;
@@ -100,6 +103,7 @@ export function createJobBook(parts: JobBookParts) {
     isLive,
     inQueue,
     deadLetters,
+    closed,
     queues: () => registry.names(),
     declare: (queue: Queue) => registry.declare(queue),
     use: (queue: Queue) => registry.use(queue),
@@ -207,6 +211,12 @@ function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { ki
   job.strike();
   endJob(job, 'cancelled', nowMs);
   return { kind: 'cancelled' };
+}
+
+/** What would be made or replaced is not where a tag of it is closed, whether there is room or not. */
+function unlessClosed(closed: ClosedTags, queue: string, { isOwed, record }: Wanted, reply: Answer): Answer {
+  const isMade = ['ok', 'replaced', 'full', 'uncounted'].includes(reply.kind);
+  return (isMade && isOwed !== true && closed.by(queue, record)) || reply;
 }
 
 /** As `lua/lib/quota.lua`, where every queue has one partition and each record was weighed. */

@@ -41,6 +41,8 @@ export function lettersIn(book: JobBook, peek: LetterStore['peek']): LetterStore
       if (!found) return { kind: 'gone' };
       const { queue, id, member, token, attempts, generation } = found;
       if (book.isLive(queue.name, id)) return { kind: 'live', member };
+      const closed = book.closed.by(queue.name, found.record);
+      if (closed) return closed;
       found.isGone = true;
       const before = book.find(queue.name, id);
       const past = before ? endsOf(before) : [];

@@ -21,6 +21,7 @@ import { partitionRef } from '../redis/keys.ts';
 import { Effects, JobContext, LazyAbort } from '../worker/run/context.ts';
 import type { Handler, HandlerCalls } from '../worker/run/handlers.ts';
 import type { Agenda } from './agenda.ts';
+import type { ClosedTags } from './closing.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
 import { Gates } from './gates.ts';
 import { endJob, type Kept, type KeptLetter, lifeOf, type Run, viewOf } from './kept.ts';
@@ -40,6 +41,7 @@ export interface RunnerParts {
   readonly calls: () => HandlerCalls;
   readonly runs: Run[];
   readonly deadLetters: KeptLetter[];
+  readonly closed: ClosedTags;
   readonly inline: boolean;
 }
 
@@ -104,6 +106,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
     job.state = 'ready';
     return;
   }
+  if (playing.closed.by(job.queue.name, job.record)) return ends.cancel(job);
   if (!inline && ends.isLate(job)) return ends.expire(job, served.compensations);
   job.state = 'running';
   job.attempts += 1;
@@ -128,6 +131,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
 /** Each subscriber gets it, and it is over before: what a handler throws is told and not tried again. */
 async function cast(playing: Playing, job: Kept): Promise<void> {
   const { subscribersOf, agenda, ends, inline } = playing;
+  if (playing.closed.by(job.queue.name, job.record)) return ends.cancel(job);
   if (!inline && ends.isLate(job)) return ends.expire(job, false);
   job.token = nextToken(playing);
   endJob(job, 'done', agenda.nowMs());

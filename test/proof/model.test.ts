@@ -48,6 +48,25 @@ test(`the sum of a limited queue is what the model says after each of ${LENGTH} 
   }
 });
 
+/** A list whose jobs have tags, of which some are closed and opened all the time. */
+const withClosedTags = (list: List): List =>
+  list.flatMap(
+    ([word, a, b, c], at): List => [
+      [word, a, b, word === 'schedule' ? 18 + (c % 6) : c],
+      ...(at % 4 === 3 ? [['closeTags', a, b, c] as const] : []),
+    ],
+  );
+
+test(`no job of a closed tag is made or started by ${LENGTH} random commands (seed ${SEED})`, {
+  timeout: 300_000 + RUNS * 1500,
+}, async () => {
+  for (const list of lists({ seed: SEED + 2, runs: RUNS / 4, length: LENGTH }).map(withClosedTags)) {
+    if ((await failure(list)) === undefined) continue;
+    const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
+    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
+  }
+});
+
 test(`after each of ${LENGTH} random commands Redis holds what the model holds (seed ${SEED})`, {
   timeout: 300_000 + RUNS * 1500,
 }, async () => {

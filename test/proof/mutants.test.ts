@@ -40,6 +40,7 @@ const random = lists({ seed: 1, runs: 100, length: 40 });
 const CALLED_BY: Readonly<Record<string, readonly string[]>> = {
   schedule: ['schedule', 'again'],
   start: ['start', 'adopt'],
+  'close-tags': ['closeTags'],
 };
 /** A reply that cannot be that of its call costs the connection. */
 async function connected(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The invariants I1 to I12, I15 and I16 of the design over one whole partition, read at one moment by one read-only script. A
+ * The invariants I1 to I12, I15, I16 and I20 of the design over one whole partition, read at one moment by one read-only script. A
  * snapshot is plain data, so the checker itself is tested by planting what it has to find.
  *
  * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
@@ -28,6 +28,9 @@ export interface Snapshot {
   /** Id → how its job ended. */
   readonly past: ReadonlyMap<string, string>;
   readonly ended: ReadonlyMap<string, number>;
+  /** Closed tag → its end, and its text. */
+  readonly closed: ReadonlyMap<string, number>;
+  readonly why: ReadonlyMap<string, string>;
   readonly meta: ReadonlyMap<string, string>;
   readonly leader: string;
   readonly leaderTtlMs: number;
@@ -55,28 +58,29 @@ export interface Since {
 }
 
 const LIVE_KEYS = ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'stale', 'tags'] as const;
-export const SNAPSHOT_KEYS = [...LIVE_KEYS, 'past', 'ended'] as const;
+export const SNAPSHOT_KEYS = [...LIVE_KEYS, 'past', 'ended', 'closed', 'why'] as const;
 export const SNAPSHOT_LUA = `#!lua flags=no-writes
-local scheduled, jobs, runs, ready, dead, done, leader, meta, stale, tags, past, ended = unpack(KEYS)
+local scheduled, jobs, runs, ready, dead, done, leader, meta, stale, tags, past, ended, closed, why = unpack(KEYS)
 local delivered, pending, ttls = '', {}, {}
 if redis.call('EXISTS', ready) == 1 then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
     if group[2] == 'workers' then delivered, pending = group[8], redis.call('XPENDING', ready, 'workers', '-', '+', 10000) end
   end
 end
-for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta, stale, tags, past, ended }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
+for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta, stale, tags, past, ended, closed, why }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
 return { redis.call('ZRANGE', scheduled, 0, -1, 'WITHSCORES'), redis.call('HGETALL', jobs), redis.call('HGETALL', runs),
   redis.call('XRANGE', ready, '-', '+'), pending, delivered, redis.call('XRANGE', dead, '-', '+'),
   redis.call('ZRANGE', done, 0, -1, 'WITHSCORES'), redis.call('HGETALL', meta), redis.call('GET', leader) or '',
   redis.call('PTTL', leader), ttls, redis.call('ZRANGE', stale, 0, -1, 'WITHSCORES'), redis.call('ZRANGE', tags, 0, -1),
-  redis.call('HGETALL', past), redis.call('ZRANGE', ended, 0, -1, 'WITHSCORES') }`;
+  redis.call('HGETALL', past), redis.call('ZRANGE', ended, 0, -1, 'WITHSCORES'),
+  redis.call('ZRANGE', closed, 0, -1, 'WITHSCORES'), redis.call('HGETALL', why) }`;
 
 export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<Snapshot> {
   const names = SNAPSHOT_KEYS.map((name) => keys[name]);
   const reply = list((await redis.call('EVAL_RO', SNAPSHOT_LUA, names.length, ...names)) as Reply);
   const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls, stale, ...indexes] =
     reply;
-  const [tags, past, ended] = indexes;
+  const [tags, past, ended, closed, why] = indexes;
   const stream = (part: Reply | undefined) =>
     list(part).map((item) => ({ id: text(list(item)[0]), fields: fieldsOf(list(item)[1]) }));
   const scores = (part: Reply | undefined) =>
@@ -98,6 +102,8 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
     tags: list(tags).map(text),
     past: fieldsOf(past),
     ended: scores(ended),
+    closed: scores(closed),
+    why: fieldsOf(why),
     meta: fieldsOf(meta),
     leader: text(leader),
     leaderTtlMs: Number(ttl),
@@ -107,7 +113,7 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
 
 /** Sentences of the design that do not hold, each beginning with its number. */
 export function broken(now: Snapshot, since: Since = {}): readonly string[] {
-  const all = [places, kept, stream, owners, growth, promotion, times, sums, tagged];
+  const all = [places, kept, stream, owners, growth, promotion, times, sums, tagged, closings];
   return all.flatMap((check) => check(now, since));
 }
 
@@ -262,6 +268,15 @@ function tagged(now: Snapshot, { cutOff = false }: Since): readonly string[] {
     .map((entry) => `I15 ${told(entry)} is not in the index`);
   const astray = now.tags.filter((entry) => !wanted.has(entry)).map((entry) => `I15 ${told(entry)} is in the index`);
   return [...lost, ...(cutOff ? [] : astray)];
+}
+
+/** I20: whoever looks at `meta` knows that tags are closed, and each of them has its text, unless a call was cut off. */
+function closings({ closed, why, meta }: Snapshot, { cutOff = false }: Since): readonly string[] {
+  return said([
+    closed.size > 0 && !meta.has('closed') && 'I20 tags are closed and nobody knows',
+    ...[...why.keys()].map((tag) => !closed.has(tag) && `I20 ${tag} has a text and is open`),
+    ...[...closed.keys()].map((tag) => !cutOff && !why.has(tag) && `I20 ${tag} is closed without a text`),
+  ]);
 }
 
 export function compareIds(one: string, other: string): number {

@@ -2,10 +2,12 @@
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
 import type { HeaderOptions } from '../../src/job/fields.ts';
 import { decodeHeader } from '../../src/job/record-header.ts';
+import type { TagsChange } from '../../src/redis/scripts/jobs.ts';
 import * as lease from '../../src/redis/scripts/lease.ts';
 import type { ScheduleItem } from '../../src/redis/scripts/replies.ts';
 import * as upkeep from '../../src/redis/scripts/upkeep.ts';
 import { seenOf } from './model.ts';
+import * as closing from './model-closing.ts';
 import type { Resolve } from './model-commands.ts';
 import * as verbs from './model-verbs.ts';
 import type { Call, World } from './model-world.ts';
@@ -178,6 +180,29 @@ const replay: Resolve = (world, [a, b, c]) => {
   };
 };
 
+const CLOSED = [['x'], ['y=z'], ['x', 'y=z'], ['other'], ['x', 'x'], ['other', 'more', 'y=z']];
+/** Two of three calls close, for shorter and longer; some have an end that has come. */
+const closeTags: Resolve = ({ jobs, ref, model }, [a, b, c]) => {
+  const tags = pick(CLOSED, a) ?? [];
+  const untilMs = model.nowMs + (pick([100, 100, 40, 2000, -10, 100], b % 6) ?? 0);
+  const layoutAge = c > 21 ? 'fresh' : c > 18 ? 'remembered' : undefined;
+  const aged = layoutAge ? ({ layoutAge } as const) : {};
+  const change: TagsChange =
+    b > 15
+      ? { mode: 'open', ...aged }
+      : { mode: 'close', untilMs, text: `why ${b}`, most: pick([100, 100, 1, 2], c) ?? 100, ...aged };
+  const layoutGeneration = a === 23 ? 1 : 0;
+  return {
+    verb: 'close-tags',
+    real: () => jobs.closeTags({ ...ref, layoutGeneration }, tags, change),
+    model: () => {
+      if (layoutGeneration !== 0 || (layoutAge === 'remembered' && !model.declared)) return MOVED;
+      if (layoutAge === 'fresh') model.declared = true;
+      return closing.closeTags(model, tags, change);
+    },
+  };
+};
+
 const sweep: Resolve = (world, [a, b, c]) => {
   const { model } = world;
   const term = termOf(world, a === 23);
@@ -284,6 +309,7 @@ export const producing = {
   cancel,
   await: awaitEnds,
   replay,
+  closeTags,
   sweep,
   purge,
   elect,

@@ -19,7 +19,7 @@ export interface Cutting {
 }
 
 /** Calls that find what they did themselves, so that their second call is cut off as well. */
-const TWICE = ['replay'];
+const TWICE = ['replay', 'close-tags'];
 const ONCE = [Number.POSITIVE_INFINITY];
 
 /** Sentences about what goes wrong when calls of this list are cut off; none when nothing does. */

@@ -26,6 +26,7 @@ import {
   tellEnd,
   tombstoneOf,
 } from './model.ts';
+import { closedBy, sweepTags } from './model-closing.ts';
 import { noteRoom, roomFor, roomOf } from './model-quota.ts';
 
 export const LIMITS = { horizonMs: 100_000, bytesMax: 200, leaseMs: 600_000 };
@@ -34,7 +35,10 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
   let soonest = Number.POSITIVE_INFINITY;
   const room = roomOf(model);
   const replies = items.map((item): ScheduleReply => {
-    const reply = roomFor(model, item, judged(model, item, mode), room);
+    const known = judged(model, item, mode);
+    const isMade = known.kind === 'ok' || known.kind === 'replaced';
+    const closed = isMade ? closedBy(model, item.record) : undefined;
+    const reply = closed ?? roomFor(model, item, known, room);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     const job = jobOf(model, item.member);
     // It was in ready, where its entry stays.
@@ -250,6 +254,8 @@ export function replay(model: Model, id: string, dueMs = model.nowMs): ReplayRep
     /^(1\w+)(;[^|]*)/,
     (_, asked, rest) => asked + rest.replace(/;[elp]=\w+/g, ''),
   );
+  const closed = closedBy(model, record);
+  if (closed) return closed;
   const run = freshRun({ generation: deadLetter.generation + 1, token, attempts, next: dueMs });
   Object.assign(job, { record, due: dueMs, tombstone: undefined, overMs: undefined, run });
   model.deadLetters = model.deadLetters.filter((other) => other !== deadLetter);
@@ -277,7 +283,9 @@ export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced'
   const young = looked.findIndex(
     ({ id }, at) => at + 1 > excess && deadLetterMs(id) >= model.nowMs - limits.retentionMs,
   );
+  const isMoreClosed = sweepTags(model, Math.min(limits.batch, 200));
   const more =
+    isMoreClosed ||
     free.length > limits.batch ||
     surplus > limits.batch ||
     (young === -1 && looked.length === Math.min(limits.batch, 100));

@@ -26,6 +26,7 @@ import {
   tombstoneOf,
 } from './model.ts';
 import { roomOf, type Steps, stepsOf } from './model-bytes.ts';
+import { closedBy } from './model-closing.ts';
 import { complete, deadLetterOf, drop, end, inherit } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
 
@@ -142,7 +143,7 @@ function ending(
   }
   if (run?.entry && run.entry !== entry && run.entry.holder !== undefined) return 'dropped';
   if (isMine(run, entry, call.consumer)) return undefined;
-  if (run?.cancel) {
+  if (run?.cancel || closedBy(model, job.record)) {
     job.tombstone = tombstoneOf(job, 'c');
     tellEnd(model, job, job.tombstone);
     job.record = job.run = undefined;

@@ -93,6 +93,10 @@ export interface Model {
   /** What its queue may hold, and what was counted of it. */
   quota?: { readonly pending: number; readonly bytes: number } | undefined;
   held?: { readonly weight: number; readonly count: number } | undefined;
+  /** Tags that are closed. */
+  closed: Map<string, { readonly untilMs: number; readonly text: string }>;
+  /** `meta` says that there may be some. */
+  isClosing: boolean;
   readonly nudges: string[];
   /** What was told to those who wait for ends. */
   readonly told: string[];
@@ -114,6 +118,8 @@ export function createModel(nowMs: number): Model {
     regrouped: false,
     lastToken: 0,
     effects: 0,
+    closed: new Map(),
+    isClosing: false,
   };
 }
 
@@ -220,6 +226,8 @@ export function render(model: Model): Stored {
     done: each((job) => job.overMs),
     stale: sorted([...model.stale]),
     tags: tagEntries([...model.jobs].flatMap(([member, { record }]) => (record ? [[member, record]] : []))).toSorted(),
+    closed: sorted([...model.closed].map(([tag, { untilMs }]) => [tag, untilMs] as const)),
+    why: sorted([...model.closed].map(([tag, { text }]) => [tag, text] as const)),
     ready: model.entries.map(({ id, member, due, holder = '' }) => [id, member, due, holder]),
     dead: model.deadLetters.map(deadLetterFields),
     group: model.group,
@@ -229,6 +237,7 @@ export function render(model: Model): Stored {
       ...(model.declared ? ([['generation', '0']] as const) : []),
       ...pairOf('wake', model.wake?.toFixed(0)),
       ...pairOf('paused', model.paused),
+      ...pairOf('closed', model.isClosing ? '1' : undefined),
       ...pairOf('quota', model.quota && `${model.quota.pending} ${model.quota.bytes}`),
       ...pairOf('held', model.held && `${model.held.weight} ${model.held.count}`),
       ...pairOf('evicted', model.evicted && `${model.evicted.ageMs} ${model.evicted.atMs}`),
@@ -246,6 +255,8 @@ export function stored(snapshot: Snapshot): Stored {
     done: sorted([...snapshot.done]),
     stale: sorted([...snapshot.stale]),
     tags: snapshot.tags.toSorted(),
+    closed: sorted([...snapshot.closed]),
+    why: sorted([...snapshot.why]),
     ready: snapshot.ready.map(({ entry, member, due }) => [entry, member, due, snapshot.pending.get(entry) ?? '']),
     dead: snapshot.dead.map(({ deadLetter, fields }) => [deadLetter, ...LETTER.map((name) => fields.get(name) ?? '')]),
     group: snapshot.delivered !== undefined,

@@ -118,6 +118,20 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['relay', 'one more is delivered', 'deliver(ready, consumer, take)', 'deliver(ready, consumer, take + 1)'],
   ['relay', 'what is over is not completed', '12, #ARGV', '12, 0'],
   ['relay', 'what was ready before is taken for new', 'first or gate and gate.first', 'delivered[1]'],
+  ...['start', 'serve', 'relay'].map(
+    (of) => [of, 'nobody looks for closed tags', '] and closed', '] and false'] as const,
+  ),
+  [
+    'starting',
+    'a closed tag stops no first start',
+    'not (closedFor and closedFor(keys.closed, record))',
+    'not (closedFor and false)',
+  ],
+  ['turn-away', 'a closed tag stops no start', ' or closedBy(keys.closed, record) then', ' then'],
+  ['schedule', 'a job with a closed tag is made', 'unlessClosed(closed, record, reply) or reply', 'reply'],
+  ['replay', 'a job with a closed tag is replayed', 'tag, last = closedBy(closed, record)', 'tag = nil'],
+  ['sweep', 'an end that has come opens nothing', 'isClosed = sweepTags(keys, now, limit)', 'isClosed = false'],
+  ['close-tags', 'one more tag is closed than may be', 'room = room - (before and 0 or 1)', 'room = room'],
   ['history', 'what a worker refused counts as a failure', ` and not error:find('"k":"refused"', 1, true)`, ''],
   ['history', 'what counts as a crash counts as a failure', "run.owner ~= '-' and", 'true and'],
   ['delivery', 'a missing group fails the call', "redis.pcall('XREADGROUP'", "redis.call('XREADGROUP'"],
@@ -236,6 +250,17 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['serve @nothing-asked: no guard', 'nothing is started and nothing delivered all the same'],
   ['relay @nothing-there: turned >', 'where nothing waits, nothing is delivered all the same'],
   ['start-one @young-again: turned >', 'a second is neither old nor young'],
+  ...[1, 2].map(
+    (place) =>
+      [
+        `closed-tags @ten-asked: turned < (${place} of 2)`,
+        'records of the model have few tags, and short ones; test/redis/close-tags.test.ts has more',
+      ] as const,
+  ),
+  [
+    'closed-tags @no-tags: no guard',
+    'records of the model have no priority; test/redis/close-tags.test.ts has one and no other tag',
+  ],
   ...['ten-entered', 'ten-taken-out'].flatMap((mark) =>
     [1, 2].map(
       (place) =>

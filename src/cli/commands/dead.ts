@@ -462,6 +462,7 @@ async function replayAll(
 const WHY: Readonly<Record<Result['status'], string>> = {
   scheduled: 'scheduled again',
   live: 'not replayed: a job of this id is live; cancel it, or wait until it ends',
+  closed: 'not replayed: a tag of it is closed; "duestream closed <queue>" says which',
   empty: 'not replayed: the dead letter holds no record to run',
   gone: 'gone: it was replayed or removed, or never was in this queue',
   indeterminate: 'unsure: the reply was lost and nothing is known of its job now',

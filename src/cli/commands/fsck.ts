@@ -11,6 +11,7 @@ import { counted } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { wrongTypes } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { mendClosures } from '../../redis/repair/closures.ts';
 import type { Flaw } from '../../redis/repair/flaws.ts';
 import {
   type Examination,
@@ -45,6 +46,8 @@ interface Told extends Omit<Flaw, 'damage'> {
 
 /** The two states that are compared for what fell are at least so far apart. */
 const GROWTH_APART_MS = 2000;
+/** Flaws of closed tags, which are mended together. */
+const OF_CLOSURES: readonly Flaw['what'][] = ['unmarked', 'unclosed'];
 /** Many flaws of one kind have one cause; JSON has all of them. */
 const LINES_MAX = 20;
 
@@ -67,7 +70,10 @@ async function run(session: Session, queue: string | undefined, { repair = false
     const before = await growths(redis, refs);
     const sinceMs = systemClock.monotonicMs();
     const examined: Report[] = [];
-    for (const ref of refs) examined.push(await report(session, redis, { ref, repair, yes }));
+    for (const ref of refs) {
+      const all = refs.filter((one) => one.queue === ref.queue);
+      examined.push(await report(session, redis, { ref, all, repair, yes }));
+    }
     await systemClock.sleep(Math.max(0, GROWTH_APART_MS - (systemClock.monotonicMs() - sinceMs)));
     const now = await growths(redis, refs);
     const reports = examined.map((one, at) => ({
@@ -99,9 +105,9 @@ async function refsOf(session: Session, redis: Redis, queue: string | undefined)
 async function report(
   session: Session,
   redis: Redis,
-  { ref, repair, yes }: { readonly ref: PartitionRef; readonly repair: boolean; readonly yes: boolean },
+  { ref, all, repair, yes }: Flags & { readonly ref: PartitionRef; readonly all: readonly PartitionRef[] },
 ): Promise<Report> {
-  const found = await examine(redis, ref, { clock: systemClock });
+  const found = await examine(redis, ref, { clock: systemClock, all });
   const { queue, partition } = ref;
   const plan = found.flaws.filter((flaw) => flaw.repair !== undefined);
   if (repair) for (const text of planLines(line`${queue}:${partition}`, plan)) session.out.note(text);
@@ -109,11 +115,15 @@ async function report(
   const damages = plan.flatMap(({ damage }) => damage ?? []);
   const replies = await repairDamage(redis, ref, damages);
   const isWeighed = plan.some(({ what }) => what === 'misweighed') && (await weighAll(redis, ref, 'note'));
+  const isClosed = plan.some(({ what }) => OF_CLOSURES.includes(what));
+  if (isClosed) await mendClosures(redis, { ref, all, nowMs: systemClock.wallMs() });
   const repaired = plan.filter(({ damage, what }) =>
-    damage === undefined ? what === 'misweighed' && isWeighed : replies.get(damage) === 'repaired',
+    damage === undefined
+      ? (what === 'misweighed' && isWeighed) || OF_CLOSURES.includes(what)
+      : replies.get(damage) === 'repaired',
   );
   // What is left is looked at again rather than concluded: others work on this partition as well.
-  const after = await examine(redis, ref, { clock: systemClock });
+  const after = await examine(redis, ref, { clock: systemClock, all });
   const flaws = [...repaired.map((flaw) => ({ ...told(flaw), repaired: true })), ...after.flaws.map(told)];
   return { queue, partition, ...after, flaws };
 }

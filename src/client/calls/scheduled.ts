@@ -23,13 +23,16 @@ export interface Scheduled {
   /**
    * `scheduled`: the job is new · `replaced`: it took the place of a job that waited · `exists`: a job of this id lives and
    * was kept · `running`: a job of this id runs and was not replaced · `already`: the same call (same id, due time and
-   * content) was carried out before, for example because its reply was lost.
+   * content) was carried out before, for example because its reply was lost · `closed`: a tag of it is closed, and nothing
+   * was changed.
    */
-  readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already';
+  readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed';
   /** Epoch ms by the primary's clock from which the job may run; with `exists`, that of the job that was kept. */
   readonly dueMs: number;
   /** With `already`: how the job ended, if it is over. */
   readonly over?: OverState;
+  /** With `closed`: the tag that is closed for the longest, and its end in epoch ms by the clock of Redis. */
+  readonly closed?: { readonly tag: string; readonly untilMs: number };
 }
 
 /**
@@ -94,6 +97,8 @@ export function scheduledOf(
       return { id, queue, status: reply.kind, dueMs };
     case 'already':
       return { id, queue, status: 'already', dueMs, ...(reply.over ? { over: reply.over } : {}) };
+    case 'closed':
+      return { id, queue, status: 'closed', dueMs, closed: { tag: reply.tag, untilMs: reply.untilMs } };
     case 'exists':
       if (!plan.strict) return { id, queue, status: 'exists', dueMs: reply.dueMs };
       throw new DuestreamError(

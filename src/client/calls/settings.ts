@@ -2,7 +2,14 @@
 
 import { parseJobId, parseName } from '../../job/job.ts';
 import { workerOption } from '../../job/worker-options.ts';
-import { asConfig, checkNames, dataBytesMaxRange, durationIn, wholeNumber } from '../../kernel/checks.ts';
+import {
+  asConfig,
+  checkNames,
+  closedMaxRange,
+  dataBytesMaxRange,
+  durationIn,
+  wholeNumber,
+} from '../../kernel/checks.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -27,6 +34,8 @@ export interface ClientOptions {
   readonly retryBudget?: DurationInput | undefined;
   /** How long Redis remembers a job that this client cancelled: 0 (not at all) to `30d`. Default `10m`. */
   readonly doneWindow?: DurationInput | undefined;
+  /** How many tags of a queue may be closed at a time: 1 to 10,000,000. Default 200000. In the configuration: `mover.closedMax`. */
+  readonly closedMax?: number | undefined;
   /** Who must have a write before its call resolves, unless the call says otherwise. Default `memory`: see `Durability`. */
   readonly durability?: Durability | undefined;
   /** How long Redis waits for the replicas and disks of a durable call: `1ms` to `10s`. Default `5s`. */
@@ -46,6 +55,7 @@ export interface ClientSettings {
   /** How long a first call waits for Redis: at least for one whole try to connect. */
   readonly waitMs: number;
   readonly windowMs: number;
+  readonly closedMax: number;
   /** Of calls that do not name theirs; undefined: the memory of the primary is enough. */
   readonly level: Level | undefined;
   readonly durabilityTimeoutMs: number;
@@ -64,6 +74,7 @@ const PRODUCER_OPTIONS: readonly string[] = Object.keys({
   dataBytesMax: 0,
   retryBudget: 0,
   doneWindow: 0,
+  closedMax: 0,
   name: 0,
   clock: 0,
   durability: 0,
@@ -106,6 +117,7 @@ function checked(options: ClientOptions): ClientSettings {
     budgetMs,
     waitMs: Math.max(budgetMs, connectTimeoutMs),
     windowMs,
+    closedMax: wholeNumber(options.closedMax ?? closedMaxRange.default, { what: 'closedMax', ...closedMaxRange }),
     level: levelOf(options.durability, durabilityTimeoutMs),
     durabilityTimeoutMs,
     name,

@@ -25,11 +25,11 @@ export interface Replayed {
   readonly deadLetter: string | undefined;
   /**
    * `scheduled`: the job lives again, and the dead letter is gone · `live`: a job of this id lives, and the dead letter
-   * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter · `changed`: it is
-   * another one than `ifMatch` says, and stays · `indeterminate`: the reply was lost and the dead letter is gone since, but
+   * stays · `closed`: a tag of the job is closed, and the dead letter stays · `empty`: the dead letter has no record to
+   * replay · `gone`: there is no such dead letter · `changed`: it is another one than `ifMatch` says, and stays · `indeterminate`: the reply was lost and the dead letter is gone since, but
    * nothing is known of its job, so nobody knows what became of both.
    */
-  readonly status: 'scheduled' | 'live' | 'empty' | 'gone' | 'changed' | 'indeterminate';
+  readonly status: 'scheduled' | 'live' | 'closed' | 'empty' | 'gone' | 'changed' | 'indeterminate';
   /** The job that was named, else whose dead letter it is, unless that is gone. */
   readonly id: string | undefined;
   /** With `scheduled`: epoch ms from which the job may run. */
@@ -43,11 +43,11 @@ export type ReplayDue = Pick<ScheduleOptions, 'delay' | 'at'> & DurabilityOption
 export type ReplayOptions = ReplayDue & OneLetterOptions;
 
 /**
- * Why a dead letter that the filter meant was not replayed: `live`: a job of its id lives · `empty`: it has no record to
- * replay · `gone`: somebody else replayed or removed it meanwhile; or this call, whose reply was lost, and nothing is known of
+ * Why a dead letter that the filter meant was not replayed: `live`: a job of its id lives · `closed`: a tag of it is closed ·
+ * `empty`: it has no record to replay · `gone`: somebody else replayed or removed it meanwhile; or this call, whose reply was lost, and nothing is known of
  * the job.
  */
-export type ReplaySkipReason = 'live' | 'empty' | 'gone';
+export type ReplaySkipReason = 'live' | 'closed' | 'empty' | 'gone';
 
 /** What became of a replay of all that a filter means, or how far it has come. `changed`: how many of their jobs live again. */
 export interface ReplayedLetters extends Progress<ReplaySkipReason> {

@@ -21,6 +21,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { type ClosedAsk, type ClosedSlice, closedTags } from '../../redis/read/closed.ts';
 import { type CountAsk, type Counted, countPage, membersOf } from '../../redis/read/counted.ts';
 import { type Ended, type EndIndex, type EndPlace, type EndsAsk, endsOf, type JobEnd } from '../../redis/read/ends.ts';
 import { type GroupsAsk, groupsOf, type Holder, holdersOf, type SeenGroups } from '../../redis/read/groups.ts';
@@ -64,6 +65,7 @@ export interface Reader {
   readonly peek: (ref: PartitionRef, member: string) => ReturnType<typeof peek>;
   /** The tokens of the last starts of jobs, `0` for a job that was never started. */
   readonly lastTokens: (ref: PartitionRef, members: readonly string[]) => Promise<readonly string[]>;
+  readonly closed: (ref: PartitionRef, ask: ClosedAsk) => Promise<ClosedSlice>;
   readonly groups: (ref: PartitionRef, ask: GroupsAsk) => Promise<SeenGroups | Moved>;
   readonly holders: (
     ref: PartitionRef,
@@ -78,6 +80,7 @@ export const readerOf = (redis: Redis, namespace?: string): Reader => ({
   places: (ref, ask) => placesOf(redis, ref, ask),
   recorded: (ref, ask) => recorded(redis, ref, ask),
   look: (ref, places) => lookAt(redis, ref, places),
+  closed: (ref, ask) => closedTags(redis, ref, ask),
   extent: (ref, source) => extentOf(redis, ref, source),
   countScheduled: (ref, source) => countScheduled(redis, ref, source),
   countPage: (ref, ask) => countPage(redis, ref, ask),

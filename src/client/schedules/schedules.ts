@@ -268,8 +268,8 @@ export interface FiredJob {
   readonly id: string;
   /** The instant it stands for; undefined for one that was asked for now. */
   readonly atMs: number | undefined;
-  /** `would` in a dry run · `scheduled` · `exists` it is live · `over` it ran, and Redis still knows */
-  readonly status: 'would' | 'scheduled' | 'exists' | 'over';
+  /** `would` in a dry run · `scheduled` · `exists` it is live · `over` it ran, and Redis still knows · `closed` a tag of it is closed */
+  readonly status: 'would' | 'scheduled' | 'exists' | 'over' | 'closed';
 }
 
 interface BackfillRange {
@@ -400,6 +400,7 @@ function sliceOf<T extends { readonly record: string }>(items: readonly T[]): re
 
 function statusOf({ status, over }: Scheduled, isRepeated: boolean): FiredJob['status'] {
   if (status === 'scheduled' || status === 'replaced') return 'scheduled';
+  if (status === 'closed') return 'closed';
   // The call before may have scheduled it, and this one has met its work.
   if (isRepeated && status === 'already') return 'scheduled';
   return over === undefined ? 'exists' : 'over';

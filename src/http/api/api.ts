@@ -32,6 +32,7 @@ import { IF_MATCH, ifMatchOf } from './if-match.ts';
 import { answerProblem, type Fault, Problem, type ProblemCode, problemStatus } from './problem.ts';
 import { createPulse } from './pulse.ts';
 import { batchVerbs } from './routes/batches.ts';
+import { closingVerbs } from './routes/closing.ts';
 import { deadVerbs, deadWorkVerbs } from './routes/dead.ts';
 import { endVerbs, waitedMs } from './routes/ends.ts';
 import { eraseVerbs } from './routes/erase.ts';
@@ -352,6 +353,7 @@ function registerSecurity(app: OpenAPIHono): void {
 export const verbs: readonly AnyVerb[] = [
   ...queueVerbs,
   ...groupVerbs,
+  ...closingVerbs,
   ...minuteVerbs,
   ...jobListVerbs,
   ...endVerbs,

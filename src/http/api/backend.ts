@@ -20,6 +20,8 @@ export interface BackendOptions {
   readonly namespace: string;
   readonly horizonMs: number;
   readonly dataBytesMax: number;
+  /** How many tags of a queue may be closed. Default: as of a client. */
+  readonly closedMax?: number | undefined;
   readonly doneWindowMs: number;
   /** A queue by its name, as the configuration says it. */
   readonly queueOf: (name: string) => Queue;
@@ -57,7 +59,7 @@ const RETRY_MS = 3000;
 const WAIT_MS = 3000;
 
 export function createBackend(options: BackendOptions): Backend {
-  const { redis, namespace, horizonMs, dataBytesMax, doneWindowMs, queueOf, limits, readyMax } = options;
+  const { redis, namespace, horizonMs, dataBytesMax, closedMax, doneWindowMs, queueOf, limits, readyMax } = options;
   const retryBudget = doneWindowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, doneWindowMs / 2);
   const client = createClientOf(
     {
@@ -65,6 +67,7 @@ export function createBackend(options: BackendOptions): Backend {
       namespace,
       horizon: horizonMs,
       dataBytesMax,
+      closedMax,
       doneWindow: doneWindowMs,
       retryBudget,
       name: 'api',

@@ -19,6 +19,7 @@ const ofHttp = {
   running: { status: 409, title: 'the job runs' },
   over: { status: 409, title: 'the job is over' },
   live: { status: 409, title: 'a job of this id lives' },
+  closed: { status: 409, title: 'a tag of the job is closed' },
   unreadable: { status: 409, title: 'the record cannot be read' },
   'too-large': { status: 413, title: 'the body is too large' },
   'not-json': { status: 415, title: 'the body is no JSON' },

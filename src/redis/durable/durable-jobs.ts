@@ -21,7 +21,7 @@ import { createJobs, type Jobs } from '../scripts/jobs.ts';
 import type { Moved, ReplayReply } from '../scripts/replies.ts';
 import { type Confirmed, confirm, type Level, lackOf, neededOf, replicasOf } from './level.ts';
 
-export type DurableJobs = Pick<Jobs, 'schedule' | 'cancel' | 'replay' | 'reschedule' | 'edit'>;
+export type DurableJobs = Pick<Jobs, 'schedule' | 'cancel' | 'replay' | 'reschedule' | 'edit' | 'closeTags'>;
 
 interface Node {
   readonly line: Line;
@@ -56,6 +56,7 @@ export function createDurableJobs(redis: Redis, level: Level): DurableJobs {
     cancel: (ref, ...call) => carry(ref, (jobs) => jobs.cancel(ref, ...call), listEffect),
     reschedule: (ref, ...call) => carry(ref, (jobs) => jobs.reschedule(ref, ...call), listEffect),
     edit: (ref, ...call) => carry(ref, (jobs) => jobs.edit(ref, ...call), listEffect),
+    closeTags: (ref, ...call) => carry(ref, (jobs) => jobs.closeTags(ref, ...call), listEffect),
     replay: (ref, ...call) => carry(ref, (jobs) => jobs.replay(ref, ...call), replayEffect),
   };
 }
@@ -71,7 +72,15 @@ async function followMoved(redis: Redis, { keys }: PartitionRef, error: unknown)
   if (/^(MOVED|ASK)\b/.test(said)) throw new Error(`TRYAGAIN the slot has moved: ${said}`, { cause: error });
 }
 
-const WRITTEN: ReadonlySet<string> = new Set(['ok', 'replaced', 'cancelled', 'requested']);
+const WRITTEN: ReadonlySet<string> = new Set([
+  'ok',
+  'replaced',
+  'cancelled',
+  'requested',
+  'closed',
+  'longer',
+  'opened',
+]);
 
 function listEffect(reply: readonly { readonly kind: string }[] | Moved): WriteOutcome {
   if ('kind' in reply) return 'elsewhere';

@@ -24,6 +24,8 @@ type StateKind =
   | 'unswept'
   | 'misweighed'
   | 'overnoted'
+  | 'unmarked'
+  | 'unclosed'
   | LeftoverKind
   | 'unreadable';
 /** What is left of something that is gone, in a key of the namespace or of its schedules. */
@@ -128,6 +130,12 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I19',
     'the partition knows how far this schedule was fired, and no such schedule is defined for its queue',
     'forget what it fired, unless it is put again by then',
+  ],
+  unmarked: ['I20', 'tags are closed and the partition does not say so, so jobs with these tags would start', 'say so'],
+  unclosed: [
+    'I20',
+    'this tag is closed in another partition of its queue, and here not, or for less long: jobs with it would start; a call to close or to open it was cut short',
+    'close it until the latest end; if it was to be opened, open it again instead',
   ],
   unreadable: [
     'key',

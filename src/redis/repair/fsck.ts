@@ -16,6 +16,7 @@ import { type PartitionStats, stats } from '../read/inspect.ts';
 import { unreadableQueues } from '../scripts/queues.ts';
 import { weighAll } from '../scripts/quotas.ts';
 import { list, type Reply } from '../scripts/scripts.ts';
+import { closureFlaws } from './closures.ts';
 import {
   type CheckedEntries,
   checkAllGates,
@@ -42,6 +43,8 @@ export interface ExamineOptions {
   readonly clock: Clock;
   readonly atomicMax?: number;
   readonly apartMs?: number;
+  /** All partitions of its queue, with which its closed tags are compared. Default: they are compared with none. */
+  readonly all?: readonly PartitionRef[];
 }
 
 interface Sighting {
@@ -64,14 +67,14 @@ const WEIGHT_OFF_PART = 0.2;
 
 /** Looks once, and again when something was found. */
 export async function examine(redis: Redis, ref: PartitionRef, options: ExamineOptions): Promise<Examination> {
-  const { clock, atomicMax = ATOMIC_MAX, apartMs = APART_MS } = options;
+  const { clock, atomicMax = ATOMIC_MAX, apartMs = APART_MS, all = [] } = options;
   const wrong = (await wrongTypes(redis, ref.keys)).map((one) => flawOf('type', one.key, wrongTypeText(one)));
   // With one of those nothing else can be looked at.
   if (wrong.length > 0) return { looked: 0, atomic: true, flaws: wrong, more: false };
-  const first = await sight(redis, ref, atomicMax);
+  const first = await sight(redis, ref, { atomicMax, all });
   if (first.found.size === 0) return { looked: first.looked, atomic: first.atomic, flaws: [], more: false };
   await clock.sleep(apartMs);
-  const second = await sight(redis, ref, atomicMax);
+  const second = await sight(redis, ref, { atomicMax, all });
   const flaws = [...second.found].filter(([key]) => first.found.has(key)).map(([, flaw]) => flaw);
   const more = first.found.size >= FLAWS_MAX || second.found.size >= FLAWS_MAX;
   return { looked: second.looked, atomic: second.atomic, flaws, more };
@@ -115,7 +118,11 @@ export function growthFlaws(before: Growth | undefined, now: Growth | undefined)
   return shrunk(before, now).map(({ name, what }) => flawOf('shrunk', name, what));
 }
 
-async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promise<Sighting> {
+async function sight(
+  redis: Redis,
+  ref: PartitionRef,
+  { atomicMax, all: partitions }: Required<Pick<ExamineOptions, 'atomicMax' | 'all'>>,
+): Promise<Sighting> {
   const before = await stats(redis, ref);
   const all = await checkMembers(redis, ref, { part: 'all', limit: atomicMax });
   const members = all.kind === 'large' ? await paged(redis, ref) : all;
@@ -137,7 +144,8 @@ async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promis
   for (const damage of damages.slice(0, FLAWS_MAX)) found.set(damageKey(damage), damageFlaw(damage));
   // By its name alone: on a queue in use no two looks find the same bytes.
   if (weight) found.set(weight.what, weight);
-  for (const flaw of await stateFlaws(redis, ref, { now: after, records: settled })) {
+  const closures = await closureFlaws(redis, { ref, all: partitions, nowMs: after.nowMs });
+  for (const flaw of [...(await stateFlaws(redis, ref, { now: after, records: settled })), ...closures]) {
     found.set(`${flaw.what} ${flaw.name} ${flaw.means}`, flaw);
   }
   return { looked: members.looked + entries.looked + tags.looked + gates.looked, atomic: all.kind !== 'large', found };

@@ -12,7 +12,9 @@ import {
   type AwaitReply,
   awaitReply,
   type CancelReply,
+  type CloseTagReply,
   cancelReply,
+  closeTagReply,
   type Moved,
   moved,
   type ReplayReply,
@@ -24,26 +26,73 @@ import {
 import { list, run, text } from './scripts.ts';
 import { ended, given, together } from './worker-jobs.ts';
 
-export interface ScheduleSettings {
-  readonly mode: 'keep' | 'replace';
-  readonly horizonMs: number;
-  readonly bytesMax: number;
+interface Aged {
   /**
    * When the layout was read. `remembered`: a partition without a generation is answered `moved`, as its queue may have
    * been removed since. `fresh`: just now, so the partition gets its generation. Without it none is asked for.
    */
   readonly layoutAge?: 'remembered' | 'fresh';
+}
+
+export interface ScheduleSettings extends Aged {
+  readonly mode: 'keep' | 'replace';
+  readonly horizonMs: number;
+  readonly bytesMax: number;
   readonly nowMs?: number;
 }
 
+/** Tags are closed until a time, or opened. */
+export type TagsChange = Aged &
+  (
+    | { readonly mode: 'open' }
+    | {
+        readonly mode: 'close';
+        readonly untilMs: number;
+        /** When, by whom and why, as JSON. */
+        readonly text: string;
+        /** So many tags of the partition may be closed. */
+        readonly most: number;
+      }
+  );
+
 const LAYOUT_SIGNS = { remembered: '=', fresh: '+' } as const;
+
+const generationOf = ({ layoutGeneration }: PartitionRef, layoutAge: Aged['layoutAge']): string =>
+  `${layoutAge === undefined ? '' : LAYOUT_SIGNS[layoutAge]}${layoutGeneration}`;
 
 /** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
 export function createJobs(redis: Redis) {
-  return { ...waiting(redis), ...changed(redis), ...given(redis), ...together(redis), ...ended(redis) };
+  return {
+    ...waiting(redis),
+    ...ofTags(redis),
+    ...changed(redis),
+    ...given(redis),
+    ...together(redis),
+    ...ended(redis),
+  };
 }
 
 export type Jobs = ReturnType<typeof createJobs>;
+
+const NOT_CLOSED = { untilMs: 0, text: '', most: 0 };
+
+/** Of tags, and so of all jobs that have them. */
+function ofTags(redis: Redis) {
+  return {
+    /** At most 500 tags a call. */
+    async closeTags(
+      ref: PartitionRef,
+      tags: readonly string[],
+      change: TagsChange,
+    ): Promise<readonly CloseTagReply[] | Moved> {
+      const { untilMs: until, text: why, most } = change.mode === 'close' ? change : NOT_CLOSED;
+      const generation = generationOf(ref, change.layoutAge);
+      const args = { generation, mode: change.mode, until, text: why, most };
+      const reply = list(await run(redis, 'close-tags', { keys: ref.keys, args, each: tags }));
+      return moved(reply) ?? reply.map((item) => closeTagReply(text(item)));
+    },
+  };
+}
 
 /** Of jobs that wait for their time, or are over. */
 function waiting(redis: Redis) {
@@ -54,7 +103,7 @@ function waiting(redis: Redis) {
       items: readonly ScheduleItem[],
       { mode, horizonMs, bytesMax, layoutAge, nowMs }: ScheduleSettings,
     ): Promise<readonly ScheduleReply[] | Moved> {
-      const generation = `${layoutAge === undefined ? '' : LAYOUT_SIGNS[layoutAge]}${ref.layoutGeneration}`;
+      const generation = generationOf(ref, layoutAge);
       const args = { now: nowMs ?? '', generation, mode, horizon: horizonMs, bytes: bytesMax };
       const each: string[] = [];
       for (const { member, record, dueMs } of items) each.push(member, record, String(dueMs));

@@ -24,9 +24,25 @@ export type ScheduleReply =
   | { readonly kind: 'exists'; readonly dueMs: number }
   | { readonly kind: 'bad-due'; readonly nowMs: number }
   /** A limit of the queue, as its partition has its share, or of the group: nothing was changed. */
-  | { readonly kind: 'full'; readonly what: FullOf; readonly limit: number; readonly there: number };
+  | { readonly kind: 'full'; readonly what: FullOf; readonly limit: number; readonly there: number }
+  /** A tag of it is closed: nothing was changed. */
+  | Closed;
 
 type FullOf = 'pending' | 'bytes' | 'group';
+
+/** The tag that is closed for the longest, of those that a job has. */
+export interface Closed {
+  readonly kind: 'closed';
+  readonly tag: string;
+  readonly untilMs: number;
+}
+
+/** What became of one tag. */
+export type CloseTagReply =
+  /** `longer`: it was closed, for less long · `full`: refused, too many are closed · `open`: it was not closed. */
+  | { readonly kind: 'closed' | 'longer' | 'full' | 'opened' | 'open' }
+  /** It is closed for as long, or longer. */
+  | { readonly kind: 'already'; readonly untilMs: number };
 
 /** The partition has another generation: the queue was resized, look it up again. */
 export interface Moved {
@@ -127,6 +143,7 @@ export type ReplayReply =
   | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string }
   | { readonly kind: 'live' | 'empty'; readonly member: string }
   | { readonly kind: 'gone' }
+  | Closed
   | Moved;
 
 export function moved(reply: readonly Reply[]): Moved | undefined {
@@ -148,6 +165,7 @@ export function scheduleReply(reply: string): ScheduleReply {
   }
   if (kind === 'already') return { kind, over: outcomeLetters[detail] };
   if (kind === 'exists') return { kind, dueMs: score(detail) };
+  if (kind === 'closed') return { kind, untilMs: Number(detail), tag: limit ?? '' };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
   if (kind === 'later' || kind === 'uncounted') return { kind };
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
@@ -237,9 +255,16 @@ export function endTold(message: string): (End & { readonly member: string }) | 
   return over && { kind: 'over', over, token: token as Token, member };
 }
 
+export function closeTagReply(reply: string): CloseTagReply {
+  const [kind, until] = reply.split(' ');
+  if (kind === 'already') return { kind, untilMs: Number(until) };
+  return { kind: kind as 'closed' | 'longer' | 'full' | 'opened' | 'open' };
+}
+
 export function replayReply(reply: readonly Reply[]): ReplayReply {
   const [kind, first, second] = reply;
   if (kind === 'ok') return { kind, dueMs: Number(first), member: text(second) };
   if (kind === 'live' || kind === 'empty') return { kind, member: text(first) };
+  if (kind === 'closed') return { kind, untilMs: Number(first), tag: text(second) };
   return kind === 'moved' ? { kind, layoutGeneration: Number(first) } : { kind: 'gone' };
 }

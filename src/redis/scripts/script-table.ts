@@ -28,7 +28,7 @@ const GATE_KEYS = ['line', 'lanes', 'holds', 'groups'] as const;
 /** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line', 'groups'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line', 'groups', 'closed'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
@@ -46,7 +46,7 @@ export const scripts = {
   cast: define({
     keys: [
       ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags', 'cast', 'work'],
-      ...['past', 'ended'],
+      ...['closed', 'past', 'ended'],
     ] as const,
     args: ['now', 'term', 'lease', 'limit', 'window', 'entries', 'bytes', 'age'],
     reply: 'list',
@@ -55,7 +55,7 @@ export const scripts = {
   start: define({
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
-      ...['past', 'ended'],
+      ...['closed', 'past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
     reply: 'list',
@@ -97,7 +97,7 @@ export const scripts = {
   serve: define({
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
-      ...['work', 'wake', 'past', 'ended'],
+      ...['work', 'wake', 'closed', 'past', 'ended'],
     ] as const,
     args: ['now', 'consumer', 'bytes', 'window', 'suspects', 'take', 'given'],
     reply: 'list',
@@ -110,6 +110,7 @@ export const scripts = {
       ...GATE_KEYS,
       'work',
       'wake',
+      'closed',
       'past',
       'ended',
     ] as const,
@@ -193,8 +194,14 @@ export const scripts = {
     reply: 'per item',
     each: ['member', 'before', 'record'],
   }),
+  'close-tags': define({
+    keys: ['meta', 'closed', 'why'],
+    args: ['generation', 'mode', 'until', 'text', 'most'],
+    reply: 'per item',
+    each: ['tag'],
+  }),
   replay: define({
-    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags', 'closed'],
     args: ['now', 'generation', 'deadLetter', 'due'],
     reply: 'list',
   }),
@@ -236,7 +243,7 @@ export const scripts = {
   }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({
-    keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale', 'past', 'ended'],
+    keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale', 'closed', 'why', 'past', 'ended'],
     args: ['now', 'term', 'limit', 'window', 'tombstones', 'floor', 'retention', 'deadLetters', 'keep', 'most'],
     reply: 'list',
     mayKeep: true,
@@ -309,6 +316,8 @@ export const scripts = {
       'minutes',
       'cast',
       ...GATE_KEYS,
+      'closed',
+      'why',
     ],
     args: ['force'],
   }),

@@ -468,6 +468,42 @@ describe('groups of a queue', () => {
   });
 });
 
+describe('closed tags of a queue', () => {
+  const at = '/v1/queues/ladders';
+
+  test('are closed, listed, searched and opened', async () => {
+    await ask(`POST ${at}/jobs`, { body: { id: 's1', tags: ['invoice:7'], delay: '1h' } });
+    const closed = await ask(`POST ${at}/tags/invoice:7/close`, { body: { for: '90d', reason: 'paid' } });
+    expect(closed).toMatchObject({
+      status: 200,
+      body: { queue: 'ladders', tag: 'invoice:7', cancelled: 1, running: [] },
+    });
+    const late = await ask(`POST ${at}/jobs`, { body: { id: 's2', tags: ['invoice:7'], delay: '1h' } });
+    const { untilMs } = closed.body;
+    expect(late).toMatchObject({ status: 200, body: { status: 'closed', closed: { tag: 'invoice:7', untilMs } } });
+    await ask(`POST ${at}/tags/a%2Fb/close`, { body: { for: '1h' } });
+    const tags = [{ tag: 'a/b' }, { tag: 'invoice:7', untilMs, reason: 'paid' }];
+    expect((await ask(`GET ${at}/closed`)).body).toMatchObject({ tags, count: 2 });
+    expect((await ask(`GET ${at}/closed?search=voice`)).body.tags).toHaveLength(1);
+    const first = (await ask(`GET ${at}/closed?limit=1`)).body;
+    expect((await ask(`GET ${at}/closed?limit=1&cursor=${first.next}`)).body.tags).toMatchObject([
+      { tag: 'invoice:7' },
+    ]);
+    const { entries } = (await ask('GET /v1/audit?limit=2')).body;
+    expect(entries[1]).toMatchObject({ verb: 'tags.close', queue: 'ladders', target: 'invoice:7', reason: 'paid' });
+    expect((await ask(`POST ${at}/tags/invoice:7/open`)).body).toMatchObject({ changed: true });
+    expect((await ask(`POST ${at}/tags/invoice:7/open`)).body).toMatchObject({ changed: false });
+  });
+
+  test('that cannot be are refused, and so are those of a queue that there is not', async () => {
+    expect(await ask(`POST ${at}/tags/a%20b/close`, { body: { for: '1h' } })).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`POST ${at}/tags/x/close`, { body: {} })).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`POST ${at}/tags/=high/open`)).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`GET ${at}/closed?limit=0`)).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/queues/nowhere/closed')).toMatchObject(problem(404, 'not-found'));
+  });
+});
+
 describe('dead letters', () => {
   test('are listed page by page, shown, replayed and purged', async () => {
     const dying = ['d1', 'd2', 'd3', 'd4'].map((id) => ({ queue: 'dying', id, reason: 'customer is gone' }));

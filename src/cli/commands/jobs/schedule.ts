@@ -74,7 +74,7 @@ async function run(session: Session, name: string, { data, bulk, durability, ...
   return scheduled.status === 'running' ? 1 : 0;
 }
 
-function sentence({ id, status, dueMs, over }: Scheduled): string {
+function sentence({ id, status, dueMs, over, closed }: Scheduled): string {
   const due = moment(dueMs, systemClock.wallMs());
   switch (status) {
     case 'scheduled':
@@ -87,6 +87,8 @@ function sentence({ id, status, dueMs, over }: Scheduled): string {
       return over === undefined
         ? line`${id}  already scheduled by the same call  due ${due}`
         : line`${id}  already ${over}  this same call was made before`;
+    case 'closed':
+      return line`${id}  closed  not scheduled: tag ${closed?.tag ?? ''} is closed until ${moment(closed?.untilMs ?? 0, systemClock.wallMs())}`;
     case 'running':
       return line`${id}  running  not replaced; try again when it has ended`;
   }

@@ -266,7 +266,7 @@ function summary(jobs: readonly FiredJob[], dryRun: boolean): string {
   const count = (status: FiredJob['status']) => jobs.filter((job) => job.status === status).length;
   if (jobs.length === 0) return 'the rule has no instant in this range';
   if (dryRun) return line`${counted(jobs.length, 'job')} would be scheduled; nothing was done`;
-  const others = count('exists') + count('over');
+  const others = count('exists') + count('over') + count('closed');
   const rest = others === 0 ? '' : `; ${others} were not run again`;
   return line`${counted(count('scheduled'), 'job')} scheduled${rest}`;
 }
@@ -276,6 +276,7 @@ const SAID: Readonly<Record<FiredJob['status'], string>> = {
   scheduled: 'due now',
   exists: 'a job of this id is live',
   over: 'a job of this id ran already',
+  closed: 'a tag of it is closed',
 };
 
 // `schedules pause <name>` and `schedules resume <name>`: what passes meanwhile is not caught up. Jobs that exist go

@@ -144,7 +144,7 @@ const replayed = z
   .object({
     deadLetter: z.string().optional(),
     id: z.string().optional(),
-    status: z.enum(['scheduled', 'live', 'empty', 'gone', 'indeterminate']),
+    status: z.enum(['scheduled', 'live', 'closed', 'empty', 'gone', 'indeterminate']),
     dueMs: epochMs.optional(),
   })
   .openapi('Replayed');
@@ -156,6 +156,7 @@ const replayedMany = z
     matched: count,
     replayed: count,
     live: count.openapi({ description: 'They stay: a job of their id lives.' }),
+    closed: count.openapi({ description: 'They stay: a tag of their job is closed.' }),
     empty: count,
     gone: count,
     deadLetters: z
@@ -334,7 +335,7 @@ const replayOne = verb({
   bodyRequired: false,
   versioned: theDeadLetter,
   answers: { 200: { schema: replayed, doc: 'It is scheduled again.' } },
-  problems: ['live', 'unreadable'],
+  problems: ['live', 'closed', 'unreadable'],
   audited: true,
   async run({ path: { queue, deadLetter: address }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
@@ -353,6 +354,8 @@ const replayOne = verb({
     if (done.status === 'changed') throw new Problem('changed', { detail: 'it is another dead letter' });
     if (done.status === 'live')
       throw new Problem('live', { detail: 'a job of this id lives; cancel it, or wait until it ends' });
+    if (done.status === 'closed')
+      throw new Problem('closed', { detail: 'a tag of the job is closed; open it first, see /closed of the queue' });
     if (done.status === 'empty') throw new Problem('unreadable', { detail: 'the dead letter holds no record to run' });
     return { status: 200, body: { ...done, deadLetter: address }, changed: 1, target: done.id };
   },
@@ -424,6 +427,7 @@ async function replayWhere(
     matched,
     replayed: changed,
     live: skipped.live ?? 0,
+    closed: skipped.closed ?? 0,
     empty: skipped.empty ?? 0,
     gone: skipped.gone ?? 0,
     deadLetters,
@@ -443,7 +447,13 @@ async function replayNamed(
   const replies = await backend.client.deadLetters.replay(to, named, { delay });
   const results = replies.map((reply, at) => ({ ...reply, deadLetter: deadLetters[at] }));
   const of = (wanted: Replayed['status']) => results.filter(({ status }) => status === wanted).length;
-  const counts = { replayed: of('scheduled'), live: of('live'), empty: of('empty'), gone: of('gone') };
+  const counts = {
+    replayed: of('scheduled'),
+    live: of('live'),
+    closed: of('closed'),
+    empty: of('empty'),
+    gone: of('gone'),
+  };
   const matched = results.length;
   const body = { queue, dryRun: false, matched, ...counts, deadLetters: results, scanned: matched };
   return { status: 200 as const, body, changed: counts.replayed };

@@ -229,9 +229,13 @@ export const scheduled = z
   .object({
     id: z.string(),
     queue: z.string(),
-    status: z.enum(['scheduled', 'replaced', 'exists', 'running', 'already']),
+    status: z.enum(['scheduled', 'replaced', 'exists', 'running', 'already', 'closed']),
     dueMs: epochMs,
     over: over.optional(),
+    closed: z
+      .object({ tag: z.string(), untilMs: epochMs })
+      .optional()
+      .openapi({ description: 'With `closed`: the tag that is closed, and until when. Nothing was changed.' }),
   })
   .openapi('Scheduled');
 

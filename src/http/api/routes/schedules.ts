@@ -176,7 +176,7 @@ export const firedJob = z
   .object({
     id: z.string(),
     atMs: epochMs.optional(),
-    status: z.enum(['would', 'scheduled', 'exists', 'over']),
+    status: z.enum(['would', 'scheduled', 'exists', 'over', 'closed']),
   })
   .openapi('FiredJob');
 

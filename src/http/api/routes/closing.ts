@@ -1,0 +1,134 @@
+/** Tags of a queue that are closed: no job with one of them starts until its end. */
+import { z } from '@hono/zod-openapi';
+import { refsOfQueue } from '../../../inspect/refs.ts';
+import {
+  closingBody,
+  count,
+  cursor,
+  epochMs,
+  next,
+  ofQueue,
+  queueName,
+  strict,
+  textOf,
+  wholeText,
+} from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
+
+const tagName = textOf(
+  /^(?!=)[!-+\--:<-{}~]{1,64}$/,
+  '1 to 64 printable ASCII characters without space, comma, semicolon and bar, not beginning with =',
+  'invoice:7',
+);
+const ofTag = strict({ queue: queueName, tag: tagName });
+const closedTag = z
+  .object({
+    tag: z.string(),
+    untilMs: epochMs.openapi({ description: 'It opens then, or up to a minute later.' }),
+    atMs: epochMs.optional().openapi({ description: 'When it was closed.' }),
+    by: z.string().openapi({ description: 'Who closed it.' }),
+    reason: z.string(),
+  })
+  .openapi('ClosedTag');
+
+const listClosed = verb({
+  name: 'tags.closed',
+  method: 'get',
+  at: '/queues/{queue}/closed',
+  summary: 'List the closed tags of a queue',
+  doc: 'The soonest end first. With `search` all closed tags are looked through.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  query: strict({
+    search: z.string().min(1).max(64).optional().openapi({ description: 'Only tags that have this in them.' }),
+    tag: tagName.optional().openapi({ description: 'Only this tag.' }),
+    limit: wholeText(1, 1000, 100),
+    cursor,
+  }),
+  answers: {
+    200: {
+      schema: z
+        .object({
+          queue: z.string(),
+          tags: z.array(closedTag),
+          count: count.openapi({ description: 'How many tags of the queue are closed.' }),
+          next,
+        })
+        .openapi('ClosedTagsPage'),
+      doc: 'A page of closed tags.',
+    },
+  },
+  problems: ['bad-input'],
+  async run({ path: { queue }, query, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const { cursor: at, ...page } = await backend.client.closed(backend.queueOf(queue), query);
+    return { status: 200, body: { queue, ...page, next: at } };
+  },
+});
+
+const closeTag = verb({
+  name: 'tags.close',
+  method: 'post',
+  at: '/queues/{queue}/tags/{tag}/close',
+  summary: 'Close a tag: no job with it starts until an end',
+  doc: 'When the answer is there, no job with the tag gets a start until then. Jobs that wait are cancelled; those that had started before are in `running`, and were asked to stop. The longest end wins; the request may be repeated.',
+  scope: 'write',
+  queues: 'path',
+  path: ofTag,
+  body: closingBody,
+  answers: {
+    200: {
+      schema: z
+        .object({
+          queue: z.string(),
+          tag: z.string(),
+          cancelled: count.openapi({ description: 'Jobs that waited.' }),
+          running: z.array(z.string()).openapi({ description: 'Ids of jobs that had started before, at most 100.' }),
+          untilMs: epochMs,
+          full: z
+            .array(z.string())
+            .optional()
+            .openapi({ description: 'The tag, where it is not closed: as many as `mover.closedMax` allows are.' }),
+        })
+        .openapi('TagClosed'),
+      doc: 'It is closed, unless `full` has it.',
+    },
+  },
+  problems: ['bad-input'],
+  audited: true,
+  async run({ path: { queue, tag }, body, caller, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const by = caller.name.slice(0, 200);
+    const done = await backend.client.close(backend.queueOf(queue), tag, { ...body, by });
+    const changed = done.full === undefined ? 1 : 0;
+    return { status: 200, body: { queue, tag, ...done }, changed, target: tag, reason: body.reason };
+  },
+});
+
+const openTag = verb({
+  name: 'tags.open',
+  method: 'post',
+  at: '/queues/{queue}/tags/{tag}/open',
+  summary: 'Open a closed tag before its end',
+  doc: 'What was cancelled stays cancelled.',
+  scope: 'write',
+  queues: 'path',
+  path: ofTag,
+  answers: {
+    200: {
+      schema: z.object({ queue: z.string(), tag: z.string(), changed: z.boolean() }).openapi('TagOpened'),
+      doc: 'It is open; `changed`: it was closed.',
+    },
+  },
+  problems: ['bad-input'],
+  audited: true,
+  async run({ path: { queue, tag }, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const { opened } = await backend.client.open(backend.queueOf(queue), tag);
+    const changed = opened.length > 0;
+    return { status: 200, body: { queue, tag, changed }, changed: changed ? 1 : 0, target: tag };
+  },
+});
+
+export const closingVerbs: readonly AnyVerb[] = [listClosed, closeTag, openTag];
