@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { logOut, onStranger, resume, type Session } from './api.ts';
 import { pauseLive, resumeLive, useLive } from './live.ts';
 import { Audit } from './pages/audit.tsx';
+import { Closed } from './pages/closed.tsx';
 import { Dead } from './pages/dead.tsx';
 import { Groups } from './pages/groups.tsx';
 import { Job } from './pages/job.tsx';
@@ -24,6 +25,7 @@ const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
   now: () => <Now />,
   queue: (route) => <Queue {...route} />,
   groups: (route) => <Groups {...route} />,
+  closed: (route) => <Closed {...route} />,
   jobs: (route) => <Jobs {...route} />,
   job: (route) => <Job {...route} />,
   dead: (route) => <Dead {...route} />,

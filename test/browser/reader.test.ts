@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
-import { ADDRESSES, enter, must, SECRET, type Served, serveDashboard, show } from '../support/dashboard.ts';
+import { ADDRESSES, CLOSED_TAG, enter, must, SECRET, type Served, serveDashboard, show } from '../support/dashboard.ts';
 import { type Desk, deskOf, listed, scheduleAll } from '../support/desk.ts';
 
 const HOOK_MS = 10 * PATIENCE_MS;
@@ -38,6 +38,7 @@ const list = { at: '#/jobs/emails?tag=shop', yes: 'Show which' };
 const schedule = { at: '#/schedule/nightly' };
 const dead = { at: '#/dead/emails', yes: 'Count them' };
 const ASKINGS: readonly Asking[] = [
+  { what: 'opening a tag', at: '#/closed/emails', open: `Open ${CLOSED_TAG} …`, yes: 'Open the tag' },
   { what: 'pausing a queue', at: '#/queue/emails', open: 'Pause …', yes: 'Pause' },
   { ...job, what: 'an edit', open: 'Edit …', fill: { Attempts: '9' }, yes: 'Save' },
   { ...job, what: 'another due time', open: 'Reschedule …', fill: { 'Delay from now': '3d' }, yes: 'Reschedule' },

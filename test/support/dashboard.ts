@@ -16,6 +16,8 @@ export const MARKUP = '<img/src=x/onerror=globalThis.canary=1>';
 export const SCRIPT = '"><script>globalThis.canary=1</script>';
 /** In data and errors: a token without the scope `data` sees nothing of it. */
 export const SECRET = 'secret-7f3a';
+/** No job has it. */
+export const CLOSED_TAG = `paid${MARKUP}`;
 
 export interface Served extends ServedApi {
   readonly admin: string;
@@ -33,7 +35,7 @@ export async function servePages(given: Parameters<typeof serveApi>[0] = {}): Pr
   return { ...api, admin, reader };
 }
 
-/** A queue `emails` with six jobs that wait, one that waits for its retry, and three dead ones; a schedule `nightly`. */
+/** A queue `emails` with six jobs that wait, one that waits for its retry, three dead ones and a closed tag; a schedule `nightly`. */
 export async function serveDashboard(): Promise<Served> {
   const api = await servePages();
   const { admin } = api;
@@ -61,6 +63,10 @@ export async function serveDashboard(): Promise<Served> {
     { queue: 'emails', id: 'dead-2', data: SECRET, reason: `${SECRET} ${MARKUP}` },
     { queue: 'emails', id: 'dead-3', data: SECRET, reason: `another ${SECRET}` },
   ]);
+  await must(api, `POST /v1/queues/emails/tags/${encodeURIComponent(CLOSED_TAG)}/close`, admin, {
+    for: '90d',
+    reason: SCRIPT,
+  });
   await failOnce(api.redis.url);
   return api;
 }
@@ -109,6 +115,7 @@ export const ADDRESSES: Readonly<Record<string, string>> = {
   'job that retries': '#/job/emails/retries',
   'dead job': '#/job/emails/dead-1',
   'dead letters': '#/dead/emails',
+  'closed tags': '#/closed/emails',
   schedules: '#/schedules',
   schedule: '#/schedule/nightly',
   audit: '#/audit',

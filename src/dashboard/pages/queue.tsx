@@ -33,7 +33,8 @@ export function Queue({ path: [queue = ''] }: Route) {
         </>
       )}
       <p class="actions">
-        <a href={`#/jobs/${name}`}>Jobs</a> <a href={`#/dead/${name}`}>Dead letters</a>
+        <a href={`#/jobs/${name}`}>Jobs</a> <a href={`#/dead/${name}`}>Dead letters</a>{' '}
+        <a href={`#/closed/${name}`}>Closed tags</a>
       </p>
       <Charts queue={queue} />
     </>

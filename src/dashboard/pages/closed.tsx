@@ -1,0 +1,121 @@
+/** The closed tags of a queue: until when no job with them starts, who closed them and why; and to open one before its end. */
+import { useState } from 'preact/hooks';
+import { ask, at, queryOf } from '../api.ts';
+import type { Schemas } from '../api-types.ts';
+import { useList } from '../parts/asked.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { ProblemNote } from '../parts/problem.tsx';
+import { Instant, ListActions, Table } from '../parts/table.tsx';
+import { countText } from '../parts/words.ts';
+import { go, type Route } from '../router.ts';
+
+type Tag = Schemas['ClosedTag'];
+
+const LIMIT = 50;
+const COLUMNS = ['Tag', 'Opens', 'Closed', 'By', 'Why', 'Action'];
+const rowsOf = (page: { readonly next?: string }) => (page as Schemas['ClosedTagsPage']).tags;
+const keyOf = ({ tag }: Tag) => tag;
+
+export function Closed({ path: [queue = ''], query }: Route) {
+  const search = query.get('search') ?? '';
+  const path = `${at`queues/${queue}/closed`}${queryOf({ limit: LIMIT, search })}`;
+  const list = useList<Tag>({ path, rowsOf, keyOf });
+  const { rows, next, problem, isBusy, more, reload } = list;
+  const [chosen, setChosen] = useState<Tag>();
+  const [told, setTold] = useState('');
+  const end = next === undefined ? '' : ', and there are more';
+  const open = async ({ tag }: Tag) => {
+    await ask(`POST ${at`queues/${queue}/tags/${tag}/open`}`);
+    setTold(`${tag} is open.`);
+    setChosen(undefined);
+    reload();
+  };
+  return (
+    <>
+      <h1>
+        Closed tags of <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
+      </h1>
+      <p>No job with one of these tags starts. The leader opens a tag at its end, or up to a minute later.</p>
+      <Search key={search} queue={queue} search={search} />
+      <section aria-label="Closed tags" aria-busy={isBusy}>
+        <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'tag')} shown${end}. ${told}`}</p>
+        <Table of="closed tags" columns={COLUMNS}>
+          {rows.map((row) => (
+            <Row key={row.tag} queue={queue} row={row} choose={setChosen} />
+          ))}
+        </Table>
+        <ProblemNote problem={problem} />
+        <ListActions {...{ next, isBusy, more, reload }} />
+      </section>
+      {chosen === undefined ? null : (
+        <Confirm
+          title={`Open ${chosen.tag}`}
+          yes="Open the tag"
+          act={() => open(chosen)}
+          close={() => setChosen(undefined)}
+        >
+          <p>Jobs with this tag start again. What was cancelled stays cancelled.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Row({
+  queue,
+  row,
+  choose,
+}: {
+  readonly queue: string;
+  readonly row: Tag;
+  readonly choose: (row: Tag) => void;
+}) {
+  const { tag, untilMs, atMs, by, reason } = row;
+  return (
+    <tr>
+      <th scope="row">
+        <a class="id" href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ tag })}`}>
+          {tag}
+        </a>
+      </th>
+      <td>
+        <Instant atMs={untilMs} isLong />
+      </td>
+      <td>
+        <Instant atMs={atMs} />
+      </td>
+      <td>{by}</td>
+      <td>{reason}</td>
+      <td>
+        <button type="button" onClick={() => choose(row)} aria-label={`Open ${tag} …`}>
+          Open …
+        </button>
+      </td>
+    </tr>
+  );
+}
+
+function Search({ queue, search }: { readonly queue: string; readonly search: string }) {
+  const [text, setText] = useState(search);
+  return (
+    <form
+      class="actions"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        go(`closed/${encodeURIComponent(queue)}${queryOf({ search: text })}`);
+      }}
+    >
+      <label>
+        Search
+        <input
+          type="search"
+          maxLength={64}
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+      </label>
+      <button type="submit">Search</button>
+    </form>
+  );
+}
