@@ -3,7 +3,7 @@
  * somebody waits for the last mail. Each writes down what happened as events for the report.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reminder } from './plan.mjs';
+import { reminder, tagOf } from './plan.mjs';
 import { accounts, emails } from './queues.mjs';
 
 /** @typedef {import('duestream').Client} Client */
@@ -77,16 +77,28 @@ export async function welcomeCustomers({ client, plan, timetable, events, signal
 }
 
 /**
- * Customers pay; what is left of their reminders is cancelled.
+ * Customers pay: the tag of the payment is closed, so what is left of its reminders is cancelled. Another process has not heard
+ * of it, and schedules one more on purpose.
  *
  * @param {{ client: Client, plan: Plan, events: DemoEvent[], signal: AbortSignal }} act
  */
 export async function takePayments({ client, plan, events, signal }) {
-  for (const { atMs, ids } of plan.paydays) {
+  const planned = new Map(plan.jobs.map((job) => [job.id, job]));
+  for (const { payment, atMs, ids } of plan.paydays) {
     await sleep(Math.max(0, atMs - Date.now()), undefined, { signal });
-    const replies = await client.cancel(emails, ids);
+    const tag = tagOf(payment);
+    const { running } = await client.close(emails, tag, { for: '1h', reason: 'paid' });
     const doneMs = Date.now();
-    for (const { id, status } of replies) events.push({ kind: 'cancelled', id, status, atMs: doneMs });
+    for (const id of ids) {
+      const { status } = await client.result(emails, id);
+      const isOver = status === 'done' || status === 'dead' || status === 'unknown';
+      const became = running.includes(id) ? 'requested' : isOver ? 'over' : 'cancelled';
+      events.push({ kind: 'cancelled', id, status: became, atMs: doneMs });
+    }
+    const id = `reminder:${payment}:late`;
+    const late = { id, name: 'reminder', tags: [tag] };
+    const { status } = await client.schedule(emails, planned.get(ids[2] ?? '')?.data, late);
+    events.push({ kind: 'late', id, status });
   }
 }
 
@@ -153,4 +165,4 @@ async function catchBusyWorker({ workers, office, observer }, signal) {
 }
 
 /** @param {PlannedJob} job */
-const atItsTime = ({ id, name, data, dueMs }) => ({ id, name, data, at: new Date(dueMs) });
+const atItsTime = ({ id, name, data, tags, dueMs }) => ({ id, name, data, tags, at: new Date(dueMs) });

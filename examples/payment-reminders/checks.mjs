@@ -25,6 +25,7 @@ export function checksOf(evidence) {
     nothingEarly(all, evidence.received.length),
     duplicatesBounded(all, evidence.events),
     cancelledStaySilent(all),
+    lateAreClosed(evidence),
     refusedAreRetried(all),
     goneAreDead(all, evidence.events),
     onlyThePlan(evidence),
@@ -82,6 +83,17 @@ function cancelledStaySilent(stories) {
     'who has paid is left alone',
     late.length === 0,
     `${late.length} of ${cancelled.length} cancelled mails went out${examples(late.map(idOf))}`,
+  );
+}
+
+/** @param {Evidence} evidence one more step was scheduled after each payment, on purpose */
+function lateAreClosed({ received, events }) {
+  const late = events.flatMap((event) => (event.kind === 'late' ? [event] : []));
+  const open = late.filter(({ id, status }) => status !== 'closed' || received.some((mail) => mail.id === id));
+  return check(
+    'a step after the payment is not taken',
+    open.length === 0,
+    `${late.length - open.length} of ${late.length} were answered closed${examples(open.map(({ id }) => id))}`,
   );
 }
 

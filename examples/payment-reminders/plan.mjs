@@ -2,7 +2,7 @@
  * Payments → what is to happen: which jobs are due when, who pays meanwhile, and what the mail server will make of each
  * mail. The report compares this with what arrived. Pure: the same payments and the same start give the same plan.
  *
- *     payment fails ──1 h──▶ reminder ──1 d──▶ reminder ──3 d──▶ last reminder        a payment cancels what is left
+ *     payment fails ──1 h──▶ reminder ──1 d──▶ reminder ──3 d──▶ last reminder        a payment closes its tag
  *
  * Three days have to pass in half a minute, so each wait has a stand-in. They keep their order, not their proportion:
  * at one scale either the hour would be gone in a blink or the demo would take all morning.
@@ -31,6 +31,7 @@ import { chanceOf } from './chance.mjs';
  * @property {Readonly<Record<string, unknown>>} data
  * @property {string} [locale]
  * @property {string} [account]
+ * @property {readonly string[]} [tags] by which a payment stops what is left
  * @property {Fate} fate
  */
 /** @typedef {{ readonly kind: 'accepted' } | { readonly kind: 'refused-first', readonly times: number } | { readonly kind: 'refused' }} Fate */
@@ -129,9 +130,13 @@ export function reminder(payment, step, dueMs) {
     dueMs,
     data,
     locale: payment.locale,
+    tags: [tagOf(payment.id)],
     fate: fateOf(id, payment.email),
   };
 }
+
+/** @param {string} payment its reminders have this tag */
+export const tagOf = (payment) => `payment:${payment}`;
 
 /**
  * @param {Payment} payment

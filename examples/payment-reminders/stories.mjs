@@ -10,6 +10,7 @@
  * @typedef {(
  *   | { kind: 'scheduled', id: string, status: string }
  *   | { kind: 'cancelled', id: string, status: string, atMs: number }
+ *   | { kind: 'late', id: string, status: string }
  *   | { kind: 'worker-killed', atMs: number, running: readonly string[], held: readonly string[] }
  *   | { kind: 'leader-killed', atMs: number, leaseMs: number }
  *   | { kind: 'leader-back', atMs: number }

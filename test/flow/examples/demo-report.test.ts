@@ -105,7 +105,7 @@ describe('damage is seen', () => {
     const run = cleanRun();
     const received = run.received.filter(({ id }) => id !== other);
     expect(failed({ ...run, received })).toEqual([expect.stringMatching(`^no mail is lost: .*: ${other}$`)]);
-    expect(reportLines(judge({ ...run, received })).at(-1)).toBe('1 of 11 checks FAILED.');
+    expect(reportLines(judge({ ...run, received })).at(-1)).toBe('1 of 12 checks FAILED.');
   });
 
   test('a mail that was early by one millisecond', () => {
@@ -138,6 +138,21 @@ describe('damage is seen', () => {
     const run = cleanRun();
     run.events.push({ kind: 'cancelled', id: other, status: 'cancelled', atMs: dueOf(other) });
     expect(failed(run)).toEqual([expect.stringMatching('^who has paid is left alone: 1 of 1')]);
+  });
+
+  test.each([
+    ['was scheduled', { status: 'scheduled' }],
+    ['went out', { status: 'closed', isSent: true }],
+  ])('a step after the payment that %s', (_, { status, ...late }) => {
+    const run = cleanRun();
+    const id = 'reminder:P-1:late';
+    run.events.push({ kind: 'late', id: 'reminder:P-2:late', status: 'closed' }, { kind: 'late', id, status });
+    if ('isSent' in late) run.received.push({ ...mail(plain, KILL_MS), id });
+    const wanted = expect.stringMatching(`^a step after the payment is not taken: 1 of 2 .*${id}$`);
+    expect(failed(run)).toEqual([
+      wanted,
+      ...('isSent' in late ? [expect.stringMatching(/^nothing else was sent/)] : []),
+    ]);
   });
 
   test('a cancelled mail that stays away is fine', () => {
