@@ -50,7 +50,8 @@ local function turnAway(keys, call, job)
     local mark = markOf(record)
     local tombstone = tombstoneText('c', mark, run.token, run.attempts)
     if keys.past then
-      local over = { member = job.member, outcome = 'c', mark = mark, run = run, record = record }
+      local over = { member = job.member, outcome = 'c', mark = mark, run = run, record = record,
+        window = call.window }
       keepPast(keys.past, keys.ended, call.now, { over })
     end
     redis.call('HSET', keys.jobs, job.member, tombstone)

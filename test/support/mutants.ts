@@ -329,7 +329,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
     "dueText(redis.call('ZSCORE', scheduled, member))",
     "redis.call('ZSCORE', scheduled, member)",
   ],
-  ['remove', 'line, lanes and holds stay', 'cast, line, lanes, holds, groups)', 'cast)'],
+  ['remove', 'line, lanes and holds stay', 'cast, line, lanes, holds, groups, closed', 'cast, closed'],
   ['seen', 'a place in line is a due time', 'dueText(waits)', 'waits'],
   ['gate', 'a step of the clock is for ever', 'gate.arrival = latest', 'tostring(latest)'],
   ['gate', 'no time is early', ' + 50000', ' + 0'],

@@ -77,8 +77,11 @@ describe('what it finds', () => {
 
   test.each(LASTING)('a time to live on %s, and none on the lease', async (name) => {
     await crowd();
-    const { fires, fired, stale, past, ended, minutes, cast, line, lanes, holds, groups } = p.keys;
+    const { fires, fired, stale, past, ended, minutes, cast, line, lanes, holds, groups, closed, why, meta } = p.keys;
     await p.redis.hset(groups, 'acme', '0 0');
+    await p.redis.hset(meta, 'closed', '1');
+    await p.redis.zadd(closed, LATER, 'invoice:7');
+    await p.redis.hset(why, 'invoice:7', '{}');
     for (const index of [line, lanes, holds]) await p.redis.zadd(index, 0, 'x');
     await p.redis.zadd(fires, 0, 'nightly');
     await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
