@@ -8,7 +8,7 @@
 --         each; idle is nil for what was delivered in this very script, and first the entry from
 --         which on all were added there as well, and so are not in scheduled and have their holds.
 --         What became of each is added to call.started or call.others, as start replies it
--- NEEDS   run, mint, own, leaving, closed-tags, start-one
+-- NEEDS   run, mint, own, leaving, start-one
 -- RULE    In a gated queue an entry that is turned away gives its turn of the rate back, and one
 --         that is started has its hold, whatever became of that before. Records are read one, two,
 --         four and then eight at a time, fewer where they are large, until one more as large as the
@@ -34,11 +34,7 @@ end
 
 local function startEntries(keys, call, entries, idle, first)
   local started, writes, members, seen, from, begun = call.started, {}, {}, {}, 1, {}
-  local startOdd, old, closedFor
-  if keys.closed then
-    -- rarely
-    closedFor = closedBy
-  end
+  local startOdd, old
   for at = 2, #entries, 3 do
     old = old or entries[at - 1] == first and #members
     members[#members + 1] = entries[at]
@@ -59,7 +55,6 @@ local function startEntries(keys, call, entries, idle, first)
     -- with a space would make a text of more parts.
     local isPlain = isFirst and isYoung and not seen[member] and record and not call.isPaused
       and record:find('^1%w+|') and not member:find(' ', 1, true)
-      and not (closedFor and closedFor(keys.closed, record))
     if isPlain then
       local token = mint(keys, call)
       writes[#writes + 1], writes[#writes + 2] = member, firstStart(token, entry, call.consumer)

@@ -121,12 +121,6 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ...['start', 'serve', 'relay'].map(
     (of) => [of, 'nobody looks for closed tags', '] and closed', '] and false'] as const,
   ),
-  [
-    'starting',
-    'a closed tag stops no first start',
-    'not (closedFor and closedFor(keys.closed, record))',
-    'not (closedFor and false)',
-  ],
   ['turn-away', 'a closed tag stops no start', ' or closedBy(keys.closed, record) then', ' then'],
   ['schedule', 'a job with a closed tag is made', 'unlessClosed(closed, record, reply) or reply', 'reply'],
   ['replay', 'a job with a closed tag is replayed', 'tag, last = closedBy(closed, record)', 'tag = nil'],
