@@ -167,6 +167,10 @@ export function partitionsOfQueue(
   return refsOfQueue({ redis, namespace }, name);
 }
 
+/** The same for a command that asks Redis for nothing else itself: a misspelt name declares no queue. @throws `not-found` */
+export const checkQueue = (session: Session, name: string): Promise<readonly PartitionRef[]> =>
+  withRedis(session, (redis) => partitionsOfQueue(session, redis, name));
+
 /** The refusal for a schedule that does not exist. */
 export function noSchedule(session: Session, name: string): Promise<DuestreamError> {
   return withRedis(session, (redis) =>

@@ -7,8 +7,8 @@ import type { Erased, ErasedQueue } from '../../client/erase/erasure.ts';
 import { parseTag } from '../../job/labels.ts';
 import { counted } from '../../kernel/humanize.ts';
 import {
+  checkQueue,
   type Exit,
-  partitionsOfQueue,
   type Register,
   type Session,
   withClient,
@@ -50,7 +50,7 @@ async function run(session: Session, flags: Flags): Promise<Exit> {
   const tag = parseTag(flags.tag, '--tag');
   const dryRun = flags.dryRun === true;
   // Reading first: what is no queue is said before anything goes.
-  if (queue !== undefined) await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  if (queue !== undefined) await checkQueue(session, queue);
   else await withRedis(session, (redis) => redis.ping());
   const done = await eraseAll(session, { tag, dryRun, queue });
   const schedules = await schedulesOf(session, { tag, queue });

@@ -8,14 +8,13 @@ import { durationText } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import {
+  checkQueue,
   type Exit,
-  partitionsOfQueue,
   type Register,
   type Session,
   wholeNumber,
   withClient,
   withExamples,
-  withRedis,
 } from '../session.ts';
 import { relative } from '../terminal/instants.ts';
 import { fields, line, type Paint, table } from '../terminal/output.ts';
@@ -246,7 +245,3 @@ async function change(
   session.out.answer({ queue, group, changed }, () => [line`${group} of ${queue} ${DONE[verb][changed ? 0 : 1]}`]);
   return 0;
 }
-
-/** @throws DuestreamError `not-found`, so that looking declares no queue */
-const checkQueue = (session: Session, queue: string) =>
-  withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));

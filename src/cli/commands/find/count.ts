@@ -2,15 +2,7 @@
 
 import type { Command } from 'commander';
 import { LIVE_STATES } from '../../../job/state.ts';
-import {
-  type Exit,
-  partitionsOfQueue,
-  type Register,
-  type Session,
-  withClient,
-  withExamples,
-  withRedis,
-} from '../../session.ts';
+import { checkQueue, type Exit, type Register, type Session, withClient, withExamples } from '../../session.ts';
 import { line } from '../../terminal/output.ts';
 import { type FilterFlags, readFilter, withFilterFlags } from './filter-flags.ts';
 
@@ -26,7 +18,7 @@ export const count: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string, flags: FilterFlags): Promise<Exit> {
   const filter = readFilter(flags);
-  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  await checkQueue(session, queue);
   const { count: jobs, atLeast } = await withClient(session, (producer) => producer.tally(queue, filter));
   session.out.answer({ queue, count: jobs, ...(atLeast && { atLeast }) }, () => [
     atLeast ? line`at least ${jobs}: jobs moved while they were counted` : line`${jobs}`,

@@ -27,8 +27,8 @@ import { counted } from '../../../kernel/humanize.ts';
 import { reasonOf } from '../../../kernel/reason.ts';
 import { audit, userHere } from '../../../redis/audit.ts';
 import {
+  checkQueue,
   type Exit,
-  partitionsOfQueue,
   type Register,
   type Session,
   wholeNumber,
@@ -130,7 +130,7 @@ async function runByIds<Result extends Became>(
   { queue, ids }: Asked,
   { verb, byIds, changed, isFine, sentence }: Change<Result>,
 ): Promise<Exit> {
-  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  await checkQueue(session, queue);
   const replies = await withClient(session, (client) => byIds(client, ids));
   const target = ids.length === 1 ? ids[0] : undefined;
   session.changes.push({ verb, queue, count: countOf(replies, ...changed), target });
@@ -152,7 +152,7 @@ async function runByFilter<Result extends Became>(
     );
   }
   const { filter, cursor, told: tell } = readWalk(asked.filter, { ...(prefix && { prefix }), cursor: flags.cursor });
-  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  await checkQueue(session, queue);
   let told = 0;
   const result = await withClient(session, (client) =>
     byFilter(client, filter, {

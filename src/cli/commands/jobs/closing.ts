@@ -4,14 +4,13 @@ import type { ClosedTag } from '../../../client/client.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { counted } from '../../../kernel/humanize.ts';
 import {
+  checkQueue,
   type Exit,
-  partitionsOfQueue,
   type Register,
   type Session,
   wholeNumber,
   withClient,
   withExamples,
-  withRedis,
 } from '../../session.ts';
 import { moment } from '../../terminal/instants.ts';
 import { line, table } from '../../terminal/output.ts';
@@ -122,7 +121,3 @@ function row({ tag, untilMs, atMs, by, reason }: ClosedTag) {
   const nowMs = systemClock.wallMs();
   return [tag, moment(untilMs, nowMs), atMs === undefined ? undefined : moment(atMs, nowMs), by, reason];
 }
-
-/** @throws DuestreamError `not-found`, so that a misspelt name declares no queue */
-const checkQueue = (session: Session, queue: string) =>
-  withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));

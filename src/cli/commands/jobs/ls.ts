@@ -9,14 +9,13 @@ import { isLiveState, JOB_STATES, type JobState, LIVE_STATES } from '../../../jo
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import {
+  checkQueue,
   type Exit,
-  partitionsOfQueue,
   type Register,
   type Session,
   wholeNumber,
   withClient,
   withExamples,
-  withRedis,
 } from '../../session.ts';
 import { relative, second } from '../../terminal/instants.ts';
 import { line, table } from '../../terminal/output.ts';
@@ -69,7 +68,7 @@ async function run(session: Session, queue: string, { state: given, ...flags }: 
   const state = given ?? (isFilterGiven(flags) ? undefined : 'scheduled');
   checkTimes(flags, state);
   const { filter, cursor, told } = readWalk(filterFlags, { cursor: from });
-  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  await checkQueue(session, queue);
   const found = await withClient(session, (client) => client.list(queue, { ...filter, state, limit, cursor }));
   const states = state ? [state] : LIVE_STATES;
   const page = { states, jobs: found.jobs.map(rowOf), scanned: found.scanned, cursor: told(found.cursor) };

@@ -7,15 +7,7 @@ import { partitionOf } from '../../../job/job-id.ts';
 import { LIVE_STATES } from '../../../job/state.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
-import {
-  type Exit,
-  partitionsOfQueue,
-  type Register,
-  type Session,
-  withClient,
-  withExamples,
-  withRedis,
-} from '../../session.ts';
+import { checkQueue, type Exit, type Register, type Session, withClient, withExamples } from '../../session.ts';
 import { line } from '../../terminal/output.ts';
 import { type FilterFlags, isFilterGiven, readFilter, withFilterFlags } from '../find/filter-flags.ts';
 import { resultText } from './show.ts';
@@ -53,7 +45,7 @@ async function run(session: Session, { queue, ids, flags }: Asked): Promise<Exit
     const given = isGiven ? 'ids and a filter are both given' : 'no job is named';
     throw new DuestreamError('usage', `${given}; allowed: ids, or a filter such as --tag`);
   }
-  const refs = await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const refs = await checkQueue(session, queue);
   const by = isGiven ? readFilter(filter) : ids;
   const ends = await withClient(session, (client) => endsOf(client, { queue, by, options: { timeout } }));
   const shown = ends.map((end) => shownEnd(end, refs));
