@@ -75,6 +75,23 @@ test('a stream ends when the time is up', async () => {
   expect(text).toBe('event: end\ndata: {"id":"e","status":"timeout"}\n\nevent: bye\ndata: {"code":"timeout"}\n\n');
 });
 
+test('a hundred streams are open at once, and one that ends makes room', async () => {
+  await schedule('f', { tags: ['z'] });
+  const leaving = new AbortController();
+  const stream = (signal?: AbortSignal) =>
+    fetch(`${api.url}/v1/queues/mail/ends?tag=z&wait=60s`, { signal: signal ?? null });
+  const all = await Promise.all(
+    Array.from({ length: 100 }, (_, nth) => stream(nth === 0 ? leaving.signal : undefined)),
+  );
+  expect(all.map(({ status }) => status)).toEqual(Array(100).fill(200));
+  expect(await api.ask('GET /v1/queues/mail/ends?tag=z')).toMatchObject(problem(429, 'too-many'));
+  leaving.abort();
+  await expect.poll(async () => (await api.ask('GET /v1/queues/mail/ends?tag=z&wait=1ms')).status).toBe(200);
+  await cancel('f');
+  const texts = await Promise.all(all.slice(1).map((one) => one.text()));
+  expect(texts.filter((text) => !text.includes('"code":"all"'))).toEqual([]);
+});
+
 test('nobody is listened for who has gone, and a daemon that stops sends away who waits', async () => {
   const own = await serveApi({ roles: ['http', 'mover'] });
   await own.ask('POST /v1/queues/mail/jobs', { body: { id: 'a', delay: '1h' } });

@@ -81,13 +81,14 @@ const streamEnds = verb({
       .default('30s'),
   }),
   answers: { 200: { schema: ended, media: 'text/event-stream', doc: 'Events; what `end` says.' } },
-  problems: ['stopped'],
+  problems: ['stopped', 'too-many'],
   async run({ path: { queue }, query: { state, wait, ...fields }, caller, backend, signal }) {
     await refsOfQueue(await backend.place(), queue);
     const filter = { ...filterOf(fields), state: statesIn(state, LIVE_STATES) };
+    const leave = takePlace(backend);
     const gone = createAbort();
     const options = { timeout: msOf(wait), signal: AbortSignal.any([signal(), gone.signal]) };
-    const ends = backend.client.ends(backend.queueOf(queue), filter, options);
+    const ends = untilLeft(() => backend.client.ends(backend.queueOf(queue), filter, options), leave);
     // The first look tells what is wrong with the filter, while there still can be a problem.
     const first = ends.next();
     const seen = (end: JobEnd) => ({
@@ -104,6 +105,32 @@ const streamEnds = verb({
 });
 
 export const endVerbs: readonly AnyVerb[] = [streamEnds];
+
+/** Each may wait for 10,000 jobs, and asks Redis for them every 5 s. */
+const STREAMS_MAX = 100;
+const open = new WeakMap<Backend, number>();
+
+/** Counts one stream more, until the function that it returns is called. @throws Problem `too-many` */
+function takePlace(backend: Backend): () => void {
+  const there = open.get(backend) ?? 0;
+  if (there >= STREAMS_MAX) {
+    throw new Problem('too-many', {
+      detail: `allowed: ${STREAMS_MAX} streams of ends at once; close one, or wait for single jobs`,
+      headers: { 'Retry-After': '10' },
+    });
+  }
+  open.set(backend, there + 1);
+  return () => void open.set(backend, (open.get(backend) ?? 1) - 1);
+}
+
+/** It begins at the first `next`, and is over when the jobs are, the caller has gone, or it failed. */
+async function* untilLeft(ends: () => AsyncGenerator<JobEnd, void>, leave: () => void): AsyncGenerator<JobEnd, void> {
+  try {
+    yield* ends();
+  } finally {
+    leave();
+  }
+}
 
 /** How long a stream is not begun: a problem is told by its status where it shows within this time. */
 const FIRST_MS = 200;
