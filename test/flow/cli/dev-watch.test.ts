@@ -83,7 +83,7 @@ test('handlers do not outlive a dev that is killed', async () => {
   const port = await freePort(20_000 + Math.floor(Math.random() * 10_000));
   const args = ['dev', 'handlers.mjs', '--watch', '--json', '--redis-port', String(port)];
   const dev = processes.launch({ name: 'dev', args, env, cwd });
-  await expect.poll(() => said().length).toBe(1);
+  await expect.poll(() => pidsOf(said())).toHaveLength(1);
   const [pid = 0] = pidsOf(said());
   await dev.end('SIGKILL');
   await expect.poll(() => isAlive(pid)).toBe(false);
