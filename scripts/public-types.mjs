@@ -1,5 +1,5 @@
 /**
- * Leaves of the declarations in `dist` those that a reader of the package can reach from its two entries. The rest,
+ * Leaves of the declarations in `dist` those that a reader of the package can reach from its entries. The rest,
  * two thirds of them, describes what nobody can import.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url));
-const ENTRIES = ['index.d.ts', 'testing/index.d.ts'];
+const ENTRIES = ['index.d.ts', 'sql/index.d.ts', 'testing/index.d.ts'];
 
 /** The relative modules that a declaration names: `from './x.js'`, `import('./x.js')`, `import './x.js'`. */
 const NAMED = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;

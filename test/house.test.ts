@@ -22,6 +22,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mover: ['kernel', 'time', 'job', 'schedule', 'redis'],
   // client: what a handler schedules goes the way of a producer, on the worker's connection.
   worker: ['kernel', 'time', 'job', 'schedule', 'redis', 'client'],
+  // The calls of a client as rows of a database, and the relay that makes them.
+  sql: ['kernel', 'job', 'client'],
   metrics: ['kernel', 'job', 'redis'],
   // What people look at, by whichever window. config: for the type of what is remembered.
   inspect: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config'],

@@ -11,12 +11,13 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as duestream from '../src/index.ts';
+import * as sql from '../src/sql/index.ts';
 import * as testing from '../src/testing/index.ts';
 import { type Packed, pack, unpack } from './support/packed.ts';
 import { root } from './support/repository.ts';
 
 /** What the blocks import besides duestream: their readers have it. */
-const BESIDE = ['@types/node', 'vitest'];
+const BESIDE = ['@types/node', '@types/pg', 'pg', 'pg-protocol', 'pg-types', 'vitest'];
 /** Two of them are run by `test/flow/examples/mounted.test.ts` instead. */
 const FRAGMENTS_MAX = 4;
 /** Modules of the reader, which a block imports from beside itself. */
@@ -35,6 +36,11 @@ const kit: import('duestream/testing').TestKit;
 const [emails, mail, reminders, invoices, hints, bills, reports]: readonly import('duestream').Queue[];
 const redis: string, password: string, id: string, to: string, template: string, order: number, user: string;
 const data: { to: string };
+const pool: import('pg').Pool;
+type Run = import('duestream/sql').Run;
+const run: Run;
+const outbox: import('duestream/sql').Outbox;
+const relay: import('duestream/sql').Relay;
 type Codec = import('duestream').Codec;
 type JobData<Q, Name extends string = 'default'> = import('duestream').JobData<Q, Name>;
 const z: typeof import('zod').z;
@@ -117,7 +123,12 @@ describe('the code that people read', () => {
   test('compiles in the reference of the library too, where each example stands among others', () => {
     const blocks = pages().flatMap((path) => (path.startsWith(API) ? blocksOf(path).blocks : []));
     expect(blocks.length).toBeGreaterThanOrEqual(20);
-    const around = [...exportsOf('duestream', duestream), ...exportsOf('duestream/testing', testing), AROUND].join('');
+    const ours = [
+      exportsOf('duestream', duestream),
+      exportsOf('duestream/sql', sql),
+      exportsOf('duestream/testing', testing),
+    ];
+    const around = [...ours.flat(), AROUND].join('');
     writeFileSync(join(packed.folder, 'around.d.ts'), `export {};\ndeclare global {\n${around}\n}\n`);
     const modules = blocks.map(({ code, ...block }) => ({ ...block, code: `${code}export {};\n` }));
     expect(compile(modules, ['around.d.ts'])).toBe('');

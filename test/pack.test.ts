@@ -56,6 +56,14 @@ test('it is imported by an ES module', () => {
   expect(names).toEqual(expect.arrayContaining(PUBLIC));
 });
 
+test('its other entries are imported too', () => {
+  const script =
+    "import * as sql from 'duestream/sql'; import * as kit from 'duestream/testing'; console.log(JSON.stringify([Object.keys(sql), Object.keys(kit)]))";
+  const [sql, kit] = JSON.parse(run('node', ['--input-type=module', '-e', script]));
+  expect(sql).toEqual(expect.arrayContaining(['createOutbox', 'createRelay', 'outboxTable']));
+  expect(kit).toContain('createTestKit');
+});
+
 test('it is required by CommonJS', () => {
   const script = "const { defineQueue } = require('duestream'); console.log(defineQueue('emails').attempts)";
   expect(run('node', ['--no-warnings', '-e', script]).trim()).toBe('5');

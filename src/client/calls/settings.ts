@@ -109,11 +109,7 @@ function checked(options: ClientOptions): ClientSettings {
   return {
     redis,
     namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
-    horizonMs: durationIn(options.horizon ?? '3650d', 'horizon', { min: 1000, max: 3650 * DAY_MS }),
-    dataBytesMax: wholeNumber(options.dataBytesMax ?? dataBytesMaxRange.default, {
-      what: 'dataBytesMax',
-      ...dataBytesMaxRange,
-    }),
+    ...parseLimits(options),
     budgetMs,
     waitMs: Math.max(budgetMs, connectTimeoutMs),
     windowMs,
@@ -124,6 +120,15 @@ function checked(options: ClientOptions): ClientSettings {
     clock,
   };
 }
+
+/** How far ahead a job may be due, and how large its data may be. @throws DuestreamError `bad-input` */
+export const parseLimits = ({
+  horizon = '3650d',
+  dataBytesMax = dataBytesMaxRange.default,
+}: Pick<ClientOptions, 'horizon' | 'dataBytesMax'>): Pick<ClientSettings, 'horizonMs' | 'dataBytesMax'> => ({
+  horizonMs: durationIn(horizon, 'horizon', { min: 1000, max: 3650 * DAY_MS }),
+  dataBytesMax: wholeNumber(dataBytesMax, { what: 'dataBytesMax', ...dataBytesMaxRange }),
+});
 
 /** The id of a job to look up: also those that duestream made itself, and with `bare` those of foreign producers. */
 export function parseAnyId(input: unknown, bare: boolean): string {

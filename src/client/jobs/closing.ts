@@ -151,12 +151,12 @@ export function closingOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
   };
 }
 
-interface Meant {
+export interface Meant {
   readonly queues: readonly Queue[];
   readonly tags: readonly string[];
 }
 
-interface CloseAsk extends Meant {
+export interface CloseAsk extends Meant {
   readonly forMs: number;
   readonly reason: string;
   readonly by: string;
@@ -165,7 +165,7 @@ interface CloseAsk extends Meant {
 }
 
 /** @throws DuestreamError `bad-input` */
-function meantBy(queue: Parameters<Closing['close']>[0], tag: string | readonly string[]): Meant {
+export function meantBy(queue: Parameters<Closing['close']>[0], tag: string | readonly string[]): Meant {
   const queues = isList(queue) ? queue : [queue];
   if (queues.length === 0 || queues.length > QUEUES_MAX) {
     throw new DuestreamError('bad-input', `queue is a list of ${queues.length}; allowed: 1 to ${QUEUES_MAX} queues`);
@@ -186,7 +186,7 @@ function tagsIn(given: string | readonly string[]): readonly string[] {
 }
 
 /** @throws DuestreamError `bad-input` */
-function closeAskOf(options: CloseTagsOptions): Pick<CloseAsk, 'forMs' | 'reason' | 'by'> {
+export function closeAskOf(options: CloseTagsOptions): Pick<CloseAsk, 'forMs' | 'reason' | 'by'> {
   checkNames(options, CLOSE_NAMES, 'close', 'bad-input');
   return {
     forMs: durationIn(options.for, 'for', FOR_MS),

@@ -1,0 +1,272 @@
+/**
+ * The relay: it carries rows of an outbox into Redis, each as one call of a client.
+ *
+ *   claim (one statement, committed) ──▶ Redis ──▶ delete what this relay has still claimed
+ *
+ * It may be killed between any two of these steps, and any reply may be lost: the claim runs out after 30 s by the clock of the
+ * database, and another relay makes the same call again, which Redis recognises by the mark of the job for as long as it
+ * remembers its end. Any number of relays may run beside each other.
+ */
+import { createCalls } from '../client/calls/session.ts';
+import { type ClientOptions, type ClientSettings, settingsOf } from '../client/calls/settings.ts';
+import { changesOf } from '../client/jobs/changes.ts';
+import { closingOf } from '../client/jobs/closing.ts';
+import { newJobId } from '../job/job-id.ts';
+import { type Queue, queueOf } from '../job/queue.ts';
+import { workerOption } from '../job/worker-options.ts';
+import { checkFunction, checkNames, durationIn, wholeNumber } from '../kernel/checks.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { DurationInput } from '../kernel/duration.ts';
+import { show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { type Log, parseLog } from '../kernel/log.ts';
+import { createLoop, type LoopEvents } from '../kernel/loop.ts';
+import { type Carried, carry, type RelayCalls } from './carrying.ts';
+import { CLAIM_MS, type Claims, createClaims, type OutboxState, stateOf } from './claims.ts';
+import { type Dialect, parseDialect, type Run } from './database.ts';
+
+/** What `createRelay` takes: where the rows are, and the options of a client for where they go. */
+export interface RelayOptions
+  extends Pick<
+    ClientOptions,
+    | 'redis'
+    | 'namespace'
+    | 'horizon'
+    | 'dataBytesMax'
+    | 'doneWindow'
+    | 'closedMax'
+    | 'durability'
+    | 'durabilityTimeout'
+    | 'clock'
+  > {
+  /** The database: `postgres` or `sqlite`. */
+  readonly dialect: Dialect;
+  /** Carries out one statement and commits it: of a pool, or of a connection that nobody else has a transaction on. */
+  readonly run: Run;
+  /** Definitions of the queues that jobs go to. A queue that is new and not among them has the defaults. */
+  readonly queues?: readonly Queue[] | undefined;
+  /** How long the relay waits when it found no row: 10 ms to `1m`. Default `1s`. `wake` ends the wait. */
+  readonly every?: DurationInput | undefined;
+  /** Rows of one claim: 1 to 1000. Default 100. */
+  readonly batch?: number | undefined;
+  /** A logger of pino, or one with its methods. Default: none. */
+  readonly log?: Log | undefined;
+}
+
+/** What became of the rows of one pass. */
+export interface Relayed {
+  readonly claimed: number;
+  /** Their calls were made, and they are gone. */
+  readonly done: number;
+  /** They are to be tried again: no room in the queue, or no Redis. */
+  readonly putOff: number;
+  /** They wait for a person, and later rows of their keys behind them. */
+  readonly refused: number;
+}
+
+/** Carries rows of an outbox into Redis. */
+export interface Relay {
+  /** Begins. It goes on through outages of the database and of Redis. */
+  start(): void;
+  /** Ends the wait between two passes. Call it after a COMMIT in the same process, and a row is carried out at once. */
+  wake(): void;
+  /**
+   * One pass: claims rows, makes their calls, deletes them. For tests, and for who has a timer of their own.
+   *
+   * @throws whatever `run` throws; DuestreamError `unavailable` and the like when Redis takes nothing
+   */
+  pass(): Promise<Relayed>;
+  /** How many rows there are, and how far the relay is behind. @example const { lagMs } = await relay.state(); */
+  state(): Promise<OutboxState>;
+  /** What has become of rows since this relay was made. */
+  counts(): Omit<Relayed, 'claimed'>;
+  /** Ends after the pass under way, and closes its connection to Redis. You may call it twice. */
+  stop(): Promise<void>;
+  /** `stop`, for `await using relay = createRelay(…)`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const RELAY_OPTIONS: readonly string[] = Object.keys({
+  dialect: 0,
+  run: 0,
+  queues: 0,
+  every: 0,
+  batch: 0,
+  log: 0,
+  redis: 0,
+  namespace: 0,
+  horizon: 0,
+  dataBytesMax: 0,
+  doneWindow: 0,
+  closedMax: 0,
+  durability: 0,
+  durabilityTimeout: 0,
+  clock: 0,
+} satisfies Record<keyof RelayOptions, number>);
+
+/** A claim must not run out while Redis is asked again and again. */
+const BUDGET_MS = 5000;
+/** A relay that was frozen for so long after its claim asks Redis for nothing. */
+const STALE_MS = CLAIM_MS - 2 * BUDGET_MS;
+const PAUSE_MIN_MS = 250;
+const PAUSE_MAX_MS = 15_000;
+
+/**
+ * A relay. It does nothing before `start`, and has a connection to Redis of its own.
+ *
+ * @throws DuestreamError `bad-config`, `bad-input`
+ * @example
+ * const relay = createRelay({ dialect: 'postgres', run, redis: 'redis://127.0.0.1:6379', queues: [reminders] });
+ * relay.start();
+ */
+export function createRelay(options: RelayOptions): Relay {
+  checkNames(options, RELAY_OPTIONS, 'createRelay');
+  const { dialect, run, queues = [], every = '1s', batch = 100, log, ...client } = options;
+  checkFunction(run, 'run');
+  if (!Array.isArray(queues)) throw new DuestreamError('bad-input', `queues is ${show(queues)}; allowed: a list`);
+  const known = queues.map((queue, at) => queueOf(queue, `queues[${at}]`));
+  const settings = settingsOf({ ...client, name: 'relay', retryBudget: budgetOf(client) });
+  const { calls, stop } = relayCalls(settings, new Map(known.map((queue) => [queue.name, queue])));
+  return relayOver({
+    place: { run, dialect: parseDialect(dialect) },
+    calls,
+    stop,
+    clock: settings.clock,
+    everyMs: durationIn(every, 'every', { min: 10, max: 60_000 }),
+    batch: wholeNumber(batch, { what: 'batch', min: 1, max: 1000 }),
+    log: parseLog(log),
+  });
+}
+
+/** A repeated call is recognised within the window only. */
+function budgetOf({ doneWindow }: Pick<RelayOptions, 'doneWindow'>): number {
+  const windowMs = workerOption('doneWindow', doneWindow);
+  return windowMs === 0 ? BUDGET_MS : Math.min(BUDGET_MS, windowMs / 2);
+}
+
+function relayCalls(settings: ClientSettings, queues: ReadonlyMap<string, Queue>) {
+  const calls = createCalls(settings);
+  const { cancel } = changesOf(settings, calls);
+  const { close } = closingOf(settings, calls);
+  const named = (queue: string) => queues.get(queue) ?? queueOf(queue);
+  const made: RelayCalls = {
+    schedule: (queue, plans) => calls.run(({ batch }) => batch.addMany(named(queue), plans), settings.level),
+    cancel: (queue, ids) => cancel(named(queue), ids),
+    close(queue, { tags, untilMs, reason, by }) {
+      // An end that has passed meanwhile still cancels what is there.
+      const forMs = Math.max(CLOSE_MIN_MS, untilMs - Math.round(settings.clock.wallMs()));
+      return close(named(queue), tags, { for: forMs, reason, by });
+    },
+  };
+  return { calls: made, stop: calls.stop };
+}
+
+const CLOSE_MIN_MS = 1000;
+
+export interface RelayParts {
+  readonly place: { readonly run: Run; readonly dialect: Dialect };
+  readonly calls: RelayCalls;
+  readonly stop: () => Promise<void>;
+  readonly clock: Clock;
+  readonly everyMs: number;
+  readonly batch: number;
+  readonly log: Log;
+}
+
+/** The same over whatever makes the calls. */
+export function relayOver(parts: RelayParts): Relay {
+  const { place, clock, everyMs, log } = parts;
+  const claims = createClaims(place, `relay-${newJobId()}`);
+  const counts = { done: 0, putOff: 0, refused: 0 };
+  let stopping: Promise<void> | undefined;
+
+  async function pass(): Promise<Relayed> {
+    const { relayed, away } = await onePass(parts, claims);
+    counts.done += relayed.done;
+    counts.putOff += relayed.putOff;
+    counts.refused += relayed.refused;
+    if (away) throw away.why;
+    return relayed;
+  }
+
+  const loop = createLoop({
+    who: 'relay',
+    clock,
+    events: eventsOf(log),
+    pauseAfter: (_error, failures, random) =>
+      Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(failures, 10)) * (0.5 + random / 2),
+    // A full claim, or a row that another one waits for: there may be more.
+    pass: async () => ((await pass()).done > 0 ? 0 : everyMs),
+  });
+  const end = () => {
+    stopping ??= loop.stop().then(parts.stop);
+    return stopping;
+  };
+  return {
+    start() {
+      if (stopping) throw new DuestreamError('stopped', 'this relay was stopped; create another one');
+      loop.start();
+    },
+    wake: loop.wake,
+    pass: () => pass(),
+    state: () => stateOf(place.run, place.dialect),
+    counts: () => ({ ...counts }),
+    stop: end,
+    [Symbol.asyncDispose]: end,
+  };
+}
+
+interface Away {
+  readonly why: unknown;
+}
+
+/** @returns `away`: why Redis takes nothing */
+async function onePass(
+  { calls, clock, batch, log }: Pick<RelayParts, 'calls' | 'clock' | 'batch' | 'log'>,
+  claims: Claims,
+): Promise<{ readonly relayed: Relayed; readonly away: Away | undefined }> {
+  const askedMs = clock.monotonicMs();
+  const rows = await claims.claim(batch);
+  const tookMs = clock.monotonicMs() - askedMs;
+  // What another relay may have claimed meanwhile is left to it.
+  const carried = tookMs > STALE_MS ? rows.map((row) => ({ row, end: staleEnd(tookMs) })) : await carry(rows, calls);
+  await settle(carried, claims, log);
+  const ended = (kind: Carried['end']['kind']) => carried.filter(({ end }) => end.kind === kind).length;
+  const [away] = carried.flatMap(({ end }) => (end.kind === 'later' && end.isAway ? [{ why: end.why }] : []));
+  const relayed = { claimed: rows.length, done: ended('done'), putOff: ended('later'), refused: ended('refused') };
+  return { relayed, away };
+}
+
+const staleEnd = (tookMs: number): Carried['end'] => ({
+  kind: 'later',
+  why: new DuestreamError('unavailable', `rows were claimed ${Math.round(tookMs)} ms ago; nothing was sent`),
+  isAway: true,
+});
+
+/** What this does not come to is done by the next claim of the same rows: their calls are recognised. */
+async function settle(carried: readonly Carried[], claims: Claims, log: Log): Promise<void> {
+  const seqsOf = (which: (end: Carried['end']) => boolean) =>
+    carried.filter(({ end }) => which(end)).map(({ row }) => row.seq);
+  await claims.done(seqsOf(({ kind }) => kind === 'done'));
+  for (const { row, end } of carried) {
+    if (end.kind !== 'refused') continue;
+    const { seq, verb, queue, key } = row;
+    await claims.refuse(seq, end.why);
+    log.error({ seq, verb, queue, key, why: end.why }, 'a row of the outbox was refused');
+  }
+  await claims.putOff(
+    seqsOf((end) => end.kind === 'later' && !end.isAway),
+    { isBrief: false },
+  );
+  await claims.putOff(
+    seqsOf((end) => end.kind === 'later' && end.isAway),
+    { isBrief: true },
+  );
+}
+
+const eventsOf = (log: Log): LoopEvents => ({
+  emit(name: string, payload: { readonly why?: string; readonly awayMs?: number }) {
+    if (name === 'redis.back') log.info({ awayMs: payload.awayMs }, 'rows of the outbox are carried out again');
+    else log.warn({ why: payload.why }, 'rows of the outbox cannot be carried out; the relay goes on trying');
+  },
+});

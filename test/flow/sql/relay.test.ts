@@ -1,0 +1,206 @@
+/** A relay is killed between any two of its steps, loses replies, and has others beside it: each row is one job. */
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import type { Log } from '../../../src/kernel/log.ts';
+import { createRelay, type Run, type SqlValue } from '../../../src/sql/index.ts';
+import { databases } from '../../support/databases.ts';
+import { openLossyLine } from '../../support/lossy-line.ts';
+import { useOutbox } from '../../support/outbox.ts';
+
+const mail = defineQueue<{ step: number }>('mail');
+const never = () => new Promise<never>(() => undefined);
+const patience = { timeout: 30_000, interval: 10 };
+
+/** Carries out statements until the one in whose middle the process is killed: before it arrived, or before its reply. */
+function killedAt(run: Run, at: number, moment: 'before' | 'after') {
+  let nth = -1;
+  let tell = () => {};
+  const died = new Promise<'killed'>((resolve) => {
+    tell = () => resolve('killed');
+  });
+  const dying = async (text: string, params: SqlValue[]) => {
+    nth += 1;
+    const isLast = nth === at;
+    if (nth > at || (isLast && moment === 'before')) {
+      tell();
+      return never();
+    }
+    const rows = await run(text, params);
+    if (!isLast) return rows;
+    tell();
+    return never();
+  };
+  return { run: dying, died };
+}
+
+describe.each(databases.map(([dialect]) => dialect))('in %s', (dialect) => {
+  const { outbox, db, client, relay, rows, expireClaims, server } = useOutbox(dialect);
+
+  test('a relay that is killed at any of its steps, and another after it, make one job of each row', async () => {
+    const starts = new Map<string, number>();
+    const daemon = createDaemon({ redis: { url: server().url }, roles: ['mover'], http: { port: 0 } });
+    await daemon.start();
+    const worker = createWorker(mail, ({ id }) => void starts.set(id, (starts.get(id) ?? 0) + 1), {
+      redis: server().url,
+    });
+    await worker.start();
+    onTestFinished(async () => {
+      await worker.stop();
+      await daemon.stop();
+    });
+    let nth = 0;
+    for (const at of [0, 1, 2, 3, 4, 5]) {
+      for (const moment of ['before', 'after'] as const) {
+        nth += 1;
+        const [job, gone, poison] = [`job${nth}`, `gone${nth}`, `bad${nth}`];
+        await outbox.schedule(db().run, mail, { step: nth }, { id: job });
+        await outbox.schedule(db().run, mail, { step: nth }, { id: gone, delay: '1h' });
+        await outbox.cancel(db().run, mail, gone);
+        await outbox.cancel(db().run, mail, poison);
+        await db().run(`UPDATE duestream_outbox SET body = '?' WHERE key = '${poison}'`, []);
+        const { run, died } = killedAt(db().run, at, moment);
+        const first = relay({ run });
+        const passes = async () => {
+          for (let pass = 0; pass < 4; pass += 1) await first.pass();
+          return 'through';
+        };
+        const end = await Promise.race([passes(), died]);
+        expect([at, end]).toEqual([at, 'killed']);
+        // What it had scheduled has run and ended meanwhile.
+        if (await client().get(mail, job)) await vi.waitFor(() => expect(starts.get(job)).toBe(1), patience);
+        await expireClaims();
+        const second = relay();
+        for (let pass = 0; pass < 3; pass += 1) await second.pass();
+        await vi.waitFor(() => expect(starts.get(job)).toBe(1), patience);
+        expect(await client().get(mail, gone)).toMatchObject({ state: 'cancelled' });
+        const left = await rows(outbox);
+        expect(left).toMatchObject([{ key: poison, state: 'refused' }]);
+        await outbox.remove(
+          db().run,
+          left.map(({ seq }) => seq),
+        );
+      }
+    }
+    expect([...starts.values()].every((times) => times === 1)).toBe(true);
+    expect(starts.size).toBe(nth);
+  });
+
+  test('a reply of Redis is lost, and the job is there once', async () => {
+    const line = await openLossyLine(server());
+    onTestFinished(line.close);
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
+    await outbox.close(db().run, mail, 'invoice:7', { for: '1d' });
+    const carrier = relay({ redis: line.url });
+    for (const verb of ['schedule', 'close-tags']) {
+      line.loseReplyTo(verb);
+      await carrier.pass();
+    }
+    expect(line.lost()).toBeGreaterThan(0);
+    expect(await rows(outbox)).toEqual([]);
+    expect((await client().list(mail)).jobs.map(({ id }) => id)).toEqual(['a']);
+    expect((await client().closed(mail)).count).toBe(1);
+    await carrier.stop();
+  });
+
+  test('a claim runs out while its call is under way, and the other relay keeps its own', async () => {
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
+    const other = relay();
+    const slow: Run = async (text, params) => {
+      if (text.startsWith('DELETE')) {
+        await expireClaims();
+        // The other one has claimed the row, and is killed.
+        await Promise.race([
+          relay({ run: killedAt(db().run, 0, 'after').run }).pass(),
+          new Promise((resolve) => setTimeout(resolve, 50)),
+        ]);
+      }
+      return db().run(text, params);
+    };
+    expect(await relay({ run: slow }).pass()).toMatchObject({ done: 1 });
+    expect(await rows(outbox)).toMatchObject([{ key: 'a', state: 'claimed', attempts: 2 }]);
+    await expireClaims();
+    expect(await other.pass()).toMatchObject({ done: 1 });
+    expect(await rows(outbox)).toEqual([]);
+    expect((await client().list(mail)).jobs.length).toBe(1);
+  });
+
+  test('no transaction is open while Redis is asked', async () => {
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
+    const said: string[] = [];
+    const run: Run = async (text, params) => {
+      const done = await db().run(text, params);
+      said.push(text.split(' ', 1).join());
+      // Would be refused within another one.
+      await db().script('BEGIN; COMMIT');
+      return done;
+    };
+    await relay({ run }).pass();
+    expect(said).toEqual([dialect === 'postgres' ? 'WITH' : 'UPDATE', 'DELETE']);
+  });
+
+  test('a relay that was frozen behind its claim asks Redis for nothing', async () => {
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
+    let nowMs = 0;
+    const clock = { ...(await import('../../../src/kernel/clock.ts')).systemClock, monotonicMs: () => nowMs };
+    const run: Run = async (text, params) => {
+      const done = await db().run(text, params);
+      nowMs += 21_000;
+      return done;
+    };
+    await expect(relay({ run, clock }).pass()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await client().get(mail, 'a')).toBeUndefined();
+    expect(await relay().pass()).toMatchObject({ done: 1 });
+  });
+
+  test('it goes on through outages of the database and of Redis, and tells each once', async () => {
+    const line = await openLossyLine(server());
+    onTestFinished(line.close);
+    line.shut(true);
+    const lines: string[] = [];
+    const note = (level: string) => (fields: object, message: string) =>
+      void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+    const log: Log = {
+      debug: note('debug'),
+      info: note('info'),
+      warn: note('warn'),
+      error: note('error'),
+      child: () => log,
+    };
+    let isGone = true;
+    const run: Run = async (text, params) => {
+      if (isGone) throw new Error('the database is gone');
+      return db().run(text, params);
+    };
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
+    const carrier = relay({ run, redis: line.url, every: '20ms', log, doneWindow: '2s' });
+    carrier.start();
+    await vi.waitFor(() => expect(lines.join()).toContain('the database is gone'), patience);
+    isGone = false;
+    await vi.waitFor(async () => expect((await rows(outbox))[0]?.attempts).toBe(1), patience);
+    line.shut(false);
+    await vi.waitFor(async () => expect(await rows(outbox)).toEqual([]), patience);
+    expect(await client().get(mail, 'a')).toMatchObject({ state: 'scheduled' });
+    await carrier.stop();
+    expect(lines.filter((text) => text.startsWith('warn')).length).toBeLessThanOrEqual(3);
+    expect(lines.at(-1)).toContain('carried out again');
+    expect(() => carrier.start()).toThrow(/stopped/);
+  });
+
+  test('wake ends the wait for the next pass', async () => {
+    const carrier = relay({ every: '1m' });
+    carrier.start();
+    carrier.wake();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
+    carrier.wake();
+    await vi.waitFor(async () => expect(await client().get(mail, 'a')).toBeDefined(), patience);
+    await carrier.stop();
+  });
+});
+
+test('a relay that nobody started leaves nothing open', async () => {
+  await using idle = createRelay({ dialect: 'sqlite', run: () => [], redis: 'redis://127.0.0.1:1' });
+  expect(idle.counts()).toEqual({ done: 0, putOff: 0, refused: 0 });
+});
