@@ -80,6 +80,17 @@ describe('how many at a time', () => {
     expect(kindsIn([killed, again, { id: '{a}2', from: 110, until: 120 }])).toEqual([]);
   });
 
+  test('or until it may have been handed back by who took it over', () => {
+    const exits = [{ pid: 10, us: SECOND }];
+    const [killed, again] = [
+      { id: '{a}1', from: 0 },
+      { id: '{a}1', from: 5000, until: 5010, attempt: 2, pid: 20 },
+    ];
+    const other = (from: number) => ({ id: '{a}2', from, until: from + 1, pid: 20 });
+    expect(kindsIn([killed, other(2999), again], { exits })).toEqual(['OVER-GROUP {a}2']);
+    expect(kindsIn([killed, other(3000), again], { exits })).toEqual([]);
+  });
+
   test('a handler that was told to stop had lost its lease', () => {
     const stopped = { id: '{a}1', from: 0, until: 30, how: 'aborted' };
     expect(kindsIn([stopped, { id: '{a}2', from: 20, until: 40 }])).toEqual([]);

@@ -9,7 +9,7 @@
  *
  * A handler runs within the lease of its job: the lease begins before the first line of the handler and ends after its last.
  * So handlers that overlap are leases that overlap, and no slow log makes a sound run look wrong. A job whose worker was
- * killed keeps its lease until it is started again.
+ * killed keeps its lease until it is started again, or for a while: who takes it over and has no room hands it back.
  */
 import { isForgotten, isNewer, isWithin, madeUs, startsOf } from './starts.mjs';
 
@@ -31,6 +31,7 @@ import { isForgotten, isNewer, isWithin, madeUs, startsOf } from './starts.mjs';
  * @property {number} steps of the clock of Redis: each gives one more burst
  * @property {readonly { fromUs: number, toUs: number }[]} unheld stretches in which holds were missing: no group is judged
  * @property {readonly { pid: number, fromUs: number, toUs: number }[]} [pauses] when a worker stood still
+ * @property {readonly { pid: number, us: number }[]} [exits] of workers
  * @property {import('./starts.mjs').Loss | undefined} [loss]
  */
 
@@ -38,6 +39,8 @@ import { isForgotten, isNewer, isWithin, madeUs, startsOf } from './starts.mjs';
 const TOLERANCE_S = 0.05;
 /** A worker that stands still for longer may have lost what it held. */
 const STILL_US = 2_000_000;
+/** A lease of 3 s is extended each second: nobody takes a job over so soon after its worker was killed. */
+const KEPT_US = 2_000_000;
 /** A start line comes so long after its start at the most, where nothing stands still. */
 const AT_ONCE_US = 5_000_000;
 
@@ -57,14 +60,15 @@ export function judgeGates(story) {
  *
  * @param {GatedStory} story
  */
-function leasesOf({ effects, loss, pauses = [] }) {
+function leasesOf({ effects, loss, pauses = [], exits = [] }) {
   const story = /** @type {import('./checker.mjs').Story} */ ({ loss });
   return [...startsOf(effects)]
     .flatMap(([id, starts]) => {
       const inOrder = [...starts].sort((a, b) => a.us - b.us);
       return inOrder.map((start, at) => {
         const nextUs = inOrder[at + 1]?.us ?? Number.POSITIVE_INFINITY;
-        const endUs = start.finish?.how === 'aborted' ? start.us : (start.finish?.us ?? nextUs);
+        const exitUs = exits.find(({ pid, us }) => pid === start.pid && us > start.us)?.us ?? nextUs;
+        const endUs = start.finish?.how === 'aborted' ? start.us : (start.finish?.us ?? exitUs + KEPT_US);
         const before = inOrder[at - 1];
         return {
           id,

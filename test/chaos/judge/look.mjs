@@ -42,11 +42,12 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   const ended = nemesis.find(({ ev }) => ev === 'fault.end');
   const fault = { fromUs: begun?.us ?? 0, toUs: ended?.us ?? Number.POSITIVE_INFINITY };
   const loss = lossIn(nemesis, row.declaredLossMs?.[mode], mode === 'replicated');
+  const lives = livesOf(nemesis);
   const { anomalies, counts, excused } = check({
     kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
     calls,
     effects,
-    ...livesOf(nemesis),
+    ...lives,
     passes,
     cuts: cutsIn(nemesis, row.severs ? fault : undefined),
     timeouts: new Map(calls.flatMap(({ id = '', timeoutMs }) => (timeoutMs === undefined ? [] : [[id, timeoutMs]]))),
@@ -57,7 +58,9 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     ranOut,
     loss,
   });
-  const overs = row.gates ? judgeGates({ ...gatesIn(nemesis, row), calls, effects, looks, loss }) : [];
+  const overs = row.gates
+    ? judgeGates({ ...gatesIn(nemesis, row), exits: lives.exits, calls, effects, looks, loss })
+    : [];
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
   const conduct = judgeConduct({ vitals, outcries, declared: row.outcry, terms, calm: calmOf(nemesis) });
   const report = { anomalies: [...anomalies, ...overs, ...conduct], counts, excused };

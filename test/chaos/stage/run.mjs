@@ -71,6 +71,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  *   this redis-server
  * @property {boolean} [fsck] in the end the product's own check of the invariants finds nothing
  * @property {number} [drainMs]
+ * @property {number} [limitMs] it gives up then, if not when the others do
  * @property {(scene: Scene) => Promise<Readonly<Record<string, number>>>} [after] measures when all is done, before the
  *   processes end
  * @property {(outcome: Outcome) => readonly string[]} [pass] what is wrong besides anomalies
@@ -109,8 +110,9 @@ export async function runRow(row, settings) {
   /** @type {(() => unknown)[]} */
   const endings = [];
   const limit = new AbortController();
-  const overtime = sleep(ROW_LIMIT_MS, undefined, { signal: limit.signal }).then(() => {
-    throw new Error(`it ran out of time: it was not over after ${ROW_LIMIT_MS / 1000} s`);
+  const { limitMs = ROW_LIMIT_MS } = row;
+  const overtime = sleep(limitMs, undefined, { signal: limit.signal }).then(() => {
+    throw new Error(`it ran out of time: it was not over after ${limitMs / 1000} s`);
   });
   let seen = NOTHING_SEEN;
   const notRun = row.impossible?.(folder, settings.binary);
@@ -194,7 +196,8 @@ async function play({ row, settings, folder, endings }) {
   const scene = createScene({ ...parts, random, note });
   const watchedTerms = watchTerms(redis);
   endings.push(() => watchedTerms.stop());
-  const limitMs = Date.now() + ROW_LIMIT_MS - ENDING_MS;
+  const forMs = (row.limitMs ?? ROW_LIMIT_MS) - ENDING_MS;
+  const limitMs = Date.now() + forMs;
   const { noted, vitals, ranOut } = await act({ row, cast, scene, plans, note, redis, limitMs });
   const gathered = {
     vitals,
@@ -208,9 +211,7 @@ async function play({ row, settings, folder, endings }) {
   const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
   const outcome = { report, ...seen, mode, actors: cast.actors, noted };
   const complaints = [
-    ...(ranOut
-      ? [`it ran out of time: work went on, and was not over after ${(ROW_LIMIT_MS - ENDING_MS) / 1000} s`]
-      : []),
+    ...(ranOut ? [`it ran out of time: work went on, and was not over after ${forMs / 1000} s`] : []),
     ...seen.troubles,
     ...flaws,
     ...excess(report.anomalies, row.allow),
