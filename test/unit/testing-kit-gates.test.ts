@@ -219,6 +219,21 @@ describe('limits of single groups', () => {
     expect(momentsOf(starts, 'free-x')).toEqual([0, 0, 0]);
   });
 
+  test('one that comes alone uses a turn of its group', async () => {
+    const q = defineQueue('q', { perGroup: { rate: { limit: 10, per: '1s', burst: 1 } } });
+    const { kit, starts } = kitOf(q);
+    for (const id of 'abc') {
+      await kit.client.schedule(q, 1, { id, group: 'x' });
+      await kit.advance(0);
+    }
+    await kit.advance('1s');
+    expect(starts()).toEqual([
+      ['{x}a', 0],
+      ['{x}b', 50],
+      ['{x}c', 150],
+    ]);
+  });
+
   test('three groups of weight 1, 2 and 4 have their turns one after the other', async () => {
     const q = defineQueue('q', { concurrency: 1, groups: { b: { weight: 2 }, c: { weight: 4 } } });
     const { kit, starts } = kitOf(q, { lasts: () => 1 });
