@@ -173,6 +173,17 @@ export const controls = [
     expected: ['OVER-QUEUE'],
     patches: [{ file: 'dist/job/gate.js', mark: 'share-of-concurrency', edit: () => 'const most = concurrency;' }],
   },
+  {
+    id: 'N14',
+    title: 'closed tags: neither who schedules nor who starts a job asks for them',
+    row: 'F110',
+    expected: ['starts after'],
+    patches: ['schedule', 'start', 'serve'].map((verb) => ({
+      file: `lua/${verb}.lua`,
+      mark: 'no-tags',
+      edit: () => 'do return nil end',
+    })),
+  },
 ];
 
 /**

@@ -14,13 +14,14 @@ import { processRows } from './processes.mjs';
 import { redisRows } from './redis.mjs';
 import { scheduleRows } from './schedules.mjs';
 import { sentinelRows } from './sentinel.mjs';
+import { tagRows } from './tags.mjs';
 import { timeRows } from './time.mjs';
 
 /** @type {readonly import('../stage/run.mjs').Row[]} */
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
   ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows, ...scheduleRows],
-  ...[...clusterRows, ...sentinelRows, ...gateRows],
+  ...[...clusterRows, ...sentinelRows, ...gateRows, ...tagRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**
