@@ -60,7 +60,9 @@ test('its other entries are imported too', () => {
   const script =
     "import * as sql from 'duestream/sql'; import * as kit from 'duestream/testing'; console.log(JSON.stringify([Object.keys(sql), Object.keys(kit)]))";
   const [sql, kit] = JSON.parse(run('node', ['--input-type=module', '-e', script]));
-  expect(sql).toEqual(expect.arrayContaining(['createOutbox', 'createRelay', 'outboxTable']));
+  expect(sql).toEqual(
+    expect.arrayContaining(['createInbox', 'createOutbox', 'createRelay', 'inboxTable', 'outboxTable']),
+  );
   expect(kit).toContain('createTestKit');
 });
 

@@ -48,6 +48,11 @@ export interface Job<Data = unknown> {
   readonly attempt: number;
   readonly failures: number;
   readonly crashes: number;
+  /**
+   * What starts of this life of the job have in common: the same for retries, edits and replays, another one for a new job of this
+   * id. `inbox.once` of `duestream/sql` knows a job by it.
+   */
+  readonly mark: string;
   /** Whether a foreign producer put it with a plain ZADD: then it has an id and no data. */
   readonly bare: boolean;
   /** The last failures, oldest first, at most 5. */

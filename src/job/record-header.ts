@@ -47,6 +47,16 @@ function headerEnd(record: string): number {
 export function markOf(record: string): string {
   const end = headerEnd(record);
   if (end === 0 || record.includes('\ufffd')) return '';
+  return markAt(record, end);
+}
+
+/**
+ * By what starts of one life of a job are told from those of another life of its id: retries, edits and replays keep it. It is
+ * compared with others that this function gave, so the bytes in Redis do not matter.
+ */
+export const lifeMarkOf = (record: string): string => markAt(record, headerEnd(record));
+
+function markAt(record: string, end: number): string {
   const first =
     record.charCodeAt(end) === SEMICOLON ? FIRST_MARK.exec(record.slice(end, record.indexOf('|', end))) : null;
   if (first) return `${first[1]} ${first[2]}`;

@@ -31,3 +31,22 @@ export function outboxTable(dialect: Dialect): string {
 CREATE INDEX IF NOT EXISTS duestream_outbox_key ON duestream_outbox (queue, key, seq);
 `;
 }
+
+/**
+ * The table of the inbox, with its index.
+ *
+ * @throws DuestreamError `bad-input`
+ * @example await pool.query(inboxTable('postgres'));
+ */
+export function inboxTable(dialect: Dialect): string {
+  parseDialect(dialect);
+  return `CREATE TABLE IF NOT EXISTS duestream_inbox (
+  queue TEXT NOT NULL,
+  id TEXT NOT NULL,
+  mark TEXT NOT NULL,
+  made BIGINT NOT NULL,
+  PRIMARY KEY (queue, id, mark)
+);
+CREATE INDEX IF NOT EXISTS duestream_inbox_made ON duestream_inbox (made);
+`;
+}

@@ -9,7 +9,7 @@ import { NO_HEADERS } from '../job/labels.ts';
 import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';
-import { decodeHeader, tagsOfRecord } from '../job/record-header.ts';
+import { decodeHeader, lifeMarkOf, tagsOfRecord } from '../job/record-header.ts';
 import type { JobState, OverState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
 import type { DeadLetter } from '../redis/read/inspect.ts';
@@ -141,7 +141,10 @@ export const lifeOf = ({ id, token, attempts, failures, history, record }: Kept)
   started: { token, attempts, failures, crashes: 0, history, record },
 });
 
-export function viewOf({ id, queue, dueMs, attempts, failures, history }: Kept, record: JobRecord): Job<never> {
+export function viewOf(
+  { id, queue, dueMs, attempts, failures, history, record: kept }: Kept,
+  record: JobRecord,
+): Job<never> {
   return {
     ...idOf(memberOf(id)),
     queue: queue.name,
@@ -154,6 +157,7 @@ export function viewOf({ id, queue, dueMs, attempts, failures, history }: Kept, 
     failures,
     crashes: 0,
     history,
+    mark: lifeMarkOf(kept),
   };
 }
 

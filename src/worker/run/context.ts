@@ -14,6 +14,7 @@ import type { Job } from '../../job/job.ts';
 import type { Life } from '../../job/judge.ts';
 import { NO_HEADERS } from '../../job/labels.ts';
 import type { AbortReason } from '../../job/outcome.ts';
+import { lifeMarkOf } from '../../job/record-header.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
@@ -29,26 +30,49 @@ import type { HandlerCalls, HandlerContext } from './handlers.ts';
 /** One start of a job as its handler sees it. */
 export function startedJob(
   queue: string,
-  { life, record, dueMs }: { readonly life: Life; readonly record: JobRecord; readonly dueMs: number },
+  start: { readonly life: Life; readonly record: JobRecord; readonly dueMs: number },
 ): Job<never> {
-  const { attempts, failures, crashes, history } = life.started;
-  const { id, bare } = idOf(life.member);
-  // No spread: this object is made for each job, and copying costs fifteen times as much.
-  return {
-    id,
-    bare,
-    queue,
-    name: record.name,
-    // The client and the worker share the queue's definition; what is in the record is what JSON carried.
-    data: record.data as never,
-    headers: record.headers ?? NO_HEADERS,
-    dueMs,
-    askedDueMs: record.askedDueMs,
-    attempt: attempts,
-    failures,
-    crashes,
-    history,
-  };
+  return new StartedJob(queue, start);
+}
+
+/** A class: one is made for each job, copying would cost fifteen times as much, and few handlers ask for the mark. */
+class StartedJob implements Job<never> {
+  readonly id: string;
+  readonly bare: boolean;
+  readonly queue: string;
+  readonly name: string;
+  /** The client and the worker share the queue's definition; what is in the record is what JSON carried. */
+  readonly data: never;
+  readonly headers: Job['headers'];
+  readonly dueMs: number;
+  readonly askedDueMs: number;
+  readonly attempt: number;
+  readonly failures: number;
+  readonly crashes: number;
+  readonly history: Job['history'];
+  readonly #record: string;
+
+  constructor(queue: string, { life, record, dueMs }: Parameters<typeof startedJob>[1]) {
+    const { member, started } = life;
+    const { id, bare } = idOf(member);
+    this.id = id;
+    this.bare = bare;
+    this.queue = queue;
+    this.name = record.name;
+    this.data = record.data as never;
+    this.headers = record.headers ?? NO_HEADERS;
+    this.dueMs = dueMs;
+    this.askedDueMs = record.askedDueMs;
+    this.attempt = started.attempts;
+    this.failures = started.failures;
+    this.crashes = started.crashes;
+    this.history = started.history;
+    this.#record = started.record;
+  }
+
+  get mark(): string {
+    return lifeMarkOf(this.#record);
+  }
 }
 
 /** An AbortController that is only made when somebody looks at the signal. */

@@ -1,0 +1,166 @@
+/** A handler that is started again has its effect in a database once. */
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type Client, createClient } from '../../../src/client/client.ts';
+import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import { fixed } from '../../../src/job/backoff.ts';
+import type { Job } from '../../../src/job/job.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import { createInbox, inboxTable } from '../../../src/sql/index.ts';
+import { createTestKit } from '../../../src/testing/index.ts';
+import { databases, type TestDatabase } from '../../support/databases.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const charges = defineQueue<{ cents: number }>('charges', { attempts: 2, backoff: fixed('10ms') });
+const patience = { timeout: 30_000, interval: 10 };
+
+describe.each(databases)('in %s', (dialect, open) => {
+  const inbox = createInbox({ dialect });
+  let db: TestDatabase;
+  let server: TestRedis;
+  let daemon: Daemon;
+  let client: Client;
+
+  beforeAll(async () => {
+    db = await open();
+    await db.script(`${inboxTable(dialect)} CREATE TABLE effects (id TEXT NOT NULL)`);
+    server = await startRedis();
+    daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
+    await daemon.start();
+    client = createClient({ redis: server.url });
+  });
+  beforeEach(async () => {
+    await db.script('DELETE FROM effects; DELETE FROM duestream_inbox');
+  });
+  afterAll(async () => {
+    await client.stop();
+    await daemon.stop();
+    await server.stop();
+    await db.close();
+  });
+
+  const effects = async () => (await db.run('SELECT id FROM effects', [])).length;
+
+  /** Starts of a worker whose handler has its effect in a transaction; `then` says whether it fails afterwards. */
+  async function serve(then: (job: Job, nth: number) => void) {
+    const starts: { readonly job: Job; readonly isFirst: boolean }[] = [];
+    const handler = async (job: Job) => {
+      await db.transaction(async (run) => {
+        const isFirst = await inbox.once(run, job);
+        starts.push({ job, isFirst });
+        if (isFirst) await run(`INSERT INTO effects (id) VALUES ('${job.id}')`, []);
+      });
+      then(job, starts.length);
+    };
+    const worker = createWorker(charges, handler as never, { redis: server.url });
+    await worker.start();
+    onTestFinished(() => worker.stop());
+    return starts;
+  }
+
+  test('a retry, an edit and a replay have the mark of the first start, and a new life has another', async () => {
+    const starts = await serve((_job, nth) => {
+      if (nth <= 4) throw new Error('after the COMMIT');
+    });
+    await client.schedule(charges, { cents: 5 }, { id: 'a' });
+    await vi.waitFor(async () => expect(await client.get(charges, 'a')).toMatchObject({ state: 'dead' }), patience);
+    expect(starts.map(({ isFirst }) => isFirst)).toEqual([true, false]);
+    await client.deadLetters.replay(charges, { job: 'a' }, { delay: '1h' });
+    await client.edit(charges, 'a', { data: { cents: 6 }, tags: ['x'] });
+    await client.runNow(charges, 'a');
+    await vi.waitFor(async () => expect(await client.get(charges, 'a')).toMatchObject({ state: 'dead' }), patience);
+    expect(starts.map(({ isFirst }) => isFirst)).toEqual([true, false, false, false]);
+    expect(new Set(starts.map(({ job }) => job.mark)).size).toBe(1);
+    expect(await effects()).toBe(1);
+    await client.deadLetters.remove(charges, { job: 'a' });
+    const { status } = await client.schedule(charges, { cents: 5 }, { id: 'a' });
+    expect(status).toBe('scheduled');
+    await vi.waitFor(() => expect(starts.length).toBe(5), patience);
+    expect([starts[4]?.isFirst, await effects()]).toEqual([true, 2]);
+  });
+
+  test('a start whose transaction was rolled back was none', async () => {
+    await client.schedule(charges, { cents: 5 }, { id: 'b' });
+    const starts = await serve(() => undefined);
+    await vi.waitFor(() => expect(starts.length).toBe(1), patience);
+    const [start] = starts;
+    if (!start) throw new Error('there was no start');
+    const job = { ...start.job, id: 'other', mark: start.job.mark };
+    const work = db.transaction(async (run) => {
+      expect(await inbox.once(run, job)).toBe(true);
+      throw new Error('no');
+    });
+    await expect(work).rejects.toThrow('no');
+    expect(await inbox.once(db.run, job)).toBe(true);
+    expect(await inbox.once(db.run, job)).toBe(false);
+    expect(await inbox.once(db.run, { ...job, queue: 'elsewhere' })).toBe(true);
+  });
+
+  test('a job of a foreign producer has a mark, and its next life another', async () => {
+    const starts = await serve(() => undefined);
+    const redis = await server.client();
+    const sinceMs = Date.now() - 60_000;
+    for (const [nth, dueMs] of [sinceMs, sinceMs + 1].entries()) {
+      await redis.zadd('duestream:v1:{charges:0}:scheduled', dueMs, 'bare');
+      await vi.waitFor(() => expect(starts.length).toBe(nth + 1), patience);
+      await vi.waitFor(async () => expect(await redis.hlen('duestream:v1:{charges:0}:runs')).toBe(0), patience);
+    }
+    expect(starts.map(({ isFirst }) => isFirst)).toEqual([true, true]);
+    expect(starts.every(({ job }) => job.bare && job.mark !== '')).toBe(true);
+  });
+
+  test('old rows are swept, by the clock of the database', async () => {
+    const job = (id: string) => ({ queue: 'charges', id, mark: 'x 1' });
+    for (let nth = 0; nth < 2100; nth += 700) {
+      await db.transaction(async (run) => {
+        for (let at = nth; at < nth + 700; at += 1) await inbox.once(run, job(`old${at}`));
+      });
+    }
+    await db.run('UPDATE duestream_inbox SET made = made - 120000', []);
+    await inbox.once(db.run, job('new'));
+    expect(await inbox.sweep(db.run, { olderThan: '1m' })).toBe(2100);
+    expect(await inbox.sweep(db.run, { olderThan: '1m' })).toBe(0);
+    expect(await inbox.once(db.run, job('new'))).toBe(false);
+    await expect(inbox.sweep(db.run, { olderThan: '1s' })).rejects.toMatchObject({ code: 'bad-input' });
+    await expect(inbox.sweep(db.run, {} as never)).rejects.toMatchObject({ code: 'bad-input' });
+  });
+
+  test('what is not the job of a handler is refused', () => {
+    for (const job of [undefined, 5, { queue: 'charges', id: 'a' }, { queue: 'charges', id: 'a', mark: '' }]) {
+      expect(() => inbox.once(db.run, job as never)).toThrow(/the job that a handler was given/);
+    }
+  });
+});
+
+test('a driver that has its rows at once is answered at once', async () => {
+  const [, open] = databases.find(([dialect]) => dialect === 'sqlite') ?? [];
+  const db = await open?.();
+  if (!db) throw new Error('no SQLite');
+  await db.script(inboxTable('sqlite'));
+  const run = (text: string, params: (string | number | null)[]) => db.run(text, params) as readonly unknown[];
+  const inbox = createInbox({ dialect: 'sqlite' });
+  const job = { queue: 'charges', id: 'a', mark: 'x 1' };
+  expect([inbox.once(run, job), inbox.once(run, job)]).toEqual([true, false]);
+  await db.close();
+});
+
+test('a handler in the test kit sees a mark that its retries share', async () => {
+  const marks: string[] = [];
+  const kit = createTestKit({
+    handlers: {
+      charges: ({ mark }) => {
+        marks.push(mark);
+        if (marks.length === 1) throw new Error('no');
+      },
+    },
+    queues: [charges],
+  });
+  await kit.client.schedule(charges, { cents: 5 }, { id: 'a' });
+  await kit.advance('1h');
+  await kit.client.schedule(charges, { cents: 6 }, { id: 'a' });
+  await kit.advance('1h');
+  const [first, retry, next] = marks;
+  expect(marks.length).toBe(3);
+  expect(first).toMatch(/^[0-9a-z]+ [0-9a-f]{16}$/);
+  expect([retry === first, next === first]).toEqual([true, false]);
+});
