@@ -47,7 +47,7 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, { isMounted =
     closedMax: mover.closedMax,
     doneWindowMs: done.max === 0 ? 0 : done.windowMs,
     queueOf: (name) => defineQueue(name, queueOptions(config, name)),
-    examined: { done: doneLimits(config) },
+    examined: { done: doneLimits(config), closedMax: mover.closedMax },
     readyMax: mover.readyMax,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
     tokens: http.tokens,

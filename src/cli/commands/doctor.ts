@@ -42,9 +42,10 @@ async function run(session: Session, flags: Flags): Promise<Exit> {
 async function examined(session: Session, flags: Flags): Promise<readonly Result[]> {
   try {
     const { config } = session;
-    const { namespace, limits } = config;
+    const { namespace, limits, mover } = config;
+    const place = { namespace, horizonMs: limits.horizonMs, done: doneLimits(config), closedMax: mover.closedMax };
     return await withAnyRedis(session, async (redis) => [
-      ...(await examine(redis, { namespace, horizonMs: limits.horizonMs, done: doneLimits(config) })),
+      ...(await examine(redis, place)),
       ...(flags.restored === true ? await restored(redis, namespace) : []),
     ]);
   } catch (error) {

@@ -45,6 +45,7 @@ async function run(session: Session, { every, frames }: Flags): Promise<Exit> {
       namespace: config.namespace,
       horizonMs: config.limits.horizonMs,
       done: doneLimits(config),
+      closedMax: config.mover.closedMax,
     };
     const place = async () => ({ redis: await session.line.redis(), namespace: config.namespace });
     const look = createLook({ backend: { place, schedules, examined }, clock: systemClock, log: silentLog });

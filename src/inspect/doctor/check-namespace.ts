@@ -42,6 +42,8 @@ export interface Subject {
   readonly horizonMs: number;
   /** How long ends are to be remembered. */
   readonly done: DoneLimits;
+  /** How many tags of a queue may be closed. */
+  readonly closedMax: number;
 }
 
 export interface Check {
@@ -411,6 +413,28 @@ interface Shortage {
   readonly rememberedMs: number;
   readonly perSecond: number;
 }
+
+/** A tag more than may be closed is refused, so jobs that should end with it would start. */
+export async function closedTags({ redis, namespace, closedMax }: Subject): Promise<Finding> {
+  let all = 0;
+  let most = { queue: '', count: 0 };
+  for (const layout of await listQueues(redis, namespace)) {
+    const [first] = partitionsOf(namespace, layout);
+    // Each partition has them all.
+    const count = first ? await redis.zcard(first.keys.closed) : 0;
+    all += count;
+    if (count > most.count) most = { queue: layout.queue, count };
+  }
+  if (most.count < NEARLY_ALL * closedMax) return { status: 'ok', saw: `${counted(all, 'tag')} closed` };
+  return {
+    status: 'warn',
+    saw: `${counted(most.count, 'tag')} of ${most.queue} are closed, and mover.closedMax is ${closedMax}: one more than that is refused`,
+    advice: `open some: duestream closed ${most.queue}, duestream open ${most.queue} <tag>; close them for a shorter time; or set mover.closedMax to ${2 * closedMax}, at 128 bytes of memory for each tag in each partition`,
+  };
+}
+
+/** Of the tags that may be closed. */
+const NEARLY_ALL = 0.8;
 
 export async function done({ redis, namespace, done: limits }: Subject): Promise<Finding> {
   const { windowMs, tombstonesMax, floorMs } = limits;

@@ -16,6 +16,7 @@ import { scriptOptions } from '../../redis/scripts/scripts.ts';
 import { limits } from './check-limits.ts';
 import {
   type Check,
+  closedTags,
   done,
   dueTimes,
   type Finding,
@@ -44,6 +45,7 @@ export const checks: readonly Check[] = [
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },
   { name: 'done', look: done },
+  { name: 'closed', look: closedTags },
 ];
 
 export async function readInfo(redis: Redis): Promise<Info> {

@@ -41,7 +41,7 @@ function create(given: Partial<ApiOptions> = {}): (path: string, init?: RequestI
     dataBytesMax: 1000,
     doneWindowMs: 60_000,
     queueOf: (name) => defineQueue(name),
-    examined: { done: doneLimits(defineConfig({})) },
+    examined: { done: doneLimits(defineConfig({})), closedMax: 1000 },
     readyMax: 10_000,
     limits: { bodyBytesMax: 2000, batchMax: 3, rateMax: 1_000_000 },
     host: '127.0.0.1',

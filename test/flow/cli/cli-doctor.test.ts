@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
 import { limits } from '../../../src/inspect/doctor/check-limits.ts';
-import { done, dueTimes, isReadable, schedules } from '../../../src/inspect/doctor/check-namespace.ts';
+import { closedTags, done, dueTimes, isReadable, schedules } from '../../../src/inspect/doctor/check-namespace.ts';
 import { checks, commandsUsed, patches } from '../../../src/inspect/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
 import { controlKeys, GROUP, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
@@ -71,7 +71,7 @@ describe('patches', () => {
 });
 
 describe('limits', () => {
-  const place = { namespace: 't', horizonMs: 1, done: { windowMs: 1, tombstonesMax: 1, floorMs: 1 } };
+  const place = { namespace: 't', horizonMs: 1, done: { windowMs: 1, tombstonesMax: 1, floorMs: 1 }, closedMax: 1 };
   const look = () => limits({ redis: the.redis, info: new Map(), ...place });
   const partition = (nth: number) => partitionRef('t', { queue: 'two', partition: nth, layoutGeneration: 0 });
   const WAITS = 2 ** 52;
@@ -148,7 +148,7 @@ describe('limits', () => {
 describe('ends', () => {
   const DONE = { windowMs: 600_000, tombstonesMax: 1000, floorMs: 60_000 };
   const look = (limits = DONE) =>
-    done({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: limits });
+    done({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: limits, closedMax: 1 });
   /** So many ends, spread evenly over so long a time until now. */
   async function over(count: number, spanMs: number): Promise<void> {
     const nowMs = Date.now();
@@ -196,6 +196,29 @@ describe('ends', () => {
   });
 });
 
+describe('closed tags', () => {
+  const look = (closedMax = 10) =>
+    closedTags({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF, closedMax });
+  const close = (count: number) =>
+    the.redis.zadd(the.keys.closed, ...Array.from({ length: count }, (_, at) => [T0, `tag-${at}`]).flat());
+  afterEach(() => the.redis.del(the.keys.closed));
+
+  test('that are few are counted', async () => {
+    expect(await look()).toEqual({ status: 'ok', saw: '0 tags closed' });
+    await close(7);
+    expect(await look()).toEqual({ status: 'ok', saw: '7 tags closed' });
+    expect(await found('closed')).toEqual({ check: 'closed', status: 'ok', saw: '7 tags closed' });
+  });
+
+  test('that are nearly as many as may be are told, with what to do', async () => {
+    await close(8);
+    const { status, saw, advice } = await look();
+    expect(status).toBe('warn');
+    expect(saw).toBe('8 tags of q are closed, and mover.closedMax is 10: one more than that is refused');
+    expect(advice).toMatch(/^open some: duestream closed q, .* set mover.closedMax to 20/);
+  });
+});
+
 const OFF = { windowMs: 0, tombstonesMax: 0, floorMs: 0 };
 
 describe('clock', () => {
@@ -206,6 +229,7 @@ describe('clock', () => {
       namespace: 't',
       horizonMs: 1,
       done: OFF,
+      closedMax: 1,
       redis: new Proxy(the.redis, {
         get: (target, name) =>
           name === 'time'
@@ -309,7 +333,7 @@ describe('scores', () => {
 
   test('are looked at without a write', async () => {
     await the.put('order-1', 5);
-    const subject = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000, done: OFF };
+    const subject = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000, done: OFF, closedMax: 1 };
     expect(await the.withoutWrite(() => Promise.resolve(dueTimes(subject)))).toMatchObject({ status: 'warn' });
   });
 });
@@ -344,7 +368,8 @@ describe('members', () => {
 describe('schedules', () => {
   const { fires, fired } = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
   const { schedules: definitions } = controlKeys('t');
-  const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF });
+  const look = () =>
+    schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF, closedMax: 1 });
   const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
 
   test('that their leaders know are well, and so are those that are paused or over', async () => {

@@ -8,6 +8,7 @@ import { defineQueue } from '../../../src/job/queue.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { replicated, startSentinel } from '../../support/topology-lite.ts';
 
 const mail = defineQueue<number>('mail');
 let server: TestRedis;
@@ -44,11 +45,11 @@ const fast: Clock = {
 /** How many connections hear of ends. */
 const listeners = async (): Promise<number> =>
   Object.values((await admin.pubsub('SHARDNUMSUB', 'duestream:v1:{mail:0}:over')) as unknown[]).map(Number)[1] ?? 0;
-const marked = async (...ids: readonly string[]) => {
-  const runs = await admin.hmget('duestream:v1:{mail:0}:runs', ...ids.map((id) => `j:${id}`));
+const marked = async (redis: Pick<Redis, 'hmget'>, ids: readonly string[]) => {
+  const runs = await redis.hmget('duestream:v1:{mail:0}:runs', ...ids.map((id) => `j:${id}`));
   return runs.every((run) => run?.split('\n')[0]?.endsWith(' 4'));
 };
-const whenMarked = (...ids: readonly string[]) => expect.poll(() => marked(...ids)).toBe(true);
+const whenMarked = (...ids: readonly string[]) => expect.poll(() => marked(admin, ids)).toBe(true);
 
 describe('one job', () => {
   test('is waited for until it is over', async () => {
@@ -167,7 +168,7 @@ describe('many jobs', () => {
       for await (const end of client.ends(mail, { tag: 'x' }, { timeout: '1s' })) ends.push(end);
     })();
     await whenMarked('a', 'b', 'c');
-    expect(await marked('d')).toBe(false);
+    expect(await marked(admin, ['d'])).toBe(false);
     await client.cancel(mail, 'b');
     await expect.poll(() => ends.map(({ id, status }) => `${id} ${status}`)).toEqual(['b cancelled']);
     await client.cancel(mail, 'a');
@@ -249,4 +250,26 @@ describe('is refused', () => {
     await expect(call()).rejects.toThrow(words);
     await expect(call()).rejects.toMatchObject({ code: 'bad-input' });
   });
+});
+
+test('a wait goes on at the server that takes over, and so does a stream of ends', async () => {
+  const place = await startSentinel();
+  try {
+    const client = open({ redis: place.url });
+    for (const id of ['a', 'b', 'c']) await client.schedule(mail, 1, { id, delay: '1h', tags: [`of-${id < 'b'}`] });
+    const waiting = client.wait(mail, 'a', { timeout: '1m' });
+    const ends: string[] = [];
+    const streamed = (async () => {
+      for await (const { id } of client.ends(mail, { tag: 'of-false' }, { timeout: '1m' })) ends.push(id);
+    })();
+    await expect.poll(() => marked(place.primary.client, ['a', 'b', 'c'])).toBe(true);
+    await replicated(place.primary);
+    await place.failover();
+    await client.cancel(mail, ['a', 'b', 'c']);
+    expect(await waiting).toMatchObject({ id: 'a', status: 'cancelled' });
+    await streamed;
+    expect(ends.toSorted()).toEqual(['b', 'c']);
+  } finally {
+    await place.stop();
+  }
 });

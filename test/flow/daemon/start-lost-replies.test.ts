@@ -59,7 +59,7 @@ const backendOf = (place: Place) =>
     doneWindowMs: 60_000,
     readyMax: 1000,
     queueOf: (name) => defineQueue(name),
-    examined: { done: { windowMs: 60_000, tombstonesMax: 1000, floorMs: 0 } },
+    examined: { done: { windowMs: 60_000, tombstonesMax: 1000, floorMs: 0 }, closedMax: 1000 },
     limits: { bodyBytesMax: 1000, batchMax: 10, rateMax: 10 },
   });
 

@@ -4,6 +4,7 @@
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/kernel/clock.ts';
+import { partitionKeys } from '../../../src/redis/keys.ts';
 import { examine, examineControl, growth, growthFlaws } from '../../../src/redis/repair/fsck.ts';
 import { repair } from '../../../src/redis/repair/repair.ts';
 import { limit } from '../../../src/redis/scripts/gates.ts';
@@ -242,6 +243,27 @@ test('bytes that are far from those of the records are counted anew (I17)', asyn
   expect(repaired.out).toMatch(/\(900000 bytes noted, \d+ counted\) \[repaired\]/);
   expect(await p.meta('held')).toBe(`${await p.redis.hstrlen(p.keys.jobs, 'j:a')} 1`);
   expect(await found()).toEqual([]);
+});
+
+test('a tag that is closed in one partition is closed in all, until the latest end, and each says so (I20)', async () => {
+  await declareQueue(p.redis, { namespace: 't', queue: 'two', partitions: 2 });
+  const [one, other] = [0, 1].map((partition) => partitionKeys({ namespace: 't', queue: 'two', partition }));
+  if (!one || !other) throw new Error('there are two');
+  await p.redis.zadd(one.closed, LATER, 'invoice:7', LATER + 1, 'invoice:8');
+  await p.redis.hset(one.why, 'invoice:7', '{"at":1,"by":"","reason":"paid"}');
+  await p.redis.zadd(other.closed, LATER, 'invoice:8');
+  const told = await fsck('two');
+  expect(told.code).toBe(1);
+  expect(told.out).toMatch(/I20 +unmarked: .*\(2 tags are closed\) \[can be repaired\]/);
+  expect(told.out.match(/I20 +unclosed/g)).toHaveLength(2);
+  expect((await fsck('two', '--repair', '--yes')).code).toBe(0);
+  for (const { closed, meta } of [one, other]) {
+    const ends = await p.redis.zrange(closed, '0', '-1', 'WITHSCORES');
+    expect(ends).toEqual(['invoice:7', String(LATER), 'invoice:8', String(LATER + 1)]);
+    expect(await p.redis.hget(meta, 'closed')).not.toBeNull();
+  }
+  expect(await p.redis.hget(other.why, 'invoice:7')).toBe('{"at":1,"by":"","reason":"paid"}');
+  expect((await fsck('two')).code).toBe(0);
 });
 
 describe('what is no flaw', () => {
