@@ -111,6 +111,7 @@ export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } 
 export type { BroadcastOptions } from './job/broadcast.ts';
 export type { Abandoned } from './job/compensation.ts';
 export type { Codec, CodecContext, JobSchemas, SchemaIssue, SchemaResult, StandardSchema } from './job/content.ts';
+export type { Debounce } from './job/debounce.ts';
 export type { EventName, EventSource, Events } from './job/events.ts';
 export type { HistoryOptions } from './job/history.ts';
 export type { Job } from './job/job.ts';

@@ -3,9 +3,10 @@
 --         lists: tombstones, members and texts; times, ms and members of done; ends, how many ended
 --         in each way; drop, members of which nothing stays; tagged, tags by member; over, members
 --         that run no more; held, members whose entries stay; gone and left, entries that go, and
---         their members; kept, as past takes them; told, {member, outcome, token, cancel} of jobs
+--         their members; kept, as past takes them; again, {member, run} of jobs for which newer
+--         data came: their records stay; told, {member, outcome, token, cancel} of jobs
 --         whose end somebody may wait for
--- NEEDS   tags, leaving, past, stale, weight, telling
+-- NEEDS   tags, leaving, past, stale, weight, telling, again
 -- RULE    Adds come before removals, and ready is left last.
 local function writeEnds(keys, call, all)
   local tombstones, times, drop = all.tombstones, all.times, all.drop
@@ -13,6 +14,12 @@ local function writeEnds(keys, call, all)
   if #all.kept > 0 then
     -- rarely
     keepPast(keys.past, keys.ended, call.now, all.kept)
+  end
+  if all.again[1] then
+    -- rarely
+    for _, job in ipairs(all.again) do
+      liveAgain(keys, job.member, job.run)
+    end
   end
   for _, member in ipairs(all.held) do
     noteStale(keys.stale, member, call.now)

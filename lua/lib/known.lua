@@ -1,7 +1,9 @@
 -- known: what a call of schedule means for an id under which something is stored already.
 -- GIVES   knownAs(keys, call, job): the reply; whether the id is over and gets a new life; and the
 --         generation of the run that is replaced, and its tags. `call` is {mode, spent}, of which
---         spent grows and isFull may be set; `job` is {member, record, length of what is stored}
+--         spent grows and isFull may be set; `job` is {member, record, length of what is stored}.
+--         mayRead(call, size): whether the call may read so much more; existsAs(keys, member,
+--         current): the reply for a live job that stays as it is
 -- NEEDS   run, tombstone, tags, line
 -- RULE    A call ends at 640 KiB of what it would read or hash; the first is always read. A record
 --         that was edited, or has headers, carries the mark of the call that made it: the same call
@@ -16,6 +18,11 @@ end
 local function endOf(tombstone, record)
   local outcome, mark = tombstone:match('^%.(.)(%w+ %x+)')
   return mark == markOf(record) and 'already ' .. outcome or 'ok', true
+end
+
+local function existsAs(keys, member, current)
+  local scheduledFor = dueOf(redis.call('ZSCORE', keys.scheduled, member))
+  return ('exists %.0f'):format(scheduledFor or tonumber(askedOf(current), 36))
 end
 
 local function knownAs(keys, call, job)
@@ -33,6 +40,5 @@ local function knownAs(keys, call, job)
     if isRunning then return 'running' end
     return 'replaced', false, run and tonumber(run.generation), tagsOf(current)
   end
-  local scheduledFor = dueOf(redis.call('ZSCORE', keys.scheduled, member))
-  return ('exists %.0f'):format(scheduledFor or tonumber(askedOf(current), 36))
+  return existsAs(keys, member, current)
 end

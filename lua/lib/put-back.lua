@@ -2,9 +2,8 @@
 -- GIVES   putBack(scheduled, runs, meta, wake, member, run, due, counter, before): it waits for its
 --         due time again, and `counter` of K:meta counts it; the due time as a text. `before` is
 --         wake of K:meta, as nudge takes it.
---         endCancelled(jobs, runs, done, meta, tags, member, run, now, window): it ends because
---         somebody asked for that
--- NEEDS   run, tombstone, tags, settle, nudge, weight, telling
+--         endCancelled(keys, member, run, now, window): it ends because somebody asked for that
+-- NEEDS   run, tombstone, tags, settle, nudge, weight, telling, again
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
 --         wins. Into scheduled first; who calls this takes it out of ready last.
 local function putBack(scheduled, runs, meta, wake, member, run, due, counter, before)
@@ -17,13 +16,17 @@ local function putBack(scheduled, runs, meta, wake, member, run, due, counter, b
   return text
 end
 
-local function endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
-  local mark, record = markIn(jobs, member)
+local function endCancelled(keys, member, run, now, window)
+  redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
+  if hasNews(run) then
+    liveAgain(keys, member, run)
+    return
+  end
+  local mark, record = markIn(keys.jobs, member)
   local tombstone = tombstoneText('c', mark, run.token, run.attempts)
-  settle(jobs, done, member, tombstone, now, window)
-  reweigh(meta, -#record, -1)
-  dropTags(tags, member, tagsOf(record))
-  redis.call('HINCRBY', meta, 'n.cancelled', 1)
-  redis.call('HDEL', runs, member)
-  tellEnd(meta, run, member, 'c')
+  settle(keys.jobs, keys.done, member, tombstone, now, window)
+  reweigh(keys.meta, -#record, -1)
+  dropTags(keys.tags, member, tagsOf(record))
+  redis.call('HDEL', keys.runs, member)
+  tellEnd(keys.meta, run, member, 'c')
 end

@@ -4,10 +4,11 @@
 --         owner): the text of a job that is started for the first time; freshRun(...): for a new
 --         life; NEVER_RAN: for a job that was never started; RUN, CLAIM, ENDING: patterns, for
 --         a flat parse; hasBit, withBit and withoutBit(cancel, bit) and the bits of cancel: STOP,
---         its worker is to stop; WAITED, somebody waits for the end of the job
+--         its worker is to stop; AGAIN, newer data came since its start; WAITED, somebody waits
+--         for the end of the job; onlyWaited(cancel): without the first two
 -- RULE    Nothing else knows the order of the fields. All are texts; entry, owner and due are -
---         where there is none. The history is one line of JSON per error. A start takes STOP
---         away and keeps WAITED; a new life has neither. Bit 2 is free.
+--         where there is none. The history is one line of JSON per error. A start keeps WAITED
+--         alone; so does the life that follows a run with newer data; any other new life has none.
 local NEVER_RAN = '0 0 0 0 0 - - - 0'
 local RUN = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d)(.*)$'
 
@@ -16,6 +17,7 @@ local CLAIM = '^(%d+) %d+ %d+ %d+ %d+ (%S+) (%S+) %S+ (%d)'
 local ENDING = '^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d)'
 
 local STOP = 1
+local AGAIN = 2
 local WAITED = 4
 
 local function hasBit(cancel, bit)
@@ -28,6 +30,10 @@ end
 
 local function withoutBit(cancel, bit)
   return hasBit(cancel, bit) and cancel - bit or cancel
+end
+
+local function onlyWaited(cancel)
+  return hasBit(cancel, WAITED) and WAITED or 0
 end
 
 local function runOf(text)
@@ -56,8 +62,8 @@ local function firstStart(token, entry, owner)
   return token .. ' 0 1 0 0 ' .. entry .. ' ' .. owner .. ' - 0'
 end
 
-local function freshRun(token, generation, attempts, due)
-  return ('%s %d %s 0 0 - - %s 0'):format(token, generation, attempts, due)
+local function freshRun(token, generation, attempts, due, cancel)
+  return ('%s %d %s 0 0 - - %s %d'):format(token, generation, attempts, due, cancel or 0)
 end
 
 local function unboundText(run, due)

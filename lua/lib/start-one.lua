@@ -6,7 +6,9 @@
 --         is still counted.
 local function judgeStart(keys, call, job)
   local record, run = job.record, job.run
+  -- Newer data came since its start, whose reply was lost: this is another start, of those.
   job.isMine = run.entry == job.entry and run.owner == call.consumer
+    and not hasBit(run.cancel, AGAIN)
   local reply = turnAway(keys, call, job)
   if reply then
     call.gone[#call.gone + 1], call.left[#call.left + 1] = job.entry, job.member
@@ -29,7 +31,7 @@ local function judgeStart(keys, call, job)
   if not job.isMine then
     run.token, run.attempts = mint(keys, call), run.attempts + 1
     run.entry, run.owner, run.due = job.entry, call.consumer, '-'
-    run.cancel = withoutBit(run.cancel, STOP)
+    run.cancel = onlyWaited(run.cancel)
     redis.call('HSET', keys.runs, job.member, runText(run))
   end
   return { kind, run.token, run.attempts, run.failures, run.crashes, run.generation, run.history,

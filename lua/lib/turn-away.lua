@@ -37,7 +37,7 @@ local function turnAway(keys, call, job)
   end
   if redis.call('ZSCORE', keys.scheduled, job.member) then
     if run.entry == job.entry then
-      run.cancel = withoutBit(run.cancel, STOP)
+      run.cancel = onlyWaited(run.cancel)
       redis.call('HSET', keys.runs, job.member, unboundText(run, '-'))
     end
     return { 'dropped' }
@@ -45,7 +45,9 @@ local function turnAway(keys, call, job)
   local isElsewhere = run.entry ~= job.entry and run.entry ~= '-'
   if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
   if job.isMine then return nil end
-  if hasBit(run.cancel, STOP) or closedBy(keys.closed, record) then
+  -- A cancel that came before newer data is not of them.
+  local isCancelled = hasBit(run.cancel, STOP) and not hasBit(run.cancel, AGAIN)
+  if isCancelled or closedBy(keys.closed, record) then
     -- rarely
     local mark = markOf(record)
     local tombstone = tombstoneText('c', mark, run.token, run.attempts)

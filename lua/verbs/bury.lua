@@ -2,8 +2,8 @@
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
 -- USES  clock, run, telling, history, tombstone, tags, weight, claim, dead-letter, compensate,
---       settle, nudge, group, head, let-go, digits, line, gate, own, lanes, opening, leaving,
---       turns, heads, shutting, letting-through, giving-up, named, past
+--       settle, nudge, again, group, head, let-go, digits, line, gate, own, lanes, opening,
+--       leaving, turns, heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 work  15 past  16 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
@@ -17,14 +17,15 @@
 -- The dead letter is added first; a call that was cut off after that finds it again instead of
 -- adding a second one, and without a tombstone it shows that this call was carried out. The
 -- tombstone names its dead letter, so that a replay removes that tombstone and no other. The
--- compensation job is due at once.
+-- compensation job is due at once. A job for which newer data came leaves no dead letter; the reply
+-- has - for it.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local tags, line, lanes, holds = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local groups, work = KEYS[13], KEYS[14]
 local past, ended, note = KEYS[15], KEYS[16], ARGV[10]
-local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, groups = groups, work = work, wake = wake }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, meta = meta,
+  line = line, lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local window, reason, failure = tonumber(ARGV[2]), ARGV[6], ARGV[7]
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
@@ -35,7 +36,7 @@ local refusal = refusalOf(run, jobs, entry, member, token)
 if refusal == 'gone' and deadLetterOf(dead, member, token) then return { 'already' } end
 if refusal then return { refusal } end
 
-local isCancelled, deadLetter = hasBit(run.cancel, STOP), '-'
+local isCancelled, livesOn, deadLetter = hasBit(run.cancel, STOP), hasNews(run), '-'
 if not isCancelled and failure ~= '' then
   countFailure(run, failure, not not past)
 end
@@ -48,7 +49,7 @@ local function deadLetterId()
 end
 
 if not isCancelled then
-  deadLetter = deadLetterId()
+  deadLetter = livesOn and '-' or deadLetterId()
   if compensate(scheduled, jobs, meta, compensation) then
     nudge(meta, wake, now)
   end
@@ -56,7 +57,7 @@ end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
 -- @count-end
 redis.call('HINCRBY', meta, isCancelled and 'n.cancelled' or 'n.dead', 1)
-if redis.call('ZSCORE', scheduled, member) then
+if not livesOn and redis.call('ZSCORE', scheduled, member) then
   redis.call('HINCRBY', meta, 'n.adopted', 1)
 else
   local outcome = isCancelled and 'c' or 'x'
@@ -72,12 +73,19 @@ else
     over.deadLetter = deadLetter
     keepPast(past, ended, now, { over })
   end
-  settle(jobs, done, member, tombstone, now, window)
-  reweigh(meta, -#record, -1, state[4])
-  dropTags(tags, member, tagsOf(record))
-  tellEnd(meta, run, member, outcome)
+  if livesOn then
+    -- rarely
+    liveAgain(keys, member, run)
+  else
+    settle(jobs, done, member, tombstone, now, window)
+    reweigh(meta, -#record, -1, state[4])
+    dropTags(tags, member, tagsOf(record))
+    tellEnd(meta, run, member, outcome)
+  end
 end
--- @forget-run
-redis.call('HDEL', runs, member)
+if not livesOn then
+  -- @forget-run
+  redis.call('HDEL', runs, member)
+end
 giveUp(keys, state, now, micros, { entry }, { member })
 return isCancelled and { 'cancelled' } or { 'ok', deadLetter }

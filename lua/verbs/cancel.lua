@@ -37,7 +37,7 @@ local function unknown(member, tombstone, waits)
 end
 
 local function request(member, run, waits)
-  run.cancel = withBit(run.cancel, STOP)
+  run.cancel = withBit(withoutBit(run.cancel, AGAIN), STOP)
   redis.call('HSET', runs, member, runText(run))
   leave(member, waits)
   return 'requested'

@@ -10,7 +10,9 @@
 --        {'large', size} when all is too much: more things than the limit, or more than 512 KiB
 -- Kinds: orphan, a record in no index, and its owner or '-'; tombstone, in no index; unrecorded,
 -- scheduled, 'tombstone' or ''; idle, a run without a record; ahead, a run that cannot be; shared,
--- a run whose entry another holds, and who; untagged, a record with tags that are not in the index.
+-- a run whose entry another holds, and who; untagged, a record with tags that are not in the index;
+-- unordered, a debounced record that does not say of which call it is, or a run with newer data of
+-- a record that is not debounced.
 -- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
 -- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
 -- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
@@ -34,11 +36,18 @@ local function add(kind, member, detail)
   found[#found + 1], found[#found + 2], found[#found + 3] = kind, member, detail
 end
 
+local function isDebounced(record)
+  return record:find(';d=', 1, true) and record:find('^1%w+[^|]-;d=')
+end
+
 function look.jobs(member, value, isScheduled)
   local isOver = isTombstone(value)
   if not isOver and not seen[member] then
     live, seen[member] = live + 1, true
     noteUntagged(found, tags, member, value)
+    if isDebounced(value) and not firstMark(value) then
+      add('unordered', member, '')
+    end
   end
   if waiting[member] or isScheduled and not isOver then return end
   if isOver and redis.call('ZSCORE', done, member) then return end
@@ -55,6 +64,10 @@ function look.runs(member, value)
   local budgets = run and math.max(run.failures, run.crashes)
   if not run or tonumber(run.token) > token or budgets > tonumber(run.attempts) then
     add('ahead', member, '')
+  end
+  local isFollowed = run and hasBit(run.cancel, AGAIN)
+  if isFollowed and not isDebounced(redis.call('HGET', jobs, member) or '') then
+    add('unordered', member, '')
   end
   if not group or not run or run.owner == '-' then return end
   local held = redis.call('XPENDING', ready, 'workers', run.entry, run.entry, 1)[1]

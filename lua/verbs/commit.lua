@@ -2,8 +2,8 @@
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
 -- USES  clock, run, telling, history, tombstone, tags, weight, dead-letter, settle, group, head,
---       let-go, digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
---       letting-through, giving-up, named, past
+--       let-go, digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads,
+--       shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 --       then one key per command
@@ -23,8 +23,8 @@ local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local work, wake = KEYS[13], KEYS[14]
 local past, ended = KEYS[15], KEYS[16]
-local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, groups = groups, work = work, wake = wake }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, meta = meta,
+  line = line, lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token, note = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -43,7 +43,8 @@ if not run then
   local number, refusal = history:match('.*"command (%d+) of the commit was refused: ([^"]*)"')
   return number and ('half %s %s'):format(number, refusal) or 'gone'
 end
-if run.token ~= token or run.entry ~= entry then return 'fenced' end
+local isOther = run.token ~= token or run.entry ~= entry
+if isOther then return hasLivedOn(run, token) and 'already' or 'fenced' end
 
 local function deadLetterId(refusal)
   local found = deadLetterOf(dead, member, token)
@@ -55,7 +56,7 @@ local function deadLetterId(refusal)
   return addDeadLetter(dead, now, run)
 end
 
-local isCancelled = hasBit(run.cancel, STOP)
+local isCancelled, livesOn = hasBit(run.cancel, STOP), hasNews(run)
 local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
 local deadLetter, at, heavier, more = '-', 7, 0, 0
 for index = 17, isCancelled and 0 or #KEYS do
@@ -69,11 +70,11 @@ for index = 17, isCancelled and 0 or #KEYS do
     if index == 17 then return answer end
     reply, outcome = ('half %d %s'):format(index - 16, answer.err), 'x'
     local refusal = ('command %d of the commit was refused: %s'):format(index - 16, answer.err)
-    deadLetter = deadLetterId((refusal:gsub('[%c"\\]', ' ')))
+    deadLetter = livesOn and '-' or deadLetterId((refusal:gsub('[%c"\\]', ' ')))
     break
   end
 end
-if redis.call('ZSCORE', scheduled, member) then
+if not livesOn and redis.call('ZSCORE', scheduled, member) then
   redis.call('HINCRBY', meta, 'n.adopted', 1)
 else
   local mark, record = markIn(jobs, member)
@@ -83,14 +84,21 @@ else
     over.deadLetter = deadLetter
     keepPast(past, ended, now, { over })
   end
-  settle(jobs, done, member, tombstone, now, window)
-  heavier, more = heavier - #record, more - 1
-  dropTags(tags, member, tagsOf(record))
-  tellEnd(meta, run, member, outcome)
+  if livesOn then
+    -- rarely
+    liveAgain(keys, member, run)
+  else
+    settle(jobs, done, member, tombstone, now, window)
+    heavier, more = heavier - #record, more - 1
+    dropTags(tags, member, tagsOf(record))
+    tellEnd(meta, run, member, outcome)
+  end
 end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
 reweigh(meta, heavier, more, state[4])
-redis.call('HDEL', runs, member)
+if not livesOn then
+  redis.call('HDEL', runs, member)
+end
 giveUp(keys, state, now, micros, { entry }, { member })
 return reply

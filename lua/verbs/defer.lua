@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
--- USES  clock, run, telling, history, tombstone, tags, weight, claim, settle, nudge, put-back,
---       group, head, let-go, digits, line, gate, own, lanes, opening, leaving, turns, heads,
---       shutting, letting-through, closing, giving-up, named, past
+-- USES  clock, run, telling, history, tombstone, tags, weight, claim, settle, nudge, again,
+--       put-back, group, head, let-go, digits, line, gate, own, lanes, opening, leaving, turns,
+--       heads, shutting, letting-through, closing, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 past  15 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note  9 close  10 closeMs
@@ -17,8 +17,9 @@ local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 local past, ended = KEYS[14], KEYS[15]
-local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, groups = groups, work = work, wake = wake }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
+  meta = meta, tags = tags, line = line, lanes = lanes, holds = holds, groups = groups,
+  work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
@@ -52,7 +53,7 @@ if hasBit(run.cancel, STOP) then
     local over = { member = member, outcome = 'c', mark = mark, run = run, note = note }
     keepPast(past, ended, now, { over })
   end
-  endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
+  endCancelled(keys, member, run, now, window)
 else
   if why ~= '' then
     countDeferral(run, why)

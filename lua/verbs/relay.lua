@@ -3,7 +3,7 @@
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, group, mint, head, let-go,
---       digits, line, gate, nudge, own, lanes, opening, leaving, turns, heads, shutting,
+--       digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads, shutting,
 --       letting-through, lining-up, lateness, pending, dead-letter, named, past, nonsense, adopt,
 --       odd-member, advertise, promotion, closed-tags, turn-away, start-one, repeated, starting,
 --       end-many, completion, delivery, filling

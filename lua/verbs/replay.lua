@@ -12,7 +12,8 @@
 -- Zset, run and record are written before the dead letter is removed. If the call was cut off in
 -- between, the live job has the dead letter's next generation and its token: the second call then
 -- only removes the dead letter and replies ok. The dead letter of another death of the same job
--- stays.
+-- stays. A debounced job keeps the mark of its tombstone where that is the later one: a call that
+-- came after the one in the dead letter is still known, and its older ones are still older.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags, closed = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
@@ -36,9 +37,25 @@ end
 record = record:gsub('^(1%w+)(;[^|]*)', withoutLateness)
 local generation = (tonumber(fields.generation) or 0) + 1
 local here = redis.call('HGET', jobs, member)
-if here and not isTombstone(here) then
+
+local function unmarked(text)
+  return text:find('^1%w+[^|]-;d=') and text:gsub('^(1[^|]-);m=%w+%.%x+', '%1') or text
+end
+
+local function withLaterMark(tombstone)
+  local order, mark = record:match('^1[^|]-;m=(%w+)%.'), tombstone:match('^%.%l(%w+ %x+)')
+  -- @debounced
+  local later = order and unmarked(record) ~= record and mark and mark:match('^%w+')
+  -- @later-mark
+  if not later or tonumber(later, 36) <= tonumber(order, 36) then return record end
+  return (record:gsub(';m=%w+%.%x+', ';m=' .. mark:gsub(' ', '.'), 1))
+end
+
+if isTombstone(here) then
+  record = withLaterMark(here)
+elseif here then
   local run = runOf(redis.call('HGET', runs, member))
-  local isSame = run and here == record and run.token == fields.token
+  local isSame = run and unmarked(here) == unmarked(record) and run.token == fields.token
   if not isSame or tonumber(run.generation) ~= generation then return { 'live', member } end
   -- @live-again
   redis.call('ZREM', done, member)

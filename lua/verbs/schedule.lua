@@ -1,22 +1,23 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, digits, line, known, closed-tags, quota, gate, own,
---       group-quota, nudge
+-- USES  clock, run, tombstone, stale, tags, digits, line, known, debounce, closed-tags, quota,
+--       gate, own, group-quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
 --       10 line  11 groups  12 closed
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the
 --       layout was read some time ago, and a partition that has no generation may have been removed
 --       since: moved. With + it was read just now, and the partition gets this generation.
---       mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms, 0 = now, or
---       from 1e11 (the year 1973): what is less was meant in seconds
+--       mode keep | replace | debounce; horizon ms ahead of now; bytes: largest record; due ms, 0 =
+--       now, or from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> |
---        running | bad-due <now> | bad-member | bad-record | too-large | full pending <limit>
---        <there> | full bytes <limit> <there> | full group <limit> <there> (a limit of its queue,
---        or of its group: nothing was changed) | uncounted (jobs of its group are counted, and its
---        header has no tag for that: nothing was changed) | closed <until> <tag> (no job with the
---        tag may start: nothing was changed) | later (not looked at: too many bytes, call again);
---        or {'moved', generation} when the partition has another generation
+--        running | merged <due>, kept <due>, behind, overtaken <order>, see below | bad-due <now> |
+--        bad-member | bad-record | too-large | full pending <limit> <there> | full bytes <limit>
+--        <there> | full group <limit> <there> (a limit of its queue, or of its group: nothing was
+--        changed) | uncounted (jobs of its group are counted, and its header has no tag for that:
+--        nothing was changed) | closed <until> <tag> (no job with the tag may start: nothing was
+--        changed) | later (not looked at: too many bytes, call again); or {'moved', generation}
+--        when the partition has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
 -- written. No allow-oom: a full Redis refuses the call up front. A live id is never overwritten
@@ -26,14 +27,20 @@
 -- 500 tags does no more. A call that was made before is recognised also where there is no room. The
 -- weight of the jobs is noted last: a call that is cut off before leaves it to the leader, which
 -- counts again and again.
+-- With mode debounce the data of a call are newer or older than others by its order. An id that is
+-- over gets a new life. A job that waits for its first start gets the newer data and moves to the
+-- due time, up to its ceiling (merged); one that is due, waits for another start or has lost its
+-- worker gets the data and keeps its due time (kept); of one that runs the next life begins when
+-- the run ends (behind). Overtaken: newer data are there, or were. A job that was made without
+-- debounce stays as it is (exists).
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local line, groups, closed = KEYS[10], KEYS[11], KEYS[12]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale,
-  meta = meta, tags = tags, groups = groups }
-local call = { mode = mode, spent = 0, entered = 0 }
+  meta = meta, tags = tags, groups = groups, line = line }
+local call = { mode = mode, spent = 0, entered = 0, now = now }
 
 local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates',
   'closed')
@@ -48,6 +55,11 @@ if state[5] and closed then
   -- rarely
   unlessClosed = closedReply
 end
+local debounced, written
+if mode == 'debounce' then
+  -- rarely
+  debounced, written = debouncedAs, writeNews
+end
 
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
@@ -58,8 +70,12 @@ local function judge(member, record, due)
   if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end
   local length = redis.call('HSTRLEN', jobs, member)
-  if length == 0 then return 'ok' end
-  return knownAs(keys, call, { member = member, record = record, length = length })
+  if length == 0 and not debounced then return 'ok' end
+  local job = { member = member, record = record, length = length }
+  if not debounced then return knownAs(keys, call, job) end
+  -- @due-now
+  job.due = due > 0 and due or now
+  return debounced(keys, call, job)
 end
 
 local replies, added, soonest, size = {}, 0, math.huge, 0
@@ -87,15 +103,19 @@ end
 
 for at = 6, #ARGV, 3 do
   local member, record, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local due, reply, isOver, generation, before = tonumber(text), 'later', false, nil, nil
+  local due, reply, isOver, generation, before, news = tonumber(text), 'later', false, nil, nil, nil
   write(held[member] or size >= 500)
   if not call.isFull then
-    reply, isOver, generation, before = judge(member, record, due)
+    reply, isOver, generation, before, news = judge(member, record, due)
     reply = unlessClosed and unlessClosed(closed, record, reply) or reply
     reply = call.groups and call.groups.refusal(member, record, reply) or reply
     reply = call.room and call.room.takes(member, record, reply) or reply
   end
-  if reply == 'ok' or reply == 'replaced' then
+  record = news and news.record or record
+  -- @news
+  if reply == 'replaced' and news then
+    reply, soonest = written(keys, call, news), math.min(soonest, tonumber(news.score) or soonest)
+  elseif reply == 'ok' or reply == 'replaced' then
     if reply == 'replaced' then
       local waits = redis.call('ZSCORE', scheduled, member)
       if waits then

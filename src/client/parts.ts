@@ -14,6 +14,7 @@ import { erase, lastEnd } from '../redis/scripts/upkeep.ts';
 import type { ScheduleSender } from './calls/batch.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
 import { Layouts } from './calls/layouts.ts';
+import { Orders } from './calls/orders.ts';
 import { type CallPartitions, createPartitionCalls, createSlots } from './calls/partition-calls.ts';
 import { type PlanLimits, planJob, planListed } from './calls/plan.ts';
 import { createRefusal } from './calls/refusal.ts';
@@ -86,7 +87,8 @@ export interface ScheduleMoment {
 export function scheduleOne({ server, limits, batch }: Parts, job: OneJob, call: Call): Promise<Scheduled> {
   const { to, data, options } = job;
   const { calledMs, newId } = job.moment;
-  const add = () => batch.add(to, planJob(data, options, { ...limits(calledMs), newId }));
+  const { delivery } = to;
+  const add = () => batch.add(to, planJob(data, options, { ...limits(calledMs), newId, delivery }));
   const measured = options?.at === undefined ? server.settle() : undefined;
   if (!measured) return add();
   return call(async () => {
@@ -104,7 +106,7 @@ export async function scheduleList(
   }: { readonly to: Queue<unknown>; readonly list: readonly BulkJob<unknown>[]; readonly moment: ScheduleMoment },
 ): Promise<readonly Scheduled[]> {
   await server.settle();
-  const within = { ...limits(calledMs), newId };
+  const within = { ...limits(calledMs), newId, delivery: to.delivery };
   const plans = await planAll(list, { plan: (job) => planListed(job, within), ready: sealedIn(to) });
   return scheduleAll(plans, (slice) => batch.addMany(to, slice));
 }
@@ -119,6 +121,13 @@ export const limitsOf = ({ horizonMs, dataBytesMax }: ClientSettings): Omit<Plan
   horizonMs,
   dataBytesMax,
 });
+
+/** @param latestMs the clock of Redis at a monotonic moment */
+function callLimits(settings: ClientSettings, latestMs: (calledMs: number) => number): Parts['limits'] {
+  const steadyNow = createSteadyNow(latestMs);
+  const orderOf = new Orders().next;
+  return (calledMs) => ({ ...limitsOf(settings), nowMs: steadyNow(calledMs), orderOf });
+}
 
 /** When what stands on a connection ends. */
 export interface Ending {
@@ -157,7 +166,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
       finding,
     };
   };
-  const steadyNow = createSteadyNow(server.latestMs);
+  const limits = callLimits(settings, server.latestMs);
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });
   await refusal.look();
   doubtWhenReady(redis, { server, layouts, refusal });
@@ -177,7 +186,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
       const calls = partitionCalls();
       return writing(made, calls, confirming(made, calls));
     },
-    limits: (calledMs: number): PlanLimits => ({ ...limitsOf(settings), nowMs: steadyNow(calledMs) }),
+    limits,
     async fit() {
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
       await refusal.look();

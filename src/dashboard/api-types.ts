@@ -422,7 +422,7 @@ export interface Schemas {
   readonly Scheduled: {
     readonly id: string;
     readonly queue: string;
-    readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed';
+    readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed' | 'merged' | 'kept' | 'behind' | 'overtaken';
     readonly dueMs: number;
     readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
     readonly closed?: {
@@ -440,6 +440,11 @@ export interface Schemas {
     readonly group?: string;
     readonly name?: string;
     readonly ifExists?: 'keep' | 'replace' | 'error';
+    readonly debounce?: {
+      readonly wait: number | string;
+      readonly max?: number | string;
+    };
+    readonly throttle?: number | string;
     readonly attempts?: number;
     readonly timeout?: number | string;
     readonly backoff?: Schemas['Backoff'];

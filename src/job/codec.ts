@@ -2,7 +2,8 @@
  * Job ⇄ bytes. One of the two borders where unknown data gets a type.
  *
  * A **record** is `1` + asked due time (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
- * before the bar and never the JSON. Letters: `b=1` bare, and those of `options.ts`; unknown ones are ignored.
+ * before the bar and never the JSON. Letters: `b=1` bare, `d` of a debounced job, `m` the mark of the call that made the job,
+ * and those of `options.ts`; unknown ones are ignored.
  * JSON keys: `n` name, `d` data, `c` the codec that encoded the data (then a text), `o` options of this one job, by their keys in `options.ts`. Defaults are left out: a
  * job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
@@ -11,7 +12,7 @@
  *
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
  * token generation attempts failures crashes entry owner nextDue cancel. `cancel` is a digit of bits: 1 its worker is to stop,
- * 4 somebody waits for the end of the job. Of a job that was put aside a line comes before the
+ * 2 newer data came since its start, 4 somebody waits for the end of the job. Of a job that was put aside a line comes before the
  * errors: `~`, how often, a space, and JSON (`t` when, `m` the reason).
  */
 import { show } from '../kernel/duration.ts';
@@ -102,11 +103,11 @@ function overridesJson(overrides: Readonly<Record<string, unknown>>): string {
   return json;
 }
 
-/** A whole record. `body` comes from `encodeBody`. */
-export function encodeRecord(dueMs: number, body: string, header: HeaderOptions = NOTHING): string {
+/** A whole record. `body` comes from `encodeBody`, and `letter` from `debounceLetter`. */
+export function encodeRecord(dueMs: number, body: string, header: HeaderOptions = NOTHING, letter = ''): string {
   const asked = dueMs.toString(36);
-  if (header === NOTHING) return `1${asked}|${body}`;
-  const fields = headerText(header, false);
+  if (header === NOTHING) return `1${asked}${letter}|${body}`;
+  const fields = letter + headerText(header, false);
   const record = `1${asked}${fields}|${body}`;
   const apart = headerText(header, true);
   if (apart === '') return record;

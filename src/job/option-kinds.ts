@@ -8,6 +8,7 @@ import { durationIn, type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Backoff, isBackoff, storable } from './backoff.ts';
+import { DEBOUNCE_ALLOWED, type Debounce, type DebounceMs, parseDebounce } from './debounce.ts';
 import {
   headersIn,
   headersText,
@@ -204,6 +205,19 @@ export function pairs(
     isStored: (value) => typeof value === 'object' && value !== null,
     toHeader: (stored) => headersText(stored as JobHeaders),
     ofHeader: headersIn,
+  };
+}
+
+/** How long to wait for further calls. It belongs to the call, and its record has a letter that no option is. */
+export function debounce(): OptionKind<Debounce, DebounceMs, 'debounce'> {
+  return {
+    kind: 'debounce',
+    metavar: '<wait,max>',
+    allowed: DEBOUNCE_ALLOWED,
+    check: parseDebounce,
+    isStored: () => false,
+    toHeader: () => '',
+    ofHeader: () => undefined,
   };
 }
 

@@ -12,6 +12,7 @@ import type { Queue } from '../job/queue.ts';
 import { decodeHeader, entriesOfRecord, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
+import { DuestreamError } from '../kernel/errors.ts';
 import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
 import { ClosedTags } from './closing.ts';
 import type { Gates } from './gates.ts';
@@ -70,6 +71,7 @@ export function createJobBook(parts: JobBookParts) {
 
   /** The same answers as `schedule.lua`. */
   async function place(queue: Queue, given: Wanted): Promise<Answer> {
+    if (given.mode === 'debounce') throw notPlayed();
     const plan = registry.admit(queue, given);
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
@@ -118,6 +120,9 @@ export function createJobBook(parts: JobBookParts) {
     all: (): readonly TestJob[] => [...kept.values()].map(testJobOf),
   };
 }
+
+const notPlayed = () =>
+  new DuestreamError('bad-input', 'the test kit plays no debounce and no throttle; allowed: a client of a real Redis');
 
 /** Who waits for jobs to end. */
 class Listeners {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { type List, lists, resolve } from '../support/model-commands.ts';
-import { cutOff, isOfGates, isReadOnly, lineOf, luaOf, writesOf } from '../support/model-cut.ts';
+import { cutOff, isOfDebounce, isOfGates, isReadOnly, lineOf, luaOf, writesOf } from '../support/model-cut.ts';
 import { cutList } from '../support/model-cutter.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
@@ -58,7 +58,12 @@ const isByOthers = (verb: string, site: string) =>
   SELDOM.some(([of, words]) => of.includes(verb) && words.some((some) => lineOf(verb, site).includes(some)));
 const sitesOf = (verb: string) =>
   writesOf(verb).filter(
-    (site) => !isByOthers(verb, site) && !isOfHistory(site) && !isTrim(site) && !isOfGates(verb, site),
+    (site) =>
+      !isByOthers(verb, site) &&
+      !isOfHistory(site) &&
+      !isTrim(site) &&
+      !isOfGates(verb, site) &&
+      !isOfDebounce(verb, site),
   );
 const sites = new Map(verbs.flatMap(sitesOf).map((site) => [site, 0]));
 const missing = () => [...sites].filter(([, states]) => states < STATES).map(([site]) => site);

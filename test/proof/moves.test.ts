@@ -21,10 +21,12 @@ afterAll(() => bench.stop());
 const kept = keptIn('test/proof/moves.json');
 /**
  * The model has neither damage nor schedules, and neither a broadcast queue nor limits: `cast.test.ts` shows the rows of the one,
- * `test/redis/gates.test.ts` those of the other.
+ * `test/redis/gates.test.ts` those of the other. Nor does it debounce, as `test/redis/debounce.test.ts` does.
  */
 const ELSEWHERE = [
   ...['ready repair scheduled', 'running repair scheduled', 'none fire scheduled'],
+  ...['ready schedule ready', 'running schedule running'],
+  ...['ready complete scheduled', 'ready commit scheduled', 'ready bury scheduled'],
   ...[...rows].filter((row) => / cast |\bwaiting\b| limit | mend-gates /.test(row)),
 ];
 

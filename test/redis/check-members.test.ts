@@ -76,6 +76,18 @@ test('a run that cannot be is found: a token nobody gave, more failures than sta
   ]);
 });
 
+test('a debounced record without its order is found, and newer data of one that is not debounced', async () => {
+  await p.running('a');
+  await p.redis.hset(p.keys.runs, 'j:a', ((await p.redis.hget(p.keys.runs, 'j:a')) ?? '').replace(/0$/, '2'));
+  await p.schedule('b', { dueMs: T0 + 1000 });
+  await p.redis.hset(p.keys.jobs, 'j:b', '1mi8or64g;d=mi8or9zk|{}');
+  await p.schedule('c', { dueMs: T0 + 1000, data: ';d=1|' });
+  expect((await kinds()).toSorted()).toEqual([
+    ['unordered', 'j:a', ''],
+    ['unordered', 'j:b', ''],
+  ]);
+});
+
 test('what is too much for one moment is refused with its size, and walked slice by slice', async () => {
   await p.scheduleAll([]);
   for (let nth = 0; nth < 300; nth += 1) await p.schedule(`n${nth}`, { dueMs: T0 + 1000, data: 'x'.repeat(80) });

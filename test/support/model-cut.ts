@@ -107,6 +107,15 @@ export function isOfGates(verb: string, site: string): boolean {
   return (verb === 'edit' && OF_EDIT.test(line)) || (!['promote', 'relay'].includes(verb) && ENTRIES.test(line));
 }
 
+/** What only newer data of a debounced job write; `test/redis/debounce.test.ts` cuts that off. */
+const OF_DEBOUNCE = [
+  /\bnews\.(?:run|score|record)\)/,
+  /'ZADD', keys\.scheduled, 'NX', text, member\)|'HSET', keys\.runs, member,$|keys\.meta, 'n\.scheduled'/,
+  /'ZADD', keys\.scheduled, 'XX', news\.score/,
+];
+export const isOfDebounce = (verb: string, site: string): boolean =>
+  OF_DEBOUNCE.some((words) => words.test(lineOf(verb, site)));
+
 /** Everything in the database, and a way back to it. */
 export async function savePoint(redis: Redis): Promise<() => Promise<void>> {
   const keys = await redis.keys('*');

@@ -13,12 +13,12 @@ export interface Transition {
 
 /**
  * How a settle moves a job. A job whose worker was reclaimed is ready, and a late end of its last start still wins. A
- * bare job that was put again meanwhile stays scheduled. Without a done window nothing is left of what is over. Who makes room in
+ * bare job that was put again meanwhile stays scheduled, and one for which newer data came has its next life. Without a done window nothing is left of what is over. Who makes room in
  * a gated queue lets the next one through: that is another job.
  */
 const settles = (...ends: readonly (JobState | 'none')[]): Transition['moves'] => ({
   running: [...ends, 'scheduled'],
-  ready: ends,
+  ready: [...ends, 'scheduled'],
   scheduled: ['scheduled'],
   waiting: ['ready'],
 });
@@ -43,8 +43,10 @@ export const transitions: readonly Transition[] = [
     moves: {
       none: ['scheduled'],
       scheduled: ['scheduled'],
-      waiting: ['scheduled'],
-      ready: ['scheduled'],
+      waiting: ['scheduled', 'waiting'],
+      // With mode debounce a job that is due, or runs, gets newer data where it is.
+      ready: ['scheduled', 'ready'],
+      running: ['running'],
       done: ['scheduled'],
       cancelled: ['scheduled'],
       expired: ['scheduled'],

@@ -4,6 +4,7 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Backoff, isBackoff, storable } from '../../job/backoff.ts';
+import type { Debounce } from '../../job/debounce.ts';
 import { parseExact } from '../../job/json-text.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -43,6 +44,21 @@ export function readBackoff(text: string | undefined): Backoff | undefined {
   throw new DuestreamError(
     'bad-input',
     `backoff is ${show(text)}; allowed: JSON with kind fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), and jitter none, full or equal`,
+  );
+}
+
+/**
+ * The wait, and the longest one behind a comma.
+ *
+ * @throws DuestreamError `bad-input`
+ * @example readDebounce('1s,5s') // { wait: '1s', max: '5s' }
+ */
+export function readDebounce(text: string): Debounce {
+  const [wait = '', max, ...more] = text.split(',');
+  if (wait !== '' && max !== '' && more.length === 0) return { wait, ...(max === undefined ? {} : { max }) };
+  throw new DuestreamError(
+    'bad-input',
+    `debounce is ${show(text)}; allowed: a wait, or a wait and the longest one with a comma between them, such as 1s,5s`,
   );
 }
 

@@ -23,8 +23,9 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
 import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
+import { Overtaken } from './orders.ts';
 import { tooMany } from './partition-calls.ts';
-import { countedPlan, type Plan } from './plan.ts';
+import { countedPlan, newerPlan, type Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
 import { failureOf, notGated, type Scheduled, scheduledOf } from './scheduled.ts';
 
@@ -57,6 +58,10 @@ interface Pending {
   readonly reject: (error: unknown, at: number) => void;
   /** How often the queue has moved since. */
   moves: number;
+  /** An earlier try may have been carried out. */
+  isDoubtful?: boolean;
+  /** A debounce call that was sent with a higher order. */
+  isLater?: boolean;
 }
 
 /** Jobs of one partition for one script call. */
@@ -268,14 +273,20 @@ export class ScheduleBatch {
       const plans = items.map(({ plan }) => plan);
       // @send-chunk
       const policy = { clock, budgetMs: leftMs, onFailure };
-      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), policy);
+      const send = (mayHaveRun: boolean) => {
+        if (mayHaveRun) for (const pending of items) pending.isDoubtful = true;
+        return jobs.schedule(ref, plans, settings);
+      };
+      const reply = await withRetry('schedule', send, policy);
       this.#silent.delete(ref.keys.jobs);
       if ('kind' in reply) {
         await this.#move(chunk);
         return;
       }
+      const overtaken = new Overtaken();
       for (const [index, pending] of items.splice(0).entries()) {
-        if (!this.#answer(pending, reply[index], ref)) items.push(pending);
+        const isThrough = !isSentLater(pending, reply[index], overtaken) && this.#answer(pending, reply[index], ref);
+        if (!isThrough) items.push(pending);
       }
     }
   }
@@ -325,6 +336,17 @@ export class ScheduleBatch {
     this.#waitingBytes -= plan.bytes;
     if (this.#waiting === 0) for (const listener of this.#listeners.splice(0)) listener();
   }
+}
+
+/**
+ * Whether a debounce call that was overtaken is sent once more, with a higher order: clocks differ, and nobody has called
+ * since. One that may have been carried out before, or was overtaken again meanwhile, is done: newer data are there.
+ */
+function isSentLater(pending: Pending, reply: ScheduleReply | undefined, overtaken: Overtaken): boolean {
+  if (reply?.kind !== 'overtaken' || pending.isDoubtful || pending.isLater) return false;
+  pending.plan = newerPlan(pending.plan, overtaken.orderAfter(pending.plan.member, reply.order));
+  pending.isLater = true;
+  return true;
 }
 
 /** Another mode closes the chunk, so that calls for one id are sent in the order they were made. */

@@ -4,11 +4,13 @@
  * clock's reading is passed in, and the same plan can be sent again and is the same call.
  */
 import { encodeBody, encodeRecord, memberOf } from '../../job/codec.ts';
+import { debounceLetter, withOrder } from '../../job/debounce.ts';
 import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../../job/fields.ts';
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
 import { COUNTED_ENTRY, groupedId, groupOf, TAGS_MAX } from '../../job/labels.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
+import type { Queue } from '../../job/queue.ts';
 import { countedRecord, entriesOfRecord } from '../../job/record-header.ts';
 import { hintOf } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
@@ -23,7 +25,7 @@ export interface Plan {
   readonly record: string;
   readonly dueMs: number;
   readonly bytes: number;
-  readonly mode: 'keep' | 'replace';
+  readonly mode: 'keep' | 'replace' | 'debounce';
   /** A live job of this id is an error. */
   readonly strict: boolean;
   /** What only a gated queue can honour, in words; undefined: any queue will do. */
@@ -37,6 +39,10 @@ export interface PlanLimits {
   readonly nowMs: number;
   /** The ids that were reserved for the call. Default: an id that is made here. */
   readonly newId?: () => string;
+  /** Of a debounce call, newer calls have higher ones. Default: the clock's reading. */
+  readonly orderOf?: (id: string, nowMs: number) => number;
+  /** How the queue delivers, where that is known. */
+  readonly delivery?: Queue['delivery'];
 }
 
 /** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
@@ -69,10 +75,11 @@ function planned(
   const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
   const id = idOf(options, limits);
   const name = jobOptions.name.check(options.name, 'name');
-  const dueMs = spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
+  const debounced = debouncedCall(id, options, limits);
+  const dueMs = debounced?.dueMs ?? spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
   const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
   const body = encodeBody({ name, data }, overrides);
-  const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING);
+  const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING, debounced?.letter);
   const recordBytes = Buffer.byteLength(record);
   const bodyBytes = recordBytes - record.length + body.length;
   if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);
@@ -84,7 +91,7 @@ function planned(
     record,
     dueMs,
     bytes,
-    mode: ifExists === 'replace' ? 'replace' : 'keep',
+    mode: debounced ? 'debounce' : ifExists === 'replace' ? 'replace' : 'keep',
     strict: ifExists === 'error',
     ...needsGate(id, options),
   };
@@ -95,6 +102,64 @@ function idOf({ id, group }: ScheduleOptions, { newId = newJobId }: PlanLimits):
   const own = id === undefined ? newId() : jobOptions.id.check(id, 'id');
   if (group === undefined) return own;
   return parseJobId(groupedId(jobOptions.group.check(group, 'group'), own));
+}
+
+/** What would have to count together with it: the due time follows from the calls, and what lives is merged with. */
+const NOT_DEBOUNCED = ['delay', 'at', 'zone', 'within', 'ifExists'] as const;
+
+/** The due time and the letter of a debounce call. @throws DuestreamError `bad-input` */
+function debouncedCall(
+  id: string,
+  options: ScheduleOptions,
+  { nowMs, horizonMs, delivery, orderOf = (_, ms) => Math.floor(ms) }: PlanLimits,
+): { readonly dueMs: number; readonly letter: string } | undefined {
+  const { debounce, throttle } = options;
+  const name = debounce === undefined ? 'throttle' : 'debounce';
+  const given = options[name];
+  if (given === undefined) return undefined;
+  const throttleMs = throttle === undefined ? 0 : Math.ceil(jobOptions.throttle.check(throttle, 'throttle'));
+  const { waitMs, maxMs = Math.max(horizonMs, waitMs) } =
+    debounce === undefined
+      ? { waitMs: throttleMs, maxMs: throttleMs }
+      : jobOptions.debounce.check(debounce, 'debounce');
+  if (maxMs > horizonMs || waitMs > horizonMs) {
+    throw badDebounce(name, `is ${textOfWait(given)}`, `up to the horizon of ${days(horizonMs)}`);
+  }
+  if (options.id === undefined) throw badDebounce(name, 'is given without id', 'together with the id of the job');
+  if (debounce !== undefined && throttle !== undefined) {
+    throw badDebounce(
+      name,
+      'is given together with throttle',
+      'one of them; throttle is a debounce whose max is its wait',
+    );
+  }
+  const other = NOT_DEBOUNCED.find((option) => options[option] !== undefined);
+  if (other !== undefined) {
+    throw badDebounce(
+      name,
+      `is given together with ${other}`,
+      `${name} alone says when the job is due, and what becomes of one that is there`,
+    );
+  }
+  if (delivery === 'at-most-once') {
+    throw badDebounce(
+      name,
+      'is given for a queue that delivers at most once, where a job is over before its handler runs',
+      'in a queue that delivers at least once',
+    );
+  }
+  const order = orderOf(id, nowMs);
+  return { dueMs: Math.ceil(nowMs + waitMs), letter: debounceLetter(order, { waitMs, maxMs }) };
+}
+
+const textOfWait = (given: unknown) => (typeof given === 'object' ? JSON.stringify(given) : show(given));
+
+const badDebounce = (name: string, wrong: string, allowed: string) =>
+  new DuestreamError('bad-input', `${name} ${wrong}; allowed: ${allowed}`);
+
+/** The same call with a higher order, as somebody with a clock that is ahead has called before. */
+export function newerPlan<Given extends Pick<Plan, 'record'>>(plan: Given, order: number): Given {
+  return { ...plan, record: withOrder(plan.record, order) };
 }
 
 /** What of a job means something in a gated queue alone. */

@@ -24,10 +24,17 @@ export interface Scheduled {
    * `scheduled`: the job is new · `replaced`: it took the place of a job that waited · `exists`: a job of this id lives and
    * was kept · `running`: a job of this id runs and was not replaced · `already`: the same call (same id, due time and
    * content) was carried out before, for example because its reply was lost · `closed`: a tag of it is closed, and nothing
-   * was changed.
+   * was changed. With `debounce` also `merged`: the job that waits has this data and the later due time · `kept`: the job is
+   * due, or waits for another start, and has this data when it starts · `behind`: the job runs, and its next life, with this
+   * data, begins when it has ended · `overtaken`: a newer call has come.
    */
-  readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed';
-  /** Epoch ms by the primary's clock from which the job may run; with `exists`, that of the job that was kept. */
+  readonly status:
+    | ('scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed')
+    | ('merged' | 'kept' | 'behind' | 'overtaken');
+  /**
+   * Epoch ms by the primary's clock from which the job may run; with `exists`, that of the job that was kept. With `behind`
+   * the job starts again at the end of its run, or at that time where it is later.
+   */
   readonly dueMs: number;
   /** With `already`: how the job ended, if it is over. */
   readonly over?: OverState;
@@ -97,6 +104,12 @@ export function scheduledOf(
       return { id, queue, status: reply.kind, dueMs };
     case 'already':
       return { id, queue, status: 'already', dueMs, ...(reply.over ? { over: reply.over } : {}) };
+    case 'merged':
+    case 'kept':
+      return { id, queue, status: reply.kind, dueMs: reply.dueMs };
+    case 'behind':
+    case 'overtaken':
+      return { id, queue, status: reply.kind, dueMs };
     case 'closed':
       return { id, queue, status: 'closed', dueMs, closed: { tag: reply.tag, untilMs: reply.untilMs } };
     case 'exists':

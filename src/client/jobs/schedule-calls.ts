@@ -84,7 +84,7 @@ function plainCalls(settings: ClientSettings, { check, opened, run, runChecked }
     const runAsked: typeof run = asked ? (work) => run(work, asked) : run;
     if (parts) return scheduleOne(parts, job, runAsked);
     // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
-    planJob(job.data, job.options, { ...limitsOf(settings), nowMs: clock.wallMs() });
+    planJob(job.data, job.options, { ...limitsOf(settings), nowMs: clock.wallMs(), delivery: job.to.delivery });
     return run((made) => scheduleOne(made, job, (work) => work(made)), asked);
   }
 

@@ -75,6 +75,9 @@ async function followMoved(redis: Redis, { keys }: PartitionRef, error: unknown)
 const WRITTEN: ReadonlySet<string> = new Set([
   'ok',
   'replaced',
+  'merged',
+  'kept',
+  'behind',
   'cancelled',
   'requested',
   'closed',

@@ -19,6 +19,7 @@ export type DamageKind =
   | 'early'
   | 'vanished'
   | 'untagged'
+  | 'unordered'
   | 'astray'
   | 'group'
   | GateFlaw['kind'];

@@ -137,6 +137,10 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'this tag is closed in another partition of its queue, and here not, or for less long: jobs with it would start; a call to close or to open it was cut short',
     'close it until the latest end; if it was to be opened, open it again instead',
   ],
+  unordered: [
+    'I22',
+    'its record is debounced and does not say of which call it is, or newer data came for a run whose record is not debounced: somebody else wrote one of them',
+  ],
   unreadable: [
     'key',
     'its entry in the registry cannot be read, so nobody leads or serves this queue; "duestream queues rm <queue> --force" removes it',

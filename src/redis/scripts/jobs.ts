@@ -35,7 +35,7 @@ interface Aged {
 }
 
 export interface ScheduleSettings extends Aged {
-  readonly mode: 'keep' | 'replace';
+  readonly mode: 'keep' | 'replace' | 'debounce';
   readonly horizonMs: number;
   readonly bytesMax: number;
   readonly nowMs?: number;

@@ -22,6 +22,12 @@ export type ScheduleReply =
   | { readonly kind: 'later' }
   | { readonly kind: 'already'; readonly over: OverState | undefined }
   | { readonly kind: 'exists'; readonly dueMs: number }
+  /** Of a debounce call: the job that waits has its data; `merged` is due anew, `kept` as before. */
+  | { readonly kind: 'merged' | 'kept'; readonly dueMs: number }
+  /** Of a debounce call: the job runs, and has another life when that ends. */
+  | { readonly kind: 'behind' }
+  /** Of a debounce call: one with this order, or a higher one, has come. */
+  | { readonly kind: 'overtaken'; readonly order: number }
   | { readonly kind: 'bad-due'; readonly nowMs: number }
   /** A limit of the queue, as its partition has its share, or of the group: nothing was changed. */
   | { readonly kind: 'full'; readonly what: FullOf; readonly limit: number; readonly there: number }
@@ -164,7 +170,9 @@ export function scheduleReply(reply: string): ScheduleReply {
     return { kind, what: detail as FullOf, limit: Number(limit), there: Number(there) };
   }
   if (kind === 'already') return { kind, over: outcomeLetters[detail] };
-  if (kind === 'exists') return { kind, dueMs: score(detail) };
+  if (kind === 'exists' || kind === 'merged' || kind === 'kept') return { kind, dueMs: score(detail) };
+  if (kind === 'overtaken') return { kind, order: Number(detail) };
+  if (kind === 'behind') return { kind };
   if (kind === 'closed') return { kind, untilMs: Number(detail), tag: limit ?? '' };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
   if (kind === 'later' || kind === 'uncounted') return { kind };

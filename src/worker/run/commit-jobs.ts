@@ -17,7 +17,7 @@ import type { PartitionKeys, PartitionRef } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 
 /** Without what is about another job of the same id: there is none. */
-export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists' | 'group'>;
+export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists' | 'group' | 'debounce' | 'throttle'>;
 
 /** Whose end the new job goes with. */
 export interface Committing {
@@ -37,7 +37,7 @@ const NTH_DIGITS = 2;
 /** @throws DuestreamError `bad-input` */
 export async function planCommitted(data: unknown, options: CommitJobOptions, from: Committing): Promise<Plan> {
   const { job, token, nth, queue, ref, nowMs } = from;
-  for (const name of ['id', 'ifExists', 'group', 'durability']) {
+  for (const name of ['id', 'ifExists', 'group', 'debounce', 'throttle', 'durability']) {
     if (Reflect.get(options, name) === undefined) continue;
     throw new DuestreamError(
       'bad-input',

@@ -89,6 +89,14 @@ function sentence({ id, status, dueMs, over, closed }: Scheduled): string {
         : line`${id}  already ${over}  this same call was made before`;
     case 'closed':
       return line`${id}  closed  not scheduled: tag ${closed?.tag ?? ''} is closed until ${moment(closed?.untilMs ?? 0, systemClock.wallMs())}`;
+    case 'merged':
+      return line`${id}  merged  the job that waits has this data, now due ${due}`;
+    case 'kept':
+      return line`${id}  kept  the job has this data when it starts; it stays due ${due}`;
+    case 'behind':
+      return line`${id}  behind  the job runs; it runs again with this data when it has ended, not before ${due}`;
+    case 'overtaken':
+      return line`${id}  overtaken  a newer call has come; nothing was changed`;
     case 'running':
       return line`${id}  running  not replaced; try again when it has ended`;
   }

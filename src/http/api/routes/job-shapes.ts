@@ -229,7 +229,12 @@ export const scheduled = z
   .object({
     id: z.string(),
     queue: z.string(),
-    status: z.enum(['scheduled', 'replaced', 'exists', 'running', 'already', 'closed']),
+    status: z
+      .enum([
+        ...(['scheduled', 'replaced', 'exists', 'running', 'already', 'closed'] as const),
+        ...(['merged', 'kept', 'behind', 'overtaken'] as const),
+      ])
+      .openapi({ description: 'The last four with `debounce` or `throttle` only.' }),
     dueMs: epochMs,
     over: over.optional(),
     closed: z
@@ -367,6 +372,8 @@ function schemaOf(option: JobOption): z.ZodType {
       return z.enum(option.choices ?? [], { error: (option.choices ?? []).join(', ') }).openapi(about);
     case 'backoff':
       return backoff;
+    case 'debounce':
+      return strict({ wait: duration, max: duration.optional() }).openapi(about);
     case 'pairs':
       return z.record(z.string(), z.string(), { error: option.allowed }).openapi(about);
     case 'list':

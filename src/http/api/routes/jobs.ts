@@ -57,7 +57,7 @@ const scheduleJob = verb({
     const { data, ...given } = body;
     // Each value is of the form of its option, and the library checks the rest.
     const options = given as ScheduleOptions;
-    const key = checkedIdempotency(header('idempotency-key'), options.id);
+    const key = checkedIdempotency(header('idempotency-key'), options);
     const call = { data, options };
     const asked = key === undefined ? call : await sameCall(backend, { queue, key, ...call });
     const done = await backend.client.schedule(backend.queueOf(queue), asked.data, asked.options);
@@ -250,8 +250,14 @@ function sorted(value: unknown): unknown {
 }
 
 /** The key, if there is one. @throws DuestreamError `bad-input`, Problem `bad-input` for a key beside another id */
-function checkedIdempotency(key: string | undefined, id: string | undefined): string | undefined {
+function checkedIdempotency(key: string | undefined, { id, debounce, throttle }: ScheduleOptions): string | undefined {
   if (key === undefined) return undefined;
+  if ((debounce ?? throttle) !== undefined) {
+    throw new Problem('bad-input', {
+      detail:
+        'Idempotency-Key is given with debounce or throttle, of which each request is a newer call; allowed: body.id',
+    });
+  }
   if (id !== undefined && id !== key) {
     throw new Problem('bad-input', { detail: 'Idempotency-Key and body.id differ; allowed: one of them, or the same' });
   }
