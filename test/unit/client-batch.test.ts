@@ -225,4 +225,29 @@ describe('slots', () => {
     await expect(failing).rejects.toThrow('no');
     await expect.poll(() => slots.run(async () => 'ran').catch(() => undefined)).toBe('ran');
   });
+
+  test('are given back by calls that go on without one, and a crowd of those is refused as well', async () => {
+    const slots = createSlots({ max: 2, waitingMax: 3 });
+    const ends: (() => void)[] = [];
+    const repeated = (n: number) =>
+      slots.run(async (giveBack) => {
+        giveBack();
+        giveBack();
+        await new Promise<void>((resolve) => ends.push(resolve));
+        return n;
+      });
+    const all = [repeated(0), repeated(1), repeated(2)];
+    await expect.poll(() => ends.length).toBe(3);
+    expect(await slots.run(async () => 'of another partition')).toBe('of another partition');
+    const first = () => slots.run(() => new Promise<void>((resolve) => ends.push(resolve)));
+    const others = [first()];
+    await expect.poll(() => ends.length).toBe(4);
+    others.push(first());
+    await expect.poll(() => ends.length).toBe(5);
+    await expect(slots.run(async () => 'refused')).rejects.toMatchObject({ code: 'unavailable' });
+    for (const end of ends) end();
+    expect(await Promise.all(all)).toEqual([0, 1, 2]);
+    await Promise.all(others);
+    expect(await slots.run(async () => 'ran')).toBe('ran');
+  });
 });

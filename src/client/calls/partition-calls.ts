@@ -31,10 +31,10 @@ export function createPartitionCalls(parts: {
 }): CallPartitions {
   const { layouts, slots, clock, budgetMs } = parts;
   return (queue, call, whole = { isBegun: false }) =>
-    slots.run(async () => {
+    slots.run(async (giveBack) => {
       let layout = layouts.known(queue) ?? (await layouts.load(queue));
       for (let moves = 0; moves <= MOVES_MAX; moves += 1) {
-        const reply = await call(layout, { clock, budgetMs, whole });
+        const reply = await call(layout, { clock, budgetMs, whole, onFailure: giveBack });
         if (!isMoved(reply)) return reply;
         await clock.sleep(MOVE_PAUSE_MS * moves);
         const [seen] = layout;
@@ -63,19 +63,43 @@ export function isMoved(reply: unknown): reply is Moved {
   return typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'moved';
 }
 
-/** At most so many calls at once; the rest wait their turn in order, and a crowd that does not stop is refused. */
+/**
+ * At most so many calls at once; the rest wait their turn in order, and a crowd that does not stop is refused. A call that is
+ * repeated gives its slot back: in a cluster one master may be away, and calls to the others must not wait for it.
+ */
 export interface Slots {
-  /** Runs the call when there is room. @throws DuestreamError `unavailable` when too many wait already */
-  readonly run: <T>(call: () => Promise<T>) => Promise<T>;
+  /**
+   * Runs the call when there is room. The call may give its slot back before it ends.
+   *
+   * @throws DuestreamError `unavailable` when too many wait already
+   */
+  readonly run: <T>(call: (giveBack: () => void) => Promise<T>) => Promise<T>;
 }
 
 export function createSlots({ max, waitingMax }: { readonly max: number; readonly waitingMax: number }): Slots {
   // It keeps the order, and lets any number wait.
   const limit = pLimit(max);
+  let without = 0;
   return {
     async run(call) {
-      if (limit.activeCount >= max && limit.pendingCount >= waitingMax) throw tooMany(waitingMax);
-      return limit(call);
+      if (limit.activeCount >= max && limit.pendingCount + without >= waitingMax) throw tooMany(waitingMax);
+      return new Promise((resolve, reject) => {
+        const inSlot = () =>
+          new Promise<void>((leave) => {
+            let isBack = false;
+            const giveBack = () => {
+              if (!isBack) without += 1;
+              isBack = true;
+              leave();
+            };
+            const over = () => {
+              if (isBack) without -= 1;
+              leave();
+            };
+            call(giveBack).then(resolve, reject).finally(over);
+          });
+        void limit(inSlot);
+      });
     },
   };
 }

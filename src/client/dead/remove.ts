@@ -161,8 +161,9 @@ function bounded<T>({ plan, policy, tally }: Removing, most: () => number, call:
       'remove: a reply of Redis was lost, so as many as the limit may be gone: look at what is left',
     );
   };
-  const onFailure = (outage: Outage) => {
+  const onFailure = (outage: Outage, error: unknown) => {
     if (outage === 'lost' || outage === 'unknown') tally.lost += asked;
+    return policy.onFailure?.(outage, error);
   };
   return withRetry('remove', within, { ...policy, onFailure });
 }
