@@ -18,6 +18,8 @@
 
 const BATCHES = [1, 20, 100, 256];
 const WINDOW_MS = 600_000;
+/** Tags of other jobs. */
+const CLOSED = 1000;
 const CONSUMER = 'bench';
 const UNCOMPENSATED = { windowMs: WINDOW_MS, reason: 'bench', error: '{"m":"bench"}' };
 
@@ -27,6 +29,28 @@ export const cases = {
     batches: [...BATCHES, 250],
     byDefault: 250,
     prepare: async (partition, given) => partition.items(given),
+    call: (partition, chunk) => partition.schedule(chunk),
+  },
+  // Newer calls of jobs that wait, which move them.
+  debounce: {
+    batches: [1, 50],
+    prepare: async (partition, given) => {
+      await partition.scheduled({ ...given, isDebounced: true });
+      return partition.items({ ...given, isDebounced: true });
+    },
+    call: (partition, chunk) => partition.schedule(chunk, 'debounce'),
+  },
+  'schedule-tagged': {
+    batches: [1, 50],
+    prepare: async (partition, given) => partition.items({ ...given, isTagged: true }),
+    call: (partition, chunk) => partition.schedule(chunk),
+  },
+  'schedule-closed': {
+    batches: [1, 50],
+    async prepare(partition, given) {
+      await partition.closeTags(CLOSED);
+      return partition.items({ ...given, isTagged: true });
+    },
     call: (partition, chunk) => partition.schedule(chunk),
   },
   promote: {
@@ -50,6 +74,23 @@ export const cases = {
     batches: [...BATCHES, 80],
     byDefault: 80,
     prepare: (partition, given) => partition.delivered(given),
+    async call(partition, chunk) {
+      await partition.start(chunk);
+    },
+  },
+  'start-tagged': {
+    batches: [1, 50],
+    prepare: (partition, given) => partition.delivered({ ...given, isTagged: true }),
+    async call(partition, chunk) {
+      await partition.start(chunk);
+    },
+  },
+  'start-closed': {
+    batches: [1, 50],
+    async prepare(partition, given) {
+      await partition.closeTags(CLOSED);
+      return partition.delivered({ ...given, isTagged: true });
+    },
     async call(partition, chunk) {
       await partition.start(chunk);
     },

@@ -39,7 +39,8 @@ Microseconds per job inside Redis / CPU of the caller in Node.js.
 |---|--:|${SIZES.map(() => '--:').join('|')}|
 ${perJob(rows).join('\n')}
 
-\`check-members\`, \`check-entries\`, \`oldest\`: per job that is looked at; \`check-members-all\` is the check of a whole small
+\`debounce\`: a newer call of a job that waits. \`-tagged\`: each job has a tag of its own; \`-closed\`: the same while 1,000 tags of other jobs are
+[closed](../how-to/close-tags.md). \`check-members\`, \`check-entries\`, \`oldest\`: per job that is looked at; \`check-members-all\` is the check of a whole small
 partition by \`fsck\`. \`expire\`: all become dead letters. \`fire\`: a schedule that has to catch up. \`xreadgroup\` is the command of Redis that gives a worker its entries.
 `;
 }

@@ -10,6 +10,8 @@ import { countedAlone } from './stages-counted.mjs';
  * @property {number} jobs how many
  * @property {number} bytes of data of each
  * @property {boolean} [isLate] they are past their expiry, and become dead letters
+ * @property {boolean} [isTagged] each has a tag of its own
+ * @property {boolean} [isDebounced] they are calls of debounce, due in an hour
  *
  * @typedef {{ entry: string, member: string, dueMs: number }} Delivery
  * @typedef {{ entry: string, member: string, token: string, mark?: string }} Claim
@@ -20,6 +22,7 @@ import { countedAlone } from './stages-counted.mjs';
 const CONSUMER = 'bench';
 const LEASE_MS = 3_600_000;
 const WINDOW_MS = 600_000;
+const HOUR_MS = 3_600_000;
 const BYTES_MAX = 1_048_576;
 const HORIZON_MS = 10 * 365 * 86_400_000;
 /** What one call of the preparation carries at the most; longer ones would stall Redis for the next case. */
@@ -41,6 +44,7 @@ export async function createPartition(socketPath) {
   const { FIRE_BYTES_MAX, READ_BYTES_MAX } = await import(`${root}dist/redis/scripts/bytes.js`);
   const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/calls/batch.js`);
   const { encodeBody, encodeRecord } = await import(`${root}dist/job/codec.js`);
+  const { debounceLetter } = await import(`${root}dist/job/debounce.js`);
   const { endMark } = await import(`${root}dist/job/record-header.js`);
 
   const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
@@ -49,6 +53,7 @@ export async function createPartition(socketPath) {
   const jobs = createJobs(redis);
   const ref = partitionRef('bench', { queue: 'q', partition: 0, layoutGeneration: 0 });
   let term = '';
+  let order = Date.now();
   let state = '';
 
   /** An empty partition that we lead. */
@@ -61,17 +66,27 @@ export async function createPartition(socketPath) {
   }
 
   /** @param {Given} given @returns {readonly Item[]} whose due time has come; ids of 16 bytes */
-  function items({ jobs: count, bytes, isLate = false }) {
-    const dueMs = Date.now() - 1000;
+  function items({ jobs: count, bytes, isLate = false, isTagged = false, isDebounced = false }) {
+    const dueMs = Date.now() + (isDebounced ? HOUR_MS : -1000);
     const body = encodeBody({ name: 'default', data: 'x'.repeat(bytes - 2) });
-    const record = isLate
-      ? encodeRecord(dueMs, body, { expiresAtMs: dueMs, onLate: 'dead' })
-      : encodeRecord(dueMs, body);
+    const late = isLate ? { expiresAtMs: dueMs, onLate: 'dead' } : {};
+    order += 1;
+    const letter = isDebounced ? debounceLetter(order, { waitMs: HOUR_MS, maxMs: 2 * HOUR_MS }) : undefined;
     return Array.from({ length: count }, (_, at) => ({
       member: `j:job-${String(at).padStart(12, '0')}`,
-      record,
+      record: encodeRecord(dueMs, body, isTagged ? { ...late, tags: [`invoice:${at}`] } : late, letter),
       dueMs,
     }));
+  }
+
+  /** Some other tags are closed. @param {number} count */
+  async function closeTags(count) {
+    const tags = Array.from({ length: count }, (_, at) => `invoice:other-${at}`);
+    for (let from = 0; from < count; from += 500) {
+      const untilMs = Date.now() + HOUR_MS;
+      const how = { mode: 'close', untilMs, text: '{}', most: count, layoutAge: 'fresh' };
+      await jobs.closeTags(ref, tags.slice(from, from + 500), how);
+    }
   }
 
   /**
@@ -91,10 +106,10 @@ export async function createPartition(socketPath) {
     }
   }
 
-  /** In calls of the bytes that a producer sends at once. @param {readonly Item[]} chunk */
-  async function schedule(chunk) {
+  /** In calls of the bytes that a producer sends at once. @param {readonly Item[]} chunk @param {'keep' | 'debounce'} [mode] */
+  async function schedule(chunk, mode = 'keep') {
     // `layout` is the name of `layoutAge` in older builds.
-    const options = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: BYTES_MAX, layout: 'fresh', layoutAge: 'fresh' };
+    const options = { mode, horizonMs: HORIZON_MS, bytesMax: BYTES_MAX, layout: 'fresh', layoutAge: 'fresh' };
     const each = Math.max(1, Math.floor(CHUNK_BYTES_MAX / (chunk[0]?.record.length ?? 1)));
     for (let from = 0; from < chunk.length; from += each) {
       await untilTaken(chunk.slice(from, from + each), (rest) => jobs.schedule(ref, rest, options));
@@ -105,7 +120,8 @@ export async function createPartition(socketPath) {
   async function scheduled(given) {
     const all = items(given);
     const each = Math.max(1, Math.min(500, Math.floor(CHUNK_BYTES / given.bytes)));
-    for (let from = 0; from < all.length; from += each) await schedule(all.slice(from, from + each));
+    for (let from = 0; from < all.length; from += each)
+      await schedule(all.slice(from, from + each), given.isDebounced ? 'debounce' : 'keep');
     return all;
   }
 
@@ -244,6 +260,7 @@ export async function createPartition(socketPath) {
     fresh,
     items,
     untilTaken,
+    closeTags,
     schedule,
     scheduled,
     promote,
