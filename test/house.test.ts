@@ -30,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Who may do what, and who did it.
   access: ['kernel', 'job', 'redis', 'client', 'inspect'],
   http: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'metrics', 'inspect', 'access'],
-  cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access'],
+  cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access', 'sql'],
   embedded: [],
   // In a browser: it knows duestream by its HTTP API alone.
   dashboard: [],
@@ -50,6 +50,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'http',
     'inspect',
     'access',
+    'sql',
   ],
   'main.ts': ['kernel', 'cli'],
   // redis: for the type of a connection's settings only.
@@ -58,6 +59,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** The commands that start daemons, workers and servers may import them. */
 const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'cli/commands/outbox.ts': ['daemon'],
   'cli/commands/start.ts': ['daemon'],
   'cli/dev/dev.ts': ['daemon', 'embedded'],
   'cli/dev/dev-redis.ts': ['embedded'],

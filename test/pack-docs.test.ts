@@ -18,8 +18,8 @@ import { root } from './support/repository.ts';
 
 /** What the blocks import besides duestream: their readers have it. */
 const BESIDE = ['@types/node', '@types/pg', 'pg', 'pg-protocol', 'pg-types', 'vitest'];
-/** Two of them are run by `test/flow/examples/mounted.test.ts` instead. */
-const FRAGMENTS_MAX = 4;
+/** Two of them are run by `test/flow/examples/mounted.test.ts` instead, two by `test/flow/sql/recipes.test.ts`. */
+const FRAGMENTS_MAX = 7;
 /** Modules of the reader, which a block imports from beside itself. */
 const OF_THE_READER: Readonly<Record<string, string>> = {
   'hall.d.ts': `export function reserve(id: string, seat: string, options: { signal: AbortSignal }): Promise<void>;

@@ -61,7 +61,7 @@ test('its other entries are imported too', () => {
     "import * as sql from 'duestream/sql'; import * as kit from 'duestream/testing'; console.log(JSON.stringify([Object.keys(sql), Object.keys(kit)]))";
   const [sql, kit] = JSON.parse(run('node', ['--input-type=module', '-e', script]));
   expect(sql).toEqual(
-    expect.arrayContaining(['createInbox', 'createOutbox', 'createRelay', 'inboxTable', 'outboxTable']),
+    expect.arrayContaining(['createInbox', 'createOutbox', 'defineOutbox', 'createRelay', 'inboxTable', 'outboxTable']),
   );
   expect(kit).toContain('createTestKit');
 });

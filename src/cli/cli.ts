@@ -21,6 +21,7 @@ import { ls } from './commands/jobs/ls.ts';
 import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
 import { wait } from './commands/jobs/wait.ts';
+import { outboxLs, outboxRelay, outboxRetry, outboxRm, outboxTables } from './commands/outbox.ts';
 import { plan } from './commands/plan.ts';
 import { leaders, workers } from './commands/processes.ts';
 import {
@@ -96,6 +97,12 @@ const commands: readonly Register[] = [
     const looks = [schedulesLs, schedulesShow, schedulesPreview];
     const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
     for (const register of [...looks, ...changes]) register(schedules, runner);
+  },
+  (program, runner) => {
+    const outbox = program
+      .command('outbox')
+      .description('make the calls that stand in a database, and look after them');
+    for (const register of [outboxTables, outboxRelay, outboxLs, outboxRetry, outboxRm]) register(outbox, runner);
   },
   top,
   forecast,

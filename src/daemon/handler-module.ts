@@ -1,5 +1,5 @@
 /**
- * A file that a person named → the handlers in it. Most of what can go wrong is theirs to repair, so the refusal says
+ * A file that a person named → the handlers in it, or the database. Most of what can go wrong is theirs to repair, so the refusal says
  * where: the file and line of a syntax error or of what the module threw, the nearest file, what a default export is.
  */
 
@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hintOf } from '../kernel/checks.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
 import { reasonOf } from '../kernel/reason.ts';
+import { isOutboxDatabase, type OutboxDatabase } from '../sql/outbox-database.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
 
 /**
@@ -17,22 +18,58 @@ import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
  *
  * @throws DuestreamError `bad-input` when it cannot be loaded or does not export handlers.
  */
-export async function loadHandlers(modulePath: string): Promise<Handlers> {
+export const loadHandlers = (modulePath: string): Promise<Handlers> =>
+  loadExport(modulePath, {
+    what: 'handler module',
+    isWanted: isHandlers,
+    has: 'handlers',
+    maker: 'defineHandlers',
+    allowed: 'export default defineHandlers({ queue: handler })',
+  });
+
+/**
+ * Imports the module of a database with an outbox.
+ *
+ * @throws DuestreamError `bad-input` when it cannot be loaded or does not export one.
+ */
+export const loadOutbox = (modulePath: string): Promise<OutboxDatabase> =>
+  loadExport(modulePath, {
+    what: 'outbox module',
+    isWanted: isOutboxDatabase,
+    has: 'database',
+    maker: 'defineOutbox',
+    allowed: 'export default defineOutbox({ dialect, run })',
+  });
+
+/** What the default export of a module has to be. */
+interface Wanted<T> {
+  readonly what: string;
+  readonly isWanted: (value: unknown) => value is T;
+  readonly has: string;
+  /** The function that makes one. */
+  readonly maker: string;
+  readonly allowed: string;
+}
+
+async function loadExport<T>(modulePath: string, wanted: Wanted<T>): Promise<T> {
+  const { what, isWanted, has, maker, allowed } = wanted;
   const path = resolve(modulePath);
+  const unloadable = (why: string, cause?: unknown) =>
+    new DuestreamError('bad-input', `${what} ${modulePath} cannot be loaded: ${why}`, { cause });
   const absent = whyAbsent(path);
-  if (absent !== undefined) throw unloadable(modulePath, absent);
+  if (absent !== undefined) throw unloadable(absent);
   const module: unknown = await import(pathToFileURL(path).href).catch(async (error: unknown) => {
     const place = placeOf(error) ?? (error instanceof SyntaxError ? await syntaxPlace(path) : undefined);
-    throw unloadable(modulePath, whyUnloadable(error, { path, place }), error);
+    throw unloadable(whyUnloadable(error, { path, place }), error);
   });
   const found = fieldOf(module, 'default');
-  if (isHandlers(found)) return found;
+  if (isWanted(found)) return found;
   // What a compiler makes of `export default` in CommonJS.
   const inner = fieldOf(found, 'default');
-  if (isHandlers(inner)) return inner;
+  if (isWanted(inner)) return inner;
   throw new DuestreamError(
     'bad-input',
-    `handler module ${modulePath} has no handlers: ${saysInstead(module, found)}; allowed: export default defineHandlers({ queue: handler })`,
+    `${what} ${modulePath} has no ${has}: ${saysInstead(module, found, maker)}; allowed: ${allowed}`,
   );
 }
 
@@ -86,16 +123,13 @@ function namesIn(folder: string): readonly string[] {
 
 const NAMES_MAX = 1000;
 
-function saysInstead(module: unknown, found: unknown): string {
+function saysInstead(module: unknown, found: unknown, maker: string): string {
   if (found === undefined) {
     const names = typeof module === 'object' && module !== null ? Object.keys(module) : [];
     return names.length === 0 ? 'it exports nothing' : `it has no default export, only ${names.slice(0, 5).join(', ')}`;
   }
-  return `its default export is ${Array.isArray(found) ? 'an array' : `of type ${typeof found}`} and not what defineHandlers returns`;
+  return `its default export is ${Array.isArray(found) ? 'an array' : `of type ${typeof found}`} and not what ${maker} returns`;
 }
-
-const unloadable = (modulePath: string, why: string, cause?: unknown) =>
-  new DuestreamError('bad-input', `handler module ${modulePath} cannot be loaded: ${why}`, { cause });
 
 function fieldOf(value: unknown, field: string): unknown {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined;

@@ -62,7 +62,7 @@ function claimed({ dialect, me, limit }: { readonly dialect: Dialect; readonly m
     AND NOT EXISTS (SELECT 1 FROM duestream_outbox e WHERE e.queue = o.queue AND e.key = o.key AND e.seq < o.seq)
   ORDER BY o.seq LIMIT ${limit}`;
   const set = `claimed_until = ${now} + ${CLAIM_MS}, claimed_by = ?, attempts = attempts + 1`;
-  const columns = 'seq, verb, queue, key, body';
+  const columns = 'seq, verb, queue, key, body, attempts';
   const text =
     dialect === 'sqlite'
       ? `UPDATE duestream_outbox SET ${set} WHERE seq IN (${free}) RETURNING ${columns}`

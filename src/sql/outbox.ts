@@ -2,6 +2,7 @@
  * The outbox: calls of a client that become rows in a table of the caller's database, in the caller's transaction. They are
  * checked here, as the client checks them; a relay carries them out after the COMMIT.
  */
+import { Orders } from '../client/calls/orders.ts';
 import { planJob } from '../client/calls/plan.ts';
 import { parseAnyId, parseLimits } from '../client/calls/settings.ts';
 import { type CloseTagsOptions, closeAskOf, meantBy } from '../client/jobs/closing.ts';
@@ -148,7 +149,8 @@ const OUTBOX_OPTIONS: readonly string[] = Object.keys({
 export function createOutbox(options: OutboxOptions): Outbox {
   checkNames(options, OUTBOX_OPTIONS, 'createOutbox', 'bad-input');
   const dialect = parseDialect(options.dialect);
-  const parts: Parts = { dialect, clock: options.clock ?? systemClock, ...parseLimits(options) };
+  const orderOf = new Orders().next;
+  const parts: Parts = { dialect, clock: options.clock ?? systemClock, orderOf, ...parseLimits(options) };
   return {
     // The rows that `run` has at once, or a promise of them, are the only witness of the type of the result.
     schedule: ((run: Run, queue: QueueInput<unknown>, data: unknown, given: ScheduleOptions = {}) =>
@@ -181,6 +183,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
 interface Parts {
   readonly dialect: Dialect;
   readonly clock: Clock;
+  /** Of debounce calls. */
+  readonly orderOf: Orders['next'];
   readonly horizonMs: number;
   readonly dataBytesMax: number;
 }
@@ -193,9 +197,10 @@ interface Given {
 
 /** Checked, sealed and planned by the code that a client uses, and in this order. */
 function schedule(run: Run, { queue, data, options }: Given, parts: Parts): unknown {
-  const limits = { ...parts, nowMs: parts.clock.wallMs() };
+  const nowMs = parts.clock.wallMs();
   refuseDurability(options, 'schedule');
   const to = queueOf(queue);
+  const limits = { ...parts, nowMs, delivery: to.delivery };
   const write = (known: unknown) => {
     const plan = planJob(known, options, limits);
     const { id, dueMs } = plan;

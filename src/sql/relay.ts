@@ -17,13 +17,13 @@ import { workerOption } from '../job/worker-options.ts';
 import { checkFunction, checkNames, durationIn, wholeNumber } from '../kernel/checks.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { DurationInput } from '../kernel/duration.ts';
-import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
 import { createLoop, type LoopEvents } from '../kernel/loop.ts';
 import { type Carried, carry, type RelayCalls } from './carrying.ts';
 import { CLAIM_MS, type Claims, createClaims, type OutboxState, stateOf } from './claims.ts';
 import { type Dialect, parseDialect, type Run } from './database.ts';
+import { parseQueues } from './outbox-database.ts';
 
 /** What `createRelay` takes: where the rows are, and the options of a client for where they go. */
 export interface RelayOptions
@@ -123,8 +123,7 @@ export function createRelay(options: RelayOptions): Relay {
   checkNames(options, RELAY_OPTIONS, 'createRelay');
   const { dialect, run, queues = [], every = '1s', batch = 100, log, ...client } = options;
   checkFunction(run, 'run');
-  if (!Array.isArray(queues)) throw new DuestreamError('bad-input', `queues is ${show(queues)}; allowed: a list`);
-  const known = queues.map((queue, at) => queueOf(queue, `queues[${at}]`));
+  const known = parseQueues(queues);
   const settings = settingsOf({ ...client, name: 'relay', retryBudget: budgetOf(client) });
   const { calls, stop } = relayCalls(settings, new Map(known.map((queue) => [queue.name, queue])));
   return relayOver({

@@ -27,6 +27,8 @@ export interface ClaimedRow {
   readonly queue: string;
   readonly key: string;
   readonly body: string;
+  /** How often it was claimed, this time included. */
+  readonly attempts: number;
 }
 
 /** The call of a row. */
@@ -62,6 +64,7 @@ export const claimedRow = (row: unknown): ClaimedRow => ({
   queue: textIn(row, 'queue') ?? '',
   key: textIn(row, 'key') ?? '',
   body: textIn(row, 'body') ?? '',
+  attempts: numberIn(row, 'attempts'),
 });
 
 /** Anybody may have written into the table. @throws DuestreamError `bad-input` that says what is wrong with the row */
@@ -70,7 +73,7 @@ export function callOf(row: ClaimedRow): RowCall {
   const body = bodyOf(row.body);
   switch (row.verb) {
     case 'schedule':
-      return { verb: 'schedule', queue, plan: planOf(row.key, body) };
+      return { verb: 'schedule', queue, plan: planOf(row, body) };
     case 'cancel':
       return { verb: 'cancel', queue, id: parseAnyId(row.key, false) };
     case 'close':
@@ -96,20 +99,24 @@ function parsed(text: string): unknown {
   }
 }
 
-function planOf(key: string, { record, mode, gated }: Body): Plan {
+const MODES = ['keep', 'replace', 'error', 'debounce'] as const;
+
+function planOf({ key, attempts }: ClaimedRow, { record, mode: given, gated }: Body): Plan {
   const id = parseJobId(key);
   const member = memberOf(id);
+  const mode = MODES.find((one) => one === given);
   if (typeof record !== 'string') throw notIn('record', record, 'the record of a job');
-  if (mode !== 'keep' && mode !== 'replace' && mode !== 'error') throw notIn('mode', mode, 'keep, replace, error');
+  if (mode === undefined) throw notIn('mode', given, MODES.join(', '));
   return {
     id,
     member,
     record,
     dueMs: dueOf(record),
     bytes: Buffer.byteLength(record) + member.length,
-    mode: mode === 'replace' ? 'replace' : 'keep',
+    mode: mode === 'error' ? 'keep' : mode,
     strict: mode === 'error',
     ...(typeof gated === 'string' && { gated }),
+    ...(attempts > 1 && { isRepeated: true }),
   };
 }
 

@@ -1,7 +1,8 @@
-/** Private databases for tests of the outbox and the inbox: PostgreSQL (PGlite) and SQLite (sql.js), both in memory. */
+/** Private databases for tests of the outbox and the inbox: PGlite and sql.js in memory, and a server of PostgreSQL where there is one. */
 import { PGlite } from '@electric-sql/pglite';
 import initSqlJs from 'sql.js';
 import type { Dialect, Run } from '../../src/sql/index.ts';
+import { hasPostgres, startPostgres } from './postgres.ts';
 
 export interface TestDatabase {
   readonly dialect: Dialect;
@@ -14,10 +15,43 @@ export interface TestDatabase {
   readonly close: () => Promise<void>;
 }
 
-export const databases: readonly (readonly [Dialect, () => Promise<TestDatabase>])[] = [
-  ['postgres', openPostgres],
-  ['sqlite', openSqlite],
+/** PostgreSQL is there twice where this machine has its server: only that one has transactions beside each other. */
+export const databases: readonly {
+  readonly name: string;
+  readonly dialect: Dialect;
+  readonly open: () => Promise<TestDatabase>;
+}[] = [
+  { name: 'PGlite', dialect: 'postgres', open: openPostgres },
+  { name: 'SQLite', dialect: 'sqlite', open: openSqlite },
+  ...(hasPostgres() ? [{ name: 'PostgreSQL', dialect: 'postgres' as const, open: openPostgresServer }] : []),
 ];
+
+async function openPostgresServer(): Promise<TestDatabase> {
+  const server = await startPostgres();
+  const pool = server.pool();
+  return {
+    dialect: 'postgres',
+    run: async (text, params) => (await pool.query(text, params)).rows,
+    script: (text) => pool.query(text),
+    async transaction(work) {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        await work(async (text, params) => (await client.query(text, params)).rows);
+        await client.query('COMMIT');
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
+    async close() {
+      await pool.end();
+      await server.stop();
+    },
+  };
+}
 
 async function openPostgres(): Promise<TestDatabase> {
   const db = await PGlite.create();

@@ -5,22 +5,19 @@ import { close, openCommands, type Redis, whenReady } from '../../src/redis/conn
 import {
   createOutbox,
   createRelay,
-  type Dialect,
   type Outbox,
   outboxTable,
   type Relay,
   type RelayOptions,
 } from '../../src/sql/index.ts';
-import { databases, type TestDatabase } from './databases.ts';
+import type { databases, TestDatabase } from './databases.ts';
 import { startRedis, type TestRedis } from './redis.ts';
 
 /** Registers the hooks of a group of tests. */
-export function useOutbox(dialect: Dialect) {
+export function useOutbox({ dialect, open }: (typeof databases)[number]) {
   let the: { readonly db: TestDatabase; readonly server: TestRedis; readonly redis: Redis; readonly client: Client };
   const relays: Relay[] = [];
   beforeAll(async () => {
-    const [, open] = databases.find(([name]) => name === dialect) ?? [];
-    if (!open) throw new Error(`no database for ${dialect}`);
     const db = await open();
     await db.script(outboxTable(dialect));
     const server = await startRedis();

@@ -343,7 +343,7 @@ export class ScheduleBatch {
  * since. One that may have been carried out before, or was overtaken again meanwhile, is done: newer data are there.
  */
 function isSentLater(pending: Pending, reply: ScheduleReply | undefined, overtaken: Overtaken): boolean {
-  if (reply?.kind !== 'overtaken' || pending.isDoubtful || pending.isLater) return false;
+  if (reply?.kind !== 'overtaken' || pending.isDoubtful || pending.isLater || pending.plan.isRepeated) return false;
   pending.plan = newerPlan(pending.plan, overtaken.orderAfter(pending.plan.member, reply.order));
   pending.isLater = true;
   return true;

@@ -30,6 +30,8 @@ export interface Plan {
   readonly strict: boolean;
   /** What only a gated queue can honour, in words; undefined: any queue will do. */
   readonly gated?: string;
+  /** The same call may have been carried out before, by somebody else: a debounce call that is overtaken then is done. */
+  readonly isRepeated?: boolean;
 }
 
 export interface PlanLimits {

@@ -14,7 +14,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 const charges = defineQueue<{ cents: number }>('charges', { attempts: 2, backoff: fixed('10ms') });
 const patience = { timeout: 30_000, interval: 10 };
 
-describe.each(databases)('in %s', (dialect, open) => {
+describe.each(databases)('in $name', ({ dialect, open }) => {
   const inbox = createInbox({ dialect });
   let db: TestDatabase;
   let server: TestRedis;
@@ -133,8 +133,7 @@ describe.each(databases)('in %s', (dialect, open) => {
 });
 
 test('a driver that has its rows at once is answered at once', async () => {
-  const [, open] = databases.find(([dialect]) => dialect === 'sqlite') ?? [];
-  const db = await open?.();
+  const db = await databases.find(({ dialect }) => dialect === 'sqlite')?.open();
   if (!db) throw new Error('no SQLite');
   await db.script(inboxTable('sqlite'));
   const run = (text: string, params: (string | number | null)[]) => db.run(text, params) as readonly unknown[];

@@ -10,8 +10,9 @@ import { useOutbox } from '../../support/outbox.ts';
 const mail = defineQueue<{ step: number }>('mail');
 const idle = { claimed: 0, done: 0, putOff: 0, refused: 0 };
 
-describe.each(databases.map(([dialect]) => dialect))('in %s', (dialect) => {
-  const { outbox, db, client, relay, rows, expireClaims, redis } = useOutbox(dialect);
+describe.each(databases)('in $name', (database) => {
+  const { dialect } = database;
+  const { outbox, db, client, relay, rows, expireClaims, redis } = useOutbox(database);
 
   test('a job that is scheduled in a transaction is a job after its COMMIT, and its row is gone', async () => {
     const carrier = relay();
@@ -91,6 +92,33 @@ describe.each(databases.map(([dialect]) => dialect))('in %s', (dialect) => {
       ]);
       expect(closed.every((one) => Math.abs(one.untilMs - untilMs) < 5000)).toBe(true);
     }
+  });
+
+  test('debounce calls of an outbox become one job with the data of the last', async () => {
+    const { run } = db();
+    for (const step of [1, 2, 3])
+      await outbox.schedule(run, mail, { step }, { id: 'a', debounce: { wait: '1h', max: '2h' } });
+    const carrier = relay();
+    for (const pass of [1, 2, 3]) expect([pass, (await carrier.pass()).done]).toEqual([pass, 1]);
+    expect(await client().get(mail, 'a')).toMatchObject({ state: 'scheduled', data: { step: 3 } });
+    const broken = caught(() => outbox.schedule(run, mail, { step: 4 }, { debounce: { wait: '1h' } }));
+    expect(broken).toMatchObject({ code: 'bad-input' });
+  });
+
+  test('a debounce call that is made again puts no older data in the place of newer ones', async () => {
+    const { run } = db();
+    const options = { id: 'a', debounce: { wait: '1h' } };
+    await outbox.schedule(run, mail, { step: 1 }, options);
+    const [row] = await run('SELECT key, body FROM duestream_outbox', []);
+    const { key, body } = row as { readonly key: string; readonly body: string };
+    await relay().pass();
+    await client().schedule(mail, { step: 2 }, options);
+    // As a relay leaves it that was killed behind its call.
+    await outbox.cancel(run, mail, key);
+    const places = dialect === 'postgres' ? '$1' : '?';
+    await run(`UPDATE duestream_outbox SET verb = 'schedule', attempts = 1, body = ${places}`, [body]);
+    expect(await relay().pass()).toMatchObject({ done: 1 });
+    expect(await client().get(mail, 'a')).toMatchObject({ data: { step: 2 } });
   });
 
   test('a new queue gets what its definition says', async () => {
@@ -231,8 +259,7 @@ describe.each(databases.map(([dialect]) => dialect))('in %s', (dialect) => {
 });
 
 test('a driver that has its rows at once has its result at once', async () => {
-  const [, open] = databases.find(([dialect]) => dialect === 'sqlite') ?? [];
-  const db = await open?.();
+  const db = await databases.find(({ dialect }) => dialect === 'sqlite')?.open();
   if (!db) throw new Error('no SQLite');
   await db.script(outboxTable('sqlite'));
   const run = (text: string, params: (string | number | null)[]) => db.run(text, params) as readonly unknown[];

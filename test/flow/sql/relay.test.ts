@@ -35,8 +35,9 @@ function killedAt(run: Run, at: number, moment: 'before' | 'after') {
   return { run: dying, died };
 }
 
-describe.each(databases.map(([dialect]) => dialect))('in %s', (dialect) => {
-  const { outbox, db, client, relay, rows, expireClaims, server } = useOutbox(dialect);
+describe.each(databases)('in $name', (database) => {
+  const { dialect } = database;
+  const { outbox, db, client, relay, rows, expireClaims, server } = useOutbox(database);
 
   test('a relay that is killed at any of its steps, and another after it, make one job of each row', async () => {
     const starts = new Map<string, number>();

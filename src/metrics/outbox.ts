@@ -1,0 +1,62 @@
+/** The metrics of a relay: what it reads of its outbox at each scrape, and what it has counted. A registry of its own. */
+import { Counter, Gauge, Registry } from 'prom-client';
+
+/** Of an outbox, and of the relay that looks after it. */
+export interface OutboxSource {
+  /** Rejects while the database does not answer. */
+  readonly state: () => Promise<{ readonly rows: number; readonly refused: number; readonly lagMs: number }>;
+  readonly counts: () => { readonly done: number; readonly putOff: number; readonly refused: number };
+}
+
+/** While the database does not answer, what is read of it is left out instead of showing old values as new. */
+export function createOutboxMetrics({ state, counts }: OutboxSource) {
+  const registry = new Registry();
+  const registers = [registry];
+  const rows = new Gauge({ name: 'duestream_outbox_rows', help: 'Rows of the outbox.', registers });
+  const refusedRows = new Gauge({
+    name: 'duestream_outbox_refused_rows',
+    help: 'Rows that were refused for good and wait for a person.',
+    registers,
+  });
+  const lag = new Gauge({
+    name: 'duestream_outbox_lag_seconds',
+    help: 'Age of the oldest row that was not refused; 0 without one.',
+    registers,
+  });
+  const up = new Gauge({
+    name: 'duestream_outbox_up',
+    help: '1 while the database of the outbox answers, else 0.',
+    registers,
+  });
+  const calls = new Counter({
+    name: 'duestream_outbox_calls_total',
+    help: 'Rows that this relay has carried out, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const before = { done: 0, putOff: 0, refused: 0 };
+
+  async function fill(): Promise<void> {
+    const now = counts();
+    for (const outcome of ['done', 'putOff', 'refused'] as const) {
+      calls.inc({ outcome: outcome === 'putOff' ? 'put-off' : outcome }, now[outcome] - before[outcome]);
+      before[outcome] = now[outcome];
+    }
+    const found = await state().catch(() => undefined);
+    up.set(found ? 1 : 0);
+    const told = [rows, refusedRows, lag] as const;
+    for (const gauge of told) gauge.remove();
+    if (!found) return;
+    rows.set(found.rows);
+    refusedRows.set(found.refused);
+    lag.set(found.lagMs / 1000);
+  }
+
+  return {
+    contentType: registry.contentType,
+    async scrape() {
+      await fill();
+      return registry.metrics();
+    },
+  };
+}
