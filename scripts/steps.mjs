@@ -57,11 +57,8 @@ async function builtNow() {
   // What an earlier source was compiled to would be shipped.
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
-  // Comments are for declarations: in the code they would be a tenth of the package.
-  for (const code of [[], ['--removeComments', '--declaration', 'false']]) {
-    const made = await capture(tsc, ['-p', 'tsconfig.build.json', ...code], { cwd: root });
-    if (made.code !== 0) throw new Failed(made.code, made.output);
-  }
+  const { code, output } = await capture(tsc, ['-p', 'tsconfig.build.json'], { cwd: root });
+  if (code !== 0) throw new Failed(code, output);
   keepPublicTypes();
   // It brings megabytes of tools: loaded only where something is to be built.
   const { buildDashboard } = await import('../src/dashboard/build.mjs');
