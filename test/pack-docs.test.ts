@@ -33,9 +33,10 @@ const AROUND = `
 const client: import('duestream').Client;
 const worker: import('duestream').Worker;
 const kit: import('duestream/testing').TestKit;
-const [emails, mail, reminders, invoices, hints, bills, reports]: readonly import('duestream').Queue[];
+const [emails, mail, reminders, invoices, hints, bills, reports, rows]: readonly import('duestream').Queue[];
 const redis: string, password: string, id: string, to: string, template: string, order: number, user: string;
 const data: { to: string };
+const lines: readonly string[];
 const pool: import('pg').Pool;
 type Run = import('duestream/sql').Run;
 const run: Run;

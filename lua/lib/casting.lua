@@ -1,7 +1,7 @@
 -- casting: due members of scheduled become entries of cast, and are over.
 -- GIVES   castDue(keys, call, limit): one pass. `call` is {now, window, count, total, moved,
 --         letters, lateness}, of which all but the first two grow
--- NEEDS   tombstone, tags, past, cast-one, cast-entries, weight, telling
+-- NEEDS   tombstone, tags, end-tags, past, cast-one, cast-entries, weight, telling
 -- RULE    Entries are added before the members read are removed, a step at a time. As in promote, a
 --         pass ends when one more as large as the largest would take it over 1 MiB; the first is
 --         always taken.
@@ -34,7 +34,7 @@ local function endAll(keys, call, list)
   redis.call('HDEL', keys.runs, unpack(members))
   reweigh(keys.meta, -bytes, -#members)
   for _, job in ipairs(list) do
-    dropTags(keys.tags, job.member, tagsOf(job.record))
+    endTags(keys, call.now, job.member, tagsOf(job.record), job.outcome)
     tellEnd(keys.meta, job.run, job.member, job.outcome)
   end
 end

@@ -59,7 +59,7 @@ local function completeAll(keys, call, words, from, to)
         -- @kept-mark
         local isKept, tags = keys.past or isHeld or call.window > 0, nil
         mark, tags, note = endMark(keys.jobs, member, mark, isKept)
-        tagged[member] = not livesOn and tags or nil
+        tagged[member] = not livesOn and tags and counter:sub(1, 1) .. tags or nil
       end
       if keys.past and not isAgain then
         kept[#kept + 1] = { member = member, outcome = counter:sub(1, 1), mark = mark,

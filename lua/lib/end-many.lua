@@ -1,12 +1,13 @@
 -- end-many: what is written of jobs that are over, of all of a call at once.
 -- GIVES   writeEnds(keys, call, all): call is {now, sum, gate}, sum as weight has it; all has
 --         lists: tombstones, members and texts; times, ms and members of done; ends, how many ended
---         in each way; drop, members of which nothing stays; tagged, tags by member; over, members
+--         in each way; drop, members of which nothing stays; tagged, by member the outcome
+--         letter and its tags; over, members
 --         that run no more; held, members whose entries stay; gone and left, entries that go, and
 --         their members; kept, as past takes them; again, {member, run} of jobs for which newer
 --         data came: their records stay; told, {member, outcome, token, cancel} of jobs
 --         whose end somebody may wait for
--- NEEDS   tags, leaving, past, stale, weight, telling, again
+-- NEEDS   end-tags, leaving, past, stale, weight, telling, again
 -- RULE    Adds come before removals, and ready is left last.
 local function writeEnds(keys, call, all)
   local tombstones, times, drop = all.tombstones, all.times, all.drop
@@ -43,7 +44,7 @@ local function writeEnds(keys, call, all)
     redis.call('HDEL', keys.jobs, unpack(drop))
   end
   for member, text in pairs(all.tagged) do
-    dropTags(keys.tags, member, text)
+    endTags(keys, call.now, member, text:sub(2), text:sub(1, 1))
   end
   if #over > 0 then
     redis.call('HDEL', keys.runs, unpack(over))

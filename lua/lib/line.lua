@@ -10,8 +10,9 @@
 -- NEEDS   digits
 -- RULE    The line is an index. Who waits is said by scheduled alone, where the score is 2^52 and
 --         the due time: a place whose member has another score there is stale and counts nothing.
---         What is above 2^52 and 2^50 is nonsense of others, such as nanoseconds. Ids of schedules
---         and of the jobs that an ungrouped job leads to begin with braces without being grouped.
+--         What is above 2^52 and 2^50 is nonsense of others, such as nanoseconds. Ids of schedules,
+--         of members of sets, and of the jobs that an ungrouped job leads to begin with braces
+--         without being grouped.
 local WAITS = 4503599627370496
 local WAITS_END = 5629499534213120
 
@@ -42,7 +43,10 @@ local function groupIn(member)
   -- @no-brace
   if member:byte(from) ~= 123 then return '' end
   local group, rest = member:match('^{([^%c {},;|\128-\255]+)}()', from)
-  if not group or #group > 64 or rest > #member or group:find('^schedule:') then return '' end
+  if not group or #group > 64 or rest > #member
+    or group:find('^schedule:') or group:find('^set:') then
+    return ''
+  end
   local letter = member:byte(rest)
   -- Neither a nor t, as nearly always.
   -- @no-letter

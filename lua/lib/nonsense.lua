@@ -2,7 +2,7 @@
 -- time or a name that is none.
 -- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, job): makes a
 --         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
--- NEEDS   run, tombstone, tags, dead-letter, stale, weight, telling
+-- NEEDS   run, tombstone, tags, end-tags, dead-letter, stale, weight, telling
 -- RULE    Nothing is thrown away in silence. A record that lives under the member ends with a
 --         tombstone, in done before it is written: a call that was cut off finds the record again.
 local function faultIn(member, score)
@@ -28,7 +28,7 @@ local function buryNonsense(keys, now, job)
   -- @keep-tombstone
   redis.call('HSET', keys.jobs, member, tombstone)
   reweigh(keys.meta, -#record, -1)
-  dropTags(keys.tags, member, tagsOf(record))
+  endTags(keys, now, member, tagsOf(record), 'x')
   tellEnd(keys.meta, run, member, 'x', '0')
   return #record
 end

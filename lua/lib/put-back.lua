@@ -3,7 +3,7 @@
 --         due time again, and `counter` of K:meta counts it; the due time as a text. `before` is
 --         wake of K:meta, as nudge takes it.
 --         endCancelled(keys, member, run, now, window): it ends because somebody asked for that
--- NEEDS   run, tombstone, tags, settle, nudge, weight, telling, again
+-- NEEDS   run, tombstone, tags, end-tags, settle, nudge, weight, telling, again
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
 --         wins. Into scheduled first; who calls this takes it out of ready last.
 local function putBack(scheduled, runs, meta, wake, member, run, due, counter, before)
@@ -26,7 +26,7 @@ local function endCancelled(keys, member, run, now, window)
   local tombstone = tombstoneText('c', mark, run.token, run.attempts)
   settle(keys.jobs, keys.done, member, tombstone, now, window)
   reweigh(keys.meta, -#record, -1)
-  dropTags(keys.tags, member, tagsOf(record))
+  endTags(keys, now, member, tagsOf(record), 'c')
   redis.call('HDEL', keys.runs, member)
   tellEnd(keys.meta, run, member, 'c')
 end

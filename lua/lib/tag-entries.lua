@@ -2,12 +2,14 @@
 -- GIVES   tagEntries(record, member): its entries; lacksTags(tags, member, record): whether one of
 --         them is missing; noteUntagged(found, tags, member, record): tells so among findings;
 --         isAstray(entry, record): whether the header of the record, which is the one of its
---         member, has no such tag; memberIn(entry)
+--         member, has no such tag; memberIn(entry): of an entry
+--         that lists a set, the field of jobs that says how far it is
 -- NEEDS   tombstone, tags
 -- RULE    The header says which tags there are, and the index follows it.
 local function memberIn(entry)
   local zero = entry:find('\0', 1, true)
-  return zero and entry:sub(zero + 1) or ''
+  local member = zero and entry:sub(zero + 1) or ''
+  return entry:find('^=sets%z') and '\0set\0' .. member or member
 end
 
 local function tagEntries(record, member)
@@ -34,6 +36,7 @@ local function noteUntagged(found, tags, member, record)
 end
 
 local function isAstray(entry, record)
+  if entry:find('^=sets%z') then return not record end
   for _, one in ipairs(tagEntries(record, memberIn(entry))) do
     if one == entry then return false end
   end

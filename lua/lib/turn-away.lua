@@ -2,7 +2,8 @@
 -- closed by a tag, paused, of a later version, runs elsewhere or was put again.
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
--- NEEDS   run, tombstone, tags, closed-tags, pending, dead-letter, past, stale, weight, telling
+-- NEEDS   run, tombstone, tags, end-tags, closed-tags, pending, dead-letter, past, stale, weight,
+--       telling
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel, a closed tag and a pause come too late for it.
 local function lost(keys, call, job)
@@ -59,7 +60,7 @@ local function turnAway(keys, call, job)
     redis.call('HSET', keys.jobs, job.member, tombstone)
     redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
     reweigh(keys.meta, -#record, -1)
-    dropTags(keys.tags, job.member, tagsOf(record))
+    endTags(keys, call.now, job.member, tagsOf(record), 'c')
     endInReady(keys, call, job)
     tellEnd(keys.meta, run, job.member, 'c')
     return { 'cancelled' }

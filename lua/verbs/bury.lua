@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
--- USES  clock, run, telling, history, tombstone, tags, weight, claim, dead-letter, compensate,
---       settle, nudge, again, group, head, let-go, digits, line, gate, own, lanes, opening,
---       leaving, turns, heads, shutting, letting-through, giving-up, named, past
+-- USES  clock, run, telling, history, tombstone, tags, sets, digits, weight, nudge, callback,
+--       end-tags, claim, dead-letter, compensate, settle, again, group, head, let-go, line, gate,
+--       own, lanes, opening, leaving, turns, heads, shutting, letting-through, giving-up, named,
+--       past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 work  15 past  16 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
@@ -25,7 +26,8 @@ local tags, line, lanes, holds = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local groups, work = KEYS[13], KEYS[14]
 local past, ended, note = KEYS[15], KEYS[16], ARGV[10]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, meta = meta,
-  line = line, lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
+  tags = tags, line = line, lanes = lanes, holds = holds, groups = groups, work = work,
+  wake = wake }
 local now, micros = clock(ARGV[1])
 local window, reason, failure = tonumber(ARGV[2]), ARGV[6], ARGV[7]
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
@@ -79,7 +81,7 @@ else
   else
     settle(jobs, done, member, tombstone, now, window)
     reweigh(meta, -#record, -1, state[4])
-    dropTags(tags, member, tagsOf(record))
+    endTags(keys, now, member, tagsOf(record), outcome)
     tellEnd(meta, run, member, outcome)
   end
 end

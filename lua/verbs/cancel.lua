@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, telling, tombstone, stale, tags, weight, budget, digits, line, seen, named,
---       past
+-- USES  clock, run, telling, tombstone, stale, tags, sets, digits, weight, nudge, callback,
+--       end-tags, budget, line, seen, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 past  10 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
@@ -18,6 +18,7 @@ local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local line, past, ended = KEYS[8], KEYS[9], KEYS[10]
 local now, generation, window = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local keys = { scheduled = scheduled, jobs = jobs, meta = meta, tags = tags }
 
 local replies, count, lighter, spent = {}, 0, 0, 0
 local state = redis.call('HMGET', meta, 'generation', 'held')
@@ -69,7 +70,7 @@ local function cancel(member, record, run, waits)
     redis.call('HSET', jobs, member, tombstone)
   end
   redis.call('HDEL', runs, member)
-  dropTags(tags, member, tagsOf(record))
+  endTags(keys, now, member, tagsOf(record), 'c')
   -- @unschedule
   leave(member, waits)
   tellEnd(meta, run, member, 'c')
@@ -101,7 +102,7 @@ if count > 0 then
   redis.call('HINCRBY', meta, 'n.cancelled', count)
   if state[2] then
     -- rarely
-    reweigh(meta, -lighter, -count, state[2])
+    reweigh(meta, -lighter, -count)
   end
 end
 return replies

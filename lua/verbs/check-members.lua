@@ -12,7 +12,7 @@
 -- scheduled, 'tombstone' or ''; idle, a run without a record; ahead, a run that cannot be; shared,
 -- a run whose entry another holds, and who; untagged, a record with tags that are not in the index;
 -- unordered, a debounced record that does not say of which call it is, or a run with newer data of
--- a record that is not debounced.
+-- a record that is not debounced; unlisted, a set that the index does not list.
 -- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
 -- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
 -- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
@@ -41,6 +41,11 @@ local function isDebounced(record)
 end
 
 function look.jobs(member, value, isScheduled)
+  local set = member:match('^%zset%z(.*)$')
+  if set and not redis.call('ZSCORE', tags, '=sets\0' .. set) then
+    add('unlisted', set, '')
+  end
+  if member:byte() == 0 then return end
   local isOver = isTombstone(value)
   if not isOver and not seen[member] then
     live, seen[member] = live + 1, true
@@ -112,6 +117,7 @@ for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { par
     if part == 'all' and bytes > 524288 then return { 'large', size } end
   until cursor == '0' or part ~= 'all' and (looked >= limit or bytes > 524288)
 end
-waits = waits + redis.call('ZCARD', done) + entries
+local sets = redis.call('ZLEXCOUNT', tags, '[=sets\0', '(=sets\1')
+waits = waits + redis.call('ZCARD', done) + entries + 2 * sets
 found[1], found[2], found[3], found[4] = cursor, looked, live, stored - waits
 return found

@@ -1,9 +1,9 @@
 #!lua
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
--- USES  clock, run, telling, history, tombstone, tags, weight, dead-letter, settle, group, head,
---       let-go, digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads,
---       shutting, letting-through, giving-up, named, past
+-- USES  clock, run, telling, history, tombstone, tags, sets, digits, weight, nudge, callback,
+--       end-tags, dead-letter, settle, group, head, let-go, line, gate, again, own, lanes, opening,
+--       leaving, turns, heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 --       then one key per command
@@ -24,7 +24,8 @@ local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local work, wake = KEYS[13], KEYS[14]
 local past, ended = KEYS[15], KEYS[16]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, meta = meta,
-  line = line, lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
+  tags = tags, line = line, lanes = lanes, holds = holds, groups = groups, work = work,
+  wake = wake }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token, note = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -90,7 +91,7 @@ else
   else
     settle(jobs, done, member, tombstone, now, window)
     heavier, more = heavier - #record, more - 1
-    dropTags(tags, member, tagsOf(record))
+    endTags(keys, now, member, tagsOf(record), outcome)
     tellEnd(meta, run, member, outcome)
   end
 end

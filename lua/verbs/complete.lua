@@ -2,7 +2,7 @@
 -- complete: running jobs are over; a tombstone is left for the done window. Many jobs per call.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, group, head, let-go, digits,
 --       line, gate, nudge, again, own, lanes, opening, leaving, turns, heads, shutting,
---       letting-through, repeated, named, past, end-many, completion
+--       letting-through, repeated, named, past, sets, callback, end-tags, end-many, completion
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 stale  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 -- ARGV  1 now  2 window  3 hold  4 consumer  then per job: entry, member, token, mark

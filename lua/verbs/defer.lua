@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
--- USES  clock, run, telling, history, tombstone, tags, weight, claim, settle, nudge, again,
---       put-back, group, head, let-go, digits, line, gate, own, lanes, opening, leaving, turns,
---       heads, shutting, letting-through, closing, giving-up, named, past
+-- USES  clock, run, telling, history, tombstone, tags, weight, claim, settle, nudge, again, sets,
+--       digits, callback, end-tags, put-back, group, head, let-go, line, gate, own, lanes, opening,
+--       leaving, turns, heads, shutting, letting-through, closing, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 past  15 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note  9 close  10 closeMs

@@ -1,6 +1,6 @@
 #!lua
 -- edit: a job that waits gets another record. Many jobs per call.
--- USES  run, tombstone, tags, weight, budget, digits, line, seen, waiting, nudge
+-- USES  run, tombstone, tags, sets, weight, budget, digits, line, seen, waiting, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 tags  6 line  7 wake
 -- ARGV  1 generation  2 bytes  then per job: member, before, record
 --       bytes: largest record; before: the digest of the record from which the new one was made,
@@ -10,15 +10,15 @@
 --        unknown | bad-record | too-large | later (not looked at: too many bytes, call again); or
 --        {'moved', generation} when the partition has another generation
 -- The new record has to keep what the call that made the job is known by: its asked due, and the
--- letter m of its header. The run record comes first, so that schedule knows where to look for
--- that, then new tags, and then the record, which is the commit point; old tags go after it. A
--- start whose worker was lost loses its entry, so that its late end has no effect. The due time
--- stays. A job in line whose priority changes leaves it, and is lined up anew. A call ends at 640
--- KiB of records. No allow-oom: a full Redis refuses it up front.
+-- letter m of its header; and its set. The run record comes first, so that schedule knows where to
+-- look for that, then new tags, and then the record, which is the commit point; old tags go after
+-- it. A start whose worker was lost loses its entry, so that its late end has no effect. The due
+-- time stays. A job in line whose priority changes leaves it, and is lined up anew. A call ends at
+-- 640 KiB of records. No allow-oom: a full Redis refuses it up front.
 local scheduled, jobs, runs, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local tags, line, wake = KEYS[5], KEYS[6], KEYS[7]
 local generation, bytes = ARGV[1], tonumber(ARGV[2])
-local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, tags = tags }
 
 local replies, count, heavier, spent, soonest = {}, 0, 0, 0, math.huge
 local state = redis.call('HMGET', meta, 'generation', 'held')
@@ -51,14 +51,16 @@ local function judge(member, before, record)
   elseif run.entry ~= '-' then
     redis.call('HSET', runs, member, unboundText(run, run.due))
   end
-  local text = tagsOf(record)
+  local text, had = tagsOf(record), tagsOf(current)
+  -- @same-set
+  if setIn(text or '') ~= setIn(had or '') then return 'bad-record' end
   -- @another-priority
-  if isWaiting(waits) and priorityIn(text) ~= priorityIn(tagsOf(current)) then
+  if isWaiting(waits) and priorityIn(text) ~= priorityIn(had) then
     lineUpAnew(member, waits)
   end
   addTags(tags, { { member = member, text = text } })
   redis.call('HSET', jobs, member, record)
-  dropTags(tags, member, tagsOf(current), text)
+  dropTags(tags, member, had, text)
   count, heavier = count + 1, heavier + #record - #current
   return 'ok'
 end

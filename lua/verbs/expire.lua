@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
 -- letters. Many per call.
--- USES  clock, run, telling, tombstone, tags, weight, budget, lateness, pending, dead-letter,
---       compensate, settle, group, head, let-go, digits, line, gate, nudge, own, lanes, opening,
---       leaving, turns, heads, shutting, letting-through, giving-up, named, past
+-- USES  clock, run, telling, tombstone, tags, sets, digits, weight, nudge, callback, end-tags,
+--       budget, lateness, pending, dead-letter, compensate, settle, group, head, let-go, line,
+--       gate, own, lanes, opening, leaving, turns, heads, shutting, letting-through, giving-up,
+--       named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
@@ -23,8 +24,8 @@ local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local work, wake = KEYS[13], KEYS[14]
 local past, ended = KEYS[15], KEYS[16]
-local keys = { scheduled = scheduled, ready = ready, meta = meta, line = line, lanes = lanes,
-  holds = holds, groups = groups, work = work, wake = wake }
+local keys = { scheduled = scheduled, jobs = jobs, ready = ready, meta = meta, tags = tags,
+  line = line, lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -53,7 +54,7 @@ local function expire(run, header)
   end
   settle(jobs, done, run.member, tombstone, now, window)
   lighter = lighter + #run.record
-  dropTags(tags, run.member, tagsOf(run.record))
+  endTags(keys, now, run.member, tagsOf(run.record), outcome)
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
   redis.call('HDEL', runs, run.member)
   tellEnd(meta, run, run.member, outcome)

@@ -4,7 +4,8 @@
 -- KEYS  1 jobs  2 tags
 -- ARGV  1 bytes  then per damage: kind, name
 --       bytes of records per call; kind untagged: name is a member whose tags are not all there;
---       astray: name is an entry whose job is over or has another header
+--       astray: name is an entry whose job is over or has another header, or whose set is gone;
+--       unlisted: name is that of a set
 -- RETURN one text per damage: repaired | sound (nothing to repair) | later (not looked at: too many
 --        bytes, call again)
 -- Each is judged again, at this moment. No allow-oom: a full Redis refuses it up front.
@@ -23,10 +24,17 @@ function mend.astray(entry, record)
   return redis.call('ZREM', tags, entry) == 1 and 'repaired' or 'sound'
 end
 
+function mend.unlisted(name, record)
+  if not record or redis.call('ZSCORE', tags, '=sets\0' .. name) then return 'sound' end
+  redis.call('ZADD', tags, 0, '=sets\0' .. name)
+  return 'repaired'
+end
+
 for at = 2, #ARGV, 2 do
   local kind, name, record = ARGV[at], ARGV[at + 1], nil
   if spent then
-    spent, record = readWithin(jobs, kind == 'astray' and memberIn(name) or name, bytes, spent)
+    local field = kind == 'astray' and memberIn(name) or kind == 'unlisted' and '\0set\0' .. name
+    spent, record = readWithin(jobs, field or name, bytes, spent)
   end
   replies[#replies + 1] = spent and mend[kind](name, record) or 'later'
 end

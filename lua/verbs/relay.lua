@@ -4,9 +4,9 @@
 -- started, all in one call.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, group, mint, head, let-go,
 --       digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads, shutting,
---       letting-through, lining-up, lateness, pending, dead-letter, named, past, nonsense, adopt,
---       odd-member, advertise, promotion, closed-tags, turn-away, start-one, repeated, starting,
---       end-many, completion, delivery, filling
+--       letting-through, lining-up, lateness, pending, dead-letter, named, past, sets, callback,
+--       end-tags, nonsense, adopt, odd-member, advertise, promotion, closed-tags, turn-away,
+--       start-one, repeated, starting, end-many, completion, delivery, filling
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 --       11 line  12 lanes  13 holds  14 groups  15 work  16 wake  17 closed  18 past  19 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 consumer  8 bytes  9 window

@@ -1,7 +1,7 @@
 #!lua
 -- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
 -- go on.
--- USES  clock, run, tombstone, tags, weight, digits, line, closed-tags, nudge
+-- USES  clock, run, tombstone, tags, sets, rejoining, weight, digits, line, closed-tags, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags  9 closed
 -- ARGV  1 now  2 generation  3 deadLetter  4 due
 --       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
@@ -16,6 +16,7 @@
 -- came after the one in the dead letter is still known, and its older ones are still older.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags, closed = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local keys = { jobs = jobs, tags = tags }
 local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
 local due = ('%.0f'):format(tonumber(ARGV[4]) or now)
 
@@ -72,7 +73,13 @@ local run = freshRun(fields.token or '0', generation, fields.attempts or '0', du
 -- @index-job
 redis.call('ZADD', scheduled, due, member)
 redis.call('HSET', runs, member, run)
-addTags(tags, { { member = member, text = tagsOf(record) } })
+local text = tagsOf(record)
+if text and text:find(' set:', 1, true) then
+  -- rarely
+  rejoin(keys, member, text)
+else
+  addTags(tags, { { member = member, text = text } })
+end
 -- @keep-record
 redis.call('HSET', jobs, member, record)
 if state[2] then

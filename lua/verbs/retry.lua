@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- retry: a running job failed and goes back to scheduled after its backoff; one failure more.
--- USES  clock, run, telling, history, tombstone, tags, weight, claim, settle, nudge, again,
---       put-back, group, head, let-go, digits, line, gate, own, lanes, opening, leaving, turns,
---       heads, shutting, letting-through, giving-up, named, past
+-- USES  clock, run, telling, history, tombstone, tags, weight, claim, settle, nudge, again, sets,
+--       digits, callback, end-tags, put-back, group, head, let-go, line, gate, own, lanes, opening,
+--       leaving, turns, heads, shutting, letting-through, giving-up, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 past  15 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error  8 note

@@ -1,7 +1,7 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, digits, line, known, debounce, closed-tags, quota,
---       gate, own, group-quota, nudge
+-- USES  clock, run, tombstone, stale, tags, digits, line, known, debounce, sets, joining,
+--       closed-tags, quota, gate, own, group-quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
 --       10 line  11 groups  12 closed
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
@@ -16,8 +16,9 @@
 --        <there> | full group <limit> <there> (a limit of its queue, or of its group: nothing was
 --        changed) | uncounted (jobs of its group are counted, and its header has no tag for that:
 --        nothing was changed) | closed <until> <tag> (no job with the tag may start: nothing was
---        changed) | later (not looked at: too many bytes, call again); or {'moved', generation}
---        when the partition has another generation
+--        changed) | no-set (it would be a member of a set that is not there, or is over: nothing
+--        was changed) | later (not looked at: too many bytes, call again); or
+--        {'moved', generation} when the partition has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
 -- written. No allow-oom: a full Redis refuses the call up front. A live id is never overwritten
@@ -104,9 +105,15 @@ end
 for at = 6, #ARGV, 3 do
   local member, record, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local due, reply, isOver, generation, before, news = tonumber(text), 'later', false, nil, nil, nil
+  local tagged
   write(held[member] or size >= 500)
   if not call.isFull then
     reply, isOver, generation, before, news = judge(member, record, due)
+    tagged = (reply == 'ok' or reply == 'replaced') and tagsOf(record) or nil
+    if tagged and tagged:find(' set:', 1, true) or before and before:find(' set:', 1, true) then
+      -- rarely
+      reply = joinReply(keys, tagged, before, reply, due)
+    end
     reply = unlessClosed and unlessClosed(closed, record, reply) or reply
     reply = call.groups and call.groups.refusal(member, record, reply) or reply
     reply = call.room and call.room.takes(member, record, reply) or reply
@@ -131,7 +138,6 @@ for at = 6, #ARGV, 3 do
       fresh[#fresh + 1], fresh[#fresh + 2] = member, freshRun(0, generation + 1, 0, '-')
     end
     over[#over + 1] = isOver and member or nil
-    local tagged = tagsOf(record)
     if call.groups then
       call.groups.count(member, tagged, before)
     end

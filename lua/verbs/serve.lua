@@ -3,8 +3,8 @@
 -- delivered to it and started, all in one call.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, mint, group, head, let-go,
 --       digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads, shutting,
---       letting-through, lateness, pending, dead-letter, named, past, closed-tags, turn-away,
---       start-one, repeated, starting, end-many, completion, delivery, filling
+--       letting-through, lateness, pending, dead-letter, named, past, closed-tags, sets, callback,
+--       end-tags, turn-away, start-one, repeated, starting, end-many, completion, delivery, filling
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 work  15 wake  16 closed  17 past  18 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given

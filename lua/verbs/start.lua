@@ -3,7 +3,7 @@
 -- exactly one of several entries of a member through.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, mint, head, let-go, digits, line,
 --       gate, own, lanes, opening, leaving, lateness, pending, dead-letter, named, past,
---       closed-tags, turn-away, start-one, starting
+--       closed-tags, sets, nudge, callback, end-tags, turn-away, start-one, starting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 closed  15 past  16 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due

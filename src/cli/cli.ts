@@ -19,6 +19,7 @@ import { forecast } from './commands/jobs/forecast.ts';
 import { historyLs } from './commands/jobs/history-ls.ts';
 import { ls } from './commands/jobs/ls.ts';
 import { schedule } from './commands/jobs/schedule.ts';
+import { setsCreate, setsLs, setsRm, setsSeal, setsShow } from './commands/jobs/sets.ts';
 import { show } from './commands/jobs/show.ts';
 import { wait } from './commands/jobs/wait.ts';
 import { outboxLs, outboxRelay, outboxRetry, outboxRm, outboxTables } from './commands/outbox.ts';
@@ -71,6 +72,12 @@ const commands: readonly Register[] = [
   closeTags,
   openTags,
   closedTags,
+  (program, runner) => {
+    const sets = program
+      .command('sets')
+      .description('jobs with one callback, which is made when the last of them is over');
+    for (const register of [setsLs, setsShow, setsCreate, setsSeal, setsRm]) register(sets, runner);
+  },
   (program, runner) => {
     const dead = program.command('dead').description('list, replay and remove dead letters');
     for (const register of [deadLs, deadGroups, deadShow, deadReplay, deadPurge]) register(dead, runner);

@@ -55,6 +55,19 @@ import {
   type ScheduleMiddleware,
   type Scheduling,
 } from './jobs/scheduling.ts';
+import {
+  type SetCallbackOptions,
+  type SetGroupOption,
+  type SetMade,
+  type SetOptions,
+  type SetRemoved,
+  type SetSealed,
+  type Sets,
+  type SetsOptions,
+  type SetsPage,
+  type SetView,
+  setsOver,
+} from './jobs/sets.ts';
 import { type JobEnd, type WaitOptions, type Waits, waitsOf } from './jobs/wait.ts';
 import type { JobCount } from './query/count.ts';
 import type { JobFilter, JobListFilter } from './query/filter.ts';
@@ -111,6 +124,16 @@ export type {
   ScheduleMiddleware,
   ScheduleOptions,
   Scheduling,
+  SetCallbackOptions,
+  SetGroupOption,
+  SetMade,
+  SetOptions,
+  SetRemoved,
+  SetSealed,
+  Sets,
+  SetsOptions,
+  SetsPage,
+  SetView,
   TagsClosed,
   TagsOpened,
   WaitOptions,
@@ -121,11 +144,11 @@ export type {
  * Schedules jobs, finds them and changes them, with their dead letters and the schedules of the namespace. It connects at the
  * first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
- * was lost and it may have been · `queue-full` and `group-full` where its queue or group has no room for a new job · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
+ * was lost and it may have been · `queue-full` and `group-full` where its queue or group has no room for a new job · `no-set` where the set of a job is not there · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Client extends Scheduling, Changes, Closing, Queries, Waits {
+export interface Client extends Scheduling, Changes, Closing, Sets, Queries, Waits {
   /** Dead letters: listed, looked at, replayed, removed. */
   readonly deadLetters: DeadLetters;
   /** Groups of queues with limits: who waits, who runs, and who holds the limit of a group. */
@@ -227,6 +250,7 @@ export function jobsOver(
     ...queriesOf(calls),
     ...changesOf(settings, calls),
     ...closingOf(settings, calls),
+    ...setsOver(settings, calls),
     ...waitsOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();

@@ -320,6 +320,84 @@ export interface Schemas {
     readonly tag: string;
     readonly changed: boolean;
   };
+  readonly SetsPage: {
+    readonly queue: string;
+    readonly sets: readonly Schemas['Set'][];
+    readonly next?: string;
+  };
+  readonly Set: {
+    readonly name: string;
+    readonly sealed: boolean;
+    readonly madeMs: number;
+    readonly open: number;
+    readonly done: number;
+    readonly dead: number;
+    readonly cancelled: number;
+    readonly expired: number;
+    readonly group?: string;
+    readonly callback: {
+      readonly id: string;
+      readonly name?: string;
+      readonly delayMs: number;
+    };
+  };
+  readonly SetMade: {
+    readonly queue: string;
+    readonly set: string;
+    readonly status: 'made' | 'already' | 'over';
+    readonly callback: string;
+  };
+  readonly NewSet: {
+    readonly then: Schemas['SetCallback'];
+    readonly group?: string;
+  };
+  readonly SetCallback: {
+    readonly data?: unknown;
+    readonly delay?: number | string;
+    readonly name?: string;
+    readonly attempts?: number;
+    readonly timeout?: number | string;
+    readonly backoff?: Schemas['Backoff'];
+    readonly priority?: 'high' | 'normal' | 'low';
+    readonly tags?: readonly string[];
+    readonly maxLateness?: number | string;
+    readonly onLate?: 'drop' | 'dead' | 'run';
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+  };
+  readonly Backoff: {
+    readonly kind: 'fixed';
+    readonly delayMs: number;
+    readonly jitter: 'none' | 'full' | 'equal';
+  } | {
+    readonly kind: 'linear';
+    readonly delayMs: number;
+    readonly maxMs: number;
+    readonly jitter: 'none' | 'full' | 'equal';
+  } | {
+    readonly kind: 'exponential';
+    readonly delayMs: number;
+    readonly factor: number;
+    readonly maxMs: number;
+    readonly jitter: 'none' | 'full' | 'equal';
+  } | {
+    readonly kind: 'ladder';
+    readonly stepsMs: readonly number[];
+    readonly jitter: 'none' | 'full' | 'equal';
+  };
+  readonly SetSealed: {
+    readonly queue: string;
+    readonly set: string;
+    readonly status: 'sealed' | 'already' | 'over';
+    readonly callback: string;
+  };
+  readonly SetRemoved: {
+    readonly queue: string;
+    readonly set: string;
+    readonly cancelled: number;
+    readonly running: readonly string[];
+  };
   readonly QueueMinutes: {
     readonly queue: string;
     readonly on: boolean;
@@ -450,32 +528,13 @@ export interface Schemas {
     readonly backoff?: Schemas['Backoff'];
     readonly priority?: 'high' | 'normal' | 'low';
     readonly tags?: readonly string[];
+    readonly set?: string;
     readonly expiresAt?: string;
     readonly maxLateness?: number | string;
     readonly onLate?: 'drop' | 'dead' | 'run';
     readonly headers?: {
       readonly [key: string]: string;
     };
-  };
-  readonly Backoff: {
-    readonly kind: 'fixed';
-    readonly delayMs: number;
-    readonly jitter: 'none' | 'full' | 'equal';
-  } | {
-    readonly kind: 'linear';
-    readonly delayMs: number;
-    readonly maxMs: number;
-    readonly jitter: 'none' | 'full' | 'equal';
-  } | {
-    readonly kind: 'exponential';
-    readonly delayMs: number;
-    readonly factor: number;
-    readonly maxMs: number;
-    readonly jitter: 'none' | 'full' | 'equal';
-  } | {
-    readonly kind: 'ladder';
-    readonly stepsMs: readonly number[];
-    readonly jitter: 'none' | 'full' | 'equal';
   };
   readonly Job: {
     readonly id: string;

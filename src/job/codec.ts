@@ -3,7 +3,7 @@
  *
  * A **record** is `1` + asked due time (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
  * before the bar and never the JSON. Letters: `b=1` bare, `d` of a debounced job, `m` the mark of the call that made the job,
- * and those of `options.ts`; unknown ones are ignored.
+ * `n` of the callback of a set how its members ended, and those of `options.ts`; unknown ones are ignored.
  * JSON keys: `n` name, `d` data, `c` the codec that encoded the data (then a text), `o` options of this one job, by their keys in `options.ts`. Defaults are left out: a
  * job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
@@ -27,7 +27,7 @@ import {
   NOTHING,
   type ToldOptions,
 } from './fields.ts';
-import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
+import { DEFAULT_NAME, type JobId, type SetEnds, type Token } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import type { JobHeaders } from './labels.ts';
 import type { Attempted, Deferral, Deferred } from './outcome.ts';
@@ -39,6 +39,8 @@ export interface JobRecord extends JobOverrides, HeaderOptions {
   readonly name: string;
   readonly data: unknown;
   readonly bare: boolean;
+  /** Of the callback of a set. */
+  readonly setEnds?: SetEnds;
   /** The codec that encoded the data, which is a text then. */
   readonly codec?: string;
 }
@@ -281,6 +283,8 @@ export interface RecordContent {
   readonly headers: JobHeaders | undefined;
   /** The codec that encoded the data, which is shown as it is stored. */
   readonly codec: string | undefined;
+  /** Of the callback of a set: how its members ended. */
+  readonly setEnds: SetEnds | undefined;
   readonly options: ToldOptions;
   readonly askedDueMs: number | undefined;
   readonly readable: boolean;
@@ -295,6 +299,7 @@ export const NO_CONTENT: RecordContent = {
   data: undefined,
   headers: undefined,
   codec: undefined,
+  setEnds: undefined,
   options: {},
   askedDueMs: undefined,
   readable: false,
@@ -307,8 +312,8 @@ export function contentOf(record: string): RecordContent {
     const unreadable = record === '' ? undefined : record.slice(0, UNREADABLE_CHARS_MAX);
     return { ...NO_CONTENT, askedDueMs: decodeHeader(record)?.askedDueMs, unreadable };
   }
-  const { name, data, headers, askedDueMs, bare: _, codec, ...options } = content;
-  return { name, data, headers, codec, options, askedDueMs, readable: true, unreadable: undefined };
+  const { name, data, headers, askedDueMs, bare: _, codec, setEnds, ...options } = content;
+  return { name, data, headers, codec, setEnds, options, askedDueMs, readable: true, unreadable: undefined };
 }
 
 function decoded(record: string): JobRecord | undefined {

@@ -70,6 +70,9 @@ export const headerFields: readonly JobField[] = allOptions.flatMap(({ name, opt
     : [],
 );
 
+/** Those that an edit can change: a job stays in its set until it is over. */
+export const editFields: readonly JobField[] = [...bodyFields, ...headerFields].filter(({ name }) => name !== 'set');
+
 /** Of a job that was told nothing of the kind: the same object each time, so that the codec knows it at a glance. */
 export const NOTHING: object = Object.freeze({});
 
@@ -81,11 +84,15 @@ export function overridesOf(options: ScheduleOptions, dueMs: number): JobOverrid
 /** @throws DuestreamError `bad-input`, also for an expiry before the due time, or an option without the one it needs */
 export function headerOf(options: ScheduleOptions, dueMs: number): HeaderOptions {
   const header = checked(headerFields, options, dueMs) as HeaderOptions;
-  const { priority = 'normal', tags = [] } = header;
-  if (priority === 'normal' || tags.length < TAGS_MAX) return header;
+  const { priority = 'normal', tags = [], set } = header;
+  const beside = [
+    ...(priority === 'normal' ? [] : [`priority ${priority}`]),
+    ...(set === undefined ? [] : [`set ${set}`]),
+  ];
+  if (tags.length + beside.length <= TAGS_MAX) return header;
   throw new DuestreamError(
     'bad-input',
-    `tags is a list of ${tags.length} beside priority ${priority}; allowed: up to ${TAGS_MAX - 1} tags beside it`,
+    `tags is a list of ${tags.length} beside ${beside.join(' and ')}; allowed: up to ${TAGS_MAX - beside.length} tags beside ${beside.length === 1 ? 'it' : 'them'}`,
   );
 }
 

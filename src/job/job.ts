@@ -4,7 +4,7 @@
  */
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { groupOf, type JobHeaders } from './labels.ts';
+import { groupOf, type JobHeaders, setInId } from './labels.ts';
 import type { Attempted } from './outcome.ts';
 
 declare const brand: unique symbol;
@@ -32,6 +32,15 @@ const IN_GROUP = /^\{[^{}]+\}(?=[!-z|~]+$)/;
 /** Ids that duestream makes may have a user's whole id inside. */
 const ANY_ID = /^[!-~]{1,192}$/;
 
+/** How many members of a set ended in each way. After a crash of Redis a count may be one too high. */
+export interface SetEnds {
+  readonly name: string;
+  readonly done: number;
+  readonly dead: number;
+  readonly cancelled: number;
+  readonly expired: number;
+}
+
 /** A job as a handler sees it. */
 export interface Job<Data = unknown> {
   readonly id: string;
@@ -55,6 +64,8 @@ export interface Job<Data = unknown> {
   readonly mark: string;
   /** Whether a foreign producer put it with a plain ZADD: then it has an id and no data. */
   readonly bare: boolean;
+  /** Of the callback of a set: how its members ended. Undefined for every other job. */
+  readonly set?: SetEnds | undefined;
   /** The last failures, oldest first, at most 5. */
   readonly history: readonly Attempted[];
 }
@@ -71,7 +82,9 @@ export function parseJobId(input: unknown, { internal = false } = {}): JobId {
   );
 }
 
-const isInGroup = (id: string): boolean => id.length <= ID_BYTES_MAX && IN_GROUP.test(id) && groupOf(id) !== undefined;
+/** Or among the members of a set, which a call that is made again says so. */
+const isInGroup = (id: string): boolean =>
+  id.length <= ID_BYTES_MAX && IN_GROUP.test(id) && (groupOf(id) ?? setInId(id)) !== undefined;
 
 /** A queue or namespace name, checked. @throws DuestreamError `bad-input` */
 export function parseName(input: unknown, what: 'queue' | 'namespace'): string {

@@ -59,9 +59,59 @@ export const COUNTED = ' group';
 /** The same in the index. */
 export const COUNTED_ENTRY = '=group';
 
+/** The set of a job in the same text. */
+export const setOfHeader = (text: string): string | undefined =>
+  entriesOfHeader(text)
+    .find((entry) => entry.startsWith(SET_TAG))
+    ?.slice(SET_TAG.length);
+
 /** The priority in the same text. */
 export const priorityOfHeader = (text: string): Priority | undefined =>
   PRIORITIES.find((one) => entriesOfHeader(text).includes(`=${one}`));
+
+// Sets: jobs that belong together until the last of them is over, when one more job is made, the callback. A member has the
+// reserved tag `=set:<name>`, and lives in the partition of the set: its id begins with `{set:<name>}`, which is no group, or
+// with the group of the set. Nobody can write the id of a callback, as it has two pairs of braces.
+
+/** How the tag of a set begins in the index. */
+export const SET_TAG = '=set:';
+const SET_NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,47}$/;
+export const SET_ALLOWED = '1 to 48 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit';
+const IN_SET = /^\{set:([A-Za-z0-9][A-Za-z0-9._:-]{0,47})\}./;
+
+/** The name of a set. @throws DuestreamError `bad-input` */
+export function parseSetName(input: unknown, what = 'set'): string {
+  if (typeof input === 'string' && SET_NAME.test(input)) return input;
+  throw new DuestreamError('bad-input', `${what} is ${show(input)}; allowed: ${SET_ALLOWED.replaceAll('`', '')}`);
+}
+
+/** A tag by which jobs are found: one of anybody's, or that of a set. @throws DuestreamError `bad-input` */
+export function parseFilterTag(input: unknown): string {
+  const isOfSet = typeof input === 'string' && input.startsWith(SET_TAG);
+  return isOfSet ? `${SET_TAG}${parseSetName(input.slice(SET_TAG.length), 'the set in tag')}` : parseTag(input);
+}
+
+/** Where the jobs of a set without a group live: the beginning of their ids. */
+const tagOfSet = (name: string): string => `{set:${name}}`;
+
+/** The set in the braces of an id; undefined where there is none. */
+export const setInId = (id: string): string | undefined => IN_SET.exec(id)?.[1];
+
+/** The id of a member of a set: what says its partition is in front of it. @throws DuestreamError `bad-input` for an id of another set */
+export function memberId(set: string, id: string): string {
+  if (groupOf(id) !== undefined) return id;
+  const other = setInId(id);
+  if (other === undefined) return `${tagOfSet(set)}${id}`;
+  if (other === set) return id;
+  throw new DuestreamError(
+    'bad-input',
+    `id is ${show(id)}, of set ${show(other)}, and set is ${show(set)}; allowed: an id of this set, or without one`,
+  );
+}
+
+/** The id of the one job that a set leads to. */
+export const callbackId = (name: string, group: string | undefined): string =>
+  group === undefined ? `${tagOfSet(name)}{then}` : `{${group}}${name}{then}`;
 
 // Groups and priorities: what jobs of a gated queue wait by. A group is a tenant, an account, a lock. It stands in
 // braces at the beginning of the id, so all of a group live in one partition, and nothing of a job says it twice.
@@ -71,9 +121,9 @@ export const PRIORITIES = ['high', 'normal', 'low'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
 export const GROUP_ALLOWED =
-  '1 to 64 printable ASCII characters without space, braces, comma, semicolon and bar, not beginning with `schedule:`; hash what does not fit';
-const GROUP = /^(?!schedule:)[!-+\--:<-z~]{1,64}$/;
-const GROUPED = /^(?:j:)?\{((?!schedule:)[!-+\--:<-z~]{1,64})\}(?!(?:abandoned:\d+|then:\d+\.\d+)$)./;
+  '1 to 64 printable ASCII characters without space, braces, comma, semicolon and bar, not beginning with `schedule:` or `set:`; hash what does not fit';
+const GROUP = /^(?!schedule:|set:)[!-+\--:<-z~]{1,64}$/;
+const GROUPED = /^(?:j:)?\{((?!schedule:|set:)[!-+\--:<-z~]{1,64})\}(?!(?:abandoned:\d+|then:\d+\.\d+)$)./;
 
 /** @throws DuestreamError `bad-input` */
 export function parseGroup(input: unknown): string {

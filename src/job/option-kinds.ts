@@ -16,6 +16,7 @@ import {
   PRIORITIES,
   type Priority,
   priorityOfHeader,
+  setOfHeader,
   tagsOfHeader,
   tagsText,
 } from './labels.ts';
@@ -173,6 +174,18 @@ export function priority(): OptionKind<Priority, Priority, 'choice'> {
     ...choice(PRIORITIES),
     toHeader: (stored) => (stored === 'normal' ? '' : ` ${stored}`),
     ofHeader: priorityOfHeader,
+  };
+}
+
+/** A set of jobs. In the header it is the tag `=set:<name>`, behind the others. */
+export function setName(
+  parse: (given: unknown, what: string) => string,
+  allowed: string,
+): OptionKind<string, string, 'text'> {
+  return {
+    ...text((given) => parse(given, 'set'), { metavar: '<set>', allowed }),
+    toHeader: (stored) => ` set:${String(stored)}`,
+    ofHeader: setOfHeader,
   };
 }
 

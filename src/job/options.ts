@@ -12,7 +12,16 @@ import { type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { parseZone } from '../time/zone.ts';
 import { parseJobId, parseJobName } from './job.ts';
-import { GROUP_ALLOWED, HEADERS_ALLOWED, parseGroup, parseHeaders, parseTags, TAGS_ALLOWED } from './labels.ts';
+import {
+  GROUP_ALLOWED,
+  HEADERS_ALLOWED,
+  parseGroup,
+  parseHeaders,
+  parseSetName,
+  parseTags,
+  SET_ALLOWED,
+  TAGS_ALLOWED,
+} from './labels.ts';
 import {
   backoff,
   choice,
@@ -24,6 +33,7 @@ import {
   type JobOption,
   pairs,
   priority,
+  setName,
   text,
   words,
 } from './option-kinds.ts';
@@ -229,6 +239,19 @@ export const jobOptions = {
     otherwise: 'none',
     example: ['user:42', 'invoice'],
     schedule: 'jobTags',
+    record: { header: 't' },
+  },
+  /**
+   * The set that the job is a member of, which `client.set` began: when all its members are over, its callback runs. It takes the
+   * place of one tag. The id becomes `{set:import-7}row-1`.
+   *
+   * @example { id: 'row-1', set: 'import-7' }
+   */
+  set: {
+    ...setName(parseSetName, SET_ALLOWED),
+    doc: 'the set that the job is a member of: when all are over, the callback of the set runs',
+    otherwise: 'none',
+    example: 'import-7',
     record: { header: 't' },
   },
   /**

@@ -3,12 +3,13 @@
  */
 import { hash } from 'node:crypto';
 import { type HeaderOptions, hasNeeds, headerFields } from './fields.ts';
+import type { SetEnds } from './job.ts';
 import { COUNTED, entriesOfHeader, tagsOfHeader } from './labels.ts';
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(
   record: string,
-): ({ readonly askedDueMs: number; readonly bare: boolean } & HeaderOptions) | undefined {
+): ({ readonly askedDueMs: number; readonly bare: boolean; readonly setEnds?: SetEnds } & HeaderOptions) | undefined {
   // @record-header
   const end = headerEnd(record);
   if (end === 0) return undefined;
@@ -23,7 +24,8 @@ export function decodeHeader(
       .reverse()
       .map((field) => [field.slice(0, 1), field.slice(2)]),
   );
-  return { askedDueMs, bare: fields.get('b') === '1', ...headerOptionsIn(fields) };
+  const setEnds = setEndsIn(fields.get('n'));
+  return { askedDueMs, bare: fields.get('b') === '1', ...(setEnds && { setEnds }), ...headerOptionsIn(fields) };
 }
 
 const BAR = 0x7c;
@@ -115,6 +117,13 @@ function headerOptionsIn(fields: ReadonlyMap<string, string>): HeaderOptions {
     if (value !== undefined && hasNeeds(field, found)) found[field.stored] = value;
   }
   return found;
+}
+
+/** Of the callback of a set: how its members ended, as four numbers and the name. */
+function setEndsIn(text = ''): SetEnds | undefined {
+  const [, done, dead, cancelled, expired, name] = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\.(.+)$/.exec(text) ?? [];
+  if (name === undefined) return undefined;
+  return { name, done: Number(done), dead: Number(dead), cancelled: Number(cancelled), expired: Number(expired) };
 }
 
 const NO_TAGS: readonly string[] = Object.freeze([]);

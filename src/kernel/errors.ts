@@ -23,6 +23,7 @@ export const errorCatalogue = {
   'out-of-memory': { exit: 69, http: 507 },
   'queue-full': { exit: 1, http: 429 },
   'group-full': { exit: 1, http: 429 },
+  'no-set': { exit: 1, http: 409 },
   refused: { exit: 69, http: 502 },
 } as const;
 

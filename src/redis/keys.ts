@@ -46,8 +46,9 @@ export const partitionTable = {
   },
   jobs: {
     type: 'hash',
-    doc: 'member → *record* (a header that Lua may read, then JSON) while the job lives, *tombstone* when it is over',
-    bound: 'one per job that lives, and one per tombstone (`done`). `maxPending` and `maxBytes` limit the records',
+    doc: 'member → *record* (a header that Lua may read, then JSON) while the job lives, *tombstone* when it is over; of a [set](../how-to/flows.md) two fields that begin with a zero byte: `set` and its name → how far it is and how its members ended, `then` and its name → what its callback will be',
+    bound:
+      'one per job that lives, and one per tombstone (`done`). `maxPending` and `maxBytes` limit the records; two per set, until the step that makes its callback',
   },
   runs: {
     type: 'hash',
@@ -111,8 +112,8 @@ export const partitionTable = {
   },
   tags: {
     type: 'zset',
-    doc: 'tag, zero byte, member; all scores 0. Live jobs by their tags, made from the headers of their records',
-    bound: 'ten per job that lives. The step that ends the job takes them away',
+    doc: 'tag, zero byte, member; all scores 0. Live jobs by their tags, made from the headers of their records: the members of a set by `=set:<name>`. `=sets`, zero byte, name: which sets there are',
+    bound: 'ten per job that lives, and one per set. The step that ends the job takes them away',
   },
   closed: {
     type: 'zset',

@@ -107,9 +107,10 @@ async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Prom
     const told = ofStart(error, job, parts.agenda.nowMs());
     job.history = lengthened(job.history, told, { stacks: job.queue.history?.isOn === true });
   }
+  // What it leads to is there before it is over: in a set, that keeps the set open.
+  const jobs = outcome.kind === 'done' ? begun.effects.jobs : undefined;
+  for (const { id, record, dueMs } of jobs ?? []) await parts.put(job.queue, { id, record, dueMs });
   await carryOut(parts, job, outcome);
-  if (outcome.kind !== 'done') return;
-  for (const { id, record, dueMs } of begun.effects.jobs ?? []) await parts.put(job.queue, { id, record, dueMs });
 }
 
 /** Whose failure it was and how long it took, as a worker says of a handler that ran. */

@@ -72,6 +72,7 @@ function jobsIn(book: JobBook): ActParts['jobs'] {
     closeTags: async ({ queue, partition }, tags, change) =>
       // A queue of the kit has one list of closed tags, whatever its partitions.
       partition === 0 ? book.closed.change(queue, tags, change) : [],
+    changeSet: async ({ queue }, change) => book.sets.change(queue, change),
     async edit({ queue }, items, { bytesMax }) {
       const replies = [];
       for (const { member, before, record } of items) {
@@ -134,6 +135,7 @@ function readerIn(book: JobBook): Reader {
     },
     lastTokens: async ({ queue }, members) => members.map((member) => book.find(queue, idOf(member).id)?.token ?? '0'),
     closed: async ({ queue }, ask) => book.closed.look(queue, ask),
+    sets: async (ref, ask) => book.sets.look(ref, ask),
     groups: async (ref, ask) => groupsIn(book, ref, { ask, jobs: inPartition(ref) }),
     holders: async (ref, of) => holdersIn(inPartition(ref), of),
     isGated: async ({ gates }) => gates !== undefined,

@@ -8,7 +8,7 @@ import { failureOf, notGated, type Scheduled, scheduledOf } from '../client/call
 import { refuseShown } from '../client/jobs/shown.ts';
 import { countsGroups, type GateSettings, isGated, ownLimits } from '../job/gate.ts';
 import { COUNTED_ENTRY, groupOf } from '../job/labels.ts';
-import type { Queue } from '../job/queue.ts';
+import { type Queue, queueOf as queueNamed } from '../job/queue.ts';
 import { decodeHeader, entriesOfRecord, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
@@ -18,6 +18,7 @@ import { ClosedTags } from './closing.ts';
 import type { Gates } from './gates.ts';
 import { dueOf, endJob, endsOf, freshJob, type Kept, type KeptLetter, overOf } from './kept.ts';
 import { createRunner, type RunnerParts } from './runner.ts';
+import { KeptSets } from './sets.ts';
 
 /** A job that is not over, or how it ended. */
 export interface TestJob {
@@ -62,9 +63,14 @@ export function createJobBook(parts: JobBookParts) {
   const registry = new Registry(queueOf, gates);
   const kept = new Map<string, Kept>();
   const listeners = new Listeners();
+  const find = (queue: string, id: string) => kept.get(keyOf(queue, id));
+  // The refusals of a call are not for a callback.
+  const sets = new KeptSets({ nowMs: agenda.nowMs, inQueue, find }, (queue, job) =>
+    add(registry.declare(queueNamed(queue)), { ...job, mode: 'keep', strict: false, isOwed: true }),
+  );
+  listeners.add((job) => sets.ended(job));
 
   const keyOf = (queue: string, id: string) => `${queue} ${id}`;
-  const isLive = (queue: string, id: string) => isLiveState(kept.get(keyOf(queue, id))?.state ?? 'done');
 
   const add = async (queue: Queue, plan: Wanted): Promise<Scheduled> =>
     scheduledOf(queue.name, plan, await place(queue, plan));
@@ -76,14 +82,10 @@ export function createJobBook(parts: JobBookParts) {
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
     const room = roomFor(registry.limitsOf(queue), { plan, before, there: inQueue(queue.name) });
-    const reply = unlessClosed(closed, queue.name, plan, room);
+    const reply = unlessClosed(closed, queue.name, plan, joined(room, { sets, queue: queue.name, plan, before }));
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     before?.strike();
-    const generation = reply.kind === 'replaced' ? before?.generation : undefined;
-    await begin({
-      ...freshJob(queueOf(queue), { ...plan, past: before ? endsOf(before) : [] }),
-      generation: generation === undefined ? undefined : generation + 1,
-    });
+    await begin(nextLife(queueOf(queue), plan, { before, isReplaced: reply.kind === 'replaced' }));
     return reply;
   }
 
@@ -102,10 +104,11 @@ export function createJobBook(parts: JobBookParts) {
     add,
     place,
     begin,
-    isLive,
+    isLive: (queue: string, id: string) => isLiveState(find(queue, id)?.state ?? 'done'),
     inQueue,
     deadLetters,
     closed,
+    sets,
     queues: () => registry.names(),
     declare: (queue: Queue) => registry.declare(queue),
     use: (queue: Queue) => registry.use(queue),
@@ -115,7 +118,7 @@ export function createJobBook(parts: JobBookParts) {
     timer: (ms: number, what: () => void) => agenda.at(agenda.nowMs() + ms, what),
     /** Is told of each job that ends. The returned function ends that. */
     listen: (listener: (job: Kept) => void) => listeners.add(listener),
-    find: (queue: string, id: string) => kept.get(keyOf(queue, id)),
+    find,
     cancel: (queue: string, id: string) => cancel(kept.get(keyOf(queue, id)), agenda.nowMs()),
     all: (): readonly TestJob[] => [...kept.values()].map(testJobOf),
   };
@@ -216,6 +219,31 @@ function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { ki
   job.strike();
   endJob(job, 'cancelled', nowMs);
   return { kind: 'cancelled' };
+}
+
+/** A job of an id that is new, over, or replaced. */
+function nextLife(
+  queue: Queue,
+  plan: Wanted,
+  { before, isReplaced }: { readonly before: Kept | undefined; readonly isReplaced: boolean },
+): Kept {
+  const generation = isReplaced ? before?.generation : undefined;
+  return {
+    ...freshJob(queue, { ...plan, past: before ? endsOf(before) : [] }),
+    generation: generation === undefined ? undefined : generation + 1,
+  };
+}
+
+/** As `lua/lib/joining.lua`. */
+function joined(
+  reply: Answer,
+  of: { readonly sets: KeptSets; readonly queue: string; readonly plan: Wanted; readonly before: Kept | undefined },
+): Answer {
+  const { sets, queue, plan, before } = of;
+  if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
+  const [set, other] = [decodeHeader(plan.record)?.set, decodeHeader(before?.record ?? '')?.set];
+  if (before && reply.kind === 'replaced' && set !== other) return { kind: 'exists', dueMs: before.dueMs };
+  return plan.isOwed || sets.admits(queue, plan.record) ? reply : { kind: 'no-set' };
 }
 
 /** What would be made or replaced is not where a tag of it is closed, whether there is room or not. */

@@ -151,6 +151,7 @@ export function viewOf(
     name: record.name,
     data: record.data as never,
     headers: record.headers ?? NO_HEADERS,
+    set: record.setEnds,
     dueMs,
     askedDueMs: record.askedDueMs,
     attempt: attempts,

@@ -44,6 +44,7 @@ export function lettersIn(book: JobBook, peek: LetterStore['peek']): LetterStore
       const closed = book.closed.by(queue.name, found.record);
       if (closed) return closed;
       found.isGone = true;
+      book.sets.rejoin(queue.name, found.record);
       const before = book.find(queue.name, id);
       const past = before ? endsOf(before) : [];
       const job = { ...freshJob(queue, { id, record: withoutLateness(found.record), dueMs, past }), token, attempts };

@@ -206,6 +206,7 @@ function contextOf(
     queue: job.queue,
     serverOf: () => ({ nowMs: playing.agenda.nowMs }),
     ref: partitionRef('test', place),
+    set: verdict.record.set,
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
   });
 }

@@ -9,7 +9,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { type List, lists, resolve } from '../support/model-commands.ts';
-import { cutOff, isOfDebounce, isOfGates, isReadOnly, lineOf, luaOf, writesOf } from '../support/model-cut.ts';
+import {
+  cutOff,
+  isOfDebounce,
+  isOfGates,
+  isOfSets,
+  isReadOnly,
+  lineOf,
+  luaOf,
+  writesOf,
+} from '../support/model-cut.ts';
 import { cutList } from '../support/model-cutter.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
@@ -63,6 +72,7 @@ const sitesOf = (verb: string) =>
       !isOfHistory(site) &&
       !isTrim(site) &&
       !isOfGates(verb, site) &&
+      !isOfSets(verb, site) &&
       !isOfDebounce(verb, site),
   );
 const sites = new Map(verbs.flatMap(sitesOf).map((site) => [site, 0]));

@@ -245,7 +245,7 @@ const SLIPS: readonly (readonly [of: string, words: string, instead: string])[] 
   ['again', 'onlyWaited(run.cancel)', "'0'"],
   ['completion', "isCancelled and (mark:match('\\n.*') or '') or mark", 'mark'],
   ['completion', 'livesOn and { member = member, run = run } or nil', 'nil'],
-  ['completion', 'not livesOn and tags or nil', 'tags'],
+  ['completion', 'not livesOn and tags and', 'tags'],
   ['completion', 'not livesOn and member or nil', 'member'],
   ['completion', '(livesOn and 0 or 1)', '1'],
   ['completion', 'goesOn = isAgain or livesOn', 'goesOn = isAgain'],

@@ -127,6 +127,8 @@ const said = (sentences: readonly (string | false | undefined)[]) =>
 function places(now: Snapshot, { foreign, cutOff = false }: Since): readonly string[] {
   const ready = new Set(now.ready.map(({ member }) => member));
   const contents = [...now.jobs].flatMap(([member, content]) => {
+    // A set, which is no job.
+    if (member.startsWith('\0')) return [];
     const isReady = ready.has(member);
     if (isLive(content))
       return said([!isReady && !now.scheduled.has(member) && `I2 ${member} is lost: it has a record and is nowhere`]);
@@ -254,9 +256,11 @@ function sums(now: Snapshot, { cutOff = false }: Since): readonly string[] {
 
 /** The entries that the index of tags should have. */
 export const tagEntries = (jobs: Iterable<readonly [member: string, content: string]>): readonly string[] =>
-  [...jobs].flatMap(([member, content]) =>
-    isLive(content) && decodeHeader(content) ? entriesOfRecord(content).map((tag) => `${tag}\0${member}`) : [],
-  );
+  [...jobs].flatMap(([member, content]) => {
+    if (member.startsWith('\0set\0')) return [`=sets${member.slice(4)}`];
+    const isTagged = isLive(content) && decodeHeader(content);
+    return isTagged ? entriesOfRecord(content).map((tag) => `${tag}\0${member}`) : [];
+  });
 
 /** I15: tags agree with live records. A call that was cut off may leave an entry too many, and never one too few. */
 function tagged(now: Snapshot, { cutOff = false }: Since): readonly string[] {

@@ -63,7 +63,8 @@ export async function brokenInvariants(redis: Redis, keys: PartitionKeys): Promi
   const ready = new Set(entries.map(({ fields }) => fields.member ?? ''));
   const ids = new Set(entries.map(({ entry }) => entry));
   const records = new Set(jobs.filter(([, value]) => !isTombstone(value)).map(([member]) => member));
-  const tombstones = jobs.filter(([, value]) => isTombstone(value)).map(([member]) => member);
+  // What begins with a zero byte is a set.
+  const tombstones = jobs.filter(([name, value]) => isTombstone(value) && name[0] !== '\0').map(([member]) => member);
   const pending = await pendingOf(redis, keys);
   const runs = await redis.hkeys(keys.runs);
   const tags = await redis.zrange(keys.tags, '0', '-1');

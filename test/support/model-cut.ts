@@ -115,6 +115,23 @@ const OF_DEBOUNCE = [
 ];
 export const isOfDebounce = (verb: string, site: string): boolean =>
   OF_DEBOUNCE.some((words) => words.test(lineOf(verb, site)));
+/** Functions that only the end of a member of a set calls; `test/proof/sets.test.ts` cuts them off. */
+const OF_SETS = /^ *local function (?:endInSet|callBack|keepSet|forgetSet|rejoin)\(/;
+const MAKES_TAGS: readonly string[] = ['schedule', 'edit', 'replay', 'fire', 'mend-tags'];
+const NUDGES_OF_SETS: readonly string[] = ['cancel', 'start', 'cast'];
+export function isOfSets(verb: string, site: string): boolean {
+  const [line, lines] = [lineOf(verb, site), luaOf(verb).split('\n')];
+  if (!MAKES_TAGS.includes(verb) && line.includes("redis.call('ZADD', tags, unpack(words))")) return true;
+  if (NUDGES_OF_SETS.includes(verb) && OF_TIME.test(line)) return true;
+  const at = Number(/:(\d+)/.exec(site)?.[1]) - 1;
+  return lines.some((first, from) => {
+    const isIt = OF_SETS.test(first) || /^ *local function endTags\(/.test(first);
+    if (!isIt || from > at) return false;
+    const indent = /^ */.exec(first)?.[0] ?? '';
+    const to = lines.indexOf(`${indent}end`, from);
+    return at < to && !line.includes('dropTags');
+  });
+}
 
 /** Everything in the database, and a way back to it. */
 export async function savePoint(redis: Redis): Promise<() => Promise<void>> {

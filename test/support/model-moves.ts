@@ -24,7 +24,7 @@ interface Between {
 /** The rows that a call was. Who is as before, to the byte, was not moved. */
 export function movesOf(verb: string, { before, after, touched = [] }: Between): readonly string[] {
   const [was, is] = [placesOf(before), placesOf(after)];
-  const moves = [...new Set([...was.keys(), ...is.keys()])].flatMap((member) => {
+  const moves = [...new Set([...was.keys(), ...is.keys()])].filter(isWatched).flatMap((member) => {
     const [from, to] = [was.get(member) ?? NOWHERE, is.get(member) ?? NOWHERE];
     // A dead letter is all that is left of a job without a tombstone: the one that this call wrote, or took away.
     const [written, taken] = [to.deadLetters > from.deadLetters, to.deadLetters < from.deadLetters];
@@ -34,6 +34,9 @@ export function movesOf(verb: string, { before, after, touched = [] }: Between):
   });
   return [...new Set(moves)].sort();
 }
+
+/** Not a set, which is no job; nor its callback, which any end of a job may make. */
+const isWatched = (member: string): boolean => !member.startsWith('\0') && !member.endsWith('{then}');
 
 /** Verbs without rows of their own: what they do to a job is one of these after the other, each at most once. */
 const MADE_OF: Readonly<Record<string, readonly string[]>> = {

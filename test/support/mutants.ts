@@ -76,7 +76,12 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['adopt', 'a bare member is counted twice', 'reweigh(keys.meta, #record, 0)', 'reweigh(keys.meta, #record, 1)'],
   ['edit', 'a job weighs what it did before its edit', 'reweigh(meta, heavier, 0, state[2])', 'tostring(heavier)'],
   ['weigh', 'a walk changes a sum that all keep by more', 'weight / 16', 'weight / 8'],
-  ['end-many', 'tags stay when the mark says them', 'dropTags(keys.tags, member, text)', 'tostring(text)'],
+  [
+    'end-many',
+    'tags stay when the mark says them',
+    'endTags(keys, call.now, member,',
+    'tostring(keys, call.now, member,',
+  ],
   ['end-mark', 'tags of a record that is read for its mark stay', 'tags or tagsOf(record)', 'tags'],
   ['cancel', 'what was seen counts for nothing', 'seenText(record, run, waits) ~= seen', 'false'],
   [
@@ -152,6 +157,10 @@ export const ELSEWHERE = [
   'limit',
   'close',
   'mend-gates',
+  'gather',
+  'seal',
+  'disband',
+  'tend',
 ];
 /** Parts that only `cast` uses. It has a model of its own, in `test/proof/cast.test.ts`. */
 export const PARTS_OF_CAST: readonly string[] = ['cast-one', 'cast-entries', 'casting', 'cast-bounds', 'take-back'];
@@ -160,13 +169,16 @@ export const PARTS_OF_GATES: readonly string[] = [
   ...['gate', 'line', 'lanes', 'opening', 'turns', 'heads', 'letting-through', 'lining-up', 'leaving', 'giving-up'],
   ...['filling', 'own', 'closing', 'shutting'],
 ];
+/** Parts and verbs that only members of sets reach. `test/proof/sets.test.ts` has stories of them. */
+const PARTS_OF_SETS: readonly string[] = ['sets', 'callback', 'end-tags', 'joining', 'rejoining'];
+const VERBS_OF_SETS: readonly string[] = ['gather', 'seal', 'disband', 'tend'];
 /**
  * Groups of the model have no limit; `test/redis/group-quota.test.ts` has some, and plants bugs of its own. The history of the
  * model is too long to be swept; `test/redis/past.test.ts` sweeps one. Its calls end fewer jobs than
  * `head` asks for; `test/proof/head.test.ts` has streams of its own. Its records have no names; `test/redis/past.test.ts` has.
  */
 const PARTS_ELSEWHERE = [
-  ...['group-quota', 'sweep-past', 'head', 'named', ...PARTS_OF_CAST, ...PARTS_OF_GATES],
+  ...['group-quota', 'sweep-past', 'head', 'named', ...PARTS_OF_CAST, ...PARTS_OF_GATES, ...PARTS_OF_SETS],
   // The model does not debounce; `test/redis/debounce-bugs.test.ts` does, and plants its own.
   ...['debounce', 'again'],
 ];
@@ -281,6 +293,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'tags @no-key: no guard',
     'the model names every key; test/golden/wire-v1.json has calls of others that do not name that of tags',
   ],
+  ['edit @same-set: no guard', 'no job of the model is in a set; test/redis/sets.test.ts has one'],
   ['completion @kept-mark: turned >', 'the model keeps a history, so the mark is needed in any case'],
   ['end-mark @known-mark: no guard', 'the record that is read instead says the same'],
   ['past @unreadable: no guard', 'nothing of ours writes a record that cannot be read'],
@@ -457,6 +470,12 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
   ['limit @gone-limits: turned >', 'what is not there is taken out'],
 ]);
 
+/** The same of sets. */
+export const EQUIVALENT_OF_SETS: ReadonlyMap<string, string> = new Map([
+  ['joining @no-tags-key: no guard', 'the stories name every key; test/redis/sets.test.ts has a call that does not'],
+  ['tend @many-strays: turned >', 'one entry more goes in a call'],
+]);
+
 /** The same of `cast` and its own parts. */
 export const EQUIVALENT_OF_CAST: ReadonlyMap<string, string> = new Map([
   ['cast-one @forget-run: no write', 'a run without a record is not left by anything of ours'],
@@ -472,9 +491,12 @@ export const EQUIVALENT_OF_CAST: ReadonlyMap<string, string> = new Map([
 /** What the tests of this file go by: `script or part @mark`. */
 export const marksUsed: readonly string[] = [
   ...[...MOVES, ...MOVES_OF_GATES].flatMap(([of, moved, before]) => [`${of} @${moved}`, `${of} @${before}`]),
-  ...[...EQUIVALENT.keys(), ...EQUIVALENT_OF_CAST.keys(), ...EQUIVALENT_OF_GATES.keys()].map(
-    (name) => name.split(':')[0] ?? '',
-  ),
+  ...[
+    ...EQUIVALENT.keys(),
+    ...EQUIVALENT_OF_CAST.keys(),
+    ...EQUIVALENT_OF_GATES.keys(),
+    ...EQUIVALENT_OF_SETS.keys(),
+  ].map((name) => name.split(':')[0] ?? ''),
 ];
 
 export function mutants(): readonly Mutant[] {
@@ -489,6 +511,12 @@ export function mutants(): readonly Mutant[] {
 /** Those of `cast` and its own parts. */
 export function mutantsOfCast(): readonly Mutant[] {
   return ['cast', ...PARTS_OF_CAST].flatMap((of) => mutantsOf(of, ['cast']));
+}
+
+/** Those of parts and verbs that only members of sets reach. */
+export function mutantsOfSets(): readonly Mutant[] {
+  const among = namesIn('verbs');
+  return [...PARTS_OF_SETS, ...VERBS_OF_SETS].flatMap((of) => mutantsOf(of, among));
 }
 
 /** Scripts that write, and whose states the model reaches. */

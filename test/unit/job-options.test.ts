@@ -67,8 +67,8 @@ test.each(headerFields)('$name that cannot be read in the header is left out', (
 });
 
 test('no two options share a place in the record', () => {
-  // The priority is a tag of its own kind.
-  const inHeader = headerFields.filter(({ name }) => name !== 'priority');
+  // The priority and the set are tags of their own kinds.
+  const inHeader = headerFields.filter(({ name }) => name !== 'priority' && name !== 'set');
   for (const keys of [bodyFields.map(({ key }) => key), ['b', ...inHeader.map(({ key }) => key)]]) {
     expect(new Set(keys).size).toBe(keys.length);
     expect(keys.filter((key) => !/^[a-z]$/.test(key))).toEqual([]);
@@ -184,6 +184,7 @@ describe('a schedule', () => {
 const played = allOptions.filter(({ name }) => name !== 'debounce' && name !== 'throttle');
 test.each(played)('the test kit takes $name', async ({ name }) => {
   const kit = createTestKit({ handlers: { q: async () => undefined }, queues: [defineQueue('q', { fair: true })] });
+  if (name === 'set') await kit.client.set('q', 'import-7', { then: { data: {} } });
   const { status } = await kit.schedule('q', {}, exampleOf(name));
   expect(status).toBe('scheduled');
   await kit.advance('3650d');

@@ -105,7 +105,7 @@ export class ScheduleBatch {
     this.#parts = parts;
   }
 
-  /** @throws DuestreamError `exists`, `queue-full`, `group-full`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
+  /** @throws DuestreamError `exists`, `queue-full`, `group-full`, `no-set`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
   add(queue: Queue, plan: Plan): Promise<Scheduled> {
     return new Promise((resolve, reject) => {
       const chunk = this.#add({ queue, plan, at: 0, resolve, reject, moves: 0 });

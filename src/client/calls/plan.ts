@@ -8,7 +8,7 @@ import { debounceLetter, withOrder } from '../../job/debounce.ts';
 import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../../job/fields.ts';
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
-import { COUNTED_ENTRY, groupedId, groupOf, TAGS_MAX } from '../../job/labels.ts';
+import { COUNTED_ENTRY, groupedId, groupOf, memberId, TAGS_MAX } from '../../job/labels.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import type { Queue } from '../../job/queue.ts';
 import { countedRecord, entriesOfRecord } from '../../job/record-header.ts';
@@ -99,15 +99,16 @@ function planned(
   };
 }
 
-/** With its group. @throws DuestreamError `bad-input` */
-function idOf({ id, group }: ScheduleOptions, { newId = newJobId }: PlanLimits): string {
+/** With its group or set. @throws DuestreamError `bad-input` */
+function idOf({ id, group, set }: ScheduleOptions, { newId = newJobId }: PlanLimits): string {
   const own = id === undefined ? newId() : jobOptions.id.check(id, 'id');
-  if (group === undefined) return own;
-  return parseJobId(groupedId(jobOptions.group.check(group, 'group'), own));
+  if (group === undefined && set === undefined) return own;
+  const grouped = group === undefined ? own : groupedId(jobOptions.group.check(group, 'group'), own);
+  return parseJobId(set === undefined ? grouped : memberId(jobOptions.set.check(set, 'set'), grouped));
 }
 
 /** What would have to count together with it: the due time follows from the calls, and what lives is merged with. */
-const NOT_DEBOUNCED = ['delay', 'at', 'zone', 'within', 'ifExists'] as const;
+const NOT_DEBOUNCED = ['delay', 'at', 'zone', 'within', 'ifExists', 'set'] as const;
 
 /** The due time and the letter of a debounce call. @throws DuestreamError `bad-input` */
 function debouncedCall(

@@ -89,7 +89,7 @@ export interface UnconfirmedJob {
 /** What of a plan stands in its result. */
 type Answered = Pick<Plan, 'id' | 'record' | 'dueMs' | 'strict'> & { readonly bytes?: number };
 
-/** A reply as the caller's result. @throws DuestreamError `exists`, `queue-full`, `group-full` or `bad-input` */
+/** A reply as the caller's result. @throws DuestreamError `exists`, `queue-full`, `group-full`, `no-set` or `bad-input` */
 export function scheduledOf(
   queue: string,
   plan: Answered,
@@ -129,6 +129,11 @@ export function scheduledOf(
       throw new DuestreamError(
         'bad-input',
         `the record of job ${id} has ${plan.bytes} bytes, more than Redis may take: store the data elsewhere and schedule a reference`,
+      );
+    case 'no-set':
+      throw new DuestreamError(
+        'no-set',
+        `job ${id} is to be a member of a set that is not there in queue ${queue}: nobody began it, or its callback was made; nothing was changed`,
       );
     case 'bad-member':
     case 'bad-record':

@@ -87,7 +87,7 @@ function sliceEnd(plans: readonly Plan[], from: number): number {
 
 /** One job was refused; it says nothing about the others. */
 const isRefusal = (error: unknown) =>
-  error instanceof DuestreamError && ['exists', 'bad-input', 'queue-full', 'group-full'].includes(error.code);
+  error instanceof DuestreamError && ['exists', 'bad-input', 'queue-full', 'group-full', 'no-set'].includes(error.code);
 
 /** The error that matters most: what may have happened before what did not, and the outage before a refusal. */
 function failure(

@@ -3,7 +3,7 @@
  * checks what it is given before anything is sent.
  */
 import { dataJson } from '../../job/data-json.ts';
-import { bodyFields, headerFields } from '../../job/fields.ts';
+import { editFields } from '../../job/fields.ts';
 import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
@@ -202,7 +202,7 @@ export interface Changes {
 }
 
 const DUE_NAMES = ['delay', 'at', 'zone', 'only'];
-const OPTION_NAMES: readonly string[] = [...bodyFields, ...headerFields].map(({ name }) => name);
+const OPTION_NAMES: readonly string[] = editFields.map(({ name }) => name);
 const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES];
 const DIGEST = /^[0-9a-f]{16}$/;
 const WAITING: readonly ListState[] = ['scheduled', 'ready'];
@@ -492,7 +492,7 @@ const nameAlone = (name: string, queue: string): DuestreamError =>
 
 /** What is wrong with an option is said before anything is read. Only an expiry depends on the due time of the job. */
 function checkedOptions(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  for (const { name, option } of [...bodyFields, ...headerFields]) {
+  for (const { name, option } of editFields) {
     const given = options[name];
     if (given !== undefined && given !== null) option.check(given, name);
   }

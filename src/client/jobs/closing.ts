@@ -263,9 +263,9 @@ async function inAllPartitions(
 }
 
 /** What was changed in between is cancelled when it would start. */
-async function cancelTagged(
+export async function cancelTagged(
   finding: ActParts,
-  { queues, tags }: Meant,
+  { queues, tags }: { readonly queues: readonly Queue<unknown>[]; readonly tags: readonly string[] },
 ): Promise<{ readonly cancelled: number; readonly running: readonly string[] }> {
   const running: string[] = [];
   const cancel = cancelling(finding);

@@ -1,7 +1,7 @@
 /** Which jobs somebody looks for: what a caller says → what is looked through, and what is left out of that. */
 
 import { parseJobName } from '../../job/job.ts';
-import { parseTag } from '../../job/labels.ts';
+import { parseFilterTag } from '../../job/labels.ts';
 import { digestOf } from '../../job/record-header.ts';
 import {
   isLiveState,
@@ -26,7 +26,7 @@ export const LIST_STATES: readonly ListState[] = LIVE_STATES;
 export interface JobFilter {
   /** One or several. Default: all, so every job that is not over. */
   readonly state?: ListState | readonly ListState[] | undefined;
-  /** Jobs that have this tag. */
+  /** Jobs that have this tag. `=set:import-7` means the members of the set `import-7`. */
   readonly tag?: string | undefined;
   readonly name?: string | undefined;
   /** How their ids begin. */
@@ -146,7 +146,7 @@ function statesIn<State extends JobState>(input: unknown, allowed: readonly Stat
 
 function contentIn({ tag, name, idPrefix }: Pick<JobFilter, 'tag' | 'name' | 'idPrefix'>) {
   return {
-    tag: tag === undefined ? undefined : parseTag(tag),
+    tag: tag === undefined ? undefined : parseFilterTag(tag),
     name: name === undefined ? undefined : parseJobName(name),
     idPrefix: idPrefix === undefined ? undefined : prefixOf(idPrefix),
   };

@@ -15,6 +15,7 @@
 import { decodeRecord, memberOf } from '../../job/codec.ts';
 import type { History } from '../../job/history.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
+import { SET_TAG } from '../../job/labels.ts';
 import type { Queue } from '../../job/queue.ts';
 import { decodeHeader } from '../../job/record-header.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -39,6 +40,7 @@ import {
   type Slice,
   type Source,
 } from '../../redis/read/places.ts';
+import { type SetsAsk, type SetsSlice, setsOf } from '../../redis/read/sets.ts';
 import { createStep, type Step } from '../../redis/scripts/bytes.ts';
 import { isGatedNow } from '../../redis/scripts/gates.ts';
 import { historyOf } from '../../redis/scripts/queues.ts';
@@ -66,6 +68,7 @@ export interface Reader {
   /** The tokens of the last starts of jobs, `0` for a job that was never started. */
   readonly lastTokens: (ref: PartitionRef, members: readonly string[]) => Promise<readonly string[]>;
   readonly closed: (ref: PartitionRef, ask: ClosedAsk) => Promise<ClosedSlice>;
+  readonly sets: (ref: PartitionRef, ask: SetsAsk) => Promise<SetsSlice>;
   readonly groups: (ref: PartitionRef, ask: GroupsAsk) => Promise<SeenGroups | Moved>;
   readonly holders: (
     ref: PartitionRef,
@@ -81,6 +84,7 @@ export const readerOf = (redis: Redis, namespace?: string): Reader => ({
   recorded: (ref, ask) => recorded(redis, ref, ask),
   look: (ref, places) => lookAt(redis, ref, places),
   closed: (ref, ask) => closedTags(redis, ref, ask),
+  sets: (ref, ask) => setsOf(redis, ref, ask),
   extent: (ref, source) => extentOf(redis, ref, source),
   countScheduled: (ref, source) => countScheduled(redis, ref, source),
   countPage: (ref, ask) => countPage(redis, ref, ask),
@@ -255,8 +259,15 @@ function isMeant(job: Found, { states, tag, name, idPrefix, due }: ListFilter, s
 /** Whether the content of a job is what a filter says. */
 export function isLike(job: Found, { tag, name, idPrefix }: Pick<Filter, 'tag' | 'name' | 'idPrefix'>): boolean {
   if (idPrefix !== undefined && !job.id.startsWith(idPrefix)) return false;
-  if (tag !== undefined && !decodeHeader(job.record ?? '')?.tags?.includes(tag)) return false;
+  if (tag !== undefined && !hasTag(job.record ?? '', tag)) return false;
   return name === undefined || nameIn(job.record) === name;
+}
+
+/** A tag of anybody's, or that of a set. */
+function hasTag(record: string, tag: string): boolean {
+  const header = decodeHeader(record);
+  if (!tag.startsWith(SET_TAG)) return header?.tags?.includes(tag) === true;
+  return header?.set === tag.slice(SET_TAG.length);
 }
 
 /** The name comes first nearly always, and then nothing has to be parsed. */

@@ -46,6 +46,7 @@ import { queueVerbs } from './routes/queues.ts';
 import { scheduleRunVerbs } from './routes/schedule-runs.ts';
 import { scheduleVerbs } from './routes/schedules.ts';
 import { sessionVerbs } from './routes/session.ts';
+import { setVerbs } from './routes/sets.ts';
 import { problem } from './schemas.ts';
 import type { AnyVerb } from './verb.ts';
 
@@ -354,6 +355,7 @@ export const verbs: readonly AnyVerb[] = [
   ...queueVerbs,
   ...groupVerbs,
   ...closingVerbs,
+  ...setVerbs,
   ...minuteVerbs,
   ...jobListVerbs,
   ...endVerbs,

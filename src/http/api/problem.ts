@@ -45,6 +45,7 @@ const titles: Readonly<Record<ErrorCode, string>> = {
   'out-of-memory': 'Redis is full',
   'queue-full': 'the queue is full',
   'group-full': 'the group is full',
+  'no-set': 'the set of the job is not there',
   refused: 'Redis refuses it',
 };
 

@@ -19,9 +19,13 @@ import { together } from '../connection/cork.ts';
 import type { PartitionRef } from '../keys.ts';
 import { createJobs, type Jobs } from '../scripts/jobs.ts';
 import type { Moved, ReplayReply } from '../scripts/replies.ts';
+import type { SetReply } from '../scripts/sets.ts';
 import { type Confirmed, confirm, type Level, lackOf, neededOf, replicasOf } from './level.ts';
 
-export type DurableJobs = Pick<Jobs, 'schedule' | 'cancel' | 'replay' | 'reschedule' | 'edit' | 'closeTags'>;
+export type DurableJobs = Pick<
+  Jobs,
+  'schedule' | 'cancel' | 'replay' | 'reschedule' | 'edit' | 'closeTags' | 'changeSet'
+>;
 
 interface Node {
   readonly line: Line;
@@ -57,6 +61,7 @@ export function createDurableJobs(redis: Redis, level: Level): DurableJobs {
     reschedule: (ref, ...call) => carry(ref, (jobs) => jobs.reschedule(ref, ...call), listEffect),
     edit: (ref, ...call) => carry(ref, (jobs) => jobs.edit(ref, ...call), listEffect),
     closeTags: (ref, ...call) => carry(ref, (jobs) => jobs.closeTags(ref, ...call), listEffect),
+    changeSet: (ref, ...call) => carry(ref, (jobs) => jobs.changeSet(ref, ...call), replayEffect),
     replay: (ref, ...call) => carry(ref, (jobs) => jobs.replay(ref, ...call), replayEffect),
   };
 }
@@ -90,7 +95,7 @@ function listEffect(reply: readonly { readonly kind: string }[] | Moved): WriteO
   return reply.some(({ kind }) => WRITTEN.has(kind)) ? 'written' : 'met';
 }
 
-function replayEffect({ kind }: ReplayReply): WriteOutcome {
+function replayEffect({ kind }: ReplayReply | SetReply | Moved): WriteOutcome {
   if (kind === 'moved') return 'elsewhere';
   return WRITTEN.has(kind) ? 'written' : 'met';
 }

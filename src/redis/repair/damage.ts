@@ -21,6 +21,7 @@ export type DamageKind =
   | 'untagged'
   | 'unordered'
   | 'astray'
+  | 'unlisted'
   | 'group'
   | GateFlaw['kind'];
 
@@ -28,7 +29,7 @@ export interface Damage {
   readonly kind: DamageKind;
   /**
    * The member, byte by byte (`latin1`); the entry of `stuck`, `early` and `vanished`, that of the index of tags for
-   * `astray`; an entry, a hold, a member or a lane of what is wrong with a gate; empty for the group.
+   * `astray`; the name of a set; an entry, a hold, a member or a lane of what is wrong with a gate; empty for the group.
    */
   readonly name: string;
   /** Owner, holder or member, as the kind has it. */

@@ -73,8 +73,13 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   untagged: ['I15', 'it has tags that are not in the index, so it is not found by them', 'enter its tags in the index'],
   astray: [
     'I15',
-    'an entry of the index of tags whose job is over or has other tags; lists leave it out, and it takes memory',
+    'an entry of the index of tags whose job is over or has other tags, or whose set is gone; lists leave it out, and it takes memory',
     'remove the entry',
+  ],
+  unlisted: [
+    'I21',
+    'no list of sets has this one, so nobody makes its callback if the step that should was cut off',
+    'enter it in the index',
   ],
   unheld: ['I13', 'the entry of a group has no hold, so its group may run one job more than it may', 'write the hold'],
   loose: [

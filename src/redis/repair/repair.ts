@@ -16,7 +16,7 @@ const BATCH = 50;
 const PAGE = 1000;
 const REPAIRABLE: ReadonlySet<DamageKind> = new Set([
   ...(['orphan', 'tombstone', 'idle', 'stuck', 'group'] as const),
-  ...(['untagged', 'astray'] as const),
+  ...(['untagged', 'astray', 'unlisted'] as const),
   ...(['unheld', 'loose', 'unlined', 'shut'] as const),
 ]);
 
@@ -63,7 +63,7 @@ async function inBatches(
 
 const OF_GATES: ReadonlySet<DamageKind> = new Set(['unheld', 'loose', 'unlined', 'shut']);
 const isOfGates = ({ kind }: Damage): boolean => OF_GATES.has(kind);
-const isOfTags = ({ kind }: Damage): boolean => kind === 'untagged' || kind === 'astray';
+const isOfTags = ({ kind }: Damage): boolean => kind === 'untagged' || kind === 'astray' || kind === 'unlisted';
 
 /** Leaves out the orphans and tombstones that are in ready after all; `seen` is the entry up to which that is known. */
 export async function notReady(

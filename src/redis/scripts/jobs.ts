@@ -24,6 +24,7 @@ import {
   scheduleReply,
 } from './replies.ts';
 import { list, run, text } from './scripts.ts';
+import { changesOfSets } from './sets.ts';
 import { ended, given, together } from './worker-jobs.ts';
 
 interface Aged {
@@ -65,6 +66,7 @@ export function createJobs(redis: Redis) {
   return {
     ...waiting(redis),
     ...ofTags(redis),
+    ...changesOfSets(redis),
     ...changed(redis),
     ...given(redis),
     ...together(redis),

@@ -18,6 +18,8 @@ export type ScheduleReply =
   | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' }
   /** Its group has a limit of pending jobs, and its record does not say that it counts: see `countedRecord`. */
   | { readonly kind: 'uncounted' }
+  /** It would be a member of a set that is not there, or is over. */
+  | { readonly kind: 'no-set' }
   /** The call had read its share: nothing was looked at or written for this job. */
   | { readonly kind: 'later' }
   | { readonly kind: 'already'; readonly over: OverState | undefined }
@@ -175,7 +177,7 @@ export function scheduleReply(reply: string): ScheduleReply {
   if (kind === 'behind') return { kind };
   if (kind === 'closed') return { kind, untilMs: Number(detail), tag: limit ?? '' };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
-  if (kind === 'later' || kind === 'uncounted') return { kind };
+  if (kind === 'later' || kind === 'uncounted' || kind === 'no-set') return { kind };
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
 }
 

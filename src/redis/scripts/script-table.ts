@@ -205,6 +205,14 @@ export const scripts = {
     args: ['now', 'generation', 'deadLetter', 'due'],
     reply: 'list',
   }),
+  gather: define({ keys: ['jobs', 'meta', 'tags'], args: ['now', 'generation', 'set', 'callback'] }),
+  seal: define({ keys: ['scheduled', 'jobs', 'meta', 'tags'], args: ['now', 'generation', 'set', 'member'] }),
+  disband: define({ keys: ['jobs', 'meta', 'tags'], args: ['generation', 'set'] }),
+  tend: define({
+    keys: ['leader', 'scheduled', 'jobs', 'meta', 'tags'],
+    args: ['now', 'term', 'after', 'limit'],
+    reply: 'list',
+  }),
   arm: define({ keys: ['fires', 'fired', 'meta', 'wake'], args: ['generation', 'name'] }),
   disarm: define({ keys: ['fires', 'fired'], args: ['name', 'state'] }),
   fire: define({

@@ -150,6 +150,19 @@ async function handled(casting: Casting, { ref, entry, life, verdict }: Called, 
   const { token } = life.started;
   const job = startedJob(queue.name, { life, record, dueMs: entry.dueMs });
   const deadlineMs = clock.monotonicMs() + verdict.timeoutMs;
-  const parts = { job, ref, lazyAbort, token, deadlineMs, clock, log, calls, queue, serverOf, effects: undefined };
+  const parts = {
+    job,
+    ref,
+    set: undefined,
+    lazyAbort,
+    token,
+    deadlineMs,
+    clock,
+    log,
+    calls,
+    queue,
+    serverOf,
+    effects: undefined,
+  };
   await verdict.handler(job, new JobContext(parts));
 }

@@ -27,6 +27,8 @@ export interface Committing {
   readonly nth: number;
   readonly queue: Content;
   readonly ref: Pick<PartitionRef, 'queue' | 'gates'>;
+  /** The set that the job is a member of. */
+  readonly set: string | undefined;
   readonly nowMs: number;
 }
 
@@ -42,6 +44,12 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
     throw new DuestreamError(
       'bad-input',
       `commitJob has no option ${name}; allowed: those of a new job in the queue of this one, whose id is made for it`,
+    );
+  }
+  if (options.set !== undefined && options.set !== from.set) {
+    throw new DuestreamError(
+      'bad-input',
+      `commitJob was called with set ${show(options.set)} by a job of ${from.set === undefined ? 'no set' : `set ${from.set}`}; allowed: the set of this job`,
     );
   }
   if (job.bare) {

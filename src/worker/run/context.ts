@@ -44,6 +44,7 @@ class StartedJob implements Job<never> {
   /** The client and the worker share the queue's definition; what is in the record is what JSON carried. */
   readonly data: never;
   readonly headers: Job['headers'];
+  readonly set: Job['set'];
   readonly dueMs: number;
   readonly askedDueMs: number;
   readonly attempt: number;
@@ -61,6 +62,7 @@ class StartedJob implements Job<never> {
     this.name = record.name;
     this.data = record.data as never;
     this.headers = record.headers ?? NO_HEADERS;
+    this.set = record.setEnds;
     this.dueMs = dueMs;
     this.askedDueMs = record.askedDueMs;
     this.attempt = started.attempts;
@@ -119,6 +121,8 @@ const NONE: readonly Effect[] = [];
 export interface ContextParts {
   readonly job: Job<unknown>;
   readonly ref: PartitionRef;
+  /** That the job is a member of. */
+  readonly set: string | undefined;
   readonly lazyAbort: LazyAbort;
   readonly token: string;
   /** Monotonic ms at which the time is up. */
@@ -183,7 +187,7 @@ export class JobContext implements HandlerContext {
 
   get commitJob(): HandlerContext['commitJob'] {
     return async (data, options = {}) => {
-      const { job, token, queue, ref, serverOf } = this.#parts;
+      const { job, token, queue, ref, set, serverOf } = this.#parts;
       const effects = openIn(this.#parts.effects, 'commitJob');
       const nth = effects.asked;
       if (nth === JOBS_MAX) throw tooManyJobs();
@@ -191,7 +195,7 @@ export class JobContext implements HandlerContext {
       // Never behind the job before it, whatever the clock does.
       effects.nowMs = Math.max(effects.nowMs, Math.round(serverOf(ref).nowMs()));
       const { nowMs } = effects;
-      const plan = await planCommitted(data, options, { job, token, nth, queue, ref, nowMs });
+      const plan = await planCommitted(data, options, { job, token, nth, queue, ref, set, nowMs });
       // The handler may have ended while a codec or a schema took its time.
       openIn(effects, 'commitJob');
       effects.jobs = [...(effects.jobs ?? []), plan];

@@ -242,6 +242,7 @@ class Execution {
     return new JobContext({
       job,
       ref: this.entry.ref,
+      set: this.verdict.record.set,
       lazyAbort: this.#lazyAbort,
       token: this.#life.started.token,
       deadlineMs: this.#startedMs + timeoutMs,

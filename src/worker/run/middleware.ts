@@ -54,7 +54,7 @@ class Inner extends Promise<unknown> {
 
   isSeen = false;
 
-  // biome-ignore lint/suspicious/noThenProperty: it is a promise, and whoever waits for it calls this.
+  // It is a promise, and whoever waits for it calls this.
   override then<A = unknown, B = never>(
     fulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,

@@ -504,6 +504,49 @@ describe('closed tags of a queue', () => {
   });
 });
 
+describe('sets of a queue', () => {
+  const at = '/v1/queues/imports/sets';
+  const then = { name: 'imported', data: { file: 7 } };
+
+  test('begin, are looked at, sealed and removed', async () => {
+    const made = { queue: 'imports', set: 'import-7', callback: '{set:import-7}{then}' };
+    const begin = () => ask(`PUT ${at}/import-7`, { body: { then } });
+    expect(await begin()).toMatchObject({ status: 200, body: { ...made, status: 'made' } });
+    expect((await begin()).body).toMatchObject({ status: 'already' });
+    const row = { id: 'row-1', set: 'import-7', delay: '1h' };
+    expect((await ask('POST /v1/queues/imports/jobs', { body: row })).body.id).toBe('{set:import-7}row-1');
+    const shown = { name: 'import-7', sealed: false, open: 1, callback: { id: made.callback, name: 'imported' } };
+    expect((await ask(`GET ${at}/import-7`)).body).toMatchObject(shown);
+    expect((await ask(`GET ${at}?limit=1`)).body.sets).toMatchObject([shown]);
+    expect((await ask('GET /v1/queues/imports/jobs?tag=%3Dset:import-7')).body.jobs).toHaveLength(1);
+    expect((await ask(`POST ${at}/import-7/seal`)).body).toMatchObject({ ...made, status: 'sealed' });
+    await ask('DELETE /v1/queues/imports/jobs/%7Bset:import-7%7Drow-1');
+    expect((await ask(`POST ${at}/import-7/seal`)).body).toMatchObject({ status: 'over' });
+    await ask(`PUT ${at}/import-8`, { body: { then } });
+    await ask('POST /v1/queues/imports/jobs', { body: { ...row, set: 'import-8' } });
+    expect((await ask(`DELETE ${at}/import-8`)).body).toMatchObject({ set: 'import-8', cancelled: 1, running: [] });
+    const { entries } = (await ask('GET /v1/audit?limit=1')).body;
+    expect(entries).toMatchObject([{ verb: 'sets.remove', queue: 'imports', target: 'import-8' }]);
+  });
+
+  test('that cannot be are refused', async () => {
+    await ask(`PUT ${at}/other`, { body: { then } });
+    expect(await ask(`PUT ${at}/other`, { body: { then: {} } })).toMatchObject(problem(409, 'exists'));
+    expect(await ask(`PUT ${at}/a%20b`, { body: { then } })).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`PUT ${at}/new`, { body: { then: { id: 'x' } } })).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`PUT ${at}/new`, { body: { then, group: 'a' } })).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`GET ${at}?limit=0`)).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`GET ${at}/a%20b`)).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`POST ${at}/a%20b/seal`)).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask(`DELETE ${at}/a%20b`)).toMatchObject(problem(400, 'bad-input'));
+    const late = await ask('POST /v1/queues/imports/jobs', { body: { set: 'nowhere' } });
+    expect(late).toMatchObject(problem(409, 'no-set'));
+    const missing = [`GET ${at}/nowhere`, `POST ${at}/nowhere/seal`, `DELETE ${at}/nowhere`];
+    for (const one of missing) expect(await ask(one)).toMatchObject(problem(404, 'not-found'));
+    await ask(`DELETE ${at}/other`);
+  });
+});
+
 describe('dead letters', () => {
   test('are listed page by page, shown, replayed and purged', async () => {
     const dying = ['d1', 'd2', 'd3', 'd4'].map((id) => ({ queue: 'dying', id, reason: 'customer is gone' }));

@@ -18,7 +18,7 @@ import type {
   Rescheduled,
   RunNow,
 } from '../../../client/client.ts';
-import { allOptions, bodyFields, headerFields } from '../../../job/fields.ts';
+import { allOptions, editFields } from '../../../job/fields.ts';
 import { jobOptions } from '../../../job/options.ts';
 import { LIVE_STATES, type OverState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
@@ -387,7 +387,7 @@ function rescheduleSentence({ id, status, dueMs = 0, wasMs, over }: Rescheduled)
 
 /** `--name` and `--tag` say what is to be. */
 const PREFIX = 'where-';
-const OPTIONS = [...bodyFields, ...headerFields].map(({ name, option }) => ({ name, option }));
+const OPTIONS = editFields.map(({ name, option }) => ({ name, option }));
 const EDITED = [{ name: 'name' as const, option: jobOptions.name }, ...OPTIONS];
 
 interface EditFlags extends JobFlags, ChangeFlags {

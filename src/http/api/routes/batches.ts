@@ -195,7 +195,7 @@ const scheduleBatch = verb({
   path: ofQueue,
   body: strict({ jobs: listOf(newJob) }).openapi('NewJobs'),
   answers: { 200: { schema: ofMany(scheduled), doc: 'What became of each, in the order given.' } },
-  problems: ['exists', 'queue-full', 'group-full', 'out-of-memory', 'refused'],
+  problems: ['exists', 'queue-full', 'group-full', 'no-set', 'out-of-memory', 'refused'],
   async run({ path: { queue }, body, backend }) {
     checkBatch(backend, body.jobs.length);
     const list = body.jobs as unknown as readonly BulkJob<unknown>[];

@@ -48,7 +48,7 @@ const group = {
     .openapi({ description: 'Until when nobody of it is let through, and why; left out: it is open.' }),
   isFull: z.boolean().openapi({ description: 'As many run as may.' }),
 };
-const groupName = textOf(/^(?!schedule:)[!-+\--:<-z~]{1,64}$/, GROUP_ALLOWED.replaceAll('`', ''), 'acme');
+export const groupName = textOf(/^(?!schedule:|set:)[!-+\--:<-z~]{1,64}$/, GROUP_ALLOWED.replaceAll('`', ''), 'acme');
 
 const listGroups = verb({
   name: 'groups.list',

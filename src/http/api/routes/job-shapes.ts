@@ -1,7 +1,7 @@
 /** What is answered about jobs. What is not listed here never leaves the API, whatever the library tells. */
 import { z } from '@hono/zod-openapi';
 import type { JobFilter } from '../../../client/client.ts';
-import { allOptions, bodyFields, headerFields } from '../../../job/fields.ts';
+import { allOptions, editFields } from '../../../job/fields.ts';
 import { PRIORITIES } from '../../../job/labels.ts';
 import type { JobOption, Named } from '../../../job/option-kinds.ts';
 import { jobOptions } from '../../../job/options.ts';
@@ -323,7 +323,7 @@ export const newJob = strict(newJobShape).openapi('NewJob');
 const changeShape: Shape = {
   data: data.optional(),
   name: schemaOf(jobOptions.name).optional(),
-  ...shapeOf([...bodyFields, ...headerFields], (schema) => schema.nullable().optional()),
+  ...shapeOf(editFields, (schema) => schema.nullable().optional()),
 };
 export const jobChange = strict(changeShape).openapi('JobChange');
 
@@ -352,7 +352,7 @@ export const newDues = strict({
   only: z.enum(['earlier', 'later']).optional(),
 }).openapi('NewDueOf');
 
-/** Options that a schedule can say for its jobs. */
+/** Options of jobs that come later: of a schedule, or of a set. */
 export const shapeOfFires = (options: readonly Named[]): Shape => shapeOf(options, (schema) => schema.optional());
 
 function shapeOf(options: readonly Named[], wrap: (schema: z.ZodType) => z.ZodType): Shape {

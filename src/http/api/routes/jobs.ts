@@ -52,7 +52,7 @@ const scheduleJob = verb({
     201: { schema: scheduled, doc: 'It is scheduled. `Location` says where it is.' },
     200: { schema: scheduled, doc: 'A job of this id is there already; `status` says what became of the request.' },
   },
-  problems: ['exists', 'reused', 'queue-full', 'group-full', 'out-of-memory', 'refused'],
+  problems: ['exists', 'reused', 'queue-full', 'group-full', 'no-set', 'out-of-memory', 'refused'],
   async run({ path: { queue }, body, header, backend }) {
     const { data, ...given } = body;
     // Each value is of the form of its option, and the library checks the rest.

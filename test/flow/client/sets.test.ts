@@ -1,0 +1,132 @@
+/** Sets by a client, with workers: members that add members, a group, a removal, and calls that are refused. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Client, createClient } from '../../../src/client/client.ts';
+import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import type { SetEnds } from '../../../src/job/job.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
+import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const rows = defineQueue<{ row: number }>('rows', { partitions: 3 });
+const patience = { timeout: 30_000, interval: 20 };
+const then = { name: 'imported', data: { row: -1 } };
+let server: TestRedis;
+let redis: Redis;
+let daemon: Daemon;
+let client: Client;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = openCommands({ redis: server.url, name: 'test' });
+  await whenReady(redis);
+});
+beforeEach(async () => {
+  await redis.flushall();
+  daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
+  await daemon.start();
+  client = createClient({ redis: server.url });
+});
+afterEach(async () => {
+  await client.stop();
+  await daemon.stop();
+});
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+test('the callback runs once, when members that members have added are over, with the counts', async () => {
+  const called: (SetEnds | undefined)[] = [];
+  expect(await client.set(rows, 'import-7', { then })).toEqual({
+    set: 'import-7',
+    status: 'made',
+    callback: '{set:import-7}{then}',
+  });
+  const jobs = [0, 1, 2, 3].map((row) => ({
+    data: { row },
+    id: `row-${row}`,
+    name: 'row',
+    set: 'import-7',
+    attempts: 1,
+  }));
+  const made = await client.scheduleMany(rows, jobs);
+  expect(made[0]?.id).toBe('{set:import-7}row-0');
+  // As a caller repeats it whose reply was lost.
+  const again = { name: 'row', set: 'import-7', attempts: 1, id: made[0]?.id, at: new Date(made[0]?.dueMs ?? 0) };
+  expect((await client.schedule(rows, { row: 0 }, again)).status).toBe('already');
+  await client.seal(rows, 'import-7');
+  const worker = createWorker(
+    rows,
+    {
+      row: async ({ data: { row } }, { commitJob }) => {
+        if (row === 0) await commitJob({ row: 10 }, { name: 'row', set: 'import-7', delay: 50 });
+        if (row === 1)
+          await expect(commitJob({ row: 11 }, { set: 'other' })).rejects.toThrow(/allowed: the set of this job/);
+        if (row === 3) throw new Error('broken');
+      },
+      imported: async (job) => void called.push(job.set),
+    },
+    { redis: server.url },
+  );
+  await worker.start();
+  await expect.poll(() => called, patience).toHaveLength(1);
+  expect(called).toEqual([{ name: 'import-7', done: 4, dead: 1, cancelled: 0, expired: 0 }]);
+  expect((await client.seal(rows, 'import-7')).status).toBe('over');
+  expect((await client.sets(rows)).sets).toEqual([]);
+  await worker.stop();
+  await expect(client.schedule(rows, { row: 9 }, { set: 'import-7' })).rejects.toMatchObject({ code: 'no-set' });
+});
+
+test('sets are listed page by page over partitions, and by their names', async () => {
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await client.set(rows, name, { then });
+  await client.schedule(rows, { row: 1 }, { set: 'c', delay: '1h' });
+  const names: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.sets(rows, { limit: 2, cursor });
+    names.push(...page.sets.map(({ name }) => name));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  expect(names.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e']);
+  const { sets } = await client.sets(rows, { set: ['c', 'nowhere'] });
+  expect(sets).toMatchObject([{ name: 'c', open: 1, sealed: false, callback: { name: 'imported', delayMs: 0 } }]);
+  expect(await client.count(rows, { tag: '=set:c' })).toBe(1);
+});
+
+test('a set may have a group of a queue with limits', async () => {
+  const gated = defineQueue<{ row: number }>('gated', { perGroup: 1, partitions: 2 });
+  const options = { then, group: 'acme' };
+  expect((await client.set(gated, 'import-8', options)).callback).toBe('{acme}import-8{then}');
+  const { id } = await client.schedule(gated, { row: 1 }, { id: 'x', group: 'acme', set: 'import-8' });
+  expect(id).toBe('{acme}x');
+  await client.seal(gated, 'import-8', { group: 'acme' });
+  await client.cancel(gated, id);
+  expect((await client.get(gated, '{acme}import-8{then}'))?.name).toBe('imported');
+});
+
+test('a removal makes no callback, and cancels the members', async () => {
+  await client.set(rows, 'gone', { then });
+  await client.schedule(rows, { row: 1 }, { set: 'gone', id: '1', delay: '1h' });
+  await client.seal(rows, 'gone');
+  expect(await client.removeSet(rows, 'gone')).toEqual({ set: 'gone', cancelled: 1, running: [] });
+  expect(await client.get(rows, '{set:gone}{then}')).toBeUndefined();
+  await expect(client.removeSet(rows, 'gone')).rejects.toMatchObject({ code: 'not-found' });
+});
+
+test('what cannot be is refused, and says what is allowed', async () => {
+  const bad = (call: Promise<unknown>, words: RegExp) => expect(call).rejects.toThrow(words);
+  await bad(client.set(rows, 'a b', { then }), /set is "a b"; allowed: 1 to 48 of/);
+  await bad(client.set(rows, 'a', { then: { ...then, id: 'x' } as never }), /id.*allowed: data/);
+  await bad(client.set(rows, 'a', { then: undefined as never }), /then is undefined; allowed/);
+  await bad(client.set(rows, 'a', { then, group: 'acme' }), /group "acme"/);
+  await bad(client.set(rows, 'a', { then: { ...then, delay: '9000d' } }), /delay is "9000d"/);
+  await bad(client.schedule(rows, { row: 1 }, { set: 'a', id: '{set:b}1' }), /of set "b", and set is "a"/);
+  await bad(client.schedule(rows, { row: 1 }, { id: '{set:a}{then}' }), /job id is/);
+  await bad(client.sets(rows, { set: [] }), /set is a list of 0/);
+  await bad(client.list(rows, { tag: '=high' }), /tag is "=high"/);
+  await client.set(rows, 'a', { then });
+  await bad(client.set(rows, 'a', { then: { ...then, delay: 5 } }), /has a set a with another callback/);
+  const sent = defineQueue<{ row: number }>('sent', { broadcast: true });
+  await bad(client.set(sent, 'a', { then }), /which is a broadcast/);
+});
