@@ -105,6 +105,15 @@ describe.each(databases)('in $name', (database) => {
     expect(broken).toMatchObject({ code: 'bad-input' });
   });
 
+  test('a member of a set goes through an outbox, and one of no set is refused', async () => {
+    await client().set(mail, 'import-7', { then: { data: { step: 9 } } });
+    const { id } = await outbox.schedule(db().run, mail, { step: 1 }, { id: 'row-1', set: 'import-7', delay: '1h' });
+    await outbox.schedule(db().run, mail, { step: 2 }, { id: 'row-1', set: 'import-8', delay: '1h' });
+    expect(await relay().pass()).toMatchObject({ done: 1, refused: 1 });
+    expect(id).toBe('{set:import-7}row-1');
+    expect(await client().get(mail, id)).toMatchObject({ state: 'scheduled' });
+  });
+
   test('a debounce call that is made again puts no older data in the place of newer ones', async () => {
     const { run } = db();
     const options = { id: 'a', debounce: { wait: '1h' } };
