@@ -14,7 +14,7 @@ import type { Reader } from '../client/query/walk.ts';
 import { idOf, memberOf } from '../job/codec.ts';
 import { gateShare, gateState } from '../job/gate.ts';
 import { groupOf, type Priority } from '../job/labels.ts';
-import { decodeHeader } from '../job/record-header.ts';
+import { decodeHeader, entriesOfRecord } from '../job/record-header.ts';
 import type { JobState, LiveState } from '../job/state.ts';
 import { type PartitionRef, partitionRef } from '../redis/keys.ts';
 import type { Member } from '../redis/read/counted.ts';
@@ -155,7 +155,7 @@ function isIn(source: Source, { state, dueMs, record }: Kept): boolean {
     case 'running':
       return state === 'running';
     case 'tag':
-      return isLive(state) && decodeHeader(record)?.tags?.includes(source.tag) === true;
+      return isLive(state) && entriesOfRecord(record).includes(source.tag);
   }
 }
 
