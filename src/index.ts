@@ -124,7 +124,7 @@ export type { Codec, CodecContext, JobSchemas, SchemaIssue, SchemaResult, Standa
 export type { Debounce } from './job/debounce.ts';
 export type { EventName, EventSource, Events } from './job/events.ts';
 export type { HistoryOptions } from './job/history.ts';
-export type { Job } from './job/job.ts';
+export type { Job, SetEnds } from './job/job.ts';
 export type { IfExists } from './job/options.ts';
 export { type Attempted, Defer, type DeferOptions, type Deferred, Unrecoverable } from './job/outcome.ts';
 export type { KeptResult, PastJob } from './job/past.ts';

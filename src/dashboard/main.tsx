@@ -14,6 +14,7 @@ import { Now } from './pages/now.tsx';
 import { Queue } from './pages/queue.tsx';
 import { SchedulePage } from './pages/schedules/schedule.tsx';
 import { Schedules } from './pages/schedules/schedules.tsx';
+import { Sets } from './pages/sets.tsx';
 import { Workers } from './pages/workers.tsx';
 import { ProblemNote } from './parts/problem.tsx';
 import { type Route, useRoute } from './router.ts';
@@ -26,6 +27,7 @@ const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
   queue: (route) => <Queue {...route} />,
   groups: (route) => <Groups {...route} />,
   closed: (route) => <Closed {...route} />,
+  sets: (route) => <Sets {...route} />,
   jobs: (route) => <Jobs {...route} />,
   job: (route) => <Job {...route} />,
   dead: (route) => <Dead {...route} />,

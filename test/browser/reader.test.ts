@@ -39,6 +39,7 @@ const schedule = { at: '#/schedule/nightly' };
 const dead = { at: '#/dead/emails', yes: 'Count them' };
 const ASKINGS: readonly Asking[] = [
   { what: 'opening a tag', at: '#/closed/emails', open: `Open ${CLOSED_TAG} …`, yes: 'Open the tag' },
+  { what: 'sealing a set', at: '#/sets/emails', open: 'Seal import-7 …', yes: 'Seal the set' },
   { what: 'pausing a queue', at: '#/queue/emails', open: 'Pause …', yes: 'Pause' },
   { ...job, what: 'an edit', open: 'Edit …', fill: { Attempts: '9' }, yes: 'Save' },
   { ...job, what: 'another due time', open: 'Reschedule …', fill: { 'Delay from now': '3d' }, yes: 'Reschedule' },

@@ -35,7 +35,7 @@ export async function servePages(given: Parameters<typeof serveApi>[0] = {}): Pr
   return { ...api, admin, reader };
 }
 
-/** A queue `emails` with six jobs that wait, one that waits for its retry, three dead ones and a closed tag; a schedule `nightly`. */
+/** A queue `emails` with six jobs that wait, one that waits for its retry, three dead ones, a closed tag and a set; a schedule `nightly`. */
 export async function serveDashboard(): Promise<Served> {
   const api = await servePages();
   const { admin } = api;
@@ -63,6 +63,7 @@ export async function serveDashboard(): Promise<Served> {
     { queue: 'emails', id: 'dead-2', data: SECRET, reason: `${SECRET} ${MARKUP}` },
     { queue: 'emails', id: 'dead-3', data: SECRET, reason: `another ${SECRET}` },
   ]);
+  await must(api, 'PUT /v1/queues/emails/sets/import-7', admin, { then: { data: {} } });
   await must(api, `POST /v1/queues/emails/tags/${encodeURIComponent(CLOSED_TAG)}/close`, admin, {
     for: '90d',
     reason: SCRIPT,
@@ -116,6 +117,7 @@ export const ADDRESSES: Readonly<Record<string, string>> = {
   'dead job': '#/job/emails/dead-1',
   'dead letters': '#/dead/emails',
   'closed tags': '#/closed/emails',
+  sets: '#/sets/emails',
   schedules: '#/schedules',
   schedule: '#/schedule/nightly',
   audit: '#/audit',

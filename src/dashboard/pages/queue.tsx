@@ -34,7 +34,7 @@ export function Queue({ path: [queue = ''] }: Route) {
       )}
       <p class="actions">
         <a href={`#/jobs/${name}`}>Jobs</a> <a href={`#/dead/${name}`}>Dead letters</a>{' '}
-        <a href={`#/closed/${name}`}>Closed tags</a>
+        <a href={`#/closed/${name}`}>Closed tags</a> <a href={`#/sets/${name}`}>Sets</a>
       </p>
       <Charts queue={queue} />
     </>

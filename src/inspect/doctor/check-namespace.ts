@@ -13,6 +13,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { oldestDueAge, type PartitionStats, stats } from '../../redis/read/inspect.ts';
+import { setsOf } from '../../redis/read/sets.ts';
 import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
 import { listQueues, partitionsOf, type QueueLayout, unreadableQueues } from '../../redis/scripts/queues.ts';
@@ -432,6 +433,35 @@ export async function closedTags({ redis, namespace, closedMax }: Subject): Prom
     advice: `open some: duestream closed ${most.queue}, duestream open ${most.queue} <tag>; close them for a shorter time; or set mover.closedMax to ${2 * closedMax}, at 128 bytes of memory for each tag in each partition`,
   };
 }
+
+/** A set that nobody seals has no callback, however long its members are over. */
+export async function unsealedSets({ redis, namespace }: Subject): Promise<Finding> {
+  const nowMs = await timeAt(redis);
+  let all = 0;
+  let oldest: { readonly queue: string; readonly name: string; readonly madeMs: number } | undefined;
+  let old = 0;
+  for (const layout of await listQueues(redis, namespace)) {
+    for (const ref of partitionsOf(namespace, layout)) {
+      const { sets } = await setsOf(redis, ref, { after: undefined, limit: SETS_SEEN });
+      all += sets.length;
+      for (const { name, madeMs } of sets.filter((one) => !one.isSealed && one.madeMs < nowMs - DAY_MS)) {
+        old += 1;
+        if (madeMs < (oldest?.madeMs ?? Number.POSITIVE_INFINITY)) oldest = { queue: layout.queue, name, madeMs };
+      }
+    }
+  }
+  if (!oldest) return { status: 'ok', saw: `${counted(all, 'set')} whose callbacks were not made yet` };
+  const { queue, name, madeMs } = oldest;
+  return {
+    status: 'warn',
+    saw: `${counted(old, 'set')} not sealed for more than a day, first ${name} of ${queue}, begun ${new Date(madeMs).toISOString()}: the callback is not made before`,
+    advice: `seal it when all its members are there: duestream sets seal ${queue} ${name}; or remove it: duestream sets rm ${queue} ${name}`,
+  };
+}
+
+/** Of each partition so many sets are looked at, by their names. */
+const SETS_SEEN = 1000;
+const DAY_MS = 86_400_000;
 
 /** Of the tags that may be closed. */
 const NEARLY_ALL = 0.8;

@@ -25,6 +25,7 @@ import {
   type Subject,
   schedules,
   schema,
+  unsealedSets,
   workers,
 } from './check-namespace.ts';
 
@@ -46,6 +47,7 @@ export const checks: readonly Check[] = [
   { name: 'schedules', look: schedules },
   { name: 'done', look: done },
   { name: 'closed', look: closedTags },
+  { name: 'sets', look: unsealedSets },
 ];
 
 export async function readInfo(redis: Redis): Promise<Info> {

@@ -2,7 +2,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
 import { limits } from '../../../src/inspect/doctor/check-limits.ts';
-import { closedTags, done, dueTimes, isReadable, schedules } from '../../../src/inspect/doctor/check-namespace.ts';
+import {
+  closedTags,
+  done,
+  dueTimes,
+  isReadable,
+  schedules,
+  unsealedSets,
+} from '../../../src/inspect/doctor/check-namespace.ts';
 import { checks, commandsUsed, patches } from '../../../src/inspect/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
 import { controlKeys, GROUP, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
@@ -193,6 +200,35 @@ describe('ends', () => {
   test('that nobody wants are not looked at', async () => {
     await over(900, 1000);
     expect(await look(OFF)).toMatchObject({ status: 'ok' });
+  });
+});
+
+describe('sets', () => {
+  const look = () =>
+    unsealedSets({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF, closedMax: 1 });
+  const begin = (name: string, madeMs: number, sealed = 0) =>
+    Promise.all([
+      the.redis.zadd(the.keys.tags, 0, `=sets\0${name}`),
+      the.redis.hset(
+        the.keys.jobs,
+        `\0set\0${name}`,
+        `.${sealed} ${madeMs} 0.0.0.0`,
+        `\0then\0${name}`,
+        '.0 j:x 10|{}',
+      ),
+    ]);
+  afterEach(() => the.redis.del(the.keys.tags, the.keys.jobs));
+
+  test('that nobody has sealed for a day are told, the oldest first', async () => {
+    const nowMs = Date.now();
+    await begin('new', nowMs);
+    await begin('sealed', nowMs - 2 * 86_400_000, 1);
+    expect(await look()).toEqual({ status: 'ok', saw: '2 sets whose callbacks were not made yet' });
+    await begin('old', nowMs - 2 * 86_400_000);
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      advice: expect.stringContaining('duestream sets seal q old'),
+    });
   });
 });
 

@@ -1,0 +1,107 @@
+/** The sets of a queue whose callbacks were not made yet: how far each is; to seal one, or to remove it with its members. */
+import { useState } from 'preact/hooks';
+import { ask, at, queryOf } from '../api.ts';
+import type { Schemas } from '../api-types.ts';
+import { useList } from '../parts/asked.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { ProblemNote } from '../parts/problem.tsx';
+import { Instant, ListActions, Table } from '../parts/table.tsx';
+import { countText } from '../parts/words.ts';
+import type { Route } from '../router.ts';
+
+type OneSet = Schemas['Set'];
+type Change = 'seal' | 'remove';
+
+const LIMIT = 50;
+const COLUMNS = ['Set', 'Sealed', 'Open', 'Done', 'Dead', 'Cancelled', 'Expired', 'Begun', 'Callback', 'Actions'];
+const rowsOf = (page: { readonly next?: string }) => (page as Schemas['SetsPage']).sets;
+const keyOf = ({ name, group }: OneSet) => `${group ?? ''} ${name}`;
+
+export function Sets({ path: [queue = ''] }: Route) {
+  const list = useList<OneSet>({ path: `${at`queues/${queue}/sets`}${queryOf({ limit: LIMIT })}`, rowsOf, keyOf });
+  const { rows, next, problem, isBusy, more, reload } = list;
+  const [chosen, setChosen] = useState<{ readonly row: OneSet; readonly change: Change }>();
+  const [told, setTold] = useState('');
+  const end = next === undefined ? '' : ', and there are more';
+  const act = async ({ name, group }: OneSet, change: Change) => {
+    const place = at`queues/${queue}/sets/${name}`;
+    if (change === 'seal') await ask(`POST ${place}/seal${queryOf({ group })}`);
+    else await ask(`DELETE ${place}${queryOf({ group })}`);
+    setTold(change === 'seal' ? `${name} is sealed.` : `${name} is removed.`);
+    setChosen(undefined);
+    reload();
+  };
+  return (
+    <>
+      <h1>
+        Sets of <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
+      </h1>
+      <p>When a set is sealed and its last member is over, its callback is made, and the set is no longer here.</p>
+      <section aria-label="Sets" aria-busy={isBusy}>
+        <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'set')} shown${end}. ${told}`}</p>
+        <Table of="sets" columns={COLUMNS}>
+          {rows.map((row) => (
+            <Row key={keyOf(row)} queue={queue} row={row} choose={(change) => setChosen({ row, change })} />
+          ))}
+        </Table>
+        <ProblemNote problem={problem} />
+        <ListActions {...{ next, isBusy, more, reload }} />
+      </section>
+      {chosen === undefined ? null : (
+        <Confirm
+          title={`${chosen.change === 'seal' ? 'Seal' : 'Remove'} ${chosen.row.name}`}
+          yes={chosen.change === 'seal' ? 'Seal the set' : 'Remove the set'}
+          act={() => act(chosen.row, chosen.change)}
+          close={() => setChosen(undefined)}
+        >
+          <p>
+            {chosen.change === 'seal'
+              ? 'Its callback is made when the last member is over, or now if none is open.'
+              : 'Its members are cancelled, and no callback is made.'}
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Row({
+  queue,
+  row,
+  choose,
+}: {
+  readonly queue: string;
+  readonly row: OneSet;
+  readonly choose: (change: Change) => void;
+}) {
+  const { name, sealed, open, done, dead, cancelled, expired, madeMs, callback } = row;
+  return (
+    <tr>
+      <th scope="row">
+        <a class="id" href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ tag: `=set:${name}` })}`}>
+          {name}
+        </a>
+      </th>
+      <td>{sealed ? 'yes' : 'no'}</td>
+      <td>{open}</td>
+      <td>{done}</td>
+      <td>{dead}</td>
+      <td>{cancelled}</td>
+      <td>{expired}</td>
+      <td>
+        <Instant atMs={madeMs} />
+      </td>
+      <td>{callback.name}</td>
+      <td>
+        {sealed ? null : (
+          <button type="button" onClick={() => choose('seal')} aria-label={`Seal ${name} …`}>
+            Seal …
+          </button>
+        )}{' '}
+        <button type="button" onClick={() => choose('remove')} aria-label={`Remove ${name} …`}>
+          Remove …
+        </button>
+      </td>
+    </tr>
+  );
+}
