@@ -54,12 +54,17 @@ export function createClaims({ run, dialect }: { readonly run: Run; readonly dia
   };
 }
 
-/** The first row of each key, the oldest first. PostgreSQL passes over what another relay is just claiming; SQLite has one writer. */
+/**
+ * The first row of each key, the oldest first. With `OFFSET` PostgreSQL asks row by row and stops at the limit, and with
+ * `ORDER BY` by an index; else it may join the table with itself, which takes minutes for 100,000 rows of one key.
+ *
+ * PostgreSQL passes over what another relay is just claiming; SQLite has one writer. */
 function claimed({ dialect, me, limit }: { readonly dialect: Dialect; readonly me: string; limit: number }): Statement {
   const now = NOW_MS[dialect];
   const free = `SELECT o.seq FROM duestream_outbox o
   WHERE o.error IS NULL AND o.claimed_until <= ${now}
-    AND NOT EXISTS (SELECT 1 FROM duestream_outbox e WHERE e.queue = o.queue AND e.key = o.key AND e.seq < o.seq)
+    AND NOT EXISTS (SELECT 1 FROM duestream_outbox e
+      WHERE e.queue = o.queue AND e.key = o.key AND e.seq < o.seq ORDER BY e.seq LIMIT 1 OFFSET 0)
   ORDER BY o.seq LIMIT ${limit}`;
   const set = `claimed_until = ${now} + ${CLAIM_MS}, claimed_by = ?, attempts = attempts + 1`;
   const columns = 'seq, verb, queue, key, body, attempts';
