@@ -56,6 +56,43 @@ function lengthOf(given: DurationInput, what: string): number {
 export const debounceLetter = (order: number, { waitMs, maxMs }: { waitMs: number; maxMs: number }): string =>
   `;d=${order.toString(36)}.${(maxMs - waitMs).toString(36)}`;
 
+/** What Redis makes of a call, for whoever plays it without Redis: as `lua/lib/debounce.lua`. */
+export interface SentCall {
+  readonly order: number;
+  /** How much longer the longest wait is. */
+  readonly restMs: number;
+}
+
+export function sentIn(record: string): SentCall {
+  const [, order = '0', rest = '0'] = /^1\w+[^|]*?;d=(\w+)\.(\w+)[;|]/.exec(record) ?? [];
+  return { order: Number.parseInt(order, 36), restMs: Number.parseInt(rest, 36) };
+}
+
+/** The latest due time to which calls may move a job; undefined for one that is not debounced. */
+export function ceilingIn(record: string): number | undefined {
+  const [, ceiling] = /^1\w+[^|]*?;d=(\w+)[;|]/.exec(record) ?? [];
+  return ceiling === undefined ? undefined : Number.parseInt(ceiling, 36);
+}
+
+/** @param mark as `markOf` has it, with the order in the place of the asked due time */
+export function storedRecord(
+  record: string,
+  { askedMs, ceilingMs, mark }: { readonly askedMs: number; readonly ceilingMs: number; readonly mark: string },
+): string {
+  const bar = record.indexOf('|');
+  const header = record.slice(record.search(/[;|]/), bar).replace(/;[dm]=[^;]*/g, '');
+  const letters = `;d=${ceilingMs.toString(36)};m=${mark.replace(' ', '.')}`;
+  return `1${askedMs.toString(36)}${header}${letters}${record.slice(bar)}`;
+}
+
+/** The record of a debounced dead letter, with the mark of a tombstone that is of a later call. */
+export function withLaterMark(record: string, mark: string): string {
+  const [, order = ''] = /^1[^|]*?;m=(\w+)\./.exec(record) ?? [];
+  const later = Number.parseInt(mark, 36);
+  const isOlder = ceilingIn(record) !== undefined && later > Number.parseInt(order, 36);
+  return isOlder ? record.replace(/;m=\w+\.[0-9a-f]+/, `;m=${mark.replace(' ', '.')}`) : record;
+}
+
 /** The same call with another order: the clock of whoever called before was ahead. */
 export const withOrder = (record: string, order: number): string =>
   record.replace(/;d=\w+\./, `;d=${order.toString(36)}.`);

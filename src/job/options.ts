@@ -149,8 +149,8 @@ export const jobOptions = {
   },
   /**
    * Many calls with one id become one job, with the data of the last: it is due `wait` after the last call, and at most
-   * `max` after the first. While the job runs, calls make its next life. With `id`; not with `delay`, `at`, `within` or
-   * `ifExists`, and not in a queue that delivers at most once.
+   * `max` after the first. While the job runs, calls make its next life. With `id`; not with `delay`, `at`, `within`,
+   * `ifExists` or `set`, and not in a queue that delivers at most once.
    *
    * @example { id: 'index:42', debounce: { wait: '1s', max: '5s' } }
    */

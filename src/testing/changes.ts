@@ -2,13 +2,12 @@
 
 import { memberOf } from '../job/codec.ts';
 import type { Token } from '../job/job.ts';
-import type { Priority } from '../job/labels.ts';
 import { decodeHeader, digestOf, markOf } from '../job/record-header.ts';
 import type { Peek } from '../redis/read/inspect.ts';
 import { type EditReply, type RescheduleItem, type RescheduleReply, seenText } from '../redis/scripts/edits.ts';
 import type { CancelReply } from '../redis/scripts/replies.ts';
 import type { JobBook } from './jobs.ts';
-import { dueOf, type Kept, OWNER, overOf } from './kept.ts';
+import { dueOf, type Kept, OWNER, overOf, priorityIn } from './kept.ts';
 
 /**
  * Undefined: the job may be changed, as far as its state goes.
@@ -92,8 +91,6 @@ async function lineUpAnew(book: JobBook, job: Kept): Promise<void> {
   job.strike();
   await book.begin(job);
 }
-
-const priorityIn = (record: string): Priority => decodeHeader(record)?.priority ?? 'normal';
 
 /** All that is seen of a job that is not over. */
 export const seenOf = (job: Kept): string =>

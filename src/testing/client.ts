@@ -42,7 +42,7 @@ export function createKitClient(
   const stopping = createAbort();
   const parts: Parts = {
     server: { settle: () => undefined },
-    limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs() }),
+    limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs(), orderOf: book.orderOf }),
     batch: { add: book.add, addMany: (queue, plans) => addMany(book, queue, plans), quiet: async () => undefined },
     letters: createLetters({ store, callPartitions }),
     async get(queue, id, { bare }) {

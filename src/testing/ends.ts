@@ -8,13 +8,16 @@ import { compensationOfExpired, type EndVerdict } from '../job/judge.ts';
 import type { Attempted, Closing, Deferral, Outcome } from '../job/outcome.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader } from '../job/record-header.ts';
+import type { OverState } from '../job/state.ts';
 import type { Effects } from '../worker/run/context.ts';
 import type { Agenda } from './agenda.ts';
-import { endJob, type Kept, type KeptLetter, lifeOf, OWNER, type Run, refOf, runOf } from './kept.ts';
+import { endJob, endsOf, type Kept, type KeptLetter, lifeOf, OWNER, type Run, refOf, runOf } from './kept.ts';
 
 /** One start, from its beginning to its end. */
 export interface Begun {
   readonly job: Kept;
+  /** With which it started: newer data may come while it runs. */
+  readonly record: string;
   readonly atMs: number;
   readonly effects: Effects;
 }
@@ -97,6 +100,7 @@ async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Prom
   // A job that was asked to cancel ends cancelled, however its handler ended.
   if (job.cancelRequested) {
     runs.push(runOf(begun, 'cancelled', undefined));
+    if (job.hasNews) return liveAgain(parts, job, 'cancelled');
     endJob(job, 'cancelled', parts.agenda.nowMs());
     return;
   }
@@ -122,9 +126,13 @@ function ofStart(error: Attempted, { startedMs }: Kept, nowMs: number): Attempte
 async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<void> {
   switch (outcome.kind) {
     case 'done':
-      return endJob(job, 'done', parts.agenda.nowMs());
+      return job.hasNews ? liveAgain(parts, job, 'done') : endJob(job, 'done', parts.agenda.nowMs());
     case 'dead':
       if (outcome.error.kind !== 'refused') job.failures += 1;
+      if (job.hasNews) {
+        await compensate(parts, job, outcome.compensation);
+        return liveAgain(parts, job, 'dead');
+      }
       return bury(parts, job, outcome.reason, outcome.compensation);
     case 'retry':
       job.failures += 1;
@@ -140,8 +148,27 @@ function nextDeferred({ deferred }: Kept, deferral: Deferral | undefined): Kept[
   return { times: (deferred?.times ?? 0) + 1, lastMs: deferral.atMs, reason: deferral.reason };
 }
 
+/** Newer data came while it ran: its next life begins with them, and it leaves no dead letter. */
+async function liveAgain(parts: EndsParts, job: Kept, outcome: OverState): Promise<void> {
+  const { agenda, inline, begin } = parts;
+  const nowMs = agenda.nowMs();
+  const dueMs = decodeHeader(job.record)?.askedDueMs ?? nowMs;
+  job.past = endsOf({ ...job, state: outcome, overMs: nowMs });
+  Object.assign(job, { attempts: 0, failures: 0, history: [], deferred: undefined, startedMs: undefined });
+  Object.assign(job, {
+    generation: (job.generation ?? 0) + 1,
+    nextDueMs: dueMs,
+    hasNews: false,
+    cancelRequested: false,
+  });
+  // A handler that makes the next life of its own job would go on without end.
+  if (inline && (job.generation ?? 0) >= INLINE_STARTS_MAX) endJob(job, outcome, nowMs);
+  else await begin(job, dueMs);
+}
+
 async function again(parts: EndsParts, job: Kept, delayMs: number): Promise<void> {
   const { agenda, inline, begin } = parts;
+  job.hasNews = false;
   job.nextDueMs = agenda.nowMs() + delayMs;
   job.startedMs = undefined;
   if (inline && job.attempts >= INLINE_STARTS_MAX)

@@ -3,6 +3,7 @@
  * one comes due is `runner.ts`; how callers change one is `changes.ts`, and how they find some is `finding.ts`.
  */
 
+import { Orders } from '../client/calls/orders.ts';
 import { countedPlan, type Plan } from '../client/calls/plan.ts';
 import { failureOf, notGated, type Scheduled, scheduledOf } from '../client/calls/scheduled.ts';
 import { refuseShown } from '../client/jobs/shown.ts';
@@ -12,12 +13,12 @@ import { type Queue, queueOf as queueNamed } from '../job/queue.ts';
 import { decodeHeader, entriesOfRecord, markOf } from '../job/record-header.ts';
 import type { JobState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
-import { DuestreamError } from '../kernel/errors.ts';
 import type { CancelReply, ScheduleReply } from '../redis/scripts/replies.ts';
 import { ClosedTags } from './closing.ts';
+import { type Debounced, debouncedAs } from './debounce.ts';
 import type { Gates } from './gates.ts';
-import { dueOf, endJob, endsOf, freshJob, type Kept, type KeptLetter, overOf } from './kept.ts';
-import { createRunner, type RunnerParts } from './runner.ts';
+import { dueOf, endJob, endsOf, freshJob, type Kept, type KeptLetter, overOf, priorityIn } from './kept.ts';
+import { createRunner, type Runner, type RunnerParts } from './runner.ts';
 import { KeptSets } from './sets.ts';
 
 /** A job that is not over, or how it ended. */
@@ -65,7 +66,7 @@ export function createJobBook(parts: JobBookParts) {
   const listeners = new Listeners();
   const find = (queue: string, id: string) => kept.get(keyOf(queue, id));
   // The refusals of a call are not for a callback.
-  const sets = new KeptSets({ nowMs: agenda.nowMs, inQueue, find }, (queue, job) =>
+  const sets = new KeptSets({ nowMs: agenda.nowMs, inQueue: (name) => jobsOf(kept, name), find }, (queue, job) =>
     add(registry.declare(queueNamed(queue)), { ...job, mode: 'keep', strict: false, isOwed: true }),
   );
   listeners.add((job) => sets.ended(job));
@@ -77,20 +78,18 @@ export function createJobBook(parts: JobBookParts) {
 
   /** The same answers as `schedule.lua`. */
   async function place(queue: Queue, given: Wanted): Promise<Answer> {
-    if (given.mode === 'debounce') throw notPlayed();
     const plan = registry.admit(queue, given);
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
-    const room = roomFor(registry.limitsOf(queue), { plan, before, there: inQueue(queue.name) });
+    const debounced = debouncedIn(plan, before, agenda.nowMs());
+    const call = { plan, before, asked: askedOf(before, plan, debounced), there: jobsOf(kept, queue.name) };
+    const room = roomFor(registry.limitsOf(queue), call);
     const reply = unlessClosed(closed, queue.name, plan, joined(room, { sets, queue: queue.name, plan, before }));
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
+    if (debounced && reply.kind === 'replaced' && before) return renew(runner, before, debounced);
     before?.strike();
-    await begin(nextLife(queueOf(queue), plan, { before, isReplaced: reply.kind === 'replaced' }));
+    await begin(nextLife(queueOf(queue), plan, { before, debounced, isReplaced: reply.kind === 'replaced' }));
     return reply;
-  }
-
-  function* inQueue(queue: string): Generator<Kept, undefined, undefined> {
-    for (const job of kept.values()) if (job.queue.name === queue) yield job;
   }
 
   /** A job, new or with another life, waits for its due time. */
@@ -105,7 +104,7 @@ export function createJobBook(parts: JobBookParts) {
     place,
     begin,
     isLive: (queue: string, id: string) => isLiveState(find(queue, id)?.state ?? 'done'),
-    inQueue,
+    inQueue: (queue: string) => jobsOf(kept, queue),
     deadLetters,
     closed,
     sets,
@@ -114,6 +113,7 @@ export function createJobBook(parts: JobBookParts) {
     use: (queue: Queue) => registry.use(queue),
     gates,
     nowMs: agenda.nowMs,
+    orderOf: new Orders().next,
     /** Calls back after virtual time; the returned function calls it off. */
     timer: (ms: number, what: () => void) => agenda.at(agenda.nowMs() + ms, what),
     /** Is told of each job that ends. The returned function ends that. */
@@ -124,8 +124,21 @@ export function createJobBook(parts: JobBookParts) {
   };
 }
 
-const notPlayed = () =>
-  new DuestreamError('bad-input', 'the test kit plays no debounce and no throttle; allowed: a client of a real Redis');
+/** Newer data for a job that lives. */
+async function renew(
+  { begin }: Runner,
+  job: Kept,
+  { reply, record = job.record, dueMs = job.dueMs }: Debounced,
+): Promise<Answer> {
+  const isMoved = dueMs !== job.dueMs || (job.state === 'waiting' && priorityIn(job.record) !== priorityIn(record));
+  job.record = record;
+  job.hasNews = job.state === 'running';
+  if (!isMoved) return reply;
+  job.strike();
+  if (job.nextDueMs !== undefined) job.nextDueMs = dueMs;
+  await begin(job, dueMs);
+  return reply;
+}
 
 /** Who waits for jobs to end. */
 class Listeners {
@@ -211,6 +224,7 @@ function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { ki
   if (!job) return { kind: 'unknown' };
   if (job.state === 'running') {
     job.cancelRequested = true;
+    job.hasNews = false;
     job.abort?.('cancelled');
     return { kind: 'requested' };
   }
@@ -221,15 +235,27 @@ function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { ki
   return { kind: 'cancelled' };
 }
 
+function* jobsOf(kept: ReadonlyMap<string, Kept>, queue: string): Generator<Kept, undefined, undefined> {
+  for (const job of kept.values()) if (job.queue.name === queue) yield job;
+}
+
 /** A job of an id that is new, over, or replaced. */
 function nextLife(
   queue: Queue,
-  plan: Wanted,
-  { before, isReplaced }: { readonly before: Kept | undefined; readonly isReplaced: boolean },
+  { id, record, dueMs }: Wanted,
+  {
+    before,
+    debounced,
+    isReplaced,
+  }: {
+    readonly before: Kept | undefined;
+    readonly debounced: Debounced | undefined;
+    readonly isReplaced: boolean;
+  },
 ): Kept {
   const generation = isReplaced ? before?.generation : undefined;
   return {
-    ...freshJob(queue, { ...plan, past: before ? endsOf(before) : [] }),
+    ...freshJob(queue, { id, record: debounced?.record ?? record, dueMs, past: before ? endsOf(before) : [] }),
     generation: generation === undefined ? undefined : generation + 1,
   };
 }
@@ -252,12 +278,31 @@ function unlessClosed(closed: ClosedTags, queue: string, { isOwed, record }: Wan
   return (isMade && isOwed !== true && closed.by(queue, record)) || reply;
 }
 
+const debouncedIn = (plan: Wanted, before: Kept | undefined, nowMs: number): Debounced | undefined =>
+  plan.mode === 'debounce' ? debouncedAs(before, { ...plan, nowMs }) : undefined;
+
+/** What the call is told where there is room. Newer data of a job that lives ask as a job that is replaced. */
+function askedOf(before: Kept | undefined, plan: Wanted, debounced: Debounced | undefined): Answer {
+  if (!debounced) return before ? replyTo(before, plan) : { kind: 'ok' };
+  const isNews = debounced.record !== undefined && debounced.reply.kind !== 'ok';
+  return isNews ? { kind: 'replaced' } : debounced.reply;
+}
+
 /** As `lua/lib/quota.lua`, where every queue has one partition and each record was weighed. */
 function roomFor(
   { maxPending = 0, maxBytes = 0, gates }: Limits,
-  { plan, before, there }: { readonly plan: Wanted; readonly before: Kept | undefined; readonly there: Iterable<Kept> },
+  {
+    plan,
+    before,
+    asked: reply,
+    there,
+  }: {
+    readonly plan: Wanted;
+    readonly before: Kept | undefined;
+    readonly asked: Answer;
+    readonly there: Iterable<Kept>;
+  },
 ): Answer {
-  const reply: Answer = before ? replyTo(before, plan) : { kind: 'ok' };
   const isIn = reply.kind === 'ok' || reply.kind === 'replaced';
   if (!isIn || plan.isOwed || (maxPending + maxBytes === 0 && !countsGroups(gates))) return reply;
   const live = [...there].filter(({ state }) => isLiveState(state));

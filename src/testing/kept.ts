@@ -5,7 +5,7 @@ import { readRecord } from '../job/compensation.ts';
 import { DEFAULT_NAME, type Job } from '../job/job.ts';
 import { partitionOf } from '../job/job-id.ts';
 import type { Life } from '../job/judge.ts';
-import { NO_HEADERS } from '../job/labels.ts';
+import { NO_HEADERS, type Priority } from '../job/labels.ts';
 import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';
@@ -49,6 +49,8 @@ export interface Kept {
   /** The address of its dead letter. */
   deadLetter: string | undefined;
   cancelRequested: boolean;
+  /** Newer data came since its start: its record has them, and its next life begins when the run ends. */
+  hasNews: boolean;
   /** Grows with every job that comes due: their order in ready, and among those that run. */
   turn: number;
   /** Tells the handler to stop. Set while it runs. */
@@ -104,6 +106,7 @@ export function freshJob(
     deferred: undefined,
     reason: undefined,
     cancelRequested: false,
+    hasNews: false,
     turn: 0,
     startedMs: undefined,
     overMs: undefined,
@@ -121,6 +124,8 @@ export function freshJob(
 export const dueOf = ({ state, dueMs }: Kept): number | undefined =>
   state === 'scheduled' || state === 'waiting' ? dueMs : undefined;
 
+export const priorityIn = (record: string): Priority => decodeHeader(record)?.priority ?? 'normal';
+
 /** How it ended, if it has. */
 export function overOf(state: JobState): OverState | undefined {
   return isLiveState(state) ? undefined : state;
@@ -136,7 +141,7 @@ export function endJob(job: Kept, state: OverState, nowMs: number): void {
   job.tell();
 }
 
-export const lifeOf = ({ id, token, attempts, failures, history, record }: Kept): Life => ({
+export const lifeOf = ({ id, token, attempts, failures, history, ...job }: Kept, record = job.record): Life => ({
   member: memberOf(id),
   started: { token, attempts, failures, crashes: 0, history, record },
 });
@@ -163,17 +168,30 @@ export function viewOf(
 }
 
 export function runOf(
-  { job, atMs, effects }: { readonly job: Kept; readonly atMs: number; readonly effects: Effects },
+  {
+    job,
+    record,
+    atMs,
+    effects,
+  }: { readonly job: Kept; readonly record: string; readonly atMs: number; readonly effects: Effects },
   outcome: Run['outcome'],
   error: Attempted | undefined,
 ): Run {
   const { id, queue, attempts } = job;
-  const told = { id, queue: queue.name, ...contentOf(job), atMs, attempt: attempts, outcome, error: error?.message };
+  const told = {
+    id,
+    queue: queue.name,
+    ...contentOf({ record }),
+    atMs,
+    attempt: attempts,
+    outcome,
+    error: error?.message,
+  };
   return { ...told, commits: outcome === 'done' ? effects.close() : [] };
 }
 
 /** Of a record that nobody can read the start is told all the same. */
-function contentOf({ record }: Kept): Pick<JobRecord, 'name' | 'data'> {
+function contentOf({ record }: Pick<Kept, 'record'>): Pick<JobRecord, 'name' | 'data'> {
   try {
     const { name, data } = readRecord(record);
     return { name, data };

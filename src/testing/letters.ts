@@ -1,5 +1,7 @@
 /** The dead letters of the kit: found, replayed and removed by the rules of the scripts. */
 import { compareEntries, type LetterStore } from '../client/dead/walk.ts';
+import { withLaterMark } from '../job/debounce.ts';
+import { markOf } from '../job/record-header.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { JobBook } from './jobs.ts';
 import { endsOf, freshJob, type Kept, type KeptLetter } from './kept.ts';
@@ -47,7 +49,9 @@ export function lettersIn(book: JobBook, peek: LetterStore['peek']): LetterStore
       book.sets.rejoin(queue.name, found.record);
       const before = book.find(queue.name, id);
       const past = before ? endsOf(before) : [];
-      const job = { ...freshJob(queue, { id, record: withoutLateness(found.record), dueMs, past }), token, attempts };
+      const dead = withoutLateness(found.record);
+      const record = before ? withLaterMark(dead, markOf(before.record)) : dead;
+      const job = { ...freshJob(queue, { id, record, dueMs, past }), token, attempts };
       await book.begin({ ...job, generation: generation + 1, nextDueMs: dueMs });
       return { kind: 'ok', dueMs, member };
     },

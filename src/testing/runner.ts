@@ -112,7 +112,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   job.attempts += 1;
   job.generation ??= 0;
   job.token = nextToken(playing);
-  const begun = { job, atMs: agenda.nowMs(), effects: new Effects() };
+  const begun = { job, record: job.record, atMs: agenda.nowMs(), effects: new Effects() };
   const rules = { ...served, queue: job.queue };
   const verdict = startVerdict(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
@@ -136,7 +136,7 @@ async function cast(playing: Playing, job: Kept): Promise<void> {
   job.token = nextToken(playing);
   endJob(job, 'done', agenda.nowMs());
   for (const served of subscribersOf(job.queue.name)) {
-    const begun = { job: { ...job, attempts: 1 }, atMs: agenda.nowMs(), effects: new Effects() };
+    const begun = { job: { ...job, attempts: 1 }, record: job.record, atMs: agenda.nowMs(), effects: new Effects() };
     const rules = { ...served, queue: { ...job.queue, delivery: 'at-most-once' as const } };
     const verdict = startVerdict(lifeOf(begun.job), rules, agenda.nowMs());
     if (verdict.kind === 'refused') {
@@ -164,7 +164,10 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
   );
   const end = (ending: Ending) => {
     effects.close();
-    return ends.settle(begun, endVerdict(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
+    return ends.settle(
+      begun,
+      endVerdict(ending, { life: lifeOf(job, begun.record), record, rules, nowMs: agenda.nowMs(), random }),
+    );
   };
   if (lastsMs > timeoutMs) {
     // Nobody waits for a handler whose time is up. One that looks at its signal has a turn to end before others go on.

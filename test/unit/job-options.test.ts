@@ -180,9 +180,7 @@ describe('a schedule', () => {
   });
 });
 
-/** The kit plays single calls. */
-const played = allOptions.filter(({ name }) => name !== 'debounce' && name !== 'throttle');
-test.each(played)('the test kit takes $name', async ({ name }) => {
+test.each(allOptions)('the test kit takes $name', async ({ name }) => {
   const kit = createTestKit({ handlers: { q: async () => undefined }, queues: [defineQueue('q', { fair: true })] });
   if (name === 'set') await kit.client.set('q', 'import-7', { then: { data: {} } });
   const { status } = await kit.schedule('q', {}, exampleOf(name));

@@ -48,12 +48,13 @@ export function readBackoff(text: string | undefined): Backoff | undefined {
 }
 
 /**
- * The wait, and the longest one behind a comma.
+ * The wait, and the longest one behind a comma; or both as JSON, which the library judges.
  *
  * @throws DuestreamError `bad-input`
  * @example readDebounce('1s,5s') // { wait: '1s', max: '5s' }
  */
 export function readDebounce(text: string): Debounce {
+  if (text.startsWith('{')) return objectOf(text) as unknown as Debounce;
   const [wait = '', max, ...more] = text.split(',');
   if (wait !== '' && max !== '' && more.length === 0) return { wait, ...(max === undefined ? {} : { max }) };
   throw new DuestreamError(
