@@ -72,6 +72,7 @@ export const ONLY_IN_ALL = {
   'test/pack.test.ts': 'packs and installs what is published',
   'test/proof/cast.test.ts': 'random lists, cuts and planted bugs of broadcasts',
   'test/proof/cut-off.test.ts': 'every scene, cut off before each write',
+  'test/proof/debounce.test.ts': '15 of 100 walks each, and a quarter of the planted bugs',
   'test/proof/gates.test.ts': 'random walks through a gated queue, and planted bugs',
   'test/proof/gates-mutants.test.ts': 'every planted bug of gates',
   'test/proof/mutants.test.ts': 'every planted bug',

@@ -4,15 +4,13 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { assembled, namesIn, partsNamed } from '../../lua/assemble.mjs';
 import type { HeaderOptions } from '../../src/job/fields.ts';
 import { whenReady } from '../../src/redis/connection/connect.ts';
-import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { begun, debounceDesk, J, MAX, sent, WAIT } from '../support/debounce-desk.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { brokenTexts, OF_DEBOUNCE } from '../support/mutants.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
-import { read } from '../support/repository.ts';
+import { planted, slipped } from '../support/planted.ts';
 
 const p = usePartition();
 const { sendAll, send, scoreOf, dataOf, runOf, started, running, ends, limits } = debounceDesk(p);
@@ -269,26 +267,12 @@ const EQUAL: readonly (readonly [words: string, why: string])[] = [
   ['replay @later-mark: turned <', 'the same order has the same mark'],
 ];
 
-const pathOf = (of: string) => `lua/${namesIn('verbs').includes(of) ? 'verbs' : 'lib'}/${of}.lua`;
-
-/** The scripts in which a text stands in the place of a script or a part. */
-function scriptsWith(of: string, lua: string): readonly (readonly [verb: string, text: string])[] {
-  return namesIn('verbs')
-    .filter((verb) => verb === of || partsNamed(read(`lua/verbs/${verb}.lua`)).includes(of))
-    .map((verb) => [
-      verb,
-      assembled(verb === of ? lua : read(`lua/verbs/${verb}.lua`), (part) =>
-        part === of ? lua : read(`lua/lib/${part}.lua`),
-      ),
-    ]);
-}
-
 test('planted bugs are noticed', { timeout: 600_000 }, async () => {
-  const slips = SLIPS.map(([of, words, instead]) => {
-    const own = read(pathOf(of));
-    expect(own.includes(words), `${of}: ${words}`).toBe(true);
-    return { of, name: `${of}: ${words} → ${instead}`, lua: own.replace(words, () => instead) };
-  });
+  const slips = SLIPS.map(([of, words, instead]) => ({
+    of,
+    name: `${of}: ${words} → ${instead}`,
+    lua: slipped({ of, words, instead }),
+  }));
   const marked = OF_DEBOUNCE.map((name) => ({ of: name.split(' ')[0] ?? '', name }));
   const broken = ['debounce', 'again'].flatMap((of) => brokenTexts(of).map((bug) => ({ of, ...bug })));
   const others = marked.flatMap(({ of, name }) =>
@@ -303,15 +287,9 @@ test('planted bugs are noticed', { timeout: 600_000 }, async () => {
   const bugs = [...broken, ...others, ...slips];
   for (const { of, name, lua } of bugs) {
     if (EQUAL.some(([words]) => name.includes(words))) continue;
-    const scripts = scriptsWith(of, lua).map(([verb, text]) => [`duestream_${verb}`, text] as const);
-    const whole = scripts.map(([script]) => [script, Reflect.get(p.redis, script) as unknown] as const);
-    for (const [script, text] of scripts) {
-      const keys = scriptOptions[script]?.numberOfKeys;
-      const fixed = keys === undefined ? [] : [keys];
-      Reflect.set(p.redis, script, (...words: (string | number)[]) => p.redis.call('EVAL', text, ...fixed, ...words));
-    }
+    const takeOut = planted(p.redis, { of, lua });
     if (JSON.stringify(await allTold(right)) === JSON.stringify(right)) unnoticed.push(name);
-    for (const [script, call] of whole) Reflect.set(p.redis, script, call);
+    takeOut();
   }
   await p.reset();
   expect(unnoticed).toEqual([]);
