@@ -1,9 +1,10 @@
 /** `schedule` with mode `debounce`: many calls for an id are one job, and newer data of a running job make its next life. */
 import { describe, expect, test } from 'vitest';
+import { parseBroadcast } from '../../src/job/broadcast.ts';
 import { decodeHeader } from '../../src/job/record-header.ts';
 import { begun, debounceDesk, J, MAX, sent, WAIT } from '../support/debounce-desk.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
-import { item, only, T0, usePartition } from '../support/partition.ts';
+import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
 const { sendAll, send, scoreOf, dataOf, runOf, started, running, ends, limits } = debounceDesk(p);
@@ -275,6 +276,35 @@ test('a replayed job keeps the later mark of its tombstone, and its attempts', a
   expect(await send({ atMs: T0 + 5000 })).toEqual({ kind: 'kept', dueMs: T0 + 4000 });
   // Calls that were cut off have not counted.
   await p.reset();
+});
+
+test('a broadcast job is merged until it is due, and is over when it is cast', async () => {
+  const broadcast = parseBroadcast(true);
+  if (!broadcast) throw new Error('no broadcast');
+  await send();
+  expect(await send({ atMs: T0 + 500 })).toMatchObject({ kind: 'merged' });
+  const pass = { term: await p.lead(), leaseMs: LEASE_MS, limit: 10, windowMs: WINDOW_MS, broadcast };
+  expect(await p.jobs.cast(p.ref, { ...pass, nowMs: T0 + 1499 })).toMatchObject({ count: 0 });
+  expect(await p.jobs.cast(p.ref, { ...pass, nowMs: T0 + 1500 })).toMatchObject({ count: 1 });
+  expect(await p.picture()).toMatchObject({ jobs: { [J]: 'tombstone done' } });
+  expect(await send({ atMs: T0 + 500 })).toEqual({ kind: 'already', over: 'done' });
+  expect(await send({ atMs: T0 + 2000 })).toEqual({ kind: 'ok' });
+});
+
+test('a lock goes to the next one when a run ends for which newer data came, and is taken again later', async () => {
+  await limits({ perGroup: 1 });
+  await send({ id: '{g}a' });
+  await send({ id: '{g}b', atMs: T0 + 1 });
+  const first = await started(T0 + WAIT + 1);
+  expect(await p.read()).toEqual([]);
+  await send({ id: first.member.slice(2), atMs: T0 + 2000 });
+  await p.complete([first]);
+  const [next] = await p.read();
+  expect(next?.member).not.toBe(first.member);
+  expect(await p.redis.zcard(p.keys.holds)).toBe(1);
+  const second = begun(next ?? only([]), only(await p.start(next ? [next] : [])));
+  await p.complete([second]);
+  expect((await started(T0 + 3000)).member).toBe(first.member);
 });
 
 test('a completion that holds its entry lets it go where newer data came', async () => {

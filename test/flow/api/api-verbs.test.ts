@@ -468,6 +468,35 @@ describe('groups of a queue', () => {
   });
 });
 
+describe('debounced jobs', () => {
+  const at = 'POST /v1/queues/index/jobs';
+  const debounce = { wait: '1m', max: '5m' };
+
+  test('are one job for many requests, which say what became of them', async () => {
+    const first = await ask(at, { body: { id: 'd', data: 1, debounce } });
+    expect(first).toMatchObject({ status: 201, body: { id: 'd', status: 'scheduled' } });
+    const second = await ask(at, { body: { id: 'd', data: 2, debounce } });
+    expect(second).toMatchObject({ status: 200, body: { status: 'merged' } });
+    expect(second.body.dueMs).toBeGreaterThanOrEqual(first.body.dueMs);
+    expect(await ask(at, { body: { id: 't', throttle: '1m' } })).toMatchObject({ status: 201 });
+    expect((await ask('GET /v1/queues/index/jobs/d')).body).toMatchObject({ data: 2, options: {} });
+  });
+
+  test('are refused without an id, with a delay and with a key of their own', async () => {
+    const problems = [
+      [{ data: 1, debounce }, {}, /debounce is given without id/],
+      [{ id: 'd', debounce, delay: '1m' }, {}, /together with delay/],
+      [{ id: 'd', debounce: { wait: '5m', max: '1m' } }, {}, /max of debounce is "1m"/],
+      [{ debounce }, { 'Idempotency-Key': 'k' }, /Idempotency-Key is given with debounce/],
+    ] as const;
+    for (const [body, headers, detail] of problems) {
+      const refused = await ask(at, { body, headers });
+      expect(refused).toMatchObject(problem(400, 'bad-input'));
+      expect(refused.body.detail).toMatch(detail);
+    }
+  });
+});
+
 describe('closed tags of a queue', () => {
   const at = '/v1/queues/ladders';
 

@@ -90,6 +90,17 @@ describe('schedule', () => {
     expect((await again('replace')).out).toMatch(/^a {2}replaced {2}now due .*\(in 60 min\)\n$/);
   });
 
+  test('debounces and throttles, and says what became of each call', async () => {
+    const call = (id: string, ...flags: readonly string[]) => due(['schedule', 'q', '--id', id, ...flags]);
+    expect((await call('a', '--debounce', '1m,5m', '--data', '1')).out).toMatch(/^a {2}scheduled {2}due /);
+    const second = await call('a', '--debounce', '1m,5m', '--data', '2');
+    expect(second.out).toMatch(/^a {2}merged {2}the job that waits has this data, now due \S+Z \(in \d+ [ms].*\)\n$/);
+    expect(await the.redis.hget(the.keys.jobs, 'j:a')).toMatch(/^1\w+;d=\w+;m=\w+\.[0-9a-f]{16}\|\{"d":2\}$/);
+    expect((await call('b', '--throttle', '1m')).code).toBe(0);
+    const { code, err } = await call('a', '--debounce', '1m,5m,9m');
+    expect([code, err]).toEqual([64, expect.stringContaining('such as 1s,5s')]);
+  });
+
   test('does not replace a job that runs, and ends with 1', async () => {
     const claim = await the.running('a');
     const { code, out } = await due(['schedule', 'q', '--id', 'a', '--if-exists', 'replace']);
