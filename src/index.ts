@@ -126,7 +126,14 @@ export type { EventName, EventSource, Events } from './job/events.ts';
 export type { HistoryOptions } from './job/history.ts';
 export type { Job, SetEnds } from './job/job.ts';
 export type { IfExists } from './job/options.ts';
-export { type Attempted, Defer, type DeferOptions, type Deferred, Unrecoverable } from './job/outcome.ts';
+export {
+  type Attempted,
+  Defer,
+  type DeferOptions,
+  type Deferred,
+  type JobProgress,
+  Unrecoverable,
+} from './job/outcome.ts';
 export type { KeptResult, PastJob } from './job/past.ts';
 export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './job/queue.ts';
 export type { JobState } from './job/state.ts';

@@ -1,15 +1,23 @@
--- history: the errors of a job, the newest five, and how often its handler put it aside.
--- GIVES   lengthened(history, error, keepsAll): the history with one more line of JSON;
+-- history: the errors of a job, the newest five, how often its handler put it aside, and how far
+-- the attempt that runs is.
+-- GIVES   withoutProgress(history): the history, or a text that ends with one, without that line;
+--         lengthened(history, error, keepsAll): the history with one more line of JSON;
 --         countFailure(run, error, keepsAll): the same of a run, which has failed once more;
 --         countDeferral(run, reason): it was put aside once more, the last time for that reason
 -- RULE    However often a job fails, its run and its dead letter stay small: only the newest stack
 --         stays, unless the queue keeps a history (keepsAll). The stack comes last in a line, so
 --         that it is found without parsing. The line of deferrals begins with ~ and their number,
---         and comes first. A start costs one budget: where a crash was counted, no failure is. What
---         a worker refused to start has not failed.
+--         and comes first. The line of progress comes last and goes with the next error, so it
+--         never counts among the five; where a job ends or waits without an error it stays, and
+--         readers leave it out. A start costs one budget: where a crash was counted, no failure
+--         is. What a worker refused to start has not failed.
+local function withoutProgress(history)
+  return (history:gsub('\n{"t":%d+,"a":%d+,"k":"progress"[^\n]*', ''))
+end
+
 local function lengthened(history, error, keepsAll)
   local aside, errors = history:match('^(\n~[^\n]*)(.*)$')
-  errors = errors or history
+  errors = withoutProgress(errors or history)
   if not keepsAll and error:find(',"s":"', 1, true) then
     errors = errors:gsub(',"s":"[^\n]*"}', '}')
   end

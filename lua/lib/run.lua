@@ -7,8 +7,9 @@
 --         its worker is to stop; AGAIN, newer data came since its start; WAITED, somebody waits
 --         for the end of the job; onlyWaited(cancel): without the first two
 -- RULE    Nothing else knows the order of the fields. All are texts; entry, owner and due are -
---         where there is none. The history is one line of JSON per error. A start keeps WAITED
---         alone; so does the life that follows a run with newer data; any other new life has none.
+--         where there is none. The history is one line of JSON per error, see history. A start
+--         keeps WAITED alone; so does the life that follows a run with newer data; any other new
+--         life has none.
 local NEVER_RAN = '0 0 0 0 0 - - - 0'
 local RUN = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d)(.*)$'
 

@@ -568,6 +568,7 @@ export interface Schemas {
     readonly tookMs?: number;
     readonly history: readonly Schemas['Attempted'][];
     readonly deferred?: Schemas['Deferred'];
+    readonly progress?: Schemas['JobProgress'];
     readonly timeline: readonly Schemas['Moment'][];
     readonly result?: Schemas['KeptResult'];
     readonly past: readonly Schemas['PastJob'][];
@@ -593,6 +594,11 @@ export interface Schemas {
     readonly times: number;
     readonly lastMs: number;
     readonly reason?: string;
+  };
+  readonly JobProgress: {
+    readonly fraction: number;
+    readonly text?: string;
+    readonly atMs: number;
   };
   readonly Moment: {
     readonly atMs: number;

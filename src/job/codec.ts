@@ -13,7 +13,8 @@
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
  * token generation attempts failures crashes entry owner nextDue cancel. `cancel` is a digit of bits: 1 its worker is to stop,
  * 2 newer data came since its start, 4 somebody waits for the end of the job. Of a job that was put aside a line comes before the
- * errors: `~`, how often, a space, and JSON (`t` when, `m` the reason).
+ * errors: `~`, how often, a space, and JSON (`t` when, `m` the reason). How far the attempt that runs is
+ * stands in a line behind them: JSON with `"k":"progress"`, `p` from 0 to 1, and `m`. It is no error, and says nothing once that attempt is over.
  */
 import { show } from '../kernel/duration.ts';
 import { Sealed } from './content.ts';
@@ -30,7 +31,7 @@ import {
 import { DEFAULT_NAME, type JobId, type SetEnds, type Token } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import type { JobHeaders } from './labels.ts';
-import type { Attempted, Deferral, Deferred } from './outcome.ts';
+import type { Attempted, Deferral, Deferred, JobProgress } from './outcome.ts';
 import { decodeHeader, digestOf, isPlain, MARK_LETTER } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
@@ -66,6 +67,8 @@ export interface Run {
   readonly cancelRequested: boolean;
   readonly history: readonly Attempted[];
   readonly deferred: Deferred | undefined;
+  /** Of the newest attempt; older ones say nothing any more. */
+  readonly progress: JobProgress | undefined;
 }
 
 /** What stands for a job in the zset, the hashes and the stream. */
@@ -198,8 +201,28 @@ export function decodeRun(value: string): Run | undefined {
     cancelRequested: (Number(cancel) & STOP) !== 0,
     history: decodeHistory(lines),
     deferred: decodeDeferred(lines),
+    progress: decodeProgress(lines, Number(attempts)),
   };
 }
+
+/** How far an attempt is, as a line of its run. */
+export const encodeProgress = ({ atMs, fraction, text }: JobProgress, attempt: number): string =>
+  JSON.stringify({ t: atMs, a: attempt, k: 'progress', p: fraction, m: text });
+
+function decodeProgress(lines: readonly string[], attempt: number): JobProgress | undefined {
+  const line = lines.findLast(isProgress);
+  if (line === undefined) return undefined;
+  try {
+    const { t, a, p, m } = JSON.parse(line) as Readonly<Record<'t' | 'a' | 'p' | 'm', unknown>>;
+    if (a !== attempt || typeof t !== 'number' || typeof p !== 'number') return undefined;
+    return { fraction: p, text: typeof m === 'string' ? m : undefined, atMs: t };
+  } catch {
+    return undefined;
+  }
+}
+
+/** No text in JSON has these words with their quotes as they are. */
+const isProgress = (line: string): boolean => line.includes('"k":"progress"');
 
 export const encodeDeferral = ({ atMs, reason }: Deferral): string => JSON.stringify({ t: atMs, m: reason });
 
@@ -254,7 +277,7 @@ interface StoredAttempted {
 /** The lines of a history; a line that cannot be read is shown as it is rather than lost. */
 export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
   return lines
-    .filter((line) => line !== '' && !isDeferred(line))
+    .filter((line) => line !== '' && !isDeferred(line) && !isProgress(line))
     .map((line) => {
       try {
         const { t, a, k, m, s, w, d } = JSON.parse(line) as StoredAttempted;

@@ -292,7 +292,7 @@ function isBadData(thrown: unknown): boolean {
  * stack of an error go into the history of its job, into dead letters and into the log; a queue that redacts data shows
  * none of it there.
  */
-function redactorOf<Handler>({
+export function redactorOf<Handler>({
   record,
   life,
   rules: { redact },

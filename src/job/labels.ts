@@ -160,7 +160,7 @@ const BYTES_MAX = 4096;
 /** A token of RFC 9110. */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Control characters, and halves of a character, which no UTF-8 carries. */
-const UNFIT = /[\p{Cc}\p{Cs}]/u;
+export const UNFIT = /[\p{Cc}\p{Cs}]/u;
 
 /** Sorted by name; undefined for none. @throws DuestreamError `bad-input` that names the header */
 export function parseHeaders(given: unknown, what = 'headers'): JobHeaders | undefined {

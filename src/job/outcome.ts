@@ -7,6 +7,7 @@ import { checkNames } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, show } from '../kernel/duration.ts';
 import { DuestreamError, knownByMark } from '../kernel/errors.ts';
 import { type Jitter, jitterOf } from '../kernel/spread.ts';
+import { UNFIT } from './labels.ts';
 
 /** What a job can close when it is put aside. */
 export type CloseScope = 'group' | 'queue';
@@ -120,6 +121,32 @@ export interface Deferred {
   readonly times: number;
   readonly lastMs: number;
   readonly reason: string;
+}
+
+/** How far the handler of a job said that it is. */
+export interface JobProgress {
+  /** From 0 to 1. */
+  readonly fraction: number;
+  readonly text: string | undefined;
+  /** When it said so, in epoch ms by the clock of Redis. */
+  readonly atMs: number;
+}
+
+const PROGRESS_BYTES_MAX = 200;
+
+/** @throws DuestreamError `bad-input` */
+export function parseProgress(fraction: unknown, text: unknown): Pick<JobProgress, 'fraction' | 'text'> {
+  if (typeof fraction !== 'number' || !(fraction >= 0 && fraction <= 1)) {
+    throw new DuestreamError('bad-input', `progress is ${show(fraction)}; allowed: a number from 0 to 1`);
+  }
+  if (text === undefined) return { fraction, text };
+  const allowed = `at most ${PROGRESS_BYTES_MAX} bytes without control characters`;
+  if (typeof text !== 'string' || UNFIT.test(text)) {
+    throw new DuestreamError('bad-input', `the text of progress is ${show(text)}; allowed: ${allowed}`);
+  }
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= PROGRESS_BYTES_MAX) return { fraction, text };
+  throw new DuestreamError('bad-input', `the text of progress has ${bytes} bytes; allowed: ${allowed}`);
 }
 
 /** Why the signal of a handler aborted. */

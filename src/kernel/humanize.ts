@@ -18,3 +18,6 @@ export function span(ms: number): string {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+/** A share from 0 to 1; what is not whole is never said to be. @example percent(0.999) // '99 %' */
+export const percent = (share: number): string => `${share < 1 ? Math.min(99, Math.round(share * 100)) : 100} %`;

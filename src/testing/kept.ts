@@ -6,7 +6,7 @@ import { DEFAULT_NAME, type Job } from '../job/job.ts';
 import { partitionOf } from '../job/job-id.ts';
 import type { Life } from '../job/judge.ts';
 import { NO_HEADERS, type Priority } from '../job/labels.ts';
-import type { AbortReason, Attempted, Deferred } from '../job/outcome.ts';
+import type { AbortReason, Attempted, Deferred, JobProgress } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';
 import { decodeHeader, lifeMarkOf, tagsOfRecord } from '../job/record-header.ts';
@@ -33,6 +33,8 @@ export interface Kept {
   failures: number;
   history: readonly Attempted[];
   deferred: Deferred | undefined;
+  /** How far the handler of its newest start said that it is. */
+  progress: JobProgress | undefined;
   reason: string | undefined;
   /** Grows when the job is replaced or replayed; undefined until a start or a change, of what is not counted yet. */
   generation: number | undefined;
@@ -104,6 +106,7 @@ export function freshJob(
     failures: 0,
     history: [],
     deferred: undefined,
+    progress: undefined,
     reason: undefined,
     cancelRequested: false,
     hasNews: false,

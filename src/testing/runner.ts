@@ -110,6 +110,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   if (!inline && ends.isLate(job)) return ends.expire(job, served.compensations);
   job.state = 'running';
   job.attempts += 1;
+  job.progress = undefined;
   job.generation ??= 0;
   job.token = nextToken(playing);
   const begun = { job, record: job.record, atMs: agenda.nowMs(), effects: new Effects() };
@@ -206,6 +207,11 @@ function contextOf(
     log: silentLog,
     token: job.token,
     effects: verdict.completesFirst ? undefined : effects,
+    reporter: {
+      report(progress) {
+        if (!effects.isClosed) job.progress = progress;
+      },
+    },
     queue: job.queue,
     serverOf: () => ({ nowMs: playing.agenda.nowMs }),
     ref: partitionRef('test', place),

@@ -48,6 +48,8 @@ interface ServedQueueParts {
   readonly serverOf: ServerOf;
   readonly around: HandleChain['around'];
   readonly calls: () => HandlerCalls;
+  /** A handler has said how far it is. */
+  readonly reported: () => void;
   /** Of the worker. */
   readonly beats: Pick<Heartbeat, 'lastProgressMs' | 'lastTurnMs' | 'steadySinceMs'>;
 }

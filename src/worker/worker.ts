@@ -333,7 +333,8 @@ function wire(
     const source = wakeChannel ?? blocking;
     if (!source) return [];
     const own = { work, settings, commands, source, jobs, consumer, events, giveUp };
-    return [new ServedQueue({ ...own, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
+    const reported = () => extender.reported();
+    return [new ServedQueue({ ...own, beats: heartbeat, serverOf, around: chains.handle.around, calls, reported })];
   });
   const extender = createExtender({
     jobs,

@@ -130,6 +130,32 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
 });
 
 describe('a job that runs', { timeout: HOOK_MS }, () => {
+  test('shows how far its handler is, and no markup of its text', async () => {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const worker = createWorker(
+      'rows',
+      (_, { progress }) => {
+        progress(0.4, 'row <b>400</b>');
+        return ended;
+      },
+      { redis: api.redis.url },
+    );
+    await worker.start();
+    await scheduleAll(api, 'rows', [{ id: 'counts' }]);
+    await expect.poll(async () => (await jobOf(api, 'rows', 'counts')).progress?.fraction).toBe(0.4);
+    await show(window, '#/job/rows/counts');
+    expect(await fact('Progress').innerText()).toMatch(/^40 %, row <b>400<\/b>, (now|\d+ s ago)$/);
+    end();
+    await expect.poll(async () => (await jobOf(api, 'rows', 'counts')).state).toBe('done');
+    await lookAgain();
+    await fact('State').filter({ hasText: 'done' }).waitFor();
+    expect(await fact('Progress').count()).toBe(0);
+    await worker.stop();
+  });
+
   test('is asked to stop, and ends cancelled', async () => {
     let begun = () => {};
     const began = new Promise<void>((resolve) => {

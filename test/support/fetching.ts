@@ -26,6 +26,7 @@ import type { Executor } from '../../src/worker/run/execution.ts';
 import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { Starter } from '../../src/worker/run/starter.ts';
 import { handClock } from './mover-line.ts';
+import { handlerOf } from './running.ts';
 import { listen } from './worker-line.ts';
 
 export const LEASE_MS = 3000;
@@ -214,7 +215,7 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
     executor: {
       execute(entry: InFlightEntry, { record }: Started) {
         const run = () => {
-          inFlight.handlerBegan(entry, { abort: () => undefined });
+          inFlight.handlerBegan(entry, handlerOf());
           runs.set(entry.delivery.member.slice(2), entry);
           begun.push(entry.delivery.member.slice(2));
           most = Math.max(most, runs.size);

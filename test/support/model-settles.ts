@@ -82,7 +82,7 @@ export function commit(
   if (!refused) return finish(model, { claim, run, windowMs, outcome: 'd' });
   const message = `command ${effects + 1} of the commit was refused: ${REFUSAL}`;
   const line = JSON.stringify({ t: model.nowMs, a: run.attempts, k: 'failure', m: message });
-  const history = [...run.history, line].slice(-5);
+  const history = fail(run, line);
   const deadLetter = deadLetterOf(claim.member, jobOf(model, claim.member), {
     reason: 'half-committed',
     history,
@@ -91,6 +91,13 @@ export function commit(
   model.deadLetters.push(deadLetter);
   finish(model, { claim, run, windowMs, outcome: 'x', deadLetter });
   return `half ${effects + 1} ${REFUSAL}`;
+}
+
+/** One error more. What was said of progress is over. */
+export function fail(run: Run, line: string): string[] {
+  run.history = [...run.history, line].slice(-5);
+  run.progress = undefined;
+  return run.history;
 }
 
 /** What the same call was told before: its dead letter says it. */
@@ -124,7 +131,7 @@ export function again(
     job.due ??= due;
     // One start costs one budget: its crash may be counted already.
     run.failures += call.error === undefined || run.owner === undefined ? 0 : 1;
-    if (call.error !== undefined) run.history = [...run.history, call.error].slice(-5);
+    if (call.error !== undefined) fail(run, call.error);
     if (call.why) run.deferred = { times: (run.deferred?.times ?? 0) + 1, why: call.why };
     Object.assign(run, { entry: undefined, owner: undefined, next: due, cancel: false });
     count(model, call.error === undefined ? 'deferred' : 'retried');
@@ -147,7 +154,7 @@ export function bury(
   if (run === 'gone' && deadLetterBy(model, claim)) return 'already';
   if (typeof run === 'string') return run;
   const { reason, error, compensation } = call;
-  const history = [...run.history, ...(error === '' ? [] : [error])].slice(-5);
+  const history = error === '' || run.cancel ? run.history : fail(run, error);
   const isFailure = error !== '' && run.owner !== undefined && !error.includes('"k":"refused"');
   const deadLetter = run.cancel
     ? undefined
@@ -204,8 +211,8 @@ export function deadLetterOf(
   job: Job,
   of: { reason: string; history: readonly string[]; failures?: number },
 ): DeadLetter {
-  const { token = '0', attempts = 0, generation = 0, failures = 0, crashes = 0, deferred } = job.run ?? {};
-  const told = { ...of, history: linesOf({ deferred, history: [...of.history] }) };
+  const { token = '0', attempts = 0, generation = 0, failures = 0, crashes = 0, deferred, progress } = job.run ?? {};
+  const told = { ...of, history: linesOf({ deferred, progress, history: [...of.history] }) };
   return { member, record: job.record ?? '', token, attempts, generation, failures, crashes, ...told };
 }
 

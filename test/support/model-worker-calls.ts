@@ -1,5 +1,5 @@
 /** Calls of workers, on Redis and on the model: see `model-commands.ts`. */
-import { encodeAttempted, encodeBody, encodeDeferral, encodeRecord } from '../../src/job/codec.ts';
+import { encodeAttempted, encodeBody, encodeDeferral, encodeProgress, encodeRecord } from '../../src/job/codec.ts';
 import type { EntryId } from '../../src/job/job.ts';
 import { endMark, markOf } from '../../src/job/record-header.ts';
 import * as ready from '../../src/redis/scripts/ready.ts';
@@ -128,12 +128,16 @@ function claimOf(world: World, which: number): Claim | undefined {
   return world.claims[Math.floor((which % 12) / 3)]?.claim;
 }
 
+/** Every fourth handler has said how far it is. */
 const extend: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
+  const said = { fraction: b / 24, text: 'so far', atMs: model.nowMs };
+  const progress = c % 4 === 3 ? encodeProgress(said, a) : undefined;
   const known = world.claims[Math.floor((a % 12) / 3)];
   if (!known) return undefined;
   const consumer = b > 17 ? consumerOf(b) : known.consumer;
-  const claims = [known.claim, ...(c > 17 ? world.claims.slice(0, 1).map(({ claim }) => claim) : [])];
+  const claimed = [known.claim, ...(c > 17 ? world.claims.slice(0, 1).map(({ claim }) => claim) : [])];
+  const claims = claimed.map((claim) => ({ ...claim, progress }));
   return {
     verb: 'extend',
     real: () => jobs.extend(ref, claims, consumer),

@@ -27,7 +27,7 @@ import {
 } from './model.ts';
 import { roomOf, type Steps, stepsOf } from './model-bytes.ts';
 import { closedBy } from './model-closing.ts';
-import { complete, deadLetterOf, drop, end, inherit } from './model-settles.ts';
+import { complete, deadLetterOf, drop, end, fail, inherit } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
 
 /** What a Redis without the group answers to whoever asks it for pending entries. */
@@ -273,11 +273,11 @@ export function release(model: Model, deliveries: readonly Delivery[], consumer:
 
 export function extend(
   model: Model,
-  claims: readonly Claim[],
+  claims: readonly (Claim & { readonly progress?: string | undefined })[],
   consumer: string,
 ): readonly ExtendReply[] | typeof NO_GROUP {
   let failed = false;
-  const replies = claims.map(({ entry, member, token }): ExtendReply => {
+  const replies = claims.map(({ entry, member, token, progress }): ExtendReply => {
     const { run } = jobOf(model, member);
     if (!run) return 'gone';
     if (run.token !== token || run.entry?.id !== entry || run.owner !== consumer) return 'fenced';
@@ -285,6 +285,7 @@ export function extend(
     if (run.entry.holder === undefined) return 'gone';
     // A group that was made again may have given the entry to another, who has not started it yet.
     Object.assign(run.entry, { holder: consumer, idle: false });
+    if (model.group) run.progress = progress ?? run.progress;
     return run.cancel ? 'cancel' : 'ok';
   });
   return failed ? NO_GROUP : replies;
@@ -304,7 +305,7 @@ export function reclaim(
     Object.assign(entry, { holder: call.consumer, idle: false });
     if (run?.entry !== entry || run.owner !== call.owner) continue;
     const line = { t: model.nowMs, a: run.attempts, k: 'crash', m: `worker ${call.owner} was lost` };
-    run.history = [...run.history, JSON.stringify(line)].slice(-5);
+    fail(run, JSON.stringify(line));
     run.crashes += 1;
     run.owner = undefined;
     count(model, 'crashed');

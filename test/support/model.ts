@@ -54,6 +54,8 @@ export interface Run {
   /** Somebody waits for the end of the job. */
   waited?: boolean;
   history: string[];
+  /** How far it is, as the line that Redis keeps; it goes with the next error. */
+  progress?: string | undefined;
   /** How often it was put aside, and the last reason. */
   deferred?: { readonly times: number; readonly why: string } | undefined;
 }
@@ -295,10 +297,15 @@ export function runText(run: Run): string {
   return [head.join(' '), ...linesOf(run)].join('\n');
 }
 
-/** The history of a run, with what comes before its errors. */
-export const linesOf = ({ deferred, history }: Pick<Run, 'deferred' | 'history'>): readonly string[] => [
+/** The history of a run, with what comes before its errors and behind them. */
+export const linesOf = ({
+  deferred,
+  history,
+  progress,
+}: Pick<Run, 'deferred' | 'history' | 'progress'>): readonly string[] => [
   ...(deferred ? [`~${deferred.times} ${deferred.why}`] : []),
   ...history,
+  ...(progress === undefined ? [] : [progress]),
 ];
 
 function pairOf<T>(name: string, value: T | undefined): readonly (readonly [string, T])[] {

@@ -133,6 +133,8 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['close-tags', 'one more tag is closed than may be', 'room = room - (before and 0 or 1)', 'room = room'],
   ['history', 'what a worker refused counts as a failure', ` and not error:find('"k":"refused"', 1, true)`, ''],
   ['history', 'what counts as a crash counts as a failure', "run.owner ~= '-' and", 'true and'],
+  ['history', 'progress counts among the errors', 'withoutProgress(errors or history)', '(errors or history)'],
+  ['extend', 'what was said before stays', 'withoutProgress(text)', 'text'],
   ['delivery', 'a missing group fails the call', "redis.pcall('XREADGROUP'", "redis.call('XREADGROUP'"],
 ];
 

@@ -144,7 +144,8 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
     release(deliveries: readonly Delivery[], { consumer = 'w1' } = {}) {
       return the().jobs.release(ref, deliveries, { consumer, nowMs: T0 });
     },
-    extend: (claims: readonly Claim[], consumer = 'w1') => the().jobs.extend(ref, claims, consumer),
+    extend: (claims: readonly (Claim & { readonly progress?: string })[], consumer = 'w1') =>
+      the().jobs.extend(ref, claims, consumer),
     complete: (claims: readonly (Claim & { readonly mark?: string })[], call: Settle & { hold?: boolean } = {}) =>
       the().jobs.complete(ref, claims, { windowMs: WINDOW_MS, nowMs: T0, ...call }),
     commit: (claim: Claim, effects: readonly Effect[], call: Settle & { note?: string } = {}) =>

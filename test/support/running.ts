@@ -3,7 +3,7 @@ import type { Token } from '../../src/job/job.ts';
 import type { AbortReason } from '../../src/job/outcome.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import type { Delivery } from '../../src/redis/scripts/replies.ts';
-import type { InFlight, InFlightEntry } from '../../src/worker/run/in-flight.ts';
+import type { InFlight, InFlightEntry, RunningHandler } from '../../src/worker/run/in-flight.ts';
 
 interface Began {
   readonly token?: string;
@@ -11,6 +11,8 @@ interface Began {
   readonly leasedMs?: number;
   readonly acknowledged?: boolean;
   readonly abort?: (why: AbortReason) => void;
+  /** In the place of `abort`. */
+  readonly handler?: RunningHandler;
 }
 
 /** An entry that was just added, or whose turn came, is started. */
@@ -26,7 +28,22 @@ export function start(
 
 export function begin(inFlight: InFlight, held: InFlightEntry, began: Began = {}): void {
   start(inFlight, held, began);
-  inFlight.handlerBegan(held, { abort: began.abort ?? (() => undefined) });
+  inFlight.handlerBegan(held, began.handler ?? handlerOf(began));
+}
+
+/** A handler that has said of its progress what `unsent` says. */
+export function handlerOf({
+  abort = () => undefined,
+  unsent,
+}: Pick<Began, 'abort'> & { readonly unsent?: string } = {}): RunningHandler & { unsent: string | undefined } {
+  const handler = {
+    abort,
+    unsent,
+    sent(line: string) {
+      if (handler.unsent === line) handler.unsent = undefined;
+    },
+  };
+  return handler;
 }
 
 export function running(

@@ -1,6 +1,6 @@
 /** When a worker gives up what it runs: for each entry before others may take it, and no sooner than it has to. */
-import { expect, it, vi } from 'vitest';
-import { memberOf } from '../../src/job/codec.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { idOf, memberOf } from '../../src/job/codec.ts';
 import { createEmitter } from '../../src/job/events.ts';
 import type { EntryId } from '../../src/job/job.ts';
 import type { AbortReason } from '../../src/job/outcome.ts';
@@ -9,7 +9,7 @@ import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import type { ExtendReply } from '../../src/redis/scripts/replies.ts';
 import { createExtender } from '../../src/worker/run/extender.ts';
 import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
-import { running } from '../support/running.ts';
+import { handlerOf, running } from '../support/running.ts';
 
 const LEASE_MS = 15_000;
 const MARGIN_MS = LEASE_MS / 10;
@@ -38,6 +38,7 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
   const clock: Clock = { wallMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => true, timer };
   const inFlight = new InFlight(4);
   const told: string[] = [];
+  const calls: string[] = [];
   const extender = createExtender({
     inFlights: [inFlight],
     consumer: 'w',
@@ -47,12 +48,21 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
     jobLeaseMs,
     extendEveryMs: jobLeaseMs / 3,
     probe: async () => 'PONG',
-    jobs: { extend: async (ref, claims) => Promise.all(claims.map(() => reply(ref))) },
+    jobs: {
+      async extend(ref, claims) {
+        calls.push(
+          `${nowMs}: ${claims.map(({ member, progress = '-' }) => `${idOf(member).id} ${progress}`).join(', ')}`,
+        );
+        return Promise.all(claims.map(() => reply(ref)));
+      },
+    },
   });
   return {
     extender,
     inFlight,
     told,
+    /** When Redis was asked to extend what, and what it heard of progress. */
+    calls,
     armed: () => timers.length,
     /** A job of which the call that started it is sent now. */
     runs(id: string, ref = one, acknowledged = false) {
@@ -60,6 +70,26 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
       const delivery = { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 };
       const abort = (why: AbortReason) => void told.push(`${id}: ${why}`);
       return running(inFlight, { ref, delivery, token: String(nth), leasedMs: nowMs, acknowledged, abort });
+    },
+    /** The same, of a handler that says how far it is. */
+    says(id: string) {
+      const handler = handlerOf();
+      nth += 1;
+      const delivery = { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 };
+      const entry = running(inFlight, { ref: one, delivery, token: String(nth), leasedMs: nowMs, handler });
+      const say = (line: string) => {
+        handler.unsent = line;
+        extender.reported();
+      };
+      return { entry, handler, say };
+    },
+    /** The loop of the extender turns as well. */
+    async live(ms: number) {
+      for (const endMs = nowMs + ms; nowMs < endMs; ) {
+        await breathe();
+        nowMs += 1;
+        await vi.advanceTimersByTimeAsync(1);
+      }
     },
     /** The event loop turns at every millisecond. */
     async advance(ms: number) {
@@ -228,4 +258,79 @@ it('a job that is over in Redis, or whose handler has ended, is not told, and no
   expect(armed()).toBe(1);
   await extender.stop();
   expect([told, armed()]).toEqual([[], 0]);
+});
+
+describe('what handlers say of their progress', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it('is sent at once, and what comes after it a second later, the newest alone', async () => {
+    const { extender, calls, runs, says, live } = setUp(answered);
+    runs('quiet');
+    const loud = says('loud');
+    const other = says('other');
+    extender.start();
+    await live(10);
+    expect(calls.splice(0)).toEqual(['0: quiet -, loud -, other -']);
+    loud.say('1');
+    await live(1);
+    for (const line of ['2', '3']) loud.say(line);
+    await live(500);
+    other.say('4');
+    await live(600);
+    expect(calls.splice(0)).toEqual(['10: loud 1', '1010: loud 3, other 4']);
+    await live(5000);
+    expect(calls.splice(0)).toEqual(['5000: quiet -, loud -, other -']);
+    loud.say('5');
+    await live(1);
+    expect(calls.splice(0)).toEqual(['6111: loud 5']);
+    await extender.stop();
+  });
+
+  it('goes with the extension of everything when that is due', async () => {
+    const { extender, calls, runs, says, live } = setUp(answered);
+    runs('quiet');
+    const { say } = says('loud');
+    extender.start();
+    await live(4500);
+    say('1');
+    await live(1);
+    say('2');
+    await live(3000);
+    expect(calls).toEqual(['0: quiet -, loud -', '4500: loud 1', '5000: quiet -, loud 2']);
+    await extender.stop();
+  });
+
+  it('is sent again after a call that failed, and not after one that was refused', async () => {
+    let reply: () => Promise<ExtendReply> = answered;
+    const { extender, calls, says, live, told } = setUp(() => reply());
+    const { say } = says('loud');
+    extender.start();
+    await live(10);
+    calls.splice(0);
+    reply = () => Promise.reject(new Error('LOADING Redis is loading the dataset in memory'));
+    say('1');
+    await live(100);
+    reply = async () => 'fenced';
+    await live(1500);
+    expect(calls.splice(0)).toEqual(['10: loud 1', '1010: loud 1']);
+    expect(told).toEqual([]);
+    await live(2000);
+    expect(calls).toEqual([]);
+    await extender.stop();
+  });
+
+  it('is not sent when its handler has ended', async () => {
+    const { extender, inFlight, calls, says, live } = setUp(answered);
+    const { entry, say } = says('loud');
+    extender.start();
+    await live(10);
+    say('1');
+    await live(1);
+    say('2');
+    inFlight.handlerEnded(entry);
+    await live(2000);
+    expect(calls).toEqual(['0: loud -', '10: loud 1']);
+    await extender.stop();
+  });
 });

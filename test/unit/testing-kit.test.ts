@@ -173,6 +173,33 @@ describe('jobs, by the rules of the product', () => {
     expect(kit.runs).toMatchObject([{ outcome: 'done', commits: [{ command: 'INCR' }] }]);
   });
 
+  test('say how far their handler is, while they run', async () => {
+    const q = defineQueue('q', { attempts: 2, backoff: fixed('1h') });
+    let say: HandlerContext['progress'] | undefined;
+    const handlers = {
+      q: (job: { readonly attempt: number }, { progress }: HandlerContext) => {
+        if (job.attempt === 2) return;
+        progress(0.4, 'row 400');
+        say = progress;
+        throw new Error('no');
+      },
+    };
+    const kit = createTestKit({ start, queues: [q], handlers, lasts: () => '10m' });
+    const progress = async () => (await kit.client.get(q, 'a'))?.progress;
+    await kit.schedule(q, 1, { id: 'a' });
+    expect(await progress()).toBeUndefined();
+    await kit.advance('1m');
+    const said = { fraction: 0.4, text: 'row 400', atMs: Date.parse(start) };
+    expect(await progress()).toEqual(said);
+    say?.(1);
+    expect(await progress()).toEqual(said);
+    expect(() => say?.(2)).toThrow('progress is 2; allowed: a number from 0 to 1');
+    await kit.advance('30m');
+    expect(await kit.client.get(q, 'a')).toMatchObject({ state: 'scheduled', progress: undefined });
+    await kit.advance('45m');
+    expect(await kit.client.get(q, 'a')).toMatchObject({ state: 'running', attempts: 2, progress: undefined });
+  });
+
   test('of a queue that nobody serves wait, and can be cancelled', async () => {
     const kit = createTestKit({ start, handlers: { q: () => undefined } });
     await kit.schedule('other', 1, { id: 'a' });

@@ -8,7 +8,7 @@ import { contentOf, memberOf, NO_CONTENT, type RecordContent } from '../../job/c
 import type { ToldOptions } from '../../job/fields.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import type { JobHeaders } from '../../job/labels.ts';
-import type { Attempted, Deferred } from '../../job/outcome.ts';
+import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import { isEndOf, type KeptResult, type PastJob } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
 import { decodeHeader, digestOf } from '../../job/record-header.ts';
@@ -75,6 +75,8 @@ export interface JobView<Data = unknown> {
   readonly history: readonly Attempted[];
   /** How often its handler put it aside, and why it did the last time. */
   readonly deferred: Deferred | undefined;
+  /** How far its handler says that it is, while it runs. */
+  readonly progress: JobProgress | undefined;
   /** When it ended, in epoch ms. */
   readonly overMs: number | undefined;
   /** Why it is dead, as long as its dead letter is there. */
@@ -309,6 +311,7 @@ function factsOf<Data>(
     result,
     history,
     deferred,
+    progress: progressOf(look),
     overMs: look.overMs ?? letter?.atMs,
     // It may have been replayed or removed.
     deadLetter: letter && (tombstone ?? end)?.deadLetter,
@@ -317,6 +320,9 @@ function factsOf<Data>(
   };
   return { view, content, end };
 }
+
+/** An attempt that is over has no progress, although its run may keep the line. */
+const progressOf = ({ state, run }: Look) => (state === 'running' ? run?.progress : undefined);
 
 const marksOf = ({ record, seen }: Look) => ({
   digest: record === undefined ? undefined : digestOf(record),

@@ -7,7 +7,7 @@ import { Confirm } from '../parts/confirm.tsx';
 import { ProblemNote, Stack } from '../parts/problem.tsx';
 import { Instant } from '../parts/table.tsx';
 import { Tree } from '../parts/tree.tsx';
-import { changeText, countText, durationText } from '../parts/words.ts';
+import { changeText, countText, durationText, percentText, relativeText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
 import { Holders } from './groups.tsx';
 import { DueField, dueOf } from './jobs/bulk.tsx';
@@ -58,6 +58,7 @@ function Facts({ job }: { readonly job: Report }) {
     ['Tags', job.tags?.join(', ')],
     ['Attempts', `${job.attempts} started, ${job.failures} failed, ${job.crashes} crashed`],
     ['Put aside', job.deferred && asideText(job.deferred)],
+    ['Progress', job.progress && progressText(job.progress, job.nowMs)],
     ['Worker', job.owner],
     ['Reason', job.reason],
     ['Partition', String(job.partition)],
@@ -107,6 +108,9 @@ function WaitsFor({ queue, wait }: { readonly queue: string; readonly wait: Sche
     </section>
   );
 }
+
+const progressText = ({ fraction, text = '', atMs }: Schemas['JobProgress'], nowMs: number): string =>
+  [percentText(fraction), text, relativeText(Math.min(atMs, nowMs), nowMs)].filter((part) => part !== '').join(', ');
 
 const asideText = ({ times, reason }: NonNullable<Schemas['Deferred']>): string =>
   `${countText(times, 'time')}${reason === undefined ? '' : `, last because: ${reason}`}`;

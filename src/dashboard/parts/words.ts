@@ -9,6 +9,9 @@ export const numberText = (value: number): string => NUMBER.format(value);
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${numberText(count)} ${count === 1 ? one : many}`;
 
+/** `40 %`, and `100 %` only of the whole */
+export const percentText = (share: number): string => `${share < 1 ? Math.min(99, Math.round(share * 100)) : 100} %`;
+
 const STEPS = [
   { unit: 'd', ms: 86_400_000 },
   { unit: 'h', ms: 3_600_000 },

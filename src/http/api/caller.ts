@@ -1,7 +1,7 @@
 /** Who asks, and what they may: the scopes of their token, and the queues that it is for. */
 import type { Scope } from '../../access/tokens.ts';
 import type { JobReport } from '../../client/query/report.ts';
-import type { Attempted, Deferred } from '../../job/outcome.ts';
+import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../job/past.ts';
 import { Problem } from './problem.ts';
 
@@ -82,6 +82,12 @@ export function seenDeferred(deferred: Deferred | undefined, scopes: Scopes) {
   return counted;
 }
 
+export function seenProgress(progress: JobProgress | undefined, scopes: Scopes) {
+  if (!progress || scopes.has('data')) return progress;
+  const { text: _, ...reached } = progress;
+  return reached;
+}
+
 /** A digest lets one test a guess, so a mere reader gets none; who may write needs it to edit. */
 export const seenDigest = (digest: string | undefined, scopes: Scopes, isRedacted: boolean): string | undefined =>
   (scopes.has('data') && !isRedacted) || scopes.has('write') ? digest : undefined;
@@ -106,6 +112,7 @@ export function seenReport(report: JobReport, scopes: Scopes, isRedacted: boolea
     hidden: true,
     history: seenHistory(report.history, scopes),
     deferred: seenDeferred(report.deferred, scopes),
+    progress: seenProgress(report.progress, scopes),
     reason: seenReason(report.reason, scopes),
     result: report.result && seenResult(report.result, scopes),
     past: report.past.map((end) => seenEnd(end, scopes)),

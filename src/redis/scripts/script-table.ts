@@ -82,7 +82,7 @@ export const scripts = {
     keys: ['runs', 'ready'],
     args: ['consumer'],
     reply: 'per item',
-    each: ['entry', 'member', 'token'],
+    each: ['entry', 'member', 'token', 'progress'],
   }),
   complete: define({
     keys: [

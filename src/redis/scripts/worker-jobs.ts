@@ -114,8 +114,14 @@ function holding(redis: Redis) {
       return list(reply).map((item) => text(item) as ReleaseReply);
     },
 
-    async extend(ref: PartitionRef, claims: readonly Claim[], consumer: string): Promise<readonly ExtendReply[]> {
-      const reply = await run(redis, 'extend', { keys: ref.keys, args: { consumer }, each: claims.flatMap(claimArgs) });
+    /** `progress`: how far the handler is, by `encodeProgress` in `job/codec.ts`; left out where there is nothing new. */
+    async extend(
+      ref: PartitionRef,
+      claims: readonly (Claim & { readonly progress?: string | undefined })[],
+      consumer: string,
+    ): Promise<readonly ExtendReply[]> {
+      const each = claims.flatMap((claim) => [...claimArgs(claim), claim.progress ?? '']);
+      const reply = await run(redis, 'extend', { keys: ref.keys, args: { consumer }, each });
       return list(reply).map((item) => text(item) as ExtendReply);
     },
   };

@@ -163,6 +163,7 @@ async function handled(casting: Casting, { ref, entry, life, verdict }: Called, 
     queue,
     serverOf,
     effects: undefined,
+    reporter: undefined,
   };
   await verdict.handler(job, new JobContext(parts));
 }

@@ -13,7 +13,7 @@ import type { Content } from '../../job/content.ts';
 import type { Job } from '../../job/job.ts';
 import type { Life } from '../../job/judge.ts';
 import { NO_HEADERS } from '../../job/labels.ts';
-import type { AbortReason } from '../../job/outcome.ts';
+import { type AbortReason, type JobProgress, parseProgress } from '../../job/outcome.ts';
 import { lifeMarkOf } from '../../job/record-header.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -136,6 +136,12 @@ export interface ContextParts {
   readonly serverOf: (ref: PartitionRef) => { readonly nowMs: () => number };
   /** Where `commit` collects; undefined where a job cannot commit. */
   readonly effects: Effects | undefined;
+  /** Hears of progress; undefined where the job is over before its handler runs. */
+  readonly reporter: Reporter | undefined;
+}
+
+export interface Reporter {
+  readonly report: (progress: JobProgress) => void;
 }
 
 /** A class, unlike most of ours: one is made for each job, and what few handlers look at costs nothing until they do. */
@@ -167,6 +173,14 @@ export class JobContext implements HandlerContext {
   get log(): Log {
     const { job, log } = this.#parts;
     return log.child({ job: job.id, name: job.name, attempt: job.attempt });
+  }
+
+  get progress(): HandlerContext['progress'] {
+    const { reporter, ref, serverOf } = this.#parts;
+    return (given, said) => {
+      const { fraction, text } = parseProgress(given, said);
+      reporter?.report({ fraction, text, atMs: Math.round(serverOf(ref).nowMs()) });
+    };
   }
 
   get schedule(): HandlerCalls['schedule'] {

@@ -8,7 +8,7 @@
  * `job/judge.ts` decides: whether the job may run, and what its end means. Here the decision is carried out. A done job goes to
  * Redis with the next call of its partition (`fetch/round-trips.ts`), any other end by a call of its own (`acknowledgement.ts`).
  */
-import { idOf, type JobRecord } from '../../job/codec.ts';
+import { encodeProgress, idOf, type JobRecord } from '../../job/codec.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { Emitter } from '../../job/events.ts';
 import {
@@ -19,11 +19,12 @@ import {
   judgeThrown,
   type Life,
   type Rules,
+  redactorOf,
   type StartVerdict,
   startVerdict,
   timedOut,
 } from '../../job/judge.ts';
-import type { AbortReason, Nack } from '../../job/outcome.ts';
+import type { AbortReason, JobProgress, Nack } from '../../job/outcome.ts';
 import { encodeNote, type Note } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
 import { isPromise } from '../../kernel/checks.ts';
@@ -35,9 +36,9 @@ import type { Started } from '../../redis/scripts/replies.ts';
 import type { RoundTrips } from '../fetch/round-trips.ts';
 import type { Acknowledger, EndedAttempt } from './acknowledgement.ts';
 import { effectsOf } from './commit-jobs.ts';
-import { Effects, JobContext, LazyAbort, startedJob } from './context.ts';
+import { Effects, JobContext, LazyAbort, type Reporter, startedJob } from './context.ts';
 import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
-import type { InFlight, InFlightEntry, LostSlots } from './in-flight.ts';
+import { type InFlight, type InFlightEntry, isLeased, type LostSlots, type RunningHandler } from './in-flight.ts';
 import type { HandleChain } from './middleware.ts';
 
 /** The services that an execution needs. */
@@ -55,6 +56,8 @@ interface Services {
   readonly log: Log;
   /** What handlers ask of Redis. */
   readonly calls: () => HandlerCalls;
+  /** A handler has said how far it is. */
+  readonly reported: () => void;
 }
 
 interface ExecutorParts extends Services {
@@ -162,7 +165,7 @@ export class Executor {
  * ends in `#failed`. A class, because one is made for each job: methods cost nothing, and closures would cost more than
  * everything else that is done here.
  */
-class Execution {
+class Execution implements RunningHandler, Reporter {
   readonly #executor: Executor;
   readonly entry: InFlightEntry;
   readonly #life: Life;
@@ -171,6 +174,9 @@ class Execution {
   readonly #lazyAbort = new LazyAbort();
   readonly #effects = new Effects();
   #startedMs = 0;
+  unsent: string | undefined = undefined;
+  /** Takes out of a text what the queue hides. Made for the first text. */
+  #told: ((text: string) => string) | undefined = undefined;
   /** The handler was called and has not ended. */
   #isPending = false;
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
@@ -252,6 +258,7 @@ class Execution {
       serverOf,
       queue: this.#executor.queue,
       effects: completesFirst ? undefined : this.#effects,
+      reporter: completesFirst ? undefined : this,
     });
   }
 
@@ -293,6 +300,19 @@ class Execution {
     // After this the worker is gone: a time-out would only keep its process alive.
     if (why === 'shutdown') this.#disarm?.();
     this.#lazyAbort.abort(why);
+  }
+
+  /** How far the handler is. What has no lease any more is nobody's word. */
+  report({ fraction, text, atMs }: JobProgress): void {
+    if (!isLeased(this.entry) || this.#lazyAbort.reason === 'lease lost') return;
+    this.#told ??= redactorOf(this.#rulings());
+    const told = text === undefined ? undefined : this.#told(text);
+    this.unsent = encodeProgress({ fraction, text: told, atMs }, this.#life.started.attempts);
+    this.#executor.services.reported();
+  }
+
+  sent(line: string): void {
+    if (this.unsent === line) this.unsent = undefined;
   }
 
   /** What the handler returned is held only where it is kept. */

@@ -17,6 +17,9 @@
  * After the event loop stood still, timers ring before anything that has arrived is read. So what rings here lets the
  * loop read first, and a reply that came meanwhile counts. No stall moves the end of the trust, which counts from the
  * last call that was answered; and one that is longer than the time-out of a command also fails the call under way.
+ *
+ * What handlers say of their progress goes with the extension of their entries. The first word is sent at once, and what
+ * comes after it is sent together, a second later: a pass between two extensions of everything asks for these entries alone.
  */
 
 import type { Emitter } from '../../job/events.ts';
@@ -27,7 +30,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { EXTEND_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ExtendReply } from '../../redis/scripts/replies.ts';
-import { abort, claimOf, type InFlight, type InFlightEntry, isLeased } from './in-flight.ts';
+import { abort, claimOf, type InFlight, type InFlightEntry, isLeased, sent, unsentOf } from './in-flight.ts';
 
 export interface ExtenderParts {
   readonly jobs: Pick<Jobs, 'extend'>;
@@ -49,6 +52,8 @@ export interface Extender {
   readonly stop: () => Promise<void>;
   /** After a reconnect: go on at once. */
   readonly wake: () => void;
+  /** A handler has said how far it is. */
+  readonly reported: () => void;
   /** Extends everything that runs. Returns milliseconds until the next time. */
   readonly pass: () => Promise<number | Idle>;
 }
@@ -62,17 +67,33 @@ const MARGIN = 1 / 10;
 const AGE_AT_START_MS = 1000;
 const AGE_AT_START = 1 / 4;
 
+/** How often Redis hears of progress at most. */
+const REPORT_EVERY_MS = 1000;
+
 interface Extending extends ExtenderParts {
   /** Calls off the next look at whose time is up. */
   disarm: () => void;
+  /** Monotonic ms at which everything is to be extended. */
+  dueMs: number;
+  /** Monotonic ms at which Redis heard of progress. */
+  reportedMs: number;
+  /** Some handler said how far it is, and Redis was not told since. */
+  hasReports: boolean;
 }
 
 export function createExtender(parts: ExtenderParts): Extender {
   const { extendEveryMs, probe, clock, events } = parts;
-  const extending: Extending = { ...parts, disarm: () => undefined };
+  const never = Number.NEGATIVE_INFINITY;
+  const extending: Extending = {
+    ...parts,
+    disarm: () => undefined,
+    dueMs: never,
+    reportedMs: never,
+    hasReports: false,
+  };
   const loop = createLoop({
     who: `extender of ${parts.queue}`,
-    pass: () => pass(extending),
+    pass: () => turn(extending),
     probe,
     clock,
     events,
@@ -86,27 +107,56 @@ export function createExtender(parts: ExtenderParts): Extender {
       await loop.stop();
       extending.disarm();
     },
-    wake: loop.wake,
-    pass: () => pass(extending),
+    wake() {
+      extending.dueMs = never;
+      loop.wake();
+    },
+    reported() {
+      if (extending.hasReports) return;
+      extending.hasReports = true;
+      loop.wake();
+    },
+    pass() {
+      extending.dueMs = never;
+      return turn(extending);
+    },
   };
 }
 
-async function pass(extending: Extending): Promise<number | Idle> {
-  const { inFlights, extendEveryMs } = extending;
+async function turn(extending: Extending): Promise<number | Idle> {
+  const { clock, extendEveryMs } = extending;
+  const isDue = clock.monotonicMs() >= extending.dueMs;
+  let hasAsked = false;
+  if (isDue || clock.monotonicMs() >= extending.reportedMs + REPORT_EVERY_MS) {
+    hasAsked = await extendThose(extending, isDue ? isLeased : hasUnsent);
+    if (isDue) extending.dueMs = clock.monotonicMs() + extendEveryMs;
+  }
+  const reportMs = extending.hasReports ? extending.reportedMs + REPORT_EVERY_MS : Number.POSITIVE_INFINITY;
+  const waitMs = Math.max(0, Math.ceil(Math.min(extending.dueMs, reportMs) - clock.monotonicMs()));
+  return hasAsked ? waitMs : idle(waitMs);
+}
+
+const hasUnsent = (entry: InFlightEntry): boolean => isLeased(entry) && unsentOf(entry) !== undefined;
+
+/** Whether there were such entries. */
+async function extendThose(extending: Extending, isMeant: (entry: InFlightEntry) => boolean): Promise<boolean> {
+  const { inFlights } = extending;
   fence(extending);
-  let hasLeased = false;
+  extending.hasReports = false;
+  let hasMeant = false;
   // One partition that cannot be extended must not cost those behind it their jobs.
   const failures: unknown[] = [];
   for (const inFlight of inFlights) {
-    const leased = inFlight.all().filter(isLeased);
-    hasLeased ||= leased.length > 0;
-    for (const [ref, entries] of byPartition(leased)) {
+    const meant = inFlight.all().filter(isMeant);
+    hasMeant ||= meant.length > 0;
+    for (const [ref, entries] of byPartition(meant)) {
       await extendAll(extending, inFlight, { ref, entries }).catch((error: unknown) => void failures.push(error));
     }
   }
   fence(extending);
-  if (failures.length > 0) throw failures[0];
-  return hasLeased ? extendEveryMs : idle(extendEveryMs);
+  if (failures.length === 0) return hasMeant;
+  extending.hasReports = true;
+  throw failures[0];
 }
 
 interface OfPartition {
@@ -121,10 +171,14 @@ async function extendAll(extending: Extending, inFlight: InFlight, { ref, entrie
     const leased = entries.slice(from, from + EXTEND_JOBS_MAX).filter(isLeased);
     if (leased.length === 0) continue;
     const sentMs = clock.monotonicMs();
-    const replies = await jobs.extend(ref, leased.map(claimOf), consumer);
+    const claims = leased.map((entry) => ({ ...claimOf(entry), progress: unsentOf(entry) }));
+    if (claims.some(({ progress }) => progress !== undefined)) extending.reportedMs = sentMs;
+    const replies = await jobs.extend(ref, claims, consumer);
     for (const [index, entry] of leased.entries()) {
       const reply = replies[index];
       if (reply === 'ok' || reply === 'cancel') inFlight.extended(entry, sentMs);
+      // Where it is refused, nobody will ever know.
+      sent(entry, claims[index]?.progress);
       abortAfter(entry, reply);
     }
   }

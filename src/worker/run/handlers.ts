@@ -55,6 +55,17 @@ export interface HandlerContext extends HandlerCalls {
     options?: CommitJobOptions,
   ) => Promise<{ readonly id: string; readonly dueMs: number }>;
   /**
+   * Says how far the handler is, for people who look at the job while it runs: `client.get`, `duestream show`, the HTTP API,
+   * and the page of the job. It never waits: Redis is told at once, and then about once a second; the newest call counts. It does
+   * nothing after the handler has ended or lost its lease, nor in a queue that delivers at most once or is broadcast.
+   *
+   * @param fraction from 0 to 1
+   * @param text at most 200 bytes without control characters
+   * @throws DuestreamError `bad-input`
+   * @example context.progress(0.4, 'row 400');
+   */
+  readonly progress: (fraction: number, text?: string) => void;
+  /**
    * As a producer does, on the worker's connection. A handler may run twice: give the job an id that follows from this one,
    * so that the second run finds it there. It counts at once, whatever becomes of this job; `durability` is not for it.
    *

@@ -54,15 +54,19 @@ interface Begun {
   readonly completedEarly: boolean;
 }
 
-/** A handler that can be told to stop. */
-export interface Abortable {
+/** A handler that runs: it can be told to stop, and says how far it is. */
+export interface RunningHandler {
   readonly abort: (why: AbortReason) => void;
+  /** How far it said last that it is, as a line of the history of its job, until Redis knows. */
+  readonly unsent: string | undefined;
+  /** Redis knows. */
+  readonly sent: (line: string) => void;
 }
 
 interface Handled extends Begun {
   /** Redis still has to give its final reply. */
   readonly owed: boolean;
-  readonly handler: Abortable;
+  readonly handler: RunningHandler;
 }
 
 /** The entry was read, and its start is under way. */
@@ -293,7 +297,7 @@ export class InFlight {
     this.#change(entry, { phase: 'acknowledging', start: state.start, completedEarly: false });
   }
 
-  handlerBegan(entry: InFlightEntry, handler: Abortable): void {
+  handlerBegan(entry: InFlightEntry, handler: RunningHandler): void {
     const { state } = entry;
     if (state.phase !== 'started') throw illegal('handler began', state);
     const { start, completedEarly } = state;
@@ -383,6 +387,15 @@ export const isLeased = ({ state }: InFlightEntry): boolean => state.phase === '
 /** The job is over in Redis, and its handler is still to end. */
 export const isCompletedEarly = ({ state }: InFlightEntry): boolean =>
   'completedEarly' in state && state.completedEarly;
+
+/** How far the handler is, if it has said so since Redis was told. */
+export const unsentOf = ({ state }: InFlightEntry): string | undefined =>
+  state.phase === 'running' ? state.handler.unsent : undefined;
+
+/** Redis was told. A handler that has said more since keeps that. */
+export function sent({ state }: InFlightEntry, line: string | undefined): void {
+  if (line !== undefined && state.phase === 'running') state.handler.sent(line);
+}
 
 /** Tells the handler to stop. An entry whose handler does not run hears nothing. */
 export function abort({ state }: InFlightEntry, why: AbortReason): void {

@@ -97,6 +97,37 @@ describe('the report of a job', () => {
     expect(JSON.parse(out)).toEqual({ ...known, nowMs: expect.any(Number) });
   });
 
+  test('says how far its handler is while it runs, and the text to nobody without data', async () => {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const worker = createWorker(
+      'long',
+      (_job, { progress }) => {
+        progress(0.4, `row ${CANARY}`);
+        return ended;
+      },
+      { redis: api.redis.url },
+    );
+    const producer = createClient({ redis: api.redis.url });
+    await worker.start();
+    await producer.schedule('long', {}, { id: 'runs' });
+    await expect
+      .poll(async () => (await producer.get('long', 'runs'))?.progress)
+      .toEqual({ fraction: 0.4, text: `row ${CANARY}`, atMs: expect.any(Number) });
+    const job = 'GET /v1/queues/long/jobs/runs';
+    const { body } = await api.ask(job, { token: data });
+    expect(body).toMatchObject({ state: 'running', history: [], progress: { fraction: 0.4, text: `row ${CANARY}` } });
+    const hidden = await api.ask(job, { token: read });
+    expect(hidden.body.progress).toEqual({ fraction: 0.4, atMs: body.progress.atMs });
+    expect(hidden.text).not.toContain(CANARY);
+    end();
+    await expect.poll(async () => (await api.ask(job, { token: data })).body.state).toBe('done');
+    expect((await api.ask(job, { token: data })).body).not.toHaveProperty('progress');
+    await Promise.all([worker.stop(), producer.stop()]);
+  });
+
   test('has its result, its earlier life, and what happened in order of time', async () => {
     const { body } = await api.ask('GET /v1/queues/kept/jobs/twice', { token: data });
     expect(body).toMatchObject({ state: 'done', tags: ['a'], result: { kind: 'kept', value: { secret: CANARY } } });

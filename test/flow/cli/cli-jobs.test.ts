@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { decodeRecord } from '../../../src/job/codec.ts';
+import { decodeRecord, encodeProgress } from '../../../src/job/codec.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type Called, useCli } from '../../support/cli.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
@@ -286,6 +286,19 @@ describe('show', () => {
       cancelRequested: true,
     });
     await the.complete([claim]);
+  });
+
+  test('how far the handler of a job is, while it runs, and no escape sequence of it', async () => {
+    const claim = await the.running('a');
+    const said = { fraction: 0.4, text: 'row 400\u001b[31m', atMs: T0 };
+    await the.extend([{ ...claim, progress: encodeProgress(said, 1) }]);
+    expect(await story('a')).toMatch(/^progress +40 %: row 400 \[31m \(\d+ d ago\)$/m);
+    expect(await answer(['show', 'q', 'a'])).toMatchObject({ history: [], progress: said });
+    await the.extend([{ ...claim, progress: encodeProgress({ fraction: 0.999, text: undefined, atMs: T0 }, 1) }]);
+    expect(await story('a')).toMatch(/^progress +99 % \(\d+ d ago\)$/m);
+    await the.defer(claim);
+    expect(await story('a')).not.toContain('progress');
+    expect(await answer(['show', 'q', 'a'])).not.toHaveProperty('progress');
   });
 
   test('a job that failed and waits for its next attempt', async () => {

@@ -5,13 +5,13 @@ import { findReport, type JobReport, type Moment } from '../../../client/query/r
 import { addressOf } from '../../../inspect/dead-letters.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
 import { type ShownWait, whyJobWaits } from '../../../inspect/why.ts';
-import type { Attempted, Deferred } from '../../../job/outcome.ts';
+import type { Attempted, Deferred, JobProgress } from '../../../job/outcome.ts';
 import type { KeptResult } from '../../../job/past.ts';
 import { REDACTED } from '../../../job/redaction.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { show as quoted } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
-import { counted, span } from '../../../kernel/humanize.ts';
+import { counted, percent, span } from '../../../kernel/humanize.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { everyDeadLetter } from '../../../redis/read/ends.ts';
@@ -106,6 +106,7 @@ function reportLines(report: Report, partition: Partition): readonly string[] {
     ...jobFields(report),
     ...fields([
       ['deferred', deferredText(report.deferred)],
+      ['progress', report.progress && progressText(report.progress, report.nowMs)],
       ['result', report.result && resultText(report.result)],
       ['state', stateText(report)],
     ]),
@@ -181,6 +182,10 @@ function dataText({ readable, data, codec, unreadable }: Facts): string | undefi
 export const deferredText = (deferred: Deferred | undefined): string | undefined =>
   deferred &&
   `put aside ${counted(deferred.times, 'time')}, last because: ${deferred.reason} (${iso(deferred.lastMs)})`;
+
+/** @example progressText({ fraction: 0.4, text: 'row 400', atMs: 0 }, 3000) // '40 %: row 400 (3 s ago)' */
+const progressText = ({ fraction, text, atMs }: JobProgress, nowMs: number): string =>
+  `${percent(fraction)}${text ? `: ${text}` : ''} (${relative(Math.min(atMs, nowMs), nowMs)})`;
 
 export function resultText(result: KeptResult): string | undefined {
   switch (result.kind) {

@@ -39,6 +39,14 @@ export const deferred = z
   .optional()
   .openapi('Deferred', { description: 'How often its handler put it aside.' });
 
+const progress = z
+  .object({
+    fraction: z.number().openapi({ description: 'From 0 to 1.' }),
+    text: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
+    atMs: epochMs,
+  })
+  .openapi('JobProgress', { description: 'How far its handler says that it is, while it runs.' });
+
 const result = z
   .object({
     kind: z.enum(['kept', 'none', 'too-large', 'no-json']),
@@ -172,6 +180,7 @@ export const job = z
       .openapi({ description: 'How long its last handler ran, if its queue keeps a history.' }),
     history: z.array(attempted).openapi({ description: 'The last failures, oldest first, at most 5.' }),
     deferred,
+    progress: progress.optional(),
     timeline: z
       .array(moment)
       .openapi({ description: 'What is known of it in the order of time, with what comes next.' }),
