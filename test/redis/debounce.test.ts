@@ -319,6 +319,23 @@ test('a completion that holds its entry lets it go where newer data came', async
   });
 });
 
+test('a job without debounce costs no command of it, from its call to its end', async () => {
+  await p.running('warm');
+  await p.promote({ nowMs: T0 });
+  await p.redis.config('RESETSTAT');
+  await p.schedule('plain');
+  await p.complete(await p.run());
+  const stats = await p.redis.info('commandstats');
+  const calls = [...stats.matchAll(/cmdstat_([\w|-]+):calls=(\d+)/g)].map(([, name = '', count]) => [
+    name,
+    Number(count),
+  ]);
+  const { hget, hset, hmget, hstrlen, hincrby, hdel, zadd, zscore, zmscore, zrem } = Object.fromEntries(calls);
+  const names = { hget, hset, hmget, hstrlen, hincrby, hdel, zadd, zscore, zmscore, zrem };
+  // As many as before there was such a job.
+  expect(names).toEqual({ hget: 1, hset: 6, hmget: 7, hstrlen: 1, hincrby: 2, hdel: 1, zadd: 2, zmscore: 2, zrem: 1 });
+});
+
 test('a call without an order is refused', async () => {
   const items = [item('a'), { ...sent(), record: sent().record.replace(/d=\w+/, 'd=zzzzzzzzzzzzz') }];
   expect(await p.withoutWrite(() => p.scheduleAll(items, { mode: 'debounce' }))).toEqual([

@@ -5,7 +5,7 @@
  */
 import { decodeRecord, isTombstone, memberOf } from '../../src/job/codec.ts';
 import { markOf } from '../../src/job/record-header.ts';
-import type { Claim, Delivery } from '../../src/redis/scripts/replies.ts';
+import type { Claim, Delivery, ScheduleReply } from '../../src/redis/scripts/replies.ts';
 import { begun, type Call, type debounceDesk, MAX } from './debounce-desk.ts';
 import { randomFrom } from './gates-world.ts';
 import { cutOff, luaOf } from './model-cut.ts';
@@ -145,19 +145,8 @@ export class DebounceWorld {
     }
     const member = memberOf(id);
     const before = await this.#desk.scoreOf(member);
-    if (this.#cuts && fate < 0.16) {
-      const allowed = Math.floor(this.#random() * 5);
-      const send = () => this.#desk.send(call, this.#nowMs);
-      if (
-        (await cutOff(this.#p.redis, { verb: 'schedule', lua: luaOf('schedule'), allowed, call: send })) !== undefined
-      ) {
-        this.told.push(`${this.#nowMs} ${id} ${order} is cut off`);
-        book.isCut = true;
-        this.#lost.push(call);
-        return;
-      }
-    }
-    const reply = await this.#desk.send(call, this.#nowMs);
+    const reply = await this.#sent(call, this.#cuts && fate < 0.16);
+    if (!reply) return;
     this.told.push(`${this.#nowMs} ${id} ${order} ${reply.kind}${isRepeat ? ' again' : ''}`);
     if (reply.kind === 'overtaken' && !isRepeat)
       return this.#carry({ ...call, order: reply.order + 1, data: reply.order + 1 }, true);
@@ -167,6 +156,26 @@ export class DebounceWorld {
     if (['ok', 'merged', 'kept', 'behind'].includes(reply.kind))
       this.#accept(book, { order, atMs, isNew: reply.kind === 'ok' });
     if (fate > 0.85) this.#lost.push(call);
+  }
+
+  /** The reply; nothing where the call was cut off. */
+  async #sent(call: Call, isCutOff: boolean): Promise<ScheduleReply | undefined> {
+    const { id = '', order = 0 } = call;
+    let reply: ScheduleReply | undefined;
+    const send = async () => {
+      reply = await this.#desk.send(call, this.#nowMs);
+    };
+    if (!isCutOff) {
+      await send();
+      return reply;
+    }
+    const allowed = Math.floor(this.#random() * 5);
+    const cut = await cutOff(this.#p.redis, { verb: 'schedule', lua: luaOf('schedule'), allowed, call: send });
+    if (cut === undefined) return reply;
+    this.told.push(`${this.#nowMs} ${id} ${order} is cut off`);
+    this.#book(id).isCut = true;
+    this.#lost.push(call);
+    return undefined;
   }
 
   #accept(book: Book, { order, atMs, isNew }: { order: number; atMs: number; isNew: boolean }): void {

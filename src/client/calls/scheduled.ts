@@ -45,7 +45,8 @@ export interface Scheduled {
 /**
  * The `cause` of an error of `schedule` and `scheduleMany` that came from Redis: which jobs Redis has confirmed, and which
  * not. Its own `cause` is the error of Redis. To repeat a job, use its `id` and `at: new Date(dueMs)` instead of its
- * delay: that is the same call, and safe whatever became of the first one.
+ * delay: that is the same call, and safe whatever became of the first one. A `debounce` call is made again as it was: that is
+ * a newer call with the same data.
  *
  * @example
  * try { await client.scheduleMany(emails, jobs) }
