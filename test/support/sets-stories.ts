@@ -77,6 +77,8 @@ export class SetDesk {
   }
 
   async start(nowMs = NOW): Promise<void> {
+    this.claims = [];
+    if (this.given.length === 0) return;
     const replies = await this.jobs.start(this.ref, this.given, { ...this.when, nowMs, consumer: 'w', bytesMax: 1e6 });
     this.claims = this.given.flatMap(({ entry, member }, at) => {
       const reply = replies[at];

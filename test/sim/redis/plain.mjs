@@ -167,6 +167,7 @@ export const plain = {
   },
   ZMSCORE: (db, key, ...members) => members.map((member) => plain.ZSCORE?.(db, key, member) ?? null),
   ZCOUNT: (db, key, from, to) => db.find(SortedSet, key)?.between(boundOf(from), boundOf(to)).length ?? 0,
+  ZLEXCOUNT: (db, key, from, to) => (db.find(SortedSet, key)?.sorted ?? []).filter(byLex(from, to)).length,
   ZRANGE(db, key, from, to, ...options) {
     const sorted = db.find(SortedSet, key)?.sorted ?? [];
     if (options.some((word) => /^bylex$/i.test(word))) {

@@ -1,0 +1,90 @@
+/**
+ * Random walks through a set, with and without calls that are cut off, and bugs that they have to notice:
+ *
+ *     SETS_WALKS=2000 npx vitest run test/proof/sets-walk.test.ts
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
+import { luaOf } from '../support/model-cut.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { SetDesk } from '../support/sets-stories.ts';
+import { walkSets } from '../support/sets-walk.ts';
+import { isSlice } from '../tiers.mjs';
+
+const WALKS = Number(process.env.SETS_WALKS ?? (isSlice ? 60 : 400));
+const STEPS = 40;
+const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
+let server: TestRedis;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = openCommands({ redis: { path: server.socketPath }, name: 'sets' });
+  await whenReady(redis);
+});
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+async function walkAll(walks: number, cuts: boolean, lua = luaOf): Promise<string | undefined> {
+  for (let seed = 1; seed <= walks; seed += 1) {
+    const wrong = await walkSets(new SetDesk(redis, ref), { seed, steps: STEPS, lua, cuts });
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+test(`the callback comes once, after the last member, in ${WALKS} random walks`, { timeout: 600_000 }, async () => {
+  expect(await walkAll(WALKS, false)).toBeUndefined();
+});
+
+test('the same where calls are cut off between two writes', { timeout: 600_000 }, async () => {
+  expect(await walkAll(WALKS, true)).toBeUndefined();
+});
+
+/** `[what is wrong, words, words in their place]`, wherever the words are. */
+const PLANTED: readonly (readonly [wrong: string, words: string, instead: string])[] = [
+  ['the callback comes before the last member', 'if hasOpen(keys.tags, name) then return false end', ''],
+  ['a set is over before it is sealed', "if not set or set.sealed == '0' then return false end", ''],
+  ['nobody makes the callback', 'callBack(keys, now, name)', 'tostring(name)'],
+  ['an end counts twice', 'set[letter] + 1', 'set[letter] + 2'],
+  ['a replayed member stays dead', 'set.x = math.max(0, set.x - 1)', ''],
+  ['a replayed member is not open', 'addTags(keys.tags, {', 'tostring(keys.tags, {'],
+  ['a member of no set is taken', "set and set.sealed ~= '2' and reply or 'no-set'", 'reply'],
+  ['what the set was stays', "redis.call('HDEL', keys.jobs, '\\0set\\0' .. name, '\\0then\\0' .. name)", ''],
+  [
+    'a callback counts as two jobs',
+    "redis.call('HINCRBY', keys.meta, 'n.scheduled', 1)\n    reweigh",
+    "redis.call('HINCRBY', keys.meta, 'n.scheduled', 2)\n    reweigh",
+  ],
+  ['a seal is forgotten', "set.sealed = '1'", "set.sealed = '0'"],
+];
+
+test.each(PLANTED)('a planted bug is noticed: %s', { timeout: 120_000 }, async (_, words, instead) => {
+  const texts = new Map(
+    Object.keys(scriptOptions).flatMap((name) => {
+      const verb = name.replace('duestream_', '');
+      const text = luaOf(verb);
+      const broken = text.split(words).join(instead);
+      return broken === text ? [] : [[verb, broken] as const];
+    }),
+  );
+  expect(texts.size).toBeGreaterThan(0);
+  for (const [verb, lua] of texts) define(verb, lua);
+  try {
+    const seen = await walkAll(60, false, (verb) => texts.get(verb) ?? luaOf(verb)).catch((error: unknown) =>
+      String(error),
+    );
+    expect(seen).toBeDefined();
+  } finally {
+    for (const verb of texts.keys()) define(verb, luaOf(verb));
+  }
+});
+
+function define(verb: string, lua: string): void {
+  const name = `duestream_${verb}`;
+  const { numberOfKeys } = scriptOptions[name] ?? {};
+  redis.defineCommand(name, numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
+}
