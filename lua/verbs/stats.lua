@@ -1,14 +1,15 @@
 #!lua flags=no-writes
 -- stats: the counts of one partition, read at one moment.
 -- USES  clock, digits, line, group
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 leader  8 meta  9 stale
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 leader  8 meta  9 stale  10 tags
 -- ARGV
 -- RETURN {now, scheduled, head due or '', entries, pending, dead, done, jobs, runs, term or '',
 --        ttl, notes of stale entries, waiting in line, due time of the one that has waited longest
---        or '', meta field, value, ...}
+--        or '', sets whose callbacks were not made yet, meta field, value, ...}
 -- Scheduled is all but those in line.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, leader, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local tags = KEYS[10]
 local group = groupOf(ready)
 local low, high = ('%.0f'):format(WAITS), ('(%.0f'):format(WAITS_END)
 local waiting = redis.call('ZCOUNT', scheduled, low, high)
@@ -29,6 +30,7 @@ local reply = {
   redis.call('ZCARD', stale),
   waiting,
   dueText(longest) or '',
+  redis.call('ZLEXCOUNT', tags, '[=sets\0', '(=sets\1'),
 }
 for _, value in ipairs(redis.call('HGETALL', meta)) do
   reply[#reply + 1] = value

@@ -235,6 +235,12 @@ export function queueReadingsOf(read: Read) {
   return {
     ...quotaReadingsOf(read),
     ...waitingReadingsOf(read),
+    sets: new Gauge({
+      name: 'duestream_sets',
+      help: 'Sets whose callbacks were not made yet.',
+      labelNames: ['queue'],
+      ...read,
+    }),
     scheduledJobs: new Gauge({
       name: 'duestream_scheduled_jobs',
       help: 'Jobs that wait for their due time.',

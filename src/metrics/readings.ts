@@ -59,6 +59,7 @@ const EACH: Readonly<Record<QueueWide, true>> = {
   readyJobs: true,
   runningJobs: true,
   deadJobs: true,
+  sets: true,
   oldestDueAge: true,
   doneEvictedAge: true,
   quotaJobs: true,
@@ -114,6 +115,7 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
   families.readyJobs.inc({ queue }, stats.ready);
   families.runningJobs.inc({ queue }, stats.running);
   families.deadJobs.inc({ queue }, stats.dead);
+  if (stats.sets !== undefined) families.sets.inc({ queue }, stats.sets);
   if (stats.quota) addQuota(families, queue, stats.quota);
 }
 

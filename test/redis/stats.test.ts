@@ -56,3 +56,14 @@ test('a head that is never due is read as such', async () => {
   await p.put('never', '+inf');
   expect(await now()).toMatchObject({ headDueMs: Number.POSITIVE_INFINITY });
 });
+
+test('sets are counted until their callbacks are made', async () => {
+  const callback = { member: 'j:x', record: '10|{}', delayMs: 0 };
+  expect((await now()).sets).toBeUndefined();
+  await p.jobs.changeSet(p.ref, { kind: 'gather', name: 'a', callback });
+  await p.jobs.changeSet(p.ref, { kind: 'gather', name: 'b', callback });
+  expect((await now()).sets).toBe(2);
+  await p.jobs.changeSet(p.ref, { kind: 'disband', name: 'a' });
+  await p.jobs.changeSet(p.ref, { kind: 'disband', name: 'b' });
+  expect((await now()).sets).toBeUndefined();
+});

@@ -54,6 +54,8 @@ export interface PartitionStats {
   readonly quota?: QuotaUse | undefined;
   /** Durable counters: scheduled, promoted, done, retried, deferred, dead, cancelled, replayed, adopted, reclaimed, … */
   readonly counters: Readonly<Record<string, number>>;
+  /** Sets whose callbacks were not made yet; undefined: none. */
+  readonly sets?: number;
 }
 
 /** What is known about one job, at one moment. */
@@ -88,7 +90,8 @@ export interface DeadLetter {
 
 export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionStats> {
   const reply = list(await run(redis, 'stats', { keys: ref.keys, args: {} })).map(text);
-  const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, waiting, since, ...flat] = reply;
+  const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, waiting, since, sets, ...flat] =
+    reply;
   const meta = fieldsOf(flat);
   const counters = [...meta]
     .filter(([field]) => field.startsWith('n.'))
@@ -101,6 +104,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     waitingSinceMs: since === undefined || since === '' ? undefined : Number(since),
     ready: Math.max(0, Number(entries) - Number(pending)),
     running: Number(pending),
+    ...(Number(sets) > 0 && { sets: Number(sets) }),
     dead: Number(dead),
     done: Number(done),
     term: term === '' ? undefined : term,
