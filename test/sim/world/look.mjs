@@ -83,7 +83,7 @@ function flawsIn(ask, { partition, folder }) {
   };
   const checkMembers = run(
     'check-members',
-    ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
+    ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags'],
     ['all', '0', '100000'],
   ).slice(4);
   const checkEntries = ['ready', 'pending'].flatMap((part) =>
