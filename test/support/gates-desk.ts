@@ -4,6 +4,7 @@
  * are broken on purpose.
  */
 import { encodeRecord } from '../../src/job/codec.ts';
+import { debounceLetter } from '../../src/job/debounce.ts';
 import { type GateSettings, gateShare, type PartitionGates } from '../../src/job/gate.ts';
 import { digestOf } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
@@ -129,6 +130,16 @@ export class Desk {
     const dueMs = this.nowMs + inMs;
     const record = encodeRecord(dueMs, '{"d":"new"}', {}).replace('|', `${tags}|`);
     const settings = { mode: 'replace', horizonMs: 1e12, bytesMax: 10_000, nowMs: this.nowMs } as const;
+    return this.jobs.schedule(this.ref, [{ member, record, dueMs }], settings);
+  }
+
+  /** A debounce call: its order is its moment. */
+  async debounce(word: string, { waitMs = 10 } = {}) {
+    const { member, tags } = parsed(word);
+    const dueMs = this.nowMs + waitMs;
+    const letter = debounceLetter(this.nowMs, { waitMs, maxMs: 1000 });
+    const record = encodeRecord(dueMs, `{"d":${this.nowMs}}`, {}, letter).replace('|', `${tags}|`);
+    const settings = { mode: 'debounce', horizonMs: 1e12, bytesMax: 10_000, nowMs: this.nowMs } as const;
     return this.jobs.schedule(this.ref, [{ member, record, dueMs }], settings);
   }
 

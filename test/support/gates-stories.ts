@@ -998,6 +998,27 @@ const changing: readonly Story[] = [
       expect(await desk.redis.exists(scheduled, line, lanes, holds)).toBe(0);
     },
   },
+  {
+    title: 'newer data of a job that waits: it keeps its place in line, and with another priority comes in line anew',
+    async tell(desk) {
+      await desk.begin('0 1 1 0');
+      await desk.line('a');
+      await desk.debounce('b');
+      desk.nowMs += 20;
+      await desk.promote();
+      expect(await desk.waiting()).toEqual(['b']);
+      const places = await desk.places();
+      desk.nowMs += 1;
+      expect(await desk.debounce('b')).toEqual([{ kind: 'kept', dueMs: NOW + 10 }]);
+      expect(await desk.places()).toEqual(places);
+      desk.nowMs += 1;
+      expect(await desk.debounce('high b')).toEqual([{ kind: 'kept', dueMs: NOW + 10 }]);
+      expect([await desk.waiting(), await desk.places()]).toEqual([[], []]);
+      await desk.promote();
+      expect(await desk.waiting()).toEqual(['b']);
+      expect(await desk.flaws()).toEqual([]);
+    },
+  },
 ];
 
 /** Cut off before its write number `allowed`, or undefined where it has fewer. */

@@ -54,6 +54,9 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   'deadLetters[]': ['1763719000000-0'],
   for: ['30s', '10m'],
   rate: ['10/s', '600/m'],
+  wait: ['10m', '1h'],
+  max: ['2h', 7_200_000],
+  throttle: ['10m', '1h'],
   delay: ['1h', '2d', 3_600_000, 'PT2H'],
   olderThan: ['1h', '2d', 3_600_000, 'PT2H'],
   cron: ['0 0 * * *', '@daily', '30 2 1 * *'],
@@ -146,9 +149,18 @@ function bodyOf({ id, spec }: Operation, of: { readonly random: Random; readonly
   for (const job of jobs) {
     known.made += 1;
     Object.assign(job, { id: `${random.of(['job', 'a/b', 'x:y', '100%'])}-${known.made}`, delay: job.delay ?? '1h' });
-    for (const name of ['at', 'zone', 'expiresAt', 'onLate']) delete job[name];
+    undated(job);
   }
   return sensible(id, body, random);
+}
+
+/** Whether a job would be refused for its due time is not asked here. A set would have to be there. */
+function undated(job: Operation['spec']): void {
+  for (const name of ['at', 'zone', 'expiresAt', 'onLate', 'set']) delete job[name];
+  if (job.throttle !== undefined) delete job.debounce;
+  if (job.debounce === undefined && job.throttle === undefined) return;
+  // It follows from the calls.
+  for (const name of ['delay', 'within', 'ifExists']) delete job[name];
 }
 
 /** Fields that exclude each other go; without one that is needed, there is one. */

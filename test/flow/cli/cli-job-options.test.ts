@@ -17,9 +17,13 @@ const GATED = { namespace: 't', queue: 'q', partitions: 1, fair: true } as const
 const cli = useCli();
 const the = usePartition();
 
-beforeEach(async () => {
+beforeEach(begin);
+
+/** The queue, and the set of the example. */
+async function begin(): Promise<void> {
   await declareQueue(the.redis, GATED);
-});
+  await run(['sets', 'create', 'q', String(exampleOf('set').set)]);
+}
 
 const run = (args: readonly string[], input = '') =>
   cli.run([...args, '--redis', the.server.url, '--namespace', 't'], { input });
@@ -28,6 +32,7 @@ const flagsOf = (options: object): readonly string[] =>
   Object.entries(options).flatMap(([name, value]) => {
     // A list is said one at a time, by a flag of its own name in the singular.
     if (Array.isArray(value)) return value.flatMap((one) => [`--${dashed(name).replace(/s$/, '')}`, String(one)]);
+    if (name === 'debounce') return [`--${name}`, [value.wait, value.max].join(',')];
     if (name === 'headers') return Object.entries(value).flatMap((one) => ['--header', one.join('=')]);
     return [`--${dashed(name)}`, typeof value === 'object' ? JSON.stringify(value) : String(value)];
   });
@@ -51,7 +56,7 @@ test.each(optionNames)('%s is the same by its flag, in a line of --bulk and in t
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(contentOf(await the.redis.hget(the.keys.jobs, plan.member))).toEqual(planned);
     await the.redis.flushall();
-    await declareQueue(the.redis, GATED);
+    await begin();
   }
 });
 
