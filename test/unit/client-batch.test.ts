@@ -172,9 +172,9 @@ test('a partition that does not answer holds up no other, and is sent the rest w
       .filter((id) => homeOf(two, id).partition === partition)
       .slice(0, 100);
   let isAway = true;
-  const tries = [0, 0];
+  const tried = new Set<string>();
   const schedule: BatchParts['jobs']['schedule'] = async ({ partition }, items) => {
-    tries[partition] = (tries[partition] ?? 0) + 1;
+    for (const { member } of partition === 0 ? items : []) tried.add(member);
     if (partition === 0 && isAway) throw new Error('Connection is closed.');
     return items.map((): ScheduleReply => ({ kind: 'ok' }));
   };
@@ -187,12 +187,14 @@ test('a partition that does not answer holds up no other, and is sent the rest w
     away.push(batch.add(queue, { ...plan(id), mode: nth % 2 === 0 ? 'keep' : 'replace' }));
   }
   await turns(3);
-  expect(tries[0]).toBeLessThanOrEqual(20);
+  // Some may have been repeated by now.
+  expect(tried.size).toBeLessThanOrEqual(20);
   const answers = await batch.addMany(
     queue,
     idsOf(1).map((id) => plan(id)),
   );
   expect(answers.errors.size).toBe(0);
+  expect(tried.size).toBeLessThanOrEqual(20);
   isAway = false;
   expect(await Promise.all(away)).toHaveLength(100);
 });
