@@ -1,8 +1,9 @@
 -- take-back: what is ready and was read by nobody is scheduled again.
 -- GIVES   takeBack(keys, now, limit): the entries that are gone, and their members
--- NEEDS   group, stale
+-- NEEDS   group, stale, tombstone
 -- RULE    What was read is left to who read it. A member that is scheduled already keeps its due
---         time there; what became of it meanwhile is judged when it is cast.
+--         time there. A job that was cancelled meanwhile is not scheduled: its tombstone waited for
+--         its entry, and enters done.
 local function takeBack(keys, now, limit)
   local entries, members = {}, {}
   -- @nothing-ready
@@ -10,13 +11,17 @@ local function takeBack(keys, now, limit)
   local group = groupOf(keys.ready)
   local from = group and '(' .. group.delivered or '-'
   for _, entry in ipairs(redis.call('XRANGE', keys.ready, from, '+', 'COUNT', limit)) do
-    local due = ('%.0f'):format(tonumber(entry[2][4]) or now)
+    local member, due = entry[2][2], ('%.0f'):format(tonumber(entry[2][4]) or now)
+    local isOver = tombstoneOf(keys.jobs, member)
+    if isOver then
+      redis.call('ZADD', keys.done, 'NX', now, member)
+    end
     -- @is-back
-    local isBack = redis.call('ZADD', keys.scheduled, 'NX', due, entry[2][2]) == 1
+    local isBack = not isOver and redis.call('ZADD', keys.scheduled, 'NX', due, member) == 1
     redis.call('XDEL', keys.ready, entry[1])
-    entries[#entries + 1], members[#members + 1] = entry[1], entry[2][2]
+    entries[#entries + 1], members[#members + 1] = entry[1], member
     if not isBack then
-      dropNote(keys.stale, entry[2][2])
+      dropNote(keys.stale, member)
     end
   end
   return entries, members

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- limit: a partition gets its share of how much its queue may do at once, a slice per call. With
 -- the first share the queue is gated, for ever.
--- USES  clock, stale, nudge, group, take-back, digits, line, gate, own, lanes, opening
+-- USES  clock, tombstone, stale, nudge, group, take-back, digits, line, gate, own, lanes, opening
 -- KEYS  1 leader  2 scheduled  3 ready  4 meta  5 wake  6 stale  7 line  8 lanes  9 holds
---       10 groups
+--       10 groups  11 jobs  12 done
 -- ARGV  1 now  2 term  3 share  4 limit  then per group: group, limits
 --       now ms, '' = server time; term: the leader's value, or '' = whoever has set the limits;
 --       share: us per job of the rate, burst, concurrency and limit per group, 0 = without, with a
@@ -22,7 +22,7 @@ local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, stale, line = KEYS[5], KEYS[6], KEYS[7]
 local lanes, holds, groups = KEYS[8], KEYS[9], KEYS[10]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, stale = stale, line = line,
-  lanes = lanes, holds = holds, groups = groups }
+  lanes = lanes, holds = holds, groups = groups, jobs = KEYS[11], done = KEYS[12] }
 local now, term, share, limit = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 -- @fence
 if term ~= '' and redis.call('GET', leader) ~= term then return 'fenced' end

@@ -1019,6 +1019,23 @@ const changing: readonly Story[] = [
       expect(await desk.flaws()).toEqual([]);
     },
   },
+  {
+    title: 'a job that was cancelled when it was ready is over for good when other limits come',
+    async tell(desk) {
+      await desk.begin('0 1 3 0');
+      await desk.line('a', 'b');
+      expect(await desk.ready()).toEqual(['a']);
+      await desk.cancel('a');
+      const { scheduled, done, stale } = desk.ref.keys;
+      expect([await desk.redis.zscore(done, 'j:a'), await desk.redis.zcard(stale)]).toEqual([null, 1]);
+      await desk.limit('0 1 2 0');
+      expect(await desk.redis.zscore(scheduled, 'j:a')).toBeNull();
+      expect([await desk.redis.zscore(done, 'j:a'), await desk.redis.zcard(stale)]).toEqual([String(desk.nowMs), 0]);
+      await desk.promote();
+      expect(await desk.serve(9)).toEqual(['b']);
+      expect(await desk.flaws()).toEqual([]);
+    },
+  },
 ];
 
 /** Cut off before its write number `allowed`, or undefined where it has fewer. */

@@ -271,7 +271,7 @@ export const scripts = {
   }),
   allot: define({ keys: ['leader', 'meta'], args: ['term', 'pending', 'bytes'], reply: 'text' }),
   limit: define({
-    keys: ['leader', 'scheduled', 'ready', 'meta', 'wake', 'stale', ...GATE_KEYS],
+    keys: ['leader', 'scheduled', 'ready', 'meta', 'wake', 'stale', ...GATE_KEYS, 'jobs', 'done'],
     args: ['now', 'term', 'share', 'limit'],
     each: ['group', 'limits'],
     reply: 'text',
