@@ -74,7 +74,7 @@ const SECONDS = [
  */
 export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
-  const nowMs = Math.floor(Math.max(...(await askAll(redis, timeAt))));
+  const nowMs = await latestMs(redis);
   const farFrom = `(${nowMs + horizonMs}`;
   const early = { count: 0, example: '' };
   const far = { count: 0, example: '' };
@@ -120,6 +120,9 @@ export async function members({ redis, info, namespace }: Subject): Promise<Find
 export function isReadable(member: string): boolean {
   return member.length <= (idOf(member).bare ? 130 : 200) && /^[!-~]+$/.test(member);
 }
+
+/** By the clock of the server that is ahead. */
+const latestMs = async (redis: Redis): Promise<number> => Math.floor(Math.max(...(await askAll(redis, timeAt))));
 
 async function refsOf(redis: Redis, namespace: string): Promise<readonly PartitionRef[]> {
   const queues = await listQueues(redis, namespace);
@@ -436,7 +439,7 @@ export async function closedTags({ redis, namespace, closedMax }: Subject): Prom
 
 /** A set that nobody seals has no callback, however long its members are over. */
 export async function unsealedSets({ redis, namespace }: Subject): Promise<Finding> {
-  const nowMs = await timeAt(redis);
+  const nowMs = await latestMs(redis);
   let all = 0;
   let oldest: { readonly queue: string; readonly name: string; readonly madeMs: number } | undefined;
   let old = 0;
