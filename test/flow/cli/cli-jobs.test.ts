@@ -99,6 +99,8 @@ describe('schedule', () => {
     expect((await call('b', '--throttle', '1m')).code).toBe(0);
     const { code, err } = await call('a', '--debounce', '1m,5m,9m');
     expect([code, err]).toEqual([64, expect.stringContaining('such as 1s,5s')]);
+    const nameless = await due(['schedule', 'q', '--throttle', '1m']);
+    expect([nameless.code, nameless.err]).toEqual([64, expect.stringContaining('throttle is given without id')]);
   });
 
   test('does not replace a job that runs, and ends with 1', async () => {
