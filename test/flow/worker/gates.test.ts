@@ -250,6 +250,7 @@ describe('a job in line', () => {
     expect(await client.cancel('work', 'j001')).toMatchObject({ status: 'cancelled' });
     expect(await client.reschedule('work', 'j002', { delay: '1h' })).toMatchObject({ status: 'rescheduled' });
     expect(await client.edit('work', 'j004', { priority: 'high' })).toMatchObject({ status: 'edited' });
+    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(2);
     line.release();
     await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(2);
     expect(line.started[1]).toBe('j004');
