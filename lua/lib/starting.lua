@@ -13,7 +13,8 @@
 --         that is started has its hold, whatever became of that before. Records are read one, two,
 --         four and then eight at a time, fewer where they are large, until one more as large as the
 --         largest would take the call over `bytes`; what is left is `later`. The first is always
---         read.
+--         read. A record above 1 KiB is a text of its own in call.started: Lua copies and hashes
+--         each byte of what it joins, and below that a text more costs the caller as much.
 local function callOf(state, now, micros, consumer, bytes, window, suspects, count)
   local token = math.max((tonumber(state[1]) or 0) + 1, micros)
   local call = { now = now, token = token, isPaused = state[2], count = count }
@@ -58,7 +59,13 @@ local function startEntries(keys, call, entries, idle, first)
     if isPlain then
       local token = mint(keys, call)
       writes[#writes + 1], writes[#writes + 2] = member, firstStart(token, entry, call.consumer)
-      started[#started + 1] = entry .. ' ' .. due .. ' ' .. token .. ' ' .. member .. ' ' .. record
+      local words = entry .. ' ' .. due .. ' ' .. token .. ' ' .. member
+      -- @apart
+      if #record > 1024 then
+        started[#started + 1], started[#started + 2] = words, record
+      else
+        started[#started + 1] = words .. ' ' .. record
+      end
       begun[#begun + 1], begun[#begun + 2] = entry, member
     else
       write()

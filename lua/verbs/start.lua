@@ -11,7 +11,8 @@
 --       none; entries ascending; suspects: jobs under which so many workers died are not started, 0
 --       = all are
 -- RETURN {started, others}. Started for the first time, a text each: entry, due, token, member and
---        record, with a space between. Others, a list each: entry, member, due, then what became
+--        record, with a space between; a record above 1 KiB follows as a text of its own, and the
+--        space before it is not there. Others, a list each: entry, member, due, then what became
 --        of it: run, token, attempts, failures, crashes, generation, history, record | again, the
 --        same (a repeated call: nothing is counted twice) | later (not looked at: too many bytes,
 --        call again) | suspect, token of its last start (a worker died under it: nothing is

@@ -357,6 +357,25 @@ describe('bytes', () => {
     expect(kinds(await p.start(deliveries.slice(2), { bytesMax: 900 }))).toEqual(['run']);
   });
 
+  test('come as they are, also those above 1 KiB, which are texts of their own, between others', async () => {
+    const items = [1, 1000, 2000, 3, 70_000, 4].map((size, nth) => item(`r${nth}`, { data: 'x'.repeat(size) }));
+    await p.scheduleAll(items);
+    const taken = await p.start(await p.deliver(), { bytesMax: 1_000_000 });
+    expect(taken.map((one) => 'record' in one && one.record)).toEqual(items.map(({ record }) => record));
+  });
+
+  test('of exactly 1 KiB are joined, and one byte more is apart', async () => {
+    const padded = (id: string, size: number) => {
+      const own = item(id, { data: '' }).record.length;
+      return item(id, { data: 'x'.repeat(size - own) });
+    };
+    const items = [padded('a', 1024), padded('b', 1025)];
+    expect(items.map(({ record }) => record.length)).toEqual([1024, 1025]);
+    await p.scheduleAll(items);
+    const taken = await p.start(await p.deliver());
+    expect(taken.map((one) => 'record' in one && one.record)).toEqual(items.map(({ record }) => record));
+  });
+
   test('never hold back the first record, however large', async () => {
     await p.schedule('a', { data: 'x'.repeat(4000) });
     expect(kinds(await p.start(await p.deliver(), { bytesMax: 10 }))).toEqual(['run']);

@@ -258,6 +258,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
   ['starting @young: turned <', 'a second is neither old nor young'],
+  ['starting @apart: turned >', 'one text or two say the same; only what they cost differs'],
   ['quota @no-bytes: turned >', 'without a limit of bytes nothing is noted, so one look more finds nothing'],
   ['quota @unreadable: no guard', 'nothing of ours writes limits that cannot be read'],
   ['weigh @left: turned <', 'ids of entries are of the server, and the time of a note is that of a call'],

@@ -181,25 +181,30 @@ export function scheduleReply(reply: string): ScheduleReply {
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
 }
 
-/** What a start replies: a text for each that started for the first time, and a list for each other entry. */
+/** What a start replies: one text or two for each that started for the first time, and a list for each other entry. */
 export function takenOf(first: Reply | undefined, others: Reply | undefined): Taken[] {
   const taken: Taken[] = [];
-  for (const one of list(first)) taken.push(firstOf(text(one)));
+  const texts = list(first).values();
+  for (const one of texts) taken.push(firstOf(text(one), texts));
   for (const other of list(others)) taken.push(otherOf(list(other)));
   return taken;
 }
 
 const NO_HISTORY: readonly Attempted[] = [];
 
-/** `entry due token member record`: one text, because each costs a buffer of its own on its way here. */
-function firstOf(words: string): Taken {
+/**
+ * `entry due token member record`: one text, because each costs a buffer of its own on its way here. A record above 1 KiB
+ * is the next text, because Lua copies and hashes each byte of what it joins.
+ */
+function firstOf(words: string, more: Iterator<Reply>): Taken {
   const due = words.indexOf(' ') + 1;
   const token = words.indexOf(' ', due) + 1;
   const member = words.indexOf(' ', token) + 1;
-  const record = words.indexOf(' ', member) + 1;
+  const end = words.indexOf(' ', member);
+  const isJoined = end >= 0;
   return {
     entry: words.slice(0, due - 1) as EntryId,
-    member: words.slice(member, record - 1),
+    member: isJoined ? words.slice(member, end) : words.slice(member),
     dueMs: Number(words.slice(due, token - 1)) || 0,
     kind: 'run',
     token: words.slice(token, member - 1) as Token,
@@ -208,7 +213,7 @@ function firstOf(words: string): Taken {
     crashes: 0,
     generation: 0,
     history: NO_HISTORY,
-    record: words.slice(record),
+    record: isJoined ? words.slice(end + 1) : text(more.next().value),
   };
 }
 
