@@ -5,14 +5,15 @@
  * `docs/benchmarks.md` and its charts.
  *
  *     --quick                a fifth of the jobs, 2 rounds, nothing is written; at most 6 minutes
- *     --rounds 5             how many
+ *     --rounds 5             how many; what hardly moves is measured in the first only
  *     --only burst,steady500 these workloads; nothing is written
  *     --systems duestream,floor   these systems; nothing is written
  *     --against file         compares counts and ratios with those of a file, and ends with 1 when they got worse
  *     --keep file            writes the results there as well
+ *     --log file             adds each result as a line; an interrupted run that is started again goes on after the last
  *     --page                 measures nothing: writes the page again from `bench/results`
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
@@ -30,6 +31,7 @@ const values = argumentsFor(import.meta.filename, {
   systems: { type: 'string' },
   against: { type: 'string' },
   keep: { type: 'string' },
+  log: { type: 'string' },
   page: { type: 'boolean', default: false },
 });
 const RESULTS = join(root, 'bench/results/peers.json');
@@ -54,36 +56,47 @@ const { systems: all } = await import('./peers/systems.mjs');
 const systems = chosen('--systems', all, values.systems);
 const size = (/** @type {number} */ jobs) => Math.max(1, Math.round(values.quick ? jobs / 5 : jobs));
 
+const cells = Array.from({ length: rounds }, (_, at) => at + 1).flatMap((round) =>
+  workloads
+    .filter((workload) => round <= (workload.rounds ?? rounds))
+    .flatMap((workload) =>
+      // Each round begins with another system, so that none is always the one after a long rest.
+      [...systems.slice(round % systems.length), ...systems.slice(0, round % systems.length)]
+        .filter((system) => system.workloads?.includes(workload.name) ?? true)
+        .map((system) => ({ round, workload, system })),
+    ),
+);
+const logged = values.log === undefined ? [] : resultsIn(values.log);
 /** @type {Result[]} */
 const results = [];
-const total = rounds * systems.length * workloads.length;
+let measured = 0;
 const fromMs = performance.now();
-for (let round = 1; round <= rounds; round += 1) {
-  for (const { name: workload, run } of workloads) {
-    // Each round begins with another system, so that none is always the one after a long rest.
-    for (let nth = 0; nth < systems.length; nth += 1) {
-      const system = systems[(nth + round) % systems.length];
-      if (!system) continue;
-      const figures = await run({ binary, system, size, seed: round });
-      results.push({ workload, system: system.name, round, figures });
-      const goneMs = performance.now() - fromMs;
-      const left = Math.round(((goneMs / results.length) * (total - results.length)) / 1000);
-      process.stderr.write(
-        `${results.length}/${total}  ${workload.padEnd(10)} ${system.name.padEnd(10)} ${shown(figures)}  (${left} s left)\n`,
-      );
-    }
+for (const { round, workload, system } of cells) {
+  const names = { workload: workload.name, system: system.name, round };
+  const known = logged.find((one) => Object.entries(names).every(([key, is]) => one[key] === is));
+  if (known) {
+    results.push(known);
+    continue;
   }
+  const figures = await workload.run({ binary, system, size, seed: round });
+  results.push({ ...names, figures });
+  measured += 1;
+  if (values.log !== undefined) appendFileSync(values.log, `${JSON.stringify(results.at(-1))}\n`);
+  const leftMs = ((performance.now() - fromMs) / measured) * (cells.length - results.length);
+  process.stderr.write(
+    `${results.length}/${cells.length}  ${workload.name.padEnd(10)} ${system.name.padEnd(10)} ${shown(figures)}  (${Math.round(leftMs / 1000)} s left)\n`,
+  );
 }
 
 const { report } = await import('./peers/page.mjs');
 const made = {
-  what: 'duestream beside BullMQ, bee-queue and the floor; medians over rounds, ratios within a round',
+  what: 'duestream beside its peers and the floor; medians over rounds, ratios within a round',
   host: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
   node: process.version,
   redis: await versionOfRedis(binary),
   date: new Date().toISOString().slice(0, 10),
   rounds,
-  systems: systems.map(({ name, settings }) => ({ name, settings })),
+  systems: systems.map(({ name, title, settings, counts }) => ({ name, title, settings, counts })),
   rows: report({ results, workloads: workloads.map(({ name, title }) => ({ name, title })) }),
 };
 console.table(
@@ -102,7 +115,7 @@ async function writePage(run) {
   const { chartsOf, pageOf } = await import('./peers/page.mjs');
   writeFileSync(join(root, 'docs/benchmarks.md'), pageOf(run));
   mkdirSync(join(root, 'docs/charts'), { recursive: true });
-  for (const [name, svg] of chartsOf(run.rows)) writeFileSync(join(root, 'docs/charts', name), svg);
+  for (const [name, svg] of chartsOf(run)) writeFileSync(join(root, 'docs/charts', name), svg);
 }
 
 /** @template {{ name: string }} T @param {string} flag @param {readonly T[]} list @param {string | undefined} text @returns {readonly T[]} */
@@ -138,6 +151,13 @@ async function installPeers() {
 async function versionOfRedis(path) {
   const { output } = await capture(path, ['--version'], { cwd: root });
   return /(\S+) server v=(\S+)/.exec(output)?.slice(1).join(' ') ?? 'unknown';
+}
+
+/** What an interrupted run has measured; it has to be of the same size and code. @param {string} file @returns {any[]} */
+function resultsIn(file) {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
 }
 
 /** @param {string} file the results of a run before */

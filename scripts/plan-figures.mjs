@@ -15,12 +15,12 @@ const STEADY = new Map([
 /** @param {Results} results of `npm run bench` */
 export function renderFigures({ host, redis, date, rows }) {
   const of = (/** @type {string} */ workload, /** @type {string} */ figure) => {
-    const row = rows.find((one) => one.system === 'duestream' && one.workload === workload && one.figure === figure);
-    if (!row) throw new Error(`the results of the bench have no ${figure} of duestream in ${workload}`);
+    const row = rows.find((one) => one.system === 'embedded' && one.workload === workload && one.figure === figure);
+    if (!row) throw new Error(`the results of the bench have no ${figure} of duestream in one process in ${workload}`);
     return Math.round(row.median);
   };
   const at = (/** @type {string} */ workload, /** @type {number} */ perSecond) =>
-    `    { perSecond: ${number(perSecond)}, redisMicros: ${of(workload, 'redisMicros')}, workerMicros: ${of(workload, 'workerMicros')} },`;
+    `    { perSecond: ${number(perSecond)}, redisMicros: ${of(workload, 'serverMicros')}, workerMicros: ${of(workload, 'workerMicros')} },`;
   const run = [...STEADY].map(([workload, perSecond]) => at(workload, perSecond));
   return `/**
  * What \`duestream plan\` counts with, as the bench measured it: CPU in µs per job, by jobs per second.
@@ -42,7 +42,7 @@ export interface BenchFigures {
 
 export const benchFigures: BenchFigures = {
   from: '${host}, ${redis}, ${date}',
-  scheduleMicros: ${of('one', 'redisMicros')},
+  scheduleMicros: ${of('one', 'serverMicros')},
   run: [
 ${run.join('\n')}
 ${at('burst', of('burst', 'jobsPerSecond'))}

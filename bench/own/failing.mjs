@@ -1,5 +1,5 @@
 /** duestream with a handler that fails twice and then succeeds: what a storm of retries is made of. */
-import { duestream } from '../peers/duestream.mjs';
+import { embedded } from '../peers/duestream.mjs';
 
 /** @type {typeof import('../../src/index.ts')} */
 const { createDaemon, createWorker, defineQueue, fixed } = await import(
@@ -12,7 +12,7 @@ export const STARTS = 3;
 
 /** @type {import('../peers/system.mjs').System} */
 export const failing = {
-  ...duestream,
+  ...embedded,
   name: 'duestream, failing',
   async worker(url, { concurrency, moves, started }) {
     const daemon = createDaemon({ redis: { url }, roles: ['mover'], log: { level: 'fatal' } });

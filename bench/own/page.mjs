@@ -10,7 +10,7 @@ const AOF_KEEPS = 0.75;
 /** How each figure is called, and in what it is counted. */
 const FIGURES = new Map([
   ['jobsPerSecond', 'jobs/s'],
-  ['redisMicros', 'Redis CPU per job, µs'],
+  ['serverMicros', 'Redis CPU per job, µs'],
   ['commands', 'Redis commands per job'],
   ['scripts', 'scripts per job'],
   ['workerMicros', 'CPU of the worker process per job, µs'],

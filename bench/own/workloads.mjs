@@ -6,10 +6,10 @@ import { fork } from 'node:child_process';
 import { freemem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { duestream } from '../peers/duestream.mjs';
+import { embedded as duestream } from '../peers/duestream.mjs';
 import { openGround, spentBy } from '../peers/ground.mjs';
 import { planned } from '../peers/plan.mjs';
-import { finished, judge, perJob, quantile, startWorkers, TooSoon, withRoom } from '../peers/workloads.mjs';
+import { finished, judge, mark, perJob, quantile, startFleet, TooSoon, withRoom } from '../peers/workloads.mjs';
 import { failing, STARTS } from './failing.mjs';
 import { valkey } from './valkey.mjs';
 
@@ -106,7 +106,7 @@ function burst({ binary }, { jobs, system = duestream, times = 1, bytes = BYTES,
       return {
         jobsPerSecond: (jobs / (lastMs - dueMs)) * 1000,
         ...perJob(ran.before, ran.after, jobs),
-        workerMicros: (ran.seen.cpuMs / jobs) * 1000,
+        workerMicros: (ran.seen.workerMs / jobs) * 1000,
         ...(await slowest(ground)),
       };
     }),
@@ -176,8 +176,8 @@ function growth({ binary, size, round }, pending) {
     return {
       bytesPerJob: (full.bytes - empty.bytes) / jobs,
       schedulesPerSecond: (ONE_BY_ONE / took) * 1000,
-      scheduleMicros: perJob(full, after, ONE_BY_ONE).redisMicros,
-      redisMicros: perJob(ran.before, ran.after, steady).redisMicros,
+      scheduleMicros: perJob(full, after, ONE_BY_ONE).serverMicros,
+      serverMicros: perJob(ran.before, ran.after, steady).serverMicros,
       lateP50Ms: quantile(lateMs, 0.5),
       lateP99Ms: quantile(lateMs, 0.99),
       ...(await slowest(ground)),
@@ -203,15 +203,15 @@ async function scheduled(ground, { jobs, ...plan }) {
  */
 async function running(ground, { system, jobs, schedule, onDue }) {
   const given = { binary: '', system, size: (/** @type {number} */ count) => count, seed: 1 };
-  const workers = await startWorkers(ground, given, { jobs, processes: 1 });
+  const fleet = await startFleet(ground, given, { jobs, processes: 1 });
   const dueMs = await schedule();
   await sleep(dueMs - Date.now() - 300);
   if (dueMs - Date.now() < 100) throw new TooSoon('duestream was not ready when the jobs came due');
-  for (const worker of workers) await worker.ask('mark');
+  await mark(fleet);
   await ground.redis.config('RESETSTAT');
   await onDue?.();
   const before = await spentBy(ground.redis);
-  const seen = await finished(ground, given, { workers, jobs });
+  const seen = await finished(ground, given, { fleet, jobs });
   return { before, seen, after: await spentBy(ground.redis) };
 }
 

@@ -5,6 +5,7 @@
 
 /** @typedef {import('./page.mjs').Row} Row */
 
+const OURS = ['duestream', 'embedded'];
 const WORSE_BY = 1.1;
 /** Below this a count is noise: heartbeats and looks of a quiet second. */
 const LEAST = 0.02;
@@ -13,10 +14,10 @@ const LEAST = 0.02;
 export function worse({ now, before }) {
   return now.flatMap((row) => {
     const old = before.find((one) => isSame(one, row));
-    if (row.system !== 'duestream' || !old) return [];
+    if (!OURS.includes(row.system) || !old) return [];
     const [left, right] = stableOf(row, now, old, before);
     if (left === undefined || right === undefined || left <= Math.max(right * WORSE_BY, right + LEAST)) return [];
-    return [`${row.workload}, ${row.figure}: ${rounded(left)} where it was ${rounded(right)}`];
+    return [`${row.system}, ${row.workload}, ${row.figure}: ${rounded(left)} where it was ${rounded(right)}`];
   });
 }
 
@@ -24,7 +25,7 @@ export function worse({ now, before }) {
 function stableOf(row, now, old, before) {
   if (row.figure === 'commands' || row.figure === 'scripts' || row.figure === 'bytesPerJob')
     return [row.median, old.median];
-  if (row.figure !== 'redisMicros') return [];
+  if (row.figure !== 'serverMicros') return [];
   return [toFloor(row, now), toFloor(old, before)];
 }
 

@@ -7,7 +7,12 @@ const version = await versionOf('bee-queue', import.meta);
 /** @type {import('./system.mjs').System} */
 export const beeQueue = {
   name: 'bee-queue',
+  title: 'bee-queue',
   settings: `bee-queue ${version}; saveAll in lists of 500; removeOnSuccess, storeJobs false, getEvents and sendEvents false; nearTermWindow 1 s; it keeps due times to the second and schedules no id twice`,
+  counts: {
+    server: 'redis-server',
+    worker: 'the processes that run handlers; the first promotes as well (activateDelayedJobs)',
+  },
   roundsToSeconds: true,
   async producer(url) {
     const queue = new BeeQueue('bench', { ...plain(url), isWorker: false });

@@ -22,7 +22,9 @@ const optionsOf = ({ id, dueMs }) => ({
 /** @type {import('./system.mjs').System} */
 export const bullmq = {
   name: 'BullMQ',
+  title: 'BullMQ',
   settings: `bullmq ${bullmqVersion} on ioredis ${ioredisVersion}; addBulk in lists of 500; removeOnComplete, so that nothing piles up; no metrics, no events read`,
+  counts: { server: 'redis-server', worker: 'the processes with a `Worker`: each promotes and runs handlers' },
   async producer(url) {
     const connection = connect(url);
     const queue = new Queue('bench', { connection, skipMetasUpdate: true });

@@ -7,10 +7,10 @@
  */
 
 const WIDTH = 720;
-const NAMES = 110;
+const NAMES = 160;
 const VALUES = 90;
 const BAR = 18;
-const COLOURS = ['#2f7ed8', '#c0504d', '#8a8f98', '#5fa55a'];
+const COLOURS = ['#2f7ed8', '#c0504d', '#8a8f98', '#5fa55a', '#8e63b5', '#c98a1b', '#3aa6a6'];
 
 /** @param {{ title: string, unit: string, groups: readonly Group[] }} chart @returns {string} */
 export function chartOf({ title, unit, groups }) {

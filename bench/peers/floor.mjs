@@ -63,7 +63,13 @@ const wordsOf = (job) => [job.id ?? String(job.at), JSON.stringify(dataOf(job)),
 /** @type {import('./system.mjs').System} */
 export const floor = {
   name: 'floor',
+  title: 'floor',
   settings: `the least code of this shape: no retry, no token, no recovery, no result; a tick of ${TICK_MS} ms`,
+  counts: {
+    server: 'redis-server',
+    worker: 'the processes that run handlers; they promote nothing',
+    daemon: 'one process that promotes',
+  },
   async producer(url) {
     const redis = connect(url, true);
     return {
@@ -79,8 +85,7 @@ export const floor = {
       close: async () => redis.disconnect(),
     };
   },
-  async worker(url, { concurrency, moves, started }) {
-    const mover = moves ? await floor.mover?.(url) : undefined;
+  async worker(url, { concurrency, started }) {
     const blocking = connect(url);
     const redis = connect(url);
     const consumer = `w-${process.pid}`;
@@ -108,12 +113,11 @@ export const floor = {
         open = false;
         blocking.disconnect();
         await reading;
-        await mover?.close();
         redis.disconnect();
       },
     };
   },
-  async mover(url) {
+  async daemon(url) {
     const redis = connect(url);
     let open = true;
     const moving = (async () => {

@@ -24,25 +24,29 @@ export function report({ results, workloads }) {
   return workloads.flatMap(({ name: workload, title }) => {
     const own = results.filter((one) => one.workload === workload);
     const systems = [...new Set(own.map(({ system }) => system))].sort();
-    const figures = Object.keys(own[0]?.figures ?? {});
+    // In the order of FIGURES: a system leaves out what it does not have.
+    const figures = [...FIGURES.keys()].filter((figure) => own.some(({ figures: all }) => figure in all));
     return figures.flatMap((figure) =>
-      systems.map((system) => {
-        const some = own.filter((one) => one.system === system);
+      systems.flatMap((system) => {
+        const some = own.filter((one) => one.system === system && figure in one.figures);
+        if (some.length === 0) return [];
         const values = some.map(({ figures: all }) => all[figure] ?? 0);
         const ratios = some.flatMap(({ round, figures: all }) => {
           const peer = own.find((one) => one.system === PEER && one.round === round)?.figures[figure];
           return peer ? [(all[figure] ?? 0) / peer] : [];
         });
-        return {
-          workload,
-          title,
-          figure,
-          system,
-          median: rounded(median(values)),
-          least: rounded(Math.min(...values)),
-          most: rounded(Math.max(...values)),
-          ratio: ratios.length > 0 ? rounded(median(ratios)) : undefined,
-        };
+        return [
+          {
+            workload,
+            title,
+            figure,
+            system,
+            median: rounded(median(values)),
+            least: rounded(Math.min(...values)),
+            most: rounded(Math.max(...values)),
+            ratio: ratios.length > 0 ? rounded(median(ratios)) : undefined,
+          },
+        ];
       }),
     );
   });
@@ -51,57 +55,71 @@ export function report({ results, workloads }) {
 /** How each figure is called, and in what it is counted. */
 const FIGURES = new Map([
   ['jobsPerSecond', 'jobs/s'],
-  ['redisMicros', 'Redis CPU per job, µs'],
-  ['commands', 'Redis commands per job'],
-  ['scripts', 'scripts per job'],
-  ['producerMicros', 'CPU of the producer per job, µs'],
-  ['workerMicros', 'CPU of the worker processes per job, µs'],
   ['lateP50Ms', 'start lateness p50, ms'],
   ['lateP99Ms', 'start lateness p99, ms'],
+  ['lateP999Ms', 'start lateness p99.9, ms'],
   ['lateMaxMs', 'start lateness, longest, ms'],
+  ['serverMicros', 'CPU of the server per job, µs'],
+  ['workerMicros', 'CPU of all worker processes per job, µs'],
+  ['daemonMicros', 'CPU of the daemon per job, µs'],
+  ['allMicros', 'CPU of server, workers and daemon per job, µs'],
+  ['producerMicros', 'CPU of the producer per job, µs'],
+  ['commands', 'Redis commands per job'],
+  ['scripts', 'scripts per job'],
   ['commandsPerSecond', 'Redis commands per second'],
-  ['redisMsPerSecond', 'Redis CPU, ms per second'],
+  ['serverMsPerSecond', 'CPU of the server, ms per second'],
   ['workerMsPerSecond', 'CPU of the worker process, ms per second'],
+  ['daemonMsPerSecond', 'CPU of the daemon, ms per second'],
   ['bytesPerJob', 'bytes per job'],
 ]);
 
-/**
- * @param {{ rows: readonly Row[], host: string, node: string, redis: string, date: string, rounds: number,
- *   systems: readonly { name: string, settings: string }[] }} made
- */
+/** @typedef {Pick<import('./system.mjs').System, 'name' | 'title' | 'settings' | 'counts'>} Described */
+
+/** @param {{ rows: readonly Row[], host: string, node: string, redis: string, date: string, rounds: number, systems: readonly Described[] }} made */
 export function pageOf({ rows, host, node, redis, date, rounds, systems }) {
   const workloads = [...new Map(rows.map(({ workload, title }) => [workload, title]))];
   return `${[
     '# Benchmarks',
     '<!-- Made by `npm run bench`. Edit bench/peers/page.mjs instead. -->',
     `Measured on ${host}, Node ${node}, ${redis}, on ${date}: medians of ${rounds} rounds with the least and the most in
-brackets. In each round every system does each workload in turn, with real processes and a Redis of its own, 200 bytes of
+brackets; idle and memory hardly move and are measured once. In each round every system does each workload in turn, with real processes and a Redis of its own, 200 bytes of
 data, a handler that does nothing and a concurrency of 100. The ratio (×) is to BullMQ of the same round. A job that was
 lost, started twice or started early would have ended the run. Jobs are scheduled before a burst or a steady minute begins,
 so those figures hold from promotion to settlement.`,
     `Absolute figures move from machine to machine; ratios hold. Again: \`npm run bench\`. Whether a change made anything worse:
 \`npm run bench -- --quick --against bench/baseline.json\`, which compares commands, scripts and bytes per job, and Redis CPU
 per job in relation to the floor.`,
-    ['| system | settings |', '|---|---|', ...systems.map(({ name, settings }) => `| ${name} | ${settings} |`)].join(
+    '## Which processes a CPU figure counts',
+    `duestream comes first as people deploy it: one daemon that promotes, and workers in processes of their own. Beside it is
+the shape of one process, where the mover and the handlers share the process and its CPU figure. A peer without a daemon
+promotes in its workers or in its server. So compare the sum of server, workers and daemon, or read each with this table.`,
+    [
+      '| system | server | all worker processes | daemon |',
+      '|---|---|---|---|',
+      ...systems.map(
+        ({ title, counts }) => `| ${title} | ${counts.server} | ${counts.worker} | ${counts.daemon ?? 'none'} |`,
+      ),
+    ].join('\n'),
+    ['| system | settings |', '|---|---|', ...systems.map(({ title, settings }) => `| ${title} | ${settings} |`)].join(
       '\n',
     ),
     '![How late jobs start](charts/lateness.svg)\n\n![Jobs per second](charts/rates.svg)\n\n![Memory](charts/memory.svg)',
     '## What we want, and what this run shows',
-    'Schedules and scripts are measured by `npm run bench:schedules` and `npm run bench:stages`.',
+    'The same is wanted of both shapes: of duestream as people deploy it, and of one process. A ratio (×) is to BullMQ. Schedules and scripts are measured by `npm run bench:schedules` and `npm run bench:stages`.',
     ...targetsIn(rows, FIGURES),
     '[Decision 12](decisions/0012-one-call-per-batch.md) has the profiles, and what else was tried.',
     ...workloads.map(([workload, title]) =>
       section(
         rows.filter((row) => row.workload === workload),
-        title,
+        { title, systems },
       ),
     ),
   ].join('\n\n')}\n`;
 }
 
-/** @param {readonly Row[]} rows @param {string} title */
-function section(rows, title) {
-  const systems = ORDER.filter((name) => rows.some(({ system }) => system === name));
+/** @param {readonly Row[]} rows @param {{ title: string, systems: readonly Described[] }} options */
+function section(rows, { title, systems: all }) {
+  const systems = all.filter(({ name }) => rows.some(({ system }) => system === name));
   const figures = [...new Set(rows.map(({ figure }) => figure))];
   const cell = (/** @type {string} */ figure, /** @type {string} */ system) => {
     const row = rows.find((one) => one.figure === figure && one.system === system);
@@ -112,25 +130,25 @@ function section(rows, title) {
   return [
     `## ${title.charAt(0).toUpperCase()}${title.slice(1)}`,
     '',
-    `| | ${systems.join(' | ')} |`,
+    `| | ${systems.map((system) => system.title).join(' | ')} |`,
     `|---|${systems.map(() => '---:').join('|')}|`,
     ...figures.map(
-      (figure) => `| ${FIGURES.get(figure) ?? figure} | ${systems.map((system) => cell(figure, system)).join(' | ')} |`,
+      (figure) => `| ${FIGURES.get(figure) ?? figure} | ${systems.map(({ name }) => cell(figure, name)).join(' | ')} |`,
     ),
   ].join('\n');
 }
 
-/** File in `docs/charts` → its picture. @param {readonly Row[]} rows @returns {ReadonlyMap<string, string>} */
-export function chartsOf(rows) {
+/** File in `docs/charts` → its picture. @param {{ rows: readonly Row[], systems: readonly Described[] }} made @returns {ReadonlyMap<string, string>} */
+export function chartsOf({ rows, systems }) {
   const bars = (
     /** @type {string} */ workload,
     /** @type {string} */ figure,
     /** @type {'median' | 'ratio'} */ field,
   ) =>
-    ORDER.flatMap((system) => {
-      const row = rows.find((one) => one.workload === workload && one.figure === figure && one.system === system);
+    systems.flatMap(({ name, title }) => {
+      const row = rows.find((one) => one.workload === workload && one.figure === figure && one.system === name);
       const value = row?.[field];
-      return value === undefined ? [] : [{ name: system, value }];
+      return value === undefined ? [] : [{ name: title, value }];
     });
   const group = (/** @type {string} */ name, /** @type {string} */ workload, /** @type {string} */ figure) => ({
     name,
@@ -159,9 +177,6 @@ export function chartsOf(rows) {
     ],
   ]);
 }
-
-/** From the product to the bound of what is possible. */
-const ORDER = ['duestream', 'BullMQ', 'bee-queue', 'floor'];
 
 /** @param {number} value */
 const number = (value) => (value >= 100 ? Math.round(value).toLocaleString('en-US') : String(value));

@@ -1,5 +1,5 @@
 /**
- * One process of a measurement: a producer, a worker or a mover of one system. It does what it is told over the channel of
+ * One process of a measurement: a producer, a worker or a daemon of one system. It does what it is told over the channel of
  * its parent, keeps what it saw in typed arrays, and says at the end what it cost.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,8 @@ import { systems } from './systems.mjs';
  * @property {string} [failed]
  */
 
-const COUNT_EVERY_MS = 50;
+/** Seldom, for what it costs counts as the system's. */
+const COUNT_EVERY_MS = 250;
 
 const [, , role = '', name = '', url = '', text = '{}'] = process.argv;
 const options = JSON.parse(text);
@@ -43,7 +44,7 @@ const tell = (message) => void process.send?.(message);
 /** @type {{ close: () => Promise<unknown> } & Partial<import('./system.mjs').Producer>} */
 let part;
 if (role === 'producer') part = await system.producer(url);
-else if (role === 'mover') part = (await system.mover?.(url)) ?? { close: async () => {} };
+else if (role === 'daemon') part = (await system.daemon?.(url)) ?? { close: async () => {} };
 else part = await system.worker(url, { concurrency: options.concurrency, moves: options.moves, started });
 
 const counting = setInterval(() => {

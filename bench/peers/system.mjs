@@ -24,14 +24,26 @@
  */
 
 /**
+ * Which processes the CPU figures of a system count, for people.
+ *
+ * @typedef {object} Counts
+ * @property {string} server
+ * @property {string} worker all of them together
+ * @property {string} [daemon] left out where no process only promotes
+ */
+
+/**
  * @typedef {object} System
- * @property {string} name
+ * @property {string} name in flags and results
+ * @property {string} title for people
  * @property {string} settings for people: versions, and what was set and why
+ * @property {Counts} counts
+ * @property {readonly string[]} [workloads] those that it takes part in; left out: all
  * @property {boolean} [roundsToSeconds] its delays are not kept to the millisecond
  * @property {(url: string) => Promise<Producer>} producer
  * @property {(url: string, options: { concurrency: number, moves: boolean, started: (at: number) => void }) => Promise<Worker>} worker
- *   `moves`: this process also promotes what is due
- * @property {((url: string) => Promise<Worker>) | undefined} [mover] promotes and runs no jobs
+ *   `moves`: this process also promotes what is due, where only one has to
+ * @property {((url: string) => Promise<Worker>) | undefined} [daemon] promotes and runs no jobs, in a process of its own
  * @property {(redis: import('ioredis').Redis) => Promise<number>} pending jobs that wait, to know that all were taken
  */
 

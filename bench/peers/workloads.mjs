@@ -14,12 +14,15 @@ import { planned } from './plan.mjs';
 const CONCURRENCY = 100;
 const BYTES = 200;
 const FAR_MS = 90 * 86_400_000;
+/** Some work comes once a minute only. */
+const IDLE_MS = 60_000;
 /** What keeps due times to the second only may be so early. */
 const EARLY_MS = 1000;
 
 /** @typedef {object} Workload
  * @property {string} name
  * @property {string} title
+ * @property {number} [rounds] at most so many: it hardly moves from round to round
  * @property {(given: Given) => Promise<Figures>} run
  */
 
@@ -32,9 +35,19 @@ export const workloads = [
   { name: 'drain', title: 'drain of immediate jobs, 1 worker process', run: drain },
   { name: 'steady500', title: 'steady, 500 jobs/s at random due times', run: (given) => steady(given, 500) },
   { name: 'steady2000', title: 'steady, 2,000 jobs/s at random due times', run: (given) => steady(given, 2000) },
-  { name: 'idle', title: 'idle with 100,000 jobs that are far from due', run: idle },
-  { name: 'memory', title: 'bytes per pending job, ids of 16 bytes', run: (given) => memory(given, false) },
-  { name: 'memoryOwn', title: 'bytes per pending job, ids that the system makes', run: (given) => memory(given, true) },
+  { name: 'idle', title: 'idle with 100,000 jobs that are far from due, 1 worker process', rounds: 1, run: idle },
+  {
+    name: 'memory',
+    title: 'bytes per pending job, ids of 16 bytes',
+    rounds: 1,
+    run: (given) => memory(given, false),
+  },
+  {
+    name: 'memoryOwn',
+    title: 'bytes per pending job, ids that the system makes',
+    rounds: 1,
+    run: (given) => memory(given, true),
+  },
 ];
 
 /** Jobs were still being scheduled when they came due: the machine does something else as well. */
@@ -100,18 +113,17 @@ function burstAt(given, { jobs, processes, dueMs }) {
     const producer = await ground.start('producer', given.system.name);
     await producer.ask('many', { jobs, bytes: BYTES, dueMs });
     await producer.ask('close');
-    const workers = await startWorkers(ground, given, { jobs, processes });
+    const fleet = await startFleet(ground, given, { jobs, processes });
     await sleep(dueMs - Date.now() - 300);
     if (dueMs - Date.now() < 200) throw new TooSoon(`${given.system.name} was not ready when the burst began`);
-    for (const worker of workers) await worker.ask('mark');
+    await mark(fleet);
     const before = await spentBy(ground.redis);
-    const seen = await finished(ground, given, { workers, jobs });
+    const seen = await finished(ground, given, { fleet, jobs });
     const after = await spentBy(ground.redis);
     const { lastMs } = judge(given, { seen, jobs, dueOf: () => dueMs });
     return {
       jobsPerSecond: (jobs / (lastMs - dueMs)) * 1000,
-      ...perJob(before, after, jobs),
-      workerMicros: (seen.cpuMs / jobs) * 1000,
+      ...cpuPerJob({ before, after, seen, jobs }),
     };
   });
 }
@@ -124,8 +136,8 @@ function drain(given) {
     await producer.ask('many', { jobs, bytes: BYTES });
     await producer.ask('close');
     const before = await spentBy(ground.redis);
-    const workers = await startWorkers(ground, given, { jobs, processes: 1 });
-    const seen = await finished(ground, given, { workers, jobs });
+    const fleet = await startFleet(ground, given, { jobs, processes: 1 });
+    const seen = await finished(ground, given, { fleet, jobs });
     const after = await spentBy(ground.redis);
     const { firstMs, lastMs } = judge(given, { seen, jobs, dueOf: () => 0 });
     return { jobsPerSecond: (jobs / (lastMs - firstMs)) * 1000, ...perJob(before, after, jobs) };
@@ -146,22 +158,21 @@ function steadyFrom(given, { jobs, seconds, dueMs }) {
     const plan = { jobs, bytes: BYTES, dueMs, forMs: seconds * 1000, seed: given.seed };
     await producer.ask('many', plan);
     await producer.ask('close');
-    const [worker] = await startWorkers(ground, given, { jobs, processes: 1 });
-    if (!worker) throw new Error('no worker');
+    const fleet = await startFleet(ground, given, { jobs, processes: 1 });
     await sleep(dueMs - Date.now() - 200);
     if (dueMs - Date.now() < 100) throw new TooSoon(`${given.system.name} was not ready when the jobs came due`);
-    await worker.ask('mark');
+    await mark(fleet);
     const before = await spentBy(ground.redis);
-    const seen = await finished(ground, given, { workers: [worker], jobs });
+    const seen = await finished(ground, given, { fleet, jobs });
     const after = await spentBy(ground.redis);
     const dueTimes = planned(plan).map((job) => job.dueMs);
     const { lateMs } = judge(given, { seen, jobs, dueOf: (at) => dueTimes[at] ?? 0 });
     return {
       lateP50Ms: quantile(lateMs, 0.5),
       lateP99Ms: quantile(lateMs, 0.99),
+      lateP999Ms: quantile(lateMs, 0.999),
       lateMaxMs: lateMs.at(-1) ?? 0,
-      ...perJob(before, after, jobs),
-      workerMicros: (seen.cpuMs / jobs) * 1000,
+      ...cpuPerJob({ before, after, seen, jobs }),
     };
   });
 }
@@ -173,19 +184,20 @@ function idle(given) {
     const producer = await ground.start('producer', given.system.name);
     await producer.ask('many', { jobs, bytes: BYTES, dueMs: Date.now() + FAR_MS });
     await producer.ask('close');
-    const [worker] = await startWorkers(ground, given, { jobs: 1, processes: 1 });
-    await sleep(5000);
-    await worker?.ask('mark');
+    const fleet = await startFleet(ground, given, { jobs: 1, processes: 1 });
+    await sleep(10_000);
+    await mark(fleet);
     const before = await spentBy(ground.redis);
     const fromMs = performance.now();
-    await sleep(15_000);
+    await sleep(given.size(IDLE_MS));
     const after = await spentBy(ground.redis);
     const seconds = (performance.now() - fromMs) / 1000;
-    const { cpuMs = 0 } = (await worker?.ask('report')) ?? {};
+    const { workerMs, daemonMs } = await spentByFleet(fleet);
     return {
       commandsPerSecond: (after.commands - before.commands) / seconds,
-      redisMsPerSecond: (after.cpuMs - before.cpuMs) / seconds,
-      workerMsPerSecond: cpuMs / seconds,
+      serverMsPerSecond: (after.cpuMs - before.cpuMs) / seconds,
+      workerMsPerSecond: workerMs / seconds,
+      ...(daemonMs === undefined ? {} : { daemonMsPerSecond: daemonMs / seconds }),
     };
   });
 }
@@ -206,35 +218,54 @@ function memory(given, generated) {
   });
 }
 
-/** @param {Ground} ground @param {Given} given @param {{ jobs: number, processes: number }} options */
-export function startWorkers(ground, { system }, { jobs, processes }) {
-  return Promise.all(
-    Array.from({ length: processes }, (_, nth) =>
+/** @typedef {import('./ground.mjs').Child} Child */
+/** The processes that run jobs, and the one that only promotes, where a system has such. @typedef {{ workers: readonly Child[], daemon: Child | undefined }} Fleet */
+
+/** @param {Ground} ground @param {Given} given @param {{ jobs: number, processes: number }} options @returns {Promise<Fleet>} */
+export async function startFleet(ground, { system }, { jobs, processes }) {
+  const [daemon, ...workers] = await Promise.all([
+    system.daemon ? ground.start('daemon', system.name) : undefined,
+    ...Array.from({ length: processes }, (_, nth) =>
       ground.start('worker', system.name, { jobs, concurrency: CONCURRENCY, moves: nth === 0 }),
     ),
-  );
+  ]);
+  return { workers, daemon };
 }
 
-/** @typedef {{ starts: Uint8Array, atMs: Float64Array, cpuMs: number }} Seen */
+/** What the processes have spent so far does not count. @param {Fleet} fleet */
+export async function mark({ workers, daemon }) {
+  for (const one of [...workers, daemon]) await one?.ask('mark');
+}
 
-/** @param {Ground} ground @param {Given} given @param {{ workers: readonly import('./ground.mjs').Child[], jobs: number }} options @returns {Promise<Seen>} */
-export async function finished(ground, { system }, { workers, jobs }) {
-  const all = () => workers.reduce((sum, worker) => sum + worker.count(), 0) >= jobs;
-  const forMs = 300_000 + jobs;
-  await until(ground.redis, async () => all(), { forMs, what: `${system.name} runs ${jobs} jobs` });
-  await until(ground.redis, async () => (await system.pending(ground.redis)) === 0, { what: `${system.name} settles` });
-  const starts = new Uint8Array(jobs);
-  const atMs = new Float64Array(jobs);
-  let cpuMs = 0;
+/** @typedef {{ workerMs: number, daemonMs: number | undefined }} SpentByFleet since the mark; of all workers together */
+/** @typedef {{ starts: Uint8Array, atMs: Float64Array } & SpentByFleet} Seen */
+
+/** @param {Fleet} fleet @param {(told: import('./process.mjs').Told) => void} [each] what a worker saw @returns {Promise<SpentByFleet>} */
+async function spentByFleet({ workers, daemon }, each) {
+  let workerMs = 0;
   for (const worker of workers) {
     const told = await worker.ask('report');
-    cpuMs += told.cpuMs ?? 0;
+    workerMs += told.cpuMs ?? 0;
+    each?.(told);
+  }
+  return { workerMs, daemonMs: (await daemon?.ask('report'))?.cpuMs };
+}
+
+/** @param {Ground} ground @param {Given} given @param {{ fleet: Fleet, jobs: number }} options @returns {Promise<Seen>} */
+export async function finished(ground, { system }, { fleet, jobs }) {
+  const all = () => fleet.workers.reduce((sum, worker) => sum + worker.count(), 0) >= jobs;
+  const forMs = 300_000 + jobs;
+  await until(async () => all(), { forMs, what: `${system.name} runs ${jobs} jobs` });
+  await until(async () => (await system.pending(ground.redis)) === 0, { what: `${system.name} settles` });
+  const starts = new Uint8Array(jobs);
+  const atMs = new Float64Array(jobs);
+  const spent = await spentByFleet(fleet, (told) => {
     for (let at = 0; at < jobs; at += 1) {
       starts[at] = (starts[at] ?? 0) + (told.starts?.[at] ?? 0);
       atMs[at] = Math.max(atMs[at] ?? 0, told.atMs?.[at] ?? 0);
     }
-  }
-  return { starts, atMs, cpuMs };
+  });
+  return { starts, atMs, ...spent };
 }
 
 /** @param {{ system: System }} given @param {{ seen: Seen, jobs: number, dueOf: (at: number) => number, times?: number }} options `times`: so often each has to start */
@@ -261,9 +292,22 @@ export function judge({ system }, { seen, jobs, dueOf, times = 1 }) {
 /** @param {Spent} before @param {Spent} after @param {number} jobs */
 export function perJob(before, after, jobs) {
   return {
-    redisMicros: ((after.cpuMs - before.cpuMs) / jobs) * 1000,
+    serverMicros: ((after.cpuMs - before.cpuMs) / jobs) * 1000,
     commands: (after.commands - before.commands) / jobs,
     scripts: (after.scripts - before.scripts) / jobs,
+  };
+}
+
+/** What a job costs each kind of process, and all of them. @param {{ before: Spent, after: Spent, seen: Seen, jobs: number }} spent */
+function cpuPerJob({ before, after, seen: { workerMs, daemonMs }, jobs }) {
+  const figures = perJob(before, after, jobs);
+  const workerMicros = (workerMs / jobs) * 1000;
+  const daemonMicros = ((daemonMs ?? 0) / jobs) * 1000;
+  return {
+    ...figures,
+    workerMicros,
+    ...(daemonMs === undefined ? {} : { daemonMicros }),
+    allMicros: figures.serverMicros + workerMicros + daemonMicros,
   };
 }
 
