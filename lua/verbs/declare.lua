@@ -3,7 +3,8 @@
 -- layout. So it is with the schema of the namespace.
 -- KEYS  1 queues  2 wake
 -- ARGV  1 queue  2 layout  3 schema  then per setting: setting, value
---       queue: its name, '' = none, only the schema; layout: partitions and generation, as JSON,
+--       queue: its name, '' = none, only the schema, and settings that hold for queues that say
+--       nothing; layout: partitions and generation, as JSON,
 --       '' = only the settings of a queue that is there; schema: the number of the layout of keys
 --       and values that the caller knows; setting: its name; with ? before it nothing is
 --       written unless it has this value
@@ -33,12 +34,12 @@ for at = 4, #ARGV, 2 do
   if setting and value ~= ARGV[at + 1] then return { 'changed', schema } end
 end
 redis.call('HSETNX', queues, ':schema', schema)
-if queue == '' then return { '', schema } end
 for at = 4, #ARGV, 2 do
   if ARGV[at]:byte() ~= 63 then
     redis.call('HSET', queues, queue .. ':' .. ARGV[at], ARGV[at + 1])
   end
 end
+if queue == '' then return { '', schema } end
 if not known then
   redis.call('HSET', queues, queue, layout)
   redis.call('SPUBLISH', wake, 'queue ' .. queue)

@@ -56,8 +56,8 @@ export function queueOptions(config: Config, name: string): QueueOptions {
   // A queue may be called "constructor": only own keys count.
   const settings = Object.hasOwn(config.queues, name) ? config.queues[name] : undefined;
   if (settings === undefined) return {};
-  const { timeoutMs, ...rest } = settings;
-  return timeoutMs === undefined ? rest : { ...rest, timeout: timeoutMs };
+  const { timeoutMs: timeout, lingerMs: linger, ...rest } = settings;
+  return { ...rest, ...(timeout !== undefined && { timeout }), ...(linger !== undefined && { linger }) };
 }
 
 /** Later settings win. */

@@ -139,6 +139,11 @@ const mover = z.strictObject({
     max: closedMaxRange.max,
     doc: 'How many tags of a queue may be closed at a time, by the HTTP API and the command line; a client has the option closedMax. A tag more is refused. About 128 bytes each, in every partition.',
   }),
+  linger: ms(
+    0,
+    queueRanges.lingerMs,
+    'How long due jobs may wait for company, in queues that say nothing of it: passes are so far apart at least. The daemon that started last says it for the whole namespace.',
+  ),
   safetyTick: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks for due jobs without a nudge.'),
 });
 

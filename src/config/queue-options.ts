@@ -159,6 +159,10 @@ export const queue = z.strictObject({
     ...quotaRanges.maxBytes,
     doc: 'New jobs are refused while their records take this many bytes.',
   }).exactOptional(),
+  linger: duration({
+    ...queueRanges.lingerMs,
+    doc: 'How long due jobs may wait for company, so that one pass carries several. Default: mover.linger.',
+  }).exactOptional(),
   rate: option(z.custom<RateInput>(isRate), {
     kind: 'text',
     doc: 'How many jobs may start in a time; the others wait in line.',

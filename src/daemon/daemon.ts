@@ -300,8 +300,8 @@ type Services = ReturnType<typeof createServices>;
 
 /** Declares each queue of the configuration, so that it has movers before its first job, and the partitions it was given. */
 async function declareQueues(redis: Redis, config: Config): Promise<void> {
-  const { namespace } = config;
-  await claimNamespace(redis, namespace);
+  const { namespace, mover } = config;
+  await claimNamespace(redis, namespace, mover.lingerMs);
   for (const name of Object.keys(config.queues)) {
     const queue = defineQueue(name, queueOptions(config, name));
     await declareQueue(redis, { namespace, queue: name, partitions: queue.partitions, ...settingsOf(queue) });

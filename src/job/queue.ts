@@ -71,6 +71,13 @@ export interface QueueOptions extends GateOptions {
    * needs about 200 bytes more for each. Each partition has its share, rounded up. It is stored as `maxPending` is.
    */
   readonly maxBytes?: number | false | undefined;
+  /**
+   * How long due jobs may wait for company: passes of a leader are so far apart at least, counted from the last pass, so
+   * that a lone job is on time. Completions wait for 5 ms more, and travel with the next start. 0 to 1 s; `0` is on time to
+   * the millisecond. It is stored in Redis and holds for every process: whoever says something sets it. Default: as it is
+   * stored, which at first is what daemons say (`mover.linger`).
+   */
+  readonly linger?: DurationInput | undefined;
 }
 
 /** Options of a queue whose jobs have names, with a schema each. */
@@ -108,6 +115,7 @@ const QUEUE_OPTIONS: readonly string[] = Object.keys({
   perGroup: 0,
   groups: 0,
   fair: 0,
+  linger: 0,
 } satisfies Record<keyof NamedQueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
@@ -136,6 +144,8 @@ export interface Queue<Data = unknown, Name extends string = string> extends Gat
   readonly maxPending?: number | undefined;
   /** The same of bytes. */
   readonly maxBytes?: number | undefined;
+  /** Undefined: as it is stored. */
+  readonly lingerMs?: number | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -197,6 +207,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   const broadcast = parseBroadcast(options.broadcast);
   const maxPending = parseLimit('maxPending', options.maxPending);
   const maxBytes = parseLimit('maxBytes', options.maxBytes);
+  const lingerMs = parseLinger(options.linger);
   const gates = parseGates(options);
   const queue: Queue = {
     name: parseName(name, 'queue'),
@@ -213,6 +224,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(broadcast && { broadcast }),
     ...(maxPending !== undefined && { maxPending }),
     ...(maxBytes !== undefined && { maxBytes }),
+    ...(lingerMs !== undefined && { lingerMs }),
     ...gates,
   };
   checkGateSettings(queue.name, gates, { ...queue, isBroadcast: broadcast?.isOn === true });
@@ -227,6 +239,10 @@ function backoffOf(policy: BackoffPolicy): BackoffPolicy {
   checkFunction(policy, 'backoff');
   return policy;
 }
+
+/** @throws DuestreamError `bad-input` */
+export const parseLinger = (given: DurationInput | undefined): number | undefined =>
+  given === undefined ? undefined : durationIn(given, 'linger', queueRanges.lingerMs);
 
 function deliveryOf(value: DeliveryMode): DeliveryMode {
   if (DELIVERIES.includes(value)) return value;

@@ -72,6 +72,7 @@ export const queueRanges = {
   attempts: { min: 1, max: 1000 },
   crashes: { min: 1, max: 100 },
   timeoutMs: { min: 1, max: 365 * DAY_MS },
+  lingerMs: { min: 0, max: 1000 },
 } as const satisfies Readonly<Record<string, Range>>;
 
 /** Bytes of JSON that the data of one job may take. More than the default makes each script that reads records slower. */

@@ -175,7 +175,7 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groupPending`, `:groups`, `:fair` → the settings of these names; `:schema` → the number of the layout of the namespace',
+    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groupPending`, `:groups`, `:fair`, `:lingerMs` → the settings of these names; `:lingerMs` without a queue → that of queues that say nothing; `:schema` → the number of the layout of the namespace',
     bound: 'one per queue, at most eleven settings each. They come and go with the queue in one step',
   },
   schedules: {
@@ -257,6 +257,8 @@ export interface PartitionRef {
   readonly quota?: Quota | undefined;
   /** How much may run at once: the share of this partition. Undefined: the queue is not gated. */
   readonly gates?: PartitionGates | undefined;
+  /** How far apart passes of its leader are at least. Undefined: as close as jobs come. */
+  readonly lingerMs?: number | undefined;
 }
 
 /** Whether its jobs go to every subscriber, and not to one worker each. */

@@ -30,9 +30,11 @@ describe('a namespace without a mark', () => {
   });
 
   test('is claimed by a daemon that declares no queue, once', async () => {
-    await claimNamespace(p.redis, namespace);
-    expect(await p.redis.hgetall(queues)).toEqual({ [SCHEMA_FIELD]: SCHEMA });
-    await p.withoutWrite(() => claimNamespace(p.redis, namespace));
+    await claimNamespace(p.redis, namespace, 5);
+    expect(await p.redis.hgetall(queues)).toEqual({ [SCHEMA_FIELD]: SCHEMA, ':lingerMs': '5' });
+    await p.withoutWrite(() => claimNamespace(p.redis, namespace, 5));
+    await claimNamespace(p.redis, namespace, 0);
+    expect(await p.redis.hget(queues, ':lingerMs')).toBe('0');
   });
 
   test('is read as it is: looking claims nothing', async () => {
@@ -77,7 +79,7 @@ describe('a namespace of another schema', () => {
       await expect(declare('bills')).rejects.toMatchObject(refused);
       await expect(findQueue(p.redis, namespace, 'emails')).rejects.toMatchObject(refused);
       await expect(listQueues(p.redis, namespace)).rejects.toMatchObject(refused);
-      await expect(claimNamespace(p.redis, namespace)).rejects.toMatchObject(refused);
+      await expect(claimNamespace(p.redis, namespace, 0)).rejects.toMatchObject(refused);
       await expect(checkSchema(p.redis, namespace)).rejects.toMatchObject(refused);
     });
     expect(await p.redis.hkeys(queues)).toEqual([SCHEMA_FIELD, 'emails']);

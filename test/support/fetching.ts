@@ -53,6 +53,7 @@ export interface Asked {
     completed?: readonly SettleReply[];
     taken?: readonly Taken[];
     refusal?: string;
+    waiting?: number;
   }) => Promise<void>;
   readonly fail: (message?: string) => Promise<void>;
 }
@@ -63,22 +64,25 @@ interface Options {
   readonly windowMs?: number;
   /** Delivered at most once: completed before it runs. */
   readonly once?: boolean;
+  readonly lingerMs?: number;
 }
 
 const ids = (all: readonly { readonly member: string }[]) => all.map(({ member }) => member.slice(2));
 
-export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, once = false }: Options = {}) {
+export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, once = false, lingerMs }: Options = {}) {
   const refs = Array.from({ length: partitions }, (_, partition) =>
-    partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 }),
+    partitionRef('t', { queue: 'q', partition, layoutGeneration: 0, lingerMs }),
   );
   const [lineRef = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 })] = refs;
   const timers = new Set<() => void>();
+  const timed: number[] = [];
   const hand = handClock();
   const clock = {
     ...hand,
     sleep: (_ms: number, signal?: AbortSignal) => breathe().then(() => signal?.aborted !== true),
-    timer: (_ms: number, act: () => void) => {
+    timer: (ms: number, act: () => void) => {
       timers.add(act);
+      timed.push(ms);
       return () => void timers.delete(act);
     },
   };
@@ -131,6 +135,7 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
           taken: [...old, ...fresh],
           delivered: fresh.length,
           refusal: reply?.refusal,
+          ...(reply?.waiting !== undefined && { waiting: reply.waiting }),
         };
       });
     },
@@ -244,6 +249,8 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
     reads,
     counts,
     released,
+    /** For how long each timer was to wait. */
+    timed,
     begun,
     asked,
     advance: hand.advance,

@@ -36,18 +36,19 @@ export interface MoverCall extends Partial<MoverOptions> {
   readonly redis?: Redis;
   readonly clock?: Clock;
   readonly processId?: string;
+  readonly lingerMs?: number;
   readonly rank?: () => number;
   readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
 }
 
 /** The mover of the test's partition; stopped after the test, not started. */
 export function moverOn(line: Line, { redis = line.redis, clock = systemClock, ...call }: MoverCall = {}) {
-  const { processId = 'm1', rank = () => 0, betterBeatSince = async () => true, ...own } = call;
+  const { processId = 'm1', lingerMs, rank = () => 0, betterBeatSince = async () => true, ...own } = call;
   const events = createEmitter();
   const mover = new Mover({
     redis,
     ref: line.ref,
-    current: () => line.ref,
+    current: () => ({ ...line.ref, lingerMs }),
     processId,
     order: { rank, betterBeatSince: (_key, sinceMs) => betterBeatSince(sinceMs) },
     loneWorker: { relay: () => undefined },

@@ -8,6 +8,10 @@ test.each([
   [{ timeoutMs: 3 }, /timeoutMs is now timeout/],
   [[], /the options of defineQueue are .*; allowed: an object of options/],
   [{ backoff: { type: 'fixed', delay: 5 } }, /did you mean fixed\(5\)\?/],
+  [{ linger: '2s' }, /linger is "2s"; allowed: 0 to 1000 ms/],
+  [{ linger: -1 }, /linger is -1/],
+  [{ linger: '20' }, /linger is "20"/],
+  [{ linger: false }, /linger is a value of type boolean; allowed: a number of milliseconds/],
   [{ backoff: '10s' }, /backoff is "10s"; allowed: fixed/],
 ])('%o is refused', (options, message) => {
   expect(() => defineQueue('emails', options as object)).toThrow(

@@ -67,6 +67,43 @@ it('where nothing more waits, a completion waits for company', async () => {
   expect(line.next()).toMatchObject({ over: ['a', 'b'], take: 0 });
 });
 
+it('where due jobs linger, completions wait for so much longer, and for no more than that', async () => {
+  const line = open({ lingerMs: 20 });
+  await line.pass();
+  await line.arrives(0, line.delivery('a'), line.delivery('b'));
+  await line.next().answer();
+  await line.end('a');
+  await line.end('b');
+  expect([line.asked, line.timed]).toEqual([[], [25]]);
+  await line.ring();
+  expect(line.next()).toMatchObject({ over: ['a', 'b'], take: 0 });
+});
+
+it('a completion that lingers goes at once when the worker finds more to do, or stops', async () => {
+  const line = open({ lingerMs: 1000 });
+  await line.pass();
+  await line.arrives(0, line.delivery('a'), line.delivery('b'), line.delivery('c'));
+  await line.next().answer();
+  await line.end('a');
+  for (const ref of line.refs) line.roundTrips.expectMore(ref);
+  await line.end('b');
+  expect(line.next()).toMatchObject({ over: ['a', 'b'] });
+  await line.end('c');
+  const closed = line.roundTrips.close();
+  expect(line.next()).toMatchObject({ over: ['c'] });
+  await line.close();
+  await closed;
+});
+
+it('in a gated queue a completion makes room for another job, and does not linger', async () => {
+  const line = open({ lingerMs: 1000 });
+  await line.pass();
+  await line.arrives(0, line.delivery('a'), line.delivery('b'));
+  await line.next().answer({ waiting: 0 });
+  await line.end('a');
+  expect([line.asked, line.timed]).toEqual([[], [5]]);
+});
+
 it('a completion travels with the next start', async () => {
   const line = open();
   await line.pass();

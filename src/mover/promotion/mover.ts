@@ -262,7 +262,7 @@ export class Mover {
     this.#backoff.reset();
     if (reply.kind === 'paused') return this.#lookAt(reply.nowMs + options.safetyTickMs);
     if (isFull) return this.#lookAt(0);
-    this.#soonestLookMs = reply.nowMs + this.#rate.gapMs();
+    this.#soonestLookMs = reply.nowMs + Math.max(this.#rate.gapMs(), current().lingerMs ?? 0);
     const nextMs = Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, this.#nudgedMs);
     return this.#lookAt(Math.max(nextMs, this.#soonestLookMs));
   }

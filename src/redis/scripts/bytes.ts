@@ -15,7 +15,7 @@ export const READ_BYTES_MAX = 640 * 1024;
  */
 export const READ_JOBS_MAX = 80;
 /** `relay` completes, promotes and starts: so many of each, so that it takes no longer than other scripts. */
-export const RELAY_JOBS_MAX = 40;
+export const RELAY_JOBS_MAX = 80;
 /** `cancel` hashes each record: 8 µs, 21 µs with 4 KiB. */
 export const CANCEL_JOBS_MAX = 50;
 /** `edit` hashes each record twice, and is sent new ones, of which a call has so many bytes. */

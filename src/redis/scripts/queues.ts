@@ -17,6 +17,7 @@ import { decodeHistory, encodeHistory, type History, shareOf } from '../../job/h
 import { parseName } from '../../job/job.ts';
 import { decodeLimit, NO_QUOTA, type QuotaSettings, quotaShare } from '../../job/quota.ts';
 import { decodeRedact, encodeRedact, type Redaction } from '../../job/redaction.ts';
+import { queueRanges } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
@@ -37,6 +38,10 @@ export interface QueueLayout extends QuotaSettings, GateSettings {
   readonly redact?: Redaction | undefined;
   /** Whether its jobs go to every subscriber; undefined: they do not, and never did. */
   readonly broadcast?: Broadcast | undefined;
+  /** How long its due jobs may wait for company; undefined: as daemons say. */
+  readonly lingerMs?: number | undefined;
+  /** What daemons say, for queues that say nothing. */
+  readonly lingerDefaultMs?: number | undefined;
 }
 
 /** What is stored beside a layout. Undefined: what is stored stays. Of `redact` an empty list: nothing is hidden any more. */
@@ -159,10 +164,10 @@ async function shareLimits(redis: Redis, namespace: string, said: Stored, layout
 }
 
 /** As they stand in the registry, each in a field of its own. */
-type Stored = { readonly [Name in (typeof SETTINGS)[number]]?: string | null | undefined };
+type Stored = { readonly [Name in (typeof SETTINGS)[number] | 'lingerDefaultMs']?: string | null | undefined };
 
 const GATES = ['rate', 'concurrency', 'perGroup', 'groupRate', 'groupPending', 'groups', 'fair'] as const;
-const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes', ...GATES] as const;
+const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes', 'lingerMs', ...GATES] as const;
 
 const encoded = ({
   history,
@@ -170,6 +175,7 @@ const encoded = ({
   broadcast,
   maxPending,
   maxBytes,
+  lingerMs,
   ...gates
 }: QueueSettings): { [Name in (typeof SETTINGS)[number]]?: string } => ({
   ...(history && { history: encodeHistory(history) }),
@@ -177,6 +183,7 @@ const encoded = ({
   ...(broadcast && { broadcast: encodeBroadcast(broadcast) }),
   ...(maxPending !== undefined && { maxPending: String(maxPending) }),
   ...(maxBytes !== undefined && { maxBytes: String(maxBytes) }),
+  ...(lingerMs !== undefined && { lingerMs: String(lingerMs) }),
   ...encodeGates(gates),
 });
 
@@ -184,9 +191,20 @@ const encoded = ({
 const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}`;
 const fieldsOf = (queue: string): readonly string[] => SETTINGS.map((setting) => fieldOf(queue, setting));
 
-/** The namespace says from now on which schema it has, unless it does already. @throws DuestreamError `wrong-schema` */
-export async function claimNamespace(redis: Redis, namespace: string): Promise<void> {
-  await declare(redis, namespace, { queue: '', layout: '', settings: [] });
+/** What daemons say of queues that say nothing: the field of a setting without a queue. */
+const LINGER_DEFAULT_FIELD = ':lingerMs';
+
+/**
+ * The namespace says from now on which schema it has, unless it does already, and for how long due jobs linger where their
+ * queue says nothing.
+ *
+ * @throws DuestreamError `wrong-schema`
+ */
+export async function claimNamespace(redis: Redis, namespace: string, lingerMs: number): Promise<void> {
+  const { schema, lingerDefaultMs } = await look(redis, namespace, '');
+  const said = String(lingerMs);
+  const settings = said === (lingerDefaultMs ?? '0') ? [] : ['lingerMs', said];
+  if (schema === null || settings.length > 0) await declare(redis, namespace, { queue: '', layout: '', settings });
 }
 
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
@@ -223,10 +241,16 @@ export async function dropSetting(
 /** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
 export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
   const keys = controlKeys(namespace);
-  const { [SCHEMA_FIELD]: schema, ...all } = await naming(redis, [keys], redis.hgetall(keys.queues));
+  const {
+    [SCHEMA_FIELD]: schema,
+    [LINGER_DEFAULT_FIELD]: lingerDefaultMs,
+    ...all
+  } = await naming(redis, [keys], redis.hgetall(keys.queues));
   refuseOther(`namespace ${namespace}`, schema);
-  const storedOf = (queue: string): Stored =>
-    Object.fromEntries(SETTINGS.map((setting) => [setting, all[fieldOf(queue, setting)]]));
+  const storedOf = (queue: string): Stored => ({
+    ...Object.fromEntries(SETTINGS.map((setting) => [setting, all[fieldOf(queue, setting)]])),
+    lingerDefaultMs,
+  });
   return Object.entries(all)
     .flatMap(([queue, value]) => (queue.includes(':') ? [] : (readable(queue, value, storedOf(queue)) ?? [])))
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
@@ -274,6 +298,7 @@ export async function findQueue(redis: Redis, namespace: string, queue: string):
 export function partitionsOf(namespace: string, layout: QueueLayout): readonly PartitionRef[] {
   const { queue, partitions, layoutGeneration } = layout;
   const quota = quotaShare(layout, partitions);
+  const lingerMs = layout.lingerMs ?? layout.lingerDefaultMs ?? 0;
   const shareOfGates = (partition: number) => {
     const gates = gateShare(layout, { partition, partitions });
     return gates === undefined ? {} : { gates };
@@ -283,6 +308,7 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
     ...(layout.redact && { redact: layout.redact }),
     ...(layout.broadcast && { broadcast: broadcastShare(layout.broadcast, partitions) }),
     ...(quota && { quota }),
+    ...(lingerMs > 0 && { lingerMs }),
   };
   return Array.from({ length: partitions }, (_, partition) =>
     partitionRef(namespace, { queue, partition, layoutGeneration, ...settings, ...shareOfGates(partition) }),
@@ -291,10 +317,11 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
 
 async function look(redis: Redis, namespace: string, queue: string) {
   const keys = controlKeys(namespace);
-  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, ...fieldsOf(queue));
-  const [known = null, schema = null, ...values] = await naming(redis, [keys], asked);
+  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, LINGER_DEFAULT_FIELD, ...fieldsOf(queue));
+  const [known = null, schema = null, lingerDefaultMs, ...values] = await naming(redis, [keys], asked);
   refuseOther(`namespace ${namespace}`, schema);
-  const stored: Stored = Object.fromEntries(SETTINGS.map((setting, at) => [setting, values[at] ?? null]));
+  const settings = Object.fromEntries(SETTINGS.map((setting, at) => [setting, values[at] ?? null]));
+  const stored: Stored = { ...settings, lingerDefaultMs };
   return { known, schema, ...stored };
 }
 
@@ -328,6 +355,7 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
     const redact = decodeRedact(stored.redact);
     const broadcast = decodeBroadcast(stored.broadcast);
     const [maxPending, maxBytes] = [decodeLimit(stored.maxPending), decodeLimit(stored.maxBytes)];
+    const [lingerMs, lingerDefaultMs] = [decodeLinger(stored.lingerMs), decodeLinger(stored.lingerDefaultMs)];
     const layout = {
       queue: parseName(queue, 'queue'),
       partitions: Number(partitions),
@@ -337,6 +365,8 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
       ...(broadcast && { broadcast }),
       ...(maxPending !== undefined && { maxPending }),
       ...(maxBytes !== undefined && { maxBytes }),
+      ...(lingerMs !== undefined && { lingerMs }),
+      ...(lingerDefaultMs && { lingerDefaultMs }),
       ...decodeGates(stored),
     };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
@@ -344,6 +374,12 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
   } catch {
     return undefined;
   }
+}
+
+/** What cannot be read, or is out of range, was written by somebody else, and says nothing. */
+function decodeLinger(text: string | null | undefined): number | undefined {
+  const ms = decodeLimit(text);
+  return ms !== undefined && ms <= queueRanges.lingerMs.max ? ms : undefined;
 }
 
 const PARTITIONS_MAX = 1024;

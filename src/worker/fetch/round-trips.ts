@@ -12,7 +12,8 @@
  * A leader in this process makes its passes a part of these round trips (`relay`) where this is the only worker.
  *
  * A completion waits up to 5 ms for a round trip while nothing else needs one: at low rates completions travel together, or with
- * the start of the next job. A call that fails, also because our own code throws, is not repeated as a whole. Its completions
+ * the start of the next job. Where due jobs linger for company, passes are so far apart, and completions wait for so much longer:
+ * they are there when the jobs of the next pass are to be started. Not so in a gated queue, where each makes room for another job. A call that fails, also because our own code throws, is not repeated as a whole. Its completions
  * and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
 import type { Clock } from '../../kernel/clock.ts';
@@ -71,9 +72,11 @@ interface Partition {
   isAway: boolean;
   /** Calls off the round trip that the completions wait for. */
   callOff: (() => void) | undefined;
+  /** That round trip comes in this turn of the event loop. */
+  isImminent: boolean;
 }
 
-/** How long completions wait for company. */
+/** How long completions wait for company, beside what their queue lingers. */
 const GATHER_MS = 5;
 /** After that another process leads, or has other workers. */
 const RELAYED_MS = 15_000;
@@ -215,7 +218,15 @@ export class RoundTrips {
   #partitionOf(ref: PartitionRef): Partition {
     let partition = this.#partitions.get(ref);
     if (!partition) {
-      partition = { ref, completions: [], hasMore: false, waiting: undefined, isAway: false, callOff: undefined };
+      partition = {
+        ref,
+        completions: [],
+        hasMore: false,
+        waiting: undefined,
+        isAway: false,
+        callOff: undefined,
+        isImminent: false,
+      };
       this.#partitions.set(ref, partition);
     }
     return partition;
@@ -226,13 +237,16 @@ export class RoundTrips {
   }
 
   #flushSoon(partition: Partition): void {
-    partition.callOff ??= this.#parts.clock.timer(GATHER_MS, () => this.#flush(partition));
+    const lingerMs = partition.waiting === undefined ? (partition.ref.lingerMs ?? 0) : 0;
+    partition.callOff ??= this.#parts.clock.timer(GATHER_MS + lingerMs, () => this.#flush(partition));
   }
 
   #flushAtOnce(partition: Partition): void {
-    if (partition.callOff) return;
+    if (partition.isImminent) return;
+    partition.callOff?.();
     const immediate = setImmediate(() => this.#flush(partition));
     partition.callOff = () => clearImmediate(immediate);
+    partition.isImminent = true;
   }
 
   /** All completions of this partition, in as many calls as it takes; each brings more where more may be. */
@@ -248,6 +262,7 @@ export class RoundTrips {
   #takeCompletions(partition: Partition, most = COMPLETIONS_MAX): readonly Completion[] {
     partition.callOff?.();
     partition.callOff = undefined;
+    partition.isImminent = false;
     const completions = partition.completions.splice(0, most);
     if (partition.completions.length > 0) this.#flushAtOnce(partition);
     return completions;
