@@ -26,7 +26,7 @@ const kept = keptIn('test/proof/moves.json');
 const ELSEWHERE = [
   ...['ready repair scheduled', 'running repair scheduled', 'none fire scheduled'],
   ...['ready schedule ready', 'running schedule running'],
-  ...['ready complete scheduled', 'ready commit scheduled', 'ready bury scheduled'],
+  ...['none commit scheduled', 'ready complete scheduled', 'ready commit scheduled', 'ready bury scheduled'],
   ...[...rows].filter((row) => / cast |\bwaiting\b| limit | mend-gates /.test(row)),
 ];
 

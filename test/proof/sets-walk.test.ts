@@ -4,6 +4,7 @@
  *     SETS_WALKS=2000 npx vitest run test/proof/sets-walk.test.ts
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { GateSettings } from '../../src/job/gate.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
@@ -28,9 +29,19 @@ afterAll(async () => {
   await server.stop();
 });
 
-async function walkAll(walks: number, cuts: boolean, lua = luaOf): Promise<string | undefined> {
+interface Of {
+  readonly lua?: (verb: string) => string;
+  readonly gates?: GateSettings;
+}
+
+async function walkAll(walks: number, cuts: boolean, { lua = luaOf, gates }: Of = {}): Promise<string | undefined> {
   for (let seed = 1; seed <= walks; seed += 1) {
-    const wrong = await walkSets(new SetDesk(redis, ref), { seed, steps: STEPS, lua, cuts });
+    const wrong = await walkSets(new SetDesk(redis, ref, { ...(gates && { gates }) }), {
+      seed,
+      steps: STEPS,
+      lua,
+      cuts,
+    });
     if (wrong !== undefined) return wrong;
   }
   return undefined;
@@ -42,6 +53,10 @@ test(`the callback comes once, after the last member, in ${WALKS} random walks`,
 
 test('the same where calls are cut off between two writes', { timeout: 600_000 }, async () => {
   expect(await walkAll(WALKS, true)).toBeUndefined();
+});
+
+test.each([false, true])('the same where two jobs run at a time, with cuts: %s', { timeout: 600_000 }, async (cuts) => {
+  expect(await walkAll(Math.ceil(WALKS / 2), cuts, { gates: { concurrency: 2 } })).toBeUndefined();
 });
 
 /** `[what is wrong, words, words in their place]`, wherever the words are. */
@@ -74,7 +89,7 @@ test.each(PLANTED)('a planted bug is noticed: %s', { timeout: 120_000 }, async (
   expect(texts.size).toBeGreaterThan(0);
   for (const [verb, lua] of texts) define(verb, lua);
   try {
-    const seen = await walkAll(60, false, (verb) => texts.get(verb) ?? luaOf(verb)).catch((error: unknown) =>
+    const seen = await walkAll(60, false, { lua: (verb) => texts.get(verb) ?? luaOf(verb) }).catch((error: unknown) =>
       String(error),
     );
     expect(seen).toBeDefined();

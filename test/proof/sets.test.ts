@@ -38,8 +38,14 @@ describe('cut off before each of its writes, and looked after by the leader', ()
 
   test.each(stories)('$verb, without a done window: $title', async (story) => {
     // The end of a callback is forgotten at once, and a member that was cut off leaves nothing to count.
-    const { wrong } = await cutSets(new SetDesk(redis, ref, 0), story, luaOf);
+    const { wrong } = await cutSets(new SetDesk(redis, ref, { windowMs: 0 }), story, luaOf);
     expect(wrong.filter((one) => !one.includes('the callback says'))).toEqual([]);
+  });
+
+  test.each(stories)('$verb, in a queue with limits: $title', async (story) => {
+    const { wrong, sites } = await cutSets(new SetDesk(redis, ref, { gates: { concurrency: 2 } }), story, luaOf);
+    expect(wrong).toEqual([]);
+    expect(sites.length).toBeGreaterThan(4);
   });
 });
 

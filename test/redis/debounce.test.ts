@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseBroadcast } from '../../src/job/broadcast.ts';
 import { decodeHeader } from '../../src/job/record-header.ts';
+import { effectsOf } from '../../src/worker/run/commit-jobs.ts';
 import { begun, debounceDesk, J, MAX, sent, WAIT } from '../support/debounce-desk.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
@@ -212,6 +213,80 @@ test('a commit whose second effect is refused leaves no dead letter where newer 
     runs: { [J]: 'waiting' },
   });
   expect(await p.count('dead')).toBe(1);
+});
+
+describe('a commit that makes a job, of a run for which newer data came', () => {
+  const NEXT = 'j:a!then:7.00';
+  const LATER = T0 + 99_000;
+  const job = item('a!then:7.00', { dueMs: LATER });
+  const next = () => effectsOf(p.keys, [{ ...job, id: 'a!then:7.00', bytes: 0, mode: 'keep', strict: false }]);
+  /** What is live, with its due time. */
+  const live = async () => Object.fromEntries(Object.entries((await p.picture()).scheduled ?? {}));
+  const both = { [J]: T0 + 3000, [NEXT]: LATER };
+  async function newer() {
+    const run = await running();
+    await send({ atMs: T0 + 2000 });
+    return run;
+  }
+
+  test('makes it, and begins the next life; the same call again makes neither', async () => {
+    const run = await newer();
+    await p.redis.hset(p.keys.meta, { quota: '10 0', held: '0 1' });
+    expect(await p.commit(run, next())).toBe('ok');
+    expect(await live()).toEqual(both);
+    expect([await p.count('scheduled'), await p.count('done')]).toEqual([3, 1]);
+    expect(await p.meta('held')).toMatch(/ 2$/);
+    expect(await p.withoutWrite(() => p.commit(run, next()))).toBe('already');
+    expect(await send({ id: 'a!then:7.00', atMs: T0 + 9000 })).toMatchObject({ kind: 'exists' });
+    const second = await started(T0 + 3000);
+    expect(await p.withoutWrite(() => p.commit(run, next()))).toBe('fenced');
+    expect((await runOf())?.token).toBe(second.token);
+  });
+
+  test('makes none after a cancel, whether it came before the newer data or after them', async () => {
+    const before = await running();
+    await p.cancel(J);
+    await send({ atMs: T0 + 2000 });
+    expect(await p.commit(before, next())).toBe('cancelled');
+    expect(await live()).toEqual({ [J]: T0 + 3000 });
+    const after = await started(T0 + 3000);
+    await send({ atMs: T0 + 4000 });
+    await p.cancel(J);
+    expect(await p.commit(after, next())).toBe('cancelled');
+    expect(await live()).toEqual({});
+    expect(await p.withoutWrite(() => p.commit(after, next()))).toBe('cancelled');
+  });
+
+  test('makes none when a newer start runs, nor when its first command is refused', async () => {
+    const run = await newer();
+    const bad = { command: 'LPUSH', key: p.keys.meta, args: ['x'] };
+    await expect(p.withoutWrite(() => p.commit(run, [bad, ...next()]))).rejects.toThrow(/WRONGTYPE/);
+    await p.reclaim('w1');
+    await p.start([{ entry: run.entry, member: J, dueMs: T0 }], { consumer: 'w2' });
+    expect(await p.withoutWrite(() => p.commit(run, next()))).toBe('fenced');
+  });
+
+  test('that is half done keeps the job that it made, and has its next life', async () => {
+    const run = await newer();
+    const bad = { command: 'LPUSH', key: p.keys.meta, args: ['x'] };
+    expect(await p.commit(run, [...next(), bad])).toMatch(/^half 5 WRONGTYPE/);
+    expect(await live()).toEqual(both);
+    expect(await p.withoutWrite(() => p.commit(run, [...next(), bad]))).toBe('already');
+  });
+
+  test('that is cut off before each of its writes, and made again, makes one job and one life', async () => {
+    for (let allowed = 0; ; allowed += 1) {
+      await p.reset();
+      const run = await newer();
+      const call = () => p.commit(run, next());
+      const site = await cutOff(p.redis, { verb: 'commit', lua: luaOf('commit'), allowed, call });
+      if (site !== undefined) expect(['ok', 'already']).toContain(await call());
+      expect([site, await live()]).toEqual([site, both]);
+      if (site === undefined) break;
+    }
+    expect((await started(T0 + 3000)).data).toBe(T0 + 2000);
+    await p.reset();
+  });
 });
 
 test.each(['retry', 'defer'] as const)('a %s of a cancelled run with newer data begins the next life', async (verb) => {

@@ -5,13 +5,15 @@
  */
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
 import type { HeaderOptions } from '../../src/job/fields.ts';
+import { type GateSettings, gateShare } from '../../src/job/gate.ts';
 import { callbackId } from '../../src/job/labels.ts';
 import { decodeHeader } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
+import { checkGates, GATE_PARTS, type GateFlaw, limit, mendGates } from '../../src/redis/scripts/gates.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
-import { readNew } from '../../src/redis/scripts/ready.ts';
+import { ownPending, readEntries, readNew } from '../../src/redis/scripts/ready.ts';
 import type { Claim, Delivery } from '../../src/redis/scripts/replies.ts';
 import { tendSets } from '../../src/redis/scripts/sets.ts';
 import { cutOff } from './model-cut.ts';
@@ -32,16 +34,22 @@ export class SetDesk {
   readonly ref: PartitionRef;
   readonly jobs: Jobs;
   readonly windowMs: number;
+  readonly gates: GateSettings | undefined;
   term = '';
   given: readonly Delivery[] = [];
   claims: readonly Claim[] = [];
   deadLetter = '';
 
-  constructor(redis: Redis, ref: PartitionRef, windowMs = 600_000) {
+  constructor(
+    redis: Redis,
+    ref: PartitionRef,
+    { windowMs = 600_000, gates }: { readonly windowMs?: number; readonly gates?: GateSettings } = {},
+  ) {
     this.redis = redis;
     this.ref = ref;
     this.jobs = createJobs(redis);
     this.windowMs = windowMs;
+    this.gates = gates;
   }
 
   get when() {
@@ -51,6 +59,19 @@ export class SetDesk {
   async begin(): Promise<void> {
     await this.redis.flushall();
     this.term = (await elect(this.redis, this.ref, { processId: 'm', leaseMs: 60_000, nowMs: NOW })).term;
+    const share = this.gates && gateShare(this.gates, { partition: 0, partitions: 1 });
+    if (share) await limit(this.redis, this.ref, { share, nowMs: NOW });
+  }
+
+  /** What is wrong with the line, the lanes and the holds of a queue with limits. */
+  async gateFlaws(): Promise<readonly GateFlaw[]> {
+    const pages = await Promise.all(GATE_PARTS.map((part) => checkGates(this.redis, this.ref, { part })));
+    return pages.flatMap(({ flaws }) => flaws);
+  }
+
+  /** What the leader does with it, who comes within a minute. */
+  async mendGates(): Promise<void> {
+    if (this.gates) await mendGates(this.redis, this.ref, await this.gateFlaws(), NOW);
   }
 
   gather = (callback = CALLBACK) =>
@@ -67,13 +88,30 @@ export class SetDesk {
   /** Promotes, delivers and starts what is due. */
   async run(): Promise<void> {
     await this.deliver();
-    await this.start();
+    await (this.gates ? this.serve() : this.start());
+  }
+
+  /** As `start`, and whoever has a turn by then. */
+  async serve(): Promise<void> {
+    const asked = { ended: [], given: this.given, take: 10 };
+    const { taken } = await this.jobs.serve(this.ref, asked, { ...this.when, consumer: 'w', bytesMax: 1e6 });
+    this.claims = taken.flatMap((one) => {
+      const { entry, member } = one;
+      return 'token' in one ? [{ entry, member, token: one.token }] : [];
+    });
   }
 
   async deliver(): Promise<void> {
     await this.jobs.promote(this.ref, { term: this.term, leaseMs: undefined, limit: 100, cap: 1000, nowMs: NOW });
     const got = await readNew(this.redis, [this.ref], { consumer: 'w', count: 100, blockMs: 0 });
     this.given = got.flatMap(({ deliveries }) => deliveries);
+  }
+
+  /** What is held and nobody runs, as a worker looks for it: a call that was cut off leaves it. To be called when nothing runs. */
+  async adopt(): Promise<void> {
+    const pending = await ownPending(this.redis, this.ref.keys, { consumer: 'w', idleMs: 0, limit: 200 });
+    this.given = await readEntries(this.redis, this.ref.keys, pending);
+    await this.start();
   }
 
   async start(nowMs = NOW): Promise<void> {
@@ -92,6 +130,12 @@ export class SetDesk {
     return claim;
   }
 
+  complete = (...claims: readonly Claim[]) =>
+    this.jobs.complete(
+      this.ref,
+      claims.map((claim) => ({ ...claim, mark: '' })),
+      this.when,
+    );
   cancel = (id: string) => this.jobs.cancel(this.ref, [memberOf(`{set:${SET}}${id}`)], this.when);
   tend = () => tendSets(this.redis, this.ref, { term: this.term, after: '', limit: 50, nowMs: NOW });
 
@@ -319,10 +363,14 @@ async function misseen(desk: SetDesk, { ends, isCut, isAgain, site }: Seen): Pro
   const isRight = ends.every((count, at) => count === said?.[at]);
   const isOneMore = isCut && ends.every((count, at) => (said?.[at] ?? -1) >= count && (said?.[at] ?? 9) <= count + 1);
   const waits = said === undefined || (await waitsOrIsReady(desk));
+  await desk.mendGates();
+  const held = await desk.redis.zcard(desk.ref.keys.holds);
+  const isHeld = held > (await desk.redis.xlen(desk.ref.keys.ready));
   return [
     ...(isRight || isOneMore ? [] : [`${site}: the callback says ${String(said)}`]),
     ...(left.length === 0 ? [] : [`${site}: left ${left.join(', ')}`]),
     ...(waits ? [] : [`${site}: the callback is nowhere`]),
+    ...(isHeld ? [`${site}: ${held} jobs have a slot`] : []),
   ];
 }
 

@@ -6,12 +6,6 @@ import { tendSets } from '../../src/redis/scripts/sets.ts';
 import { CALLBACK, NOW, SET, type SetDesk } from './sets-stories.ts';
 
 const member = (id: string) => memberOf(`{set:${SET}}${id}`);
-const complete = (desk: SetDesk, ...claims: SetDesk['claims']) =>
-  desk.jobs.complete(
-    desk.ref,
-    claims.map((claim) => ({ ...claim, mark: '' })),
-    desk.when,
-  );
 const die = async (desk: SetDesk) => {
   await desk.jobs.bury(desk.ref, desk.claim, { ...desk.when, reason: 'attempts', error: '' });
   const [entry] = await desk.redis.xrevrange(desk.ref.keys.dead, '+', '-', 'COUNT', 1);
@@ -93,10 +87,10 @@ export const tales: readonly { readonly title: string; readonly tell: (desk: Set
       await desk.run();
       const [one, two] = desk.claims;
       if (!one || !two) throw new Error('nothing runs');
-      await complete(desk, one);
-      await complete(desk, one);
-      await complete(desk, two);
-      await complete(desk, two);
+      await desk.complete(one);
+      await desk.complete(one);
+      await desk.complete(two);
+      await desk.complete(two);
       await desk.tend();
       expect(await desk.callback()).toEqual([2, 0, 0, 0]);
       expect(await desk.redis.hget(desk.ref.keys.meta, 'n.scheduled')).toBe('3');

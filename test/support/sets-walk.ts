@@ -56,12 +56,37 @@ export async function walkSets(desk: SetDesk, { seed, steps, lua, cuts }: Walk):
     const [word = '', step] = pick(Object.entries(STEPS)) ?? [];
     if (step) await step({ desk, world, pick, random, lua, cuts });
     // Whoever was cut off has called again; the leader comes within a minute.
-    if (cuts && world.cuts > 0) await desk.tend();
+    if (cuts && world.cuts > 0) {
+      await desk.tend();
+      await desk.mendGates();
+    }
     const wrong = await wrongIn(desk, world);
     if (wrong !== undefined) return `seed ${seed}, step ${nth} (${word}): ${wrong}`;
-    if (world.isOver && random() < 0.3) return undefined;
+    if (world.isOver && random() < 0.3) break;
   }
-  return undefined;
+  const stuck = desk.gates && (await drain(desk));
+  return stuck && `seed ${seed}, at the end: ${stuck}`;
+}
+
+/** Where only some jobs may run at a time: each comes to its turn, the callback too, and no slot stays taken. */
+async function drain(desk: SetDesk): Promise<string | undefined> {
+  const { scheduled, ready, holds } = desk.ref.keys;
+  await desk.seal();
+  for (let turn = 0; turn < 100; turn += 1) {
+    for (const begin of [desk.run, desk.adopt]) {
+      await begin.call(desk);
+      await desk.complete(...desk.claims);
+    }
+    await desk.tend();
+    await desk.mendGates();
+    if ((await desk.redis.zcard(scheduled)) + (await desk.redis.xlen(ready)) > 0) continue;
+    const held = await desk.redis.zcard(holds);
+    if (held > 0) return `${held} jobs have a slot, and none runs`;
+    return (await desk.redis.hget(desk.ref.keys.jobs, CALLBACK.member))?.startsWith('.d')
+      ? undefined
+      : 'no callback ran';
+  }
+  return `stuck: ${await desk.redis.zrange(scheduled, '0', '-1')}`;
 }
 
 interface Step {
@@ -85,6 +110,7 @@ const STEPS: Readonly<Record<string, (step: Step) => Promise<void>>> = {
     const claims = desk.claims.filter(({ member }) => member.startsWith(memberOf(`{set:${SET}}`)));
     for (const claim of claims) {
       const outcome = pick(OUTCOMES) ?? 'done';
+      if (claim.member === CALLBACK.member && desk.gates) await desk.complete(claim);
       if (claim.member === CALLBACK.member) continue;
       const call = () => settle({ desk, world, claim, outcome, random });
       const verb = outcome === 'done' ? 'complete' : outcome === 'dead' ? 'bury' : 'retry';
@@ -103,9 +129,10 @@ const STEPS: Readonly<Record<string, (step: Step) => Promise<void>>> = {
     const claim = desk.claims.find(({ member }) => member !== CALLBACK.member);
     for (const one of desk.claims) {
       const id = idOf(one.member);
+      if (one.member === CALLBACK.member && desk.gates) await desk.complete(one);
       if (one.member === CALLBACK.member) continue;
       if (one !== claim) {
-        await desk.jobs.complete(desk.ref, [{ ...one, mark: '' }], desk.when);
+        await desk.complete(one);
         world.end(id, 'done');
         continue;
       }
@@ -154,7 +181,7 @@ interface Settle {
 }
 
 async function settle({ desk, claim, outcome }: Settle & { readonly random: () => number }): Promise<unknown> {
-  if (outcome === 'done') return desk.jobs.complete(desk.ref, [{ ...claim, mark: '' }], desk.when);
+  if (outcome === 'done') return desk.complete(claim);
   if (outcome === 'dead') return desk.jobs.bury(desk.ref, claim, { ...desk.when, reason: 'broken', error: '' });
   await cancel(desk, idOf(claim.member));
   return desk.jobs.retry(desk.ref, claim, { ...desk.when, delayMs: 1, error: '{}' });
@@ -207,6 +234,8 @@ async function wrongIn(desk: SetDesk, world: World): Promise<string | undefined>
   const fields = (await redis.hkeys(ref.keys.jobs)).filter((name) => name.startsWith('\0'));
   if (world.isOver && fields.length > 0) return `left of the set: ${fields.join(' ')}`;
   const made = Number(await redis.hget(ref.keys.meta, 'n.scheduled'));
+  const flaws = desk.gates ? await desk.gateFlaws() : [];
+  if (flaws.length > 0) return `with limits: ${JSON.stringify(flaws)}`;
   const isCounted = world.cuts > 0 || made === world.born + (world.isOver ? 1 : 0);
   return isCounted ? undefined : `${made} jobs came into being`;
 }

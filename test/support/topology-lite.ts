@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
+import { slotOf } from '../../src/redis/connection/cluster/nodes.ts';
 import { testBinary } from './redis-binary.ts';
 
 export interface Server {
@@ -197,6 +198,39 @@ export async function failOver({ client }: Pick<Server, 'client'>): Promise<void
     }
     return false;
   });
+}
+
+/** A slot on its way from the master that has it to another one, key by key: what `redis-cli --cluster reshard` does. */
+export async function beginMove(servers: readonly Server[], key: string) {
+  const slot = slotOf(key);
+  const isMaster = async ({ client }: Server) =>
+    client.status === 'ready' && String(await client.call('ROLE')).startsWith('master');
+  const masters: Server[] = [];
+  for (const one of servers) if (await isMaster(one)) masters.push(one);
+  const keysAt = async ({ client }: Server) => (await client.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+  const counts = await Promise.all(masters.map(async (one) => (await keysAt(one)).length));
+  const from = masters[counts.findIndex((count) => count > 0)];
+  const to = masters.find((one) => one !== from);
+  if (!from || !to) throw new Error(`nobody has ${key}`);
+  const idOf = async ({ client }: Server) => String(await client.call('CLUSTER', 'MYID'));
+  await to.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await idOf(from));
+  await from.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await idOf(to));
+  const carry = (keys: readonly string[]) =>
+    keys.length > 0 && from.client.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...keys);
+  return {
+    to,
+    carryOne: async () => carry((await keysAt(from)).slice(0, 1)),
+    carryRest: async () => carry(await keysAt(from)),
+    /** How often the old master refused a command with this word since it started. */
+    refusals: async (word: 'TRYAGAIN' | 'ASK') =>
+      Number(new RegExp(`errorstat_${word}:count=(\\d+)`).exec(await from.client.info('errorstats'))?.[1] ?? 0),
+    async end(): Promise<void> {
+      // Keys may come while others go.
+      for (let left = await keysAt(from); left.length > 0; left = await keysAt(from)) await carry(left);
+      for (const one of [to, ...masters.filter((other) => other !== to)])
+        await one.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', await idOf(to));
+    },
+  };
 }
 
 /** Without rest, for events of servers that nobody announces. */

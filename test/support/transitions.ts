@@ -32,7 +32,7 @@ const goesBack: Transition['moves'] = {
 /**
  * One row is one verb and one file in `lua/verbs/`. Verbs that only read, and verbs of leaders and processes, have no row;
  * nor do `serve` and `relay`, which do to each job what `complete`, `promote` or `start` does. Where `none` leads to
- * `scheduled` in `expire` and `bury`, the job is the one that takes half-done effects back.
+ * `scheduled` in `expire` and `bury`, the job is the one that takes half-done effects back; in `commit`, one of `commitJob`.
  *
  * Some rows need a foreign producer, who may put a bare member while it is ready, runs or is over; some need a consumer
  * group that somebody has destroyed, so that a running job's entry is given to another worker.
@@ -102,7 +102,7 @@ export const transitions: readonly Transition[] = [
   { verb: 'extend', moves: { running: ['running'] } },
   // Done: an acknowledgement at most once that held its entry lets it go, and without a done window its tombstone.
   { verb: 'complete', moves: { ...settles('done', 'cancelled', 'none'), done: ['none'] } },
-  { verb: 'commit', moves: settles('done', 'cancelled', 'dead', 'none') },
+  { verb: 'commit', moves: { ...settles('done', 'cancelled', 'dead', 'none'), none: ['scheduled'] } },
   { verb: 'retry', moves: goesBack },
   { verb: 'defer', moves: goesBack },
   { verb: 'bury', moves: { ...settles('dead', 'cancelled', 'none'), none: ['scheduled'] } },

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
 import { partitionOf } from '../../../src/job/job-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import { slotOf } from '../../../src/redis/connection/cluster/nodes.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import {
+  beginMove,
   type ClusterOfTests,
   failOver,
   replicated,
@@ -71,38 +71,19 @@ test('while a slot moves key by key, a durable call waits, and counts on its new
   const producer = open();
   await producer.schedule(queue, {}, { id: 'here', at });
   const ref = partitionRef('duestream', { queue: 'invoices', partition: partitionOf('here', 6), layoutGeneration: 0 });
-  const slot = slotOf(ref.keys.jobs);
-  const roles = await Promise.all(
-    [...cluster.masters, ...cluster.replicas].map(async (one) => ({
-      one,
-      role: String(await one.client.call('ROLE')),
-    })),
-  );
-  const masters = roles.flatMap(({ one, role }) => (role.startsWith('master') ? [one] : []));
-  const keysAt = async (one: Server) => (await one.client.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
-  const counts = await Promise.all(masters.map(async (one) => (await keysAt(one)).length));
-  const from = masters[counts.findIndex((count) => count > 0)];
-  const to = masters.find((one) => one !== from);
-  if (!from || !to) throw new Error('nobody has the slot');
-  const idOf = async ({ client }: Server) => String(await client.call('CLUSTER', 'MYID'));
-  await to.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await idOf(from));
-  await from.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await idOf(to));
-  const [first, ...rest] = await keysAt(from);
-  const carry = (keys: readonly string[]) =>
-    from.client.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...keys);
-  await carry([first ?? '']);
-  const refusals = async (name: string) =>
-    Number(new RegExp(`errorstat_${name}:count=(\\d+)`).exec(await from.client.info('errorstats'))?.[1] ?? 0);
+  const servers = [...cluster.masters, ...cluster.replicas];
+  const move = await beginMove(servers, ref.keys.jobs);
+  await move.carryOne();
   // Some keys are there, some are not, and then none is: TRYAGAIN, then ASK.
   const tag = idWithin(ref.partition);
   const waiting = producer.schedule(queue, {}, { id: tag, at });
-  await until(async () => (await refusals('TRYAGAIN')) > 0);
-  await carry(rest);
-  await until(async () => (await refusals('ASK')) > 0);
-  for (const one of [to, ...masters.filter((other) => other !== to)])
-    await one.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', await idOf(to));
+  await until(async () => (await move.refusals('TRYAGAIN')) > 0);
+  await move.carryRest();
+  await until(async () => (await move.refusals('ASK')) > 0);
+  await move.end();
   expect((await waiting).status).toBe('scheduled');
-  const replica = roles.find(({ role }) => role.startsWith('slave') && role.includes(`,${to.port},`))?.one;
+  const roles = await Promise.all(servers.map(async (one) => ({ one, role: String(await one.client.call('ROLE')) })));
+  const replica = roles.find(({ role }) => role.startsWith('slave') && role.includes(`,${move.to.port},`))?.one;
   await replica?.client.call('READONLY');
   expect(await replica?.client.hexists(ref.keys.jobs, `j:${tag}`)).toBe(1);
 }, 120_000);

@@ -87,6 +87,28 @@ describe('the new job', () => {
     expect([lossy.lost(), (await waiting()).length, await line.count('scheduled')]).toEqual([1, 1, 2]);
   });
 
+  it('is made once, and its debounced job lives on with newer data, although the reply to the commit was lost', async () => {
+    const lossy = await openLossyLine(line.server);
+    line.onEnd(lossy.close);
+    const calls = producer();
+    const debounce = { wait: '20ms', max: '1s' };
+    const ran: unknown[] = [];
+    await line.worker(
+      async ({ id, data }, { commitJob }) => {
+        ran.push(data);
+        if (data === 1) expect((await calls.schedule(line.queue, 2, { id, debounce })).status).toBe('behind');
+        await commitJob({ after: data }, { delay: '3d' });
+      },
+      { ...EFFECTIVELY, redis: lossy.url },
+    );
+    lossy.loseReplyTo('commit');
+    await calls.schedule(line.queue, 1, { id: 'index', debounce });
+    await eventually(async () => (await calls.get(line.queue, 'index'))?.state).toBe('done');
+    expect([lossy.lost(), ran]).toEqual([1, [1, 2]]);
+    const after = await Promise.all((await waiting()).map((member) => calls.get(line.queue, member.slice(2))));
+    expect(after.map((job) => job?.data)).toEqual([{ after: 1 }, { after: 2 }]);
+  });
+
   it('is not made when the handler fails, and when another command of the commit is refused', async () => {
     const worker = await line.worker(
       async ({ id }, context) => {
@@ -109,7 +131,14 @@ it('is refused with the reason: an id, a bare job, an option that there is not, 
   let late: HandlerContext['commitJob'] | undefined;
   const worker = await line.worker(async (_job, { commitJob }) => {
     late = commitJob;
-    const all = [{ id: 'x' }, { ifExists: 'replace' }, { durability: 'memory' }, { dealy: '1d' }, { priority: 'high' }];
+    const all = [
+      { id: 'x' },
+      { ifExists: 'replace' },
+      { durability: 'memory' },
+      { debounce: {} },
+      { dealy: '1d' },
+      { priority: 'high' },
+    ];
     for (const options of all) {
       await commitJob({}, options as object).catch((error: Error) => refused.push(error.message));
     }
@@ -120,6 +149,7 @@ it('is refused with the reason: an id, a bare job, an option that there is not, 
     expect.stringContaining('no option id;'),
     expect.stringContaining('no option ifExists;'),
     expect.stringContaining('no option durability;'),
+    expect.stringContaining('no option debounce;'),
     expect.stringContaining('did you mean delay?'),
     expect.stringContaining(`priority "high", and queue ${line.queue} is not gated; allowed: after`),
   ]);
