@@ -3,10 +3,14 @@
  * checked here, as the client checks them; a relay carries them out after the COMMIT.
  */
 import { Orders } from '../client/calls/orders.ts';
-import { planJob } from '../client/calls/plan.ts';
+import { type Plan, type PlanLimits, planJob, planListed } from '../client/calls/plan.ts';
 import { parseAnyId, parseLimits } from '../client/calls/settings.ts';
+import { checkList } from '../client/calls/target.ts';
+import { atPlace, checkJob } from '../client/jobs/bulk.ts';
 import { type CloseTagsOptions, closeAskOf, meantBy } from '../client/jobs/closing.ts';
+import type { BulkJob, NamedJob } from '../client/jobs/scheduling.ts';
 import { hasContent, seal } from '../job/content.ts';
+import { reserveJobIds } from '../job/job-id.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../job/queue.ts';
 import type { InputIn, NamedData, NameIn } from '../job/types.ts';
@@ -85,6 +89,25 @@ export interface Outbox {
     options?: ScheduleOptions,
   ): After<Ran, OutboxJob>;
   /**
+   * Schedules up to a million jobs with the transaction, in statements of 200 rows; results in their order. All are checked first:
+   * if one is wrong, the error names its place and no row is written.
+   *
+   * @throws DuestreamError `bad-input`, as `client.scheduleMany`
+   * @example
+   * await outbox.scheduleMany(run, reminders, [7, 8].map((invoice) => ({ data: { invoice }, id: `invoice:${invoice}`, delay: '14d' })));
+   */
+  scheduleMany<Jobs, Ran extends Rows>(
+    run: Run<Ran>,
+    queue: Queue<NamedData<Jobs>>,
+    jobs: readonly NamedJob<NoInfer<Jobs>>[],
+  ): After<Ran, readonly OutboxJob[]>;
+  /** Of a queue without `jobs`: any names, and data of the type of the queue. */
+  scheduleMany<Data, Ran extends Rows>(
+    run: Run<Ran>,
+    queue: QueueInput<Data>,
+    jobs: readonly BulkJob<Data>[],
+  ): After<Ran, readonly OutboxJob[]>;
+  /**
    * Cancels a job with the transaction. It comes behind what the outbox has of this id from earlier transactions.
    *
    * @throws DuestreamError `bad-input`
@@ -155,6 +178,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
     // The rows that `run` has at once, or a promise of them, are the only witness of the type of the result.
     schedule: ((run: Run, queue: QueueInput<unknown>, data: unknown, given: ScheduleOptions = {}) =>
       schedule(run, { queue, data, options: given }, parts)) as Outbox['schedule'],
+    scheduleMany: ((run: Run, queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[]) =>
+      scheduleMany(run, { queue, jobs }, parts)) as Outbox['scheduleMany'],
     cancel: ((run: Run, queue: QueueInput<unknown>, given: string) => {
       const { name } = queueOf(queue);
       const id = parseAnyId(given, false);
@@ -197,19 +222,84 @@ interface Given {
 
 /** Checked, sealed and planned by the code that a client uses, and in this order. */
 function schedule(run: Run, { queue, data, options }: Given, parts: Parts): unknown {
-  const nowMs = parts.clock.wallMs();
   refuseDurability(options, 'schedule');
   const to = queueOf(queue);
-  const limits = { ...parts, nowMs, delivery: to.delivery };
+  const limits = limitsOf(to, parts);
   const write = (known: unknown) => {
     const plan = planJob(known, options, limits);
-    const { id, dueMs } = plan;
-    return after(insert(run, [scheduleRow(to.name, plan)], parts), () => ({ id, queue: to.name, dueMs }));
+    return after(insert(run, [scheduleRow(to.name, plan)], parts), () => jobOf(to, plan));
   };
   const sealed = hasContent(to) ? seal(to, { name: options.name, data }) : data;
   if (!isPromise(sealed)) return write(sealed);
   refuseAtOnce(run, to.name, parts);
   return sealed.then(write);
+}
+
+interface GivenMany {
+  readonly queue: QueueInput<unknown>;
+  readonly jobs: readonly BulkJob<unknown>[];
+}
+
+/** The same for each: nothing is written before all are right. */
+function scheduleMany(run: Run, { queue, jobs }: GivenMany, parts: Parts): unknown {
+  checkList(jobs, 'jobs');
+  const to = queueOf(queue);
+  const limits = { ...limitsOf(to, parts), newId: reserveJobIds(jobs.length) };
+  const write = (known: readonly unknown[]) => {
+    const plans = jobs.map((job, at) => inPlace(at, () => planListed({ ...job, data: known[at] }, limits)));
+    const rows = plans.map((plan) => scheduleRow(to.name, plan));
+    return after(insertAll(run, rows, parts), () => plans.map((plan) => jobOf(to, plan)));
+  };
+  const sealed = jobs.map((job, at) =>
+    inPlace(at, () => {
+      checkJob(job);
+      return hasContent(to) ? seal(to, job) : job.data;
+    }),
+  );
+  if (!sealed.some(isPromise)) return write(sealed);
+  refuseAtOnce(run, to.name, parts);
+  const named = sealed.map((one, at) =>
+    Promise.resolve(one).catch((error: unknown) => Promise.reject(atPlace(error, at))),
+  );
+  return Promise.all(named).then(write);
+}
+
+function inPlace<Result>(at: number, act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    throw atPlace(error, at);
+  }
+}
+
+const limitsOf = ({ delivery }: Queue<unknown>, { clock, ...limits }: Parts): PlanLimits => ({
+  ...limits,
+  nowMs: clock.wallMs(),
+  delivery,
+});
+
+const jobOf = ({ name }: Queue<unknown>, { id, dueMs }: Plan): OutboxJob => ({ id, queue: name, dueMs });
+
+/** SQLite takes 999 parameters in its older versions; a row has four. */
+const ROWS_AT_ONCE = 200;
+
+/** One statement after the other, as a connection takes them. Without a row one is sent all the same: it says whether `run` waits. */
+function insertAll(run: Run, rows: readonly NewRow[], parts: Parts): Rows {
+  const places = Array.from({ length: Math.ceil(rows.length / ROWS_AT_ONCE) }, (_, nth) => nth * ROWS_AT_ONCE);
+  const insertFrom = (at: number) => insert(run, rows.slice(at, at + ROWS_AT_ONCE), parts);
+  const [first, ...rest] = places;
+  const ran = first === undefined ? nothing(run, parts) : insertFrom(first);
+  if (isPromise(ran)) return insertRest(ran, rest, insertFrom);
+  return rest.reduce<Rows>((before, at) => {
+    rowsOf(before);
+    return insertFrom(at);
+  }, ran);
+}
+
+async function insertRest(first: PromiseLike<unknown>, rest: readonly number[], insertFrom: (at: number) => Rows) {
+  let rows = rowsOf(await first);
+  for (const at of rest) rows = rowsOf(await insertFrom(at));
+  return rows;
 }
 
 function insert(run: Run, rows: readonly NewRow[], { dialect }: Parts): Rows {
@@ -228,8 +318,8 @@ function after<Result>(ran: Rows, result: () => Result): unknown {
 }
 
 /** A row that a codec delays would be written when a transaction that waits for nothing is over already. */
-function refuseAtOnce(run: Run, queue: string, { dialect }: Parts): void {
-  const ran: unknown = send(run, dialect, { text: 'SELECT 1 AS one', params: [] });
+function refuseAtOnce(run: Run, queue: string, parts: Parts): void {
+  const ran: unknown = nothing(run, parts);
   if (isPromise(ran)) {
     ran.then(undefined, () => undefined);
     return;
@@ -239,6 +329,8 @@ function refuseAtOnce(run: Run, queue: string, { dialect }: Parts): void {
     `the codec or the schema of queue ${queue} is async, and run returned its rows at once, so its transaction may be over before the row is written; allowed: a run that returns a promise, or a codec and a schema that do not`,
   );
 }
+
+const nothing = (run: Run, { dialect }: Parts): Rows => send(run, dialect, { text: 'SELECT 1 AS one', params: [] });
 
 function refuseDurability(options: unknown, what: string): void {
   if (typeof options !== 'object' || options === null || Reflect.get(options, 'durability') === undefined) return;

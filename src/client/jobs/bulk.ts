@@ -31,17 +31,26 @@ export async function planAll<T>(
   for (const job of jobs) {
     if (index % TURN_JOBS === TURN_JOBS - 1) await turn();
     try {
-      if (typeof job !== 'object' || job === null) {
-        throw new DuestreamError('bad-input', `the job is ${show(job)}; allowed: an object with data and options`);
-      }
+      checkJob(job);
       plans.push(plan(ready ? await ready(job) : job));
     } catch (error) {
-      if (!(error instanceof DuestreamError)) throw error;
-      throw new DuestreamError(error.code, `jobs[${index}]: ${error.message}; nothing was sent`, { cause: error });
+      throw atPlace(error, index);
     }
     index += 1;
   }
   return plans;
+}
+
+/** @throws DuestreamError `bad-input` for what is no job of a list */
+export function checkJob(job: unknown): void {
+  if (typeof job === 'object' && job !== null) return;
+  throw new DuestreamError('bad-input', `the job is ${show(job)}; allowed: an object with data and options`);
+}
+
+/** What is wrong with a job of a list, with its place. */
+export function atPlace(error: unknown, index: number): unknown {
+  if (!(error instanceof DuestreamError)) return error;
+  return new DuestreamError(error.code, `jobs[${index}]: ${error.message}; nothing was sent`, { cause: error });
 }
 
 /** Sends all plans. @throws DuestreamError whose cause is `Unconfirmed` */

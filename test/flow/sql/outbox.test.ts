@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { refsOfQueue } from '../../../src/inspect/refs.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import { createOutbox, createRelay, outboxTable } from '../../../src/sql/index.ts';
+import { createOutbox, createRelay, outboxTable, type Run } from '../../../src/sql/index.ts';
 import { databases } from '../../support/databases.ts';
 import { useOutbox } from '../../support/outbox.ts';
 
@@ -40,6 +40,48 @@ describe.each(databases)('in $name', (database) => {
     expect(await rows(outbox)).toEqual([]);
     expect(await carrier.pass()).toEqual(idle);
     expect(carrier.counts()).toEqual({ done: 1, putOff: 0, refused: 0 });
+  });
+
+  test('many jobs are few statements, and each is one row and one job', async () => {
+    const texts: string[] = [];
+    const run: Run = (text, params) => {
+      texts.push(text);
+      return db().run(text, params);
+    };
+    const jobs = Array.from({ length: 401 }, (_, step) => ({ data: { step }, id: `job${step}`, delay: '1h' as const }));
+    const made = await outbox.scheduleMany(run, mail, [...jobs, { data: { step: 401 } }]);
+    expect(texts).toHaveLength(3);
+    expect(made.slice(0, 2).map(({ id, queue }) => [id, queue])).toEqual([
+      ['job0', 'mail'],
+      ['job1', 'mail'],
+    ]);
+    expect(made).toHaveLength(402);
+    expect(await outbox.state(db().run)).toMatchObject({ rows: 402 });
+    const carrier = relay({ batch: 500 });
+    expect(await carrier.pass()).toMatchObject({ done: 402 });
+    expect(await client().get(mail, 'job400')).toMatchObject({ data: { step: 400 }, dueMs: made[400]?.dueMs });
+    expect(await client().get(mail, made[401]?.id ?? '')).toMatchObject({ data: { step: 401 } });
+    expect(await outbox.scheduleMany(run, mail, [])).toEqual([]);
+  });
+
+  test('of many jobs a wrong one is named by its place, and none is written', async () => {
+    const { run } = db();
+    const good = { data: { step: 1 } };
+    const many = (jobs: readonly unknown[]) => outbox.scheduleMany(run, mail, jobs as readonly (typeof good)[]);
+    const wrong: readonly (readonly [unknown, RegExp])[] = [
+      [{ ...good, id: 'with space' }, /^jobs\[1\]: job id is "with space"; .*nothing was sent$/],
+      [{ ...good, durability: 'fsynced' }, /^jobs\[1\]: .*durability/],
+      [5, /^jobs\[1\]: the job is 5; allowed/],
+      [{ ...good, debounce: { wait: '1h' } }, /^jobs\[1\]: debounce is given without id/],
+    ];
+    for (const [job, words] of wrong) expect(caught(() => many([good, job])).message).toMatch(words);
+    expect(caught(() => many('ab' as never)).message).toMatch(/jobs is of type string; allowed: an array/);
+    expect(await rows(outbox)).toEqual([]);
+    const debounced = (step: number) => ({ data: { step }, id: 'a', debounce: { wait: '1h' } });
+    await outbox.scheduleMany(run, mail, [debounced(1), debounced(2)]);
+    const carrier = relay();
+    for (const pass of [1, 2]) expect([pass, (await carrier.pass()).done]).toEqual([pass, 1]);
+    expect(await client().get(mail, 'a')).toMatchObject({ data: { step: 2 } });
   });
 
   test('a transaction that is rolled back leaves nothing', async () => {
@@ -274,6 +316,10 @@ test('a driver that has its rows at once has its result at once', async () => {
   const run = (text: string, params: (string | number | null)[]) => db.run(text, params) as readonly unknown[];
   const outbox = createOutbox({ dialect: 'sqlite' });
   expect(outbox.schedule(run, mail, { step: 1 }, { id: 'a' }).id).toBe('a');
+  const many = Array.from({ length: 450 }, (_, step) => ({ data: { step }, id: `m${step}` }));
+  expect(outbox.scheduleMany(run, mail, many).map(({ id }) => id)).toEqual(many.map(({ id }) => id));
+  expect(outbox.scheduleMany(run, mail, [])).toEqual([]);
+  expect(run('SELECT count(*) AS count FROM duestream_outbox', [])).toEqual([{ count: 451 }]);
   expect(outbox.cancel(run, mail, 'a')).toEqual({ id: 'a', queue: 'mail' });
   expect(outbox.close(run, mail, 'x', { for: '1d' }).tags).toEqual(['x']);
   // Its row would come when the transaction is over.
@@ -281,8 +327,15 @@ test('a driver that has its rows at once has its result at once', async () => {
     codec: { encode: async (text) => text, decode: (text) => text },
   });
   expect(caught(() => outbox.schedule(run, slow, { step: 1 })).message).toContain('run that returns a promise');
+  expect(caught(() => outbox.scheduleMany(run, slow, [{ data: { step: 1 } }])).message).toContain('returns a promise');
   const later = async (text: string, params: (string | number | null)[]) => run(text, params);
   expect(await outbox.schedule(later, slow, { step: 1 }, { id: 'b' })).toMatchObject({ id: 'b' });
+  expect(await outbox.scheduleMany(later, slow, [{ data: { step: 1 }, id: 'c' }])).toMatchObject([{ id: 'c' }]);
+  const picky = defineQueue('picky', {
+    jobs: { default: z.object({ step: z.number() }).refine(async ({ step }) => step > 0) },
+  });
+  const refused = outbox.scheduleMany(later, picky, [{ data: { step: 1 } }, { data: { step: 0 } }]);
+  await expect(refused).rejects.toThrow(/^jobs\[1\]: /);
   await db.close();
 });
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
+import { createClaims } from '../../../src/sql/claims.ts';
 import { createInbox, createOutbox, createRelay, inboxTable, outboxTable, type Run } from '../../../src/sql/index.ts';
 import { hasPostgres, startPostgres } from '../../support/postgres.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -75,6 +76,50 @@ onServer('a claim passes over rows that another claim holds, and leaves the late
   await other.end('ROLLBACK');
   expect([await carrier.pass(), await carrier.pass()]).toMatchObject([{ done: 1 }, { done: 1 }]);
   expect(await client.get('mail', 'held')).toMatchObject({ data: 1 });
+});
+
+/** Two claims beside each other, the first in a transaction that is open until the second has its rows or waits for it. */
+async function claimTwice(broken: (text: string) => string) {
+  await pool.query('DELETE FROM duestream_outbox');
+  for (let nth = 0; nth < 6; nth += 1) await outbox.schedule(runOn(pool), 'mail', nth, { id: `lock${nth}` });
+  const claimsOn = (on: pg.Pool | pg.PoolClient, me: string) => {
+    const run = runOn(on);
+    return createClaims({ dialect: 'postgres', run: (text, params) => run(broken(text), params) }, me);
+  };
+  const own = await pool.connect();
+  await own.query('BEGIN');
+  const first = await claimsOn(own, 'one').claim(3);
+  let isAnswered = false;
+  const claim = claimsOn(pool, 'two')
+    .claim(3)
+    .finally(() => {
+      isAnswered = true;
+    });
+  const locked = async () =>
+    (await pool.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rows.length > 0;
+  await expect.poll(async () => isAnswered || (await locked()), { timeout: 30_000 }).toBe(true);
+  const hasWaited = !isAnswered;
+  await own.query('COMMIT');
+  own.release();
+  const second = await claim;
+  const both = first
+    .filter(({ seq }) => second.some((row) => row.seq === seq))
+    .map(({ key }) => key)
+    .toSorted();
+  await pool.query('DELETE FROM duestream_outbox');
+  return { both, hasWaited };
+}
+
+onServer('two claims at one moment have no row in common, and none waits for the other', async () => {
+  expect(await claimTwice((text) => text)).toEqual({ both: [], hasWaited: false });
+});
+
+onServer.each([
+  ['the claim takes no row lock', ' FOR UPDATE OF o SKIP LOCKED', '', { both: ['lock0', 'lock1', 'lock2'] }],
+  ['the claim waits for rows of another one', ' SKIP LOCKED', '', { hasWaited: true }],
+])('a planted bug is noticed: %s', async (_, words, instead, seen) => {
+  const broken = (text: string) => text.replace(words, instead);
+  expect(await claimTwice(broken)).toMatchObject(seen);
 });
 
 onServer('many relays at once claim each row once, and the rows of a key in their order', async () => {
