@@ -31,6 +31,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   access: ['kernel', 'job', 'redis', 'client', 'inspect'],
   http: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'metrics', 'inspect', 'access'],
   cli: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'config', 'inspect', 'access', 'sql'],
+  // Tries what is promised on a Redis that somebody has, with daemons and workers of its own.
+  prove: ['kernel', 'job', 'redis', 'config', 'client', 'worker', 'inspect', 'daemon'],
   embedded: [],
   // In a browser: it knows duestream by its HTTP API alone.
   dashboard: [],
@@ -60,6 +62,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** The commands that start daemons, workers and servers may import them. */
 const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/outbox.ts': ['daemon'],
+  'cli/commands/prove.ts': ['prove'],
   'cli/commands/start.ts': ['daemon'],
   'cli/dev/dev.ts': ['daemon', 'embedded'],
   'cli/dev/dev-redis.ts': ['embedded'],

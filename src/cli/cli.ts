@@ -25,6 +25,7 @@ import { wait } from './commands/jobs/wait.ts';
 import { outboxLs, outboxRelay, outboxRetry, outboxRm, outboxTables } from './commands/outbox.ts';
 import { plan } from './commands/plan.ts';
 import { leaders, workers } from './commands/processes.ts';
+import { prove } from './commands/prove.ts';
 import {
   queuesClose,
   queuesLs,
@@ -123,6 +124,7 @@ const commands: readonly Register[] = [
     auditLs(program.command('audit').description('show who changed what'), runner);
   },
   doctor,
+  prove,
   fsck,
   plan,
   (program, runner) => {

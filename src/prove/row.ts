@@ -1,0 +1,48 @@
+/** What a run says of one thing that it tried, and how its figures are made. */
+import type { Finding } from '../inspect/doctor/check-namespace.ts';
+import { systemClock } from '../kernel/clock.ts';
+
+/** `not tried`: nothing is known, and `saw` says why. */
+export interface Row {
+  readonly row: string;
+  readonly status: 'held' | 'failed' | 'not tried';
+  readonly saw: string;
+  /** What to do; undefined when all is well. */
+  readonly advice?: string;
+  /** By name, with the unit at its end. */
+  readonly figures?: Readonly<Record<string, number>>;
+}
+
+export type Outcome = Omit<Row, 'row'>;
+
+/** A warning of `doctor` holds, with its advice. */
+export function outcomeOf({ status, saw, advice }: Finding): Outcome {
+  const told = { saw, ...(advice === undefined ? {} : { advice }) };
+  if (status === 'warn' && saw === 'not visible') return { status: 'not tried', ...told };
+  return { status: status === 'fail' ? 'failed' : 'held', ...told };
+}
+
+const LOOK_MS = 20;
+
+/** Waits until something is so. False: it was not within this time. @throws the signal's reason */
+export async function until(
+  isSo: () => boolean,
+  { boundMs, signal }: { readonly boundMs: number; readonly signal: AbortSignal },
+) {
+  const endMs = systemClock.monotonicMs() + boundMs;
+  while (!isSo()) {
+    if (systemClock.monotonicMs() > endMs) return false;
+    await systemClock.sleep(LOOK_MS, signal);
+    signal.throwIfAborted();
+  }
+  return true;
+}
+
+/** Of a list that is not empty. */
+export function share(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
+}
+
+/** Two digits after the point at most. */
+export const rounded = (ms: number): number => Math.round(ms * 100) / 100;

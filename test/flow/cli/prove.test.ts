@@ -1,0 +1,205 @@
+/** `duestream prove` as a process, on servers of every kind. */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { PREFIX } from '../../../src/prove/namespace.ts';
+import type { Proof } from '../../../src/prove/prove.ts';
+import { controlKeys } from '../../../src/redis/keys.ts';
+import { useCli } from '../../support/cli.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startCluster, startSentinel } from '../../support/topology-lite.ts';
+
+const cli = useCli();
+let server: TestRedis;
+
+beforeAll(async () => {
+  server = await startRedis({ port: true, appendonly: true });
+});
+afterAll(() => server.stop());
+
+const FEW = ['--jobs', '20', '--seconds', '120'];
+const PATIENCE_MS = 180_000;
+
+async function proved(url: string, args: readonly string[] = FEW) {
+  const { code, out, err } = await cli.spawn(['prove', '--redis', url, '--json', ...args]);
+  const proof: Proof = JSON.parse(out);
+  const statusOf = Object.fromEntries(proof.rows.map(({ row, status }) => [row, status]));
+  const rowOf = (name: string) => proof.rows.find(({ row }) => row === name);
+  return { code, err, proof, statusOf, rowOf };
+}
+
+const ROWS = [
+  'login',
+  'version',
+  'role',
+  'eviction',
+  'persistence',
+  'round-trip',
+  'scripts',
+  'lateness',
+  'clock',
+  'left',
+];
+const HELD = Object.fromEntries(ROWS.map((row) => [row, 'held']));
+
+test(
+  'everything holds on one primary, nothing is left, and nobody else is touched',
+  async () => {
+    const redis = await server.client();
+    await redis.set('theirs', '1');
+    const { code, err, proof, statusOf, rowOf } = await proved(server.url);
+    expect(statusOf).toEqual(HELD);
+    expect({ code, err, ok: proof.ok }).toEqual({ code: 0, err: '', ok: true });
+    expect(rowOf('lateness')?.figures).toMatchObject({ jobs: 20, done: 20, early: 0, twice: 0 });
+    expect(rowOf('left')?.figures).toMatchObject({ left: 0 });
+    expect(await redis.keys('*')).toEqual(['theirs']);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'what a login may not do is named, and what needs it is not tried',
+  async () => {
+    const redis = await server.client();
+    await redis.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>secret', '~*', '&*', '+@all', '-xclaim', '-scan');
+    const { code, statusOf, rowOf } = await proved(server.url.replace('//', '//app:secret@'));
+    expect(code).toBe(1);
+    expect(statusOf).toEqual({ ...HELD, login: 'failed', scripts: 'not tried', lateness: 'not tried' });
+    expect(rowOf('login')).toMatchObject({ saw: expect.stringContaining('xclaim'), advice: 'ACL SETUSER app +xclaim' });
+    expect(rowOf('left')?.saw).toContain('SCAN is not allowed');
+    expect(await redis.keys(`${PREFIX}*`)).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'a Redis that forgets fails, with what to set',
+  async () => {
+    const forgetful = await startRedis({ port: true });
+    const { code, statusOf, rowOf } = await proved(forgetful.url);
+    await forgetful.stop();
+    expect(code).toBe(1);
+    expect(statusOf).toEqual({ ...HELD, persistence: 'failed' });
+    expect(rowOf('persistence')?.advice).toContain('appendonly yes');
+  },
+  PATIENCE_MS,
+);
+
+describe('an end before its time', () => {
+  test(
+    'the time is up: the rest is not tried, and nothing is left',
+    async () => {
+      const { code, proof, rowOf } = await proved(server.url, ['--seconds', '5']);
+      expect({ code, timeIsUp: proof.timeIsUp }).toEqual({ code: 75, timeIsUp: true });
+      expect(rowOf('lateness')).toMatchObject({ status: 'not tried', saw: expect.stringContaining('--seconds') });
+      expect(await keysOfRuns()).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'somebody interrupts: it says how far it came, and nothing is left, no process either',
+    async () => {
+      const running = await begun();
+      expect(await running.end('SIGINT')).toBe(1);
+      expect(await keysOfRuns()).toEqual([]);
+      expect(await clientsOfRuns()).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'it is killed: its processes end too, and what it left can be removed, but not while another one runs',
+    async () => {
+      const redis = await server.client();
+      const killed = await begun();
+      const [lost = ''] = await namespaces();
+      await killed.end('SIGKILL');
+      await vi.waitFor(async () => expect(await clientsOfRuns()).toEqual([]), { timeout: 30_000, interval: 100 });
+      const other = await begun();
+      const [runs = ''] = (await namespaces()).filter((name) => name !== lost);
+      // In 15 s they go by themselves.
+      const control = controlKeys(lost);
+      for (const id of await redis.smembers(control.alive)) await redis.del(control.beat(id));
+      const { code, out } = await cli.spawn(['prove', '--clean', '--redis', server.url, '--json']);
+      expect(code).toBe(0);
+      const cleaned: { readonly runs: readonly { readonly namespace: string }[] } = JSON.parse(out);
+      expect(cleaned.runs.find(({ namespace }) => namespace === lost)).toMatchObject({ isAlive: false });
+      expect(cleaned.runs.find(({ namespace }) => namespace === runs)).toMatchObject({ isAlive: true, removed: 0 });
+      expect(await namespaces()).toEqual([runs]);
+      expect(await other.end('SIGTERM')).toBe(1);
+      expect(await keysOfRuns()).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+
+  /** A run whose daemon and worker are up. */
+  async function begun() {
+    const before = (await namespaces()).length;
+    const running = await cli.start(['prove', '--redis', server.url, '--jobs', '5000', '--seconds', '120']);
+    await vi.waitFor(() => expect(running.err()).toContain('through a daemon and a worker'), { timeout: 60_000 });
+    await vi.waitFor(async () => expect((await namespaces()).length).toBe(before + 1), { timeout: 60_000 });
+    await vi.waitFor(
+      async () => expect(await keysOfRuns()).toContainEqual(expect.stringMatching(/late:0}:scheduled/)),
+      {
+        timeout: 60_000,
+      },
+    );
+    return running;
+  }
+});
+
+describe('two at once', () => {
+  test(
+    'do not disturb each other',
+    async () => {
+      const all = await Promise.all([proved(server.url), proved(server.url)]);
+      for (const { code, statusOf } of all) expect({ code, statusOf }).toEqual({ code: 0, statusOf: HELD });
+      expect(all[0]?.proof.namespace).not.toBe(all[1]?.proof.namespace);
+      expect(await keysOfRuns()).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+});
+
+test(
+  'a cluster, and a primary behind a Sentinel',
+  async () => {
+    const args = ['--appendonly', 'yes'];
+    const cluster = await startCluster({ replicas: false, args });
+    const ofCluster = await proved(cluster.url);
+    const left = await Promise.all(cluster.masters.map(({ client }) => client.dbsize()));
+    await cluster.stop();
+    expect(ofCluster.statusOf).toEqual(HELD);
+    expect(left).toEqual([0, 0, 0]);
+    const guarded = await startSentinel({ args });
+    const ofSentinel = await proved(guarded.url);
+    await guarded.stop();
+    expect(ofSentinel.statusOf).toEqual(HELD);
+  },
+  PATIENCE_MS,
+);
+
+test.each([
+  [['--jobs', '0'], 64],
+  [['--seconds', '4'], 64],
+  [['--sconds', '9'], 64],
+])('wrong input: %j', async (args, code) => {
+  expect((await cli.run(['prove', '--redis', server.url, ...args])).code).toBe(code);
+});
+
+test('a Redis that is away', async () => {
+  expect((await cli.run(['prove', '--redis', 'redis://127.0.0.1:1'])).code).toBe(69);
+});
+
+async function keysOfRuns(): Promise<readonly string[]> {
+  return (await server.client()).keys(`${PREFIX}*`);
+}
+
+async function namespaces(): Promise<readonly string[]> {
+  return [...new Set((await keysOfRuns()).map((key) => key.split(':')[0] ?? ''))];
+}
+
+/** Connections of daemons, workers and producers. */
+async function clientsOfRuns(): Promise<readonly string[]> {
+  const list = String(await (await server.client()).client('LIST'));
+  return list.split('\n').filter((text) => text.includes('name=duestream:'));
+}

@@ -1,0 +1,225 @@
+/** Each row of `prove` fails when what it tries is broken. A run with processes of its own is in `test/flow/cli/prove.test.ts`. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createAbort } from '../../src/kernel/abort.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { Cast } from '../../src/prove/cast.ts';
+import { ClockWatch } from '../../src/prove/clock-watch.ts';
+import { judged } from '../../src/prove/lateness.ts';
+import { login } from '../../src/prove/login.ts';
+import { clean, keepAlive, newNamespace, PREFIX, sweep } from '../../src/prove/namespace.ts';
+import type { Stage } from '../../src/prove/stage.ts';
+import { roundTrip, scriptTimes } from '../../src/prove/timings.ts';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
+import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let server: TestRedis;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = await opened();
+});
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+afterEach(() => redis.flushall());
+
+async function opened(user: { readonly username?: string; readonly password?: string } = {}): Promise<Redis> {
+  const connection = openCommands({ redis: { ...server.options, ...user }, name: 'test' });
+  await whenReady(connection);
+  return connection;
+}
+
+const stageOf = (on: Redis, more: Partial<Stage> = {}): Stage => ({
+  redis: on,
+  address: server.options,
+  namespace: newNamespace(),
+  jobs: 20,
+  signal: createAbort().signal,
+  clock: new ClockWatch(on),
+  cast: new Cast(),
+  ...more,
+});
+
+/** A user with a password, for as long as the connection is used. */
+async function withUser<T>(rules: string, act: (connection: Redis) => Promise<T>): Promise<T> {
+  await redis.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>secret-of-app', ...rules.split(' '));
+  const connection = await opened({ username: 'app', password: 'secret-of-app' });
+  try {
+    return await act(connection);
+  } finally {
+    close(connection);
+    await redis.call('ACL', 'DELUSER', 'app');
+  }
+}
+
+describe('login', () => {
+  test('holds for a user who may do everything, and leaves nothing', async () => {
+    const stage = stageOf(redis);
+    expect(await login(stage)).toMatchObject({ status: 'held', figures: { refused: 0 } });
+    expect(await redis.keys(`${stage.namespace}*`)).toEqual([]);
+  });
+
+  test('names each command that is refused, and what to allow', async () => {
+    const found = await withUser('~* &* +@all -xclaim -client|unblock -ssubscribe', (connection) =>
+      login(stageOf(connection, { address: { ...server.options, username: 'app', password: 'secret-of-app' } })),
+    );
+    expect(found).toMatchObject({ status: 'failed', figures: { refused: 3 } });
+    expect(found.saw).toContain('client|unblock, xclaim, ssubscribe (NOPERM ');
+    expect(found.advice).toBe('ACL SETUSER app +client|unblock +xclaim +ssubscribe');
+  });
+
+  test('says which keys to allow where a user is bound to another namespace', async () => {
+    const found = await withUser('~duestream:v1:* &* +@all', (connection) => login(stageOf(connection)));
+    expect(found.status).toBe('failed');
+    expect(found.advice).toBe(`ACL SETUSER app ~${PREFIX}* &${PREFIX}*`);
+  });
+});
+
+describe('the clock', () => {
+  /** A server whose clock is that far from ours, and two clocks of this machine, in hand. */
+  function world() {
+    const at = { nowMs: 1_000_000, serverMs: 0, wallMs: 0 };
+    const clock: Clock = {
+      wallMs: () => at.nowMs + at.wallMs,
+      monotonicMs: () => at.nowMs,
+      sleep: async () => false,
+      timer: () => () => undefined,
+    };
+    const time = async () => {
+      const ms = at.nowMs + at.serverMs;
+      at.nowMs += 1;
+      return [Math.floor(ms / 1000), (ms % 1000) * 1000] as const;
+    };
+    return { at, watch: new ClockWatch({ time }, clock) };
+  }
+
+  test('holds when both agree', async () => {
+    const { at, watch } = world();
+    for (let sample = 0; sample < 20; sample += 1) {
+      await watch.sample();
+      at.nowMs += 250;
+    }
+    expect(watch.outcome()).toMatchObject({ status: 'held', figures: { jumps: 0, samples: 20 } });
+  });
+
+  test('fails when the clock of Redis is set during the run', async () => {
+    const { at, watch } = world();
+    await watch.sample();
+    at.serverMs = -5000;
+    await watch.sample();
+    expect(watch.outcome()).toMatchObject({ status: 'failed', figures: { jumps: 1 } });
+  });
+
+  test('fails when the clock of this machine is set during the run', async () => {
+    const { at, watch } = world();
+    await watch.sample();
+    at.wallMs = 2000;
+    await watch.sample();
+    expect(watch.outcome()).toMatchObject({ status: 'failed', figures: { jumps: 1, longestJumpMs: 2000 } });
+  });
+
+  test('fails when they are far apart', async () => {
+    const { at, watch } = world();
+    at.serverMs = 3000;
+    await watch.sample();
+    expect(watch.outcome()).toMatchObject({ status: 'failed', saw: expect.stringContaining('Redis is 3 s ahead') });
+  });
+
+  test('is not tried when no server said its time', () => {
+    expect(world().watch.outcome().status).toBe('not tried');
+  });
+});
+
+describe('times', () => {
+  test('a server that is far away fails the row of the round trip', async () => {
+    const far = { options: {}, ping: () => new Promise((resolve) => setTimeout(resolve, 60)) } as unknown as Redis;
+    expect(await roundTrip(stageOf(far))).toMatchObject({
+      status: 'failed',
+      advice: expect.stringContaining('closer'),
+    });
+  });
+
+  test('scripts hold, each with its figures', async () => {
+    const found = await scriptTimes(stageOf(redis));
+    expect(found.status).toBe('held');
+    const figures = Object.keys(found.figures ?? {});
+    for (const verb of ['schedule', 'promote', 'start', 'complete']) {
+      expect(figures).toEqual(expect.arrayContaining([`${verb}P50Ms`, `${verb}P99Ms`, `${verb}ServerUs`]));
+    }
+  });
+
+  test('a script that does nothing fails their row', async () => {
+    const broken = await opened();
+    Object.assign(broken, { duestream_complete: async () => ['gone'] });
+    expect(await scriptTimes(stageOf(broken))).toMatchObject({
+      status: 'failed',
+      saw: expect.stringMatching(/^0 of 20/),
+    });
+    close(broken);
+  });
+
+  test('a job that is early, late, lost or started twice fails the row of lateness', () => {
+    const of = (lateMs: number, id = 'a') =>
+      ({ kind: 'ran', id, attempt: 1, dueMs: 1000, atMs: 1000 + lateMs }) as const;
+    const exact = { jobs: 1, ended: 1, offsetMs: 0, errorMs: 0 };
+    expect(judged([of(3)], exact)).toMatchObject({ status: 'held', figures: { p50Ms: 3, early: 0 } });
+    expect(judged([of(-5)], exact)).toMatchObject({ status: 'failed', figures: { early: 1 } });
+    expect(judged([of(-5)], { ...exact, offsetMs: 5 }).status).toBe('held');
+    expect(judged([of(7000)], exact)).toMatchObject({ status: 'failed', figures: { maxMs: 7000 } });
+    expect(judged([of(3), of(9)], exact)).toMatchObject({ status: 'failed', figures: { twice: 1 } });
+    expect(judged([], { ...exact, ended: 0 })).toMatchObject({ status: 'failed', figures: { done: 0 } });
+  });
+});
+
+describe('what is left', () => {
+  /** As a run leaves it when it is killed. */
+  async function leave(namespace: string): Promise<void> {
+    await redis.hset(partitionKeys({ namespace, queue: 'late', partition: 0 }).jobs, 'j:1', 'x');
+    await redis.set(`${namespace}:v1:{control}:unheard-of`, 'x');
+  }
+
+  test('all of a namespace goes, and nothing else', async () => {
+    await redis.mset('mine', '1', 'duestream:v1:{q:0}:meta', '1', `${PREFIX}mine`, '1');
+    const [ours, theirs] = [newNamespace(), newNamespace()];
+    await leave(ours);
+    await leave(theirs);
+    expect(await sweep(redis, ours)).toEqual({ removed: 2, left: [], seen: 'all' });
+    expect(await redis.keys(`${theirs}*`)).toHaveLength(2);
+    expect(await redis.exists('mine', 'duestream:v1:{q:0}:meta', `${PREFIX}mine`)).toBe(3);
+  });
+
+  test('what is removed by name is known to be gone where SCAN is forbidden', async () => {
+    const namespace = newNamespace();
+    await redis.hset(partitionKeys({ namespace, queue: 'late', partition: 0 }).jobs, 'j:1', 'x');
+    const swept = await withUser('~* &* +@all -scan', (connection) => sweep(connection, namespace));
+    expect(swept).toEqual({ removed: 1, left: [], seen: 'names' });
+  });
+
+  test('a key that cannot be removed is named', async () => {
+    const namespace = newNamespace();
+    await leave(namespace);
+    const stuck = await opened();
+    Object.assign(stuck, { unlink: async () => 0 });
+    expect((await sweep(stuck, namespace)).left).toHaveLength(2);
+    close(stuck);
+  });
+
+  test('the clean-up leaves a run that lives alone', async () => {
+    const [living, dead] = [newNamespace(), newNamespace()];
+    const over = createAbort();
+    const alive = keepAlive(redis, living, over.signal);
+    await leave(dead);
+    await expect.poll(() => redis.exists(controlKeys(living).alive)).toBe(1);
+    const { runs, seen } = await clean(redis);
+    expect(seen).toBe('all');
+    expect(runs).toHaveLength(2);
+    expect(runs.find(({ namespace }) => namespace === living)).toMatchObject({ isAlive: true, removed: 0 });
+    expect(runs.find(({ namespace }) => namespace === dead)).toMatchObject({ isAlive: false, removed: 2 });
+    over.abort();
+    await alive;
+  });
+});
