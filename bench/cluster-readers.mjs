@@ -42,9 +42,11 @@ process.exit(0);
 async function measure(folder, partitions) {
   /** @type {typeof import('../src/index.ts')} */
   const product = await import(pathToFileURL(join(folder, 'dist', 'index.js')).href);
+  /** @type {typeof import('../src/daemon/daemon.ts')} */
+  const { createDaemon } = await import(pathToFileURL(join(folder, 'dist', 'daemon', 'daemon.js')).href);
   const cluster = await startCluster({ binary, replicas: 0 });
   const queue = product.defineQueue('bench', { partitions });
-  const daemon = product.createDaemon({ redis: { url: cluster.url }, roles: ['mover'], log: { level: 'fatal' } });
+  const daemon = createDaemon({ redis: { url: cluster.url }, roles: ['mover'], log: { level: 'fatal' } });
   /** @type {number[]} */
   const lates = [];
   const handler = (/** @type {{ dueMs: number }} */ job) => void lates.push(Date.now() - job.dueMs);

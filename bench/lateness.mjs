@@ -46,7 +46,9 @@ const TITLES = {
 argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 /** As a team has it. @type {typeof import('../src/index.ts')} */
-const { createDaemon, createClient, createWorker, defineHandlers, defineQueue } = await import(`${root}dist/index.js`);
+const { createClient, createWorker, defineHandlers, defineQueue } = await import(`${root}dist/index.js`);
+/** @type {typeof import('../src/daemon/index.ts')} */
+const { createDaemon } = await import(`${root}dist/daemon/index.js`);
 /** The product's own: beside the peers of this folder lies another. @type {typeof import('ioredis')} */
 const { Redis } = createRequire(join(root, 'package.json'))('ioredis');
 const verbs = await digests();

@@ -7,7 +7,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url));
-const ENTRIES = ['index.d.ts', 'sql/index.d.ts', 'testing/index.d.ts'];
+/** @type {{ exports: Readonly<Record<string, string | { readonly types: string }>> }} */
+const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const ENTRIES = Object.values(exports).flatMap((entry) =>
+  typeof entry === 'string' ? [] : [entry.types.replace('./dist/', '')],
+);
 
 /** The relative modules that a declaration names: `from './x.js'`, `import('./x.js')`, `import './x.js'`. */
 const NAMED = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;

@@ -1,5 +1,6 @@
 /**
- * The public API of duestream. Everything that is exported here is documented where it is defined and kept stable.
+ * The public API of duestream: what produces jobs and runs them. A daemon inside your process and the dashboard are in
+ * `duestream/daemon`, an outbox in `duestream/sql`, a kit for tests in `duestream/testing`. Everything that is exported here is documented where it is defined and kept stable.
  *
  * @module duestream
  */
@@ -113,9 +114,6 @@ export type {
   Schedules,
   ScheduleView,
 } from './client/schedules/schedules.ts';
-export type { ConfigInput } from './config/options.ts';
-export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
-export { createDashboard, type Dashboard, type DashboardOptions } from './daemon/dashboard.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './job/backoff.ts';
 export type { BroadcastOptions } from './job/broadcast.ts';

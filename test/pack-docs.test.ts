@@ -10,6 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as daemon from '../src/daemon/index.ts';
 import * as duestream from '../src/index.ts';
 import * as sql from '../src/sql/index.ts';
 import * as testing from '../src/testing/index.ts';
@@ -127,6 +128,7 @@ describe('the code that people read', () => {
     expect(blocks.length).toBeGreaterThanOrEqual(20);
     const ours = [
       exportsOf('duestream', duestream),
+      exportsOf('duestream/daemon', daemon),
       exportsOf('duestream/sql', sql),
       exportsOf('duestream/testing', testing),
     ];

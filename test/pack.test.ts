@@ -11,7 +11,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { pack, runIn } from './support/packed.ts';
 import { root } from './support/repository.ts';
 
-const PUBLIC = ['createDaemon', 'createClient', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
+const PUBLIC = ['createClient', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
 
 let folder = '';
 let packed: readonly string[] = [];
@@ -58,12 +58,13 @@ test('it is imported by an ES module', () => {
 
 test('its other entries are imported too', () => {
   const script =
-    "import * as sql from 'duestream/sql'; import * as kit from 'duestream/testing'; console.log(JSON.stringify([Object.keys(sql), Object.keys(kit)]))";
-  const [sql, kit] = JSON.parse(run('node', ['--input-type=module', '-e', script]));
+    "import * as sql from 'duestream/sql'; import * as kit from 'duestream/testing'; import * as daemon from 'duestream/daemon'; console.log(JSON.stringify([sql, kit, daemon].map(Object.keys)))";
+  const [sql, kit, daemon] = JSON.parse(run('node', ['--input-type=module', '-e', script]));
   expect(sql).toEqual(
     expect.arrayContaining(['createInbox', 'createOutbox', 'defineOutbox', 'createRelay', 'inboxTable', 'outboxTable']),
   );
   expect(kit).toContain('createTestKit');
+  expect(daemon).toEqual(['createDaemon', 'createDashboard']);
 });
 
 test('it is required by CommonJS', () => {

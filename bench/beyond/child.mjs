@@ -26,6 +26,8 @@ const AT_ONCE = 5000;
 const { Redis } = createRequire(new URL('../../package.json', import.meta.url))('ioredis');
 /** As a team has it. @type {typeof import('../../src/index.ts')} */
 const product = await import(new URL('../../dist/index.js', import.meta.url).href);
+/** @type {typeof import('../../src/daemon/index.ts')} */
+const { createDaemon } = await import(new URL('../../dist/daemon/index.js', import.meta.url).href);
 
 /** @type {Role} */
 const given = JSON.parse(process.argv[2] ?? '{}');
@@ -81,14 +83,14 @@ async function begin({ role, url, workers = 1, concurrency = 100 }) {
     return { producer };
   }
   if (role === 'daemon') {
-    const daemon = product.createDaemon({ redis: { url }, roles: ['mover'], log });
+    const daemon = createDaemon({ redis: { url }, roles: ['mover'], log });
     await daemon.start();
     return {};
   }
   if (role === 'both') {
     const handlers = product.defineHandlers({ beyond: handlerOf(0) }, { queues: [queue] });
     const roles = /** @type {const} */ (['mover', 'worker']);
-    const daemon = product.createDaemon({ redis: { url }, roles, worker: { concurrency }, log }, { handlers });
+    const daemon = createDaemon({ redis: { url }, roles, worker: { concurrency }, log }, { handlers });
     await daemon.start();
     return {};
   }

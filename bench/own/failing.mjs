@@ -2,9 +2,9 @@
 import { embedded } from '../peers/duestream.mjs';
 
 /** @type {typeof import('../../src/index.ts')} */
-const { createDaemon, createWorker, defineQueue, fixed } = await import(
-  new URL('../../dist/index.js', import.meta.url).href
-);
+const { createWorker, defineQueue, fixed } = await import(new URL('../../dist/index.js', import.meta.url).href);
+/** @type {typeof import('../../src/daemon/index.ts')} */
+const { createDaemon } = await import(new URL('../../dist/daemon/index.js', import.meta.url).href);
 
 const queue = defineQueue('bench', { attempts: 5, backoff: fixed('1s') });
 /** Starts that each job needs. */

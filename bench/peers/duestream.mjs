@@ -6,7 +6,9 @@ import { dataOf } from './system.mjs';
 
 /** As it is built; a team has it as the package `duestream`. @type {typeof import('../../src/index.ts')} */
 const built = await import(new URL('../../dist/index.js', import.meta.url).href);
-const { createClient, createDaemon, createWorker, defineHandlers, defineQueue } = built;
+const { createClient, createWorker, defineHandlers, defineQueue } = built;
+/** @type {typeof import('../../src/daemon/index.ts')} */
+const { createDaemon } = await import(new URL('../../dist/daemon/index.js', import.meta.url).href);
 
 const queue = defineQueue('bench');
 const QUIET = /** @type {const} */ ({ level: 'fatal' });

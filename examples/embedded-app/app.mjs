@@ -6,7 +6,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { createClient, createDaemon, createWorker, defineQueue } from 'duestream';
+import { createClient, createWorker, defineQueue } from 'duestream';
+import { createDaemon } from 'duestream/daemon';
 import { Hono } from 'hono';
 
 /** @typedef {{ order: string }} Reminder */
@@ -41,7 +42,7 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
     return address !== null && typeof address === 'object' ? address.port : port;
   }
 
-  /** @param {{ daemon: import('duestream').Daemon, client: import('duestream').Client, worker: import('duestream').Worker }} parts */
+  /** @param {{ daemon: import('duestream/daemon').Daemon, client: import('duestream').Client, worker: import('duestream').Worker }} parts */
   function serve({ daemon, client, worker }) {
     const app = new Hono();
     app.post('/orders/:id', async (c) => {

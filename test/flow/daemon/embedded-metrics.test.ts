@@ -1,7 +1,8 @@
 /** Metrics of an application that embeds duestream: its own text, its own registry, and nothing in anybody else's. */
 import { Counter, Registry, register } from 'prom-client';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createClient, createDaemon, createWorker, type Worker, type WorkerOptions } from '../../../src/index.ts';
+import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { createClient, createWorker, type Worker, type WorkerOptions } from '../../../src/index.ts';
 import { runHere } from '../../support/console.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { samples } from '../../support/samples.ts';

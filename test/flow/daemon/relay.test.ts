@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { createClient, createWorker, type DaemonInput, defineHandlers, defineQueue } from '../../../src/index.ts';
+import { createDaemon, type DaemonInput } from '../../../src/daemon/index.ts';
+import { createClient, createWorker, defineHandlers, defineQueue } from '../../../src/index.ts';
 import { scriptOptions } from '../../../src/redis/scripts/scripts.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { eventually } from '../../support/worker-line.ts';

@@ -29,7 +29,7 @@ const STOP_MAX_MS = SHUTDOWN_MS + 10_000;
 
 /**
  * @param {object} world
- * @param {typeof import('duestream')} world.product
+ * @param {typeof import('duestream') & typeof import('duestream/daemon')} world.product
  * @param {import('./time.mjs').Time} world.time
  * @param {import('./network.mjs').Network} world.network
  * @param {import('./journal.mjs').Journal} world.journal

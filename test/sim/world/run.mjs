@@ -51,7 +51,8 @@ export async function simulate(settings) {
   const gates = limits ? { ...limits, rate: /** @type {const} */ (`${limits.rate}/s`) } : {};
   const journal = createJournal({ nowUs: time.nowUs, serverMs: () => machine.nowMs(), ...(print ? { print } : {}) });
   const machine = createMachine({ time, host, director, network, epochMs: EPOCH_MS, journal, ran });
-  const product = await import(pathToFileURL(join(folder, 'dist', 'index.js')).href);
+  const built = (/** @type {string[]} */ ...path) => import(pathToFileURL(join(folder, 'dist', ...path)).href);
+  const product = { ...(await built('index.js')), ...(await built('daemon', 'index.js')) };
   await quarantineEach(folder, time);
   const cast = createCast({ product, time, network, journal, random, partitions, director, alone, gates });
   const look = createLook(machine.ask, partitions);
