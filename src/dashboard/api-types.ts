@@ -560,6 +560,7 @@ export interface Schemas {
     readonly crashes: number;
     readonly generation: number;
     readonly cancelRequested: boolean;
+    readonly nextLifeMs?: number;
     readonly owner?: string;
     readonly token?: string;
     readonly tags?: readonly string[];
@@ -622,6 +623,7 @@ export interface Schemas {
     readonly outcome: 'done' | 'cancelled' | 'expired' | 'dead';
     readonly name?: string;
     readonly tags: readonly string[];
+    readonly set?: string;
     readonly token?: string;
     readonly askedDueMs: number;
     readonly attempts: number;
@@ -724,6 +726,7 @@ export interface Schemas {
   readonly JobFilter: {
     readonly state?: ('scheduled' | 'waiting' | 'ready' | 'running') | readonly ('scheduled' | 'waiting' | 'ready' | 'running')[];
     readonly tag?: string;
+    readonly set?: string;
     readonly name?: string;
     readonly idPrefix?: string;
     readonly dueFrom?: string;
@@ -864,6 +867,7 @@ export interface Schemas {
     readonly reason?: string;
     readonly name?: string;
     readonly tag?: string;
+    readonly set?: string;
     readonly id?: string;
     readonly error?: string;
     readonly olderThan?: number | string;
@@ -888,6 +892,7 @@ export interface Schemas {
     readonly reason?: string;
     readonly name?: string;
     readonly tag?: string;
+    readonly set?: string;
     readonly id?: string;
     readonly error?: string;
     readonly olderThan?: number | string;

@@ -65,6 +65,8 @@ export interface Run {
   readonly owner: string | undefined;
   readonly nextDueMs: number | undefined;
   readonly cancelRequested: boolean;
+  /** Newer data of a debounced job came while it runs: the record has them already. */
+  readonly hasNews: boolean;
   readonly history: readonly Attempted[];
   readonly deferred: Deferred | undefined;
   /** Of the newest attempt; older ones say nothing any more. */
@@ -180,8 +182,9 @@ export function decodeTombstone(value: string): Tombstone | undefined {
   };
 }
 
-/** The bit of a run's `cancel` that asks its worker to stop, as in `lua/lib/run.lua`. */
+/** The bits of a run's `cancel`, as in `lua/lib/run.lua`: its worker is to stop; newer data came. */
 const STOP = 1;
+const AGAIN = 2;
 
 /** A run, or undefined when the text is none. */
 export function decodeRun(value: string): Run | undefined {
@@ -199,6 +202,7 @@ export function decodeRun(value: string): Run | undefined {
     owner: owner === '-' ? undefined : owner,
     nextDueMs: next === '-' ? undefined : Number(next),
     cancelRequested: (Number(cancel) & STOP) !== 0,
+    hasNews: (Number(cancel) & AGAIN) !== 0,
     history: decodeHistory(lines),
     deferred: decodeDeferred(lines),
     progress: decodeProgress(lines, Number(attempts)),

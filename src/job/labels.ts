@@ -60,10 +60,7 @@ export const COUNTED = ' group';
 export const COUNTED_ENTRY = '=group';
 
 /** The set of a job in the same text. */
-export const setOfHeader = (text: string): string | undefined =>
-  entriesOfHeader(text)
-    .find((entry) => entry.startsWith(SET_TAG))
-    ?.slice(SET_TAG.length);
+export const setOfHeader = (text: string): string | undefined => setInEntries(entriesOfHeader(text));
 
 /** The priority in the same text. */
 export const priorityOfHeader = (text: string): Priority | undefined =>
@@ -73,8 +70,7 @@ export const priorityOfHeader = (text: string): Priority | undefined =>
 // reserved tag `=set:<name>`, and lives in the partition of the set: its id begins with `{set:<name>}`, which is no group, or
 // with the group of the set. Nobody can write the id of a callback, as it has two pairs of braces.
 
-/** How the tag of a set begins in the index. */
-export const SET_TAG = '=set:';
+const SET_TAG = '=set:';
 const SET_NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,47}$/;
 export const SET_ALLOWED = '1 to 48 of `A-Z a-z 0-9 . _ : -`, beginning with a letter or digit';
 const IN_SET = /^\{set:([A-Za-z0-9][A-Za-z0-9._:-]{0,47})\}./;
@@ -85,11 +81,12 @@ export function parseSetName(input: unknown, what = 'set'): string {
   throw new DuestreamError('bad-input', `${what} is ${show(input)}; allowed: ${SET_ALLOWED.replaceAll('`', '')}`);
 }
 
-/** A tag by which jobs are found: one of anybody's, or that of a set. @throws DuestreamError `bad-input` */
-export function parseFilterTag(input: unknown): string {
-  const isOfSet = typeof input === 'string' && input.startsWith(SET_TAG);
-  return isOfSet ? `${SET_TAG}${parseSetName(input.slice(SET_TAG.length), 'the set in tag')}` : parseTag(input);
-}
+/** How the index has the set of a job. */
+export const setTag = (name: string): string => `${SET_TAG}${name}`;
+
+/** The set among the entries of a job in the index. */
+export const setInEntries = (entries: readonly string[]): string | undefined =>
+  entries.find((entry) => entry.startsWith(SET_TAG))?.slice(SET_TAG.length);
 
 /** Where the jobs of a set without a group live: the beginning of their ids. */
 const tagOfSet = (name: string): string => `{set:${name}}`;

@@ -20,8 +20,9 @@ import { dataJson } from './data-json.ts';
 import type { History } from './history.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { parseBounded } from './json-text.ts';
+import { setInEntries } from './labels.ts';
 import type { Attempted, Deferred } from './outcome.ts';
-import { tagsOfRecord } from './record-header.ts';
+import { entriesOfRecord } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
 /** What became of what a handler returned. */
@@ -40,6 +41,8 @@ export interface PastJob<Result = unknown> {
   /** Undefined where nobody could read it. */
   readonly name: string | undefined;
   readonly tags: readonly string[];
+  /** The set that it was a member of. */
+  readonly set: string | undefined;
   /** The due time that the producer asked for, in epoch ms. */
   readonly askedDueMs: number;
   readonly attempts: number;
@@ -72,7 +75,7 @@ export interface Note {
 
 /** @param returned what the handler returned; undefined where it is not to be kept */
 export function encodeNote(note: Note, returned: unknown, history: History): string {
-  const tags = tagsOfRecord(note.record).join(',');
+  const tags = entriesOfRecord(note.record).join(',');
   const name = note.name === DEFAULT_NAME ? undefined : note.name;
   const took = note.tookMs === undefined ? undefined : Math.round(note.tookMs);
   const kept = keptOf(returned, history);
@@ -130,11 +133,13 @@ export function decodePast(
   const outcome = outcomeLetters[letter];
   if (outcome === undefined) return undefined;
   const { n, s, k, ...result } = noteOf(note);
+  const entries = tags === '-' ? [] : tags.split(',').filter((tag) => tag !== '');
   const past: PastJob = {
     ...idOf(member.split('\0')[0] ?? ''),
     outcome,
     name: typeof n === 'string' ? n : DEFAULT_NAME,
-    tags: tags === '-' ? [] : tags.split(',').filter((tag) => tag !== ''),
+    tags: entries.filter((tag) => !tag.startsWith('=')),
+    set: setInEntries(entries),
     askedDueMs: Number.parseInt(asked, 36),
     attempts: Number(attempts),
     failures: Number(failures),

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import { type HeaderOptions, hasNeeds, headerFields } from './fields.ts';
 import type { SetEnds } from './job.ts';
-import { COUNTED, entriesOfHeader, tagsOfHeader } from './labels.ts';
+import { COUNTED, entriesOfHeader, setInEntries, tagsOfHeader } from './labels.ts';
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(
@@ -133,6 +133,9 @@ export function entriesOfRecord(record: string): readonly string[] {
   const header = record.slice(0, Math.max(0, record.indexOf('|')));
   return entriesOfHeader(TAGS.exec(header)?.[1] ?? '');
 }
+
+/** The set that a record carries there. @example setOfRecord('1abc;t= set:import-7|{}') // 'import-7' */
+export const setOfRecord = (record: string): string | undefined => setInEntries(entriesOfRecord(record));
 
 /** The tags that a record carries in the letter `t`. @example tagsOfRecord('1abc;t=user:42,paid|{}') // ['user:42', 'paid'] */
 export function tagsOfRecord(record: string): readonly string[] {

@@ -98,7 +98,20 @@ export const seenOf = (job: Kept): string =>
 
 /** A job of the kit as a look at Redis would show it. */
 export function peekOf(job: Kept, nowMs: number): Peek {
-  const { state, id, record, token, attempts, failures, nextDueMs, cancelRequested, history, deferred, progress } = job;
+  const {
+    state,
+    id,
+    record,
+    token,
+    attempts,
+    failures,
+    nextDueMs,
+    cancelRequested,
+    hasNews,
+    history,
+    deferred,
+    progress,
+  } = job;
   const outcome = overOf(state);
   const [, digest = ''] = markOf(record).split(' ');
   const told = { askedDueMs: decodeHeader(record)?.askedDueMs ?? 0, digest, token: token as Token, attempts };
@@ -120,6 +133,6 @@ export function peekOf(job: Kept, nowMs: number): Peek {
     record: outcome ? undefined : record,
     tombstone: outcome && { ...told, outcome, deadLetter: job.deadLetter },
     seen: outcome ? undefined : seenOf(job),
-    run: outcome ? undefined : { ...run, owner, nextDueMs, cancelRequested, history, deferred, progress },
+    run: outcome ? undefined : { ...run, owner, nextDueMs, cancelRequested, hasNews, history, deferred, progress },
   };
 }

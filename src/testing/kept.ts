@@ -9,7 +9,7 @@ import { NO_HEADERS, type Priority } from '../job/labels.ts';
 import type { AbortReason, Attempted, Deferred, JobProgress } from '../job/outcome.ts';
 import type { KeptResult, PastJob } from '../job/past.ts';
 import type { Queue } from '../job/queue.ts';
-import { decodeHeader, lifeMarkOf, tagsOfRecord } from '../job/record-header.ts';
+import { decodeHeader, lifeMarkOf, setOfRecord, tagsOfRecord } from '../job/record-header.ts';
 import type { JobState, OverState } from '../job/state.ts';
 import { isLiveState } from '../job/state.ts';
 import type { DeadLetter } from '../redis/read/inspect.ts';
@@ -237,6 +237,7 @@ function endOf(job: Kept, outcome: PastJob['outcome']): PastJob {
     outcome,
     name: nameOf(job),
     tags: tagsOfRecord(record),
+    set: setOfRecord(record),
     attempts,
     failures,
     crashes: 0,

@@ -40,7 +40,7 @@ describe('sets', { timeout: HOOK_MS }, () => {
     await desk.inDialog('Remove the set').click();
     await desk.told('import-8 is removed.');
     await expect.poll(() => rows().count()).toBe(1);
-    expect((await must(api, 'GET /v1/queues/rows/jobs?tag=%3Dset:import-8', api.admin)).jobs).toEqual([]);
+    expect((await must(api, 'GET /v1/queues/rows/jobs?set=import-8', api.admin)).jobs).toEqual([]);
     const [entry] = (await must(api, 'GET /v1/audit', api.admin)).entries;
     expect(entry).toMatchObject({ verb: 'sets.remove', target: 'import-8', queue: 'rows', who: 'ada', way: 'page' });
   });

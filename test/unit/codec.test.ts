@@ -255,6 +255,7 @@ describe('a run', () => {
       owner: 'w1',
       nextDueMs: 1763719000500,
       cancelRequested: true,
+      hasNews: false,
       history: [{ atMs: 5, attempt: 2, kind: 'timeout', message: 'too "long"' }],
     });
     expect(decodeRun('0 0 0 0 0 - - - 0')).toMatchObject({

@@ -57,6 +57,7 @@ test('newer data of a job that runs make its next life when the run ends', async
   await kit.advance('2s');
   expect([await send(2), await send(3)]).toEqual(['behind', 'behind']);
   expect(kit.jobs().map(({ state }) => state)).toEqual(['running']);
+  expect(await kit.client.get(index, 'x')).toMatchObject({ data: 3, nextLifeMs: Date.parse('2026-01-01T00:00:03Z') });
   await kit.advance('20s');
   expect(starts).toEqual([
     [1, 1, 1],

@@ -32,7 +32,8 @@ test('the callback runs when the last member is over, also one that a member has
   await kit.advance('2h');
   expect((await kit.client.sets('rows')).sets).toMatchObject([{ name: 'import-7', open: 1, done: 2, dead: 1 }]);
   expect(called).toEqual([]);
-  await kit.client.cancel('rows', '{set:import-7}row-2');
+  expect(await kit.client.count('rows', { set: 'import-7' })).toBe(1);
+  await kit.client.cancel('rows', { set: 'import-7' });
   await kit.advance('1s');
   expect(called).toEqual([{ name: 'import-7', done: 2, dead: 1, cancelled: 1, expired: 0 }]);
   expect((await kit.client.seal('rows', 'import-7')).status).toBe('over');

@@ -35,6 +35,7 @@ interface FilterFlags {
   readonly reason?: string;
   readonly name?: string;
   readonly tag?: string;
+  readonly set?: string;
   readonly id?: string;
   readonly error?: string;
   readonly olderThan?: string;
@@ -46,6 +47,7 @@ function withFilter(command: Command): Command {
     .option('--reason <reason>', 'only dead letters with exactly this reason')
     .option('--name <name>', 'only those of jobs with this name')
     .option('--tag <tag>', 'only those of jobs with this tag')
+    .option('--set <name>', 'only those of members of this set')
     .option('--id <id>', 'only those of this job')
     .option('--error <error>', 'only those with this last error, as "dead groups" prints it')
     .option('--older-than <duration>', 'only dead letters that are at least this old')
@@ -53,8 +55,8 @@ function withFilter(command: Command): Command {
 }
 
 function filterOf(flags: FilterFlags): DeadLetterFilter {
-  const { reason, name, tag, id, error, olderThan, newerThan } = flags;
-  return { reason, name, tag, id, error, olderThan, newerThan };
+  const { reason, name, tag, set, id, error, olderThan, newerThan } = flags;
+  return { reason, name, tag, set, id, error, olderThan, newerThan };
 }
 
 /** Whether any flag names some of them. */

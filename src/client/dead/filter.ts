@@ -1,6 +1,6 @@
-/** Which dead letters are meant: by reason, name, tag, job, error and age. All that are named have to hold. */
+/** Which dead letters are meant: by reason, name, tag, set, job, error and age. All that are named have to hold. */
 import { decodeRecord } from '../../job/codec.ts';
-import { tagsOfRecord } from '../../job/record-header.ts';
+import { setOfRecord, tagsOfRecord } from '../../job/record-header.ts';
 import { checkNames } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -14,6 +14,8 @@ export interface DeadLetterFilter {
   readonly name?: string | undefined;
   /** Jobs that have this tag. */
   readonly tag?: string | undefined;
+  /** Members of this set. */
+  readonly set?: string | undefined;
   /** The job of this id. */
   readonly id?: string | undefined;
   /** The last error, as `groups` tells it: numbers, ids and quoted texts in it count as alike. */
@@ -29,6 +31,7 @@ export interface Filter {
   readonly reason: string | undefined;
   readonly name: string | undefined;
   readonly tag: string | undefined;
+  readonly set: string | undefined;
   readonly id: string | undefined;
   readonly error: string | undefined;
   /** Undefined: of any age, also of the future of this clock. */
@@ -40,12 +43,13 @@ export interface Filter {
   readonly isAll: boolean;
 }
 
-const TEXTS = ['reason', 'name', 'tag', 'id', 'error'] as const;
+const TEXTS = ['reason', 'name', 'tag', 'set', 'id', 'error'] as const;
 
 export const FILTER_OPTIONS: readonly string[] = Object.keys({
   reason: 0,
   name: 0,
   tag: 0,
+  set: 0,
   id: 0,
   error: 0,
   olderThan: 0,
@@ -56,12 +60,13 @@ export const FILTER_OPTIONS: readonly string[] = Object.keys({
 export function parseFilter(filter: DeadLetterFilter, owner: string): Filter {
   checkNames(filter, FILTER_OPTIONS, owner, 'bad-input');
   for (const name of TEXTS) checkText(filter[name], name);
-  const { reason, name, tag, id, error, olderThan, newerThan } = filter;
-  const isPlain = [name, tag, id, error, newerThan].every((one) => one === undefined);
+  const { reason, name, tag, set, id, error, olderThan, newerThan } = filter;
+  const isPlain = [name, tag, set, id, error, newerThan].every((one) => one === undefined);
   return {
     reason,
     name,
     tag,
+    set,
     id,
     error,
     isPlain,
@@ -86,6 +91,7 @@ export function matches(letter: DeadLetter, filter: Filter, nowMs: number): bool
   if (filter.reason !== undefined && letter.reason !== filter.reason) return false;
   if (filter.id !== undefined && letter.id !== filter.id) return false;
   if (filter.tag !== undefined && !tagsOfRecord(letter.record).includes(filter.tag)) return false;
+  if (filter.set !== undefined && setOfRecord(letter.record) !== filter.set) return false;
   if (filter.error !== undefined && errorOf(letter) !== filter.error) return false;
   return filter.name === undefined || nameOf(letter.record) === filter.name;
 }

@@ -21,6 +21,7 @@ import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import type { Parts } from '../parts.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
+import type { JobFilter } from '../query/filter.ts';
 import type { WalkParts } from '../query/walk.ts';
 import type { Act, ActParts } from './act.ts';
 import { filterAskOf, onFilter } from './by-filter.ts';
@@ -220,7 +221,7 @@ async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk): Prom
       else ends.set(tag, Math.min(ends.get(tag) ?? endMs, endMs));
     }
   }
-  const { cancelled, running } = await cancelTagged(finding, ask);
+  const { cancelled, running } = await cancelMeant(finding, { queues, filters: tags.map((tag) => ({ tag })) });
   const standing = [...ends].flatMap(([tag, endMs]) => (full.has(tag) ? [] : [endMs]));
   return {
     cancelled,
@@ -263,9 +264,9 @@ async function inAllPartitions(
 }
 
 /** What was changed in between is cancelled when it would start. */
-export async function cancelTagged(
+export async function cancelMeant(
   finding: ActParts,
-  { queues, tags }: { readonly queues: readonly Queue<unknown>[]; readonly tags: readonly string[] },
+  { queues, filters }: { readonly queues: readonly Queue<unknown>[]; readonly filters: readonly JobFilter[] },
 ): Promise<{ readonly cancelled: number; readonly running: readonly string[] }> {
   const running: string[] = [];
   const cancel = cancelling(finding);
@@ -278,8 +279,8 @@ export async function cancelTagged(
   };
   let cancelled = 0;
   for (const queue of queues) {
-    for (const tag of tags) {
-      const asked = filterAskOf({ queue, filter: { tag }, options: {} }, { owner: 'close' });
+    for (const filter of filters) {
+      const asked = filterAskOf({ queue, filter, options: {} }, { owner: 'close' });
       const done = await onFilter(finding, { ...asked, act, itemOf: foundToCancel, means: 'close' });
       cancelled += done.changed;
     }

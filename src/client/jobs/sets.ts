@@ -7,7 +7,7 @@ import { memberOf } from '../../job/codec.ts';
 import { hasContent, seal } from '../../job/content.ts';
 import { allOptions } from '../../job/fields.ts';
 import type { SetEnds } from '../../job/job.ts';
-import { callbackId, groupOf, parseGroup, parseSetName, SET_TAG } from '../../job/labels.ts';
+import { callbackId, groupOf, parseGroup, parseSetName } from '../../job/labels.ts';
 import type { Named } from '../../job/option-kinds.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
@@ -29,7 +29,7 @@ import { limitsOf, type Parts } from '../parts.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import { nameIn, type WalkParts } from '../query/walk.ts';
 import type { ActParts } from './act.ts';
-import { cancelTagged } from './closing.ts';
+import { cancelMeant } from './closing.ts';
 
 /** The callback of a set. Its id is made, it lives where the set does, and it is due when the last member is over. */
 export interface SetCallbackOptions
@@ -132,12 +132,12 @@ export interface Sets {
    */
   seal(queue: QueueInput<unknown>, set: string, options?: SetGroupOption & DurabilityOption): Promise<SetSealed>;
   /**
-   * The sets of a queue whose callbacks were not made yet. Its members are the jobs with the tag `=set:<name>`.
+   * The sets of a queue whose callbacks were not made yet. Its members are found by the filter `set`.
    *
    * @throws DuestreamError `bad-input`
    * @example
    * const { sets: [one] } = await client.sets(rows, { set: 'import-7' });
-   * for await (const job of client.jobs(rows, { tag: '=set:import-7' })) console.log(job.id, job.state);
+   * for await (const job of client.jobs(rows, { set: 'import-7' })) console.log(job.id, job.state);
    */
   sets(queue: QueueInput<unknown>, options?: SetsOptions): Promise<SetsPage>;
   /**
@@ -295,7 +295,7 @@ async function sealNow(finding: ActParts, ask: NameAsk): Promise<SetSealed> {
 async function remove(finding: ActParts, ask: NameAsk): Promise<SetRemoved> {
   const { queue, set } = ask;
   const { kind } = await inItsPartition(finding, ask, () => ({ kind: 'disband', name: set }));
-  const { cancelled, running } = await cancelTagged(finding, { queues: [queue], tags: [`${SET_TAG}${set}`] });
+  const { cancelled, running } = await cancelMeant(finding, { queues: [queue], filters: [{ set }] });
   if (kind === 'unknown' && cancelled + running.length === 0) throw notThere(ask);
   return { set, cancelled, running };
 }

@@ -1,7 +1,7 @@
 /** Which jobs somebody looks for: what a caller says → what is looked through, and what is left out of that. */
 
 import { parseJobName } from '../../job/job.ts';
-import { parseFilterTag } from '../../job/labels.ts';
+import { parseSetName, parseTag, setTag } from '../../job/labels.ts';
 import { digestOf } from '../../job/record-header.ts';
 import {
   isLiveState,
@@ -22,12 +22,14 @@ export type ListState = LiveState;
 /** In the order in which a job goes through them. What a filter means that says no state: a job that is over is never among them. */
 export const LIST_STATES: readonly ListState[] = LIVE_STATES;
 
-/** Which jobs: those for which all of it holds. State, tag and due time have an index; names and ids are looked through. */
+/** Which jobs: those for which all of it holds. State, tag, set and due time have an index; names and ids are looked through. */
 export interface JobFilter {
   /** One or several. Default: all, so every job that is not over. */
   readonly state?: ListState | readonly ListState[] | undefined;
-  /** Jobs that have this tag. `=set:import-7` means the members of the set `import-7`. */
+  /** Jobs that have this tag. */
   readonly tag?: string | undefined;
+  /** The members of this set of the queue. */
+  readonly set?: string | undefined;
   readonly name?: string | undefined;
   /** How their ids begin. */
   readonly idPrefix?: string | undefined;
@@ -47,10 +49,14 @@ export interface JobListFilter extends Omit<JobFilter, 'state'> {
 export interface Filter<State extends JobState = ListState> {
   readonly states: readonly State[];
   readonly tag: string | undefined;
+  readonly set: string | undefined;
   readonly name: string | undefined;
   readonly idPrefix: string | undefined;
   readonly due: DueRange;
 }
+
+/** What jobs are looked into for. */
+export type ContentFilter = Pick<Filter, 'tag' | 'set' | 'name' | 'idPrefix'>;
 
 /** The filter of a list, checked. */
 export interface ListFilter extends Filter<JobState> {
@@ -58,7 +64,7 @@ export interface ListFilter extends Filter<JobState> {
   readonly ended?: DueRange | undefined;
 }
 
-export const FILTER_NAMES = ['state', 'tag', 'name', 'idPrefix', 'due'] as const;
+export const FILTER_NAMES = ['state', 'tag', 'set', 'name', 'idPrefix', 'due'] as const;
 const ID_PREFIX = /^[!-~]{1,192}$/;
 
 /**
@@ -113,9 +119,16 @@ export const filterKey = (filter: object, means?: unknown): string =>
   digestOf(JSON.stringify(means === undefined ? filter : [filter, means])).slice(0, 8);
 
 /** What is looked through, one after the other. This is the one place that chooses where a state is read. */
-export function sourcesOf({ states, tag, due }: Filter<JobState>): readonly (Source | { readonly kind: 'over' })[] {
+export function sourcesOf({
+  states,
+  tag,
+  set,
+  due,
+}: Filter<JobState>): readonly (Source | { readonly kind: 'over' })[] {
   const live = LIST_STATES.filter((state) => states.includes(state)).map(sourceOf(due));
-  const tagged = tag !== undefined && live.length > 0 ? [{ kind: 'tag' as const, tag }] : undefined;
+  // A set is in one partition.
+  const entry = set === undefined ? tag : setTag(set);
+  const tagged = entry !== undefined && live.length > 0 ? [{ kind: 'tag' as const, tag: entry }] : undefined;
   return [...(tagged ?? live), ...(states.some(isOverState) ? [{ kind: 'over' as const }] : [])];
 }
 
@@ -144,9 +157,10 @@ function statesIn<State extends JobState>(input: unknown, allowed: readonly Stat
   throw new DuestreamError('bad-input', `state is ${show(input)}; allowed: one or several of ${allowed.join(', ')}`);
 }
 
-function contentIn({ tag, name, idPrefix }: Pick<JobFilter, 'tag' | 'name' | 'idPrefix'>) {
+function contentIn({ tag, set, name, idPrefix }: Pick<JobFilter, keyof ContentFilter>): ContentFilter {
   return {
-    tag: tag === undefined ? undefined : parseFilterTag(tag),
+    tag: tag === undefined ? undefined : parseTag(tag),
+    set: set === undefined ? undefined : parseSetName(set),
     name: name === undefined ? undefined : parseJobName(name),
     idPrefix: idPrefix === undefined ? undefined : prefixOf(idPrefix),
   };

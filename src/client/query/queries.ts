@@ -56,7 +56,7 @@ export interface Queries {
   jobs<Data>(queue: QueueInput<Data>, filter?: JobListFilter): AsyncGenerator<JobView<InputOf<Data>>, void, undefined>;
   /**
    * How many there are, each counted once, also while jobs go from state to state: each partition is counted at one moment.
-   * A large one of which jobs are counted by tag, name or id, or with more than 500 jobs in ready, is looked through; where
+   * A large one of which jobs are counted by tag, set, name or id, or with more than 500 jobs in ready, is looked through; where
    * jobs move meanwhile there are at least so many, and `tally` says so. How many are scheduled, also within a range of
    * due times, costs nothing.
    *

@@ -61,6 +61,11 @@ export interface JobView<Data = unknown> {
   /** Grows when the job is replaced or replayed. */
   readonly generation: number;
   readonly cancelRequested: boolean;
+  /**
+   * Newer data of a debounced job came while it runs. They are its `data`, and start at this time, or when the run
+   * has ended if that is later: epoch ms.
+   */
+  readonly nextLifeMs: number | undefined;
   /** The worker that runs it, or had it last. */
   readonly owner: string | undefined;
   /** The number of its last start. */
@@ -304,6 +309,7 @@ function factsOf<Data>(
     crashes,
     generation,
     cancelRequested: run?.cancelRequested ?? false,
+    nextLifeMs: nextLifeOf(look, content),
     owner: (run ?? end)?.owner,
     token,
     startedMs,
@@ -320,6 +326,9 @@ function factsOf<Data>(
   };
   return { view, content, end };
 }
+
+/** The record is that of the newer data already. */
+const nextLifeOf = ({ run }: Look, { askedDueMs }: RecordContent) => (run?.hasNews ? askedDueMs : undefined);
 
 /** An attempt that is over has no progress, although its run may keep the line. */
 const progressOf = ({ state, run }: Look) => (state === 'running' ? run?.progress : undefined);
@@ -348,7 +357,7 @@ const startedMsOf = (token: string | undefined): number | undefined =>
   token === undefined ? undefined : Math.floor(Number(token) / 1000);
 
 function timelineOf(
-  { state, askedDueMs, dueMs, attempts, owner, overMs, startedMs, history }: JobView,
+  { state, askedDueMs, nextLifeMs, dueMs, attempts, owner, overMs, startedMs, history }: JobView,
   { past, end }: Pick<JobReport, 'past'> & { readonly end: PastJob | undefined },
 ): readonly Moment[] {
   const isLastStartKnown = history.some(({ attempt, tookMs }) => attempt === attempts && tookMs !== undefined);
@@ -360,7 +369,10 @@ function timelineOf(
       outcome: one.outcome,
       message: one.history.at(-1)?.message,
     })),
-    { atMs: askedDueMs, kind: 'asked-due' },
+    // Its record says already what the next life is to be.
+    nextLifeMs === undefined
+      ? { atMs: askedDueMs, kind: 'asked-due' as const }
+      : { atMs: nextLifeMs, kind: 'due' as const, attempt: 1 },
     ...(isLastStartKnown
       ? []
       : [{ atMs: startedMs, kind: 'started' as const, attempt: attempts, owner, tookMs: end?.tookMs }]),

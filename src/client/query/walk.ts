@@ -15,7 +15,6 @@
 import { decodeRecord, memberOf } from '../../job/codec.ts';
 import type { History } from '../../job/history.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
-import { SET_TAG } from '../../job/labels.ts';
 import type { Queue } from '../../job/queue.ts';
 import { decodeHeader } from '../../job/record-header.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -49,7 +48,7 @@ import type { Layout } from '../calls/layouts.ts';
 import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import { BEGINNING, checkLayout, cursorOf, type End, type From, type Spot } from './cursor.ts';
-import { type Filter, isOverState, isWithin, type ListFilter, sourcesOf } from './filter.ts';
+import { type ContentFilter, type Filter, isOverState, isWithin, type ListFilter, sourcesOf } from './filter.ts';
 
 /** Where jobs are read: in Redis, or in the virtual time of the test kit. */
 export interface Reader {
@@ -251,23 +250,18 @@ export function isPrefixed({ member }: Pick<Place, 'member'>, { idPrefix }: Pick
 }
 
 /** A job that has gone on to another state is met there. What the index of tags says counts only with the header. */
-function isMeant(job: Found, { states, tag, name, idPrefix, due }: ListFilter, source: Source): boolean {
+function isMeant(job: Found, { states, due, ...content }: ListFilter, source: Source): boolean {
   const isHere = source.kind === 'tag' ? states.includes(job.state) : job.state === source.kind;
-  return isHere && isWithin(due, job.dueMs) && isLike(job, { tag, name, idPrefix });
+  return isHere && isWithin(due, job.dueMs) && isLike(job, content);
 }
 
 /** Whether the content of a job is what a filter says. */
-export function isLike(job: Found, { tag, name, idPrefix }: Pick<Filter, 'tag' | 'name' | 'idPrefix'>): boolean {
+export function isLike(job: Found, { tag, set, name, idPrefix }: ContentFilter): boolean {
   if (idPrefix !== undefined && !job.id.startsWith(idPrefix)) return false;
-  if (tag !== undefined && !hasTag(job.record ?? '', tag)) return false;
+  const header = tag === undefined && set === undefined ? undefined : decodeHeader(job.record ?? '');
+  if (tag !== undefined && header?.tags?.includes(tag) !== true) return false;
+  if (set !== undefined && header?.set !== set) return false;
   return name === undefined || nameIn(job.record) === name;
-}
-
-/** A tag of anybody's, or that of a set. */
-function hasTag(record: string, tag: string): boolean {
-  const header = decodeHeader(record);
-  if (!tag.startsWith(SET_TAG)) return header?.tags?.includes(tag) === true;
-  return header?.set === tag.slice(SET_TAG.length);
 }
 
 /** The name comes first nearly always, and then nothing has to be parsed. */
@@ -299,12 +293,12 @@ interface Indexed {
  * @throws DuestreamError `bad-input` for a filter in a queue that never kept a history
  */
 async function indexesOf(reader: Reader, { ask, layout, policy }: Walking): Promise<readonly Indexed[]> {
-  const { states, tag, name, idPrefix, ended } = ask.filter;
+  const { states, tag, set, name, idPrefix, ended } = ask.filter;
   const over = states.filter(isOverState);
   const [ref] = layout;
   if (over.length === 0 || !ref) return [];
   const isIn = ({ state }: Ended) => over.includes(state);
-  const given = Object.entries({ tag, name, idPrefix, ended: ended?.fromMs ?? ended?.toMs });
+  const given = Object.entries({ tag, set, name, idPrefix, ended: ended?.fromMs ?? ended?.toMs });
   const [named] = given.find(([, value]) => value !== undefined) ?? [];
   const history = await withReadRetry('list', () => reader.history(ref), policy);
   if (history?.isOn || (history && named !== undefined)) {
@@ -321,15 +315,15 @@ async function indexesOf(reader: Reader, { ask, layout, policy }: Walking): Prom
 }
 
 function unknownHere(queue: string, named: string, hasDead: boolean): DuestreamError {
-  const where = `client.deadLetters, duestream dead ls and /v1/queues/${queue}/dead find dead letters by name, tag and error`;
+  const where = `client.deadLetters, duestream dead ls and /v1/queues/${queue}/dead find dead letters by name, tag, set and error`;
   return new DuestreamError(
     'bad-input',
     `${named} is given, and ${queue} keeps no history of jobs that are over; allowed: state, limit and cursor${hasDead ? `; ${where}` : ''}`,
   );
 }
 
-function isPastLike({ id, past }: Ended, { name, tag, idPrefix = '' }: ListFilter): boolean {
-  if (!past || (name !== undefined && past.name !== name)) return false;
+function isPastLike({ id, past }: Ended, { name, tag, set, idPrefix = '' }: ListFilter): boolean {
+  if (!past || (set !== undefined && past.set !== set) || (name !== undefined && past.name !== name)) return false;
   return (tag === undefined || past.tags.includes(tag)) && id.startsWith(idPrefix);
 }
 

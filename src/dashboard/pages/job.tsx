@@ -59,6 +59,7 @@ function Facts({ job }: { readonly job: Report }) {
     ['Attempts', `${job.attempts} started, ${job.failures} failed, ${job.crashes} crashed`],
     ['Put aside', job.deferred && asideText(job.deferred)],
     ['Progress', job.progress && progressText(job.progress, job.nowMs)],
+    ['Newer data', job.nextLifeMs === undefined ? undefined : nextLifeText(job.nextLifeMs, job.nowMs)],
     ['Worker', job.owner],
     ['Reason', job.reason],
     ['Partition', String(job.partition)],
@@ -111,6 +112,9 @@ function WaitsFor({ queue, wait }: { readonly queue: string; readonly wait: Sche
 
 const progressText = ({ fraction, text = '', atMs }: Schemas['JobProgress'], nowMs: number): string =>
   [percentText(fraction), text, relativeText(Math.min(atMs, nowMs), nowMs)].filter((part) => part !== '').join(', ');
+
+const nextLifeText = (dueMs: number, nowMs: number): string =>
+  `came while it runs, and are shown below. They start when this run has ended, and not before they are due: ${relativeText(dueMs, nowMs)}`;
 
 const asideText = ({ times, reason }: NonNullable<Schemas['Deferred']>): string =>
   `${countText(times, 'time')}${reason === undefined ? '' : `, last because: ${reason}`}`;

@@ -78,7 +78,7 @@ function Row({
   return (
     <tr>
       <th scope="row">
-        <a class="id" href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ tag: `=set:${name}` })}`}>
+        <a class="id" href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ set: name })}`}>
           {name}
         </a>
       </th>

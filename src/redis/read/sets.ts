@@ -1,6 +1,6 @@
 /** The sets of a partition: how far each is, and what it leads to. */
 import type { SetEnds } from '../../job/job.ts';
-import { SET_TAG } from '../../job/labels.ts';
+import { setTag } from '../../job/labels.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { callbackOf, type SetCallback } from '../scripts/sets.ts';
@@ -56,7 +56,7 @@ async function namesIn(
 }
 
 const countOpen = (redis: Redis, tags: string, name: string): Promise<number> =>
-  redis.zlexcount(tags, `[${SET_TAG}${name}\0`, `(${SET_TAG}${name}\u0001`);
+  redis.zlexcount(tags, `[${setTag(name)}\0`, `(${setTag(name)}\u0001`);
 
 function stateOf(text: string): Omit<SeenSet, 'name' | 'open' | 'callback'> | undefined {
   const [, sealed, made, ...ends] = /^\.(\d) (\d+) (\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text) ?? [];

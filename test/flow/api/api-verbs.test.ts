@@ -547,7 +547,16 @@ describe('sets of a queue', () => {
     const shown = { name: 'import-7', sealed: false, open: 1, callback: { id: made.callback, name: 'imported' } };
     expect((await ask(`GET ${at}/import-7`)).body).toMatchObject(shown);
     expect((await ask(`GET ${at}?limit=1`)).body.sets).toMatchObject([shown]);
-    expect((await ask('GET /v1/queues/imports/jobs?tag=%3Dset:import-7')).body.jobs).toHaveLength(1);
+    const ids = async (query: string) => {
+      const { jobs } = (await ask(`GET /v1/queues/imports/jobs?${query}`)).body;
+      return jobs.map(({ id }: { id: string }) => id);
+    };
+    expect([await ids('set=import-7'), await ids('set=other')]).toEqual([['{set:import-7}row-1'], []]);
+    expect((await ask('GET /v1/queues/imports/count?set=import-7')).body).toMatchObject({ count: 1 });
+    expect(await ask('GET /v1/queues/imports/dead?set=import-7')).toMatchObject({
+      status: 200,
+      body: { deadLetters: [] },
+    });
     expect((await ask(`POST ${at}/import-7/seal`)).body).toMatchObject({ ...made, status: 'sealed' });
     await ask('DELETE /v1/queues/imports/jobs/%7Bset:import-7%7Drow-1');
     expect((await ask(`POST ${at}/import-7/seal`)).body).toMatchObject({ status: 'over' });

@@ -97,6 +97,19 @@ describe('schedule', () => {
     expect(second.out).toMatch(/^a {2}merged {2}the job that waits has this data, now due \S+Z \(in \d+ [ms].*\)\n$/);
     expect(await the.redis.hget(the.keys.jobs, 'j:a')).toMatch(/^1\w+;d=\w+;m=\w+\.[0-9a-f]{16}\|\{"d":2\}$/);
     expect((await call('b', '--throttle', '1m')).code).toBe(0);
+    // It runs, and newer data come.
+    await the.redis.zadd(the.keys.scheduled, 'XX', T0, 'j:a');
+    const [claim] = await the.run();
+    const third = await call('a', '--debounce', '1m,5m', '--data', '3');
+    expect(third.out).toMatch(/^a {2}behind /);
+    const { out } = await due(['show', 'q', 'a']);
+    expect(out).toMatch(/^data +3$/m);
+    expect(out).toMatch(
+      /^now\.* +newer data came meanwhile, and are shown above: they start when this run has ended$/m,
+    );
+    expect(out).toMatch(/Z {2}newer data are due, in /);
+    await the.complete(claim ? [claim] : []);
+    await the.cancel('j:a');
     const { code, err } = await call('a', '--debounce', '1m,5m,9m');
     expect([code, err]).toEqual([64, expect.stringContaining('such as 1s,5s')]);
     const nameless = await due(['schedule', 'q', '--throttle', '1m']);

@@ -111,6 +111,12 @@ test('newer data of a job that runs make its next life', async () => {
   const statuses: string[] = [];
   for (const data of [2, 3]) statuses.push((await client.schedule(index, data, { id: 'x', debounce: quick })).status);
   expect(statuses).toEqual(['behind', 'behind']);
+  const report = await client.get(index, 'x');
+  expect(report).toMatchObject({ state: 'running', data: 3, nextLifeMs: report?.askedDueMs });
+  expect(report?.timeline.filter(({ kind }) => kind === 'due')).toEqual([
+    { atMs: report?.nextLifeMs, kind: 'due', attempt: 1 },
+  ]);
+  expect(report?.timeline.some(({ kind }) => kind === 'asked-due')).toBe(false);
   release?.();
   await expect
     .poll(() => seen)
@@ -120,4 +126,5 @@ test('newer data of a job that runs make its next life', async () => {
     ]);
   const [end] = await client.wait(index, ['x'], { timeout: '5s' });
   expect(end).toMatchObject({ status: 'done' });
+  expect((await client.get(index, 'x'))?.nextLifeMs).toBeUndefined();
 });

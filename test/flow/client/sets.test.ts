@@ -91,7 +91,52 @@ test('sets are listed page by page over partitions, and by their names', async (
   expect(names.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e']);
   const { sets } = await client.sets(rows, { set: ['c', 'nowhere'] });
   expect(sets).toMatchObject([{ name: 'c', open: 1, sealed: false, callback: { name: 'imported', delayMs: 0 } }]);
-  expect(await client.count(rows, { tag: '=set:c' })).toBe(1);
+  expect(await client.count(rows, { set: 'c' })).toBe(1);
+});
+
+test('members are found by their set: live, over and dead ones, with other filters, and changed', async () => {
+  const kept = defineQueue<{ row: number }>('kept', { partitions: 3, history: { keep: '1d' } });
+  for (const set of ['a', 'b']) {
+    await client.set(kept, set, { then });
+    const jobs = ['1', '2', '3'].map((id) => ({
+      data: { row: 1 },
+      id,
+      set,
+      attempts: 1,
+      delay: '1h' as const,
+      tags: [`row:${id}`],
+    }));
+    await client.scheduleMany(kept, jobs);
+  }
+  const found = async (filter: Parameters<Client['list']>[1]) => {
+    const ids: string[] = [];
+    for await (const { id } of client.jobs(kept, filter)) ids.push(id);
+    return ids.toSorted();
+  };
+  expect(await found({ set: 'a' })).toEqual(['1', '2', '3'].map((id) => `{set:a}${id}`));
+  expect(await found({ set: 'a', tag: 'row:2' })).toEqual(['{set:a}2']);
+  expect(await found({ set: 'none' })).toEqual([]);
+  expect((await client.tally(kept, { set: 'b', state: 'scheduled' })).count).toBe(3);
+  expect(await client.cancel(kept, { set: 'a', tag: 'row:1' })).toMatchObject({ matched: 1, changed: 1 });
+  expect(await found({ set: 'a', state: ['cancelled', 'scheduled'] })).toEqual(['{set:a}1', '{set:a}2', '{set:a}3']);
+  await client.runNow(kept, { set: 'a' });
+  const worker = createWorker(
+    kept,
+    async ({ id }) => {
+      if (id === '{set:a}2') throw new Error('broken');
+    },
+    { redis: server.url },
+  );
+  await worker.start();
+  await expect.poll(() => client.count(kept, { set: 'a' }), patience).toBe(0);
+  await worker.stop();
+  // The note of a worker says it too.
+  expect(await found({ set: 'a', state: ['done', 'dead'] })).toEqual(['{set:a}2', '{set:a}3']);
+  const [past] = (await client.get(kept, '{set:a}3'))?.past ?? [];
+  expect([past?.set, past?.tags]).toEqual(['a', ['row:3']]);
+  const { deadLetters } = await client.deadLetters.list(kept, { set: 'a' });
+  expect(deadLetters.map(({ id }) => id)).toEqual(['{set:a}2']);
+  expect((await client.deadLetters.list(kept, { set: 'b' })).deadLetters).toEqual([]);
 });
 
 test('a set may have a group of a queue with limits', async () => {
@@ -124,7 +169,8 @@ test('what cannot be is refused, and says what is allowed', async () => {
   await bad(client.schedule(rows, { row: 1 }, { set: 'a', id: '{set:b}1' }), /of set "b", and set is "a"/);
   await bad(client.schedule(rows, { row: 1 }, { id: '{set:a}{then}' }), /job id is/);
   await bad(client.sets(rows, { set: [] }), /set is a list of 0/);
-  await bad(client.list(rows, { tag: '=high' }), /tag is "=high"/);
+  await bad(client.list(rows, { tag: '=set:a' }), /tag is "=set:a"/);
+  await bad(client.list(rows, { set: 'a b' }), /set is "a b"; allowed: 1 to 48/);
   await client.set(rows, 'a', { then });
   await bad(client.set(rows, 'a', { then: { ...then, delay: 5 } }), /has a set a with another callback/);
   const sent = defineQueue<{ row: number }>('sent', { broadcast: true });

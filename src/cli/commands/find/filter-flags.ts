@@ -10,6 +10,7 @@ import { instantOf } from '../../terminal/instants.ts';
 /** As commander reads them, by the names without a prefix. */
 export interface FilterFlags {
   readonly tag?: string;
+  readonly set?: string;
   readonly state?: LiveState;
   readonly name?: string;
   readonly idPrefix?: string;
@@ -24,12 +25,13 @@ interface How {
   readonly states: readonly string[];
 }
 
-const NAMES = ['tag', 'state', 'name', 'idPrefix', 'dueFrom', 'dueTo'] as const;
+const NAMES = ['tag', 'set', 'state', 'name', 'idPrefix', 'dueFrom', 'dueTo'] as const;
 const INSTANT = 'now, +1d, -2h, a date, or ISO 8601 with Z or an offset';
 
 export function withFilterFlags(command: Command, { prefix = '' as 'where-', states }: How): Command {
   const flag = (name: string, metavar: string) => `--${prefix}${name} ${metavar}`;
   command.option(flag('tag', '<tag>'), 'jobs that have this tag');
+  command.option(flag('set', '<name>'), 'the members of this set');
   if (states.length > 0) command.addOption(new Option(flag('state', '<state>'), 'jobs in this state').choices(states));
   return command
     .option(flag('name', '<name>'), 'jobs of this name')

@@ -29,6 +29,7 @@ interface Flags {
   readonly state?: OverState;
   readonly name?: string;
   readonly tag?: string;
+  readonly set?: string;
   readonly idPrefix?: string;
   readonly newerThan?: string;
   readonly limit: number;
@@ -42,6 +43,7 @@ export const historyLs: Register = (parent, runner) => {
     .addOption(new Option('--state <state>', 'only those that ended so').choices(OUTCOMES))
     .option('--name <name>', 'only jobs with this name')
     .option('--tag <tag>', 'only jobs with this tag')
+    .option('--set <name>', 'only members of this set')
     .option('--id-prefix <text>', 'only jobs whose id begins with this')
     .option('--newer-than <duration>', 'only jobs that ended at most this long ago')
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
@@ -56,7 +58,7 @@ export const historyLs: Register = (parent, runner) => {
 };
 
 async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
-  const { state = OUTCOMES, name, tag, idPrefix, newerThan, limit } = flags;
+  const { state = OUTCOMES, name, tag, set, idPrefix, newerThan, limit } = flags;
   const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
   const { redact, nowMs } = await withRedis(session, async (redis) => {
     const [first] = await partitionsOfQueue(session, redis, queue);
@@ -68,7 +70,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   const [, beganAt = nowMs, cursor = flags.cursor] = /^(\d{1,16})\.(.*)$/s.exec(flags.cursor ?? '') ?? [];
   const ended = { from: new Date(ageMs === undefined ? 0 : Number(beganAt) - ageMs) };
   const page = await withClient(session, (client) =>
-    client.list(queue, { state, name, tag, idPrefix, ended, limit, cursor }),
+    client.list(queue, { state, name, tag, set, idPrefix, ended, limit, cursor }),
   );
   const told = page.cursor === undefined || ageMs === undefined ? page.cursor : `${beganAt}.${page.cursor}`;
   const jobs = page.jobs.map((job) => rowOf(job, redact));

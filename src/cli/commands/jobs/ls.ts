@@ -78,7 +78,7 @@ async function run(session: Session, queue: string, { state: given, ...flags }: 
 
 function checkTimes({ dueFrom, dueTo }: FilterFlags, state: JobState | undefined): void {
   if (state === undefined || isLiveState(state) || (dueFrom ?? dueTo) === undefined) return;
-  const allowed = '--tag, --name and --id-prefix, in a queue that keeps a history';
+  const allowed = '--tag, --set, --name and --id-prefix, in a queue that keeps a history';
   throw new DuestreamError('usage', `--due-from and --due-to do not go with --state ${state}; allowed: ${allowed}`);
 }
 

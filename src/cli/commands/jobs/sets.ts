@@ -75,7 +75,7 @@ export const setsShow: Register = (parent, runner) => {
     .action((queue: string, set: string, flags: GroupFlag, command: Command) =>
       runner.run(command, (session) => runShow(session, { queue, set, flags })),
     );
-  withExamples(command, ['duestream sets show imports import-7', 'duestream ls imports --tag =set:import-7']);
+  withExamples(command, ['duestream sets show imports import-7', 'duestream ls imports --set import-7']);
 };
 
 interface Asked {

@@ -245,7 +245,9 @@ function momentLines(report: JobReport, moment: Moment): readonly string[] {
     case 'refused':
       return failureLines(moment, kind);
     case 'due':
-      return [line`${stamp}  attempt ${attempt} is due, ${relative(atMs, report.nowMs)}`];
+      return [
+        line`${stamp}  ${report.nextLifeMs === undefined ? `attempt ${attempt} is` : 'newer data are'} due, ${relative(atMs, report.nowMs)}`,
+      ];
     case 'dead':
       return deadLines(report, stamp);
     case 'done':
@@ -270,12 +272,24 @@ const ending = ({ state, attempts, token }: JobReport): string =>
 const NOW = 'now'.padEnd(24, '.');
 
 /** What is true at this moment. */
-function now({ state, attempts, owner, token, cancelRequested, waitsFor, nowMs }: Report): readonly string[] {
+function now({
+  state,
+  attempts,
+  owner,
+  token,
+  cancelRequested,
+  nextLifeMs,
+  waitsFor,
+  nowMs,
+}: Report): readonly string[] {
   if (waitsFor) return waitLines(waitsFor, nowMs);
   if (state === 'ready') return [line`${NOW}  ready: the next free worker takes it`];
   if (state !== 'running') return [];
   return [
     line`${NOW}  attempt ${attempts} runs on worker ${owner}, token ${token}`,
+    ...(nextLifeMs === undefined
+      ? []
+      : [line`${NOW}  newer data came meanwhile, and are shown above: they start when this run has ended`]),
     ...(cancelRequested ? [line`${NOW}  a cancel was requested: it will end cancelled and is not retried`] : []),
   ];
 }

@@ -7,6 +7,7 @@ export const STATES = [...LIVE, 'done', 'cancelled', 'expired', 'dead'] as const
 export interface JobFilter {
   readonly state: string;
   readonly tag: string;
+  readonly set: string;
   readonly name: string;
   readonly idPrefix: string;
   readonly dueFrom: string;
@@ -16,6 +17,7 @@ export interface JobFilter {
 export const filterFrom = (query: URLSearchParams): JobFilter => ({
   state: query.get('state') ?? 'scheduled',
   tag: query.get('tag') ?? '',
+  set: query.get('set') ?? '',
   name: query.get('name') ?? '',
   idPrefix: query.get('idPrefix') ?? '',
   dueFrom: query.get('dueFrom') ?? '',

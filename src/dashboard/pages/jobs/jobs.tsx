@@ -90,6 +90,7 @@ const TEXTS = [
   { field: 'idPrefix', label: 'Id begins with' },
   { field: 'name', label: 'Name' },
   { field: 'tag', label: 'Tag' },
+  { field: 'set', label: 'Set' },
 ] as const;
 const DUES = [
   { field: 'dueFrom', label: 'Due from' },

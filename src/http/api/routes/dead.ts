@@ -48,6 +48,7 @@ const deadFilter = {
   reason: text('Exactly this reason. One that a handler gave needs the scope `data`.', 'attempts-exhausted'),
   name: text('Of jobs of this name.', 'welcome'),
   tag: text('Of jobs that have this tag.', 'user:42'),
+  set: text('Of members of this set.', 'import-7'),
   id: text('Of the job of this id.', 'welcome:42'),
   error: text(
     'The last error as `group=error` tells it, without numbers and ids; needs the scope `data`.',
@@ -59,9 +60,9 @@ const deadFilter = {
 
 /** A filter lets somebody test a guess, so it may only name what the caller may see. @throws Problem `forbidden` */
 function seenFilter<T extends DeadLetterFilter>(filter: T, caller: Caller): DeadLetterFilter {
-  const { reason, name, tag, id, error, olderThan, newerThan } = filter;
+  const { reason, name, tag, set, id, error, olderThan, newerThan } = filter;
   if (error !== undefined || (reason !== undefined && !isOurs(reason))) checkScope(caller, 'data');
-  return { reason, name, tag, id, error, olderThan, newerThan };
+  return { reason, name, tag, set, id, error, olderThan, newerThan };
 }
 
 /** A duration in a query, where all is text. */

@@ -25,8 +25,8 @@ const listJobs = verb({
   name: 'jobs.list',
   method: 'get',
   at: '/queues/{queue}/jobs',
-  summary: 'List jobs by state, tag, name, id and due time',
-  doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag by id; behind them come jobs that are over, by their end, latest first. A page may be short, or empty, and still have a `next`.',
+  summary: 'List jobs by state, tag, set, name, id and due time',
+  doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag or a set by id; behind them come jobs that are over, by their end, latest first. A page may be short, or empty, and still have a `next`.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
@@ -56,7 +56,7 @@ const countJobs = verb({
   method: 'get',
   at: '/queues/{queue}/count',
   summary: 'Count the jobs that are not over, all or by a filter',
-  doc: 'By state and due time they are counted at one moment. By tag, name or id jobs are looked through, a bounded number in one request: with a `next` in the answer, ask again with it and add.',
+  doc: 'By state and due time they are counted at one moment. By tag, set, name or id jobs are looked through, a bounded number in one request: with a `next` in the answer, ask again with it and add.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
@@ -80,7 +80,7 @@ const countJobs = verb({
     const to = backend.queueOf(queue);
     const states = statesIn(state, LIVE_STATES);
     const filter = filterOf(fields);
-    const isIndexed = [fields.tag, fields.name, fields.idPrefix].every((one) => one === undefined);
+    const isIndexed = [fields.tag, fields.set, fields.name, fields.idPrefix].every((one) => one === undefined);
     if (isIndexed) {
       const all = await backend.client.tally(to, { ...filter, state: states });
       return { status: 200, body: { queue, ...all, scanned: all.count } };

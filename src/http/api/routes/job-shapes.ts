@@ -63,6 +63,7 @@ const end = z
     outcome: over,
     name: z.string().optional(),
     tags: z.array(z.string()),
+    set: z.string().optional().openapi({ description: 'The set that it was a member of.' }),
     token: z.string().optional(),
     askedDueMs: epochMs,
     attempts: count,
@@ -166,6 +167,10 @@ export const job = z
     crashes: count,
     generation: count,
     cancelRequested: z.boolean(),
+    nextLifeMs: epochMs.optional().openapi({
+      description:
+        'Newer data of a debounced job came while it runs. They are its `data`, and start at this time, or when the run has ended if that is later.',
+    }),
     owner: z.string().optional().openapi({ description: 'The worker that runs it.' }),
     token: z.string().optional().openapi({ description: 'The fencing token of its last start.' }),
     tags: z.array(z.string()).optional(),
@@ -420,6 +425,7 @@ const text = (doc: string, example: string) =>
 /** All but the state. */
 export const filterFields = {
   tag: text('Jobs that have this tag.', 'user:42'),
+  set: text('The members of this set of the queue.', 'import-7'),
   name: text('Jobs of this name.', 'welcome'),
   idPrefix: text('Jobs whose ids begin with this.', 'welcome:'),
   dueFrom: instant
@@ -446,6 +452,7 @@ export const filterShape = strict({
 interface Fields {
   readonly state?: LiveState | readonly LiveState[] | undefined;
   readonly tag?: string | undefined;
+  readonly set?: string | undefined;
   readonly name?: string | undefined;
   readonly idPrefix?: string | undefined;
   readonly dueFrom?: string | undefined;

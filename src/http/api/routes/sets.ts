@@ -23,7 +23,7 @@ const set = z
     name: z.string(),
     sealed: z.boolean(),
     madeMs: epochMs.openapi({ description: 'When it began.' }),
-    open: count.openapi({ description: 'Members that wait or run: the jobs with the tag `=set:<name>`.' }),
+    open: count.openapi({ description: 'Members that wait or run: what `/jobs?set=` lists.' }),
     done: count,
     dead: count,
     cancelled: count,
