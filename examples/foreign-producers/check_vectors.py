@@ -54,7 +54,7 @@ for one in vectors["partitions"]:
 for one in vectors["base36"]:
     same(p.base36(one["number"]), one["text"], "base 36")
 for one in vectors["records"]:
-    job = {key: one[key] for key in ("name", "data", "options", "header", "headers") if key in one}
+    job = {key: one[key] for key in ("name", "data", "options", "header", "headers", "counts") if key in one}
     record = p.encode_record(one["dueMs"], **job)
     same(record.decode(), one["record"], "record")
     same(len(record), one["bytes"], "bytes of the record")

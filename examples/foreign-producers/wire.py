@@ -80,7 +80,8 @@ def tags_value(priority="normal", tags=()):
     return ",".join(words).replace("=", " ")
 
 
-def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=None, headers=None):
+def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=None, headers=None, counts=False):
+    """counts: the job counts in its group, where the pending jobs of each group are limited."""
     body = {}
     if name != "default":
         body["n"] = checked("jobName", name)
@@ -93,12 +94,17 @@ def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=Non
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     asked = base36(due_ms)
     record = f"1{asked}{letters}|{text}".encode()
-    if not headers:
+    if not headers and not counts:
         return record
-    # By its mark it is the same call as with other headers, or with none.
+    # By its mark it is the same call as with other headers, or with none, whether it counts or not.
     mark = f"{asked}.{hashlib.sha1(record).hexdigest()[:16]}"
-    sorted_headers = sorted((key.lower(), value) for key, value in headers.items())
-    return f"1{asked}{letters};h={urlencode(sorted_headers)};m={mark}|{text}".encode()
+    if counts:
+        words = (header or {}).get("t")
+        counted = {**(header or {}), "t": f"{words}, group" if words else " group"}
+        letters = "".join(f";{letter}={value}" for letter, value in counted.items())
+    sorted_headers = sorted((key.lower(), value) for key, value in (headers or {}).items())
+    told = f";h={urlencode(sorted_headers)}" if headers else ""
+    return f"1{asked}{letters}{told};m={mark}|{text}".encode()
 
 
 def read_layout(value):

@@ -75,6 +75,8 @@ interface Vectors {
     readonly options?: { readonly a?: number; readonly t?: number; readonly b?: Backoff };
     readonly header?: Readonly<Record<string, string>>;
     readonly headers?: Readonly<Record<string, string>>;
+    /** It counts in its group. */
+    readonly counts?: boolean;
     readonly record: string;
     readonly bytes: number;
     readonly digest: string;

@@ -15,6 +15,7 @@ import { defineQueue } from '../../../src/job/queue.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
 import type { Dialect, SqlValue } from '../../../src/sql/index.ts';
 import { databases, type TestDatabase } from '../../support/databases.ts';
+import { numbers } from '../../support/killed.ts';
 import { useOutbox } from '../../support/outbox.ts';
 import { type Running, useProcesses } from '../../support/processes.ts';
 import { root } from '../../support/repository.ts';
@@ -35,15 +36,6 @@ beforeAll(() => {
   symlinkSync(root, join(modules, 'duestream'));
   copyFileSync(join(root, 'test/fixtures/outbox-over-socket.mjs'), join(processes.folder, 'outbox.mjs'));
 });
-
-/** Numbers from 0 to below 1, the same for the same seed. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
-}
 
 /** A process with a relay, and when it is to be killed. */
 interface Mortal {

@@ -5,86 +5,36 @@
  *
  *     LADDERS=100 LADDERS_SEED=7 npx vitest run test/flow/worker/closed-ladders.test.ts
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Client, createClient } from '../../../src/client/client.ts';
+import { expect, test } from 'vitest';
 import { partitionOf } from '../../../src/job/job-id.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
-import { type Running, useProcesses } from '../../support/processes.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { root } from '../../support/repository.ts';
+import { numbers, useKilled } from '../../support/killed.ts';
 import { isSlice } from '../../tiers.mjs';
 
 const LADDERS = Number(process.env.LADDERS ?? (isSlice ? 100 : 1000));
 const SEED = Number(process.env.LADDERS_SEED ?? 1);
 const PARTITIONS = 3;
-const WORKERS = 2;
 const KILLS = 4;
 /** Steps become due, and invoices are paid, within this time. */
 const SPAN_MS = 4000;
 
 const reminders = defineQueue<{ invoice: number }>('reminders', { partitions: PARTITIONS });
-const processes = useProcesses();
-let server: TestRedis;
-let client: Client;
-let redis: Redis;
-let file = '';
-
-const env = () => ({
-  DUESTREAM_REDIS_URL: server.url,
-  DUESTREAM_MOVER__LEASE: '1000',
-  EFFECTS_FILE: file,
-  DUESTREAM_WORKER__JOB_LEASE: '500',
-  DUESTREAM_WORKER__EXTEND_EVERY: '150',
-  DUESTREAM_WORKER__BEAT_TTL: '500',
-  DUESTREAM_WORKER__GRACE: '200',
-});
-const startWorker = (nth: number) =>
-  processes.launch({
-    name: `worker ${nth}`,
-    env: env(),
-    args: ['worker', join(root, 'test/fixtures/ladder-handlers.mjs')],
-  });
-const startMover = (nth: number) =>
-  processes.launch({ name: `mover ${nth}`, env: env(), args: ['start', '--roles', 'mover', '--http-port', '0'] });
-
-beforeEach(async () => {
-  file = join(processes.folder, 'starts');
-  writeFileSync(file, '');
-  server = await startRedis({ port: true });
-  client = createClient({ redis: server.url });
-  redis = await server.client();
-});
-afterEach(async () => {
-  await client.stop();
-  await server.stop();
-});
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
-}
+const { client, redis, lines, kill } = useKilled('ladder-handlers.mjs');
 
 const lastTokens = () =>
   Promise.all(
     Array.from({ length: PARTITIONS }, async (_, partition) => {
       const { meta } = partitionKeys({ namespace: 'duestream', queue: 'reminders', partition });
-      return Number((await redis.hget(meta, 'token')) ?? 0);
+      return Number((await redis().hget(meta, 'token')) ?? 0);
     }),
   );
 
 const idOf = (invoice: number, step: number) => `invoice:${invoice}:${step}`;
 const tagOf = (invoice: number) => `invoice:${invoice}`;
 const schedule = (invoice: number, step: number, delayMs: number) =>
-  client.schedule(reminders, { invoice }, { id: idOf(invoice, step), tags: [tagOf(invoice)], delay: delayMs });
+  client().schedule(reminders, { invoice }, { id: idOf(invoice, step), tags: [tagOf(invoice)], delay: delayMs });
 
 /** One of two invoices is paid: then its tag is closed, and a step comes too late. */
 async function ladder(invoice: number, random: () => number, closed: Map<number, readonly number[]>): Promise<void> {
@@ -93,23 +43,9 @@ async function ladder(invoice: number, random: () => number, closed: Map<number,
     await schedule(invoice, step, Math.round(delayMs ?? 0));
   if (invoice % 2 === 1) return;
   await pause(paidMs);
-  await client.close(reminders, tagOf(invoice), { for: '1h', reason: 'paid' });
+  await client().close(reminders, tagOf(invoice), { for: '1h', reason: 'paid' });
   closed.set(invoice, await lastTokens());
   expect(await schedule(invoice, 9, 10)).toMatchObject({ status: 'closed' });
-}
-
-async function killSome(): Promise<void> {
-  let workers: readonly Running[] = Array.from({ length: WORKERS }, (_, nth) => startWorker(nth));
-  let mover = startMover(0);
-  for (let nth = 0; nth < KILLS; nth += 1) {
-    await pause(SPAN_MS / KILLS);
-    const [oldest, ...rest] = workers;
-    await oldest?.end('SIGKILL');
-    workers = [...rest, startWorker(WORKERS + nth)];
-    if (nth !== 1) continue;
-    await mover.end('SIGKILL');
-    mover = startMover(1);
-  }
 }
 
 test(`of ${LADDERS} ladders no step starts after its invoice is closed (seed ${SEED})`, {
@@ -118,14 +54,16 @@ test(`of ${LADDERS} ladders no step starts after its invoice is closed (seed ${S
   const random = numbers(SEED);
   const closed = new Map<number, readonly number[]>();
   const invoices = Array.from({ length: LADDERS }, (_, invoice) => invoice);
-  await Promise.all([killSome(), ...invoices.map((invoice) => ladder(invoice, random, closed))]);
-  const left = async () => Number(await client.count(reminders));
+  const kills = {
+    everyMs: SPAN_MS / KILLS,
+    isOver: (nth: number) => nth === KILLS,
+    ofLeader: (nth: number) => nth === 1,
+  };
+  await Promise.all([kill(kills), ...invoices.map((invoice) => ladder(invoice, random, closed))]);
+  const left = async () => Number(await client().count(reminders));
   await expect.poll(left, { timeout: 100_000, interval: 100 }).toBe(0);
 
-  const starts = readFileSync(file, 'utf8')
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => line.split(' '));
+  const starts = lines().map((line) => line.split(' '));
   const late = starts.filter(([id = '', token]) => {
     const tokens = closed.get(Number(id.split(':')[1]));
     return tokens !== undefined && Number(token) > (tokens[partitionOf(id, PARTITIONS)] ?? 0);

@@ -4,18 +4,11 @@
  *
  *     SETS=1000 SETS_MEMBERS=100 SETS_SEED=7 npx vitest run test/flow/worker/sets-run.test.ts
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Client, createClient } from '../../../src/client/client.ts';
+import { expect, test } from 'vitest';
 import type { SetEnds } from '../../../src/job/job.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
-import { type Running, useProcesses } from '../../support/processes.ts';
-import { startRedis, type TestRedis } from '../../support/redis.ts';
-import { root } from '../../support/repository.ts';
+import { numbers, useKilled } from '../../support/killed.ts';
 import { isSlice } from '../../tiers.mjs';
 
 const SETS = Number(process.env.SETS ?? (isSlice ? 20 : 200));
@@ -36,55 +29,12 @@ const imports = defineQueue<Row>('imports', {
   history: { max: 10_000_000 },
   delivery: 'effectively-once',
 });
-const processes = useProcesses();
-let server: TestRedis;
-let client: Client;
-let redis: Redis;
-let file = '';
-
-const env = () => ({
-  DUESTREAM_REDIS_URL: server.url,
-  DUESTREAM_MOVER__LEASE: '1000',
-  EFFECTS_FILE: file,
-  DUESTREAM_WORKER__JOB_LEASE: '500',
-  DUESTREAM_WORKER__EXTEND_EVERY: '150',
-  DUESTREAM_WORKER__BEAT_TTL: '500',
-  DUESTREAM_WORKER__GRACE: '200',
-});
-const startWorker = (nth: number) =>
-  processes.launch({
-    name: `worker ${nth}`,
-    env: env(),
-    args: ['worker', join(root, 'test/fixtures/set-handlers.mjs')],
-  });
-const startMover = (nth: number) =>
-  processes.launch({ name: `mover ${nth}`, env: env(), args: ['start', '--roles', 'mover', '--http-port', '0'] });
-
-beforeEach(async () => {
-  file = join(processes.folder, 'callbacks');
-  writeFileSync(file, '');
-  server = await startRedis({ port: true });
-  client = createClient({ redis: server.url });
-  redis = await server.client();
-});
-afterEach(async () => {
-  await client.stop();
-  await server.stop();
-});
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
-}
+const { client, redis, lines, kill } = useKilled('set-handlers.mjs');
 
 /** Half of the members are put here, and each adds one. One of ten fails, one is too late, one is cancelled. */
 async function fill(nth: number, random: () => number): Promise<void> {
   const set = `set-${nth}`;
-  await client.set(imports, set, { then: { name: 'imported', data: { set, more: 0 } } });
+  await client().set(imports, set, { then: { name: 'imported', data: { set, more: 0 } } });
   const jobs = Array.from({ length: MEMBERS / 2 }, (_, at) => {
     const fate = random();
     const more = fate < 0.1 ? -1 : 1;
@@ -92,26 +42,12 @@ async function fill(nth: number, random: () => number): Promise<void> {
     return { data: { set, more }, id: `row-${at}`, name: 'row', set, attempts: 1, ...late };
   });
   const half = Math.floor(jobs.length / 2);
-  await client.scheduleMany(imports, jobs.slice(0, half));
-  const rest = client.scheduleMany(imports, jobs.slice(half));
-  await client.cancel(imports, [`{set:${set}}row-1`]);
+  await client().scheduleMany(imports, jobs.slice(0, half));
+  const rest = client().scheduleMany(imports, jobs.slice(half));
+  await client().cancel(imports, [`{set:${set}}row-1`]);
   await rest;
   // The same call again, as after a lost reply.
-  await Promise.all([client.seal(imports, set), client.seal(imports, set)]);
-}
-
-async function killSome(isFilled: () => boolean): Promise<void> {
-  let workers: readonly Running[] = [startWorker(0), startWorker(1)];
-  let mover = startMover(0);
-  for (let nth = 0; nth < KILLS || !isFilled(); nth += 1) {
-    await pause(PAUSE_MS);
-    const [oldest, ...rest] = workers;
-    await oldest?.end('SIGKILL');
-    workers = [...rest, startWorker(nth + 2)];
-    if (nth % 3 !== 1) continue;
-    await mover.end('SIGKILL');
-    mover = startMover(nth + 1);
-  }
+  await Promise.all([client().seal(imports, set), client().seal(imports, set)]);
 }
 
 interface Tally {
@@ -132,7 +68,7 @@ async function ended(): Promise<{
   const callbacks: [string, number][] = [];
   for (let partition = 0; partition < PARTITIONS; partition += 1) {
     const { past } = partitionKeys({ namespace: 'duestream', queue: 'imports', partition });
-    for (const [member, text] of Object.entries(await redis.hgetall(past))) {
+    for (const [member, text] of Object.entries(await redis().hgetall(past))) {
       const [, outcome = '', ms = ''] = /^1\S+ (\w) \S+ \S+ \S+ \S+ \S+ \S+ (\d+) /.exec(text) ?? [];
       const set = /\{set:([^}]+)\}/.exec(member)?.[1] ?? '';
       if (member.includes('{then}')) callbacks.push([set, Number(ms)]);
@@ -146,7 +82,7 @@ async function ended(): Promise<{
   return { members, callbacks };
 }
 
-const liveJobs = async () => Number(await client.count(imports));
+const liveJobs = async () => Number(await client().count(imports));
 const countsOf = ({ done, dead, cancelled, expired }: SetEnds) => [done, dead, cancelled, expired];
 
 test(`each of ${SETS} sets of ${MEMBERS} members has its callback once, with the counts (seed ${SEED})`, {
@@ -161,21 +97,23 @@ test(`each of ${SETS} sets of ${MEMBERS} members has its callback once, with the
       await Promise.all(names.slice(from, from + AT_ONCE).map((nth) => fill(nth, random)));
     isFilled = true;
   };
-  await Promise.all([killSome(() => isFilled), filling()]);
+  const kills = {
+    everyMs: PAUSE_MS,
+    isOver: (nth: number) => nth >= KILLS && isFilled,
+    ofLeader: (nth: number) => nth % 3 === 1,
+  };
+  await Promise.all([kill(kills), filling()]);
   await expect.poll(liveJobs, { timeout: 120_000 + 10 * SETS * MEMBERS, interval: 500 }).toBe(0);
   const tookMs = Date.now() - begunMs;
 
-  expect((await client.sets(imports)).sets).toEqual([]);
+  expect((await client().sets(imports)).sets).toEqual([]);
   const { members, callbacks } = await ended();
   expect(members.size).toBe(SETS);
   // One end of each: a second life of the id would be a record of its own.
   expect(callbacks.map(([set]) => set).toSorted()).toEqual([...members.keys()].toSorted());
   const early = callbacks.filter(([set, ms]) => ms < (members.get(set)?.lastMs ?? 0));
   expect(early).toEqual([]);
-  const told = readFileSync(file, 'utf8')
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line.slice(line.indexOf(' {'))) as SetEnds);
+  const told = lines().map((line) => JSON.parse(line.slice(line.indexOf(' {'))) as SetEnds);
   expect(new Set(told.map(({ name }) => name)).size).toBe(SETS);
   const wrong = told.filter((one) => {
     const { d, x, c, e } = members.get(one.name) ?? { d: 0, x: 0, c: 0, e: 0 };
