@@ -6,6 +6,7 @@ import { createDaemon } from '../daemon/daemon.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { createWatchedWorker } from '../worker/worker.ts';
+import { withIdentity } from './lossy-line.ts';
 import { BEAT_TTL, GRACE, JOB_LEASE, LEADER_LEASE, type Orders, type Said } from './said.ts';
 
 // However the run ends, nothing of it goes on.
@@ -23,18 +24,19 @@ function begin(orders: Orders): Promise<void> {
   return orders.role === 'daemon' ? lead(orders) : work(orders);
 }
 
-function lead({ redis, namespace }: Orders): Promise<void> {
+function lead({ namespace, ...to }: Orders): Promise<void> {
+  const redis = withIdentity(to);
   const daemon = createDaemon({ redis, namespace, roles: ['mover'], mover: { lease: LEADER_LEASE } });
   daemon.events.on('leader.elected', ({ queue }) => say({ kind: 'leads', queue }));
   return daemon.start();
 }
 
-function work({ redis, namespace, queue, hangs }: Orders): Promise<void> {
-  const options = { redis, namespace, jobLease: JOB_LEASE, beatTtl: BEAT_TTL, grace: GRACE };
+function work({ namespace, queue, hangs, ...to }: Orders): Promise<void> {
+  const options = { redis: withIdentity(to), namespace, jobLease: JOB_LEASE, beatTtl: BEAT_TTL, grace: GRACE };
   const worker = createWatchedWorker([
     queue,
-    async ({ id, attempt, dueMs }, { signal }) => {
-      say({ kind: 'ran', id, attempt, dueMs, atMs: systemClock.wallMs() });
+    async ({ id, dueMs }, { signal }) => {
+      say({ kind: 'ran', id, dueMs, atMs: systemClock.wallMs() });
       if (hangs) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     },
     options,

@@ -50,7 +50,7 @@ export class Actor {
 }
 
 export class Cast {
-  readonly #all: Actor[] = [];
+  #all: Actor[] = [];
 
   /** Begins a process; `ready` of it says when it is up. */
   begin(orders: Orders): Actor {
@@ -61,6 +61,8 @@ export class Cast {
 
   /** Ends every process that is left. */
   async end(): Promise<void> {
-    await Promise.all(this.#all.map((actor) => actor.kill()));
+    const all = this.#all;
+    this.#all = [];
+    await Promise.all(all.map((actor) => actor.kill()));
   }
 }

@@ -16,6 +16,7 @@ import { reasonOf } from '../kernel/reason.ts';
 import { describe, type Redis, type RedisInput } from '../redis/connection/connect.ts';
 import { Cast } from './cast.ts';
 import { ClockWatch } from './clock-watch.ts';
+import { leaderKilled, lostReplies, workerKilled } from './faults.ts';
 import { lateness } from './lateness.ts';
 import { login } from './login.ts';
 import { keepAlive, newNamespace, sweep } from './namespace.ts';
@@ -74,6 +75,14 @@ const steps: readonly Step[] = [
     needsRights: true,
     act: lateness,
   },
+  {
+    row: 'lost-replies',
+    doing: ({ jobs }) => `${counted(jobs, 'job')} while replies are lost`,
+    needsRights: true,
+    act: lostReplies,
+  },
+  { row: 'worker-killed', doing: () => 'a worker is killed', needsRights: true, act: workerKilled },
+  { row: 'leader-killed', doing: () => 'a leader is killed', needsRights: true, act: leaderKilled },
 ];
 
 /** Runs every step. It throws nothing that happens in one; when it is over, nothing of the run is left, or a row says so. */
@@ -99,12 +108,18 @@ export async function prove({ redis, address, jobs, withinMs, signal, onStep }: 
   const beside = createAbort();
   const watching = [stage.clock.run(beside.signal), keepAlive(redis, namespace, beside.signal)];
   const rows: Row[] = [];
-  const add = (row: string, outcome: Outcome) => void rows.push({ row, ...outcome });
+  let sinceMs = startedMs;
+  const add = (row: string, outcome: Outcome) => {
+    const nowMs = systemClock.monotonicMs();
+    rows.push({ row, tookMs: Math.round(nowMs - sinceMs), ...outcome });
+    sinceMs = nowMs;
+  };
   onStep(`namespace ${namespace}`);
   try {
     for (const step of steps) {
       if (!over.signal.aborted) onStep(`${rows.length + 1} of ${steps.length}: ${step.doing(stage)}`);
       add(step.row, await outcomeOfStep(step, stage, rows));
+      await stage.cast.end();
     }
     add('clock', stage.clock.outcome());
   } finally {
@@ -112,7 +127,6 @@ export async function prove({ redis, address, jobs, withinMs, signal, onStep }: 
     signal.removeEventListener('abort', interrupt);
     beside.abort();
     await Promise.all(watching);
-    await stage.cast.end();
   }
   onStep('clean up');
   add('left', await leftOf(redis, namespace));

@@ -7,13 +7,14 @@ export interface Row {
   readonly row: string;
   readonly status: 'held' | 'failed' | 'not tried';
   readonly saw: string;
+  readonly tookMs: number;
   /** What to do; undefined when all is well. */
   readonly advice?: string;
   /** By name, with the unit at its end. */
   readonly figures?: Readonly<Record<string, number>>;
 }
 
-export type Outcome = Omit<Row, 'row'>;
+export type Outcome = Omit<Row, 'row' | 'tookMs'>;
 
 /** A warning of `doctor` holds, with its advice. */
 export function outcomeOf({ status, saw, advice }: Finding): Outcome {

@@ -4,6 +4,8 @@ import type { RedisInput } from '../redis/connection/connect.ts';
 export interface Orders {
   readonly role: 'daemon' | 'worker';
   readonly redis: RedisInput;
+  /** Of certificates, where a lossy line stands before the server; empty elsewhere. */
+  readonly fingerprints: readonly string[];
   readonly namespace: string;
   /** Of a worker: the queue that it serves. */
   readonly queue: string;
@@ -18,7 +20,6 @@ export type Said =
   | {
       readonly kind: 'ran';
       readonly id: string;
-      readonly attempt: number;
       readonly dueMs: number;
       readonly atMs: number;
     }

@@ -1,7 +1,8 @@
 /** What every step of a run works with. */
 import type { Redis, RedisInput } from '../redis/connection/connect.ts';
-import type { Cast } from './cast.ts';
+import type { Actor, Cast } from './cast.ts';
 import type { ClockWatch } from './clock-watch.ts';
+import type { Orders } from './said.ts';
 
 export interface Stage {
   /** A connection that nothing stands in the way of. */
@@ -15,3 +16,13 @@ export interface Stage {
   readonly clock: ClockWatch;
   readonly cast: Cast;
 }
+
+/** Starts a daemon or a worker for the time of a step. */
+export const enter = (
+  { cast, address, namespace }: Stage,
+  orders: Pick<Orders, 'role' | 'queue'> & Partial<Orders>,
+): Actor => cast.begin({ redis: address, fingerprints: [], namespace, hangs: false, ...orders });
+
+/** Resolves when all are up. @throws DuestreamError `failed`; the signal's reason */
+export const up = async ({ signal }: Stage, ...actors: readonly Actor[]): Promise<void> =>
+  void (await Promise.all(actors.map((actor) => actor.ready(signal))));

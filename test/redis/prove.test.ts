@@ -4,8 +4,10 @@ import { createAbort } from '../../src/kernel/abort.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { Cast } from '../../src/prove/cast.ts';
 import { ClockWatch } from '../../src/prove/clock-watch.ts';
+import { judgedKilled, judgedLed, judgedLost, LEAD_MAX_MS, RECOVER_MAX_MS } from '../../src/prove/faults.ts';
 import { judged } from '../../src/prove/lateness.ts';
 import { login } from '../../src/prove/login.ts';
+import { LossyLine } from '../../src/prove/lossy-line.ts';
 import { clean, keepAlive, newNamespace, PREFIX, sweep } from '../../src/prove/namespace.ts';
 import type { Stage } from '../../src/prove/stage.ts';
 import { roundTrip, scriptTimes } from '../../src/prove/timings.ts';
@@ -163,15 +165,61 @@ describe('times', () => {
   });
 
   test('a job that is early, late, lost or started twice fails the row of lateness', () => {
-    const of = (lateMs: number, id = 'a') =>
-      ({ kind: 'ran', id, attempt: 1, dueMs: 1000, atMs: 1000 + lateMs }) as const;
-    const exact = { jobs: 1, ended: 1, offsetMs: 0, errorMs: 0 };
-    expect(judged([of(3)], exact)).toMatchObject({ status: 'held', figures: { p50Ms: 3, early: 0 } });
-    expect(judged([of(-5)], exact)).toMatchObject({ status: 'failed', figures: { early: 1 } });
-    expect(judged([of(-5)], { ...exact, offsetMs: 5 }).status).toBe('held');
-    expect(judged([of(7000)], exact)).toMatchObject({ status: 'failed', figures: { maxMs: 7000 } });
-    expect(judged([of(3), of(9)], exact)).toMatchObject({ status: 'failed', figures: { twice: 1 } });
+    const exact = { jobs: 1, ended: 1, twice: 0, errorMs: 0 };
+    expect(judged([3], exact)).toMatchObject({ status: 'held', figures: { p50Ms: 3, early: 0 } });
+    expect(judged([-5], exact)).toMatchObject({ status: 'failed', figures: { early: 1 } });
+    expect(judged([-5], { ...exact, errorMs: 5 }).status).toBe('held');
+    expect(judged([7000], exact)).toMatchObject({ status: 'failed', figures: { maxMs: 7000 } });
+    expect(judged([3, 9], { ...exact, twice: 1 })).toMatchObject({ status: 'failed', figures: { twice: 1 } });
     expect(judged([], { ...exact, ended: 0 })).toMatchObject({ status: 'failed', figures: { done: 0 } });
+  });
+});
+
+describe('faults', () => {
+  test('a line loses the replies of calls that were carried out', async () => {
+    const line = new LossyLine(1);
+    const { redis: address } = await line.open(redis, server.options);
+    const through = openCommands({ redis: address, name: 'test' });
+    await whenReady(through);
+    // No reply is lost before.
+    for (let call = 0; call < 10; call += 1) await through.incr('calls');
+    line.arm();
+    await expect(through.incr('calls')).rejects.toThrow();
+    expect({ calls: await redis.get('calls'), lost: line.lost }).toEqual({ calls: '11', lost: 1 });
+    await whenReady(through);
+    for (let call = 0; call < 20; call += 1) await through.incr('calls');
+    expect(line.lost).toBe(1);
+    close(through);
+    line.close();
+  });
+
+  test('a job that is lost, dead or started twice fails the row of lost replies', () => {
+    const all = { jobs: 9, done: 9, dead: 0, twice: 0, lost: { producerLost: 1, daemonLost: 1, workerLost: 1 } };
+    expect(judgedLost(all)).toMatchObject({ status: 'held', figures: { producerLost: 1 } });
+    expect(judgedLost({ ...all, done: 8 })).toMatchObject({ status: 'failed', saw: expect.stringContaining('1 lost') });
+    expect(judgedLost({ ...all, done: 10 }).status).toBe('failed');
+    expect(judgedLost({ ...all, dead: 1 }).status).toBe('failed');
+    expect(judgedLost({ ...all, twice: 1 }).status).toBe('failed');
+    const unharmed = { ...all, lost: { ...all.lost, daemonLost: 0 } };
+    expect(judgedLost(unharmed)).toMatchObject({ status: 'not tried', saw: expect.stringContaining('none of daemon') });
+  });
+
+  test('jobs of a killed worker that nobody takes over in time fail its row', () => {
+    expect(judgedKilled({ done: 5, jobs: 5, tookMs: 4000 }).status).toBe('held');
+    expect(judgedKilled({ done: 4, jobs: 5, tookMs: 4000 }).status).toBe('failed');
+    expect(judgedKilled({ done: 5, jobs: 5, tookMs: RECOVER_MAX_MS + 1 }).status).toBe('failed');
+  });
+
+  test('a queue that nobody leads in time fails the row of the leader', () => {
+    const all = { done: 20, tookMs: 2000, maxMs: 2100, isLed: true };
+    expect(judgedLed(all).status).toBe('held');
+    expect(judgedLed({ ...all, isLed: false })).toMatchObject({
+      status: 'failed',
+      saw: expect.stringContaining('no other'),
+    });
+    expect(judgedLed({ ...all, done: 19 }).status).toBe('failed');
+    expect(judgedLed({ ...all, tookMs: LEAD_MAX_MS + 1 }).status).toBe('failed');
+    expect(judgedLed({ ...all, maxMs: LEAD_MAX_MS + 1 }).status).toBe('failed');
   });
 });
 

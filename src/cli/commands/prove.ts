@@ -19,7 +19,7 @@ export const prove: Register = (parent, runner) => {
     .command('prove')
     .description('try on this Redis what duestream promises, in a namespace of its own that it removes afterwards')
     .option('--jobs <n>', 'how many jobs a step may schedule', wholeNumber(1, 10_000), 200)
-    .option('--seconds <n>', 'end about then; what had no turn is not tried', wholeNumber(5, 600), 50)
+    .option('--seconds <n>', 'end about then; what had no turn is not tried', wholeNumber(5, 600), 55)
     .option('--clean', 'only remove what earlier runs that were killed left behind')
     .action((flags: Flags, command: Command) =>
       runner.run(command, (session) => (flags.clean === true ? clean(session) : run(session, flags))),
