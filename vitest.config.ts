@@ -39,6 +39,7 @@ export default defineConfig({
   test: {
     // The scripts that the repository keeps in parts, as Redis gets them.
     globalSetup: ['lua/assemble.mjs'],
+    setupFiles: ['test/support/arguments.ts'],
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     // What was transformed is kept in node_modules, for the second half of `npm run test:all` and the next `npm test`.

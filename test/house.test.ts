@@ -185,6 +185,10 @@ describe('the edges', () => {
     expect(using(/\.time\(\)|'TIME'/, ['redis/connection/server-clock.ts'])).toEqual([]);
   });
 
+  test('no transaction of Redis is opened: a script is one, and some services refuse scripts in MULTI', () => {
+    expect(using(/\bmulti\(|\bpipeline\(|\.exec\(\)|['"](MULTI|EXEC)['"]/, [])).toEqual([]);
+  });
+
   test('no page makes markup of a text', () => {
     const pages = sources.filter(({ station }) => station === 'dashboard');
     expect(pages.length).toBeGreaterThan(20);

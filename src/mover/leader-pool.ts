@@ -6,7 +6,7 @@ import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop, type Loop } from '../kernel/loop.ts';
 import { reasonOf } from '../kernel/reason.ts';
-import { isCluster } from '../redis/connection/cluster/members.ts';
+import { subscribeAll } from '../redis/channels.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { whileStarting } from '../redis/connection/opening.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
@@ -259,12 +259,6 @@ export class LeaderPool {
     await Promise.all([...this.#led.values()].map(stopAll));
     await leave(redis, namespace, identity.id).catch(() => undefined);
   }
-}
-
-/** One command, or in a cluster one for each channel: each is in the slot of its partition. */
-async function subscribeAll(subscriber: Redis, channels: readonly string[]): Promise<void> {
-  const calls = isCluster(subscriber) ? channels.map((channel) => [channel]) : [channels];
-  await Promise.all(calls.map((some) => subscriber.ssubscribe(...some)));
 }
 
 const stopAll = ({ mover, chores }: Led) => Promise.all([mover, ...chores].map((service) => service.stop()));

@@ -3,7 +3,9 @@
  * to the workers of a cluster; a job ended (`K:over`), to who waits for it. A message is an optimisation: who hears none looks
  * again after a while, and more often while it is deaf.
  */
+import { isCluster } from './connection/cluster/members.ts';
 import type { Redis } from './connection/connect.ts';
+import { inParts } from './scripts/bytes.ts';
 
 /** `undefined`: what was said before was missed, and from now on it is heard. */
 export type Listener = (message: string | undefined) => void;
@@ -64,4 +66,10 @@ export class Channels {
       () => undefined,
     );
   }
+}
+
+/** A few commands, or in a cluster one for each channel: each is in the slot of its partition. */
+export async function subscribeAll(subscriber: Redis, channels: readonly string[]): Promise<void> {
+  if (isCluster(subscriber)) await Promise.all(channels.map((channel) => subscriber.ssubscribe(channel)));
+  else await inParts(channels, async (some) => [await subscriber.ssubscribe(...some)]);
 }

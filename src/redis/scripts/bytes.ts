@@ -37,6 +37,30 @@ export const FIRE_BYTES_MAX = 256 * 1024;
 /** `check-entries` compares each entry with what is held: 5 µs. */
 export const ENTRIES_MAX = 300;
 
+/**
+ * Arguments of one command, its name included. Some services refuse 4,000 (docs/how-to/managed-redis.md), so no command of
+ * ours has more than this. What could grow beyond is sent in parts (`inParts`) or bounded by one of the numbers above;
+ * `test/support/arguments.ts` counts those of each command that the tests make the product send.
+ */
+export const ARGUMENTS_MAX = 3900;
+
+/** Items of one command where each is one argument. */
+const PART = 3000;
+
+/** Asks about any number of items, as many as fit into a command at a time. The answers are in the order of the items. */
+export async function inParts<Item, Answer>(
+  items: readonly Item[],
+  ask: (some: readonly Item[]) => Promise<readonly Answer[]>,
+  most = PART,
+): Promise<readonly Answer[]> {
+  if (items.length <= most) return items.length === 0 ? [] : ask(items);
+  const answers: Answer[] = [];
+  for (let from = 0; from < items.length; from += most) {
+    for (const answer of await ask(items.slice(from, from + most))) answers.push(answer);
+  }
+  return answers;
+}
+
 /** How many values a plain command asks for next. */
 export interface Step {
   readonly next: () => number;

@@ -9,6 +9,7 @@ import { messageOf } from '../../kernel/errors.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { controlKeys } from '../keys.ts';
+import { inParts } from './bytes.ts';
 import { run, text } from './scripts.ts';
 
 export interface Identity {
@@ -95,8 +96,7 @@ export async function presence(
 ): Promise<readonly { readonly id: string; readonly identity: Identity | undefined }[]> {
   const keys = controlKeys(namespace);
   const ids = await naming(redis, [keys], redis.smembers(keys.alive));
-  if (ids.length === 0) return [];
-  const values = await redis.mget(ids.map((id) => keys.beat(id)));
+  const values = await inParts(ids, (some) => redis.mget(some.map((id) => keys.beat(id))));
   return ids
     .map((id, index) => ({ id, identity: decode(values[index] ?? null) }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -23,6 +23,7 @@ import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA, SCHEMA_FIELD } from '../schema.ts';
+import { inParts } from './bytes.ts';
 import { limit } from './gates.ts';
 import { allot } from './quotas.ts';
 import { list, run, text } from './scripts.ts';
@@ -285,7 +286,7 @@ export async function historyOf(redis: Redis, namespace: string, queue: string):
 
 /** Which of these queues are declared. */
 export async function declaredAmong(redis: Redis, namespace: string, names: readonly string[]) {
-  const found = names.length === 0 ? [] : await redis.hmget(controlKeys(namespace).queues, ...names);
+  const found = await inParts(names, (some) => redis.hmget(controlKeys(namespace).queues, ...some));
   return new Set(names.filter((_, at) => found[at] !== null));
 }
 

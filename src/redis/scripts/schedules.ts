@@ -12,6 +12,7 @@ import { memberOf } from '../connection/cluster/members.ts';
 import type { Redis } from '../connection/connect.ts';
 import { timeAt } from '../connection/server-clock.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
+import { inParts } from './bytes.ts';
 import type { QueueLayout } from './queues.ts';
 import { list, type Reply, run, text } from './scripts.ts';
 
@@ -72,8 +73,7 @@ export async function definitions(
   namespace: string,
   names: readonly string[],
 ): Promise<readonly (string | undefined)[]> {
-  if (names.length === 0) return [];
-  const texts = await redis.hmget(controlKeys(namespace).schedules, ...names);
+  const texts = await inParts(names, (some) => redis.hmget(controlKeys(namespace).schedules, ...some));
   return texts.map((found) => found ?? undefined);
 }
 
@@ -156,8 +156,7 @@ export async function firedOf(
   ref: PartitionRef,
   names: readonly string[],
 ): Promise<readonly (Fired | undefined)[]> {
-  if (names.length === 0) return [];
-  const texts = await redis.hmget(ref.keys.fired, ...names);
+  const texts = await inParts(names, (some) => redis.hmget(ref.keys.fired, ...some));
   return texts.map((found) => (found === null ? undefined : decodeFired(found)));
 }
 

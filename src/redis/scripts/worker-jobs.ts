@@ -2,7 +2,7 @@
 import type { Closing } from '../../job/outcome.ts';
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
-import { READ_BYTES_MAX } from './bytes.ts';
+import { inParts, READ_BYTES_MAX, READ_JOBS_MAX } from './bytes.ts';
 import { type LeadersPass, LINE_MAX, type PromoteReply, promoteReply } from './passes.ts';
 import {
   type Claim,
@@ -110,8 +110,11 @@ function holding(redis: Redis) {
       { consumer, nowMs }: { consumer: string; nowMs?: number },
     ): Promise<readonly ReleaseReply[]> {
       const args = { now: nowMs ?? '', consumer };
-      const reply = await run(redis, 'release', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) });
-      return list(reply).map((item) => text(item) as ReleaseReply);
+      const release = async (some: readonly Delivery[]) =>
+        list(await run(redis, 'release', { keys: ref.keys, args, each: some.flatMap(deliveryArgs) }));
+      // A read or an adoption that a stop meets brings any number.
+      const replies = await inParts(deliveries, release, READ_JOBS_MAX);
+      return replies.map((item) => text(item) as ReleaseReply);
     },
 
     /** `progress`: how far the handler is, by `encodeProgress` in `job/codec.ts`; left out where there is nothing new. */

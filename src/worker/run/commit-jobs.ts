@@ -71,10 +71,18 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
 /** What schedules them, in the order of the scripts: the index before the record. */
 export const effectsOf = (keys: PartitionKeys, plans: readonly Plan[]): readonly Effect[] =>
   plans.flatMap(({ member, record, dueMs }): readonly Effect[] => [
-    ...entriesOfRecord(record).map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
+    ...tagged(keys, { member, entries: entriesOfRecord(record) }),
     { command: 'ZADD', key: keys.scheduled, args: [dueMs, member] },
     { command: 'HSET', key: keys.jobs, args: [member, record] },
     { command: 'HINCRBY', key: keys.meta, args: ['n.scheduled', 1] },
     // Nobody looks whether the leader would have woken up sooner anyway.
     { command: 'SPUBLISH', key: keys.wake, args: [String(dueMs)] },
   ]);
+
+const tagged = (
+  keys: PartitionKeys,
+  { member, entries }: { readonly member: string; readonly entries: readonly string[] },
+) =>
+  entries.length === 0
+    ? []
+    : [{ command: 'ZADD', key: keys.tags, args: entries.flatMap((entry) => [0, `${entry}\0${member}`]) }];

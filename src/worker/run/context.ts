@@ -23,8 +23,9 @@ import type { Log } from '../../kernel/log.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { ARGUMENTS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
-import { planCommitted } from './commit-jobs.ts';
+import { effectsOf, planCommitted } from './commit-jobs.ts';
 import type { HandlerCalls, HandlerContext } from './handlers.ts';
 
 /** One start of a job as its handler sees it. */
@@ -106,9 +107,24 @@ export class Effects {
   jobs: Plan[] | undefined = undefined;
   /** How many jobs were asked for. */
   asked = 0;
+  /** Of commands and jobs alike: what they take of the one call that carries them. */
+  words = 0;
   /** From when the delay of the last one was counted. */
   nowMs = 0;
   isClosed = false;
+
+  /** @throws DuestreamError `bad-input` where the call would have too many arguments */
+  take(effects: readonly Effect[], what: string): void {
+    let { words } = this;
+    for (const { args } of effects) words += args.length + WORDS_AROUND;
+    if (words > WORDS_MAX) {
+      throw new DuestreamError(
+        'bad-input',
+        `${what} makes ${words} words that are to be committed; allowed: ${WORDS_MAX}, all commands and jobs of one job together`,
+      );
+    }
+    this.words = words;
+  }
 
   close(): readonly Effect[] {
     this.isClosed = true;
@@ -211,7 +227,7 @@ export class JobContext implements HandlerContext {
       const { nowMs } = effects;
       const plan = await planCommitted(data, options, { job, token, nth, queue, ref, set, nowMs });
       // The handler may have ended while a codec or a schema took its time.
-      openIn(effects, 'commitJob');
+      openIn(effects, 'commitJob').take(effectsOf(ref.keys, [plan]), 'commitJob');
       effects.jobs = [...(effects.jobs ?? []), plan];
       return { id: plan.id, dueMs: plan.dueMs };
     };
@@ -227,7 +243,9 @@ function collect(given: Effects | undefined, effect: Effect, tag: string): void 
       `commit was called more than ${EFFECTS_MAX} times; allowed: ${EFFECTS_MAX} commands per job`,
     );
   }
-  effects.list.push(effectOf(effect, tag));
+  const checked = effectOf(effect, tag);
+  effects.take([checked], 'commit');
+  effects.list.push(checked);
 }
 
 /** @throws DuestreamError `bad-input` where nothing more can be committed */
@@ -248,9 +266,13 @@ const tooManyJobs = () =>
     `commitJob was called more than ${JOBS_MAX} times; allowed: ${JOBS_MAX} jobs per job`,
   );
 
-/** Most commands of one job, and most words of one command: they run inside one script, which blocks all others. */
+/** Most commands of one job, and most arguments of one command: they run inside one script, which blocks all others. */
 const EFFECTS_MAX = 100;
-const WORDS_MAX = 1000;
+const ARGS_MAX = 1000;
+/** Most words of all that one job commits: all are in one call, and 100 are left for what else is in it. */
+const WORDS_MAX = ARGUMENTS_MAX - 100;
+/** A command is sent as its size, its name, its key and its arguments. */
+const WORDS_AROUND = 3;
 /** Most jobs that come into being with the end of one. */
 const JOBS_MAX = 100;
 const EFFECTS_KEY = /^[^{]*\{([^}]+)\}/;
@@ -268,10 +290,10 @@ function effectOf(effect: Effect, tag: string): Effect {
       `commit's key is ${show(effect.key)}; allowed: a key whose first braces are context.tag, here ${tag}, so that it lives on the job's slot`,
     );
   }
-  if (effect.args.length > WORDS_MAX) {
+  if (effect.args.length > ARGS_MAX) {
     throw new DuestreamError(
       'bad-input',
-      `commit's command has ${effect.args.length} arguments; allowed: ${WORDS_MAX} after the key`,
+      `commit's command has ${effect.args.length} arguments; allowed: ${ARGS_MAX} after the key`,
     );
   }
   const wrong = effect.args.find((arg) => typeof arg !== 'string' && !Number.isFinite(arg));

@@ -157,6 +157,25 @@ it('is refused with the reason: an id, a bare job, an option that there is not, 
   expect(await waiting()).toEqual([]);
 });
 
+it('is refused where one call could not carry all: 100 jobs with five tags fit, 100 with ten do not', async () => {
+  const refused: string[] = [];
+  const worker = await line.worker(async ({ id }, { commitJob }) => {
+    const tags = Array.from({ length: id === 'few' ? 5 : 10 }, (_, nth) => `tag${nth}`);
+    for (let nth = 0; nth < 100; nth += 1) {
+      await commitJob({ nth }, { delay: '3d', tags }).catch((error: Error) => refused.push(error.message));
+    }
+  }, EFFECTIVELY);
+  await line.plan({ id: 'few' });
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  expect([refused, (await waiting()).length]).toEqual([[], 100]);
+  await line.plan({ id: 'many' });
+  await eventually(() => worker.heard.of('job.completed').length).toBe(2);
+  const [why = ''] = refused;
+  expect(why).toMatch(/^commitJob makes 38\d\d words that are to be committed; allowed: 3800, all commands and jobs/);
+  // Those before it are made.
+  expect((await waiting()).length).toBe(200 - refused.length);
+});
+
 it('in the test kit happens with the end, too', async () => {
   const ladder = defineQueue<{ step: number }>('ladder', EFFECTIVELY);
   const kit = createTestKit({

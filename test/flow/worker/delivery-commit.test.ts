@@ -255,6 +255,24 @@ describe('what cannot be committed is said when it is asked for', () => {
     expect(thrown).toMatchObject([{ code: 'bad-input', message: expect.stringMatching(message) }]);
   });
 
+  it('more words than one call carries, all commands together', async () => {
+    const thrown: unknown[] = [];
+    const worker = await line.worker(async (_job, { commit, tag }) => {
+      const words = Array<string>(1000).fill('x');
+      try {
+        for (let nth = 0; nth < 4; nth += 1) commit('RPUSH', `${tag}:words`, ...words);
+      } catch (error) {
+        thrown.push(error);
+      }
+    }, EFFECTIVELY);
+    await line.plan({});
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    const message =
+      'commit makes 4012 words that are to be committed; allowed: 3800, all commands and jobs of one job together';
+    expect(thrown).toMatchObject([{ code: 'bad-input', message }]);
+    expect(await line.redis.llen(`{${line.queue}:0}:words`)).toBe(3000);
+  });
+
   it('more than a hundred commands', async () => {
     const worker = await line.worker(
       (job, context) => {
