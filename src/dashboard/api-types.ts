@@ -160,6 +160,7 @@ export interface Schemas {
     };
     readonly maxPending?: number | false;
     readonly maxBytes?: number | false;
+    readonly linger?: number | string;
     readonly rate?: string | {
       readonly limit: number;
       readonly per: number | string;
@@ -205,6 +206,7 @@ export interface Schemas {
     };
     readonly maxPending?: number | false;
     readonly maxBytes?: number | false;
+    readonly linger?: number | string;
     readonly rate?: string | {
       readonly limit: number;
       readonly per: number | string;
@@ -453,7 +455,7 @@ export interface Schemas {
     readonly queue: string;
     readonly moves: boolean;
     readonly reasons: readonly {
-      readonly code: 'redis-full' | 'no-leader' | 'paused' | 'no-worker' | 'ready-capped' | 'busy' | 'waiting' | 'not-due' | 'empty';
+      readonly code: 'redis-full' | 'no-leader' | 'paused' | 'no-worker' | 'ready-capped' | 'busy' | 'waiting' | 'lingering' | 'not-due' | 'empty';
       readonly text: string;
       readonly advice: string;
       readonly partitions?: readonly number[];

@@ -16,10 +16,11 @@ import {
   rateInput,
 } from '../job/gate.ts';
 import { type History, type HistoryOptions, parseHistory } from '../job/history.ts';
+import { parseLinger } from '../job/queue.ts';
 import { parseLimit } from '../job/quota.ts';
 import { parseRedact } from '../job/redaction.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { durationText } from '../kernel/duration.ts';
+import { type DurationInput, durationText } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type QueueSettings, setQueue, settingsOf } from '../redis/scripts/queues.ts';
 import { layoutOfQueue, type Namespaced } from './refs.ts';
@@ -31,6 +32,7 @@ export interface SaidSettings {
   readonly broadcast?: BroadcastOptions | boolean | undefined;
   readonly maxPending?: number | false | undefined;
   readonly maxBytes?: number | false | undefined;
+  readonly linger?: DurationInput | undefined;
   readonly rate?: SaidRate | undefined;
   readonly concurrency?: number | false | undefined;
   readonly perGroup?: number | false | Omit<SaidGroup, 'weight'> | undefined;
@@ -67,13 +69,14 @@ export function checkReason(reason: string): void {
 }
 
 /** As they are stored: only what is said. @throws DuestreamError `bad-input` */
-export const parseSettings = ({ history, redact, broadcast, maxPending, maxBytes, ...gates }: SaidSettings) =>
+export const parseSettings = ({ history, redact, broadcast, maxPending, maxBytes, linger, ...gates }: SaidSettings) =>
   settingsOf({
     history: parseHistory(history),
     redact: parseRedact(redact),
     broadcast: parseBroadcast(broadcast),
     maxPending: parseLimit('maxPending', maxPending),
     maxBytes: parseLimit('maxBytes', maxBytes),
+    lingerMs: parseLinger(linger),
     ...parseGates(gates as GateOptions),
   });
 
@@ -92,7 +95,7 @@ export async function changeSettings(
   place: Namespaced,
   queue: string,
   wanted: QueueSettings,
-): Promise<{ readonly settings: SaidSettings; readonly changed: readonly (keyof QueueSettings)[] }> {
+): Promise<{ readonly settings: SaidSettings; readonly changed: readonly string[] }> {
   const { redis, namespace } = place;
   const { read, write } = createRepeating('set', { clock: systemClock, budgetMs: BUDGET_MS });
   const before = await read(() => layoutOfQueue(place, queue));
@@ -100,11 +103,13 @@ export async function changeSettings(
   const names = Object.keys(wanted) as (keyof QueueSettings)[];
   return {
     settings: saidOf({ ...before, ...wanted }),
-    changed: names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(wanted[name])),
+    changed: names
+      .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(wanted[name]))
+      .map((name) => (name === 'lingerMs' ? 'linger' : name)),
   };
 }
 
-function saidOf({ history, redact, broadcast, maxPending, maxBytes, ...gates }: QueueSettings): SaidSettings {
+function saidOf({ history, redact, broadcast, maxPending, maxBytes, lingerMs, ...gates }: QueueSettings): SaidSettings {
   const { rate, concurrency, groups, fair } = gates;
   return {
     history: history && historyInput(history),
@@ -112,6 +117,7 @@ function saidOf({ history, redact, broadcast, maxPending, maxBytes, ...gates }: 
     broadcast: broadcast && broadcastInput(broadcast),
     maxPending: mostSaid(maxPending),
     maxBytes: mostSaid(maxBytes),
+    linger: lingerMs && durationText(lingerMs),
     rate: rateSaid(rate),
     concurrency: mostSaid(concurrency),
     perGroup: perGroupSaid(gates),

@@ -24,6 +24,7 @@ export const OBSTACLES = [
     'ready-capped',
     'busy',
     'waiting',
+    'lingering',
     'not-due',
     'empty',
   ] as const),
@@ -53,7 +54,7 @@ export interface Why {
 }
 
 /** A partition, and in how many of its lanes somebody may have a turn. */
-export type SeenPartition = PartitionStats & { readonly openLanes: number };
+export type SeenPartition = PartitionStats & { readonly openLanes: number; readonly lingerMs?: number | undefined };
 
 interface Seen {
   readonly queue: string;
@@ -81,7 +82,7 @@ export async function whyNothingMoves(place: Namespaced, queue: string, readyMax
 
 export async function partitionSeen(redis: Redis, ref: PartitionRef): Promise<SeenPartition> {
   const one = await stats(redis, ref);
-  return { ...one, openLanes: one.waiting > 0 ? await openLanes(redis, ref) : 0 };
+  return { ...one, openLanes: one.waiting > 0 ? await openLanes(redis, ref) : 0, lingerMs: ref.lingerMs };
 }
 
 async function fullOf({ redis }: Namespaced, [first]: readonly PartitionRef[]): Promise<readonly Obstacle[]> {
@@ -140,11 +141,41 @@ function standing({ queue, all }: Seen, nowMs: number): Omit<Why, 'nowMs'> {
     return { moves: true, reasons: [{ code: 'busy', text, advice }] };
   }
   const nextMs = Math.min(...all.map(({ headDueMs = Number.POSITIVE_INFINITY }) => headDueMs));
+  const lingering = lingeringOf(queue, all);
+  if (lingering.length > 0) return { moves: true, reasons: lingering };
   if (wait > 0 || running > 0 || nextMs <= nowMs || !Number.isFinite(nextMs)) return { moves: true, reasons: [] };
   const text = `${queue}: every job waits for its due time; the next is due in ${span(nextMs - nowMs)}`;
   const advice = `to start a job now: duestream run-now ${queue} <id>`;
   return { moves: false, reasons: [{ code: 'not-due', text, advice, nextMs: Math.ceil(nextMs) }] };
 }
+
+/** Partitions whose first job is due, and waits for the next pass. */
+function lingeringOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle[] {
+  const waitMs = ({ lingerMs, headDueMs, nowMs }: SeenPartition) => lingerLeftMs({ lingerMs, dueMs: headDueMs, nowMs });
+  const waits = all.flatMap((one) => waitMs(one) ?? []);
+  return ofThose(all, (one) => waitMs(one) !== undefined, {
+    code: 'lingering',
+    text: `${queue}: ${lingerText(Math.max(...waits))}`,
+    advice: `to start each job on time: duestream queues set ${queue} --linger 0`,
+  });
+}
+
+/**
+ * How long a due job can have to wait for the next pass of its leader, which is made one linger after the last at the latest.
+ * Undefined: it is not due, does not linger, or has waited for longer than that, so that something else is the reason.
+ */
+export function lingerLeftMs(job: {
+  readonly lingerMs?: number | undefined;
+  readonly dueMs: number | undefined;
+  readonly nowMs: number;
+}): number | undefined {
+  const { lingerMs = 0, dueMs = Number.POSITIVE_INFINITY, nowMs } = job;
+  const leftMs = dueMs + lingerMs - nowMs;
+  return dueMs <= nowMs && leftMs > 0 ? leftMs : undefined;
+}
+
+export const lingerText = (leftMs: number): string =>
+  `due jobs linger for company; the next pass is in ${Math.ceil(leftMs)} ms at most`;
 
 /** The limits that hold jobs in line; each with the partitions in which it does. */
 function heldOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle[] {

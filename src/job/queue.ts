@@ -242,7 +242,7 @@ function backoffOf(policy: BackoffPolicy): BackoffPolicy {
 
 /** @throws DuestreamError `bad-input` */
 export const parseLinger = (given: DurationInput | undefined): number | undefined =>
-  given === undefined ? undefined : durationIn(given, 'linger', queueRanges.lingerMs);
+  given === undefined ? undefined : durationIn(given === '0' ? 0 : given, 'linger', queueRanges.lingerMs);
 
 function deliveryOf(value: DeliveryMode): DeliveryMode {
   if (DELIVERIES.includes(value)) return value;

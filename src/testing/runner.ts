@@ -1,6 +1,7 @@
 /**
  * What happens to a job in virtual time when it comes due: started, and its handler called. `job/judge.ts` decides, as in
- * the worker; `gates.ts` says how long it waits in line. What is not played: several workers, crashes and lost replies; there
+ * the worker; `passes.ts` says when the leader passes, `gates.ts` how long a job waits in line. What is not played: several
+ * workers, crashes, lost replies, and that a completion lingers; there
  * is one worker, and it has a slot for every job.
  */
 
@@ -25,6 +26,7 @@ import type { ClosedTags } from './closing.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
 import { Gates } from './gates.ts';
 import { endJob, type Kept, type KeptLetter, lifeOf, type Run, viewOf } from './kept.ts';
+import { Passes } from './passes.ts';
 import type { Served } from './served.ts';
 
 export interface RunnerParts {
@@ -50,6 +52,7 @@ type Running = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
 interface Playing extends RunnerParts {
   readonly ends: Ends;
   readonly gates: Gates;
+  readonly passes: Passes;
   tokens: number;
   turns: number;
 }
@@ -75,6 +78,7 @@ export function createRunner(parts: RunnerParts, put: Put): Runner {
     ...parts,
     ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run, leave, close }),
     gates,
+    passes: new Passes(),
     tokens: 0,
     turns: 0,
   };
@@ -90,9 +94,18 @@ async function begin(playing: Playing, job: Kept, dueMs: number): Promise<void> 
 }
 
 function wait(playing: Playing, job: Kept): void {
-  const { agenda, gates } = playing;
+  const { agenda } = playing;
   job.state = 'scheduled';
-  job.strike = agenda.at(job.dueMs, () => (gates.takes(job) ? undefined : start(playing, job)));
+  job.strike = agenda.at(job.dueMs, () => pass(playing, job));
+}
+
+/** It is due: the leader passes, or the job lingers until the next pass. */
+function pass(playing: Playing, job: Kept, hasWaited = false): Promise<void> | undefined {
+  const { agenda, gates, passes } = playing;
+  const nextMs = passes.nextMs(job, { nowMs: agenda.nowMs(), hasWaited });
+  if (nextMs === undefined) return gates.takes(job) ? undefined : start(playing, job);
+  job.strike = agenda.at(nextMs, () => pass(playing, job, true));
+  return undefined;
 }
 
 async function start(playing: Playing, job: Kept): Promise<void> {

@@ -398,6 +398,17 @@ describe('settings of a queue', () => {
     expect((await set(back)).body.settings).toEqual({ ...back, fair: true });
   });
 
+  test('say how long due jobs linger, and 0 is said as well', async () => {
+    const lingers = async (linger: unknown) => (await set({ linger })).body;
+    expect(await lingers('20ms')).toMatchObject({ changed: ['linger'], settings: { linger: '20ms' } });
+    expect(await lingers(20)).toMatchObject({ changed: [], settings: { linger: '20ms' } });
+    expect(await lingers(0)).toMatchObject({ changed: ['linger'], settings: { linger: 0 } });
+    expect(await set((await ask(`GET ${at}`)).body.settings)).toMatchObject({ status: 200, body: { changed: [] } });
+    const refused = await set({ linger: '2s' });
+    expect(refused).toMatchObject(problem(400, 'bad-input'));
+    expect(refused.body.detail).toContain('linger is "2s"; allowed: 0 to 1000 ms');
+  });
+
   test('that cannot be are refused, each by its name', async () => {
     expect(await set({})).toMatchObject(problem(400, 'bad-input'));
     expect((await set({ rate: '10/y' })).body.errors).toMatchObject([

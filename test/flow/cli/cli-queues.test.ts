@@ -425,6 +425,25 @@ describe('a broadcast queue', () => {
   });
 });
 
+describe('how long due jobs linger', () => {
+  test.each([
+    ['20ms', 'due jobs of q wait for company: passes are 20ms apart at least', 20],
+    ['1s', 'due jobs of q wait for company: passes are 1s apart at least', 1000],
+    ['0', 'due jobs of q start on time', 0],
+  ])('is set to %s', async (linger, said, ms) => {
+    const { out } = await due(['queues', 'set', 'q', '--linger', linger]);
+    expect(out).toContain(said);
+    expect(out).toContain('all processes follow within half a minute');
+    expect((await findQueue(the.redis, namespace, 'q'))?.lingerMs).toBe(ms);
+  });
+
+  test.each(['2s', '1001ms', '20', 'soon', ''])('is not %j', async (linger) => {
+    const refused = await due(['queues', 'set', 'q', '--linger', linger]);
+    expect(refused.code).toBe(64);
+    expect(refused.err).toMatch(/linger is ".*"[;,] .*(allowed|did you mean)/);
+  });
+});
+
 describe('limits of what runs', () => {
   test.each([
     [['--rate', '10/s', '--burst', '3'], 'q starts 10/s, burst 3'],

@@ -4,7 +4,7 @@ import type { Holder } from '../../../client/groups/groups.ts';
 import { findReport, type JobReport, type Moment } from '../../../client/query/report.ts';
 import { addressOf } from '../../../inspect/dead-letters.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
-import { type ShownWait, whyJobWaits } from '../../../inspect/why.ts';
+import { lingerLeftMs, lingerText, type ShownWait, whyJobWaits } from '../../../inspect/why.ts';
 import type { Attempted, Deferred, JobProgress } from '../../../job/outcome.ts';
 import type { KeptResult } from '../../../job/past.ts';
 import { REDACTED } from '../../../job/redaction.ts';
@@ -50,7 +50,10 @@ async function run(session: Session, asked: Asked): Promise<Exit> {
     const { leaseTtlMs = 0, paused = false } = ref ? await stats(redis, ref) : {};
     const { namespace } = session.config;
     const waitsFor = await whyJobWaits({ redis, namespace }, found);
-    return { report: { ...shownReport(found, refs), waitsFor }, partition: { led: leaseTtlMs > 0, paused } };
+    return {
+      report: { ...shownReport(found, refs), waitsFor },
+      partition: { led: leaseTtlMs > 0, paused, lingerMs: ref?.lingerMs },
+    };
   });
   session.out.answer(report, () => reportLines(report, partition));
   return 0;
@@ -97,6 +100,7 @@ interface Partition {
   /** Whether the partition has a leader that promotes. */
   readonly led: boolean;
   readonly paused: boolean;
+  readonly lingerMs: number | undefined;
 }
 
 type Report = Omit<JobReport, 'waitsFor'> & { readonly waitsFor: ShownWait | undefined };
@@ -309,9 +313,11 @@ const holderLine = ({ id, owner, sinceMs }: Holder, nowMs: number): string =>
   line`                          held for ${span(Math.max(0, nowMs - sinceMs))} by ${id}, ${owner === undefined ? 'which no worker has started yet' : `on worker ${owner}`}`;
 
 /** Why a job that is due does not move. */
-function obstacle({ state, dueMs, nowMs }: JobReport, { led, paused }: Partition): readonly string[] {
+function obstacle({ state, dueMs, nowMs }: JobReport, { led, paused, lingerMs }: Partition): readonly string[] {
   if (state !== 'scheduled' || dueMs === undefined) return [];
   if (paused) return ['the queue is paused'];
+  const lingersMs = lingerLeftMs({ lingerMs, dueMs, nowMs });
+  if (led && lingersMs !== undefined) return [lingerText(lingersMs)];
   if (led || dueMs > nowMs) return [];
   return ['it is overdue and no daemon leads this partition: start one with "duestream start"'];
 }

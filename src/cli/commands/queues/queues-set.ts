@@ -1,7 +1,7 @@
 /**
  * `queues set <queue>`: what a queue keeps of jobs that are over, what views do not show of its data, whether its jobs go to
- * every subscriber, how many there may be and how much runs at once, for every process. They follow within half a minute;
- * limits hold at once.
+ * every subscriber, how many there may be, how much runs at once and how long due jobs linger, for every process. They follow
+ * within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
 import { changeSettings, checkReason, parseSettings } from '../../../inspect/queue-settings.ts';
@@ -29,6 +29,7 @@ interface Flags {
   readonly broadcastAge?: string;
   readonly maxPending?: number | 'none';
   readonly maxBytes?: number | 'none';
+  readonly linger?: string;
   readonly rate?: string;
   readonly burst?: number;
   readonly concurrency?: number | 'none';
@@ -43,7 +44,7 @@ interface Flags {
 export const queuesSet: Register = (parent, runner) => {
   const command = parent
     .command('set <queue>')
-    .description('change a queue: its history, its redacted fields, its broadcast and its limits')
+    .description('change a queue: its history, its redacted fields, its broadcast, its limits and how punctual it is')
     .option('--history <duration>', 'keep them for this long, or off: keep no more')
     .option('--history-max <n>', 'keep at most this many, the latest', wholeNumber(1, 10_000_000))
     .option('--history-result', 'keep what handlers return')
@@ -59,6 +60,7 @@ export const queuesSet: Register = (parent, runner) => {
       'refuse new jobs while records take this many bytes; or none',
       limit(quotaRanges.maxBytes),
     )
+    .option('--linger <duration>', 'let due jobs wait for company, up to 1s; 0: each is on time')
     .option('--rate <rate>', 'start at most this many jobs in a time: 10/s, 600/m, 100/h, 7/90s; or none')
     .option('--burst <n>', 'with --rate: how many may start at once after a while', wholeNumber(1, 1_000_000))
     .option('--concurrency <n>', 'run at most this many jobs at a time; or none', limit(gateRanges.concurrency))
@@ -84,6 +86,7 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --history off',
     'duestream queues set emails --redact email,card.number',
     'duestream queues set emails --max-pending 1000000 --max-bytes 2000000000',
+    'duestream queues set events --linger 20ms',
     'duestream queues set mail --rate 10/s --concurrency 5',
     'duestream queues set imports --per-group 1 --reason "two imports of one account collided"',
     'duestream queues set calls --per-group 2 --group-rate 60/m',
@@ -94,11 +97,11 @@ export const queuesSet: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
   const settings = settingsOf(flags);
-  const { history, redact, broadcast } = settings;
+  const { history, redact, broadcast, lingerMs } = settings;
   if (Object.keys(settings).length === 0) {
     throw new DuestreamError(
       'usage',
-      'say what to set: --history 7d, --history off, --redact email, --broadcast on, --broadcast off, --max-pending 1000, --max-bytes 1000000, --rate 10/s, --concurrency 5, --per-group 1 or --fair',
+      'say what to set: --history 7d, --history off, --redact email, --broadcast on, --broadcast off, --max-pending 1000, --max-bytes 1000000, --linger 20ms, --rate 10/s, --concurrency 5, --per-group 1 or --fair',
     );
   }
   const { reason = '' } = flags;
@@ -112,7 +115,8 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
     ...(broadcast ? [broadcastSentence(queue, broadcast)] : []),
     ...limitSentences(queue, settings),
     ...gateSentences(queue, settings),
-    ...(history || redact || broadcast ? ['all processes follow within half a minute'] : []),
+    ...(lingerMs === undefined ? [] : [lingerSentence(queue, lingerMs)]),
+    ...(history || redact || broadcast || lingerMs !== undefined ? ['all processes follow within half a minute'] : []),
   ]);
   return 0;
 }
@@ -128,6 +132,7 @@ function settingsOf(flags: Flags): QueueSettings {
     broadcast: broadcastOf(flags),
     maxPending: most(maxPending),
     maxBytes: most(maxBytes),
+    linger: flags.linger,
     rate: rateFlag(rate, burst, '--rate'),
     concurrency: most(concurrency),
     perGroup: {
@@ -199,6 +204,11 @@ function gateSentences(
   ];
   return said.length === 0 ? [] : [...said, 'this holds from now on; what has no turn waits in line'];
 }
+
+const lingerSentence = (queue: string, ms: number): string =>
+  ms === 0
+    ? line`due jobs of ${queue} start on time`
+    : line`due jobs of ${queue} wait for company: passes are ${durationText(ms)} apart at least`;
 
 const redactSentence = (queue: string, redact: Redaction): string =>
   redact.length === 0
