@@ -4,6 +4,7 @@
  *
  *     --fault, --only F2,F4   only these rows            --seed 7        the same moments again
  *     --mode always|everysec|none  append-only file      --quick         a smaller workload
+ *     --linger 20             daemons say that due jobs linger for so many ms; bounds of lateness are so much wider
  *     --controls              builds that are broken on purpose must be caught
  *     --json                  one line of JSON per row   --keep          the folder with all histories
  *     --list                  what there is
@@ -20,7 +21,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedRedisError } from '../src/embedded/error.mjs';
-import { argumentsFor } from './arguments.mjs';
+import { argumentsFor, wholeNumber } from './arguments.mjs';
 import { Failed } from './run.mjs';
 import { build, dependencies, redis, root } from './steps.mjs';
 
@@ -204,6 +205,7 @@ function argumentsOf() {
     only: text,
     seed: text,
     mode: text,
+    linger: text,
     quick: flag,
     controls: flag,
     json: flag,
@@ -221,12 +223,20 @@ function argumentsOf() {
   const only = [values.fault, values.only]
     .flatMap((list) => list?.split(',') ?? [])
     .map((id) => id.trim().toUpperCase());
+  const lingerMs = wholeNumber(import.meta.filename, 'linger', {
+    given: values.linger,
+    otherwise: 0,
+    from: 0,
+    to: 1000,
+  });
   const { quick, controls, json, keep, list, all, fresh, report, amend } = values;
   if (all && (only.length > 0 || controls))
     return '--all is every row and control; not together with --fault or --controls';
+  if (lingerMs > 0 && (all || amend))
+    return '--linger is not what the report is about; not together with --all or --amend';
   if (fresh && !all) return '--fresh is for --all';
   if (amend && (only.length === 0 || quick)) return '--amend is for --fault, with the whole workload';
-  return { mode, seed, only, quick, controls, json, keep, list, all, fresh, report, amend };
+  return { mode, seed, only, lingerMs, quick, controls, json, keep, list, all, fresh, report, amend };
 }
 
 /**

@@ -8,6 +8,7 @@
  *  --density 3  three times as many faults
  *  --alone       one process, mover and worker, whose passes are relays
  *  --gated       the queue has limits, which are judged
+ *  --linger 20   due jobs wait so many ms for company
  *  --trace       prints everything that happens
  *
  * Ends with 1 when anything is wrong. What runs is the build in `dist` and the scripts in `lua`; `--product` names
@@ -30,10 +31,12 @@ const values = argumentsFor(here, {
   density: { type: 'string', default: '1' },
   alone: { type: 'boolean', default: false },
   gated: { type: 'boolean', default: false },
+  linger: { type: 'string' },
   trace: { type: 'boolean', default: false },
   product: { type: 'string' },
 });
 const seed = wholeNumber(here, 'seed', { given: values.seed, otherwise: 1, from: 0, to: 2 ** 31 });
+const linger = wholeNumber(here, 'linger', { given: values.linger, otherwise: 0, from: 0, to: 1000 });
 const seeds = wholeNumber(here, 'seeds', { given: values.seeds, otherwise: 1, from: 1, to: 100_000 });
 const [hours, density] = [positive('hours', values.hours), positive('density', values.density)];
 if (values.product === undefined) await build();
@@ -52,6 +55,7 @@ async function one() {
     density,
     alone: values.alone,
     gated: values.gated,
+    linger,
     ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter((name) => name !== '') }),
     ...(values.trace ? { print: console.log } : {}),
   });
@@ -67,6 +71,7 @@ async function many() {
     if (values.faults !== undefined) rest.push('--faults', values.faults);
     if (values.alone) rest.push('--alone');
     if (values.gated) rest.push('--gated');
+    rest.push('--linger', String(linger));
     const ended = promisify(execFile)(process.execPath, [here, '--seed', String(next), ...rest]);
     const { stdout } = await ended.catch((/** @type {{ stdout: string }} */ error) => error);
     const { anomalies = [{ kind: 'BROKEN', id: '', detail: stdout }], ...told } = JSON.parse(stdout || '{}');

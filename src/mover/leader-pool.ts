@@ -14,7 +14,7 @@ import { createServerWatch, type ServerWatch } from '../redis/connection/server-
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/scripts/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/scripts/presence.ts';
-import { declareQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
+import { claimNamespace, declareQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import { createGatekeeper } from './chores/gatekeeper.ts';
 import { createJanitor } from './chores/janitor.ts';
 import { createRecorder } from './chores/recorder.ts';
@@ -32,7 +32,7 @@ interface LeaderPoolParts {
   readonly namespace: string;
   readonly identity: Identity;
   readonly beatTtlMs: number;
-  readonly options: MoverOptions;
+  readonly options: MoverOptions & { readonly lingerMs?: number };
   readonly limits: SweepLimits;
   /** Whether counts and lateness are kept by the minute. Default: no. */
   readonly minutes?: boolean;
@@ -120,6 +120,7 @@ export class LeaderPool {
     await this.#forgetLost(present.flatMap(({ id, identity }) => (identity ? [] : [id])));
     const living = present.flatMap(({ id, identity }) => (identity ? [{ ...identity, id }] : []));
     this.#loneWorker.see(living);
+    await this.#sayLinger(queues);
     const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
     const leaders = refs.map(({ keys }) => keys.leader);
     this.#order.see(living, leaders);
@@ -129,6 +130,13 @@ export class LeaderPool {
     const gone = [...this.#led.keys()].filter((wake) => !declared.has(wake));
     await Promise.all(gone.map((wake) => this.#letGo(wake)));
     return beatTtlMs / 3;
+  }
+
+  /** A daemon says at its start how long due jobs linger; where nothing says so, the registry was lost since. */
+  async #sayLinger(queues: readonly QueueLayout[]): Promise<void> {
+    const { redis, namespace, options } = this.#parts;
+    const isLost = queues.some(({ lingerDefaultMs }) => lingerDefaultMs === undefined);
+    if (options.lingerMs && isLost) await claimNamespace(redis, namespace, options.lingerMs);
   }
 
   /** The id of a process that was killed would stay in the alive set for ever. */

@@ -57,6 +57,13 @@ test.each(isSlice ? [1] : [1, 2, 3])(
   },
 );
 
+test.each([[], ['--alone'], ['--gated']])('due jobs linger %j: the same', { timeout: 900_000 }, async (...words) => {
+  const lingers = ['--seed', '1', '--hours', isSlice ? '0.02' : '0.04', '--linger', '40', ...words];
+  const { anomalies, jobs } = JSON.parse(await simulate(root, ...lingers));
+  expect(anomalies).toEqual([]);
+  expect(jobs).toBeGreaterThan(50);
+});
+
 test('the same seed is the same run, to the microsecond', { timeout: 900_000 }, async () => {
   const [one, other] = await Promise.all([1, 2].map(() => simulate(root, '--seed', '4', '--hours', '0.01', '--trace')));
   expect(one?.length).toBeGreaterThan(1000);

@@ -65,7 +65,7 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
 export async function daemonOn(
   line: Line,
   id: string,
-  own: Partial<MoverOptions> & { readonly beatTtlMs?: number; readonly clock?: Clock } = {},
+  own: Partial<MoverOptions> & { readonly lingerMs?: number; readonly beatTtlMs?: number; readonly clock?: Clock } = {},
 ) {
   const { beatTtlMs = 60_000, clock = systemClock, ...options } = own;
   const input = { redis: { path: line.server.socketPath } };

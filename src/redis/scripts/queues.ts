@@ -367,7 +367,7 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
       ...(maxPending !== undefined && { maxPending }),
       ...(maxBytes !== undefined && { maxBytes }),
       ...(lingerMs !== undefined && { lingerMs }),
-      ...(lingerDefaultMs && { lingerDefaultMs }),
+      ...(lingerDefaultMs !== undefined && { lingerDefaultMs }),
       ...decodeGates(stored),
     };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;

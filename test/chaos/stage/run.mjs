@@ -37,6 +37,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {number} fromMs wall clock of the fault
  * @property {number} toMs of its end
  * @property {Readonly<Record<string, number>>} noted what the fault itself measured
+ * @property {number} [lingerMs] how long due jobs may linger; bounds of lateness are so much wider
  */
 /**
  * @typedef {object} Row
@@ -84,8 +85,11 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {import('./server.mjs').Mode} mode
  * @property {boolean} [quick] a smaller workload
  * @property {boolean} [keep] the folder with all histories
+ * @property {number} [lingerMs] `mover.linger` of all daemons
  */
 
+/** Where daemons say how long jobs linger. */
+const REGISTRY = 'duestream:v1:{control}:queues';
 /** Least time for what is left after the last due. */
 const DRAIN_MS = 12_000;
 /** What has not moved for so long, while every process is up, is stuck; as long as it moves, the machine is slow. */
@@ -182,7 +186,9 @@ async function play({ row, settings, folder, endings }) {
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   if (line) endings.push(() => line.close());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
-  const env = { ...row.env, ...special.actorEnv, ...envOf(row, mode) };
+  const { lingerMs = 0 } = settings;
+  const lingers = { DUESTREAM_MOVER__LINGER: String(lingerMs) };
+  const env = { ...lingers, ...row.env, ...special.actorEnv, ...envOf(row, mode) };
   const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;
@@ -209,15 +215,22 @@ async function play({ row, settings, folder, endings }) {
   };
   const flaws = row.fsck ? await flawsOf({ product, url: ground.url }) : [];
   const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
-  const outcome = { report, ...seen, mode, actors: cast.actors, noted };
+  const outcome = { report, ...seen, mode, actors: cast.actors, noted, lingerMs };
   const complaints = [
     ...(ranOut ? [`it ran out of time: work went on, and was not over after ${forMs / 1000} s`] : []),
     ...seen.troubles,
     ...flaws,
+    ...(await notLingering(redis, lingerMs)),
     ...excess(report.anomalies, row.allow),
     ...(row.pass?.(outcome) ?? []),
   ];
   return { complaints, anomalies: countBy(report.anomalies), ...report.counts, noted, deadLetters: seen.deadLetters };
+}
+
+/** Without it a row would say nothing of jobs that linger. @param {Redis | import('ioredis').Cluster} redis @param {number} ms */
+async function notLingering(redis, ms) {
+  const said = Number((await redis.hget(REGISTRY, ':lingerMs')) ?? 0);
+  return said === ms ? [] : [`daemons say that jobs linger for ${said} ms; wanted: ${ms}`];
 }
 
 /**

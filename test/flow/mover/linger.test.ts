@@ -71,6 +71,18 @@ it('what daemons say holds for queues that say nothing, and what a queue says is
   expect(await line.redis.hmget(queues, ':lingerMs', 'own:lingerMs')).toEqual(['20', '0']);
 });
 
+it('a daemon says it again where the registry was lost, and does not overrule one that said something else', async () => {
+  const { queues } = controlKeys(NAMESPACE);
+  await line.redis.del(queues);
+  await declare();
+  const daemon = await daemonOn(line, 'd1', { lingerMs: 20 });
+  await daemon.pass();
+  expect(await line.redis.hget(queues, ':lingerMs')).toBe('20');
+  await claimNamespace(line.redis, NAMESPACE, 0);
+  await daemon.pass();
+  expect(await line.redis.hget(queues, ':lingerMs')).toBe('0');
+});
+
 it('a value that nobody could set says nothing', async () => {
   const { queues } = controlKeys(NAMESPACE);
   await declare();

@@ -37,9 +37,10 @@ const STOP_MAX_MS = SHUTDOWN_MS + 10_000;
  * @param {number} world.partitions
  * @param {Process} world.director
  * @param {boolean} world.alone whoever is a worker is a mover as well
+ * @param {number} world.linger for how many ms due jobs wait for company
  * @param {{ readonly rate?: `${number}/s`, readonly concurrency?: number, readonly perGroup?: number }} world.gates limits of the queue; empty: it is not gated
  */
-export function createCast({ product, time, network, journal, random, partitions, director, alone, gates }) {
+export function createCast({ product, time, network, journal, random, partitions, director, alone, gates, linger }) {
   const { createDaemon, createClient, createWorker, defineHandlers, defineQueue, DuestreamError, fixed } = product;
   /** @type {Set<Actor>} */
   const actors = new Set();
@@ -115,6 +116,7 @@ export function createCast({ product, time, network, journal, random, partitions
       createDaemon({
         redis: { url: URL },
         roles: ['mover'],
+        mover: { linger },
         queues: { [QUEUE]: { partitions, ...gates } },
       }),
     );
@@ -135,6 +137,7 @@ export function createCast({ product, time, network, journal, random, partitions
         {
           redis: { url: URL },
           roles: ['mover', 'worker'],
+          mover: { linger },
           worker: { concurrency: 8, shutdown: SHUTDOWN_MS },
           queues: { [QUEUE]: { partitions, ...gates } },
         },

@@ -26,6 +26,7 @@ import { createTime } from './time.mjs';
  * @property {number} [density] how many times as many faults
  * @property {boolean} [alone] one process, mover and worker
  * @property {boolean} [gated] the queue has limits, which are judged
+ * @property {number} [linger] for how many ms due jobs wait for company
  * @property {(line: string) => void} [print] everything that happens
  */
 
@@ -39,7 +40,7 @@ const CUT_MS = 4000;
 /** @param {Settings} settings */
 export async function simulate(settings) {
   const { product: folder, seed, hours, faults = Object.keys(FAULTS), density = 1, print } = settings;
-  const { alone = false, gated = false } = settings;
+  const { alone = false, gated = false, linger = 0 } = settings;
   const random = seeded(seed);
   const time = createTime({ random });
   install({ time, random, epochMs: EPOCH_MS });
@@ -54,7 +55,7 @@ export async function simulate(settings) {
   const built = (/** @type {string[]} */ ...path) => import(pathToFileURL(join(folder, 'dist', ...path)).href);
   const product = { ...(await built('index.js')), ...(await built('daemon', 'index.js')) };
   await quarantineEach(folder, time);
-  const cast = createCast({ product, time, network, journal, random, partitions, director, alone, gates });
+  const cast = createCast({ product, time, network, journal, random, partitions, director, alone, gates, linger });
   const look = createLook(machine.ask, partitions);
   const stage = { time, network, cast, journal, director, machine, random };
   const untilUs = hours * 3600e6;

@@ -314,12 +314,9 @@ const settings = {
     .openapi({ description: `Whether every subscriber gets each job: ${BROADCAST}` }),
   maxPending: limit(quotaRanges.maxPending, 'New jobs are refused while this many wait or run').optional(),
   maxBytes: limit(quotaRanges.maxBytes, 'New jobs are refused while their records take this many bytes').optional(),
-  linger: duration
-    .optional()
-    .openapi({
-      description:
-        'How long due jobs may wait for company, 0 to 1s. What it says of a queue stays said: `0` is on time.',
-    }),
+  linger: duration.optional().openapi({
+    description: 'How long due jobs may wait for company, 0 to 1s. With `0` each job is on time.',
+  }),
   rate: rateShape.optional().openapi({ description: `How many jobs may start in a time: ${RATE}` }),
   concurrency: limit(gateRanges.concurrency, 'How many jobs may run at a time').optional(),
   perGroup: z
