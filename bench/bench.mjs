@@ -52,7 +52,7 @@ const workloads = chosen('--only', every, values.only);
 const before = values.against === undefined ? undefined : rowsOf(values.against);
 await installPeers();
 const { binary } = await prepare();
-const { systems: all } = await import('./peers/systems.mjs');
+const { systems: all, absent } = await import('./peers/systems.mjs');
 const systems = chosen('--systems', all, values.systems);
 const size = (/** @type {number} */ jobs) => Math.max(1, Math.round(values.quick ? jobs / 5 : jobs));
 
@@ -97,6 +97,7 @@ const made = {
   date: new Date().toISOString().slice(0, 10),
   rounds,
   systems: systems.map(({ name, title, settings, counts }) => ({ name, title, settings, counts })),
+  absent,
   rows: report({ results, workloads: workloads.map(({ name, title }) => ({ name, title })) }),
 };
 console.table(

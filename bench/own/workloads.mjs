@@ -13,7 +13,7 @@ import { finished, judge, mark, perJob, quantile, startFleet, TooSoon, withRoom 
 import { failing, STARTS } from './failing.mjs';
 import { valkey } from './valkey.mjs';
 
-/** @typedef {import('../peers/ground.mjs').Ground} Ground */
+/** @typedef {import('../peers/ground.mjs').RedisGround} Ground */
 /** @typedef {import('../peers/system.mjs').System} System */
 /** @typedef {Readonly<Record<string, number>>} Figures */
 /** @typedef {{ binary: string, size: (jobs: number) => number, round: number, full: boolean }} Given */
@@ -152,14 +152,14 @@ function growth({ binary, size, round }, pending) {
     await scheduled(ground, { jobs, bytes: BYTES, dueMs: Date.now() + FAR_MS, forMs: FAR_MS, generated: true });
     await sleep(500);
     const full = await spentBy(ground.redis);
-    const producer = await ground.start('producer', duestream.name);
+    const producer = await ground.start('producer', duestream);
     const one = { jobs: ONE_BY_ONE, bytes: BYTES, dueMs: Date.now() + FAR_MS, forMs: FAR_MS, generated: true };
     const { took = 0 } = await producer.ask('one', one);
     const after = await spentBy(ground.redis);
     const far = jobs + ONE_BY_ONE;
     const system = {
       ...duestream,
-      pending: async (/** @type {Ground['redis']} */ redis) => (await duestream.pending(redis)) - far,
+      pending: async () => (await ground.pending(duestream)) - far,
     };
     /** @type {import('../peers/plan.mjs').Plan} */
     let plan = { jobs: steady, bytes: BYTES, forMs: SECONDS * 1000, seed: round };
@@ -187,7 +187,7 @@ function growth({ binary, size, round }, pending) {
 
 /** @param {Ground} ground @param {import('../peers/plan.mjs').Plan} plan */
 async function scheduled(ground, { jobs, ...plan }) {
-  const producer = await ground.start('producer', duestream.name);
+  const producer = await ground.start('producer', duestream);
   if (plan.generated) {
     for (let left = jobs; left > 0; left -= PART) await producer.ask('many', { ...plan, jobs: Math.min(left, PART) });
   } else await producer.ask('many', { ...plan, jobs });

@@ -1,4 +1,4 @@
-/** Where a measurement stands: a Redis of its own, the processes of one system, and what Redis says of itself. */
+/** Where a measurement stands: a server of its own, mostly Redis, the processes of one system, and what the server spends. */
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,40 +14,88 @@ const FIRST_PORT = 27_400;
 /** Nothing of ours takes longer; a system that stands still must end the bench. */
 const ANSWER_WITHIN_MS = 600_000;
 
-/** @typedef {Awaited<ReturnType<typeof openGround>>} Ground */
+/** @typedef {import('./system.mjs').System} System */
+/** @typedef {{ cpuMs: number, commands: number | undefined, scripts: number | undefined, bytes: number }} Spent `undefined`: it is not Redis */
+
+/**
+ * @typedef {object} Ground
+ * @property {string} url
+ * @property {(role: string, system: System, options?: object) => Promise<Child>} start
+ * @property {(system: System) => Promise<number>} pending
+ * @property {() => Promise<Spent>} spent
+ * @property {() => Promise<void>} close
+ */
+
 /** @typedef {Awaited<ReturnType<typeof startProcess>>} Child */
+/** @typedef {Awaited<ReturnType<typeof openGround>>} RedisGround */
 /** @typedef {import('./process.mjs').Told} Told */
 
-/** @param {{ binary: string, fsync?: 'none' | 'everysec' | 'always' }} settings */
-export async function openGround({ binary, fsync = 'none' }) {
-  const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
-  const port = await freePort(FIRST_PORT + Math.floor(Math.random() * 500));
-  const settings = { port: String(port), bind: '127.0.0.1', 'latency-tracking-info-percentiles': '50 99 99.9' };
-  const server = await startServer({ binary, folder, mode: fsync, settings });
-  const redis = new Redis({ port, host: '127.0.0.1' });
+const aPort = () => freePort(FIRST_PORT + Math.floor(Math.random() * 500));
+
+/** @param {string} url @param {() => Promise<unknown>} stop */
+function stageOf(url, stop) {
   /** @type {Child[]} */
   const children = [];
   return {
-    redis,
-    url: `redis://127.0.0.1:${port}`,
-    /** @param {string} role @param {string} system @param {object} [options] */
-    async start(role, system, options = {}) {
-      const child = await startProcess([role, system, `redis://127.0.0.1:${port}`, JSON.stringify(options)]);
+    url,
+    /** @param {string} role @param {System} system @param {object} [options] */
+    async start(role, { name, execPath }, options = {}) {
+      const child = await startProcess([role, name, url, JSON.stringify(options)], execPath);
       children.push(child);
       return child;
     },
     async close() {
       for (const child of children) child.kill();
-      redis.disconnect();
-      await server.stop();
-      rmSync(folder, { recursive: true, force: true });
+      await stop();
     },
   };
 }
 
-/** @param {readonly string[]} args */
-async function startProcess(args) {
-  const child = fork(PROCESS, args, { serialization: 'advanced', execArgv: [] });
+/** @param {NonNullable<System['server']>} startOwn @returns {Promise<Ground>} */
+export async function openOwnGround(startOwn) {
+  const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
+  const server = await startOwn({ folder, port: await aPort() });
+  const stage = stageOf(server.url, async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return {
+    ...stage,
+    pending: () => server.pending(),
+    spent: async () => ({ ...(await server.spent()), commands: undefined, scripts: undefined }),
+  };
+}
+
+/** @param {{ binary: string, fsync?: 'none' | 'everysec' | 'always' }} settings */
+export async function openGround({ binary, fsync = 'none' }) {
+  const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
+  const port = await aPort();
+  const settings = { port: String(port), bind: '127.0.0.1', 'latency-tracking-info-percentiles': '50 99 99.9' };
+  const server = await startServer({ binary, folder, mode: fsync, settings });
+  const redis = new Redis({ port, host: '127.0.0.1' });
+  const stage = stageOf(`redis://127.0.0.1:${port}`, async () => {
+    redis.disconnect();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return {
+    ...stage,
+    redis,
+    /** @param {System} system */
+    async pending({ name, pending }) {
+      if (!pending) throw new Error(`${name} does not say what is pending in Redis`);
+      return pending(redis);
+    },
+    spent: () => spentBy(redis),
+  };
+}
+
+/** @param {readonly string[]} args @param {string} [execPath] another engine, which knows messages in JSON only */
+async function startProcess(args, execPath) {
+  const child = fork(PROCESS, args, {
+    execArgv: [],
+    ...(execPath === undefined ? { serialization: 'advanced' } : { serialization: 'json', execPath }),
+  });
   let count = 0;
   let gone = false;
   /** @type {((told: Told) => void) | undefined} */

@@ -75,8 +75,11 @@ const FIGURES = new Map([
 
 /** @typedef {Pick<import('./system.mjs').System, 'name' | 'title' | 'settings' | 'counts'>} Described */
 
-/** @param {{ rows: readonly Row[], host: string, node: string, redis: string, date: string, rounds: number, systems: readonly Described[] }} made */
-export function pageOf({ rows, host, node, redis, date, rounds, systems }) {
+/**
+ * @param {{ rows: readonly Row[], host: string, node: string, redis: string, date: string, rounds: number,
+ *   systems: readonly Described[], absent: readonly string[] }} made `absent`: why a peer is not there
+ */
+export function pageOf({ rows, host, node, redis, date, rounds, systems, absent }) {
   const workloads = [...new Map(rows.map(({ workload, title }) => [workload, title]))];
   return `${[
     '# Benchmarks',
@@ -103,9 +106,11 @@ promotes in its workers or in its server. So compare the sum of server, workers 
     ['| system | settings |', '|---|---|', ...systems.map(({ title, settings }) => `| ${title} | ${settings} |`)].join(
       '\n',
     ),
+    ...absent.map((why) => `Not here: ${why}.`),
     '![How late jobs start](charts/lateness.svg)\n\n![Jobs per second](charts/rates.svg)\n\n![Memory](charts/memory.svg)',
     '## What we want, and what this run shows',
-    'The same is wanted of both shapes: of duestream as people deploy it, and of one process. A ratio (×) is to BullMQ. Schedules and scripts are measured by `npm run bench:schedules` and `npm run bench:stages`.',
+    `The same is wanted of both shapes, of duestream as people deploy it and of one process. A ratio (×) is to BullMQ. Schedules
+and scripts are measured by \`npm run bench:schedules\` and \`npm run bench:stages\`.`,
     ...targetsIn(rows, FIGURES),
     '[Decision 12](decisions/0012-one-call-per-batch.md) has the profiles, and what else was tried.',
     ...workloads.map(([workload, title]) =>

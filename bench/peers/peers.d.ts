@@ -38,3 +38,23 @@ declare module 'bee-queue' {
 
   export = BeeQueue;
 }
+
+declare module 'bunqueue/client' {
+  interface JobOptions {
+    readonly jobId?: string;
+    readonly delay?: number;
+    readonly removeOnComplete?: boolean;
+    readonly removeOnFail?: boolean;
+  }
+  export class Queue {
+    constructor(name: string, options: object);
+    add(name: string, data: unknown, options: JobOptions): Promise<unknown>;
+    addBulk(jobs: readonly { name: string; data: unknown; opts: JobOptions }[]): Promise<unknown>;
+    close(): void;
+  }
+  export class Worker {
+    constructor(name: string, handler: (job: { data: { at: number } }) => Promise<unknown>, options: object);
+    on(event: 'error', listener: (error: Error) => void): this;
+    close(force: boolean): Promise<void>;
+  }
+}

@@ -11,8 +11,8 @@ import { systems } from './systems.mjs';
  * @typedef {object} Told by a child
  * @property {number} [count] handlers that were started so far
  * @property {number} [took] ms of what was asked for
- * @property {Uint8Array} [starts] how often each job was started
- * @property {Float64Array} [atMs] when it was started last, wall clock
+ * @property {ArrayLike<number>} [starts] how often each job was started
+ * @property {ArrayLike<number>} [atMs] when it was started last, wall clock
  * @property {number} [cpuMs] of this process since it was asked last
  * @property {string} [failed]
  */
@@ -66,7 +66,9 @@ async function answer({ ask, plan }) {
   }
   if (ask === 'report') {
     const spent = process.cpuUsage(usage);
-    return { count, starts, atMs, cpuMs: (spent.user + spent.system) / 1000 };
+    // Another engine than Node speaks JSON to us, which has no typed arrays.
+    const seen = process.versions.bun ? { starts: [...starts], atMs: [...atMs] } : { starts, atMs };
+    return { count, ...seen, cpuMs: (spent.user + spent.system) / 1000 };
   }
   if (ask === 'close') {
     clearInterval(counting);

@@ -24,6 +24,16 @@
  */
 
 /**
+ * A server that a system has instead of Redis.
+ *
+ * @typedef {object} Server
+ * @property {string} url
+ * @property {() => Promise<number>} pending jobs that wait or run
+ * @property {() => Promise<{ cpuMs: number, bytes: number }>} spent
+ * @property {() => Promise<void>} stop
+ */
+
+/**
  * Which processes the CPU figures of a system count, for people.
  *
  * @typedef {object} Counts
@@ -44,17 +54,19 @@
  * @property {(url: string, options: { concurrency: number, moves: boolean, started: (at: number) => void }) => Promise<Worker>} worker
  *   `moves`: this process also promotes what is due, where only one has to
  * @property {((url: string) => Promise<Worker>) | undefined} [daemon] promotes and runs no jobs, in a process of its own
- * @property {(redis: import('ioredis').Redis) => Promise<number>} pending jobs that wait, to know that all were taken
+ * @property {((redis: import('ioredis').Redis) => Promise<number>) | undefined} [pending] jobs that wait, to know that all were taken
+ * @property {((where: { folder: string, port: number }) => Promise<Server>) | undefined} [server] left out: Redis
+ * @property {string} [execPath] of its producers and workers; left out: this Node
  */
 
 /** The data of a job: 200 bytes of JSON. @param {Planned} job */
 export const dataOf = ({ at, dueMs, text }) => ({ at, dueMs, text });
 
-/** Reads `INFO server`'s list of what a system stands on. @param {string} name @param {ImportMeta} meta */
-export async function versionOf(name, meta) {
+/** The version of an installed package. @param {string} name @param {ImportMeta} meta @param {string} [entry] a file of it that can be resolved */
+export async function versionOf(name, meta, entry = name) {
   const { createRequire } = await import('node:module');
   const { readFileSync } = await import('node:fs');
-  let folder = createRequire(meta.url).resolve(name);
+  let folder = createRequire(meta.url).resolve(entry);
   for (;;) {
     folder = folder.slice(0, folder.lastIndexOf('/'));
     if (folder.endsWith(`/node_modules/${name}`)) {

@@ -1,8 +1,19 @@
 /** Every system under measurement. The first is the product as people deploy it, the last the floor; ratios are to BullMQ. */
 import { beeQueue } from './bee-queue.mjs';
 import { bullmq } from './bullmq.mjs';
+import { bunqueue, bunqueueFile, noBun } from './bunqueue.mjs';
 import { duestream, embedded } from './duestream.mjs';
 import { floor } from './floor.mjs';
 
 /** @type {readonly import('./system.mjs').System[]} */
-export const systems = [duestream, embedded, bullmq, beeQueue, floor];
+export const systems = [
+  duestream,
+  embedded,
+  bullmq,
+  beeQueue,
+  ...(noBun === undefined ? [bunqueue, bunqueueFile] : []),
+  floor,
+];
+
+/** What cannot be measured on this machine, and why. @type {readonly string[]} */
+export const absent = noBun === undefined ? [] : [noBun];

@@ -3,7 +3,7 @@
  * that is missing, that starts twice or that starts early ends the bench: a system that loses jobs is quick for nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openGround, spentBy, until } from './ground.mjs';
+import { openGround, openOwnGround, until } from './ground.mjs';
 import { planned } from './plan.mjs';
 
 /** @typedef {import('./system.mjs').System} System */
@@ -63,7 +63,7 @@ export class TooSoon extends Error {}
 export async function withRoom(jobs, act) {
   for (const times of [1, 2, 4]) {
     try {
-      return await act(Math.ceil((Date.now() + times * (5000 + jobs / 5)) / 1000) * 1000);
+      return await act(Math.ceil((Date.now() + times * (3000 + jobs / 10)) / 1000) * 1000);
     } catch (error) {
       if (!(error instanceof TooSoon) || times === 4) throw error;
     }
@@ -72,8 +72,8 @@ export async function withRoom(jobs, act) {
 }
 
 /** @template T @param {Given} given @param {(ground: Ground) => Promise<T>} act */
-async function on({ binary }, act) {
-  const ground = await openGround({ binary });
+async function on({ binary, system: { server } }, act) {
+  const ground = server ? await openOwnGround(server) : await openGround({ binary });
   try {
     return await act(ground);
   } finally {
@@ -85,13 +85,13 @@ async function on({ binary }, act) {
 function schedule(given, how) {
   const jobs = given.size(how === 'one' ? 30_000 : 50_000);
   return on(given, async (ground) => {
-    const producer = await ground.start('producer', given.system.name);
+    const producer = await ground.start('producer', given.system);
     const plan = { jobs, bytes: BYTES, dueMs: Date.now() + FAR_MS };
     await producer.ask(how, { ...plan, jobs: 1000, generated: true });
-    const before = await spentBy(ground.redis);
+    const before = await ground.spent();
     const { took = 0, cpuMs = 0 } = await producer.ask(how, plan);
-    const after = await spentBy(ground.redis);
-    const there = await given.system.pending(ground.redis);
+    const after = await ground.spent();
+    const there = await ground.pending(given.system);
     if (there !== jobs + 1000) throw new Error(`${given.system.name} has ${there} of ${jobs + 1000} jobs`);
     return {
       jobsPerSecond: (jobs / took) * 1000,
@@ -110,16 +110,16 @@ function burst(given, processes) {
 /** @param {Given} given @param {{ jobs: number, processes: number, dueMs: number }} options @returns {Promise<Figures>} */
 function burstAt(given, { jobs, processes, dueMs }) {
   return on(given, async (ground) => {
-    const producer = await ground.start('producer', given.system.name);
+    const producer = await ground.start('producer', given.system);
     await producer.ask('many', { jobs, bytes: BYTES, dueMs });
     await producer.ask('close');
     const fleet = await startFleet(ground, given, { jobs, processes });
     await sleep(dueMs - Date.now() - 300);
     if (dueMs - Date.now() < 200) throw new TooSoon(`${given.system.name} was not ready when the burst began`);
     await mark(fleet);
-    const before = await spentBy(ground.redis);
+    const before = await ground.spent();
     const seen = await finished(ground, given, { fleet, jobs });
-    const after = await spentBy(ground.redis);
+    const after = await ground.spent();
     const { lastMs } = judge(given, { seen, jobs, dueOf: () => dueMs });
     return {
       jobsPerSecond: (jobs / (lastMs - dueMs)) * 1000,
@@ -132,13 +132,13 @@ function burstAt(given, { jobs, processes, dueMs }) {
 function drain(given) {
   const jobs = given.size(50_000);
   return on(given, async (ground) => {
-    const producer = await ground.start('producer', given.system.name);
+    const producer = await ground.start('producer', given.system);
     await producer.ask('many', { jobs, bytes: BYTES });
     await producer.ask('close');
-    const before = await spentBy(ground.redis);
+    const before = await ground.spent();
     const fleet = await startFleet(ground, given, { jobs, processes: 1 });
     const seen = await finished(ground, given, { fleet, jobs });
-    const after = await spentBy(ground.redis);
+    const after = await ground.spent();
     const { firstMs, lastMs } = judge(given, { seen, jobs, dueOf: () => 0 });
     return { jobsPerSecond: (jobs / (lastMs - firstMs)) * 1000, ...perJob(before, after, jobs) };
   });
@@ -146,7 +146,7 @@ function drain(given) {
 
 /** @param {Given} given @param {number} rate @returns {Promise<Figures>} */
 function steady(given, rate) {
-  const seconds = given.size(15);
+  const seconds = given.size(12);
   const jobs = rate * seconds;
   return withRoom(jobs, (dueMs) => steadyFrom(given, { jobs, seconds, dueMs }));
 }
@@ -154,7 +154,7 @@ function steady(given, rate) {
 /** @param {Given} given @param {{ jobs: number, seconds: number, dueMs: number }} options @returns {Promise<Figures>} */
 function steadyFrom(given, { jobs, seconds, dueMs }) {
   return on(given, async (ground) => {
-    const producer = await ground.start('producer', given.system.name);
+    const producer = await ground.start('producer', given.system);
     const plan = { jobs, bytes: BYTES, dueMs, forMs: seconds * 1000, seed: given.seed };
     await producer.ask('many', plan);
     await producer.ask('close');
@@ -162,9 +162,9 @@ function steadyFrom(given, { jobs, seconds, dueMs }) {
     await sleep(dueMs - Date.now() - 200);
     if (dueMs - Date.now() < 100) throw new TooSoon(`${given.system.name} was not ready when the jobs came due`);
     await mark(fleet);
-    const before = await spentBy(ground.redis);
+    const before = await ground.spent();
     const seen = await finished(ground, given, { fleet, jobs });
-    const after = await spentBy(ground.redis);
+    const after = await ground.spent();
     const dueTimes = planned(plan).map((job) => job.dueMs);
     const { lateMs } = judge(given, { seen, jobs, dueOf: (at) => dueTimes[at] ?? 0 });
     return {
@@ -181,20 +181,21 @@ function steadyFrom(given, { jobs, seconds, dueMs }) {
 function idle(given) {
   const jobs = given.size(100_000);
   return on(given, async (ground) => {
-    const producer = await ground.start('producer', given.system.name);
+    const producer = await ground.start('producer', given.system);
     await producer.ask('many', { jobs, bytes: BYTES, dueMs: Date.now() + FAR_MS });
     await producer.ask('close');
     const fleet = await startFleet(ground, given, { jobs: 1, processes: 1 });
     await sleep(10_000);
     await mark(fleet);
-    const before = await spentBy(ground.redis);
+    const before = await ground.spent();
     const fromMs = performance.now();
     await sleep(given.size(IDLE_MS));
-    const after = await spentBy(ground.redis);
+    const after = await ground.spent();
     const seconds = (performance.now() - fromMs) / 1000;
     const { workerMs, daemonMs } = await spentByFleet(fleet);
+    const { commands } = before;
     return {
-      commandsPerSecond: (after.commands - before.commands) / seconds,
+      ...(commands === undefined ? {} : { commandsPerSecond: ((after.commands ?? 0) - commands) / seconds }),
       serverMsPerSecond: (after.cpuMs - before.cpuMs) / seconds,
       workerMsPerSecond: workerMs / seconds,
       ...(daemonMs === undefined ? {} : { daemonMsPerSecond: daemonMs / seconds }),
@@ -206,14 +207,13 @@ function idle(given) {
 function memory(given, generated) {
   const jobs = given.size(200_000);
   return on(given, async (ground) => {
-    const producer = await ground.start('producer', given.system.name);
+    const producer = await ground.start('producer', given.system);
     const plan = { bytes: BYTES, generated, dueMs: Date.now() + FAR_MS, forMs: FAR_MS };
-    await ground.redis.call('MEMORY', 'PURGE');
-    const before = await spentBy(ground.redis);
+    const before = await ground.spent();
     await producer.ask('many', { ...plan, jobs });
     await producer.ask('close');
     await sleep(500);
-    const after = await spentBy(ground.redis);
+    const after = await ground.spent();
     return { bytesPerJob: (after.bytes - before.bytes) / jobs };
   });
 }
@@ -224,9 +224,9 @@ function memory(given, generated) {
 /** @param {Ground} ground @param {Given} given @param {{ jobs: number, processes: number }} options @returns {Promise<Fleet>} */
 export async function startFleet(ground, { system }, { jobs, processes }) {
   const [daemon, ...workers] = await Promise.all([
-    system.daemon ? ground.start('daemon', system.name) : undefined,
+    system.daemon ? ground.start('daemon', system) : undefined,
     ...Array.from({ length: processes }, (_, nth) =>
-      ground.start('worker', system.name, { jobs, concurrency: CONCURRENCY, moves: nth === 0 }),
+      ground.start('worker', system, { jobs, concurrency: CONCURRENCY, moves: nth === 0 }),
     ),
   ]);
   return { workers, daemon };
@@ -256,7 +256,7 @@ export async function finished(ground, { system }, { fleet, jobs }) {
   const all = () => fleet.workers.reduce((sum, worker) => sum + worker.count(), 0) >= jobs;
   const forMs = 300_000 + jobs;
   await until(async () => all(), { forMs, what: `${system.name} runs ${jobs} jobs` });
-  await until(async () => (await system.pending(ground.redis)) === 0, { what: `${system.name} settles` });
+  await until(async () => (await ground.pending(system)) === 0, { what: `${system.name} settles` });
   const starts = new Uint8Array(jobs);
   const atMs = new Float64Array(jobs);
   const spent = await spentByFleet(fleet, (told) => {
@@ -288,13 +288,14 @@ export function judge({ system }, { seen, jobs, dueOf, times = 1 }) {
   return { lateMs: lateMs.sort((a, b) => a - b), firstMs, lastMs };
 }
 
-/** @typedef {Awaited<ReturnType<typeof spentBy>>} Spent */
+/** @typedef {import('./ground.mjs').Spent} Spent */
 /** @param {Spent} before @param {Spent} after @param {number} jobs */
 export function perJob(before, after, jobs) {
+  const { commands, scripts } = before;
   return {
     serverMicros: ((after.cpuMs - before.cpuMs) / jobs) * 1000,
-    commands: (after.commands - before.commands) / jobs,
-    scripts: (after.scripts - before.scripts) / jobs,
+    ...(commands === undefined ? {} : { commands: ((after.commands ?? 0) - commands) / jobs }),
+    ...(scripts === undefined ? {} : { scripts: ((after.scripts ?? 0) - scripts) / jobs }),
   };
 }
 
