@@ -2,11 +2,12 @@
  * duestream beside its peers and the floor: `npm run bench`. Real processes on a Redis of their own; every round puts each
  * system through each workload, one after the other, so that a ratio compares what ran within the same minutes. Figures
  * are medians over rounds; a job that is missing, doubled or early ends the bench. Writes `bench/results/peers.json`,
- * `docs/benchmarks.md` and its charts.
+ * `docs/benchmarks.md` with its charts, and what README and `docs/how-to/linger.md` show of it.
  *
  *     --quick                a fifth of the jobs, 2 rounds, nothing is written; at most 6 minutes
  *     --rounds 5             how many; what hardly moves is measured in the first only
  *     --only burst,steady500 these workloads; nothing is written
+ *     --only linger          the table of linger alone; nothing is written
  *     --systems duestream,floor   these systems; nothing is written
  *     --against file         compares counts and ratios with those of a file, and ends with 1 when they got worse
  *     --keep file            writes the results there as well
@@ -48,44 +49,54 @@ const rounds = wholeNumber(import.meta.filename, 'rounds', {
 
 // What was asked for is looked at before anything is installed or measured; the systems are known when they are there.
 const { workloads: every } = await import('./peers/workloads.mjs');
-const workloads = chosen('--only', every, values.only);
+const ofLinger = values.only === 'linger';
+const workloads = ofLinger
+  ? every.filter(({ name }) => name.startsWith('steady'))
+  : chosen('--only', every, values.only);
 const before = values.against === undefined ? undefined : rowsOf(values.against);
 await installPeers();
 const { binary } = await prepare();
 const { systems: all, absent } = await import('./peers/systems.mjs');
-const systems = chosen('--systems', all, values.systems);
+const { PEER } = await import('./peers/page.mjs');
+const shows = (/** @type {typeof all[number]} */ { name, lingerMs }) => lingerMs !== undefined || name === PEER;
+const systems = chosen('--systems', ofLinger ? all.filter(shows) : all, values.systems);
 const size = (/** @type {number} */ jobs) => Math.max(1, Math.round(values.quick ? jobs / 5 : jobs));
 
-const cells = Array.from({ length: rounds }, (_, at) => at + 1).flatMap((round) =>
-  workloads
-    .filter((workload) => round <= (workload.rounds ?? rounds))
-    .flatMap((workload) =>
-      // Each round begins with another system, so that none is always the one after a long rest.
-      [...systems.slice(round % systems.length), ...systems.slice(0, round % systems.length)]
-        .filter((system) => system.workloads?.includes(workload.name) ?? true)
-        .map((system) => ({ round, workload, system })),
-    ),
+/** What is measured at one time. @type {readonly (readonly { round: number, workload: typeof every[number], system: typeof all[number] }[])[]} */
+const batches = Array.from({ length: rounds }, (_, at) => at + 1).flatMap((round) =>
+  workloads.flatMap((workload) => {
+    // Each round begins with another system, so that none is always the one after a long rest.
+    const cells = [...systems.slice(round % systems.length), ...systems.slice(0, round % systems.length)]
+      .filter((system) => system.workloads?.includes(workload.name) ?? (!workload.linger || shows(system)))
+      .filter((system) => round <= Math.min(workload.rounds ?? rounds, system.rounds ?? rounds))
+      .map((system) => ({ round, workload, system }));
+    return workload.together ? [cells] : cells.map((cell) => [cell]);
+  }),
 );
+const total = batches.flat().length;
 const logged = values.log === undefined ? [] : resultsIn(values.log);
 /** @type {Result[]} */
 const results = [];
 let measured = 0;
 const fromMs = performance.now();
-for (const { round, workload, system } of cells) {
-  const names = { workload: workload.name, system: system.name, round };
-  const known = logged.find((one) => Object.entries(names).every(([key, is]) => one[key] === is));
-  if (known) {
-    results.push(known);
-    continue;
-  }
-  const figures = await workload.run({ binary, system, size, seed: round });
-  results.push({ ...names, figures });
-  measured += 1;
-  if (values.log !== undefined) appendFileSync(values.log, `${JSON.stringify(results.at(-1))}\n`);
-  const leftMs = ((performance.now() - fromMs) / measured) * (cells.length - results.length);
-  process.stderr.write(
-    `${results.length}/${cells.length}  ${workload.name.padEnd(10)} ${system.name.padEnd(10)} ${shown(figures)}  (${Math.round(leftMs / 1000)} s left)\n`,
+for (const batch of batches) {
+  const known = batch.map(({ round, workload, system }) =>
+    logged.find((one) => one.round === round && one.workload === workload.name && one.system === system.name),
   );
+  const filled = gate(known.filter((one) => one === undefined).length);
+  const measure = async (/** @type {typeof batch[number]} */ { round, workload, system }) => {
+    const figures = await workload.run({ binary, system, size, seed: round, filled });
+    const result = { workload: workload.name, system: system.name, round, figures };
+    results.push(result);
+    measured += 1;
+    if (values.log !== undefined) appendFileSync(values.log, `${JSON.stringify(result)}\n`);
+    const leftMs = ((performance.now() - fromMs) / measured) * (total - results.length);
+    process.stderr.write(
+      `${results.length}/${total}  ${workload.name.padEnd(10)} ${system.name.padEnd(13)} ${shown(figures)}  (${Math.round(leftMs / 1000)} s left)\n`,
+    );
+  };
+  for (const one of known) if (one) results.push(one);
+  await Promise.all(batch.filter((_, nth) => !known[nth]).map(measure));
 }
 
 const { report } = await import('./peers/page.mjs');
@@ -96,7 +107,8 @@ const made = {
   redis: await versionOfRedis(binary),
   date: new Date().toISOString().slice(0, 10),
   rounds,
-  systems: systems.map(({ name, title, settings, counts }) => ({ name, title, settings, counts })),
+  quick: values.quick,
+  systems: systems.map(({ name, title, settings, counts, lingerMs }) => ({ name, title, settings, counts, lingerMs })),
   absent,
   rows: report({ results, workloads: workloads.map(({ name, title }) => ({ name, title })) }),
 };
@@ -113,7 +125,13 @@ if (before !== undefined) await compare(before);
 
 /** @param {Parameters<typeof import('./peers/page.mjs').pageOf>[0]} run */
 async function writePage(run) {
-  const { chartsOf, pageOf } = await import('./peers/page.mjs');
+  const { chartsOf, pageOf, withLinger } = await import('./peers/page.mjs');
+  const { withPeers } = await import('./peers/readme.mjs');
+  for (const [path, made] of /** @type {const} */ ([
+    ['README.md', withPeers],
+    ['docs/how-to/linger.md', withLinger],
+  ]))
+    writeFileSync(join(root, path), made(readFileSync(join(root, path), 'utf8'), run));
   writeFileSync(join(root, 'docs/benchmarks.md'), pageOf(run));
   mkdirSync(join(root, 'docs/charts'), { recursive: true });
   for (const [name, svg] of chartsOf(run)) writeFileSync(join(root, 'docs/charts', name), svg);
@@ -128,6 +146,21 @@ function chosen(flag, list, text) {
     const one = known.get(name.toLowerCase());
     return one ?? refuse(import.meta.filename, `${flag} ${name}; allowed: ${list.map((each) => each.name).join(', ')}`);
   });
+}
+
+/** Opens when so many have come to it. @param {number} count */
+function gate(count) {
+  let waiting = 0;
+  let open = () => {};
+  /** @type {Promise<void>} */
+  const opened = new Promise((resolve) => {
+    open = resolve;
+  });
+  return () => {
+    waiting += 1;
+    if (waiting === count) open();
+    return opened;
+  };
 }
 
 /** @param {Figures} figures */

@@ -10,20 +10,25 @@ const { createClient, createWorker, defineHandlers, defineQueue } = built;
 /** @type {typeof import('../../src/daemon/index.ts')} */
 const { createDaemon } = await import(new URL('../../dist/daemon/index.js', import.meta.url).href);
 
-const queue = defineQueue('bench');
 const QUIET = /** @type {const} */ ({ level: 'fatal' });
 
-/** @type {import('./system.mjs').System} */
-export const duestream = {
-  name: 'duestream',
-  title: 'duestream',
-  settings: 'as built here, all defaults; worker.concurrency as named',
+/** @param {number} lingerMs */
+const queueOf = (lingerMs) => defineQueue('bench', lingerMs === 0 ? {} : { linger: lingerMs });
+
+/** @typedef {Pick<import('./system.mjs').System, 'name' | 'title' | 'workloads' | 'rounds'> & { lingerMs: number }} Shape */
+
+/** A daemon and workers. @param {Shape} shape @returns {import('./system.mjs').System} */
+const apart = ({ lingerMs, ...shape }) => ({
+  ...shape,
+  lingerMs,
+  settings: `as built here, all defaults${lingerMs === 0 ? '' : ` but \`linger: '${lingerMs}ms'\``}; worker.concurrency as named`,
   counts: {
     server: 'redis-server',
     worker: 'the processes with `createWorker`: they run handlers and promote nothing',
     daemon: 'one process, `duestream start --roles mover`: it promotes and runs no handler',
   },
   async producer(url) {
+    const queue = queueOf(lingerMs);
     const producer = createClient({ redis: url });
     const options = (/** @type {import('./system.mjs').Planned} */ { id, dueMs }) => ({
       ...(id === undefined ? {} : { id }),
@@ -41,7 +46,7 @@ export const duestream = {
   },
   async worker(url, { concurrency, started }) {
     const handler = (/** @type {{ data: unknown }} */ { data }) => started(/** @type {{ at: number }} */ (data).at);
-    const worker = createWorker(queue, handler, { redis: url, concurrency });
+    const worker = createWorker(queueOf(lingerMs), handler, { redis: url, concurrency });
     await worker.start();
     return { close: () => worker.stop() };
   },
@@ -55,19 +60,15 @@ export const duestream = {
     const [scheduled, ready] = await Promise.all([redis.zcard(key('scheduled')), redis.xlen(key('ready'))]);
     return scheduled + ready;
   },
-};
+});
 
-/** Each process is a mover, of which one leads, and a worker. @type {import('./system.mjs').System} */
-export const embedded = {
-  ...duestream,
-  name: 'embedded',
-  title: 'duestream, one process',
+/** Each process is a mover, of which one leads, and a worker. @param {Shape} shape @returns {import('./system.mjs').System} */
+const together = (shape) => ({
+  ...apart(shape),
   counts: {
     server: 'redis-server',
     worker: 'the processes of `duestream start --roles mover,worker` with handlers: mover and handlers are in each',
   },
-  // Scheduling and memory are the same in every shape.
-  workloads: ['burst', 'burst2', 'drain', 'steady500', 'steady2000', 'idle'],
   daemon: undefined,
   async worker(url, { concurrency, started }) {
     const handler = (/** @type {{ data: unknown }} */ { data }) => started(/** @type {{ at: number }} */ (data).at);
@@ -78,4 +79,36 @@ export const embedded = {
     await daemon.start();
     return { close: () => daemon.stop() };
   },
-};
+});
+
+export const duestream = apart({ name: 'duestream', title: 'duestream', lingerMs: 0 });
+
+export const embedded = together({
+  name: 'embedded',
+  title: 'duestream, one process',
+  // Scheduling and memory are the same in every shape.
+  workloads: ['burst', 'burst2', 'drain', 'steady500', 'steady2000', 'idle'],
+  lingerMs: 0,
+});
+
+/** Of 20 ms more is wanted than to know it, so it takes part in every round. */
+const ROUNDS = 3;
+
+/** Both shapes where due jobs wait for company. @type {readonly import('./system.mjs').System[]} */
+export const lingering = [
+  ...[5, 20, 100].map((lingerMs) =>
+    apart({
+      name: `duestream-${lingerMs}`,
+      title: `duestream, linger ${lingerMs} ms`,
+      workloads: ['steady50', 'steady500', 'steady2000'],
+      ...(lingerMs === 20 ? {} : { rounds: ROUNDS }),
+      lingerMs,
+    }),
+  ),
+  together({
+    name: 'embedded-20',
+    title: 'duestream, one process, linger 20 ms',
+    workloads: ['steady500', 'steady2000'],
+    lingerMs: 20,
+  }),
+];

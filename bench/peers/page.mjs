@@ -10,6 +10,7 @@ import { targetsIn } from './targets.mjs';
  * @property {string} title
  * @property {string} figure
  * @property {string} system
+ * @property {number} rounds in which it was measured
  * @property {number} median
  * @property {number} least
  * @property {number} most
@@ -17,7 +18,7 @@ import { targetsIn } from './targets.mjs';
  */
 
 /** What the ratios are to. */
-const PEER = 'BullMQ';
+export const PEER = 'BullMQ';
 
 /** @param {{ results: readonly Result[], workloads: readonly { name: string, title: string }[] }} run @returns {readonly Row[]} */
 export function report({ results, workloads }) {
@@ -41,6 +42,7 @@ export function report({ results, workloads }) {
             title,
             figure,
             system,
+            rounds: values.length,
             median: rounded(median(values)),
             least: rounded(Math.min(...values)),
             most: rounded(Math.max(...values)),
@@ -73,18 +75,31 @@ const FIGURES = new Map([
   ['bytesPerJob', 'bytes per job'],
 ]);
 
-/** @typedef {Pick<import('./system.mjs').System, 'name' | 'title' | 'settings' | 'counts'>} Described */
+/** @typedef {Pick<import('./system.mjs').System, 'name' | 'title' | 'settings' | 'counts' | 'lingerMs'>} Described */
 
 /**
- * @param {{ rows: readonly Row[], host: string, node: string, redis: string, date: string, rounds: number,
- *   systems: readonly Described[], absent: readonly string[] }} made `absent`: why a peer is not there
+ * @typedef {object} Run
+ * @property {readonly Row[]} rows
+ * @property {string} host
+ * @property {string} node
+ * @property {string} redis
+ * @property {string} date
+ * @property {number} rounds
+ * @property {boolean} quick a fifth of the jobs
+ * @property {readonly Described[]} systems
+ * @property {readonly string[]} absent why a peer is not there
  */
-export function pageOf({ rows, host, node, redis, date, rounds, systems, absent }) {
+
+/** @param {Run} run */
+export function pageOf({ rows, host, node, redis, date, rounds, quick, systems: all, absent }) {
+  const systems = all.filter(atOnce);
   const workloads = [...new Map(rows.map(({ workload, title }) => [workload, title]))];
+  const linger = lingerTable({ rows, systems: all });
+  const isShown = (/** @type {Row} */ { system }) => systems.some(({ name }) => name === system);
   return `${[
     '# Benchmarks',
     '<!-- Made by `npm run bench`. Edit bench/peers/page.mjs instead. -->',
-    `Measured on ${host}, Node ${node}, ${redis}, on ${date}: medians of ${rounds} rounds with the least and the most in
+    `Measured on ${host}, Node ${node}, ${redis}, on ${date}: ${measuredIn({ rounds, quick })}, with the least and the most in
 brackets; idle and memory hardly move and are measured once. In each round every system does each workload in turn, with real processes and a Redis of its own, 200 bytes of
 data, a handler that does nothing and a concurrency of 100. The ratio (×) is to BullMQ of the same round. A job that was
 lost, started twice or started early would have ended the run. Jobs are scheduled before a burst or a steady minute begins,
@@ -113,13 +128,74 @@ promotes in its workers or in its server. So compare the sum of server, workers 
 and scripts are measured by \`npm run bench:schedules\` and \`npm run bench:stages\`.`,
     ...targetsIn(rows, FIGURES),
     '[Decision 12](decisions/0012-one-call-per-batch.md) has the profiles, and what else was tried.',
-    ...workloads.map(([workload, title]) =>
-      section(
-        rows.filter((row) => row.workload === workload),
-        { title, systems },
+    ...(linger === undefined ? [] : ['## Linger', `${LINGER} ${linger}`]),
+    ...workloads
+      .filter(([workload]) => workload !== LINGER_ONLY)
+      .map(([workload, title]) =>
+        section(
+          rows.filter((row) => row.workload === workload && isShown(row)),
+          { title, systems },
+        ),
       ),
-    ),
   ].join('\n\n')}\n`;
+}
+
+/** Of a system of which due jobs do not wait for company. @param {Described} system */
+const atOnce = ({ lingerMs = 0 }) => lingerMs === 0;
+
+const LINGER_ONLY = 'steady50';
+/** Workload → jobs per second. */
+const LINGER_RATES = new Map([
+  [LINGER_ONLY, '50'],
+  ['steady500', '500'],
+  ['steady2000', '2,000'],
+]);
+const LINGER = `[\`linger\`](how-to/linger.md) says how long due jobs may wait for company, so that one call carries several. This table alone:
+\`npm run bench -- --only linger\`.`;
+const LINGER_FIGURES = ['serverMicros', 'workerMicros', 'daemonMicros', 'allMicros', 'commands'];
+
+/** What it brings to let due jobs wait; undefined: not measured. @param {Pick<Run, 'rows' | 'systems'>} run */
+function lingerTable({ rows, systems }) {
+  const shown = systems.filter(({ name, lingerMs }) => lingerMs !== undefined || name === PEER);
+  const lines = [...LINGER_RATES].flatMap(([workload, perSecond]) =>
+    shown.flatMap(({ name, title }) => {
+      const own = rows.filter((row) => row.workload === workload && row.system === name);
+      const of = (/** @type {string} */ figure) => own.find((row) => row.figure === figure);
+      const late = ['lateP50Ms', 'lateP99Ms', 'lateP999Ms', 'lateMaxMs'].map((figure) => of(figure)?.median ?? '–');
+      const cost = LINGER_FIGURES.map((figure) => {
+        const row = of(figure);
+        if (!row) return '–';
+        return `${number(row.median)}${row.ratio === undefined || name === PEER ? '' : `, ×${row.ratio}`}`;
+      });
+      if (own.length === 0) return [];
+      return [`| ${perSecond} | ${title} | ${late.join(' / ')} | ${cost.join(' | ')} | ${own[0]?.rounds} |`];
+    }),
+  );
+  if (lines.length === 0) return undefined;
+  return `Lateness is p50 / p99 / p99.9 / longest in ms, CPU is in µs per job and is that of all processes of a kind, and the ratio (×) is to
+BullMQ of the same round; medians of so many rounds:
+
+${[
+  '| jobs/s | | start lateness | server | workers | daemon | all of them | commands per job | rounds |',
+  '|---:|---|---:|---:|---:|---:|---:|---:|---:|',
+  ...lines,
+].join('\n')}`;
+}
+
+/** The page on linger with the table of this run. @param {string} page @param {Run} run */
+export function withLinger(page, run) {
+  const table = lingerTable(run);
+  if (table === undefined) return page;
+  const body = `Measured on ${run.host}, ${run.redis}, on ${run.date}, by \`npm run bench\`; what the columns count is in [the
+benchmarks](../benchmarks.md#which-processes-a-cpu-figure-counts). ${table}`;
+  return between(page, { begin: '<!-- linger-table -->', end: '<!-- /linger-table -->', body });
+}
+
+/** @param {string} page @param {{ begin: string, end: string, body: string }} block what stands between two marks */
+export function between(page, { begin, end, body }) {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page has no place for ${begin}`);
+  return `${page.slice(0, from)}${begin}\n${body}\n${page.slice(to)}`;
 }
 
 /** @param {readonly Row[]} rows @param {{ title: string, systems: readonly Described[] }} options */
@@ -144,7 +220,8 @@ function section(rows, { title, systems: all }) {
 }
 
 /** File in `docs/charts` → its picture. @param {{ rows: readonly Row[], systems: readonly Described[] }} made @returns {ReadonlyMap<string, string>} */
-export function chartsOf({ rows, systems }) {
+export function chartsOf({ rows, systems: all }) {
+  const systems = all.filter(atOnce);
   const bars = (
     /** @type {string} */ workload,
     /** @type {string} */ figure,
@@ -183,8 +260,12 @@ export function chartsOf({ rows, systems }) {
   ]);
 }
 
+/** @param {{ rounds: number, quick: boolean }} run */
+export const measuredIn = ({ rounds, quick }) =>
+  `${rounds === 1 ? 'one round' : `medians of ${rounds} rounds`}${quick ? ' with a fifth of the jobs' : ''}`;
+
 /** @param {number} value */
-const number = (value) => (value >= 100 ? Math.round(value).toLocaleString('en-US') : String(value));
+export const number = (value) => (value >= 100 ? Math.round(value).toLocaleString('en-US') : String(value));
 
 /** @param {readonly number[]} values */
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;

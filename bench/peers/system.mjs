@@ -49,6 +49,8 @@
  * @property {string} settings for people: versions, and what was set and why
  * @property {Counts} counts
  * @property {readonly string[]} [workloads] those that it takes part in; left out: all
+ * @property {number} [rounds] it takes part in at most so many
+ * @property {number | undefined} [lingerMs] how long due jobs may wait for company
  * @property {boolean} [roundsToSeconds] its delays are not kept to the millisecond
  * @property {(url: string) => Promise<Producer>} producer
  * @property {(url: string, options: { concurrency: number, moves: boolean, started: (at: number) => void }) => Promise<Worker>} worker

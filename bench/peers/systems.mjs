@@ -2,13 +2,14 @@
 import { beeQueue } from './bee-queue.mjs';
 import { bullmq } from './bullmq.mjs';
 import { bunqueue, bunqueueFile, noBun } from './bunqueue.mjs';
-import { duestream, embedded } from './duestream.mjs';
+import { duestream, embedded, lingering } from './duestream.mjs';
 import { floor } from './floor.mjs';
 
 /** @type {readonly import('./system.mjs').System[]} */
 export const systems = [
   duestream,
   embedded,
+  ...lingering,
   bullmq,
   beeQueue,
   ...(noBun === undefined ? [bunqueue, bunqueueFile] : []),

@@ -8,7 +8,7 @@ import { planned } from './plan.mjs';
 
 /** @typedef {import('./system.mjs').System} System */
 /** @typedef {import('./ground.mjs').Ground} Ground */
-/** @typedef {{ binary: string, system: System, size: (jobs: number) => number, seed: number }} Given */
+/** @typedef {{ binary: string, system: System, size: (jobs: number) => number, seed: number, filled?: () => Promise<unknown> }} Given `filled`: waits until the others are as far */
 /** @typedef {Readonly<Record<string, number>>} Figures */
 
 const CONCURRENCY = 100;
@@ -22,7 +22,9 @@ const EARLY_MS = 1000;
 /** @typedef {object} Workload
  * @property {string} name
  * @property {string} title
- * @property {number} [rounds] at most so many: it hardly moves from round to round
+ * @property {number} [rounds] at most so many: it hardly moves from round to round, or it is a row of a table only
+ * @property {boolean} [linger] only to show what linger does, beside the peer of the ratios
+ * @property {boolean} [together] all systems at one time: they wait
  * @property {(given: Given) => Promise<Figures>} run
  */
 
@@ -33,9 +35,22 @@ export const workloads = [
   { name: 'burst', title: 'burst: all due at one instant, 1 worker process', run: (given) => burst(given, 1) },
   { name: 'burst2', title: 'burst, 2 worker processes', run: (given) => burst(given, 2) },
   { name: 'drain', title: 'drain of immediate jobs, 1 worker process', run: drain },
+  {
+    name: 'steady50',
+    title: 'steady, 50 jobs/s at random due times',
+    rounds: 3,
+    linger: true,
+    run: (given) => steady(given, 50),
+  },
   { name: 'steady500', title: 'steady, 500 jobs/s at random due times', run: (given) => steady(given, 500) },
   { name: 'steady2000', title: 'steady, 2,000 jobs/s at random due times', run: (given) => steady(given, 2000) },
-  { name: 'idle', title: 'idle with 100,000 jobs that are far from due, 1 worker process', rounds: 1, run: idle },
+  {
+    name: 'idle',
+    title: 'idle with 100,000 jobs that are far from due, 1 worker process',
+    rounds: 1,
+    together: true,
+    run: idle,
+  },
   {
     name: 'memory',
     title: 'bytes per pending job, ids of 16 bytes',
@@ -61,11 +76,11 @@ export class TooSoon extends Error {}
  * @returns {Promise<Figures>}
  */
 export async function withRoom(jobs, act) {
-  for (const times of [1, 2, 4]) {
+  for (const times of [1, 2, 4, 8]) {
     try {
-      return await act(Math.ceil((Date.now() + times * (3000 + jobs / 10)) / 1000) * 1000);
+      return await act(Math.ceil((Date.now() + times * (2500 + jobs / 15)) / 1000) * 1000);
     } catch (error) {
-      if (!(error instanceof TooSoon) || times === 4) throw error;
+      if (!(error instanceof TooSoon) || times === 8) throw error;
     }
   }
   throw new TooSoon('no room');
@@ -146,7 +161,7 @@ function drain(given) {
 
 /** @param {Given} given @param {number} rate @returns {Promise<Figures>} */
 function steady(given, rate) {
-  const seconds = given.size(12);
+  const seconds = given.size(rate < 100 ? 16 : 10);
   const jobs = rate * seconds;
   return withRoom(jobs, (dueMs) => steadyFrom(given, { jobs, seconds, dueMs }));
 }
@@ -185,6 +200,7 @@ function idle(given) {
     await producer.ask('many', { jobs, bytes: BYTES, dueMs: Date.now() + FAR_MS });
     await producer.ask('close');
     const fleet = await startFleet(ground, given, { jobs: 1, processes: 1 });
+    await given.filled?.();
     await sleep(10_000);
     await mark(fleet);
     const before = await ground.spent();
