@@ -9,8 +9,6 @@ const BEGIN = '<!-- beside others: made from bench/results/peers.json by npm run
 const END = '<!-- end of beside others -->';
 
 const SYSTEMS = ['duestream', 'duestream-20', 'BullMQ', 'bee-queue', 'bunqueue'];
-/** A system that lingers schedules and waits like the one that does not. */
-const SAME = new Map([['duestream-20', 'duestream']]);
 
 /** Workload, its figures, whether most is best, and what the row is called. */
 const ROWS = /** @type {const} */ ([
@@ -38,12 +36,9 @@ export function withPeers(readme, run) {
 function besideOthers({ rows, systems, rounds, quick }) {
   const shown = SYSTEMS.flatMap((name) => systems.find((system) => system.name === name) ?? []);
   const lines = ROWS.map(([workload, figures, mostIsBest, title]) => {
-    const cells = shown.map(({ name }) => {
-      const of = (/** @type {string} */ system) =>
-        figures.flatMap((figure) => rows.find((row) => isOf(row, { workload, figure, system }))?.median ?? []);
-      const own = of(name);
-      return own.length > 0 ? own : of(SAME.get(name) ?? name);
-    });
+    const cells = shown.map(({ name: system }) =>
+      figures.flatMap((figure) => rows.find((row) => isOf(row, { workload, figure, system }))?.median ?? []),
+    );
     // Of two figures, p50 and p99, the second says who is punctual.
     const lasts = cells.flatMap((cell) => cell.at(-1) ?? []);
     const best = mostIsBest ? Math.max(...lasts) : Math.min(...lasts);
@@ -60,6 +55,10 @@ function besideOthers({ rows, systems, rounds, quick }) {
     `| | ${shown.map(titled).join(' | ')} |`,
     `|---|${shown.map(() => '---:').join('|')}|`,
     ...lines,
+    '',
+    `duestream is measured as people deploy it, with the daemon in a process of its own; a worker figure counts worker processes
+only. BullMQ and bee-queue promote in their workers, and bunqueue in its server, which takes the place of Redis. So compare
+the sum.`,
   ].join('\n');
 }
 

@@ -161,7 +161,7 @@ function drain(given) {
 
 /** @param {Given} given @param {number} rate @returns {Promise<Figures>} */
 function steady(given, rate) {
-  const seconds = given.size(rate < 100 ? 16 : 10);
+  const seconds = given.size(rate < 100 ? 12 : 10);
   const jobs = rate * seconds;
   return withRoom(jobs, (dueMs) => steadyFrom(given, { jobs, seconds, dueMs }));
 }
