@@ -327,8 +327,9 @@ function factsOf<Data>(
   return { view, content, end };
 }
 
-/** The record is that of the newer data already. */
-const nextLifeOf = ({ run }: Look, { askedDueMs }: RecordContent) => (run?.hasNews ? askedDueMs : undefined);
+/** The record is that of the newer data already. A run that was retried may keep the mark until its next start, which has them. */
+const nextLifeOf = ({ state, run }: Look, { askedDueMs }: RecordContent) =>
+  state === 'running' && run?.hasNews ? askedDueMs : undefined;
 
 /** An attempt that is over has no progress, although its run may keep the line. */
 const progressOf = ({ state, run }: Look) => (state === 'running' ? run?.progress : undefined);
