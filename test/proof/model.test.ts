@@ -6,7 +6,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { messageOf } from '../../src/kernel/errors.ts';
-import { type List, lists, randomWords, shorten, show } from '../support/model-commands.ts';
+import { type Command, type List, lists, randomWords, shorten, show } from '../support/model-commands.ts';
 import { keptIn } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
 import { isSlice } from '../tiers.mjs';
@@ -61,6 +61,40 @@ test(`no job of a closed tag is made or started by ${LENGTH} random commands (se
   timeout: 300_000 + RUNS * 1500,
 }, async () => {
   for (const list of lists({ seed: SEED + 2, runs: RUNS / 4, length: LENGTH }).map(withClosedTags)) {
+    if ((await failure(list)) === undefined) continue;
+    const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
+    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
+  }
+});
+
+const ENDS = ['complete', 'commit', 'bury', 'serve', 'retry', 'defer', 'cancel'];
+/** A job is started, newer data come, and it ends. */
+const newerWhileItRuns = ([, a, b, c]: Command): List => [
+  ['debounced', a, 0, c],
+  ['advance', 13, 0, 0],
+  ['promote', 0, 0, 0],
+  ['read', 0, 2, 0],
+  ['start', 0, 0, 0],
+  ...(c % 3 === 0 ? [['await', a % 3, 0, 0] as const] : []),
+  ['debounced', a, b, c],
+  [ENDS[(a + b) % ENDS.length] ?? '', 6 * (c % 2), b, c],
+];
+
+/** A list whose jobs are debounced, but for some. */
+const withDebounce = (list: List): List =>
+  list.flatMap((command, at): List => {
+    const [word, a, b, c] = command;
+    return [
+      [word === 'schedule' && c % 4 !== 3 ? 'debounced' : word, a, b, c],
+      ...(at % 6 === 2 ? [['debounced', c, a, b] as const] : []),
+      ...(at % 9 === 8 ? newerWhileItRuns(command) : []),
+    ];
+  });
+
+test(`calls of debounced jobs and their next lives are as the model says after each of ${LENGTH} random commands (seed ${SEED})`, {
+  timeout: 300_000 + RUNS * 1500,
+}, async () => {
+  for (const list of lists({ seed: SEED + 3, runs: RUNS / 4, length: LENGTH }).map(withDebounce)) {
     if ((await failure(list)) === undefined) continue;
     const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
     throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);

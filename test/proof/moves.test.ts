@@ -21,7 +21,7 @@ afterAll(() => bench.stop());
 const kept = keptIn('test/proof/moves.json');
 /**
  * The model has neither damage nor schedules, and neither a broadcast queue nor limits: `cast.test.ts` shows the rows of the one,
- * `test/redis/gates.test.ts` those of the other. Nor does it debounce, as `test/redis/debounce.test.ts` does.
+ * `test/redis/gates.test.ts` those of the other. Its debounced jobs have lists of their own; `test/redis/debounce.test.ts` shows their rows.
  */
 const ELSEWHERE = [
   ...['ready repair scheduled', 'running repair scheduled', 'none fire scheduled'],

@@ -204,9 +204,11 @@ function growth(now: Snapshot, { before }: Since): readonly string[] {
     const run = decodeRun(value);
     const was = decodeRun(before?.runs.get(member) ?? '');
     if (!run) return [];
+    // One call of relay may end a bare job that was put again, and start its next life.
+    const isNext = !member.startsWith('j:') && metaOf(now, 'n.adopted') > metaOf(before, 'n.adopted');
     const isAhead =
       Number(run.token) > metaOf(now, 'token') && `I7 ${member} has a token that the partition has yet to give`;
-    return [...said([isAhead]), ...(was ? fallen(member, { run, was }) : [])];
+    return [...said([isAhead]), ...(was && !isNext ? fallen(member, { run, was }) : [])];
   });
   return [...fell, ...runs];
 }

@@ -1,5 +1,6 @@
 /** Calls of producers, leaders and people, on Redis and on the model: see `model-commands.ts`. */
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
+import { debounceLetter } from '../../src/job/debounce.ts';
 import type { HeaderOptions } from '../../src/job/fields.ts';
 import { decodeHeader } from '../../src/job/record-header.ts';
 import type { TagsChange } from '../../src/redis/scripts/jobs.ts';
@@ -9,6 +10,7 @@ import * as upkeep from '../../src/redis/scripts/upkeep.ts';
 import { seenOf } from './model.ts';
 import * as closing from './model-closing.ts';
 import type { Resolve } from './model-commands.ts';
+import { debounce, lastOrder } from './model-debounce.ts';
 import * as verbs from './model-verbs.ts';
 import type { Call, World } from './model-world.ts';
 
@@ -108,6 +110,26 @@ function scheduleCall(world: World, { items, mode, generation, layoutAge }: Sche
     },
   };
 }
+
+const WAITS = [1, 40, 100, 2000];
+/** Producers whose clocks differ: a call may be older than one that came before. */
+const debounced: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const waitMs = pick(WAITS, b) ?? 1;
+  const maxMs = waitMs + (pick([0, 100, 5000], c) ?? 0);
+  const member = memberOf(pick(['a', 'b', 'c'], a) ?? 'a');
+  const last = lastOrder(model, member) ?? model.nowMs;
+  const letter = debounceLetter(Math.max(1, last + (pick([1, 2, 1, 0, 50, -1], b + c) ?? 0)), { waitMs, maxMs });
+  const dueMs = model.nowMs + waitMs;
+  const body = encodeBody({ name: 'default', data: String(c % 3) });
+  const record = encodeRecord(dueMs, body, lateness(dueMs, b > 15 ? c : 0), letter);
+  const item = { member, record, dueMs };
+  return {
+    verb: 'schedule',
+    real: () => jobs.schedule(ref, [item], { mode: 'debounce', horizonMs, bytesMax, nowMs: model.nowMs }),
+    model: () => [debounce(model, item)],
+  };
+};
 
 /** The term of the leader, or one that was deposed. */
 export const termOf = ({ terms }: World, isStale: boolean): string =>
@@ -304,6 +326,7 @@ const remove: Resolve = ({ redis, ref, model }, [a]) => ({
 
 export const producing = {
   schedule,
+  debounced,
   again,
   promote,
   cancel,

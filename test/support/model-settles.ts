@@ -1,6 +1,7 @@
 /** How a running job ends on the model, and what every end has in common: see `model.ts`. */
 import type { Claim, CommitReply, Compensation, SettleReply } from '../../src/redis/scripts/replies.ts';
 import {
+  askedOf,
   count,
   type DeadLetter,
   dropNote,
@@ -16,6 +17,7 @@ import {
   tellEnd,
   tombstoneOf,
 } from './model.ts';
+import { freshRun } from './model-verbs.ts';
 
 /** The run a settle speaks of, or why it is refused. */
 function claimed(model: Model, { entry, member, token }: Claim): Run | 'already' | 'gone' | 'fenced' | 'cancelled' {
@@ -29,7 +31,9 @@ function claimed(model: Model, { entry, member, token }: Claim): Run | 'already'
 /** A completion is `already` there only if it was this very one. */
 function completing(model: Model, claim: Claim): Run | 'already' | 'gone' | 'fenced' | 'cancelled' {
   const { run, tombstone } = jobOf(model, claim.member);
-  if (run) return run.entry && typeof claimed(model, claim) !== 'string' ? run : 'fenced';
+  if (run?.entry && typeof claimed(model, claim) !== 'string') return run;
+  // It lives on with newer data since.
+  if (run) return run.token === claim.token && run.attempts === 0 ? 'already' : 'fenced';
   if (tombstone?.token !== claim.token) return 'gone';
   return tombstone.outcome === 'c' ? 'cancelled' : tombstone.outcome === 'd' ? 'already' : 'gone';
 }
@@ -80,6 +84,10 @@ export function commit(
   if (refused && effects === 0) throw new Error(REFUSAL);
   model.effects += effects;
   if (!refused) return finish(model, { claim, run, windowMs, outcome: 'd' });
+  if (run.again) {
+    finish(model, { claim, run, windowMs, outcome: 'x' });
+    return `half ${effects + 1} ${REFUSAL}`;
+  }
   const message = `command ${effects + 1} of the commit was refused: ${REFUSAL}`;
   const line = JSON.stringify({ t: model.nowMs, a: run.attempts, k: 'failure', m: message });
   const history = fail(run, line);
@@ -124,8 +132,9 @@ export function again(
   const job = jobOf(model, claim.member);
   const due = model.nowMs + call.delayMs;
   if (run.cancel) {
-    end(model, job, { tombstone: tombstoneOf(job, 'c'), windowMs: call.windowMs });
     count(model, 'cancelled');
+    if (run.again) liveAgain(model, job, run);
+    else end(model, job, { tombstone: tombstoneOf(job, 'c'), windowMs: call.windowMs });
   } else {
     if (run.entry) drop(model, [run.entry]);
     job.due ??= due;
@@ -156,15 +165,16 @@ export function bury(
   const { reason, error, compensation } = call;
   const history = error === '' || run.cancel ? run.history : fail(run, error);
   const isFailure = error !== '' && run.owner !== undefined && !error.includes('"k":"refused"');
-  const deadLetter = run.cancel
-    ? undefined
-    : deadLetterOf(claim.member, jobOf(model, claim.member), {
-        reason,
-        history,
-        failures: run.failures + (isFailure ? 1 : 0),
-      });
+  const deadLetter =
+    run.cancel || run.again
+      ? undefined
+      : deadLetterOf(claim.member, jobOf(model, claim.member), {
+          reason,
+          history,
+          failures: run.failures + (isFailure ? 1 : 0),
+        });
   if (deadLetter) model.deadLetters.push(deadLetter);
-  if (compensation && deadLetter && inherit(model, compensation)) nudge(model, model.nowMs);
+  if (compensation && !run.cancel && inherit(model, compensation)) nudge(model, model.nowMs);
   return finish(model, { claim, run, windowMs: call.windowMs, outcome: 'x', deadLetter });
 }
 
@@ -188,10 +198,11 @@ interface Finish {
 
 function finish(model: Model, { claim, run, windowMs, outcome, deadLetter, hold = false }: Finish): SettleReply {
   const job = jobOf(model, claim.member);
-  const isHeld = hold && job.due === undefined && !run.cancel;
+  const isHeld = hold && job.due === undefined && !run.cancel && !run.again;
   if (run.entry && !isHeld) drop(model, [run.entry]);
   if (isHeld) noteStale(model, claim.member);
-  if (isHeld) {
+  if (run.again) liveAgain(model, job, run);
+  else if (isHeld) {
     const tombstone = tombstoneOf(job, outcome);
     tellEnd(model, job, tombstone);
     Object.assign(job, { tombstone, record: undefined, run: undefined });
@@ -204,6 +215,15 @@ function finish(model: Model, { claim, run, windowMs, outcome, deadLetter, hold 
   }
   count(model, run.cancel ? 'cancelled' : outcome === 'd' ? 'done' : 'dead');
   return run.cancel ? 'cancelled' : 'ok';
+}
+
+/** Newer data came while it ran: its record has them, and the next life begins. */
+function liveAgain(model: Model, job: Job, { token, generation, waited = false }: Run): void {
+  const due = Number.parseInt(askedOf(job.record ?? ''), 36);
+  job.due ??= due;
+  job.run = { ...freshRun({ token, generation: generation + 1, next: due }), waited };
+  count(model, 'scheduled');
+  nudge(model, due);
 }
 
 export function deadLetterOf(

@@ -1,5 +1,6 @@
 /** What producers, leaders and people call, on the model: see `model.ts`. Each returns the reply it expects. */
 
+import { withLaterMark } from '../../src/job/debounce.ts';
 import type { Token } from '../../src/job/job.ts';
 import { outcomeLetters } from '../../src/job/state.ts';
 import type { SweepLimits, Swept } from '../../src/redis/scripts/lease.ts';
@@ -67,7 +68,7 @@ function judged(model: Model, item: ScheduleItem, mode: 'keep' | 'replace'): Sch
 }
 
 /** What is wrong with a job, whatever is known of it. */
-function refusalOf({ nowMs }: Model, { member, record, dueMs }: ScheduleItem): ScheduleReply | undefined {
+export function refusalOf({ nowMs }: Model, { member, record, dueMs }: ScheduleItem): ScheduleReply | undefined {
   if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= nowMs + LIMITS.horizonMs)) return { kind: 'bad-due', nowMs };
   if (!/^j:[!-~]+$/.test(member) || member.length > 200) return { kind: 'bad-member' };
   if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
@@ -211,7 +212,7 @@ function cancelOne(model: Model, word: string, windowMs: number): CancelReply {
     return job.tombstone ? { kind: 'over', over: outcomeLetters[job.tombstone.outcome] } : { kind: 'unknown' };
   }
   if (job.run?.owner !== undefined) {
-    job.run.cancel = true;
+    Object.assign(job.run, { cancel: true, again: false });
     return { kind: 'requested' };
   }
   // It was ready, or is a bare member that was put again while it was.
@@ -250,10 +251,12 @@ export function replay(model: Model, id: string, dueMs = model.nowMs): ReplayRep
   if (deadLetter.record === '') return { kind: 'empty', member };
   const job = jobOf(model, member);
   if (job.record !== undefined) return { kind: 'live', member };
-  const record = deadLetter.record.replace(
+  const kept = deadLetter.record.replace(
     /^(1\w+)(;[^|]*)/,
     (_, asked, rest) => asked + rest.replace(/;[elp]=\w+/g, ''),
   );
+  // What a call of after its death has said is known.
+  const record = job.tombstone ? withLaterMark(kept, `${job.tombstone.asked} ${job.tombstone.digest}`) : kept;
   const closed = closedBy(model, record);
   if (closed) return closed;
   const run = freshRun({ generation: deadLetter.generation + 1, token, attempts, next: dueMs });

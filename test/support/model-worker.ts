@@ -138,12 +138,12 @@ function ending(
   if (job.record === undefined) return missing(model, entry);
   if (job.due !== undefined) {
     if (run?.entry === entry)
-      Object.assign(run, { entry: undefined, owner: undefined, next: undefined, cancel: false });
+      Object.assign(run, { entry: undefined, owner: undefined, next: undefined, cancel: false, again: false });
     return 'dropped';
   }
   if (run?.entry && run.entry !== entry && run.entry.holder !== undefined) return 'dropped';
   if (isMine(run, entry, call.consumer)) return undefined;
-  if (run?.cancel || closedBy(model, job.record)) {
+  if (isCancelled(run) || closedBy(model, job.record)) {
     job.tombstone = tombstoneOf(job, 'c');
     tellEnd(model, job, job.tombstone);
     job.record = job.run = undefined;
@@ -154,7 +154,7 @@ function ending(
   const later = /^[2-9][0-9A-Za-z]+[;|]/.test(job.record);
   if (model.paused === undefined && !later) return undefined;
   job.due = model.paused === undefined ? model.nowMs + PARK_MS : delivery.dueMs;
-  if (run) Object.assign(run, { entry: undefined, owner: undefined, next: job.due, cancel: false });
+  if (run) Object.assign(run, { entry: undefined, owner: undefined, next: job.due });
   return model.paused === undefined ? 'parked' : 'released';
 }
 
@@ -170,7 +170,13 @@ function missing(model: Model, { member }: Entry): 'dropped' | 'deadLetter' {
   return 'deadLetter';
 }
 
-const isMine = (run: Run | undefined, entry: Entry, consumer: string) => run?.entry === entry && run.owner === consumer;
+/** A cancel that came before newer data is not of them. */
+const isCancelled = (run: Run | undefined): boolean => run?.cancel === true && !run.again;
+
+const isRunIn = (run: Run | undefined, entry: Entry, consumer: string) =>
+  run?.entry === entry && run.owner === consumer;
+/** Its start, whose reply may have been lost; after newer data another one is begun. */
+const isMine = (run: Run | undefined, entry: Entry, consumer: string) => isRunIn(run, entry, consumer) && !run?.again;
 
 function startOne(
   model: Model,
@@ -190,7 +196,7 @@ function startOne(
     if (!(Number(token) > model.lastToken)) throw new Error(`token ${token} does not grow beyond ${model.lastToken}`);
     model.lastToken = Number(token);
     Object.assign(run, { token, attempts: run.attempts + 1, entry, owner: call.consumer });
-    Object.assign(run, { next: undefined, cancel: false });
+    Object.assign(run, { next: undefined, cancel: false, again: false });
     job.run = run;
   }
   const { token, attempts, failures, crashes, generation } = run;
@@ -251,7 +257,7 @@ export function release(model: Model, deliveries: readonly Delivery[], consumer:
     const job = jobOf(model, member);
     const { run } = job;
     if (!entry) return 'lost';
-    if (isMine(run, entry, consumer)) return 'started';
+    if (isRunIn(run, entry, consumer)) return 'started';
     if (job.record === undefined && !job.tombstone) return 'lost';
     gone.push(entry);
     const elsewhere = run?.entry !== undefined && run.entry !== entry && run.entry.holder !== undefined;

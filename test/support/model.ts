@@ -51,6 +51,8 @@ export interface Run {
   owner?: string | undefined;
   next?: number | undefined;
   cancel: boolean;
+  /** Newer data of a debounced job came since its start. */
+  again?: boolean;
   /** Somebody waits for the end of the job. */
   waited?: boolean;
   history: string[];
@@ -291,8 +293,8 @@ export function tombstoneText({ outcome, asked, digest, token, attempts, deadLet
 }
 
 export function runText(run: Run): string {
-  const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel, waited } = run;
-  const bits = (cancel ? 1 : 0) + (waited ? 4 : 0);
+  const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel, again, waited } = run;
+  const bits = (cancel ? 1 : 0) + (again ? 2 : 0) + (waited ? 4 : 0);
   const head = [token, generation, attempts, failures, crashes, entry?.id ?? '-', owner, next, bits];
   return [head.join(' '), ...linesOf(run)].join('\n');
 }
