@@ -156,6 +156,39 @@ describe('a job that runs', { timeout: HOOK_MS }, () => {
     await worker.stop();
   });
 
+  test('says that newer data wait for its end, and shows them', async () => {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const ran: unknown[] = [];
+    const worker = createWorker(
+      'rows',
+      ({ data }) => {
+        ran.push(data);
+        return ran.length === 1 ? ended : undefined;
+      },
+      { redis: api.redis.url },
+    );
+    await worker.start();
+    const call = (data: number) =>
+      must(api, 'POST /v1/queues/rows/jobs', api.admin, { id: 'index', data, debounce: { wait: '10ms', max: '1s' } });
+    await call(1);
+    await expect.poll(() => ran).toEqual([1]);
+    expect((await call(2)).status).toBe('behind');
+    await show(window, '#/job/rows/index');
+    expect(await fact('Newer data').innerText()).toMatch(
+      /^came while it runs, and are shown below\. They start when this run has ended/,
+    );
+    end();
+    await expect.poll(() => ran).toEqual([1, 2]);
+    await expect.poll(async () => (await jobOf(api, 'rows', 'index')).state).toBe('done');
+    await lookAgain();
+    await fact('State').filter({ hasText: 'done' }).waitFor();
+    expect(await fact('Newer data').count()).toBe(0);
+    await worker.stop();
+  });
+
   test('is asked to stop, and ends cancelled', async () => {
     let begun = () => {};
     const began = new Promise<void>((resolve) => {

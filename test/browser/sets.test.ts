@@ -33,6 +33,15 @@ describe('sets', { timeout: HOOK_MS }, () => {
     await expect.poll(async () => (await words())[0]).toMatch(/^import-7 yes 1 /);
   });
 
+  test('lead to their members', async () => {
+    await show(seat.window, '#/sets/rows');
+    await seat.window.page.getByRole('link', { name: 'import-8', exact: true }).click();
+    const members = seat.window.page.getByRole('region', { name: 'Jobs', exact: true });
+    await members.getByText('{set:import-8}a').waitFor();
+    expect(await members.getByRole('status').innerText()).toMatch(/^1 job shown/);
+    expect(await seat.window.page.getByLabel('Set', { exact: true }).inputValue()).toBe('import-8');
+  });
+
   test('are removed with their members', async () => {
     const { window, desk, api } = seat;
     await show(window, '#/sets/rows');
