@@ -20,7 +20,7 @@ local function fill(keys, gate, consumer, delivered, take)
       end
     end
     if given > missing then
-      redis.call('SPUBLISH', keys.work, '1')
+      redis.pcall('SPUBLISH', keys.work, '1')
     end
   end
   return redis.call('ZCARD', keys.line)

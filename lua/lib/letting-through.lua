@@ -86,6 +86,6 @@ end
 local function ringBell(keys, gate)
   if redis.call('ZCARD', keys.lanes) == 0 or undeliveredIn(keys.ready, 1) > 0 then return end
   if letThrough(keys, gate, 1) > 0 then
-    redis.call('SPUBLISH', keys.work, '1')
+    redis.pcall('SPUBLISH', keys.work, '1')
   end
 end

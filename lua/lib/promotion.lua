@@ -6,7 +6,7 @@
 --         fields of K:meta that are to be written when something has moved come last, with values
 -- NEEDS   group, odd-member, advertise, opening, lining-up, letting-through, line, gate
 -- RULE    A worker reads ready with src/worker/fetch/stream-fetcher.ts, in a cluster with
---         cluster-fetcher.ts. Entries are added before exactly the ids read are removed. Most
+--         polling-fetcher.ts. Entries are added before exactly the ids read are removed. Most
 --         passes move one job: so the first read is of two members, whether they are due or not,
 --         and the second is often the next due time. Most members are plain, ours with a due time
 --         of thirteen digits: they are taken as they are, with the due time as the text that Redis

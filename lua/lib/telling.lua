@@ -9,6 +9,6 @@
 local function tellEnd(meta, run, member, outcome, token)
   if run and hasBit(run.cancel, WAITED) then
     local over = meta:sub(1, -5) .. 'over'
-    redis.call('SPUBLISH', over, ('%s %s %s'):format(outcome, token or run.token, member))
+    redis.pcall('SPUBLISH', over, ('%s %s %s'):format(outcome, token or run.token, member))
   end
 end

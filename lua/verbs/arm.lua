@@ -21,5 +21,5 @@ if known then
   redis.call('HSET', fired, name, ('%s %.0f'):format(known, math.max(armed + 1, now)))
 end
 redis.call('ZADD', fires, 0, name)
-redis.call('SPUBLISH', wake, 'schedules')
+redis.pcall('SPUBLISH', wake, 'schedules')
 return not known and 'unreadable' or state and 'again' or 'armed'

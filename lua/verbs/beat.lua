@@ -12,5 +12,5 @@ local process, identity, ttl = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('PEXPIRE', beat, ttl) == 1 then return 'kept' end
 redis.call('SADD', alive, process)
 redis.call('SET', beat, identity, 'PX', ttl)
-redis.call('SPUBLISH', wake, 'here ' .. process)
+redis.pcall('SPUBLISH', wake, 'here ' .. process)
 return 'anew'

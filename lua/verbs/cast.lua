@@ -45,7 +45,7 @@ end
 local isMore = keepBounds(cast, now, call, { entries = entries, bytes = bytes, age = age })
 if limit == 0 then return { 'moved', now, '', isMore and 1 or 0, 0, 0, 0, -1 } end
 if call.moved > 0 then
-  redis.call('SPUBLISH', work, call.moved)
+  redis.pcall('SPUBLISH', work, call.moved)
 end
 
 local head = redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2]

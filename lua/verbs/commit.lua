@@ -16,7 +16,8 @@
 -- The effects come first. If the first is refused, nothing has happened: the error reaches the
 -- caller and the job is not over. If a later one is, those before it stay, and a second start would
 -- have them twice: the job becomes a dead letter in this very step. No allow-oom, because the
--- effects may need memory; nothing has happened then either. An effect that writes the record of a
+-- effects may need memory; nothing has happened then either. A message to the leader is no effect:
+-- it may be refused. An effect that writes the record of a
 -- job, as commitJob asks for, makes the partition heavier.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -67,7 +68,7 @@ for index = 17, isCancelled and 0 or #KEYS do
   local isJob = ARGV[at + 1] == 'HSET' and KEYS[index] == jobs and answer == 1
   heavier = heavier + (isJob and #ARGV[at + 3] or 0)
   at, more = at + 2 + size, more + (isJob and 1 or 0)
-  if type(answer) == 'table' and answer.err then
+  if type(answer) == 'table' and answer.err and KEYS[index] ~= wake then
     if index == 17 then return answer end
     reply, outcome = ('half %d %s'):format(index - 16, answer.err), 'x'
     local refusal = ('command %d of the commit was refused: %s'):format(index - 16, answer.err)

@@ -42,6 +42,6 @@ end
 if queue == '' then return { '', schema } end
 if not known then
   redis.call('HSET', queues, queue, layout)
-  redis.call('SPUBLISH', wake, 'queue ' .. queue)
+  redis.pcall('SPUBLISH', wake, 'queue ' .. queue)
 end
 return { known or layout, schema }

@@ -41,6 +41,6 @@ local reply = promoteDue(keys, state, now, limit, cap, gate)
 -- @some-through
 if reply[7] > 0 then
   -- @call-workers
-  redis.call('SPUBLISH', keys.work, '1')
+  redis.pcall('SPUBLISH', keys.work, '1')
 end
 return reply

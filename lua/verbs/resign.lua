@@ -7,5 +7,5 @@
 local leader, wake, term = KEYS[1], KEYS[2], ARGV[1]
 if redis.call('GET', leader) ~= term then return 'lost' end
 redis.call('DEL', leader)
-redis.call('SPUBLISH', wake, 'resigned')
+redis.pcall('SPUBLISH', wake, 'resigned')
 return 'ok'

@@ -8,5 +8,5 @@ local meta, wake = KEYS[1], KEYS[2]
 local paused = redis.call('HGET', meta, 'paused')
 if not paused then return { 'already', '' } end
 redis.call('HDEL', meta, 'paused')
-redis.call('SPUBLISH', wake, '0')
+redis.pcall('SPUBLISH', wake, '0')
 return { 'ok', paused }

@@ -16,6 +16,6 @@ for at = 3, #ARGV do
   gone = gone + redis.call('HDEL', queues, queue .. ':' .. ARGV[at])
 end
 if mode == 'queue' then
-  redis.call('SPUBLISH', wake, 'gone ' .. queue)
+  redis.pcall('SPUBLISH', wake, 'gone ' .. queue)
 end
 return gone

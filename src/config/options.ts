@@ -4,7 +4,7 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
-import { workerOptions } from '../job/worker-options.ts';
+import { READS, workerOptions } from '../job/worker-options.ts';
 import { closedMaxRange, dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
@@ -155,6 +155,11 @@ const worker = z.strictObject({
     doc: 'The file whose default export holds the handlers, relative to the working directory.',
     allowed: 'a path of at most 4096 characters; the worker role needs one',
     flag: 'module',
+  }),
+  read: option(z.enum(READS).default('block'), {
+    kind: 'text',
+    doc: 'How a worker waits for jobs: block in a read, or poll every worker.pollEvery, for services that refuse reads that block.',
+    allowed: READS.join(', '),
   }),
   ...shared(ofWorker),
   timeout: ms(

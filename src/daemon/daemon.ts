@@ -404,6 +404,8 @@ function definitionOf(name: string, { handlers, config }: { handlers: Handlers; 
 function workerOptions({ worker, done, namespace }: Config) {
   return {
     namespace,
+    read: worker.read,
+    pollEvery: worker.pollEveryMs,
     concurrency: worker.concurrency,
     jobLease: worker.jobLeaseMs,
     extendEvery: worker.extendEveryMs,

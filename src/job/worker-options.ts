@@ -64,6 +64,17 @@ export const workerOptions = {
     fallback: 5000,
     doc: 'How long a worker must be missing before its jobs are taken over.',
   },
+  /**
+   * How often a worker that waits in no read looks for jobs without being told of them: `10ms` to `5s`, default `1s`. In a cluster
+   * no worker waits in a read; elsewhere `read` says so.
+   */
+  pollEvery: {
+    kind: 'duration',
+    min: 10,
+    max: 5000,
+    fallback: 1000,
+    doc: 'How often a worker looks for jobs without being told of them, where it waits in no read: in a cluster, and with read: poll.',
+  },
   /** How long running handlers may take to end at shutdown: 0 to `1d`, default `25s`. */
   shutdown: {
     kind: 'duration',
@@ -100,6 +111,10 @@ export const workerOptions = {
     doc: 'How long the end of a job is remembered; 0 remembers nothing.',
   },
 } as const satisfies Readonly<Record<string, WorkerOption>>;
+
+/** How a worker waits for jobs. */
+export const READS = ['block', 'poll'] as const;
+export type ReadMode = (typeof READS)[number];
 
 type Table = typeof workerOptions;
 export type WorkerOptionName = keyof Table;

@@ -7,10 +7,17 @@ import type { Abandoned } from '../job/compensation.ts';
 import { parseName } from '../job/job.ts';
 import { type DeliveryMode, type Queue, queueOf } from '../job/queue.ts';
 import type { InputOf } from '../job/types.ts';
-import { type WorkerOptionInputs, type WorkerOptionName, workerOption, workerOptions } from '../job/worker-options.ts';
+import {
+  READS,
+  type ReadMode,
+  type WorkerOptionInputs,
+  type WorkerOptionName,
+  workerOption,
+  workerOptions,
+} from '../job/worker-options.ts';
 import { asConfig, checkNames } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
-import { type DurationInput, durationText } from '../kernel/duration.ts';
+import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
@@ -22,6 +29,11 @@ export interface WorkerSettings extends WorkerOptionInputs {
   readonly redis: RedisInput;
   /** Default `duestream`. */
   readonly namespace?: string | undefined;
+  /**
+   * How it waits for jobs of an idle queue. `block` (default): in a read, so that Redis hands it each job at once. `poll`: it
+   * looks every `pollEvery`, and is told of jobs where Redis has sharded channels; for services that refuse reads that block.
+   */
+  readonly read?: ReadMode | undefined;
   readonly log?: Log | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
@@ -70,7 +82,7 @@ export interface Work {
   readonly onAbandoned: Handler<Abandoned> | undefined;
 }
 
-const COMMON = ['redis', 'namespace', 'log', 'clock', ...Object.keys(workerOptions)];
+const COMMON = ['redis', 'namespace', 'read', 'log', 'clock', ...Object.keys(workerOptions)];
 const OF_QUEUE = ['queue', 'handler', 'concurrency', 'onAbandoned'];
 
 /** @throws DuestreamError `bad-config` for a name that there is not, or a value outside its range */
@@ -85,6 +97,8 @@ export function readWorkerOptions(options: WorkerSettings) {
     return {
       redis: options.redis,
       namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
+      read: readMode(options.read),
+      pollEveryMs: valueFor('pollEvery'),
       concurrency: valueFor('concurrency'),
       jobLeaseMs,
       extendEveryMs,
@@ -98,6 +112,12 @@ export function readWorkerOptions(options: WorkerSettings) {
       clock: options.clock ?? systemClock,
     };
   });
+}
+
+function readMode(given: unknown): ReadMode {
+  const known = READS.find((one) => one === (given ?? 'block'));
+  if (known) return known;
+  throw new DuestreamError('bad-input', `read is ${show(given)}; allowed: ${READS.join(', ')}`);
 }
 
 export type Settings = ReturnType<typeof readWorkerOptions>;

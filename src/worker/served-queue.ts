@@ -19,7 +19,7 @@ import { READ_BYTES_MAX } from '../redis/scripts/bytes.ts';
 import { createJobs, type Jobs } from '../redis/scripts/jobs.ts';
 import type { LeadersPass, Passed } from '../redis/scripts/passes.ts';
 import { createAssignment, createServedPartitions, type ServedPartitions } from './fetch/assignment.ts';
-import { ClusterFetcher } from './fetch/cluster-fetcher.ts';
+import { PollingFetcher, paceOf } from './fetch/polling-fetcher.ts';
 import { RoundTrips } from './fetch/round-trips.ts';
 import { StreamFetcher } from './fetch/stream-fetcher.ts';
 import type { Settings, Work } from './options.ts';
@@ -38,7 +38,7 @@ interface ServedQueueParts {
   readonly work: Work;
   readonly settings: Settings;
   readonly commands: Redis;
-  /** A connection that waits in reads, or in a cluster the channel on which partitions say that they have jobs. */
+  /** A connection that waits in reads; where none waits, the channel on which partitions say that they have jobs. */
   readonly source: Redis | Channels;
   readonly jobs: Jobs;
   readonly consumer: string;
@@ -128,7 +128,7 @@ export class ServedQueue {
     return this.#handover.consumer();
   }
 
-  /** The connection for commands is back. In a cluster new entries come over it as well. */
+  /** The connection for commands is back. Where no read waits, new entries come over it as well. */
   wake(): void {
     // Entries that a round trip was given over the old connection cannot arrive any more.
     this.#running?.adopter.connected();
@@ -205,11 +205,12 @@ function assemble(
   const fleet = { namespace, queue: queue.name, everyMs: beatTtlMs, fleet: controlKeys(namespace).wake };
   const fetcher =
     source instanceof Channels
-      ? new ClusterFetcher({
+      ? new PollingFetcher({
           ...fetching,
           fleet: fleet.fleet,
           wakeChannel: source,
           assignment: createAssignment({ ...base, ...fleet }),
+          pace: paceOf(settings.pollEveryMs, settings.read === 'poll'),
         })
       : new StreamFetcher({ ...fetching, blocking: source });
 

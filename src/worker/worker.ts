@@ -5,7 +5,8 @@
  *  stop    not ready → of each queue: stop reading, hand back what was not started, wait for what runs, at the end of the
  *          time tell handlers to stop and hand their jobs back without using an attempt → leave → close
  *
- * A worker of N queues has N + 1 connections: 1 for commands and N that wait; N workers of one queue have 2 N. One
+ * A worker of N queues has N + 1 connections: 1 for commands and N that wait; N workers of one queue have 2 N. Where no read may
+ * wait (a cluster, `read: 'poll'`) it has 2: one for commands, and one that hears of new jobs. One
  * XREADGROUP over all streams is not taken: COUNT holds for each, and large entries of one would hold up the others.
  */
 
@@ -177,7 +178,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const giveUp = createAbort();
   const opening = createOpening({
     waitMs: START_WITHIN_MS,
-    open: () => openAll(settings.redis, names),
+    open: () => openAll(settings, names),
     furnish: async (connections) =>
       wire({ settings, works, consumer, events, giveUp: giveUp.signal, chains }, connections),
   });
@@ -277,10 +278,11 @@ async function shutDown(
   hangUp();
 }
 
-/** One for commands, and one for each queue to wait on; in a cluster one that hears calls for all queues. */
-function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {
+/** One for commands, and one for each queue to wait on; where none waits in a read, one that hears calls for all queues. */
+function openAll({ redis, read }: Settings, names: readonly string[]): readonly [Redis, ...Redis[]] {
   const commands = openCommands({ redis, name: `worker:${names.join(',')}` });
-  if (isCluster(commands)) return [commands, openSubscriber({ redis, name: `calls:${names.join(',')}` })];
+  if (isCluster(commands) || read === 'poll')
+    return [commands, openSubscriber({ redis, name: `calls:${names.join(',')}` })];
   return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
 }
 
@@ -311,11 +313,13 @@ function wire(
   const serverOf = createServers(commands, clock);
   const names = works.map(({ queue }) => queue.name);
   const [first] = readers;
-  const wakeChannel = first && isCluster(first) ? new Channels(first) : undefined;
+  const isPolling = settings.read === 'poll';
+  const wakeChannel = first && (isCluster(first) || isPolling) ? new Channels(first) : undefined;
   const connections = [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0);
   const startedMs = clock.wallMs();
   const ofProcess = { host: hostname(), pid: process.pid, version, startedMs };
-  const identity = { id: consumer, role: 'worker' as const, ...ofProcess, queues: names, connections };
+  const polls = isPolling ? { polls: true } : {};
+  const identity = { id: consumer, role: 'worker' as const, ...ofProcess, queues: names, connections, ...polls };
   const server = serverOf();
   const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
   const heartbeat = createHeartbeat({

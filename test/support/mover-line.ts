@@ -51,7 +51,7 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
     current: () => ({ ...line.ref, lingerMs }),
     processId,
     order: { rank, betterBeatSince: (_key, sinceMs) => betterBeatSince(sinceMs) },
-    loneWorker: { relay: () => undefined },
+    loneWorker: { relay: () => undefined, isPolled: () => false },
     windowMs: 600_000,
     clock,
     events,

@@ -25,8 +25,8 @@ WRITES.push('PEXPIRE', 'SET', 'DEL', 'SPUBLISH', 'UNLINK');
 const OPERATORS: Readonly<Record<string, (line: string) => readonly string[]>> = {
   'no guard': (line) => (/^\s*(if|elseif) .* then return .*end$/.test(line) ? [''] : []),
   'no write': (line) =>
-    eachPlace(line, new RegExp(`redis\\.call\\('(?:${WRITES.join('|')})'`, 'g'), (call) =>
-      call.replace('redis.call', 'tostring'),
+    eachPlace(line, new RegExp(`redis\\.p?call\\('(?:${WRITES.join('|')})'`, 'g'), (call) =>
+      call.replace(/redis\.p?call/, 'tostring'),
     ),
   'no NX': (line) => eachPlace(line, /'NX', /g, () => ''),
   'turned >': (line) => eachPlace(line, / >=? /g, (sign) => (sign === ' > ' ? ' >= ' : ' > ')),

@@ -174,7 +174,7 @@ function moverOf(redis: Redis, ref: PartitionRef): Mover {
     processId: 'm',
     options,
     order: { rank: () => 0, betterBeatSince: async () => true },
-    loneWorker: { relay: () => undefined },
+    loneWorker: { relay: () => undefined, isPolled: () => true },
     windowMs: 600_000,
     clock: systemClock,
     events: createEmitter(),

@@ -39,6 +39,7 @@ export const checks: readonly Check[] = [
   { name: 'clock', perServer: true, look: clock },
   { name: 'rights', perServer: true, look: rights },
   { name: 'scripts', look: scripts },
+  { name: 'offers', look: offers },
   { name: 'schema', look: schema },
   { name: 'workers', look: workers },
   { name: 'limits', look: limits },
@@ -155,9 +156,15 @@ async function clock({ redis }: Subject): Promise<Finding> {
 
 const OFFSET_MAX_MS = 500;
 
-/** Loads every script, and runs the one that only reads. */
+/** Whether there is Lua at all; then it loads every script, and runs the one that only reads. */
 async function scripts({ redis, namespace }: Subject): Promise<Finding> {
   const all = Object.values(scriptOptions);
+  const refusal = await refused(redis, ['EVAL', 'return 1', '0']);
+  if (refusal !== undefined && NOT_THERE.test(refusal)) {
+    const advice =
+      'use a server that runs Lua scripts: each transition of a job is one. Some are built without the Lua engine';
+    return { status: 'fail', saw: `EVAL is not offered: ${refusal}`, advice };
+  }
   try {
     for (const server of membersOf(redis)) for (const { lua } of all) await server.script('LOAD', lua);
     await stats(redis, partitionRef(namespace, { queue: 'doctor', partition: 0, layoutGeneration: 0 }));
@@ -168,9 +175,53 @@ async function scripts({ redis, namespace }: Subject): Promise<Finding> {
   }
 }
 
+/**
+ * What a managed or serverless Redis may leave out, each tried in a form that changes nothing, with what follows. Nothing of it
+ * is needed, so this check only warns.
+ */
+async function offers({ redis, namespace, info }: Subject): Promise<Finding> {
+  // A write would end the connection to a replica.
+  if (info.get('role') === 'slave') return { status: 'ok', saw: 'not asked of a replica' };
+  const { wake, ready } = partitionKeys({ namespace, queue: 'doctor', partition: 0 });
+  const read = ['GROUP', GROUP, 'doctor', 'BLOCK', '1', 'STREAMS', ready, '>'];
+  const tried: readonly (readonly [what: string, command: Command, advice: string])[] = [
+    ['reads that block', ['XREADGROUP', ...read], 'set worker.read to poll'],
+    ['sharded channels', ['SPUBLISH', wake, '0'], CHANNELS],
+    ['WAIT', ['WAIT', '0', '1'], 'durable calls that wait for replicas are refused'],
+    ['CLIENT ID', ['CLIENT', 'ID'], 'a worker that stops waits until its read ends, 2 s at most'],
+    ['CONFIG GET', ['CONFIG', 'GET', 'save'], 'look at persistence in the console of the service'],
+  ];
+  const [first = redis] = membersOf(redis);
+  const missing: { readonly what: string; readonly advice: string }[] = [];
+  for (const [what, command, advice] of tried) {
+    const refusal = await refused(OF_KEYS.has(what) ? redis : first, command);
+    if (refusal !== undefined && NOT_THERE.test(refusal)) missing.push({ what, advice });
+  }
+  if (missing.length === 0) return { status: 'ok', saw: tried.map(([what]) => what).join(', ') };
+  const advice = missing.map((one) => `${one.what}: ${one.advice}`).join('; ');
+  return { status: 'warn', saw: `not offered: ${missing.map(({ what }) => what).join(', ')}`, advice };
+}
+
+const OF_KEYS: ReadonlySet<string> = new Set(['reads that block', 'sharded channels']);
+const CHANNELS =
+  'nobody is told of jobs, so leaders, workers and subscribers find them when they look: mover.safetyTick, worker.pollEvery';
+
+/** What a server says to a command that it does not have, or a service that refuses it; what a user may not is in `rights`. */
+const NOT_THERE = /unknown (sub)?command|not (allowed|supported|available)|disabled|scripting engine/i;
+
+/** How Redis refused a command; undefined: it was carried out. */
+async function refused(redis: Redis, [name = '', ...args]: Command): Promise<string | undefined> {
+  try {
+    await redis.call(name, ...args);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
 /*
- * Versions with known vulnerabilities in scripts and blocking reads, which we use. The versions come from the release
- * notes. A distribution may have patched an older version without a new number, so this check only warns.
+ * Versions with known vulnerabilities by which a user or a stranger gets hold of a server. The versions come from release notes
+ * and CVE records. A distribution may have patched an older version without a new number, so this check only warns.
  */
 
 interface Hole {
@@ -183,19 +234,61 @@ interface Hole {
   readonly fixed: readonly string[];
 }
 
-const LUA = { cve: 'CVE-2025-49844', what: 'a script can take over the server', from: '0.0.0' } as const;
+const IN_ALL = '0.0.0';
+const LUA = { cve: 'CVE-2025-49844', what: 'a script can take over the server', from: IN_ALL } as const;
+const UNBLOCKED = { cve: 'CVE-2026-23479', what: 'a client that is unblocked can take over the server' } as const;
+const RESTORED = { cve: 'CVE-2026-25243', what: 'RESTORE can take over the server', from: IN_ALL } as const;
+// Redis 6.2 has no such scripts.
+const SYNCED = {
+  cve: 'CVE-2026-23631',
+  what: 'a replica that takes writes can be taken over while a script runs',
+  from: '7.0.0',
+} as const;
 
-/** Sources: release notes of Redis of October 2025 and May 2026, and of Valkey of October 2025. */
+/**
+ * Sources: release notes of Redis of October 2025, May and July 2026, and of Valkey of October 2025, February, May and July
+ * 2026; the CVE records of CVE-2026-23631, CVE-2026-66373, CVE-2026-81934 and CVE-2025-67733. Modules are left out.
+ */
 const HOLES: readonly Hole[] = [
   { ...LUA, product: 'Redis', fixed: ['6.2.20', '7.2.11', '7.4.6', '8.0.4', '8.2.2'] },
   { ...LUA, product: 'Valkey', fixed: ['7.2.11', '8.0.6', '8.1.4'] },
   {
-    cve: 'CVE-2026-23479',
-    what: 'a client that is unblocked can take over the server',
-    product: 'Redis',
-    from: '7.2.0',
-    fixed: ['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3'],
+    cve: 'CVE-2025-67733',
+    what: 'a script can forge replies to others on its connection',
+    product: 'Valkey',
+    from: IN_ALL,
+    fixed: ['7.2.12', '8.0.7', '8.1.6', '9.0.2'],
   },
+  ...[{ ...UNBLOCKED, from: '7.2.0' }, SYNCED, RESTORED].flatMap((hole): Hole[] => [
+    { ...hole, product: 'Redis', fixed: ['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3'] },
+    // 8.0.8 was withdrawn.
+    { ...hole, product: 'Valkey', fixed: ['7.2.13', '8.0.9', '8.1.7', '9.0.4'] },
+  ]),
+  {
+    cve: 'CVE-2026-66373',
+    what: 'RESTORE of a stream can take over the server',
+    product: 'Redis',
+    from: IN_ALL,
+    fixed: ['7.2.15', '7.4.10', '8.2.8', '8.4.5', '8.6.5'],
+  },
+  {
+    cve: 'CVE-2026-81934',
+    what: 'whoever reaches its TLS port can take over the server',
+    product: 'Redis',
+    from: IN_ALL,
+    fixed: ['7.2.16', '7.4.11', '8.2.9', '8.4.6', '8.6.6', '8.8.2', '8.10.1'],
+  },
+  ...[
+    { cve: 'CVE-2026-56684', what: 'CLIENT KILL of a TLS connection can take over the server' },
+    { cve: 'CVE-2026-63639', what: 'a forged stream in RESTORE or an RDB file can take over the server' },
+  ].map(
+    (hole): Hole => ({
+      ...hole,
+      product: 'Valkey',
+      from: IN_ALL,
+      fixed: ['7.2.14', '8.0.10', '8.1.9', '9.0.5', '9.1.1'],
+    }),
+  ),
 ];
 
 export function patches(info: Info): Finding {

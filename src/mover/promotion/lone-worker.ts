@@ -1,5 +1,6 @@
 /**
- * The worker of this process, and the queues of which it is the only worker. There, a leader's pass is a part of that
+ * What a leader knows of the workers of its queues: which queues have a worker that polls, so that it is told of new jobs; the
+ * worker of this process, and the queues of which it is the only worker. There, a leader's pass is a part of that
  * worker's round trip: the worker starts a due job in the call that promotes it.
  *
  * Where other workers live, no pass is relayed. Redis answers the blocked reads of the workers in turn, so each worker has
@@ -21,6 +22,8 @@ export class LoneWorker {
   readonly #near: () => NearWorker | undefined;
   /** Consumer by queue, of queues with one worker. */
   readonly #lone = new Map<string, string>();
+  /** Queues with a worker that waits in no read. */
+  readonly #polled = new Set<string>();
 
   constructor(near: () => NearWorker | undefined) {
     this.#near = near;
@@ -30,13 +33,19 @@ export class LoneWorker {
   see(living: readonly Identity[]): void {
     const many = new Set<string>();
     this.#lone.clear();
-    for (const { id, queues } of living.filter(({ role }) => role === 'worker')) {
+    this.#polled.clear();
+    for (const { id, queues, polls } of living.filter(({ role }) => role === 'worker')) {
       for (const queue of queues) {
+        if (polls) this.#polled.add(queue);
         if (this.#lone.has(queue)) many.add(queue);
         else this.#lone.set(queue, id);
       }
     }
     for (const queue of many) this.#lone.delete(queue);
+  }
+
+  isPolled(queue: string): boolean {
+    return this.#polled.has(queue);
   }
 
   /** Undefined: the worker takes no job of this partition now, and no call was sent. */

@@ -10,7 +10,7 @@
  * timer (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head
  * of the zset and no more: the mover makes a pass when a job is due, and every few seconds for the rest of its look.
  *
- * Workers read `ready` in `worker/fetch/stream-fetcher.ts`, and in a cluster in `worker/fetch/cluster-fetcher.ts`.
+ * Workers read `ready` in `worker/fetch/stream-fetcher.ts`, and in a cluster in `worker/fetch/polling-fetcher.ts`.
  *
  * What must always hold: no job is promoted outside a trusted term; a pass is bounded, so that no other command of
  * Redis waits for long; when the undelivered backlog is at its cap, jobs stay in the zset, where they can be cancelled.
@@ -51,7 +51,7 @@ interface MoverParts {
   /** Which daemons should lead the partition rather than this one. */
   readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince'>;
   /** A worker in this process that takes the jobs of a pass in the same call. */
-  readonly loneWorker: Pick<LoneWorker, 'relay'>;
+  readonly loneWorker: Pick<LoneWorker, 'relay' | 'isPolled'>;
   /** The partition with the settings of its queue as they are now. */
   readonly current: () => PartitionRef;
   /** How long the end of a job that a broadcast queue has sent is remembered. */
@@ -249,11 +249,12 @@ export class Mover {
     reply: Promoted,
     { receivedMs, isFull }: { readonly receivedMs: number; readonly isFull: boolean },
   ): number {
-    const { options, current } = this.#parts;
+    const { options, current, loneWorker } = this.#parts;
     this.#promoted += reply.count;
     this.#isInLine = (reply.gated?.waiting ?? 0) > 0;
     // In a gated queue the script calls them for what it has let through.
-    const callsThem = this.#callsWorkers && !reply.gated && !isBroadcast(current());
+    const hears = this.#callsWorkers || loneWorker.isPolled(current().queue);
+    const callsThem = hears && !reply.gated && !isBroadcast(current());
     if (reply.count > 0 && callsThem) this.#callWorkers(reply.count);
     this.#rate.promoted(reply.count, receivedMs);
     if (reply.kind === 'capped') {

@@ -25,6 +25,8 @@ export interface Identity {
   readonly version?: string;
   /** Of a worker: how many it has to Redis, all nodes together. Older versions left it out. */
   readonly connections?: number;
+  /** Of a worker that waits in no read, where Redis is no cluster: leaders tell it of new jobs. */
+  readonly polls?: boolean;
   /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */
   readonly lag?: number;
   /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
@@ -86,7 +88,8 @@ export async function leave(redis: Redis, namespace: string, id: string): Promis
   const keys = controlKeys(namespace);
   await redis.del(keys.beat(id));
   await redis.srem(keys.alive, id);
-  await redis.spublish(keys.wake, `left ${id}`);
+  // Some services have no such channels; the others see it at their next look.
+  await redis.spublish(keys.wake, `left ${id}`).catch(() => undefined);
 }
 
 /** Every member of the alive set with its heartbeat, or without one if it is missing. */

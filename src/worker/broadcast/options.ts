@@ -10,6 +10,7 @@ import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { type Log, parseLog } from '../../kernel/log.ts';
 import { parseAddress, type RedisInput } from '../../redis/connection/address.ts';
+import { type Pace, paceOf } from '../fetch/polling-fetcher.ts';
 import { checkHandlers, type QueueHandlers } from '../run/handlers.ts';
 
 /** Jobs that a subscriber did not get. */
@@ -39,6 +40,11 @@ export interface SubscriberOptions {
   readonly shutdown?: DurationInput | undefined;
   /** How long a heartbeat is valid, by which others see this subscriber: `100ms` to `1h`, default `10s`. */
   readonly beatTtl?: DurationInput | undefined;
+  /**
+   * How often it looks for jobs without being told of them: `10ms` to `5s`, default `1s`, and ten times a second while Redis
+   * does not let it listen. Where you set it, it looks no more often than that.
+   */
+  readonly pollEvery?: DurationInput | undefined;
   readonly log?: Log | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
@@ -51,6 +57,7 @@ const SUBSCRIBER_OPTIONS: readonly string[] = Object.keys({
   onMissed: 0,
   shutdown: 0,
   beatTtl: 0,
+  pollEvery: 0,
   log: 0,
   clock: 0,
 } satisfies Record<keyof SubscriberOptions, number>);
@@ -64,6 +71,7 @@ export interface SubscriberSettings {
   readonly onMissed: ((missed: Missed) => void) | undefined;
   readonly shutdownMs: number;
   readonly beatTtlMs: number;
+  readonly pace: Pace;
   /** As handlers' own calls need it: how long a call may be repeated. */
   readonly windowMs: number;
   readonly log: Log;
@@ -97,6 +105,7 @@ export function readSubscriber(
       fromOldest: from === 'oldest',
       shutdownMs: workerOption('shutdown', options.shutdown),
       beatTtlMs: workerOption('beatTtl', options.beatTtl),
+      pace: paceOf(workerOption('pollEvery', options.pollEvery), options.pollEvery !== undefined),
       windowMs: workerOptions.doneWindow.fallback,
     };
   });

@@ -32,6 +32,7 @@ import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack }
 import { checkSchema } from '../../redis/schema.ts';
 import { noteLag } from '../../redis/scripts/presence.ts';
 import { declareQueue, partitionsOf, settingsOf } from '../../redis/scripts/queues.ts';
+import type { Pace } from '../fetch/polling-fetcher.ts';
 import { createHeartbeat } from '../recover/heartbeat.ts';
 import { createHandlerCalls } from '../run/context.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from '../run/handlers.ts';
@@ -277,6 +278,7 @@ interface CastReaderParts {
   /** Whether what is there already is read too. */
   readonly fromOldest: boolean;
   readonly onMissed: ((missed: Missed) => void) | undefined;
+  readonly pace: Pace;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -296,9 +298,6 @@ interface CastReader {
   readonly lastProgressMs: () => number;
 }
 
-/** How often it looks without a nudge, and the same while nudges may be missed. */
-const TICK_MS = 1000;
-const DEAF_MS = 100;
 /** How often it is looked whether the place is still there, and whether the connection for nudges lives. */
 const CHECK_MS = 5000;
 /** Jobs per read: their records are held in memory until their turn. */
@@ -365,7 +364,7 @@ async function begin(reading: Reading): Promise<void> {
 }
 
 async function pass(reading: Reading): Promise<number> {
-  const { redis, ref, runner, wakeChannel, clock } = reading;
+  const { redis, ref, runner, wakeChannel, clock, pace } = reading;
   await begin(reading);
   const nowMs = clock.monotonicMs();
   if (reading.doubtful || nowMs - reading.checkedMs >= CHECK_MS) await check(reading, nowMs);
@@ -376,7 +375,7 @@ async function pass(reading: Reading): Promise<number> {
     await runner.run(ref, entry);
   }
   if (entries.length > 0) return 0;
-  return wakeChannel.isDeaf() ? DEAF_MS : TICK_MS;
+  return wakeChannel.isDeaf() ? pace.deafMs : pace.tickMs;
 }
 
 /** The place moves on before the handler runs: whatever comes of it, the job is not handed over twice. */

@@ -2,7 +2,7 @@
  * Which partitions wake this worker, in a cluster. There each ready job is announced to a few workers of its
  * partition, not to all, so that a process hears and asks no more when there are more partitions. Each partition has two
  * workers or more, each worker as many as the others, and everybody comes to the same from the same heartbeats. The rest
- * of the partitions it looks into now and then (`cluster-fetcher.ts`): views may differ, and its workers may be full.
+ * of the partitions it looks into now and then (`polling-fetcher.ts`): views may differ, and its workers may be full.
  */
 
 import type { Queue } from '../../job/queue.ts';

@@ -41,7 +41,7 @@ test('an unknown flag ends with 64', async () => {
 describe('patches', () => {
   const of = (version: string, name = 'redis_version') => patches(new Map([[name, version]]));
 
-  test.each(['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3', '8.8.0', '9.0.0'])(
+  test.each(['7.2.16', '7.4.11', '8.2.9', '8.4.6', '8.6.6', '8.8.2', '8.10.1', '9.0.0'])(
     'Redis %s has none we know',
     (version) => {
       expect(of(version)).toMatchObject({
@@ -51,13 +51,20 @@ describe('patches', () => {
     },
   );
 
+  const OF_MAY = ['CVE-2026-23479', 'CVE-2026-23631', 'CVE-2026-25243'];
+  const SINCE = ['CVE-2026-66373', 'CVE-2026-81934'];
+
   test.each([
-    ['7.0.15', ['CVE-2025-49844'], '7.2.14'],
-    ['7.2.10', ['CVE-2025-49844', 'CVE-2026-23479'], '7.2.14'],
-    ['7.2.11', ['CVE-2026-23479'], '7.2.14'],
-    ['8.2.1', ['CVE-2025-49844', 'CVE-2026-23479'], '8.2.6'],
-    ['8.0.4', ['CVE-2026-23479'], '8.2.6'],
-    ['8.6.2', ['CVE-2026-23479'], '8.6.3'],
+    ['7.0.15', ['CVE-2025-49844', 'CVE-2026-23631', 'CVE-2026-25243', ...SINCE], '7.2.16'],
+    ['7.2.10', ['CVE-2025-49844', ...OF_MAY, ...SINCE], '7.2.16'],
+    ['7.2.13', [...OF_MAY, ...SINCE], '7.2.16'],
+    ['7.2.14', SINCE, '7.2.16'],
+    ['7.4.10', ['CVE-2026-81934'], '7.4.11'],
+    ['8.2.1', ['CVE-2025-49844', ...OF_MAY, ...SINCE], '8.2.9'],
+    ['8.0.6', [...OF_MAY, ...SINCE], '8.2.9'],
+    ['8.6.3', SINCE, '8.6.6'],
+    ['8.8.1', ['CVE-2026-81934'], '8.8.2'],
+    ['8.10.0', ['CVE-2026-81934'], '8.10.1'],
   ])('Redis %s is open to %j', (version, cves, remedy) => {
     const { status, saw, advice } = of(version);
     expect(status).toBe('warn');
@@ -71,9 +78,13 @@ describe('patches', () => {
         ['redis_version', '7.2.4'],
         ['valkey_version', valkey],
       ] as const);
-    expect(patches(info('8.1.4'))).toMatchObject({ status: 'ok', saw: expect.stringContaining('Valkey 8.1.4') });
-    expect(patches(info('8.1.3'))).toMatchObject({ status: 'warn', advice: expect.stringContaining('8.1.4') });
-    expect(patches(info('9.0.0')).status).toBe('ok');
+    expect(patches(info('8.1.9'))).toMatchObject({ status: 'ok', saw: expect.stringContaining('Valkey 8.1.9') });
+    expect(patches(info('8.1.8'))).toMatchObject({ status: 'warn', advice: expect.stringContaining('8.1.9') });
+    expect(patches(info('8.1.8')).saw.match(/CVE-[\d-]+/g)).toEqual(['CVE-2026-56684', 'CVE-2026-63639']);
+    expect(patches(info('9.0.1')).saw.match(/CVE-[\d-]+/g)).toContain('CVE-2025-67733');
+    expect(['7.2.14', '8.0.10', '9.0.5', '9.1.1', '9.2.0'].map((one) => patches(info(one)).status)).toEqual(
+      Array(5).fill('ok'),
+    );
   });
 });
 

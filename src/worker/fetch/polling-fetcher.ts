@@ -1,13 +1,13 @@
 /**
- * Takes new entries where Redis is a cluster. One read cannot span partitions there, and one blocked connection for each
- * would grow with them; so nothing blocks. A partition that wakes the worker (`redis/channels.ts`) is asked, and one round trip
+ * Takes new entries where no read blocks: in a cluster, where one read cannot span partitions and a blocked connection for each
+ * would grow with them; and where a worker is told so (`read: 'poll'`), as some services refuse reads that block. A partition that wakes the worker (`redis/channels.ts`) is asked, and one round trip
  * delivers its entries and starts them (`serve`). What always holds: no more is asked for than there are free slots.
  *
  *  K:work ──wake-up──▶ waiting ──a free slot──▶ round trip, which brings entries ──▶ handlers run
  *                       ▲   ▲                      │ as many as it asked for
  *     tick ─────────────┘   └──────────────────────┘
  *
- * The tick is the guarantee: each second every partition that is ours is asked, and some of the others, so that a job is found
+ * The tick is the guarantee: each second, or as `pollEvery` says, every partition that is ours is asked, and some of the others, so that a job is found
  * whose wake-up was lost, or whose workers are full. A partition whose node is away rests, and the others go on.
  */
 import type { Emitter } from '../../job/events.ts';
@@ -24,7 +24,7 @@ import type { Starter } from '../run/starter.ts';
 import type { Assignment } from './assignment.ts';
 import type { RoundTrips } from './round-trips.ts';
 
-interface ClusterFetcherParts {
+interface PollingFetcherParts {
   readonly commands: Redis;
   readonly refs: readonly PartitionRef[];
   readonly inFlight: InFlight;
@@ -36,21 +36,36 @@ interface ClusterFetcherParts {
   readonly assignment: Assignment;
   /** The channel on which processes come and go. */
   readonly fleet: string;
+  readonly pace: Pace;
 }
 
-/** How often it looks without a wake-up. */
-const TICK_MS = 1000;
-/** The same while wake-ups may be missed. */
+/** How often it looks, in ms. */
+export interface Pace {
+  /** Without a wake-up. */
+  readonly tickMs: number;
+  /** While wake-ups may be missed. */
+  readonly deafMs: number;
+  /** How often it then tries to hear them again, at most. */
+  readonly mendDeafMs: number;
+}
+
+/** While wake-ups may be missed, where they are to be had. */
 const DEAF_MS = 100;
 /** A subscriber whose node froze says nothing: it is asked for a sign of life this often. */
 const MEND_MS = 5000;
+
+/** @param isPolling there may be no channels at all, and each command may have its price: no look is more frequent than it was said */
+export const paceOf = (tickMs: number, isPolling: boolean): Pace =>
+  isPolling
+    ? { tickMs, deafMs: tickMs, mendDeafMs: MEND_MS }
+    : { tickMs, deafMs: Math.min(tickMs, DEAF_MS), mendDeafMs: 0 };
 /** In so many ticks every other partition is looked into once. */
 const SWEEP_TICKS = 16;
 /** A partition that did not answer is left alone for this time. */
 const REST_MS = 250;
 
-export class ClusterFetcher {
-  readonly #parts: ClusterFetcherParts;
+export class PollingFetcher {
+  readonly #parts: PollingFetcherParts;
   readonly loop: Loop;
   readonly #stopping = createAbort();
   /** Partitions that are to be asked, in the order of their wake-ups. */
@@ -70,7 +85,7 @@ export class ClusterFetcher {
   #hasAnswer = false;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(parts: ClusterFetcherParts) {
+  constructor(parts: PollingFetcherParts) {
     const { refs, clock, events, commands, assignment } = parts;
     this.#parts = parts;
     this.#waiting = new Set(refs);
@@ -131,7 +146,7 @@ export class ClusterFetcher {
 
   /** Listens to the partitions that are ours, and asks for a look into them and into a part of the rest. */
   #tick(nowMs: number): void {
-    const { assignment, refs, wakeChannel } = this.#parts;
+    const { assignment, refs, wakeChannel, pace } = this.#parts;
     // Without an answer it stays as it was.
     assignment.refresh().then(
       () => this.#listen(),
@@ -145,11 +160,12 @@ export class ClusterFetcher {
     }
     this.#swept += some;
     for (const ref of refs) if (assignment.isMine(ref)) this.#waiting.add(ref);
-    if (wakeChannel.isDeaf() || nowMs - this.#mendedMs >= MEND_MS) {
+    const isDeaf = wakeChannel.isDeaf();
+    if (nowMs - this.#mendedMs >= (isDeaf ? pace.mendDeafMs : MEND_MS)) {
       this.#mendedMs = nowMs;
       wakeChannel.mend();
     }
-    this.#tickMs = nowMs + (wakeChannel.isDeaf() ? DEAF_MS : TICK_MS);
+    this.#tickMs = nowMs + (isDeaf ? pace.deafMs : pace.tickMs);
   }
 
   #listen(): void {
