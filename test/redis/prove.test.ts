@@ -70,8 +70,16 @@ describe('login', () => {
       login(stageOf(connection, { address: { ...server.options, username: 'app', password: 'secret-of-app' } })),
     );
     expect(found).toMatchObject({ status: 'failed', figures: { refused: 3 } });
-    expect(found.saw).toContain('client|unblock, xclaim, ssubscribe (NOPERM ');
-    expect(found.advice).toBe('ACL SETUSER app +client|unblock +xclaim +ssubscribe');
+    expect(found.saw).toContain('client|unblock, ssubscribe, xclaim (NOPERM ');
+    expect(found.advice).toBe('ACL SETUSER app +client|unblock +ssubscribe +xclaim');
+  });
+
+  test('holds without what duestream can do without, and says what that costs', async () => {
+    const found = await withUser('~* &* +@all -client|unblock -ssubscribe', (connection) =>
+      login(stageOf(connection, { address: { ...server.options, username: 'app', password: 'secret-of-app' } })),
+    );
+    expect(found).toMatchObject({ status: 'held', figures: { refused: 2 }, saw: expect.stringContaining('nudges') });
+    expect(found.advice).toBe('ACL SETUSER app +client|unblock +ssubscribe');
   });
 
   test('says which keys to allow where a user is bound to another namespace', async () => {
@@ -154,12 +162,20 @@ describe('times', () => {
     }
   });
 
+  test('a server that is far away gets fewer calls of them', async () => {
+    const far = await opened();
+    const ping = far.ping.bind(far);
+    Object.assign(far, { ping: () => new Promise((resolve) => setTimeout(resolve, 200)).then(() => ping()) });
+    expect(await scriptTimes(stageOf(far))).toMatchObject({ status: 'held', figures: { calls: 10 } });
+    close(far);
+  });
+
   test('a script that does nothing fails their row', async () => {
     const broken = await opened();
     Object.assign(broken, { duestream_complete: async () => ['gone'] });
     expect(await scriptTimes(stageOf(broken))).toMatchObject({
       status: 'failed',
-      saw: expect.stringMatching(/^0 of 20/),
+      saw: expect.stringMatching(/^0 of \d+ jobs/),
     });
     close(broken);
   });
