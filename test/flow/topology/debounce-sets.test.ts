@@ -128,7 +128,7 @@ describe('in a cluster', () => {
       const partition = partitionOf(`{set:${set}}x`, PARTITIONS);
       const id = ids.find((one) => partitionOf(one, PARTITIONS) === partition) ?? '';
       await putSets(crew, [set]);
-      await expect.poll(() => client.count(queue, { tag: `=set:${set}` }), patience).toBe(0);
+      await expect.poll(() => client.count(queue, { set }), patience).toBe(0);
       const release = hold();
       await client.schedule(queue, { nth: 0 }, { id: 'last', set });
       await client.schedule(queue, { nth: 1 }, { id, debounce });
