@@ -31,8 +31,8 @@ function lead({ namespace, ...to }: Orders): Promise<void> {
   return daemon.start();
 }
 
-function work({ namespace, queue, hangs, ...to }: Orders): Promise<void> {
-  const options = { redis: withIdentity(to), namespace, jobLease: JOB_LEASE, beatTtl: BEAT_TTL, grace: GRACE };
+function work({ namespace, queue, read, hangs, ...to }: Orders): Promise<void> {
+  const options = { redis: withIdentity(to), namespace, read, jobLease: JOB_LEASE, beatTtl: BEAT_TTL, grace: GRACE };
   const worker = createWatchedWorker([
     queue,
     async ({ id, dueMs }, { signal }) => {

@@ -6,8 +6,10 @@
  *  namespace ──▶ steps ──▶ processes end ──▶ all of the namespace goes ──▶ rows
  *                  └─ the time is up, or somebody interrupts: the rest is not tried ─┘
  */
+
 import type { DoneLimits } from '../config/options.ts';
 import { examine } from '../inspect/doctor/doctor.ts';
+import type { ReadMode } from '../job/worker-options.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { messageOf } from '../kernel/errors.ts';
@@ -27,6 +29,8 @@ import { roundTrip, scriptTimes } from './timings.ts';
 export interface ProveInput {
   readonly redis: Redis;
   readonly address: RedisInput;
+  /** As `worker.read`. */
+  readonly read: ReadMode;
   readonly jobs: number;
   /** The whole run ends about then. */
   readonly withinMs: number;
@@ -86,7 +90,7 @@ const steps: readonly Step[] = [
 ];
 
 /** Runs every step. It throws nothing that happens in one; when it is over, nothing of the run is left, or a row says so. */
-export async function prove({ redis, address, jobs, withinMs, signal, onStep }: ProveInput): Promise<Proof> {
+export async function prove({ redis, address, read, jobs, withinMs, signal, onStep }: ProveInput): Promise<Proof> {
   const startedMs = systemClock.monotonicMs();
   const namespace = newNamespace();
   const over = createAbort();
@@ -99,6 +103,7 @@ export async function prove({ redis, address, jobs, withinMs, signal, onStep }: 
   const stage: Stage = {
     redis,
     address,
+    read,
     namespace,
     jobs,
     signal: over.signal,

@@ -1,4 +1,5 @@
 /** What a run tells a process that it started, and what that one tells of itself. */
+import type { ReadMode } from '../job/worker-options.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
 
 export interface Orders {
@@ -9,6 +10,8 @@ export interface Orders {
   readonly namespace: string;
   /** Of a worker: the queue that it serves. */
   readonly queue: string;
+  /** Of a worker: how it waits for jobs. */
+  readonly read: ReadMode;
   /** Of a worker: its handlers never end. */
   readonly hangs: boolean;
 }

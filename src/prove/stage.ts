@@ -1,4 +1,5 @@
 /** What every step of a run works with. */
+import type { ReadMode } from '../job/worker-options.ts';
 import type { Redis, RedisInput } from '../redis/connection/connect.ts';
 import type { Actor, Cast } from './cast.ts';
 import type { ClockWatch } from './clock-watch.ts';
@@ -10,6 +11,8 @@ export interface Stage {
   /** Where that leads to, for processes and proxies. */
   readonly address: RedisInput;
   readonly namespace: string;
+  /** How workers wait for jobs. */
+  readonly read: ReadMode;
   readonly jobs: number;
   /** Aborts when the time is up or somebody interrupts. */
   readonly signal: AbortSignal;
@@ -19,9 +22,9 @@ export interface Stage {
 
 /** Starts a daemon or a worker for the time of a step. */
 export const enter = (
-  { cast, address, namespace }: Stage,
+  { cast, address, namespace, read }: Stage,
   orders: Pick<Orders, 'role' | 'queue'> & Partial<Orders>,
-): Actor => cast.begin({ redis: address, fingerprints: [], namespace, hangs: false, ...orders });
+): Actor => cast.begin({ redis: address, fingerprints: [], namespace, read, hangs: false, ...orders });
 
 /** Resolves when all are up. @throws DuestreamError `failed`; the signal's reason */
 export const up = async ({ signal }: Stage, ...actors: readonly Actor[]): Promise<void> =>

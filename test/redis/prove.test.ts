@@ -38,6 +38,7 @@ async function opened(user: { readonly username?: string; readonly password?: st
 const stageOf = (on: Redis, more: Partial<Stage> = {}): Stage => ({
   redis: on,
   address: server.options,
+  read: 'block',
   namespace: newNamespace(),
   jobs: 20,
   signal: createAbort().signal,

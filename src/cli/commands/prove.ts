@@ -43,6 +43,7 @@ async function run(session: Session, { jobs, seconds }: Flags): Promise<Exit> {
       proveAll({
         redis,
         address: redisOf(config),
+        read: config.worker.read,
         jobs,
         withinMs: seconds * 1000,
         signal: interrupted.signal,
