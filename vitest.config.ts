@@ -40,6 +40,8 @@ export default defineConfig({
     // The scripts that the repository keeps in parts, as Redis gets them.
     globalSetup: ['lua/assemble.mjs'],
     setupFiles: ['test/support/arguments.ts'],
+    // Scripts as text: nothing in it is to be transformed.
+    server: { deps: { external: [/\/lua\/scripts\.mjs$/] } },
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
     // What was transformed is kept in node_modules, for the second half of `npm run test:all` and the next `npm test`.

@@ -1,7 +1,8 @@
 /**
  * The scripts as Redis gets them: a script's header, the parts it names in `USES`, its own body. The repository keeps
  * `lua/verbs/` and `lua/lib/`; what is assembled lies in `lua/<verb>.lua`, is made by every build and by every test run,
- * is not committed, and is what the package, foreign clients, the simulation and planted bugs use: that very text.
+ * is not committed, and is what foreign clients, the simulation and planted bugs use: that very text. All of them together are
+ * a module, `lua/scripts.mjs`: the product imports it, so that a bundler takes them along.
  */
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -101,17 +102,31 @@ export function assembledScript(verb, folder = root) {
 /** Writes all of them, those that changed, each at once; and removes those whose source is gone. */
 export function assemble() {
   const verbs = namesIn('verbs');
-  for (const verb of verbs) {
-    const path = join(root, 'lua', `${verb}.lua`);
-    const text = assembledScript(verb);
-    if (existsSync(path) && readFileSync(path, 'utf8') === text) continue;
-    // Renamed into place: somebody else may be reading it.
-    writeFileSync(`${path}.${process.pid}`, text);
-    renameSync(`${path}.${process.pid}`, path);
-  }
+  for (const verb of verbs) write(join(root, 'lua', `${verb}.lua`), assembledScript(verb));
   for (const name of readdirSync(join(root, 'lua'))) {
     if (name.endsWith('.lua') && !verbs.includes(name.slice(0, -'.lua'.length))) rmSync(join(root, 'lua', name));
   }
+  gather();
+}
+
+/** Writes `lua/scripts.mjs` of the scripts that are there. @param {string} [folder] of the product */
+export function gather(folder = root) {
+  const texts = readdirSync(join(folder, 'lua'))
+    .filter((name) => name.endsWith('.lua'))
+    .sort()
+    .map((name) => {
+      const text = readFileSync(join(folder, 'lua', name), 'utf8');
+      return `  ${JSON.stringify(name.slice(0, -'.lua'.length))}: ${JSON.stringify(text)},\n`;
+    });
+  write(join(folder, 'lua', 'scripts.mjs'), `export default {\n${texts.join('')}};\n`);
+}
+
+/** @param {string} path @param {string} text */
+function write(path, text) {
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
+  // Renamed into place: somebody else may be reading it.
+  writeFileSync(`${path}.${process.pid}`, text);
+  renameSync(`${path}.${process.pid}`, path);
 }
 
 /** What vitest calls before a run, and before another one when a file has changed. @param {Project} project */

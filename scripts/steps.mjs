@@ -121,7 +121,7 @@ function fingerprint() {
     join('src', name),
   );
   const hash = createHash('sha256');
-  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', ...sources.sort()]) {
+  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', ...sources.sort()]) {
     const { size, mtimeMs } = statSync(join(root, name));
     hash.update(`${name} ${size} ${mtimeMs}\n`);
   }

@@ -7,6 +7,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
+import { version } from '../src/kernel/version.ts';
 import { circularImports } from './support/circles.ts';
 import { read, root, walk } from './support/repository.ts';
 
@@ -66,6 +67,8 @@ const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'cli/commands/start.ts': ['daemon'],
   'cli/dev/dev.ts': ['daemon', 'embedded'],
   'cli/dev/dev-redis.ts': ['embedded'],
+  // The scripts as text, made by lua/assemble.mjs.
+  'redis/scripts/scripts.ts': ['..'],
 };
 
 /** Dependency → the only folders that import it, types included. */
@@ -241,6 +244,10 @@ describe('texts', () => {
           .map((to) => `${path} -> ${to}`),
       );
     expect(broken).toEqual([]);
+  });
+
+  test('the version is written twice, and is the same', () => {
+    expect(version).toBe(packageJson.version);
   });
 
   test('the changelog keeps its form', () => {

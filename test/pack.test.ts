@@ -2,10 +2,14 @@
  * What people install: the tarball is packed as for publishing, installed into an empty folder, and used there from
  * ES modules, CommonJS, TypeScript and the shell. Whatever works only inside the repository fails here.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build as esbuild } from 'esbuild';
 import { publint } from 'publint';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { assembledScript, namesIn } from '../lua/assemble.mjs';
 import packageJson from '../package.json' with { type: 'json' };
 import { pack, runIn } from './support/packed.ts';
@@ -29,25 +33,23 @@ beforeAll(async () => {
 vi.setConfig({ testTimeout: 120_000 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the tarball holds the build, every script, docs, examples, the example configuration and the papers, and nothing else', () => {
-  const lua = namesIn('verbs').map((name) => `lua/${name}.lua`);
+test('the tarball holds the build, the scripts, docs, examples, the example configuration and the papers, and nothing else', () => {
+  const lua = ['await', 'cancel', 'schedule'].map((name) => `lua/${name}.lua`);
   const wanted = ['package.json', 'LICENSE', 'CHANGELOG.md', 'README.md', 'config/production.example.yaml', ...lua];
   expect(packed).toEqual(expect.arrayContaining([...wanted, 'dist/index.js', 'dist/index.d.ts', 'dist/main.js']));
+  expect(packed.filter((path) => path.startsWith('lua/')).toSorted()).toEqual([...lua, 'lua/scripts.mjs']);
   const known =
     /^(dist|lua|config|docs|examples|deploy)\/|^[A-Z]+(\.md)?$|^Dockerfile$|^package\.json$|^test\/golden\//;
   expect(packed.filter((path) => !known.test(path))).toEqual([]);
 });
 
-test('its scripts are whole: flags first, and nothing but them', () => {
-  const found = packed.filter((path) => path.startsWith('lua/')).toSorted();
-  expect(found).toEqual(
-    namesIn('verbs')
-      .map((name) => `lua/${name}.lua`)
-      .toSorted(),
-  );
-  const text = (name: string) => readFileSync(join(folder, 'node_modules/duestream/lua', `${name}.lua`), 'utf8');
-  expect(namesIn('verbs').filter((name) => text(name) !== assembledScript(name))).toEqual([]);
-  expect(namesIn('verbs').filter((name) => !text(name).startsWith('#!lua'))).toEqual([]);
+test('its scripts are whole: flags first, and nothing but them', async () => {
+  const at = (name: string) => join(folder, 'node_modules/duestream/lua', name);
+  const { default: texts } = await import(pathToFileURL(at('scripts.mjs')).href);
+  expect(Object.keys(texts).toSorted()).toEqual(namesIn('verbs').toSorted());
+  expect(namesIn('verbs').filter((name) => texts[name] !== assembledScript(name))).toEqual([]);
+  expect(namesIn('verbs').filter((name) => !texts[name].startsWith('#!lua'))).toEqual([]);
+  for (const name of ['await', 'cancel', 'schedule']) expect(readFileSync(at(`${name}.lua`), 'utf8')).toBe(texts[name]);
 });
 
 test('it is imported by an ES module', () => {
@@ -70,6 +72,39 @@ test('its other entries are imported too', () => {
 test('it is required by CommonJS', () => {
   const script = "const { defineQueue } = require('duestream'); console.log(defineQueue('emails').attempts)";
   expect(run('node', ['--no-warnings', '-e', script]).trim()).toBe('5');
+});
+
+const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+/** What a bundle of a producer and a worker has to find: the scripts and the version; Redis is not there. */
+const BUNDLED = `import { createClient, createWorker } from 'duestream';
+const redis = 'redis://127.0.0.1:1';
+const worker = createWorker('emails', () => undefined, { redis });
+const client = createClient({ redis });
+client.schedule('emails', {}, { delay: 0 }).catch((error) => console.log(error.code)).finally(() => client.stop());
+void worker.stop();
+`;
+
+describe.each(['esm', 'cjs'] as const)('a bundle, %s, needs nothing beside it', (format) => {
+  const alone = mkdtempSync(join(tmpdir(), 'duestream-bundle-'));
+  const file = join(alone, format === 'esm' ? 'app.mjs' : 'app.cjs');
+  const entry = () => {
+    writeFileSync(join(folder, 'app.mjs'), BUNDLED);
+    return join(folder, 'app.mjs');
+  };
+  afterAll(() => rmSync(alone, { recursive: true, force: true }));
+
+  test('of rolldown', async () => {
+    const bundle = await rolldown({ input: entry(), platform: 'node', logLevel: 'silent' });
+    await bundle.write({ file, format, codeSplitting: false });
+    expect(runIn(alone, 'node', [file]).trim()).toBe('unavailable');
+  });
+
+  test('of esbuild', async () => {
+    // What is CommonJS among the dependencies asks for `require`, which a module has not.
+    const banner = format === 'esm' ? { js: REQUIRE } : {};
+    await esbuild({ entryPoints: [entry()], bundle: true, platform: 'node', format, outfile: file, banner });
+    expect(runIn(alone, 'node', [file]).trim()).toBe('unavailable');
+  });
 });
 
 test('its types reach the code of the user', () => {

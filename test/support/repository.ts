@@ -6,7 +6,16 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What is installed, built or made by running. */
-const SKIPPED = ['node_modules', 'dist', 'coverage', '.git', '.cache', '.duestream', 'package-lock.json'];
+const SKIPPED = [
+  'node_modules',
+  'dist',
+  'coverage',
+  '.git',
+  '.cache',
+  '.duestream',
+  'package-lock.json',
+  'scripts.mjs',
+];
 
 /** The path of every file below a folder. */
 export function walk(folder: string): readonly string[] {

@@ -5,8 +5,8 @@
  * One of the two borders where unknown data gets a type: replies leave here as texts and numbers; `jobs.ts`,
  * `ready.ts`, `lease.ts` and `inspect.ts` give them meaning.
  */
-import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
+import texts from '../../../lua/scripts.mjs';
 import { redial } from '../connection/dialing.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { SlotKeys } from '../keys.ts';
@@ -21,7 +21,8 @@ type ArgsOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['args'][nu
 /** What `new Redis({ scripts })` takes: ioredis loads each on first use and falls back to EVAL after a flush. */
 export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys?: number }>> = Object.fromEntries(
   Object.entries(scripts).map(([verb, script]: [string, Script]) => {
-    const lua = readFileSync(new URL(`../../../lua/${verb}.lua`, import.meta.url), 'utf8');
+    const lua = texts[verb];
+    if (lua === undefined) throw new Error(`lua/scripts.mjs has no ${verb}: node lua/assemble.mjs makes it anew`);
     const numberOfKeys = script.keys.length;
     return [command(verb), script.moreKeys || script.mayKeep ? { lua } : { lua, numberOfKeys }];
   }),

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gather } from '../../../lua/assemble.mjs';
 import { edited } from '../marks.mjs';
 
 /**
@@ -44,6 +45,7 @@ export function patchedCopy(product, patches) {
   for (const { file, mark, edit } of patches) {
     writeFileSync(join(copy, file), edited(readFileSync(join(copy, file), 'utf8'), mark, edit));
   }
+  gather(copy);
   return copy;
 }
 
