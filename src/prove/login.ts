@@ -4,7 +4,7 @@
  */
 import { commandsUsed } from '../inspect/doctor/checks.ts';
 import { messageOf, oneLine } from '../kernel/errors.ts';
-import { CLUSTER_COMMANDS } from '../redis/connection/access.ts';
+import { CLUSTER_COMMANDS, DISPENSABLE } from '../redis/connection/access.ts';
 import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
 import { close, openSubscriber, type Redis, whenReady } from '../redis/connection/connect.ts';
 import { scriptOptions } from '../redis/scripts/scripts.ts';
@@ -54,10 +54,15 @@ function judged(
   { user, commands, scripts }: { readonly user: string; readonly commands: number; readonly scripts: number },
 ): Outcome {
   const figures = { commands, scripts, refused: refused.commands.size + refused.places.size };
-  if (figures.refused === 0) {
+  const missing = [...refused.commands].filter(
+    ([name, why]) => DISPENSABLE.includes(name) && !why.startsWith('NOPERM'),
+  );
+  if (figures.refused === missing.length) {
+    const unknown = missing.map(([name]) => name).join(', ');
+    const but = unknown === '' ? '' : `; this service has no ${unknown}, which are not needed`;
     return {
       status: 'held',
-      saw: `user ${user} may use all ${commands} commands and load all ${scripts} scripts`,
+      saw: `user ${user} may use all ${commands - missing.length} commands and load all ${scripts} scripts${but}`,
       figures,
     };
   }

@@ -36,6 +36,11 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
     xlen xpending xrange xrevrange zcard zcount zlexcount zmscore zrange zrangebyscore zscan zscore`),
 };
 
+/** What a service may not have at all: then nobody is told of jobs, and a stop takes up to 2 s (docs/how-to/managed-redis.md). */
+export const DISPENSABLE: readonly string[] = [
+  ...['client|id', 'client|unblock', 'spublish', 'ssubscribe', 'sunsubscribe'],
+];
+
 /** What each role needs besides where Redis is a cluster. */
 export const CLUSTER_COMMANDS: readonly string[] = ['asking', 'cluster|slots'];
 

@@ -5,6 +5,7 @@ import type { Proof } from '../../../src/prove/prove.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { startServed } from '../../support/served-redis.ts';
 import { startTestSentinels } from '../../support/topology.ts';
 import { startCluster } from '../../support/topology-lite.ts';
 
@@ -191,6 +192,19 @@ test(
     await group.close();
     expect(statusOf).toEqual({ ...HELD, persistence: 'failed' });
     expect(JSON.stringify(proof)).not.toContain('secret-of-app');
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'a service without channels and reads that block: everything holds where workers poll',
+  async () => {
+    const served = await startServed();
+    const { code, statusOf, rowOf } = await proved(served.url, FEW, { DUESTREAM_WORKER__READ: 'poll' });
+    await served.stop();
+    expect(statusOf).toEqual(HELD);
+    expect(rowOf('login')?.saw).toContain('this service has no client|id, client|unblock, spublish, ssubscribe');
+    expect(code).toBe(0);
   },
   PATIENCE_MS,
 );
