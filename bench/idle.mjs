@@ -1,68 +1,101 @@
 /**
- * What waiting costs: `npm run bench:idle`. A daemon with the defaults leads partitions that together hold 100,000 jobs of
- * the far future, alone or with a worker in the same process. The CPU of that process and of Redis and the commands that
- * Redis carries out, those of scripts included, over a minute; then, not at the same time, who asks for them, by MONITOR.
- * Writes `bench/results/idle.json`.
+ * What waiting costs: `npm run bench:idle`. A daemon and a worker, each a process of its own, and partitions that together
+ * hold 100,000 jobs of the far future, with each profile. The commands that Redis carries out, those of scripts included,
+ * and the CPU of all three; then, not at the same time, who asks for them, by MONITOR. Writes `bench/results/idle.json`, which
+ * `duestream plan --price` goes by.
+ *
+ *   --seconds N     how long each of the two is measured (180: what `quiet` does once in three minutes counts, too)
+ *   --profiles A,B  only these (all)
+ *   --partitions N  only so many (1 and 8)
+ *
+ * With an argument nothing is written.
  */
+import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { argumentsFor } from '../scripts/arguments.mjs';
+import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { commandsByScript, commandsOf } from './idle-commands.mjs';
-import { cpuMs, keep, prepare, redisCpuMs, rounded, startDaemon, withRedis } from './parts.mjs';
+import { cpuMs, keep, prepare, redisCpuMs, rounded, withRedis } from './parts.mjs';
 
 const JOBS = 100_000;
-const PARTITIONS = [1, 8];
 /** Once after its start the engine cleans up its memory. */
-const WARM_MS = 20_000;
-const REST_MS = 60_000;
-const MONITOR_MS = 60_000;
+const WARM_MS = 15_000;
 const YEAR_MS = 365 * 86_400_000;
 
-argumentsFor(import.meta.filename, {});
+const given = argumentsFor(import.meta.filename, {
+  seconds: { type: 'string' },
+  profiles: { type: 'string' },
+  partitions: { type: 'string' },
+});
+const number = (
+  /** @type {'seconds' | 'partitions'} */ flag,
+  /** @type {number} */ otherwise,
+  /** @type {number} */ to,
+) => wholeNumber(import.meta.filename, flag, { given: given[flag], otherwise, from: 1, to });
+const forMs = number('seconds', 180, 3600) * 1000;
+const counts = given.partitions === undefined ? [1, 8] : [number('partitions', 1, 1024)];
 const { binary } = await prepare();
 const { controlKeys, partitionKeys } = await import(`${root}dist/redis/keys.js`);
+/** @type {{ PROFILES: readonly string[] }} */
+const { PROFILES } = await import(`${root}dist/kernel/rhythm.js`);
+const profiles = given.profiles?.split(',') ?? PROFILES;
 
-const rows = [];
-for (const partitions of PARTITIONS) {
-  for (const worker of [false, true]) {
-    const what = `${partitions} partitions, ${worker ? 'with' : 'without'} a worker`;
-    process.stderr.write(`bench: ${what}, ${(WARM_MS + REST_MS + MONITOR_MS) / 1000} s\n`);
-    rows.push(await withRedis(binary, (server) => measure(server, { partitions, worker })));
-  }
-}
-keep('idle', { what: `the cost of ${JOBS} jobs of the far future`, rows });
+// Side by side: at rest they leave each other alone.
+const cells = profiles.flatMap((profile) => counts.map((partitions) => ({ profile, partitions })));
+process.stderr.write(`bench: ${cells.length} cells side by side, ${(WARM_MS + 2 * forMs) / 1000} s\n`);
+const rows = await Promise.all(cells.map((cell) => withRedis(binary, (server) => measure(server, cell))));
+if (Object.keys(given).length === 0) keep('idle', { what: `the cost of ${JOBS} jobs of the far future`, rows });
+else process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
 
 /**
  * @param {{ redis: import('ioredis').Redis, url: string }} server
- * @param {{ partitions: number, worker: boolean }} what
+ * @param {{ profile: string, partitions: number }} what
  */
-async function measure({ redis, url }, { partitions, worker }) {
+async function measure({ redis, url }, { profile, partitions }) {
   await fill(redis, partitions);
-  const daemon = await startDaemon(url, worker ? `${root}bench/idle-handlers.mjs` : undefined);
-  const pid = daemon.pid ?? 0;
+  const daemon = await started(url, profile, ['--roles', 'mover']);
+  const worker = await started(url, profile, ['--roles', 'worker', '--module', `${root}bench/idle-handlers.mjs`]);
   try {
     await sleep(WARM_MS);
-    const before = { daemonMs: cpuMs(pid), redisMs: await redisCpuMs(redis), ms: performance.now() };
-    const commandsBefore = await commandsOf(redis);
-    await sleep(REST_MS);
+    const cpuNow = async () => [cpuMs(daemon.pid ?? 0), cpuMs(worker.pid ?? 0), await redisCpuMs(redis)];
+    const [before, commandsBefore, sinceMs] = [await cpuNow(), await commandsOf(redis), performance.now()];
+    await sleep(forMs);
     const commands = (await commandsOf(redis)) - commandsBefore;
-    const daemonMs = cpuMs(pid) - before.daemonMs;
-    const redisMs = (await redisCpuMs(redis)) - before.redisMs;
-    const percent = 100 / (performance.now() - before.ms);
-    const perSecond = commands * 10 * percent;
+    const percent = 100 / (performance.now() - sinceMs);
+    const after = await cpuNow();
+    const [daemonPercent, workerPercent, redisPercent] = after.map((ms, at) =>
+      rounded((ms - (before[at] ?? 0)) * percent),
+    );
     return {
+      profile,
       jobs: JOBS,
       partitions,
-      worker,
-      daemonPercent: rounded(daemonMs * percent),
-      redisPercent: rounded(redisMs * percent),
-      commandsPerSecond: rounded(perSecond),
-      perPartition: rounded(perSecond / partitions),
-      byScript: await commandsByScript(redis, MONITOR_MS),
+      commandsPerSecond: rounded(commands * 10 * percent),
+      daemonPercent,
+      workerPercent,
+      redisPercent,
+      byScript: await commandsByScript(redis, forMs),
     };
   } finally {
-    daemon.kill('SIGKILL');
+    for (const one of [worker, daemon]) one.kill('SIGKILL');
   }
+}
+
+/**
+ * @param {string} url
+ * @param {string} profile
+ * @param {readonly string[]} roles
+ */
+async function started(url, profile, roles) {
+  const one = spawn(process.execPath, [`${root}dist/main.js`, 'start', ...roles], {
+    env: { PATH: process.env.PATH, DUESTREAM_REDIS_URL: url, DUESTREAM_HTTP__PORT: '0', DUESTREAM_PROFILE: profile },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await new Promise((resolve, reject) => {
+    one.stdout.on('data', (chunk) => String(chunk).includes('"msg":"started"') && resolve(undefined));
+    one.once('exit', () => reject(new Error('the process ended')));
+  });
+  return one;
 }
 
 /** @param {import('ioredis').Redis} redis @param {number} partitions */

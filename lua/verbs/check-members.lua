@@ -16,19 +16,27 @@
 -- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
 -- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
 -- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
--- forty at most, and a slice ends at 512 KiB.
+-- and a slice ends at 512 KiB. A hash is in no order: where all that were seen are small, few of
+-- twice as many are large. So it takes twice as many as it has seen, from forty to a thousand.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local ready, done, meta, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local stored, waits = redis.call('HLEN', jobs), redis.call('ZCARD', scheduled)
 local entries = redis.call('XLEN', ready)
-local size = stored + waits + entries + redis.call('HLEN', runs)
-if part == 'all' and size > limit then return { 'large', size } end
+local size = stored + waits + entries
+if part == 'all' then
+  size = size + redis.call('HLEN', runs)
+  if size > limit then return { 'large', size } end
+end
 
 local found, seen, waiting, look = { '0', 0, 0, 0 }, {}, {}, {}
 local looked, live, bytes, largest = 0, 0, 0, 524288
-local token, group = tonumber(redis.call('HGET', meta, 'token') or 0), groupOf(ready)
-for _, one in ipairs(entries <= limit and redis.call('XRANGE', ready, '-', '+') or {}) do
+local token, group
+if part == 'all' or part == 'runs' then
+  token, group = tonumber(redis.call('HGET', meta, 'token') or 0), groupOf(ready)
+end
+local isShort = entries > 0 and entries <= limit
+for _, one in ipairs(isShort and redis.call('XRANGE', ready, '-', '+') or {}) do
   waiting[one[2][2]] = true
 end
 
@@ -105,7 +113,8 @@ end
 for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { part }) do
   repeat
     local room = math.floor((524288 - bytes) / largest)
-    local page = pageOf(name, math.max(1, math.min(largest <= 1024 and 40 or 20, room)))
+    local many = largest <= 1024 and math.max(40, math.min(1000, 2 * looked)) or 20
+    local page = pageOf(name, math.max(1, math.min(many, room)))
     local scores = name == 'jobs' and scoresOf(page[2]) or {}
     for at = 1, #page[2], 2 do
       local member, value = page[2][at], page[2][at + 1]

@@ -14,8 +14,9 @@ import type { QueueOptions } from '../job/queue.ts';
 import { asConfig, hintOf, nameNow } from '../kernel/checks.ts';
 import { durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import { isProfile, RHYTHMS } from '../kernel/rhythm.ts';
 import { parseYaml, readText } from './file.ts';
-import { type Config, type ConfigInput, doneLimits, options, schema } from './options.ts';
+import { type Config, type ConfigInput, doneLimits, options, PROFILED, schema } from './options.ts';
 import { envName, type Option, shown } from './table.ts';
 
 export interface Loaded {
@@ -69,10 +70,22 @@ function resolve(settings: readonly Setting[]): Loaded {
     plant(tree, setting.path, accepted(setting));
     if (setting.option !== undefined) origins[setting.path.join('.')] = setting.origin;
   }
+  applyProfile(tree, origins);
   const config = withUnits(schema.parse(tree), origins);
   checkTogether(config);
   freeze(config);
   return { config, origins: Object.freeze(origins) };
+}
+
+/** What nobody has set is as the profile says. */
+function applyProfile(tree: Tree, origins: Record<string, Origin>): void {
+  const { profile } = tree;
+  if (!isProfile(profile) || profile === 'default') return;
+  for (const [key, name] of Object.entries(PROFILED)) {
+    if (origins[key]?.from !== 'default') continue;
+    plant(tree, key.split('.'), RHYTHMS[profile][name]);
+    origins[key] = { from: 'default', name: `the profile ${profile}` };
+  }
 }
 
 /** The value of a setting if its option allows it. */

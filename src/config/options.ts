@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { READS, workerOptions } from '../job/worker-options.ts';
 import { closedMaxRange, dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
+import { PROFILES, RHYTHMS } from '../kernel/rhythm.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
 import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';
@@ -119,9 +120,9 @@ const http = z.strictObject({
 
 const mover = z.strictObject({
   lease: ms(
-    5000,
+    RHYTHMS.default.leaseMs,
     { min: 500, max: 60_000 },
-    'How long a leader keeps its lease without renewing it; then another daemon may lead.',
+    'How long a leader keeps its lease without renewing it; then another daemon may lead. With the profile quiet: 1m.',
   ),
   batchMax: whole(300, { min: 1, max: 500, doc: 'How many jobs one pass may promote.' }),
   readyMax: whole(10_000, {
@@ -144,7 +145,11 @@ const mover = z.strictObject({
     queueRanges.lingerMs,
     'How long due jobs may wait for company, in queues that say nothing of it: passes are so far apart at least. The daemon that started last says it for the whole namespace.',
   ),
-  safetyTick: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks for due jobs without a nudge.'),
+  safetyTick: ms(
+    RHYTHMS.default.safetyTickMs,
+    { min: 10, max: 60_000 },
+    'How often a leader looks for due jobs without a nudge, where a producer is known that does not nudge; else every fifth time. With the profile quiet: 1m, always.',
+  ),
 });
 
 const { doneWindow, ...ofWorker } = workerOptions;
@@ -236,6 +241,11 @@ export const schema = z.strictObject({
     allowed: `one or more of ${ROLES.join(', ')}`,
     flag: 'roles',
   }),
+  profile: option(z.enum(PROFILES).default('default'), {
+    kind: 'text',
+    doc: 'How often a process looks that waits: default, or quiet for a Redis that is paid per command. An option that is set wins over it.',
+    allowed: PROFILES.join(', '),
+  }),
   redis: redisOptions.prefault({}),
   http: http.prefault({}),
   mover: mover.prefault({}),
@@ -247,6 +257,14 @@ export const schema = z.strictObject({
   log: log.prefault({}),
   queues: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), queue).prefault({}),
 });
+
+/** The options whose default is that of the profile. */
+export const PROFILED = {
+  'mover.lease': 'leaseMs',
+  'mover.safetyTick': 'safetyTickMs',
+  'worker.beatTtl': 'beatTtlMs',
+  'worker.grace': 'graceMs',
+} as const;
 
 /** The table, in the order of the file. */
 export const options: readonly Option[] = [...tableOf(schema)];

@@ -20,12 +20,13 @@ import { DuestreamError } from '../kernel/errors.ts';
 import { createLife, type Life } from '../kernel/life.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
 import { createLoop } from '../kernel/loop.ts';
+import { RHYTHMS } from '../kernel/rhythm.ts';
 import { version } from '../kernel/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { LeaderPool } from '../mover/leader-pool.ts';
 import type { NearWorker } from '../mover/promotion/lone-worker.ts';
 import { labelOf, openCommands, openSubscriber, type Redis, type RedisInput } from '../redis/connection/connect.ts';
-import { EVICTION_LOOK_MS, evictionOf } from '../redis/connection/memory.ts';
+import { evictionOf } from '../redis/connection/memory.ts';
 import {
   createOpening,
   type Opening,
@@ -293,7 +294,8 @@ function createServices(
 ) {
   const id = `d-${newJobId()}`;
   const movers = subscriber ? moversOf({ config, redis, subscriber, id, events, nearWorker }) : undefined;
-  return { redis, movers, guard: createGuard({ redis, clock: systemClock, events }) };
+  const lookMs = RHYTHMS[config.profile].evictionMs;
+  return { redis, movers, guard: createGuard({ redis, clock: systemClock, events, lookMs }) };
 }
 
 type Services = ReturnType<typeof createServices>;
@@ -323,7 +325,8 @@ function moversOf(parts: {
   nearWorker: () => NearWorker | undefined;
 }) {
   const { config, redis, subscriber, id, events, nearWorker } = parts;
-  const { dead, mover, namespace } = config;
+  const { dead, mover, namespace, profile } = config;
+  const rhythm = RHYTHMS[profile];
   return new LeaderPool({
     minutes: keepsMinutes(config),
     redis,
@@ -333,7 +336,8 @@ function moversOf(parts: {
     nearWorker,
     options: mover,
     clock: systemClock,
-    beatTtlMs: 15_000,
+    beatTtlMs: rhythm.daemonBeatTtlMs,
+    rhythm,
     identity: {
       id,
       role: 'daemon',
@@ -401,11 +405,12 @@ function definitionOf(name: string, { handlers, config }: { handlers: Handlers; 
   return asDefined({ ...defined, ...(history && { history }), ...(redact && { redact }) });
 }
 
-function workerOptions({ worker, done, namespace }: Config) {
+function workerOptions({ worker, done, namespace, profile }: Config) {
   return {
     namespace,
     read: worker.read,
     pollEvery: worker.pollEveryMs,
+    profile,
     concurrency: worker.concurrency,
     jobLease: worker.jobLeaseMs,
     extendEvery: worker.extendEveryMs,
@@ -428,20 +433,25 @@ export interface Guard {
   readonly pass: () => Promise<number>;
 }
 
-export function createGuard(parts: { readonly redis: Redis; readonly clock: Clock; readonly events: Emitter }): Guard {
-  const { redis, clock, events } = parts;
+export function createGuard(parts: {
+  readonly redis: Redis;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  readonly lookMs?: number;
+}): Guard {
+  const { redis, clock, events, lookMs = RHYTHMS.default.evictionMs } = parts;
   let told: string | undefined;
 
   async function pass(): Promise<number> {
     // Others tell of the outage, and a user without the right to INFO is told by `doctor`.
     const found = await evictionOf(redis).catch(() => 'unknown' as const);
-    if (found === 'unknown') return EVICTION_LOOK_MS;
+    if (found === 'unknown') return lookMs;
     if (found && found.policy !== told) {
       events.emit('redis.evicts', { policy: found.policy, limitBytes: found.limitBytes, jobs: found.jobs });
     }
     if (!found && told !== undefined) events.emit('redis.keeps', { after: told });
     told = found?.policy;
-    return EVICTION_LOOK_MS;
+    return lookMs;
   }
 
   const loop = createLoop({ who: 'guard', pass, clock, events, pauseAfter });

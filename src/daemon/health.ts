@@ -33,22 +33,23 @@ interface Health {
   readonly detail: Record<string, unknown>;
 }
 
-/** A loop that has not turned for this long is stuck: every command has a time-out far below. */
+/** A loop that has not turned for this long is stuck, or for two of its longest rests: every command has a time-out far below. */
 const STUCK_AFTER_MS = 30_000;
 
 export function healthOf({ mover, clock, state, movers, worker, redis }: HealthParts) {
+  const restMs = Math.max(mover.safetyTickMs, mover.leaseMs);
   const since = (momentMs: number | undefined) => (momentMs === undefined ? 0 : clock.monotonicMs() - momentMs);
 
   return {
     live(): Health {
       const turned = since(movers()?.lastTurnMs());
       const stuckWorkers = worker()?.notLive() ?? [];
-      const ok = state() !== 'running' || (turned < STUCK_AFTER_MS && stuckWorkers.length === 0);
+      const ok = state() !== 'running' || (turned < Math.max(STUCK_AFTER_MS, 2 * restMs) && stuckWorkers.length === 0);
       return { ok, detail: { state: state(), version, moversTurnedMsAgo: Math.round(turned), stuckWorkers } };
     },
     async ready(): Promise<Health> {
       const progressed = since(movers()?.lastProgressMs());
-      const late = progressed > 3 * Math.max(mover.safetyTickMs, mover.leaseMs);
+      const late = progressed > 3 * restMs;
       const notReady = worker()?.notReady() ?? [];
       const answers = redis()?.ping() ?? Promise.reject(new Error('not connected'));
       const redisAnswers = await answers.then(

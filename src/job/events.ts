@@ -61,7 +61,7 @@ export interface Events {
     readonly schedule: string;
     readonly why: string;
   };
-  /** The leader of a partition made a pass. While nothing is due, it makes one every 15 s. */
+  /** The leader of a partition made a pass. While nothing is due, it makes one every minute. */
   'mover.passed': {
     readonly queue: string;
     readonly partition: number;

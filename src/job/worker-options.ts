@@ -7,6 +7,7 @@
 import { type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import { RHYTHMS } from '../kernel/rhythm.ts';
 
 /** One option. `doc` says in one sentence what it does. */
 export interface WorkerOption extends Range {
@@ -48,21 +49,21 @@ export const workerOptions = {
     fallback: 5000,
     doc: 'How often the leases of running jobs are extended; at most half of the job lease. Default: a third of it.',
   },
-  /** How long a heartbeat of a worker is valid: `100ms` to `1h`, default `10s`. */
+  /** How long a heartbeat of a worker is valid: `100ms` to `1h`, default `10s`, with the profile `quiet` `3m`. */
   beatTtl: {
     kind: 'duration',
     min: 100,
     max: HOUR_MS,
-    fallback: 10_000,
-    doc: 'How long a heartbeat of a worker is valid.',
+    fallback: RHYTHMS.default.beatTtlMs,
+    doc: 'How long a heartbeat of a worker is valid. With the profile quiet: 3m.',
   },
-  /** How long a worker must be seen dead before its jobs are taken over: `50ms` to `1h`, default `5s`. */
+  /** How long a worker must be seen dead before its jobs are taken over: `50ms` to `1h`, default `5s`, with the profile `quiet` `1m`. */
   grace: {
     kind: 'duration',
     min: 50,
     max: HOUR_MS,
-    fallback: 5000,
-    doc: 'How long a worker must be missing before its jobs are taken over.',
+    fallback: RHYTHMS.default.graceMs,
+    doc: 'How long a worker must be missing before its jobs are taken over. With the profile quiet: 1m.',
   },
   /**
    * How often a worker that waits in no read looks for jobs without being told of them: `10ms` to `5s`, default `1s`. In a cluster

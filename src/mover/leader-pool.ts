@@ -6,10 +6,12 @@ import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop, type Loop } from '../kernel/loop.ts';
 import { reasonOf } from '../kernel/reason.ts';
+import { RHYTHMS, type Rhythm } from '../kernel/rhythm.ts';
 import { subscribeAll } from '../redis/channels.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { whileStarting } from '../redis/connection/opening.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
+import { createServers, type ServerOf } from '../redis/connection/server-clock.ts';
 import { createServerWatch, type ServerWatch } from '../redis/connection/server-watch.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/scripts/lease.ts';
@@ -36,6 +38,8 @@ interface LeaderPoolParts {
   readonly limits: SweepLimits;
   /** Whether counts and lateness are kept by the minute. Default: no. */
   readonly minutes?: boolean;
+  /** Default: that of the profile `default`. */
+  readonly rhythm?: Rhythm;
   readonly clock: Clock;
   readonly events: Emitter;
   /** The worker of this process, if there is one. */
@@ -61,6 +65,7 @@ export class LeaderPool {
   readonly #removed: RemovedQueues;
   readonly #order: LeaderOrder;
   readonly #loneWorker: LoneWorker;
+  readonly #serverOf: ServerOf;
   /** Channel of nudges → the services of its partition. */
   readonly #led = new Map<string, Led>();
   /** Channel of nudges → its partition with the settings of its queue as they are now. */
@@ -68,6 +73,8 @@ export class LeaderPool {
   /** Process → monotonic ms since when it has no heartbeat. */
   readonly #missingSince = new Map<string, number>();
   #isSubscribed = false;
+  /** How many heartbeats there are until the registry is read; a message that something changed makes it none. */
+  #beatsLeft = 0;
   /** Monotonic ms since when this process hears no nudges. */
   #deafSinceMs: number | undefined = undefined;
   #starting: Promise<void> | undefined = undefined;
@@ -82,6 +89,7 @@ export class LeaderPool {
     this.#removed = new RemovedQueues({ redis, namespace });
     this.#order = new LeaderOrder({ redis, namespace, processId: identity.id, clock });
     this.#loneWorker = new LoneWorker(nearWorker);
+    this.#serverOf = createServers(redis, clock);
   }
 
   /** Repeats its first pass while Redis is away, within the bound of a start or until the signal comes. */
@@ -106,16 +114,32 @@ export class LeaderPool {
     return Math.min(registryMs, ...this.#movers().map((mover) => mover.lastProgressMs()));
   }
 
-  /** The oldest turn of any loop, monotonic ms. */
+  /** The oldest turn of any loop, monotonic ms, with the same patience. */
   lastTurnMs(): number {
-    return Math.min(this.#loop.lastTurnMs(), ...this.#movers().map((mover) => mover.lastTurnMs()));
+    const registryMs = this.#loop.lastTurnMs() + this.#parts.beatTtlMs / 3;
+    return Math.min(registryMs, ...this.#movers().map((mover) => mover.lastTurnMs()));
   }
 
-  /** Reads the registry and the membership again: the step of the loop. */
+  /** Sends a heartbeat, and when it is time or something has changed looks around: the step of the loop. */
   async pass(): Promise<number> {
-    const { redis, namespace, identity, beatTtlMs } = this.#parts;
+    const { redis, namespace, identity, beatTtlMs, rhythm = RHYTHMS.default } = this.#parts;
+    const isAnew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
+    await this.#server.look(isAnew);
+    if (isAnew || !this.#isSubscribed || this.#beatsLeft <= 0) {
+      this.#beatsLeft = rhythm.registryBeats;
+      await this.#lookAround().catch((error: unknown) => {
+        this.#beatsLeft = 0;
+        throw error;
+      });
+    }
+    this.#beatsLeft -= 1;
+    return beatTtlMs / 3;
+  }
+
+  /** Reads the registry and the membership again. */
+  async #lookAround(): Promise<void> {
+    const { redis, namespace } = this.#parts;
     await this.#listen();
-    await this.#server.look((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew');
     const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
     await this.#forgetLost(present.flatMap(({ id, identity }) => (identity ? [] : [id])));
     const living = present.flatMap(({ id, identity }) => (identity ? [{ ...identity, id }] : []));
@@ -129,7 +153,6 @@ export class LeaderPool {
     const declared = new Set(refs.map(({ keys }) => keys.wake));
     const gone = [...this.#led.keys()].filter((wake) => !declared.has(wake));
     await Promise.all(gone.map((wake) => this.#letGo(wake)));
-    return beatTtlMs / 3;
   }
 
   /** A daemon says at its start how long due jobs linger; where nothing says so, the registry was lost since. */
@@ -163,7 +186,17 @@ export class LeaderPool {
   }
 
   #servicesOf(ref: PartitionRef): Led {
-    const { redis, namespace, identity, options, limits, minutes, clock, events } = this.#parts;
+    const {
+      redis,
+      namespace,
+      identity,
+      options,
+      limits,
+      minutes,
+      rhythm = RHYTHMS.default,
+      clock,
+      events,
+    } = this.#parts;
     const current = () => this.#currentOf(ref);
     const mover = new Mover({
       redis,
@@ -174,17 +207,37 @@ export class LeaderPool {
       windowMs: limits.windowMs,
       order: this.#order,
       loneWorker: this.#loneWorker,
+      hearsNudges: () => this.#isSubscribed,
+      serverOf: this.#serverOf,
+      rhythm,
       clock,
       events,
     });
-    const duty = { redis, ref, current, leading: () => mover.leading(), clock, events };
+    const duty = {
+      redis,
+      ref,
+      current,
+      leading: () => mover.leading(),
+      clock,
+      events,
+      rhythm,
+      turns: () => this.#leads(),
+    };
     const enqueuer = new Enqueuer({ ...duty, namespace });
-    const janitor = createJanitor({ ...duty, limits, promoted: () => mover.promoted() });
+    const promoted = () => mover.promoted();
+    const janitor = createJanitor({ ...duty, limits, promoted });
     const recorders = minutes ? [createRecorder({ ...duty, serverMs: () => mover.serverMs() })] : [];
     return {
       mover,
       enqueuer,
-      chores: [enqueuer, janitor, createRepairer(duty), createWeigher(duty), createGatekeeper(duty), ...recorders],
+      chores: [
+        enqueuer,
+        janitor,
+        createRepairer({ ...duty, promoted }),
+        createWeigher(duty),
+        createGatekeeper(duty),
+        ...recorders,
+      ],
     };
   }
 
@@ -198,6 +251,10 @@ export class LeaderPool {
 
   #currentOf(ref: PartitionRef): PartitionRef {
     return this.#current.get(ref.keys.wake) ?? ref;
+  }
+
+  #leads(): number {
+    return this.#movers().filter((mover) => mover.leading()).length;
   }
 
   #movers(): readonly Mover[] {
@@ -233,7 +290,7 @@ export class LeaderPool {
   }
 
   readonly #onMessage = (channel: string, message: string): void => {
-    if (channel === this.#registryWake) this.#loop.wake();
+    if (channel === this.#registryWake) this.#lookSoon();
     else if (message === 'schedules') this.#led.get(channel)?.enqueuer.wake();
     else this.#led.get(channel)?.mover.nudge(message);
   };
@@ -244,9 +301,14 @@ export class LeaderPool {
     this.#loop.wake();
   };
 
+  #lookSoon(): void {
+    this.#beatsLeft = 0;
+    this.#loop.wake();
+  }
+
   /** After a reconnect no service should wait out the pause of its last failure. */
   readonly #wakeAll = (): void => {
-    this.#loop.wake();
+    this.#lookSoon();
     for (const mover of this.#movers()) mover.wake();
   };
 

@@ -2,6 +2,7 @@
 import type { Emitter } from '../job/events.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { createLoop, type Idle, type Loop } from '../kernel/loop.ts';
+import type { Rhythm } from '../kernel/rhythm.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
@@ -15,7 +16,17 @@ export interface Duty {
   readonly leading: () => Leadership | undefined;
   readonly clock: Clock;
   readonly events: Emitter;
+  /** Default: that of the profile `default`. */
+  readonly rhythm?: Rhythm;
+  /** How many partitions this process leads. At rest their chores take turns, so that many cost as much as one. Default: 1. */
+  readonly turns?: () => number;
 }
+
+/** With more partitions none waits for longer than this many turns. */
+const TURNS_MAX = 10;
+
+/** How many times as long a chore rests where nothing happens. */
+export const turnsOf = ({ turns = () => 1 }: Pick<Duty, 'turns'>): number => Math.max(1, Math.min(TURNS_MAX, turns()));
 
 /** Work that the leader of a partition does beside the promotion. A process that does not lead waits. */
 export interface Chore {
@@ -28,7 +39,7 @@ export interface Chore {
 /** A loop that asks the node of its own partition whether Redis is back, and is named after its role and partition. */
 export function partitionLoop(
   role: 'mover' | 'enqueuer' | 'janitor' | 'repairer' | 'weigher' | 'gatekeeper',
-  { redis, ref, clock, events }: Omit<Duty, 'leading'>,
+  { redis, ref, clock, events }: Pick<Duty, 'redis' | 'ref' | 'clock' | 'events'>,
   pass: () => Promise<number | Idle>,
 ): Loop {
   return createLoop({

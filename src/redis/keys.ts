@@ -80,7 +80,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), when a producer was seen that does not nudge (`foreign`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },

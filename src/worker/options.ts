@@ -20,6 +20,7 @@ import { type Clock, systemClock } from '../kernel/clock.ts';
 import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
+import { isProfile, PROFILES, type Profile, RHYTHMS } from '../kernel/rhythm.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
 import { checkAbandoned, checkHandlers, type Handler, type QueueHandlers } from './run/handlers.ts';
 
@@ -34,6 +35,11 @@ export interface WorkerSettings extends WorkerOptionInputs {
    * looks every `pollEvery`, and is told of jobs where Redis has sharded channels; for services that refuse reads that block.
    */
   readonly read?: ReadMode | undefined;
+  /**
+   * How often it looks while it waits. `quiet`, for a Redis that is paid per command: heartbeats and reads of a minute, so
+   * that jobs of a dead worker are taken over after 4 min. Default `default`.
+   */
+  readonly profile?: Profile | undefined;
   readonly log?: Log | undefined;
   /** For tests. */
   readonly clock?: Clock | undefined;
@@ -82,7 +88,7 @@ export interface Work {
   readonly onAbandoned: Handler<Abandoned> | undefined;
 }
 
-const COMMON = ['redis', 'namespace', 'read', 'log', 'clock', ...Object.keys(workerOptions)];
+const COMMON = ['redis', 'namespace', 'read', 'profile', 'log', 'clock', ...Object.keys(workerOptions)];
 const OF_QUEUE = ['queue', 'handler', 'concurrency', 'onAbandoned'];
 
 /** @throws DuestreamError `bad-config` for a name that there is not, or a value outside its range */
@@ -90,6 +96,7 @@ export function readWorkerOptions(options: WorkerSettings) {
   checkNames(options, COMMON, 'createWorker');
   return asConfig(() => {
     parseAddress(options.redis);
+    const rhythm = RHYTHMS[profileOf(options.profile)];
     const valueFor = (name: WorkerOptionName) => workerOption(name, options[name]);
     const jobLeaseMs = valueFor('jobLease');
     const extendEveryMs = workerOption('extendEvery', options.extendEvery ?? Math.round(jobLeaseMs / 3));
@@ -102,14 +109,15 @@ export function readWorkerOptions(options: WorkerSettings) {
       concurrency: valueFor('concurrency'),
       jobLeaseMs,
       extendEveryMs,
-      beatTtlMs: valueFor('beatTtl'),
-      graceMs: valueFor('grace'),
+      beatTtlMs: workerOption('beatTtl', options.beatTtl ?? rhythm.beatTtlMs),
+      graceMs: workerOption('grace', options.grace ?? rhythm.graceMs),
       shutdownMs: valueFor('shutdown'),
       abortGraceMs: valueFor('abortGrace'),
       recycleAtPercent: valueFor('recycleAtPercent'),
       windowMs: valueFor('doneWindow'),
       log: parseLog(options.log),
       clock: options.clock ?? systemClock,
+      rhythm,
     };
   });
 }
@@ -121,6 +129,12 @@ function readMode(given: unknown): ReadMode {
 }
 
 export type Settings = ReturnType<typeof readWorkerOptions>;
+
+function profileOf(given: unknown): Profile {
+  if (given === undefined) return 'default';
+  if (isProfile(given)) return given;
+  throw new DuestreamError('bad-input', `profile is ${show(given)}; allowed: ${PROFILES.join(', ')}`);
+}
 
 const tooSeldom = (extendEveryMs: number, jobLeaseMs: number) =>
   new DuestreamError(

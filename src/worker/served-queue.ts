@@ -65,7 +65,7 @@ export class ServedQueue {
   readonly #partitions: ServedPartitions;
   readonly #slots: LostSlots;
   readonly #handover: Handover;
-  /** Four reads without an answer. */
+  /** Some reads without an answer, and three heartbeats. */
   readonly #stuckAfterMs: number;
   /** From the start on, when the partitions are known. */
   #running: Running | undefined;
@@ -84,7 +84,8 @@ export class ServedQueue {
     this.#slots = new LostSlots({ inFlight, queue: queue.name, abortGraceMs, recycleAtPercent, clock, events });
     const { refs } = this.#partitions;
     this.#handover = createHandover({ commands, jobs, inFlight, consumer, windowMs, refs });
-    this.#stuckAfterMs = 4 * timeoutOf(source instanceof Channels ? commands : source);
+    const readsMs = source instanceof Channels ? 4 * timeoutOf(commands) : 2.5 * timeoutOf(source);
+    this.#stuckAfterMs = Math.max(readsMs, settings.beatTtlMs);
   }
 
   /** Declares the queue unless it is declared, and follows its layout. May be repeated. */
@@ -177,7 +178,7 @@ function assemble(
   },
 ) {
   const { work, settings, commands, source, jobs, consumer, events, giveUp, ...parts } = queueParts;
-  const { clock, windowMs, jobLeaseMs, namespace, graceMs, beatTtlMs } = settings;
+  const { clock, windowMs, jobLeaseMs, namespace, graceMs, beatTtlMs, rhythm } = settings;
   const { queue, handlers, onAbandoned } = work;
   const base = {
     inFlight: own.inFlight,
@@ -196,7 +197,7 @@ function assemble(
   const readerJobs = blocking === commands ? jobs : createJobs(blocking);
 
   const acknowledger = new Acknowledger({ ...base, log: own.log, isFull: full, signal: giveUp });
-  const roundTrips = new RoundTrips({ ...base, ...limits, acknowledger, readerJobs });
+  const roundTrips = new RoundTrips({ ...base, ...limits, acknowledger, readerJobs, onLost: () => adopter.lost() });
   const services = { ...base, ...parts, log: own.log, slots: own.slots, acknowledger, roundTrips };
   const executor = new Executor({ ...services, isFull: full, queue, handlers, onAbandoned });
   const compensations = onAbandoned !== undefined;
@@ -212,9 +213,10 @@ function assemble(
           assignment: createAssignment({ ...base, ...fleet }),
           pace: paceOf(settings.pollEveryMs, settings.read === 'poll'),
         })
-      : new StreamFetcher({ ...fetching, blocking: source });
+      : new StreamFetcher({ ...fetching, blocking: source, blockMs: rhythm.blockMs });
 
-  const adopter = createAdopter({ ...base, starter, idleMs: timeoutOf(blocking) });
+  const adopter = createAdopter({ ...base, starter, idleMs: timeoutOf(blocking), calmMs: rhythm.adoptMs });
+  own.inFlight.onLeftBehind(adopter.lost);
   const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats: parts.beats };
   const reclaimer = createReclaimer({ ...base, ...watching, starter });
   return { fetcher, roundTrips, adopter, reclaimer };

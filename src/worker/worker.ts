@@ -279,11 +279,11 @@ async function shutDown(
 }
 
 /** One for commands, and one for each queue to wait on; where none waits in a read, one that hears calls for all queues. */
-function openAll({ redis, read }: Settings, names: readonly string[]): readonly [Redis, ...Redis[]] {
+function openAll({ redis, read, rhythm }: Settings, names: readonly string[]): readonly [Redis, ...Redis[]] {
   const commands = openCommands({ redis, name: `worker:${names.join(',')}` });
   if (isCluster(commands) || read === 'poll')
     return [commands, openSubscriber({ redis, name: `calls:${names.join(',')}` })];
-  return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
+  return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}`, waitsMs: rhythm.blockMs }))];
 }
 
 /** The middleware of a worker: around its handlers, and around what they schedule. */
@@ -308,7 +308,7 @@ function wire(
 ) {
   const { settings, works, consumer, events, giveUp, chains } = shared;
   const calls = createHandlerCalls(commands, settings, { chain: chains.schedule, giveUp });
-  const { clock, namespace, beatTtlMs } = settings;
+  const { clock, namespace, beatTtlMs, rhythm } = settings;
   const jobs = createJobs(commands);
   const serverOf = createServers(commands, clock);
   const names = works.map(({ queue }) => queue.name);
@@ -330,7 +330,9 @@ function wire(
     server,
     clock,
     events,
-    onBeat: () => Promise.all([...served.map((one) => one.declare()), timekeeper.pass()]),
+    onBeat: timekeeper.pass,
+    lookBeats: rhythm.layoutBeats,
+    onLook: () => Promise.all(served.map((one) => one.declare())),
   });
   const served = works.flatMap((work, at) => {
     const blocking = readers[at];

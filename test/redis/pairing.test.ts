@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { outageOf } from '../../src/redis/connection/outage.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { renew } from '../../src/redis/scripts/lease.ts';
+import { resign } from '../../src/redis/scripts/lease.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const ref = partitionRef('t', { queue: 'emails', partition: 0, layoutGeneration: 0 });
@@ -82,13 +82,13 @@ test('a reply that no command waits for drops the connection, because it has los
 
 test('a script that is answered with a reply of another shape counts as lost, and the connection is dropped', async () => {
   const redis = await open();
-  await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 });
+  await resign(redis, ref, 'd-1:1:1');
   const again = readyAgain(redis);
   spoil = (reply, client) => client.write(Buffer.concat([Buffer.from('*1\r\n$2\r\nok\r\n'), reply]));
-  const error = await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 }).catch((thrown: unknown) => thrown);
+  const error = await resign(redis, ref, 'd-1:1:1').catch((thrown: unknown) => thrown);
   expect(outageOf(error)).toBe('lost');
   await again;
-  expect(await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 })).toBe('lost');
+  expect(await resign(redis, ref, 'd-1:1:1')).toBe('lost');
 });
 
 test('a line that garbles every answer is dropped once each time, and dialled later and later', async () => {
@@ -117,7 +117,7 @@ test('a line that garbles every answer is dropped once each time, and dialled la
   for (let nth = 0; nth < 4; nth += 1) {
     if (redis.status !== 'ready') await readyAgain(redis);
     const dropped = once(redis, 'reconnecting');
-    const calls = Array.from({ length: 30 }, () => renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 }));
+    const calls = Array.from({ length: 30 }, () => resign(redis, ref, 'd-1:1:1'));
     expect((await Promise.allSettled(calls)).map(({ status }) => status)).not.toContain('fulfilled');
     await dropped;
   }

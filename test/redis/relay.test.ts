@@ -60,7 +60,7 @@ test('comes before a read that waits, which finds what is left', async () => {
   const reader = openBlocking({ redis: { path: p.server.socketPath }, name: 'reader' });
   onTestFinished(() => reader.disconnect());
   await whenReady(reader);
-  const reading = readNew(reader, [p.ref], { consumer: 'w2', count: 5 });
+  const reading = readNew(reader, [p.ref], { consumer: 'w2', count: 5, blockMs: 2000 });
   const isBlocked = async () => /blocked_clients:1\b/.test(await p.redis.info('clients'));
   while (!(await isBlocked())) await new Promise((resolve) => setImmediate(resolve));
   await p.schedule('a');

@@ -204,7 +204,7 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
     commands: blocking,
     refs: [],
   });
-  const roundTrips = new RoundTrips({ ...common, readerJobs: jobs, acknowledger });
+  const roundTrips = new RoundTrips({ ...common, readerJobs: jobs, acknowledger, onLost: () => undefined });
   const starter = new Starter({
     ...common,
     roundTrips,
@@ -237,7 +237,15 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
       },
     } as unknown as Executor,
   });
-  const fetcher = new StreamFetcher({ ...common, roundTrips, starter, commands: blocking, blocking, refs });
+  const fetcher = new StreamFetcher({
+    ...common,
+    roundTrips,
+    starter,
+    commands: blocking,
+    blocking,
+    blockMs: 2000,
+    refs,
+  });
 
   return {
     fetcher,

@@ -344,10 +344,10 @@ export function elect(model: Model, processId: string): object {
   return { kind: 'elected', term: model.leader.term, epoch: model.epoch };
 }
 
+/** Whoever renews prolongs what stands there. */
 export function renew(model: Model, term: string): 'ok' | 'lost' {
-  if (model.leader?.term !== term) return 'lost';
-  model.leader.sane = true;
-  return 'ok';
+  if (model.leader) model.leader.sane = true;
+  return model.leader?.term === term ? 'ok' : 'lost';
 }
 
 export function resign(model: Model, term: string): 'ok' | 'lost' {

@@ -7,6 +7,7 @@ import { type ConfigSources, defineConfig, loadConfig, queueOptions } from '../.
 import { doneLimits } from '../../src/config/options.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { withoutCredentials } from '../../src/kernel/reason.ts';
+import { readWorkerOptions } from '../../src/worker/options.ts';
 
 let cwd = '';
 beforeAll(() => {
@@ -54,6 +55,17 @@ describe('precedence', () => {
       'worker.grace': { from: 'file', name: 'all.yaml' },
       'worker.jobLease': { from: 'default' },
     });
+  });
+
+  test('what nobody has set is as the profile says, and what is set wins over it', () => {
+    const { config, origins } = fromFile('profile: quiet\nmover: { lease: 5s }\n');
+    expect(config.mover).toMatchObject({ leaseMs: 5000, safetyTickMs: 60_000 });
+    expect(config.worker).toMatchObject({ beatTtlMs: 180_000, graceMs: 60_000, jobLeaseMs: 15_000 });
+    expect(origins['mover.safetyTick']).toEqual({ from: 'default', name: 'the profile quiet' });
+    expect(refusal(() => fromFile('profile: silent\n'))).toContain('allowed: default, quiet');
+    const worker = (profile: 'quiet') => readWorkerOptions({ redis: 'redis://127.0.0.1:1', profile, grace: '9s' });
+    expect(worker('quiet')).toMatchObject({ beatTtlMs: 180_000, graceMs: 9000 });
+    expect(refusal(() => worker('silent' as 'quiet'))).toBe('profile is "silent"; allowed: default, quiet');
   });
 
   test('--config wins over DUESTREAM_CONFIG, which wins over duestream.yaml', () => {

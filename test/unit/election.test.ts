@@ -10,7 +10,7 @@ const LEASE_MS = 5000;
 const TERM = `me:7:${LEASE_MS}`;
 const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 
-type Answers = { elect?: () => unknown; renew?: () => unknown; resign?: () => unknown };
+type Answers = { elect?: () => unknown; renew?: () => unknown; resign?: () => unknown; left?: () => unknown };
 
 /** An election of `me`; each script answers what the test says, and the calls are kept. */
 function electionOf(answers: Answers = {}, rank = 0) {
@@ -26,7 +26,8 @@ function electionOf(answers: Answers = {}, rank = 0) {
   };
   const redis = {
     duestream_elect: script('elect', ['elected', TERM, 1]),
-    duestream_renew: script('renew', 'ok'),
+    getex: script('renew', TERM),
+    pttl: script('left', -2),
     duestream_resign: script('resign', 'ok'),
   } as unknown as Redis;
   const election = new Election({
@@ -57,7 +58,7 @@ it('a slow reply cannot stretch the trust: it counts from before the request', a
   const slow = electionOf();
   slow.answers.renew = () => {
     slow.clock.advance(4000);
-    return 'ok';
+    return TERM;
   };
   await slow.campaign();
   slow.clock.advance(499);
@@ -71,7 +72,7 @@ it('a renewal whose reply took longer than the lease does not make a leader', as
   await slow.campaign();
   slow.answers.renew = () => {
     slow.clock.advance(LEASE_MS + 1);
-    return 'ok';
+    return TERM;
   };
   await slow.renew();
   expect(slow.leading()).toBeUndefined();
@@ -91,7 +92,7 @@ it('a renewal in time prolongs the trust without a new election', async () => {
 it('a lost lease and a renewal without a reply both end the leadership', async () => {
   const lost = electionOf();
   await lost.campaign();
-  lost.answers.renew = () => 'lost';
+  lost.answers.renew = () => 'other:8:5000';
   await lost.renew();
   expect(lost.leading()).toBeUndefined();
   const silent = electionOf();
@@ -103,7 +104,7 @@ it('a lost lease and a renewal without a reply both end the leadership', async (
 });
 
 it('a lease that was lost between election and renewal is tried for again at once', async () => {
-  const election = electionOf({ renew: () => 'lost' });
+  const election = electionOf({ renew: () => 'other:8:5000' });
   expect(await election.campaign()).toBe(0);
   expect(election.leading()).toBeUndefined();
   expect(election.said).toEqual([]);
@@ -138,4 +139,15 @@ it('being elected again under the same term is told as one more election', async
   election.concede('promote got no reply');
   await election.campaign();
   expect(election.said).toEqual(['elected 7', 'lost: promote got no reply', 'elected 7']);
+});
+
+it('a follower asks for what is left of the lease, and calls for an election when it has ended or cannot be right', async () => {
+  const election = electionOf({ elect: () => ['held', 'other:9:5000', 3000] });
+  const left = [2000, -2, LEASE_MS + 1, -1];
+  election.answers.left = () => left.shift();
+  expect(await election.campaign()).toBe(3010);
+  expect(await election.campaign()).toBe(2010);
+  expect(election.calls).toEqual(['elect', 'left']);
+  for (let nth = 0; nth < 3; nth += 1) expect(await election.campaign()).toBe(3010);
+  expect(election.calls.slice(2)).toEqual(['left', 'elect', 'left', 'elect', 'left', 'elect']);
 });

@@ -353,7 +353,7 @@ export function commandsUsed(namespace: string): readonly Command[] {
     xrange ${k.ready} - +; xrevrange ${k.dead} + -; xpending ${k.ready} ${GROUP}; xclaim ${k.ready} ${GROUP} c 0 1-1
     xgroup create ${k.ready} ${GROUP} 0 mkstream; xgroup createconsumer ${k.ready} ${GROUP} c; xgroup delconsumer ${k.ready} ${GROUP} c
     xinfo groups ${k.ready}; xinfo stream ${k.ready}; xinfo consumers ${k.ready} ${GROUP}; xreadgroup group ${GROUP} c streams ${k.ready} >
-    get ${k.leader}; set ${k.leader} x; del ${k.leader}; pexpire ${k.leader} 1; pttl ${k.leader}; exists ${k.ready}; type ${k.ready}
+    get ${k.leader}; getex ${k.leader} px 1; set ${k.leader} x; del ${k.leader}; pexpire ${k.leader} 1; pttl ${k.leader}; exists ${k.ready}; type ${k.ready}
     unlink ${k.jobs}; mget ${c.beat('m')}; sadd ${c.alive} m; srem ${c.alive} m; smembers ${c.alive}; srandmember ${c.alive} 1
     spublish ${k.wake} x; ssubscribe ${c.wake}; sunsubscribe ${c.wake}`
     .split(/[;\n]/)

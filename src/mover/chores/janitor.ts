@@ -5,11 +5,12 @@
  */
 
 import { type Idle, idle } from '../../kernel/loop.ts';
+import { RHYTHMS } from '../../kernel/rhythm.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { createJobs } from '../../redis/scripts/jobs.ts';
 import { type SweepLimits, sweep } from '../../redis/scripts/lease.ts';
-import { tendSets } from '../../redis/scripts/sets.ts';
-import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
+import { hasSets, tendSets } from '../../redis/scripts/sets.ts';
+import { type Chore, type Duty, partitionLoop, turnsOf } from '../partition-loop.ts';
 
 export interface JanitorParts extends Duty {
   readonly limits: SweepLimits;
@@ -20,20 +21,19 @@ export interface JanitorParts extends Duty {
 }
 
 const IDLE_REST_MS = 5000;
-/** While no job is promoted and nothing was old, the janitor looks this often: jobs end late, and time makes records old. */
-const QUIET_REST_MS = 30_000;
 const REST_MS = 1000;
 const BUSY_REST_MS = 5;
-/** A callback is made within a minute, whatever was cut off. */
-const TEND_MS = 45_000;
 /** Of one call. */
 const SETS_MAX = 50;
 
 export function createJanitor(parts: JanitorParts): Chore {
-  const { redis, ref, limits, current = () => ref, leading, promoted, clock } = parts;
+  const { redis, ref, limits, current = () => ref, leading, promoted, clock, rhythm = RHYTHMS.default } = parts;
   const jobs = createJobs(redis);
   let tendedMs = Number.NEGATIVE_INFINITY;
-  /** What had been promoted before a sweep that found nothing, and when that was. */
+  /**
+   * What had been promoted before a sweep that found nothing, and when that was. While no job is promoted the next one waits
+   * for `sweepMs`: jobs end late, and time makes records old.
+   */
   let quiet: { readonly promoted: number; readonly sinceMs: number } | undefined;
 
   /** One batch. Returns milliseconds until the next: soon while there is more, else seconds. */
@@ -46,7 +46,7 @@ export function createJanitor(parts: JanitorParts): Chore {
     const nowMs = clock.monotonicMs();
     await tendAll(leadership.term, nowMs);
     const before = promoted();
-    const isQuiet = quiet?.promoted === before && nowMs - quiet.sinceMs < QUIET_REST_MS;
+    const isQuiet = quiet?.promoted === before && nowMs - quiet.sinceMs < rhythm.sweepMs * turnsOf(parts);
     if (isQuiet) return idle(IDLE_REST_MS);
     const { history } = current();
     const swept = await sweep(redis, ref, { term: leadership.term, limits, history });
@@ -59,8 +59,9 @@ export function createJanitor(parts: JanitorParts): Chore {
 
   /** Of sets whose last member is over the callbacks are made that a call which was cut off has not made. */
   async function tendAll(term: string, nowMs: number): Promise<void> {
-    if (nowMs - tendedMs < TEND_MS) return;
+    if (nowMs - tendedMs < rhythm.tendMs) return;
     tendedMs = nowMs;
+    if (!(await hasSets(redis, ref))) return;
     let after = '';
     do {
       const tended = await tendSets(redis, ref, { term, after, limit: SETS_MAX });

@@ -10,19 +10,25 @@
  * stops. A surplus of stored members over indexed ones proves a loss, and then the whole hash is walked without a rest.
  *
  * When a walk was through and found nothing, and stored members and indexed ones are as many ever since, a loss shows in
- * the counts. Then a pass looks at a small slice, because a partition that waits should cost next to nothing.
+ * the counts. Then a pass looks at a small slice. Where nothing was promoted since the last pass, the next one comes later:
+ * a partition that waits should cost next to nothing, and no job of it is due meanwhile.
  */
 
 import { type Idle, idle } from '../../kernel/loop.ts';
+import { RHYTHMS } from '../../kernel/rhythm.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type Counted, checkEntries, checkMembers, type Damage, damageKey } from '../../redis/repair/damage.ts';
 import { isRepairable, notReady, repair } from '../../redis/repair/repair.ts';
 import { ENTRIES_MAX } from '../../redis/scripts/bytes.ts';
-import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
+import { type Chore, type Duty, partitionLoop, turnsOf } from '../partition-loop.ts';
 
 export interface RepairerOptions {
   /** Rest while all is well: two round trips each. Less after a slice that large records cut short. */
   readonly restMs: number;
+  /** The same where nothing is promoted. */
+  readonly walkMs: number;
+  /** The same once a walk found nothing, and the counts agree. */
+  readonly walkedMs: number;
   /** How far apart the two sightings are, at least. */
   readonly apartMs: number;
   /** The same for jobs that somebody ran: within this time their worker extends, and learns that its entry is gone. */
@@ -31,14 +37,16 @@ export interface RepairerOptions {
 
 export interface RepairerParts extends Duty {
   readonly options?: Partial<RepairerOptions>;
+  /** How many jobs this process has promoted in the partition. Default: none. */
+  readonly promoted?: () => number;
 }
 
-const DEFAULTS: RepairerOptions = { restMs: 12_000, apartMs: 2000, ownedApartMs: 10_000 };
-const SLICE = 500;
+const BUSY = { restMs: 12_000, apartMs: 2000, ownedApartMs: 10_000 };
+const SLICE = 1000;
 /** While the counts agree. */
 const QUIET_SLICE = 20;
-/** Of a rest, after a slice of 512 KiB that had few records: it costs Redis 2 ms a second. */
-const SHARE_LEAST = 1 / 24;
+/** After a slice of 512 KiB that had few records: it costs Redis 2 ms a second. */
+const LARGE_REST_MS = 500;
 const BUSY_REST_MS = 50;
 /** Most suspects that are remembered at once. A later walk finds the rest. */
 const SUSPECTS_MAX = 10_000;
@@ -51,39 +59,43 @@ interface Suspect {
 }
 
 export function createRepairer(parts: RepairerParts): Chore {
-  const { redis, ref, leading, clock, events } = parts;
-  const { restMs, apartMs, ownedApartMs } = { ...DEFAULTS, ...parts.options };
+  const { redis, ref, leading, clock, events, promoted = () => 0, rhythm = RHYTHMS.default } = parts;
+  const usual = { ...BUSY, walkMs: rhythm.walkMs, walkedMs: rhythm.walkedMs };
+  const { restMs, walkMs, walkedMs, apartMs, ownedApartMs }: RepairerOptions = { ...usual, ...parts.options };
   const suspects = new Map<string, Suspect>();
   let cursor: string | undefined;
-  /** The entry of ready that was looked at last, until all that was delivered has been. */
-  let frontAfter: string | undefined;
+  const front = createFront(parts);
   /** Since the last walk, which was through and found nothing, the counts have agreed. */
   let isQuiet = false;
   /** The same of the walk under way. */
   let isClean = false;
+  const rests = restingOf(promoted);
 
   /** One slice. Returns milliseconds until the next. */
   async function pass(): Promise<number | Idle> {
     if (!leading()) {
       suspects.clear();
       cursor = undefined;
-      frontAfter = undefined;
+      front.restart();
       isQuiet = false;
       return idle(restMs);
     }
     const limit = isQuiet ? QUIET_SLICE : SLICE;
     const slice = await checkMembers(redis, ref, { part: 'jobs', cursor: cursor ?? '0', limit });
-    const front = await checkEntries(redis, ref, { part: 'front', after: frontAfter, limit: ENTRIES_MAX });
-    frontAfter = front.next;
+    const isResting = rests();
+    const stuck = await front.look(isResting ? walkedMs * turnsOf(parts) : 0);
     if (slice.kind === 'large') return restMs;
-    const { absent } = await notReady(redis, ref.keys, [...slice.found, ...front.found].filter(isRepairable));
+    const { absent } = await notReady(redis, ref.keys, [...slice.found, ...stuck].filter(isRepairable));
     remember(suspects, absent, clock.monotonicMs());
     settle(slice);
     cursor = slice.next;
-    const more = await repairRipe();
-    if (more || (slice.surplus > 0 && cursor !== undefined)) return Math.min(BUSY_REST_MS, restMs);
-    return suspects.size > 0 ? Math.min(apartMs, restMs) : restMs * shareOf(slice, limit);
+    if (await hasMore(slice)) return Math.min(BUSY_REST_MS, restMs);
+    if (suspects.size > 0) return Math.min(apartMs, restMs);
+    return restAfter(slice, { limit, ms: isResting ? calmMs() : restMs });
   }
+
+  const hasMore = async ({ surplus }: Counted) => (await repairRipe()) || (surplus > 0 && cursor !== undefined);
+  const calmMs = () => (isQuiet ? walkedMs : walkMs) * turnsOf(parts);
 
   function settle({ surplus, next }: Counted): void {
     const agrees = surplus === 0 && suspects.size === 0;
@@ -112,15 +124,46 @@ export function createRepairer(parts: RepairerParts): Chore {
   return { start, stop, pass };
 }
 
+/** Says whether nothing was promoted since it was asked last. */
+function restingOf(promoted: () => number): () => boolean {
+  let before = promoted();
+  return () => {
+    const isResting = promoted() === before;
+    before = promoted();
+    return isResting;
+  };
+}
+
+/** The entries of ready that were delivered, a page at a time. */
+function createFront({ redis, ref, clock }: RepairerParts) {
+  /** The entry that was looked at last, until all that was delivered has been. */
+  let after: string | undefined;
+  let lookedMs = Number.NEGATIVE_INFINITY;
+  return {
+    restart() {
+      after = undefined;
+    },
+    /** Where nothing is promoted, what is delivered stays what it was: then a look is not repeated for so long. */
+    async look(restMs: number): Promise<readonly Damage[]> {
+      const nowMs = clock.monotonicMs();
+      if (after === undefined && nowMs - lookedMs < restMs) return [];
+      lookedMs = nowMs;
+      const page = await checkEntries(redis, ref, { part: 'front', after, limit: ENTRIES_MAX });
+      after = page.next;
+      return page.found;
+    },
+  };
+}
+
+/** Large records end a slice early: then the next follows sooner, or one walk would last for days. */
+const restAfter = ({ looked, next }: Counted, { limit, ms }: { readonly limit: number; readonly ms: number }) =>
+  next === undefined ? ms : Math.min(ms, Math.max(LARGE_REST_MS, (ms * looked) / limit));
+
 function remember(suspects: Map<string, Suspect>, found: readonly Damage[], sinceMs: number): void {
   for (const damage of found) {
     const key = damageKey(damage);
     if (suspects.size < SUSPECTS_MAX && !suspects.has(key)) suspects.set(key, { damage, sinceMs });
   }
 }
-
-/** Large records end a slice early: then the next follows sooner, or one walk would last for days. */
-const shareOf = ({ looked, next }: Pick<Counted, 'looked' | 'next'>, limit: number) =>
-  next === undefined ? 1 : Math.min(1, Math.max(looked / limit, SHARE_LEAST));
 
 const placeOf = ({ queue, partition }: PartitionRef) => ({ queue, partition });

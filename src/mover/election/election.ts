@@ -30,7 +30,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { createShares } from '../../kernel/shares.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { elect, renew, resign } from '../../redis/scripts/lease.ts';
+import { elect, leaseTtl, renew, resign } from '../../redis/scripts/lease.ts';
 import { beatAges, type Identity } from '../../redis/scripts/presence.ts';
 
 interface ElectionParts {
@@ -69,6 +69,8 @@ export class Election {
   /** Since when this leader has seen a process of better rank. */
   #outrankedSinceMs: number | undefined = undefined;
   #campaignFromMs = Number.NEGATIVE_INFINITY;
+  /** Another process led at the last try. */
+  #isFollower = false;
 
   constructor(parts: ElectionParts) {
     this.#parts = parts;
@@ -86,19 +88,28 @@ export class Election {
     return this.#campaignFromMs - this.#parts.clock.monotonicMs();
   }
 
-  /** Tries to become the leader. Returns milliseconds until the next try; 0 when elected. */
+  /** Tries to become the leader; a follower asks first whether there is still one. Returns milliseconds until the next try; 0 when elected. */
   async campaign(): Promise<number> {
     const { redis, ref, processId, leaseMs, clock } = this.#parts;
     this.#outrankedSinceMs = undefined;
+    const heldMs = this.#isFollower ? await leaseTtl(redis, ref) : 0;
+    // A lease of another length than ours may be void: the script knows.
+    if (heldMs > 0 && heldMs <= leaseMs) return this.#waitMs(heldMs);
     const sentMs = clock.monotonicMs();
     const reply = await elect(redis, ref, { processId, leaseMs });
-    if (reply.kind === 'held') return Math.max(10, Math.min(reply.ttlMs, leaseMs)) + 10 + this.#rank() * RANK_STEP_MS;
+    this.#isFollower = reply.kind === 'held';
+    if (reply.kind === 'held') return this.#waitMs(reply.ttlMs);
     const { term, epoch } = reply;
     // This very process may hold the lease already: elect does not prolong it, so a renewal has to earn the trust.
     if ((await renew(redis, ref, { term, leaseMs })) === 'lost') return 0;
     this.#lastTerm = term;
     this.#become({ term, epoch, trustedUntilMs: this.#trustedUntilMs(sentMs) }, '');
     return 0;
+  }
+
+  /** Until the lease of another has ended, and a little longer. */
+  #waitMs(ttlMs: number): number {
+    return Math.max(10, Math.min(ttlMs, this.#parts.leaseMs)) + 10 + this.#rank() * RANK_STEP_MS;
   }
 
   /** A request that was sent at this monotonic time has prolonged the lease. */
@@ -189,7 +200,7 @@ export class Election {
 // computed once per change of the membership or of the partitions, never per pass: a mover asks for its rank up to a
 // thousand times per second. All daemons come to the same shares, and to even ones (`kernel/shares.ts`).
 //
-// A daemon that was killed is listed until its heartbeat runs out, for up to 15 s. So a rank is good enough to be
+// A daemon that was killed is listed until its heartbeat runs out and the registry is read again, for up to 30 s. So a rank is good enough to be
 // polite for some milliseconds, and not good enough to give leadership away: for that, the better daemon must have sent
 // a heartbeat since this process began to lead.
 

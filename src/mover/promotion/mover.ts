@@ -6,9 +6,14 @@
  *                                        └── nudge: a sooner job ◀── K:wake         └ fenced, or no reply: follower
  *
  * The mover sleeps until the next due time, which every pass replies. A producer that adds a sooner job nudges the mover
- * through `K:wake`; if that nudge is lost, the safety tick finds the job at most a second late. The alarm clock is a Node
- * timer (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head
- * of the zset and no more: the mover makes a pass when a job is due, and every few seconds for the rest of its look.
+ * through `K:wake`; if that nudge is lost, the safety tick finds the job. The alarm clock is a Node timer (0.3 ms late in the
+ * median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head of the zset and no more:
+ * the mover makes a pass when a job is due, and once a minute for the rest of its look.
+ *
+ *  calm, every fifth tick ──found a job that nobody nudged about──▶ each tick, for a day ──▶ calm
+ *
+ * A producer that does not nudge is so noted in `K:meta`, for the next leader too. While this process hears no nudges, and
+ * while jobs are in line, each tick looks as well.
  *
  * Workers read `ready` in `worker/fetch/stream-fetcher.ts`, and in a cluster in `worker/fetch/polling-fetcher.ts`.
  *
@@ -18,11 +23,12 @@
 import type { Emitter } from '../../job/events.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Idle, idle, type Loop } from '../../kernel/loop.ts';
+import { RHYTHMS, type Rhythm } from '../../kernel/rhythm.ts';
 import { isCluster } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { createServers, type ServerClock } from '../../redis/connection/server-clock.ts';
+import { createServers, type ServerClock, type ServerOf } from '../../redis/connection/server-clock.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
-import { headDue } from '../../redis/read/inspect.ts';
+import { foreignSince, headDue, isNudged, noteForeign } from '../../redis/read/head.ts';
 import { createJobs, type Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, Passed, PromoteReply } from '../../redis/scripts/passes.ts';
 import { Election, type LeaderOrder, type Leadership } from '../election/election.ts';
@@ -37,7 +43,7 @@ export interface MoverOptions {
   /** Most undelivered entries in ready; above, promotion waits. */
   readonly readyMax: number;
   readonly lineMax: number;
-  /** Longest rest: the bound on lateness for producers that do not nudge. */
+  /** Longest rest where a producer is known that does not nudge: the bound on the lateness of its jobs. */
   readonly safetyTickMs: number;
 }
 
@@ -56,12 +62,24 @@ interface MoverParts {
   readonly current: () => PartitionRef;
   /** How long the end of a job that a broadcast queue has sent is remembered. */
   readonly windowMs: number;
+  /** Whether nudges come through. Default: yes. */
+  readonly hearsNudges?: () => boolean;
+  /** The clocks that the movers of a process share. Default: one of its own. */
+  readonly serverOf?: ServerOf;
+  /** Default: that of the profile `default`. */
+  readonly rhythm?: Pick<Rhythm, 'calmTicks' | 'wholePassMs'>;
 }
 
-/** While no job is due, a pass is made this often: it tells of a key of another type, and advertises the wake-up anew. */
-const WHOLE_PASS_MS = 15_000;
 /** So much of a lease may be over before a pass prolongs it. */
 const PROLONG_AFTER = 1 / 10;
+/** A producer that does not nudge counts as there for so long after it was seen, and is noted again after an hour. */
+const FOREIGN_FOR_MS = 86_400_000;
+const FOREIGN_NOTE_MS = 3_600_000;
+/** A look asks for the time, too, unless it was told so lately: with every second look of a partition that waits alone. */
+const CLOCK_TICKS = 1.5;
+/** At rest the lease is prolonged when so much of it is over; earlier, when the mover wakes up anyway. */
+const RENEW_AFTER = 1 / 2;
+const RENEW_EARLY = 2 / 5;
 
 type Promoted = Exclude<PromoteReply, { kind: 'fenced' }>;
 
@@ -76,10 +94,15 @@ export class Mover {
   readonly #backoff: BacklogBackoff;
   /** In a cluster no worker waits in a read, so the mover calls the workers when entries became ready. */
   readonly #callsWorkers: boolean;
+  readonly #rhythm: Pick<Rhythm, 'calmTicks' | 'wholePassMs'>;
   /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
   #nextLookMs = 0;
   /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
   #nudgedMs = Number.POSITIVE_INFINITY;
+  /** The soonest due time that a pass or a nudge has told. A job that is due before it came without a nudge. */
+  #knownMs = 0;
+  /** Epoch ms at which a producer was seen that does not nudge. */
+  #foreignMs = Number.NEGATIVE_INFINITY;
   #soonestLookMs = 0;
   #promotedMs = Number.NEGATIVE_INFINITY;
   #promoted = 0;
@@ -98,9 +121,10 @@ export class Mover {
     this.#loop = partitionLoop('mover', parts, () => this.pass());
     this.#election = new Election({ ...parts, leaseMs: options.leaseMs });
     this.#jobs = createJobs(redis);
-    this.#server = createServers(redis, clock)(ref);
+    this.#server = (parts.serverOf ?? createServers(redis, clock))(ref);
     this.#backoff = new BacklogBackoff(options);
     this.#callsWorkers = isCluster(redis);
+    this.#rhythm = parts.rhythm ?? RHYTHMS.default;
   }
 
   start(): void {
@@ -155,13 +179,13 @@ export class Mover {
     if (!leadership || (election.isOutranked() && (await election.giveWay()))) return this.#campaign();
     if (this.#isDue()) return this.#promote(leadership);
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.#lookedMs >= options.safetyTickMs) {
-      const isOwing = this.#isInLine || nowMs - this.#promotedMs >= WHOLE_PASS_MS || (await this.#sawDue());
+    if (nowMs - this.#lookedMs >= this.#tickMs()) {
+      const isOwing = this.#isInLine || nowMs - this.#promotedMs >= this.#rhythm.wholePassMs || (await this.#sawDue());
       const still = election.leading();
       if (isOwing && still) return this.#promote(still);
     }
     // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
-    if (nowMs - this.#prolongedMs >= options.leaseMs / 4) {
+    if (nowMs - this.#prolongedMs >= options.leaseMs * RENEW_EARLY) {
       this.#prolongedMs = nowMs;
       await election.renew();
     }
@@ -177,6 +201,7 @@ export class Mover {
     this.#prolongedMs = Number.NEGATIVE_INFINITY;
     const nextMs = await election.campaign();
     const leadership = election.leading();
+    if (leadership) await this.#recallForeign();
     return this.#isStuck && leadership ? this.#promote(leadership) : nextMs;
   }
 
@@ -187,10 +212,36 @@ export class Mover {
   /** Finds jobs of producers that do not nudge. The clock of Redis is asked as well: it may have been set. */
   async #sawDue(): Promise<boolean> {
     const { redis, ref, clock } = this.#parts;
-    const [dueMs] = await Promise.all([headDue(redis, ref), this.#server.sample()]);
+    const [dueMs] = await Promise.all([headDue(redis, ref), this.#server.freshen(this.#tickMs() * CLOCK_TICKS)]);
     this.#lookedMs = clock.monotonicMs();
     this.#nextLookMs = Math.min(this.#nextLookMs, Math.max(dueMs, this.#soonestLookMs));
+    if (dueMs < this.#knownMs) await this.#askWhoseItIs(dueMs);
     return this.#isDue();
+  }
+
+  /** A nudge that was lost, or is on its way, has left its due time in `K:meta`. A producer that does not nudge leaves none. */
+  async #askWhoseItIs(dueMs: number): Promise<void> {
+    const { redis, ref } = this.#parts;
+    this.#knownMs = dueMs;
+    if (await isNudged(redis, ref, dueMs)) return;
+    const seenMs = Math.round(this.#server.nowMs());
+    const isNews = seenMs - this.#foreignMs >= FOREIGN_NOTE_MS;
+    this.#foreignMs = seenMs;
+    // A full Redis refuses the note; this leader knows all the same.
+    if (isNews) await noteForeign(redis, ref, seenMs).catch(() => undefined);
+  }
+
+  /** What the leader before it has noted. */
+  async #recallForeign(): Promise<void> {
+    const { redis, ref } = this.#parts;
+    this.#foreignMs = (await foreignSince(redis, ref)) ?? Number.NEGATIVE_INFINITY;
+  }
+
+  #tickMs(): number {
+    const { options, hearsNudges = () => true } = this.#parts;
+    const isForeign = this.#server.nowMs() - this.#foreignMs < FOREIGN_FOR_MS;
+    const isCalm = !isForeign && !this.#isInLine && hearsNudges();
+    return options.safetyTickMs * (isCalm ? this.#rhythm.calmTicks : 1);
   }
 
   async #promote({ term }: Leadership): Promise<number> {
@@ -261,10 +312,11 @@ export class Mover {
       return this.#lookAt(reply.nowMs + Math.min(options.safetyTickMs, this.#backoff.waitMs(reply.backlog)));
     }
     this.#backoff.reset();
-    if (reply.kind === 'paused') return this.#lookAt(reply.nowMs + options.safetyTickMs);
+    if (reply.kind === 'paused') return this.#lookAt(reply.nowMs + this.#tickMs());
     if (isFull) return this.#lookAt(0);
     this.#soonestLookMs = reply.nowMs + Math.max(this.#rate.gapMs(), current().lingerMs ?? 0);
     const nextMs = Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, this.#nudgedMs);
+    this.#knownMs = nextMs;
     return this.#lookAt(Math.max(nextMs, this.#soonestLookMs));
   }
 
@@ -283,7 +335,8 @@ export class Mover {
     const { options, clock } = this.#parts;
     const nowMs = clock.monotonicMs();
     const lookMs = nowMs + this.#nextLookMs - this.#server.earliestMs(nowMs);
-    const untilMs = Math.min(lookMs, this.#lookedMs + options.safetyTickMs, this.#prolongedMs + options.leaseMs / 3);
+    const renewMs = this.#prolongedMs + options.leaseMs * RENEW_AFTER;
+    const untilMs = Math.min(lookMs, this.#lookedMs + this.#tickMs(), renewMs);
     return Math.max(0, Math.ceil(untilMs - nowMs));
   }
 
@@ -295,6 +348,7 @@ export class Mover {
 
   #onSooner(dueMs: number): void {
     this.#nudgedMs = Math.min(this.#nudgedMs, dueMs);
+    this.#knownMs = Math.min(this.#knownMs, dueMs);
     const lookMs = Math.max(dueMs, this.#soonestLookMs);
     if (!(lookMs < this.#nextLookMs)) return;
     this.#nextLookMs = lookMs;

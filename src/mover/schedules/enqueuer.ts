@@ -13,6 +13,7 @@
  */
 
 import { type Idle, idle, type Loop } from '../../kernel/loop.ts';
+import { RHYTHMS } from '../../kernel/rhythm.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
 import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import { createJobs } from '../../redis/scripts/jobs.ts';
@@ -56,8 +57,6 @@ const AHEAD_SIZE = 32 * 1024 * 1024;
 const FIRED_AT_ONCE = 5000;
 /** Few calls of `fire` are on their way at a time: the mover of this process shares the connection. */
 const CALLS_AT_ONCE = 2;
-/** Longest rest, for a lost nudge. */
-const REST_MS = 5000;
 const FOLLOWING_REST_MS = 250;
 /** How long the tombstone of a replaced job stays. */
 const REPLACED_WINDOW_MS = 600_000;
@@ -109,6 +108,8 @@ export class Enqueuer {
   readonly #parts: EnqueuerParts;
   readonly #loop: Loop;
   readonly #planner: FirePlanner;
+  /** Longest rest, for a lost nudge. */
+  readonly #restMs: number;
   #names = NAMES_MIN;
   #reads = READ_FIRST;
   #ahead: Ahead | undefined = undefined;
@@ -119,6 +120,7 @@ export class Enqueuer {
     this.#parts = parts;
     this.#loop = partitionLoop('enqueuer', parts, () => this.pass());
     this.#planner = new FirePlanner(parts);
+    this.#restMs = (parts.rhythm ?? RHYTHMS.default).firesMs;
   }
 
   start(): void {
@@ -137,6 +139,7 @@ export class Enqueuer {
   /** Looks at what is due, up to a bound. Returns milliseconds until the next look. */
   async pass(): Promise<number | Idle> {
     const { leading, redis, ref, nowMs: testNowMs } = this.#parts;
+
     const leadership = leading();
     if (!leadership) {
       this.#ahead = undefined;
@@ -144,6 +147,7 @@ export class Enqueuer {
     }
     const { term } = leadership;
     await this.#lookForGone();
+    const restMs = this.#goneCursor === undefined ? this.#restMs : Math.min(this.#restMs, GONE_PAGE_REST_MS);
     const limit = this.#names;
     const looked = await lookedAt(redis, ref, { limit, nowMs: testNowMs?.() });
     const { names, nowMs, nextMs } = looked;
@@ -156,11 +160,11 @@ export class Enqueuer {
       await this.#fireDue({ term, nowMs, names: [...names], chars: 0 });
       return 0;
     }
-    if (nextMs === undefined) return REST_MS;
+    if (nextMs === undefined) return restMs;
     const waitMs = nextMs - nowMs;
-    if (!looked.crowded) return Math.min(REST_MS, waitMs);
+    if (!looked.crowded) return Math.min(restMs, waitMs);
     const leadMs = await this.#leadFor(nextMs, waitMs);
-    if (waitMs > leadMs) return Math.min(REST_MS, waitMs - leadMs);
+    if (waitMs > leadMs) return Math.min(restMs, waitMs - leadMs);
     return (await this.#decideAhead(nextMs)) ? 0 : waitMs;
   }
 
@@ -282,7 +286,7 @@ export class Enqueuer {
   /** How long before an instant its schedules are to be decided. */
   async #leadFor(atMs: number, waitMs: number): Promise<number> {
     const { redis, ref } = this.#parts;
-    if (waitMs <= AHEAD_MS || waitMs > AHEAD_MAX * AHEAD_MS_EACH + REST_MS) return AHEAD_MS;
+    if (waitMs <= AHEAD_MS || waitMs > AHEAD_MAX * AHEAD_MS_EACH + this.#restMs) return AHEAD_MS;
     const many = Math.min(AHEAD_MAX, await redis.zcount(ref.keys.fires, atMs, atMs));
     return Math.max(AHEAD_MS, many * AHEAD_MS_EACH);
   }

@@ -21,7 +21,7 @@ const EVERYBODY = words('client|setname evalsha eval script|load hget hstrlen in
 
 const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
   /** Daemons, workers, schedules from code, and every verb of the command line. */
-  service: words(`client|id client|unblock del exists get hdel hgetall hincrby hlen hmget hscan hset hsetnx mget
+  service: words(`client|id client|unblock del exists get getex hdel hgetall hincrby hlen hmget hscan hset hsetnx mget
     pexpire pttl sadd set smembers spublish srandmember srem ssubscribe sunsubscribe
     unlink
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream

@@ -4,6 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { RHYTHMS } from '../../kernel/rhythm.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput, urlOf } from './address.ts';
 import { openCluster } from './cluster/cluster.ts';
 import {
@@ -34,10 +35,8 @@ export interface ConnectSettings {
 
 const COMMAND_TIMEOUT_MS = 4000;
 
-/** How long a blocking read waits for data. Never an alarm clock: Redis serves such time-outs up to 100 ms late. */
-export const BLOCK_MS = 2000;
-/** A read without a reply for so long is lost: it is dropped here, whatever arrives. */
-const BLOCKING_TIMEOUT_MS = 5000;
+/** A read without a reply for so long after its wait is lost: it is dropped here, whatever arrives. */
+const BLOCKING_MARGIN_MS = 3000;
 
 /** For scripts and short commands. */
 export function openCommands(settings: ConnectSettings): Redis {
@@ -45,12 +44,12 @@ export function openCommands(settings: ConnectSettings): Redis {
 }
 
 /**
- * For XREADGROUP BLOCK and nothing else, on one primary: a blocked connection serves nobody. Where commands are given more time than by
- * default, its reads are given as much more.
+ * For XREADGROUP BLOCK and nothing else, on one primary: a blocked connection serves nobody. Its reads wait for `waitsMs`. Where
+ * commands are given more time than by default, its reads are given as much more.
  */
-export function openBlocking(settings: ConnectSettings): Redis {
+export function openBlocking({ waitsMs = RHYTHMS.default.blockMs, ...settings }: ConnectSettings): Redis {
   return open(settings, {
-    timeoutMs: (commandTimeoutMs) => BLOCKING_TIMEOUT_MS + Math.max(0, commandTimeoutMs - COMMAND_TIMEOUT_MS),
+    timeoutMs: (commandTimeoutMs) => waitsMs + BLOCKING_MARGIN_MS + Math.max(0, commandTimeoutMs - COMMAND_TIMEOUT_MS),
   });
 }
 

@@ -28,6 +28,8 @@ export interface ServerClock {
   readonly earliestMs: (monotonicMs?: number) => number;
   /** Takes one sample. @throws whatever TIME failed with */
   readonly sample: () => Promise<void>;
+  /** Takes a sample unless any answer has told the time within so many ms. @throws whatever TIME failed with */
+  readonly freshen: (ageMs: number) => Promise<void>;
   /** The answer to something else had the server's time in it, in whole ms. */
   readonly saw: (answer: Answer) => void;
   /** Begins anew with a few samples. @throws whatever TIME failed with */
@@ -117,6 +119,7 @@ function createClusterClocks(redis: Timed, clock: Clock): ServerOf {
         Math.min,
       ),
     sample: async () => void (await askAll(redis, (node) => at(node).sample())),
+    freshen: async (ageMs) => void (await askAll(redis, (node) => at(node).freshen(ageMs))),
     saw: () => undefined,
     measure: async () => void (await askAll(redis, (node) => at(node).measure())),
     settle() {
@@ -136,6 +139,7 @@ function following(now: () => ServerClock): ServerClock {
     latestMs: (ms) => now().latestMs(ms),
     earliestMs: (ms) => now().earliestMs(ms),
     sample: () => now().sample(),
+    freshen: (ageMs) => now().freshen(ageMs),
     saw: (answer) => now().saw(answer),
     measure: () => now().measure(),
     settle: () => now().settle(),
@@ -148,6 +152,8 @@ export function createServerClock(redis: Timed, clock: Clock): ServerClock {
   let measured = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 };
   let triedMs = Number.NEGATIVE_INFINITY;
   let measuring: Promise<void> | undefined;
+  /** When somebody asked last, or was told. */
+  let heardMs = Number.NEGATIVE_INFINITY;
   let doubted = false;
 
   const read = (edge: (range: Range) => number) => (monotonicMs?: number) =>
@@ -155,15 +161,14 @@ export function createServerClock(redis: Timed, clock: Clock): ServerClock {
       ? clock.wallMs() + (monotonicMs === undefined ? 0 : monotonicMs - clock.monotonicMs())
       : (monotonicMs ?? clock.monotonicMs()) + edge(range);
 
-  async function take(): Promise<Answer> {
-    const sentMs = clock.monotonicMs();
-    const serverMs = await timeAt(redis);
-    return { sentMs, receivedMs: clock.monotonicMs(), serverMs };
+  async function sample(): Promise<void> {
+    heardMs = clock.monotonicMs();
+    range = narrowed(range, rangeOf(await askAt(redis, clock)));
   }
 
   async function measure(): Promise<void> {
     let anew: Range | undefined;
-    for (let trip = 0; trip < TRIPS; trip += 1) anew = narrowed(anew, rangeOf(await take()));
+    for (let trip = 0; trip < TRIPS; trip += 1) anew = narrowed(anew, rangeOf(await askAt(redis, clock)));
     range = anew;
     doubted = false;
     measured = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
@@ -184,10 +189,12 @@ export function createServerClock(redis: Timed, clock: Clock): ServerClock {
     nowMs: read(({ lowMs, highMs }) => (lowMs + highMs) / 2),
     latestMs: read(({ highMs }) => highMs),
     earliestMs: read(({ lowMs }) => lowMs),
-    async sample() {
-      range = narrowed(range, rangeOf(await take()));
+    sample,
+    async freshen(ageMs) {
+      if (clock.monotonicMs() - heardMs >= ageMs) await sample();
     },
     saw(answer) {
+      heardMs = Math.max(heardMs, answer.receivedMs);
       // Its fraction was cut off.
       range = narrowed(range, rangeOf(answer, 1));
     },
@@ -206,6 +213,12 @@ export function createServerClock(redis: Timed, clock: Clock): ServerClock {
       return jumped || doubted || ageMs > STALE_MS ? measurement : undefined;
     },
   };
+}
+
+async function askAt(redis: Timed, clock: Clock): Promise<Answer> {
+  const sentMs = clock.monotonicMs();
+  const serverMs = await timeAt(redis);
+  return { sentMs, receivedMs: clock.monotonicMs(), serverMs };
 }
 
 function rangeOf({ sentMs, receivedMs, serverMs }: Answer, cutMs = 0): Range {

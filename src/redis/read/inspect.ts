@@ -17,7 +17,6 @@ import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { type QuotaUse, quotaUse } from '../../job/quota.ts';
 import type { JobState } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
-import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
 import { type ConsumerInfo, consumers, ownPending, readEntries } from '../scripts/ready.ts';
@@ -277,14 +276,6 @@ export async function dueNext(redis: Redis, { keys }: PartitionRef, nowMs: numbe
   const bounds = ends.map((end, at) => [at === 0 ? '-inf' : `(${ends[at - 1]}`, String(end)] as const);
   const spans = [...bounds, [`(${ends.at(-1)}`, `(${WAITS}`] as const];
   return Promise.all(spans.map(([from, to]) => redis.zcount(keys.scheduled, from, to)));
-}
-
-/** The due time of the first job in scheduled, in whole ms; infinite when there is none. */
-export async function headDue(redis: Redis, { keys }: PartitionRef): Promise<number> {
-  const [, due = 'inf'] = await naming(redis, [keys], redis.zrange(keys.scheduled, '0', '0', 'WITHSCORES'));
-  // Jobs in line come behind all others: they are due, and wait for their turns.
-  const dueMs = Math.ceil(score(due));
-  return dueMs >= WAITS ? Number.POSITIVE_INFINITY : dueMs;
 }
 
 const AT_ONCE = 500;

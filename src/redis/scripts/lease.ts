@@ -4,6 +4,7 @@
  */
 import type { History } from '../../job/history.ts';
 import type { Redis } from '../connection/connect.ts';
+import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA } from '../schema.ts';
 import { list, run, text } from './scripts.ts';
@@ -35,12 +36,23 @@ export async function elect(
   return { kind: 'elected', term: text(term), epoch: epochOf(text(term)) };
 }
 
+/**
+ * Keeps the lease: one command, which prolongs whatever stands there and says what that is. A process that no longer leads
+ * hears it so, and may not act. The lease of another it has prolonged once: should that one die just then, it is replaced
+ * later by as much. A Redis at its memory limit takes the command, as it would not take SET.
+ */
 export async function renew(
   redis: Redis,
-  ref: PartitionRef,
+  { keys }: PartitionRef,
   { term, leaseMs }: { readonly term: string; readonly leaseMs: number },
 ): Promise<'ok' | 'lost'> {
-  return text(await run(redis, 'renew', { keys: ref.keys, args: { term, lease: leaseMs } })) as 'ok' | 'lost';
+  const holder = await naming(redis, [keys], redis.getex(keys.leader, 'PX', leaseMs));
+  return holder === term ? 'ok' : 'lost';
+}
+
+/** What is left of the lease, ms, as PTTL says it. */
+export function leaseTtl(redis: Redis, { keys }: PartitionRef): Promise<number> {
+  return redis.pttl(keys.leader);
 }
 
 export async function resign(redis: Redis, ref: PartitionRef, term: string): Promise<'ok' | 'lost'> {

@@ -1,6 +1,6 @@
 /**
- * Heartbeats: one key with a TTL and one member of the alive set per process, in the control slot. A script, because a
- * Redis at its memory limit refuses a plain SET: everybody would look dead at once, and nobody could start to drain it.
+ * Heartbeats: one key with a TTL and one member of the alive set per process, in the control slot. One command prolongs it,
+ * and a script makes it, because a Redis at its memory limit refuses a plain SET: nobody could start to drain it.
  *
  * They only *nominate* the dead. A wall clock that jumps, or Redis away for longer than a TTL, removes every heartbeat
  * in one instant; that is why an observer looks twice, a grace apart, and why XCLAIM's min-idle decides.
@@ -42,6 +42,7 @@ export async function beat(
   { namespace, identity, ttlMs }: { readonly namespace: string; readonly identity: Identity; readonly ttlMs: number },
 ): Promise<'kept' | 'anew'> {
   const keys = controlKeys(namespace);
+  if ((await redis.pexpire(keys.beat(identity.id), ttlMs)) === 1) return 'kept';
   const args = { process: identity.id, identity: JSON.stringify({ ...identity, beatTtlMs: ttlMs }), ttl: ttlMs };
   const reply = await run(redis, 'beat', { keys: { ...keys, beat: keys.beat(identity.id) }, args });
   if (text(reply) === 'kept') return 'kept';

@@ -4,7 +4,7 @@
  */
 
 import type { EntryId } from '../../job/job.ts';
-import { BLOCK_MS, type Redis } from '../connection/connect.ts';
+import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { GROUP, type PartitionKeys, type PartitionRef } from '../keys.ts';
 import type { Delivery } from './replies.ts';
@@ -22,17 +22,14 @@ export async function ensureGroup(redis: Redis, keys: PartitionKeys): Promise<vo
 }
 
 /**
- * New entries of several partitions for one consumer, waiting up to `blockMs` for the first. `count` bounds each
+ * New entries of several partitions for one consumer, waiting up to `blockMs` for the first. That is never an alarm clock:
+ * Redis serves such time-outs up to 100 ms late. `count` bounds each
  * stream, so a caller with n free slots asks for n in one stream or spreads them.
  */
 export async function readNew(
   redis: Redis,
   refs: readonly PartitionRef[],
-  {
-    consumer,
-    count,
-    blockMs = BLOCK_MS,
-  }: { readonly consumer: string; readonly count: number; readonly blockMs?: number },
+  { consumer, count, blockMs }: { readonly consumer: string; readonly count: number; readonly blockMs: number },
 ): Promise<readonly { readonly ref: PartitionRef; readonly deliveries: readonly Delivery[] }[]> {
   const block = blockMs > 0 ? ['BLOCK', blockMs] : [];
   const streams = refs.map((ref) => ref.keys.ready);

@@ -222,7 +222,6 @@ export const scripts = {
     reply: 'list',
   }),
   elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease', 'schema'], reply: 'list' }),
-  renew: define({ keys: ['leader'], args: ['term', 'lease'], reply: 'text' }),
   resign: define({ keys: ['leader', 'wake'], args: ['term'], reply: 'text' }),
   reclaim: define({
     keys: ['ready', 'runs', 'meta'],

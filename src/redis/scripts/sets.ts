@@ -1,5 +1,6 @@
 /** What somebody does to a whole set of jobs: it begins, is sealed, is there no longer. What its members do, their scripts tell it. */
 import type { Redis } from '../connection/connect.ts';
+import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
 import { type Moved, moved } from './replies.ts';
 import { list, type Reply, run, text } from './scripts.ts';
@@ -76,4 +77,9 @@ export async function tendSets(
   const args = { now: nowMs ?? '', term, after, limit };
   const [over, next] = list(await run(redis, 'tend', { keys, args }));
   return over === -1 ? 'fenced' : { over: Number(over), next: text(next) };
+}
+
+/** Whether the partition has any set: one command, where `tend` takes four. */
+export async function hasSets(redis: Redis, { keys }: PartitionRef): Promise<boolean> {
+  return (await naming(redis, [keys], redis.zlexcount(keys.tags, '[=sets\0', '(=sets\x01'))) > 0;
 }

@@ -38,6 +38,8 @@ interface RoundTripsParts {
   /** A job under which so many workers died is started alone. */
   readonly suspectCrashes: number;
   readonly clock: Clock;
+  /** A call that may have brought entries had no reply. */
+  readonly onLost: () => void;
 }
 
 /** What one call asks for. */
@@ -292,10 +294,12 @@ export class RoundTrips {
     const { inFlight } = this.#parts;
     if (request.take === 0) return this.#call(partition, request);
     inFlight.reserve(request.take);
-    const call = this.#call(partition, request).finally(() => {
+    const end = () => {
       inFlight.reserve(-request.take);
       this.#underWay.delete(call);
-    });
+    };
+    const call = this.#call(partition, request).finally(end);
+    call.catch(this.#parts.onLost);
     this.#underWay.add(call);
     return call;
   }

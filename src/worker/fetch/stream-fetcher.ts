@@ -23,6 +23,8 @@ interface StreamFetcherParts {
   readonly commands: Redis;
   readonly refs: readonly PartitionRef[];
   readonly consumer: string;
+  /** How long a read waits for entries. */
+  readonly blockMs: number;
   readonly inFlight: InFlight;
   readonly roundTrips: RoundTrips;
   readonly starter: Starter;
@@ -148,10 +150,10 @@ export class StreamFetcher {
    * so free slots are spread over the streams. It brings at most `count` entries, but for a wait with fewer slots than streams.
    */
   #readUpTo(count: number, waits: boolean): Promise<Batches> {
-    const { blocking, refs, consumer } = this.#parts;
+    const { blocking, refs, consumer, blockMs } = this.#parts;
     if (count < refs.length) return this.#readFew(count, waits);
     const each = Math.floor(count / refs.length);
-    return readNew(blocking, refs, waits ? { consumer, count: each } : { consumer, count: each, blockMs: 0 });
+    return readNew(blocking, refs, { consumer, count: each, blockMs: waits ? blockMs : 0 });
   }
 
   /**
@@ -159,14 +161,14 @@ export class StreamFetcher {
    * BLOCK on a few would not do: Redis serves its end up to 100 ms late. Entries that the wait brings too much are released.
    */
   async #readFew(count: number, waits: boolean): Promise<Batches> {
-    const { blocking, refs, consumer } = this.#parts;
+    const { blocking, refs, consumer, blockMs } = this.#parts;
     for (let seen = 0; seen < refs.length; seen += count) {
       const streams = [...refs.slice(this.#first), ...refs.slice(0, this.#first)].slice(0, count);
       this.#first = (this.#first + count) % refs.length;
       const batches = await readNew(blocking, streams, { consumer, count: 1, blockMs: 0 });
       if (batches.length > 0) return batches;
     }
-    return waits ? readNew(blocking, refs, { consumer, count: 1 }) : [];
+    return waits ? readNew(blocking, refs, { consumer, count: 1, blockMs }) : [];
   }
 
   #startAll(batches: Batches): void {
@@ -215,7 +217,7 @@ async function unblock(commands: Redis, blocking: Redis): Promise<void> {
   try {
     if (id !== undefined) await commands.call('CLIENT', 'UNBLOCK', id);
   } catch {
-    // Not permitted or not reachable: the read ends by itself within BLOCK_MS, or with the connection.
+    // Not permitted or not reachable: the read ends by itself when its wait is over, or with the connection.
   }
 }
 

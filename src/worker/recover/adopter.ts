@@ -27,6 +27,8 @@ export interface AdopterParts {
   readonly starter: Pick<Starter, 'takeOver'>;
   /** How long an entry must be idle: as long as a read can be under way. */
   readonly idleMs: number;
+  /** Between two looks while every call had its reply. */
+  readonly calmMs: number;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -36,10 +38,12 @@ export interface Adopter {
   readonly stop: () => Promise<void>;
   /** A connection that brings entries is new, and what the old one was given cannot arrive any more: look at once. */
   readonly connected: () => void;
+  /** A call had no reply, or an entry was left behind: what may be ours is looked for until it must have come to light. */
+  readonly lost: () => void;
   readonly pass: () => Promise<number>;
 }
 
-/** With the time-out of a read, a lost entry is found within 8 s where its connection was not lost with it. */
+/** After a lost reply: with the time-out of a read, its entries are found within 11 s where no connection was lost with it. */
 const REST_MS = 3000;
 /** Strange entries are left that had no free slot. */
 const SOON_MS = 500;
@@ -48,11 +52,13 @@ const PAGE = 1000;
 interface Adopting extends AdopterParts {
   /** Monotonic ms at which the newest of both connections was made, that of the reader and that of round trips. */
   connectedMs: number;
+  /** Until then there may be entries of a lost reply. */
+  uneasyUntilMs: number;
 }
 
 export function createAdopter(parts: AdopterParts): Adopter {
   const { refs, clock, events } = parts;
-  const adopting: Adopting = { ...parts, connectedMs: Number.NEGATIVE_INFINITY };
+  const adopting: Adopting = { ...parts, connectedMs: Number.NEGATIVE_INFINITY, uneasyUntilMs: 0 };
   const run = () => pass(adopting);
   const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass: run, clock, events, pauseAfter });
   return {
@@ -61,6 +67,12 @@ export function createAdopter(parts: AdopterParts): Adopter {
     connected() {
       adopting.connectedMs = clock.monotonicMs();
       loop.wake();
+    },
+    lost() {
+      const nowMs = clock.monotonicMs();
+      const isNews = nowMs >= adopting.uneasyUntilMs;
+      adopting.uneasyUntilMs = nowMs + parts.idleMs + REST_MS;
+      if (isNews) loop.wake();
     },
     pass: run,
   };
@@ -74,7 +86,8 @@ async function pass(adopting: Adopting): Promise<number> {
     left += await adopt(adopting, ref).catch((error: unknown) => failures.push(error) && 0);
   }
   if (failures.length > 0) throw failures[0];
-  return left > 0 ? SOON_MS : REST_MS;
+  if (left > 0) return SOON_MS;
+  return adopting.clock.monotonicMs() < adopting.uneasyUntilMs ? REST_MS : adopting.calmMs;
 }
 
 /** Returns how many had to wait for a free slot. */

@@ -1,7 +1,7 @@
 /**
  * Says "I live" into the control slot, and remembers when a beat last succeeded, and since when all have in time: a
- * watcher whose own writes fail or wait must not judge others, whose writes may wait still. Takes a sample of the
- * server's clock on the way.
+ * watcher whose own writes fail or wait must not judge others, whose writes may wait still. With one of several beats it
+ * looks around, and takes a sample of the server's clock.
  */
 
 import type { Emitter } from '../../job/events.ts';
@@ -19,8 +19,12 @@ export interface HeartbeatParts {
   readonly identity: Identity;
   readonly beatTtlMs: number;
   readonly server: ServerClock;
-  /** Called after each beat: a queue that was removed, or lost with everything else, has to be declared again. */
+  /** Called after each beat. */
   readonly onBeat: () => Promise<unknown>;
+  /** Called after one of so many beats, and after one that found its key gone. Default: after each. */
+  readonly lookBeats?: number;
+  /** A queue that was removed, or lost with everything else, has to be declared again. */
+  readonly onLook?: () => Promise<unknown>;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -41,22 +45,36 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
-  const { redis, namespace, identity, beatTtlMs, server, onBeat, clock, events } = parts;
+  const { redis, namespace, identity, beatTtlMs, server, onBeat, lookBeats = 1, onLook, clock, events } = parts;
   const watch = createServerWatch({ redis, namespace, who: identity.id, events });
   let steadySinceMs = Number.POSITIVE_INFINITY;
   let beatenMs = clock.monotonicMs();
+  /** How many beats there are until the next look. */
+  let beatsLeft = 0;
 
   async function pass(): Promise<number> {
     const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
     await watch.look(anew);
+    if (anew || beatsLeft <= 0) await look();
+    beatsLeft -= 1;
     await onBeat();
-    await server.sample();
     const nowMs = clock.monotonicMs();
     // A short outage fails nothing: the beat waits for the new connection, as those of all others do.
     const isLate = nowMs - beatenMs > (beatTtlMs * 2) / 3;
     steadySinceMs = isLate ? nowMs : Math.min(steadySinceMs, nowMs);
     beatenMs = nowMs;
     return beatTtlMs / 3;
+  }
+
+  async function look(): Promise<void> {
+    beatsLeft = lookBeats;
+    try {
+      await onLook?.();
+      await server.sample();
+    } catch (error) {
+      beatsLeft = 0;
+      throw error;
+    }
   }
 
   const loop = createLoop({
@@ -76,7 +94,10 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
       loop.start();
     },
     stop: loop.stop,
-    wake: loop.wake,
+    wake() {
+      beatsLeft = 0;
+      loop.wake();
+    },
     leave: () => leave(redis, namespace, identity.id).catch(() => undefined),
     pass,
     lastProgressMs: loop.lastProgressMs,

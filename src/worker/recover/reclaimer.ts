@@ -14,7 +14,8 @@
  * The survivors share the entries (`shares.ts`): each begins with those that prefer it, and after three rounds anybody
  * takes anything that is left.
  *
- * Not every worker looks at a time (`WatchDuty`). One that has begun to miss somebody looks on until that is settled.
+ * Not every worker looks at a time (`WatchDuty`). One that has begun to miss somebody looks on until that is settled. One
+ * that is alone looks for company alone, in one partition after the other: all of them have the same workers.
  */
 import type { Emitter } from '../../job/events.ts';
 import type { EntryId } from '../../job/job.ts';
@@ -66,10 +67,10 @@ export interface Reclaimer {
 }
 
 /**
- * A worker without others rests so many times as long, up to a third of what a heartbeat lives for: who comes meanwhile is
- * seen before its heartbeat can be missing, so nobody's death is seen later for it.
+ * A worker without others rests for so much of what a heartbeat lives for, before its rest is spread: who comes meanwhile
+ * is seen before its heartbeat can be missing, so nobody's death is seen later for it.
  */
-const ALONE = 2.5;
+const ALONE = 0.72;
 
 /** Ten minutes, with the usual grace. */
 const LONG_GONE_GRACES = 120;
@@ -81,6 +82,10 @@ interface Reclaiming extends ReclaimerParts {
   readonly rounds: Map<string, number>;
   readonly restMs: number;
   readonly duty: WatchDuty;
+  /** Nobody else was there at the last look. */
+  isAlone: boolean;
+  /** The partition in which company is looked for next. */
+  turn: number;
 }
 
 export function createReclaimer(parts: ReclaimerParts): Reclaimer {
@@ -93,6 +98,8 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     rounds: new Map(),
     restMs,
     duty: new WatchDuty({ ...parts, restMs }),
+    isAlone: false,
+    turn: 0,
   };
   const loop = createLoop({
     who: `reclaimer of ${refs[0]?.queue ?? ''}`,
@@ -107,10 +114,26 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
 }
 
 async function pass(reclaiming: Reclaiming): Promise<number> {
-  const { missingSince, restMs, beatTtlMs, duty, random } = reclaiming;
+  const { restMs, beatTtlMs, random } = reclaiming;
+  const wasAlone = reclaiming.isAlone;
+  reclaiming.isAlone = false;
+  reclaiming.isAlone = (wasAlone && (await hasNoCompany(reclaiming))) || (await lookOnDuty(reclaiming));
+  return (reclaiming.isAlone ? Math.max(restMs, beatTtlMs * ALONE) : restMs) * (0.75 + random() / 2);
+}
+
+/** Alone there is nobody to share the duty with, and nobody to judge. */
+async function hasNoCompany(reclaiming: Reclaiming): Promise<boolean> {
+  const { refs } = reclaiming;
+  reclaiming.turn += 1;
+  const ref = refs[reclaiming.turn % refs.length];
+  return ref !== undefined && (await othersOf(reclaiming, ref)).length === 0;
+}
+
+/** @returns whether this worker looked, and there is nobody else in any partition */
+async function lookOnDuty(reclaiming: Reclaiming): Promise<boolean> {
+  const { missingSince, duty } = reclaiming;
   const looks = (await duty.begin(missingSince.size > 0)) || missingSince.size > 0;
-  const isAlone = looks && (await lookAtAll(reclaiming));
-  return (isAlone ? Math.max(restMs, Math.min(restMs * ALONE, beatTtlMs / 3)) : restMs) * (0.75 + random() / 2);
+  return looks && lookAtAll(reclaiming);
 }
 
 /** @returns whether there is nobody else in any partition */
@@ -166,7 +189,7 @@ async function look(
   others: readonly ConsumerInfo[],
 ): Promise<readonly string[]> {
   const { commands, consumer } = reclaiming;
-  await proveWritable(commands, ref.keys);
+  if (others.length > 0) await proveWritable(commands, ref.keys);
   const names = others.map(({ name }) => name);
   const missing = new Set(await withoutBeat(commands, reclaiming.namespace, names));
   // @watch-others

@@ -131,9 +131,15 @@ export class InFlight {
   readonly #waiting = new Set<() => void>();
   #isOpen = true;
   #reserved = 0;
+  #leftBehind: () => void = () => undefined;
 
   constructor(concurrency: number) {
     this.concurrency = concurrency;
+  }
+
+  /** Whenever an entry goes that may still be this worker's in Redis. */
+  onLeftBehind(listener: () => void): void {
+    this.#leftBehind = listener;
   }
 
   has(ref: PartitionRef, entry: string): boolean {
@@ -273,6 +279,7 @@ export class InFlight {
     const { phase } = entry.state;
     if (phase !== 'starting' && phase !== 'suspected') throw illegal('forgotten', entry.state);
     this.#change(entry, GONE);
+    this.#leftBehind();
   }
 
   /** Redis started the entry for this worker. */
@@ -346,6 +353,7 @@ export class InFlight {
     const { state } = entry;
     if (state.phase === 'gone') return;
     this.#change(entry, state.phase === 'overtaken' ? { ...state, owed: false } : GONE);
+    this.#leftBehind();
   }
 
   #put(entry: Own): InFlightEntry {

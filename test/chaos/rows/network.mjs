@@ -31,11 +31,13 @@ export const networkRows = [
     watch: true,
     async inject({ theLine, redis, until, sleep }) {
       const line = theLine();
-      const hold = holdReplies({ marks: line.marksOf('renew'), forMs: 2 * LEASE_MS });
+      const hold = holdReplies({ marks: ['getex', 'GETEX'], forMs: 2 * LEASE_MS });
       line.spoil(hold);
       const { request, atMs } = await hold.caught;
-      const [, key = '', term = ''] = /(duestream:v1:\S+:leader)\s+\S+\s+(d-[\w-]+:\d+:\d+)/.exec(request) ?? [];
-      if (!key) throw new Error('whose renewal is this?');
+      const [key = ''] = /duestream:v1:\S+:leader/.exec(request) ?? [];
+      // The renewal was carried out: what stands there is what it prolonged.
+      const term = key && (await redis.get(key));
+      if (!term) throw new Error('whose renewal is this?');
       await until(async () => ![null, term].includes(await redis.get(key)), 'another leader');
       const vacantMs = Math.round(performance.now() - atMs);
       await sleep(2 * LEASE_MS - vacantMs + 1500);

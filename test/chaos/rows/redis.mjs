@@ -11,7 +11,7 @@ const IN_FLIGHT = WORKERS * SLOTS;
 const AFTER_SLEEP_MS = 2000;
 const LOST_EACH = 10;
 const LOSING_MAX_MS = 20_000;
-const VERBS = ['schedule', 'promote', 'serve', 'complete', 'retry', 'extend', 'renew'];
+const VERBS = ['schedule', 'promote', 'serve', 'complete', 'retry', 'extend'];
 
 /** What a worker takes in earnest; the pauses between its dials, up to 2.5 s, are never shortened. */
 const EARNEST_TIMES = {

@@ -1,5 +1,6 @@
 /** Due jobs that wait for company: how far apart passes are, and who follows the setting. */
 import { expect, it } from 'vitest';
+import { RHYTHMS } from '../../../src/kernel/rhythm.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { claimNamespace, declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { daemonOn, handClock, moverOn, restOf } from '../../support/mover-line.ts';
@@ -66,7 +67,7 @@ it('what daemons say holds for queues that say nothing, and what a queue says is
   const seen = () => Object.fromEntries(daemon.partitions().map(({ ref }) => [ref.queue, ref.lingerMs]));
   expect(seen()).toEqual({ [line.ref.queue]: 20, own: undefined });
   await setQueue(line.redis, { namespace: NAMESPACE, queue: line.ref.queue, lingerMs: 5 });
-  await daemon.pass();
+  for (let beat = 0; beat < RHYTHMS.default.registryBeats; beat += 1) await daemon.pass();
   expect(seen()).toEqual({ [line.ref.queue]: 5, own: undefined });
   expect(await line.redis.hmget(queues, ':lingerMs', 'own:lingerMs')).toEqual(['20', '0']);
 });

@@ -74,7 +74,7 @@ it.each(['nonsense', 'NaN', '{}', 'Infinity'])('the nudge %j is ignored', async 
 
 it('the safety tick counts from the last look, however often nudges for later jobs wake it', async () => {
   const clock = handClock();
-  const mover = moverOn(line, { clock, safetyTickMs: 1000 });
+  const mover = moverOn(line, { clock, safetyTickMs: 200 });
   expect(await mover.pass()).toBe(0);
   expect(await mover.pass()).toBe(1000);
   clock.advance(900);
@@ -169,10 +169,10 @@ it('lateness is told in pairs that add up to what was promoted', async () => {
   expect(Math.max(...lateness.map(([lateMs]) => lateMs))).toBeGreaterThanOrEqual(70_000);
 });
 
-it('while nothing is due the safety tick makes no pass, but one every fifteen seconds', async () => {
+it('while nothing is due the safety tick makes no pass, but one every minute', async () => {
   const clock = handClock();
   await line.plan({ id: 'far', dueMs: Date.now() + HOUR_MS });
-  const mover = moverOn(line, { clock, safetyTickMs: 1000 });
+  const mover = moverOn(line, { clock, safetyTickMs: 1000, leaseMs: HOUR_MS });
   await mover.pass();
   const passesIn = async (seconds: number) => {
     const before = mover.heard.of('mover.passed').length;
@@ -182,8 +182,8 @@ it('while nothing is due the safety tick makes no pass, but one every fifteen se
     }
     return mover.heard.of('mover.passed').length - before;
   };
-  expect(await passesIn(15)).toBe(1);
-  expect(await passesIn(15)).toBe(1);
+  expect(await passesIn(60)).toBe(1);
+  expect(await passesIn(60)).toBe(1);
   expect(mover.leading()).toBeDefined();
 });
 
@@ -194,7 +194,7 @@ it('a sooner bare job that the safety tick saw is promoted at its due time, with
   await mover.pass();
   await mover.pass();
   await line.redis.zadd(line.ref.keys.scheduled, Date.now() + 60_000, 'soon');
-  clock.advance(1000);
+  clock.advance(5000);
   expect(restOf(await mover.pass())).toBe(1000);
   await line.redis.zadd(line.ref.keys.scheduled, Date.now() + 500, 'sooner');
   clock.advance(1000);
@@ -221,8 +221,46 @@ it('the lease is prolonged by a pass when a tenth of it is over, and by itself w
   await promotes('c');
   expect(await left()).toBeGreaterThan(5000);
   await line.redis.pexpire(line.ref.keys.leader, 5000);
-  clock.advance(10_000);
+  clock.advance(16_000);
   await mover.pass();
   expect(await left()).toBeGreaterThan(5000);
   expect(mover.leading()).toBeDefined();
+});
+
+it('a producer that does not nudge is looked for each tick for a day, by the next leader too; a lost nudge is no such producer', async () => {
+  const clock = handClock();
+  const { scheduled, meta } = line.ref.keys;
+  await line.plan({ id: 'far', dueMs: Date.now() + HOUR_MS });
+  const mover = moverOn(line, { clock, safetyTickMs: 1000, leaseMs: HOUR_MS });
+  await mover.pass();
+  await mover.pass();
+  // Its nudge is not handed on here.
+  await line.plan({ id: 'nearer', dueMs: Date.now() + HOUR_MS / 2 });
+  clock.advance(5000);
+  expect(restOf(await mover.pass())).toBe(5000);
+  expect(await line.redis.hget(meta, 'foreign')).toBeNull();
+  await line.redis.zadd(scheduled, Date.now() + 60_000, 'bare');
+  clock.advance(5000);
+  expect(restOf(await mover.pass())).toBe(1000);
+  expect(Number(await line.redis.hget(meta, 'foreign'))).toBeGreaterThan(Date.now() - HOUR_MS);
+  await mover.stop();
+  const next = moverOn(line, { clock, processId: 'm2', safetyTickMs: 1000, leaseMs: HOUR_MS });
+  await next.pass();
+  expect(restOf(await next.pass())).toBe(1000);
+  await line.redis.hset(meta, 'foreign', Date.now() - 25 * HOUR_MS);
+  await next.stop();
+  const later = moverOn(line, { clock, processId: 'm3', safetyTickMs: 1000, leaseMs: HOUR_MS });
+  await later.pass();
+  expect(restOf(await later.pass())).toBe(5000);
+});
+
+it('while it hears no nudges each tick is a look', async () => {
+  const clock = handClock();
+  let hears = false;
+  const mover = moverOn(line, { clock, safetyTickMs: 1000, hearsNudges: () => hears });
+  await mover.pass();
+  expect(restOf(await mover.pass())).toBe(1000);
+  hears = true;
+  clock.advance(1000);
+  expect(restOf(await mover.pass())).toBe(4000);
 });

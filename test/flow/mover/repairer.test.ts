@@ -9,7 +9,7 @@ import { eventually, QUICK, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();
 const COUNT = 120;
-const SHORT: RepairerOptions = { restMs: 50, apartMs: 100, ownedApartMs: 400 };
+const SHORT: RepairerOptions = { restMs: 50, walkMs: 50, walkedMs: 50, apartMs: 100, ownedApartMs: 400 };
 
 function repairerOn(options: Partial<RepairerOptions> = SHORT, clock = systemClock) {
   const events = createEmitter();
@@ -73,7 +73,7 @@ it('a slice that large records cut short is followed sooner, until the walk is t
   const repairer = repairerOn({}, handClock());
   expect(await repairer.pass()).toBe(500);
   let passes = 1;
-  while (restOf(await repairer.pass()) < 12_000) passes += 1;
+  while (restOf(await repairer.pass()) < 24_000) passes += 1;
   expect(passes).toBeGreaterThan(3);
 }, 40_000);
 
@@ -89,7 +89,7 @@ it('an index that was deleted is made again from the records, never early', asyn
   await repairer.pass();
   expect(repairer.repaired).toEqual([{ queue: line.queue, partition: 0, what: 'orphan', count: 20 }]);
   expect(Object.values((await line.picture()).scheduled ?? {})).toEqual(Array.from({ length: 20 }, () => dueMs));
-  expect(await repairer.pass()).toBe(12_000);
+  expect(await repairer.pass()).toBe(60_000);
 });
 
 it('a whole partition is looked at in two short calls, and never written to', async () => {
@@ -100,7 +100,7 @@ it('a whole partition is looked at in two short calls, and never written to', as
   await line.stopMovers();
   const before = await line.picture();
   const counted = await calls();
-  expect(await repairer.pass()).toBe(12_000);
+  expect(await repairer.pass()).toBe(60_000);
   // Two scripts with a handful of commands each for the counts, and one look at the index per job.
   expect((await calls()) - counted).toBeLessThan(60);
   expect(await line.picture()).toEqual(before);
@@ -156,7 +156,7 @@ it('once all was looked at and the counts agree, a pass looks at a few jobs; a l
   };
   // More than 512 members are no list that comes whole.
   expect((await pages()).pages).toBeGreaterThanOrEqual(5);
-  expect((await pages()).rest).toBe(12_000);
+  expect((await pages()).rest).toBe(60_000);
   expect((await pages()).pages).toBeLessThanOrEqual(2);
   await line.redis.zrem(line.ref.keys.scheduled, ...line.many(10).map(({ id }) => `j:${id}`));
   expect((await pages()).rest).toBeLessThanOrEqual(2000);

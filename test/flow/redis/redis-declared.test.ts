@@ -295,7 +295,11 @@ test('NOPERM, a right was taken away: calls are refused, and all goes on when it
   const { admin } = scene;
   const { code, log } = await through(scene, {
     ready: false,
-    begin: () => admin.call('ACL', 'SETUSER', 'app', '-evalsha', '-eval', '-zadd'),
+    async begin() {
+      await admin.call('ACL', 'SETUSER', 'app', '-evalsha', '-eval', '-zadd');
+      // At rest a leader calls a script once a minute.
+      await admin.spublish(key('wake'), '0');
+    },
     end: () => admin.call('ACL', 'SETUSER', 'app', '+@all'),
   });
   expect(code).toBe('refused');

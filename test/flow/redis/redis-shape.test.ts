@@ -140,7 +140,7 @@ describe('the time that a command is given', () => {
       close(reader);
       return timeoutOf(reader);
     });
-    expect(timeouts).toEqual([5000, 5000, 31_000]);
+    expect(timeouts).toEqual([8000, 8000, 34_000]);
   });
 });
 

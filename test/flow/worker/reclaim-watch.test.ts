@@ -254,9 +254,10 @@ it('a partition whose node is away costs the others nothing, and its own dead wa
 it('a worker without others looks more rarely, and as often as ever when there is another one', async () => {
   const { made } = await watchers(1);
   const rests = async () => Math.round((await made[0]?.pass()) ?? 0);
-  expect(await rests()).toBe(0.75 * 40_000);
+  const alone = Math.round(0.75 * 0.72 * 120_000);
+  expect(await rests()).toBe(alone);
   await appear('late');
-  expect(await rests()).toBe(0.75 * 20_000);
+  expect(await rests()).toBeCloseTo(0.75 * 0.4 * GRACE_MS);
   for (const { keys } of line.refs) await line.redis.xgroup('DELCONSUMER', keys.ready, 'workers', 'late');
-  expect(await rests()).toBe(0.75 * 40_000);
+  expect(await rests()).toBe(alone);
 });

@@ -182,6 +182,7 @@ it('a delivery whose reply was lost is found by the adopter and runs', async () 
   inFlight.add(line.ref, { entry: known as never, member: 'j:b', dueMs: 0 });
   const adopter = createAdopter({
     ...parts,
+    calmMs: 3000,
     idleMs: 400,
     starter: { takeOver: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)) },
   });
@@ -210,6 +211,7 @@ it('a delivery that was lost with its connection is found as soon as the reader 
     inFlight,
     clock: { ...systemClock, monotonicMs: () => nowMs },
     events: createEmitter(),
+    calmMs: 3000,
     idleMs: 60_000,
     starter: { takeOver: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)) },
   });
@@ -255,6 +257,7 @@ it('an adopted entry that somebody deleted is only forgotten', async () => {
     refs: [line.ref],
     consumer: 'me',
     inFlight: new InFlight(10),
+    calmMs: 3000,
     idleMs: 0,
     clock: systemClock,
     events: createEmitter(),

@@ -40,6 +40,12 @@ const fromEnd = (at, size) => (at < 0 ? Math.max(0, size + at) : at);
 /** @type {Readonly<Record<string, Command>>} */
 export const plain = {
   GET: (db, key) => db.text(key) ?? null,
+  GETEX(db, key, _px, ms) {
+    const text = db.text(key) ?? null;
+    const stored = db.at(key);
+    if (stored) stored.expiresMs = db.nowMs() + integer(ms);
+    return text;
+  },
   MGET: (db, ...keys) => keys.map((key) => (typeof db.at(key)?.content === 'string' ? (db.text(key) ?? null) : null)),
   SET(db, key, value, ...options) {
     const words = options.map((word) => word.toUpperCase());
