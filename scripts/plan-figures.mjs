@@ -12,42 +12,72 @@ const STEADY = new Map([
   ['steady2000', 2000],
 ]);
 
-/** @param {Results} results of `npm run bench` */
-export function renderFigures({ host, redis, date, rows }) {
+/** @typedef {{ rows: readonly { profile: string, partitions: number, commandsPerSecond: number }[] }} Idle */
+
+/**
+ * @param {Results} results of `npm run bench`
+ * @param {Idle} idle of `npm run bench:idle`
+ */
+export function renderFigures({ host, redis, date, rows }, idle) {
   const of = (/** @type {string} */ workload, /** @type {string} */ figure) => {
     const own = rows.filter((one) => one.workload === workload && one.figure === figure);
     // Scheduling is the same in every shape, and is measured in the first that there is.
     const row = ['embedded', 'duestream'].flatMap((name) => own.find(({ system }) => system === name) ?? [])[0];
     if (!row) throw new Error(`the results of the bench have no ${figure} of duestream in ${workload}`);
-    return Math.round(row.median);
+    return row.median;
   };
+  const micros = (/** @type {string} */ workload, /** @type {string} */ figure) => Math.round(of(workload, figure));
   const at = (/** @type {string} */ workload, /** @type {number} */ perSecond) =>
-    `    { perSecond: ${number(perSecond)}, redisMicros: ${of(workload, 'serverMicros')}, workerMicros: ${of(workload, 'workerMicros')} },`;
+    `    {
+      perSecond: ${number(Math.round(perSecond))},
+      redisMicros: ${micros(workload, 'serverMicros')},
+      workerMicros: ${micros(workload, 'workerMicros')},
+      commands: ${of(workload, 'commands')},
+    },`;
+  const resting = idle.rows.map(
+    ({ profile, partitions, commandsPerSecond }) =>
+      `    { profile: '${profile}', partitions: ${partitions}, commandsPerSecond: ${commandsPerSecond} },`,
+  );
   const run = [...STEADY].map(([workload, perSecond]) => at(workload, perSecond));
   return `/**
- * What \`duestream plan\` counts with, as the bench measured it: CPU in µs per job, by jobs per second.
+ * What \`duestream plan\` counts with, as the bench measured it: CPU in µs and commands of Redis per job, by jobs
+ * per second, and commands per second of what waits.
  *
  * Made from bench/results by \`npm run generate\`; edit scripts/plan-figures.mjs instead.
  */
+import type { Profile } from '../kernel/rhythm.ts';
+
 export interface BenchFigures {
   /** Where and when. */
   readonly from: string;
   /** Of Redis, for one call with one job. */
   readonly scheduleMicros: number;
+  readonly scheduleCommands: number;
   /** From promotion to settlement; the worker has the mover inside. The last is as fast as one worker process is. */
   readonly run: readonly {
     readonly perSecond: number;
     readonly redisMicros: number;
     readonly workerMicros: number;
+    readonly commands: number;
+  }[];
+  /** A daemon and a worker, each a process, that have nothing to do. */
+  readonly idle: readonly {
+    readonly profile: Profile;
+    readonly partitions: number;
+    readonly commandsPerSecond: number;
   }[];
 }
 
 export const benchFigures: BenchFigures = {
   from: '${host}, ${redis}, ${date}',
-  scheduleMicros: ${of('one', 'serverMicros')},
+  scheduleMicros: ${micros('one', 'serverMicros')},
+  scheduleCommands: ${of('one', 'commands')},
   run: [
 ${run.join('\n')}
 ${at('burst', of('burst', 'jobsPerSecond'))}
+  ],
+  idle: [
+${resting.join('\n')}
   ],
 };
 `;

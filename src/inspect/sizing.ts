@@ -3,6 +3,7 @@
  * bench, with every step said, so that whoever reads a result can check it and change what is different with them.
  */
 import { memberOf } from '../job/codec.ts';
+import { PROFILES, type Profile } from '../kernel/rhythm.ts';
 import { type BenchFigures, benchFigures } from './bench-figures.ts';
 
 export interface PlanInput extends JobShape {
@@ -24,6 +25,8 @@ export interface PlanInput extends JobShape {
   readonly doneMax: number;
   /** Entries that may be ready per partition before promotion pauses. */
   readonly readyMax: number;
+  /** Of a Redis that is paid per command. */
+  readonly price?: Price | undefined;
 }
 
 /** One line: what it is, how much, and how that was counted. */
@@ -31,6 +34,18 @@ interface PlanStep {
   readonly what: string;
   readonly is: string;
   readonly how: string;
+}
+
+/** So much money for so many commands. */
+export interface Price {
+  readonly money: number;
+  readonly commands: number;
+}
+
+/** What a month of 30 days takes. */
+interface Bill {
+  readonly commands: number;
+  readonly money: number;
 }
 
 interface Plan {
@@ -44,6 +59,8 @@ interface Plan {
   readonly workersNeeded: number;
   readonly workers: number;
   readonly connections: number;
+  /** A month of waiting with each profile, and of the jobs. With a price only. */
+  readonly bill?: { readonly idle: Readonly<Record<Profile, Bill>>; readonly jobs: Bill };
   readonly steps: readonly PlanStep[];
   /** What does not fit, and what to do. */
   readonly warnings: readonly string[];
@@ -66,6 +83,7 @@ export function planOf(input: PlanInput): Plan {
   const memory = memoryOf(input, partitions);
   const cpu = cpuOf(input, partitions);
   const fleet = fleetOf(input, cpu.workerCores);
+  const paid = input.price && billOf(input, { partitions, workers: fleet.numbers.workers, price: input.price });
   const split: PlanStep = {
     what: 'partitions',
     is: String(partitions),
@@ -78,7 +96,8 @@ export function planOf(input: PlanInput): Plan {
     redisCores: cpu.redisCores,
     workerCores: cpu.workerCores,
     ...fleet.numbers,
-    steps: [...memory.steps, ...cpu.steps, split, ...fleet.steps],
+    ...(paid && { bill: paid.bill }),
+    steps: [...memory.steps, ...cpu.steps, split, ...fleet.steps, ...(paid?.steps ?? [])],
     warnings: [...cpu.warnings, ...fleet.warnings],
   };
 }
@@ -172,6 +191,50 @@ function fleetOf(input: PlanInput, workerCores: number) {
   };
 }
 
+const MONTH_S = 30 * 86_400;
+
+function billOf(
+  { perSecond, daemons }: PlanInput,
+  { partitions, workers, price }: { readonly partitions: number; readonly workers: number; readonly price: Price },
+) {
+  const of = (commandsPerSecond: number): Bill => {
+    const commands = commandsPerSecond * MONTH_S;
+    return { commands, money: (commands / price.commands) * price.money };
+  };
+  const pairs = Math.max(daemons, workers);
+  const resting = (profile: Profile) => restingAt(profile, partitions);
+  const idle = {
+    default: of(pairs * resting('default')),
+    quiet: of(pairs * resting('quiet')),
+  } satisfies Record<Profile, Bill>;
+  const { commands } = costAt(perSecond / partitions);
+  const each = benchFigures.scheduleCommands + commands;
+  const jobs = of(perSecond * each);
+  const steps: readonly PlanStep[] = [
+    ...PROFILES.map((profile) => ({
+      what: profile === 'default' ? 'idle' : profile,
+      is: short(idle[profile].money),
+      how: `a month at rest, profile ${profile}: ${short(resting(profile))}/s × ${some(pairs, 'pair')} of daemon and worker = ${large(idle[profile].commands)} commands`,
+    })),
+    {
+      what: 'jobs',
+      is: short(jobs.money),
+      how: `a month of ${short(perSecond)}/s × (schedule ${short(benchFigures.scheduleCommands)}, promote to settle ${short(commands)}) = ${large(jobs.commands)} commands; far below 500/s a job takes up to 30`,
+    },
+  ];
+  return { bill: { idle, jobs }, steps };
+}
+
+/** Commands per second of a daemon and a worker: each partition after the first costs the same. */
+function restingAt(profile: Profile, partitions: number): number {
+  const rows = benchFigures.idle.filter((row) => row.profile === profile);
+  const [few, many] = [rows[0], rows.at(-1)];
+  if (!few || !many) throw new Error(`the bench has measured nothing at rest with the profile ${profile}`);
+  const span = many.partitions - few.partitions;
+  const each = span === 0 ? 0 : (many.commandsPerSecond - few.commandsPerSecond) / span;
+  return few.commandsPerSecond + each * (partitions - few.partitions);
+}
+
 const some = (count: number, what: string): string => `${short(count)} ${what}${count === 1 ? '' : 's'}`;
 
 type Cost = BenchFigures['run'][number];
@@ -191,7 +254,11 @@ function costAt(perSecond: number): Omit<Cost, 'perSecond'> {
     const [from, to] = [below.perSecond * below[field], above.perSecond * above[field]];
     return (from + (to - from) * part) / perSecond;
   };
-  return { redisMicros: between('redisMicros'), workerMicros: between('workerMicros') };
+  return {
+    redisMicros: between('redisMicros'),
+    workerMicros: between('workerMicros'),
+    commands: between('commands'),
+  };
 }
 
 /*
@@ -333,6 +400,19 @@ export const countOf = (text: string, range: { readonly min: number; readonly ma
 /** `200`, `4KiB`, `1.5kB`. */
 export const bytesOf = (text: string, range: { readonly min: number; readonly max: number }): number | undefined =>
   whole(text, { units: BYTE_UNITS, ...range });
+
+/** `0.20/100k`: money for commands; undefined for anything else. */
+export function priceOf(text: string): Price | undefined {
+  const [, money = '', many = ''] = /^(\d{1,9}(?:\.\d{1,6})?)\/(\S+)$/.exec(text) ?? [];
+  const commands = countOf(many, { min: 1, max: 1e12 });
+  return money === '' || commands === undefined ? undefined : { money: Number(money), commands };
+}
+
+/** `437`, `6.93M`, `12.3G` */
+function large(value: number): string {
+  const [size, unit] = value >= 1e9 ? [1e9, 'G'] : value >= 1e6 ? [1e6, 'M'] : [1, ''];
+  return `${short(value / size)}${unit}`;
+}
 
 /** `4.07 GiB` */
 export function bytesText(bytes: number): string {

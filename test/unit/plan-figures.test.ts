@@ -11,6 +11,6 @@ const results = RESULTS.find((path) => existsSync(join(root, path)));
 
 test('src/inspect/bench-figures.ts is made from the results of the bench', async () => {
   if (results === undefined) throw new Error(`there is none of ${RESULTS.join(', ')}: run npm run bench`);
-  const page = renderFigures(JSON.parse(read(results)));
+  const page = renderFigures(JSON.parse(read(results)), JSON.parse(read('bench/results/idle.json')));
   await expect(page).toMatchFileSnapshot(join(root, 'src/inspect/bench-figures.ts'));
 });

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { doneLimits } from '../../config/options.ts';
 import { benchFigures } from '../../inspect/bench-figures.ts';
-import { bytesOf, bytesText, countOf, planOf } from '../../inspect/sizing.ts';
+import { bytesOf, bytesText, countOf, type Price, planOf, priceOf } from '../../inspect/sizing.ts';
 import { durationMs } from '../../kernel/duration.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples } from '../session.ts';
@@ -19,6 +19,7 @@ interface Flags {
   readonly producers: number;
   readonly dead: number;
   readonly concurrency?: number;
+  readonly price?: Price;
 }
 
 const MB = 2 ** 20;
@@ -47,10 +48,12 @@ export const plan: Register = (parent, runner) => {
     .option('--daemons <n>', 'how many daemons run', wholeNumber(1, 1000), 2)
     .option('--producers <n>', 'how many processes schedule jobs', wholeNumber(0, 100_000), 1)
     .option('--dead <n>', 'how many dead letters are kept', count(0, 1e9), 0)
+    .option('--price <money/commands>', 'also say what a month costs where commands are paid: 0.20/100k', price)
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, [
     'duestream plan --jobs 10M --payload 200 --rate 2000 --workers 20',
     'duestream plan --jobs 250k --payload 4KiB --rate 50 --handler 2s --json',
+    'duestream plan --jobs 100k --payload 200 --rate 1 --daemons 1 --price 0.20/100k',
   ]);
 };
 
@@ -71,6 +74,7 @@ function run({ config, out }: Session, flags: Flags): Promise<Exit> {
     doneMax: tombstonesMax,
     readyMax: config.mover.readyMax,
     concurrency: flags.concurrency ?? config.worker.concurrency,
+    price: flags.price,
   });
   const { steps, warnings, ...numbers } = planned;
   out.answer({ ...numbers, steps, warnings, from: benchFigures.from }, () => {
@@ -98,6 +102,12 @@ function size(min: number, max: number): (text: string) => number {
     if (value !== undefined) return value;
     throw new InvalidArgumentError(`Allowed: ${min} to ${bytesText(max)}, as 200, 4KiB or 1.5kB.`);
   };
+}
+
+function price(text: string): Price {
+  const value = priceOf(text);
+  if (value !== undefined) return value;
+  throw new InvalidArgumentError('Allowed: an amount of money for a number of commands, as 0.20/100k or 3/1M.');
 }
 
 function span(text: string): number {

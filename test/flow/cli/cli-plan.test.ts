@@ -1,5 +1,6 @@
 /** `plan`: what a person sees, what a program gets, and what is refused. It needs no Redis. */
 import { describe, expect, test } from 'vitest';
+import { benchFigures } from '../../../src/inspect/bench-figures.ts';
 import { runHere } from '../../support/console.ts';
 import { read } from '../../support/repository.ts';
 
@@ -39,6 +40,20 @@ test('says as JSON what the lines say', async () => {
   expect(answer.steps).toHaveLength(11);
 });
 
+test('says what a month costs where commands are paid, at rest with each profile and for the jobs', async () => {
+  const load = ['--jobs', '100k', '--payload', '200', '--rate', '1', '--daemons', '1', '--price', '0.20/100k'];
+  const { out } = await plan(...load);
+  const lines = out.split('\n');
+  expect(lines.find((text) => text.startsWith('idle '))).toMatch(/^idle +[\d.]+ {2}a month at rest, profile default: /);
+  expect(lines.find((text) => text.startsWith('quiet '))).toMatch(/^quiet +[\d.]+ {2}a month at rest, profile quiet: /);
+  expect(lines.find((text) => text.startsWith('jobs '))).toMatch(/^jobs +[\d.]+ {2}a month of 1\/s × \(schedule /);
+  const { bill } = JSON.parse((await plan(...load, '--json')).out);
+  const resting = benchFigures.idle.find(({ profile, partitions }) => profile === 'quiet' && partitions === 1);
+  const commands = (resting?.commandsPerSecond ?? 0) * 30 * 86_400;
+  expect(bill.idle.quiet).toEqual({ commands, money: (commands / 100_000) * 0.2 });
+  expect(bill.idle.default.money).toBeGreaterThan(bill.idle.quiet.money);
+});
+
 test('warns of too few workers and of too much for one Redis, and ends with 0', async () => {
   const { code, out } = await plan('--jobs', '1', '--payload', '0', '--rate', '1M', '--workers', '1');
   expect(code).toBe(0);
@@ -54,6 +69,7 @@ describe('bad input is refused with what is allowed:', () => {
     [['--rate', '-1'], 'Allowed: a whole number from 1 to 10000000'],
     [['--workers', '0'], 'Allowed: a whole number from 1 to 10000'],
     [['--handler', 'soon'], 'soon'],
+    [['--price', '0.20'], 'Allowed: an amount of money for a number of commands, as 0.20/100k'],
     [['--id', '129'], 'Allowed: a whole number from 1 to 128'],
   ])('%j', async (wrong, allowed) => {
     const { code, err } = await plan(...NEEDED, ...wrong);
