@@ -250,6 +250,15 @@ const KEPT: readonly List[] = [
     ['replace', 0, 3],
     ['cast', 0, 0],
   ],
+  // A job whose entry nobody has read is put off and cancelled: it has been over since then.
+  [
+    ['schedule', 0, 0],
+    ['promote', 0, 0],
+    ['replace', 0, 3],
+    ['cancel', 0, 0],
+    ['advance', 0, 0],
+    ['cast', 0, 0],
+  ],
   // What an older leader made ready is too late by now.
   [
     ['schedule', 0, 10],

@@ -116,7 +116,9 @@ function add(held: Held, name: string, count = 1): void {
 
 function takeBack(held: Held, limit: number, nowMs: number): void {
   for (const [member, due] of held.ready.splice(0, limit)) {
-    if (!held.scheduled.some(([other]) => other === member)) held.scheduled.push([member, due || nowMs]);
+    // It was cancelled when it was ready, and its tombstone waited for this entry.
+    if (isTombstone(held.jobs[member] ?? '')) held.done[member] ??= nowMs;
+    else if (!held.scheduled.some(([other]) => other === member)) held.scheduled.push([member, due || nowMs]);
   }
   sort(held);
 }
