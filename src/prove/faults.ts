@@ -165,7 +165,7 @@ export function judgedKilled({
 
 const LED = 20;
 const LED_SPREAD_MS = 4000;
-/** The lease of the dead leader ends after 2 s, and its heir looks each second; the rest is for the machine. */
+/** The lease of the dead leader ends after 2 s, and its heir is elected then; the rest is for the machine. */
 export const LEAD_MAX_MS = 6000;
 
 export async function leaderKilled(stage: Stage): Promise<Outcome> {

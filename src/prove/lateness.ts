@@ -10,7 +10,7 @@ const QUEUE = 'late';
 /** The first job is due when all have been scheduled, and the last one so much later. */
 const FIRST_MS = 1000;
 const SPREAD_MS = 4000;
-/** A leader looks each second without a nudge, and another one takes its lease within its 2 s; the rest is for the machine. */
+/** A leader that no nudge reached looks every 5 s; the rest is for the machine. */
 const LATE_MAX_MS = 6000;
 
 export async function lateness(stage: Stage): Promise<Outcome> {
