@@ -18,7 +18,7 @@ import { type Packed, pack, unpack } from './support/packed.ts';
 import { root } from './support/repository.ts';
 
 /** What the blocks import besides duestream: their readers have it. */
-const BESIDE = ['@types/node', '@types/pg', 'pg', 'pg-protocol', 'pg-types', 'vitest'];
+const BESIDE = ['@types/node', '@types/pg', 'esbuild', 'pg', 'pg-protocol', 'pg-types', 'vitest'];
 /** Two of them are run by `test/flow/examples/mounted.test.ts` instead, two by `test/flow/sql/recipes.test.ts`. */
 const FRAGMENTS_MAX = 7;
 /** Modules of the reader, which a block imports from beside itself. */

@@ -1,10 +1,11 @@
 /** The tarball as it would be published, from a build of the sources as they are. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 import { build } from '../../scripts/steps.mjs';
+import { stripComments } from '../../scripts/strip-comments.mjs';
 import { root } from './repository.ts';
 
 export interface Packed {
@@ -18,10 +19,17 @@ export interface Packed {
 
 export async function pack(): Promise<Packed> {
   const folder = mkdtempSync(join(tmpdir(), 'duestream-pack-'));
-  // Packing would build again, and the compiler rewrites files that processes of other tests are just importing.
+  const staged = mkdtempSync(join(tmpdir(), 'duestream-staged-'));
+  // Packing would build again, and the compiler rewrites files that processes of other tests are just importing. So the
+  // steps of `prepack` are carried out in a copy.
   await build();
+  const parts = packageJson.files.flatMap((path) => (path.startsWith('!') ? [] : [path.replace(/\/\*\*.*$/, '')]));
+  for (const part of [...new Set(parts), 'package.json', 'README.md', 'LICENSE'])
+    cpSync(join(root, part), join(staged, part), { recursive: true });
+  stripComments(staged);
   const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-  const [made] = JSON.parse(runIn(root, 'npm', args).replace(/^[^[]*/, ''));
+  const [made] = JSON.parse(runIn(staged, 'npm', args).replace(/^[^[]*/, ''));
+  rmSync(staged, { recursive: true });
   const paths = made.files.map(({ path }: { readonly path: string }) => path);
   return { folder, tarball: join(folder, made.filename), paths, packedBytes: made.size };
 }
