@@ -118,7 +118,7 @@ export function gather(folder = root) {
       const text = readFileSync(join(folder, 'lua', name), 'utf8');
       return `  ${JSON.stringify(name.slice(0, -'.lua'.length))}: ${JSON.stringify(text)},\n`;
     });
-  write(join(folder, 'lua', 'scripts.mjs'), `export default {\n${texts.join('')}};\n`);
+  write(join(folder, 'lua', 'scripts.mjs'), `export const texts = {\n${texts.join('')}};\n`);
 }
 
 /** @param {string} path @param {string} text */

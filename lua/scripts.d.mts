@@ -1,3 +1,2 @@
 /** The scripts as Redis gets them, by verb; made by `lua/assemble.mjs`. */
-declare const texts: Readonly<Record<string, string>>;
-export default texts;
+export const texts: Readonly<Record<string, string>>;

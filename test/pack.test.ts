@@ -45,7 +45,7 @@ test('the tarball holds the build, the scripts, docs, examples, the example conf
 
 test('its scripts are whole: flags first, and nothing but them', async () => {
   const at = (name: string) => join(folder, 'node_modules/duestream/lua', name);
-  const { default: texts } = await import(pathToFileURL(at('scripts.mjs')).href);
+  const { texts } = await import(pathToFileURL(at('scripts.mjs')).href);
   expect(Object.keys(texts).toSorted()).toEqual(namesIn('verbs').toSorted());
   expect(namesIn('verbs').filter((name) => texts[name] !== assembledScript(name))).toEqual([]);
   expect(namesIn('verbs').filter((name) => !texts[name].startsWith('#!lua'))).toEqual([]);

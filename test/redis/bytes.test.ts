@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { everyDeadLetter } from '../../src/redis/read/ends.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { createStep, READ_BYTES_MAX } from '../../src/redis/scripts/bytes.ts';
-import type { Delivery } from '../../src/redis/scripts/replies.ts';
+import { type Delivery, takenOf } from '../../src/redis/scripts/replies.ts';
 import { list, type Reply, text, type Verb } from '../../src/redis/scripts/scripts.ts';
 import { purge } from '../../src/redis/scripts/upkeep.ts';
 import { page } from '../support/first-jobs.ts';
@@ -33,8 +33,7 @@ const wordsOf = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
 /** What `start` replies, in the order of its entries. */
 const startKinds = (reply: Reply) => {
   const [started, others] = list(reply);
-  const late = list(others).map((one) => [list(one)[3] ?? '']);
-  return [...Array.from({ length: list(started).length }, () => ['run']), ...late];
+  return takenOf(started, others).map(({ kind }) => [kind]);
 };
 const kinds = (reply: Reply) => list(reply).map((one) => (Array.isArray(one) ? text(one[0]) : text(one)).split(' ')[0]);
 

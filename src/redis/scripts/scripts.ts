@@ -6,7 +6,7 @@
  * `ready.ts`, `lease.ts` and `inspect.ts` give them meaning.
  */
 import type { Redis } from 'ioredis';
-import texts from '../../../lua/scripts.mjs';
+import { texts } from '../../../lua/scripts.mjs';
 import { redial } from '../connection/dialing.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { SlotKeys } from '../keys.ts';

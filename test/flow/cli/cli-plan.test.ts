@@ -50,7 +50,8 @@ test('says what a month costs where commands are paid, at rest with each profile
   const { bill } = JSON.parse((await plan(...load, '--json')).out);
   const resting = benchFigures.idle.find(({ profile, partitions }) => profile === 'quiet' && partitions === 1);
   const commands = (resting?.commandsPerSecond ?? 0) * 30 * 86_400;
-  expect(bill.idle.quiet).toEqual({ commands, money: (commands / 100_000) * 0.2 });
+  expect(bill.idle.quiet.commands).toBeCloseTo(commands, 3);
+  expect(bill.idle.quiet.money).toBeCloseTo((commands / 100_000) * 0.2, 6);
   expect(bill.idle.default.money).toBeGreaterThan(bill.idle.quiet.money);
 });
 
