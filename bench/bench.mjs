@@ -77,6 +77,9 @@ const total = batches.flat().length;
 const logged = values.log === undefined ? [] : resultsIn(values.log);
 /** @type {Result[]} */
 const results = [];
+/** Cells of peers that lost, doubled or never ended a job: the run goes on, and says so. @type {string[]} */
+const broken = [];
+const mayBreak = (/** @type {typeof all[number]} */ { name }) => /^(bee-queue|bunqueue)/.test(name);
 let measured = 0;
 const fromMs = performance.now();
 for (const batch of batches) {
@@ -85,7 +88,12 @@ for (const batch of batches) {
   );
   const filled = gate(known.filter((one) => one === undefined).length);
   const measure = async (/** @type {typeof batch[number]} */ { round, workload, system }) => {
-    const figures = await workload.run({ binary, system, size, seed: round, filled });
+    const figures = await workload.run({ binary, system, size, seed: round, filled }).catch((error) => {
+      if (!mayBreak(system) || workload.together) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      broken.push(`${workload.name} of ${system.title} in round ${round}: ${why}`);
+    });
+    if (!figures) return;
     const result = { workload: workload.name, system: system.name, round, figures };
     results.push(result);
     measured += 1;
@@ -109,7 +117,7 @@ const made = {
   rounds,
   quick: values.quick,
   systems: systems.map(({ name, title, settings, counts, lingerMs }) => ({ name, title, settings, counts, lingerMs })),
-  absent,
+  absent: [...absent, ...broken],
   rows: report({ results, workloads: workloads.map(({ name, title }) => ({ name, title })) }),
 };
 console.table(

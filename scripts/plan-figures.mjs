@@ -20,9 +20,7 @@ const STEADY = new Map([
  */
 export function renderFigures({ host, redis, date, rows }, idle) {
   const of = (/** @type {string} */ workload, /** @type {string} */ figure) => {
-    const own = rows.filter((one) => one.workload === workload && one.figure === figure);
-    // Scheduling is the same in every shape, and is measured in the first that there is.
-    const row = ['embedded', 'duestream'].flatMap((name) => own.find(({ system }) => system === name) ?? [])[0];
+    const row = rows.find((one) => one.system === 'duestream' && one.workload === workload && one.figure === figure);
     if (!row) throw new Error(`the results of the bench have no ${figure} of duestream in ${workload}`);
     return row.median;
   };
@@ -32,6 +30,7 @@ export function renderFigures({ host, redis, date, rows }, idle) {
       perSecond: ${number(Math.round(perSecond))},
       redisMicros: ${micros(workload, 'serverMicros')},
       workerMicros: ${micros(workload, 'workerMicros')},
+      daemonMicros: ${micros(workload, 'daemonMicros')},
       commands: ${of(workload, 'commands')},
     },`;
   const resting = idle.rows.map(
@@ -53,11 +52,12 @@ export interface BenchFigures {
   /** Of Redis, for one call with one job. */
   readonly scheduleMicros: number;
   readonly scheduleCommands: number;
-  /** From promotion to settlement; the worker has the mover inside. The last is as fast as one worker process is. */
+  /** From promotion to settlement, by a daemon and one worker process. The last is as fast as that worker is. */
   readonly run: readonly {
     readonly perSecond: number;
     readonly redisMicros: number;
     readonly workerMicros: number;
+    readonly daemonMicros: number;
     readonly commands: number;
   }[];
   /** A daemon and a worker, each a process, that have nothing to do. */

@@ -11,7 +11,7 @@ const SHAPES = /** @type {const} */ (['duestream', 'embedded']);
 /** Of a ratio to the peer, or of the figure itself; at least so much, or at most; and what bounds it, if it is missed. */
 const TARGETS =
   /** @type {readonly (readonly [workload: string, figure: string, of: 'ratio' | 'median', bound: 'least' | 'most', wanted: number, why: keyof typeof WHY | undefined, lingerMs?: number])[]} */ ([
-    ['one', 'jobsPerSecond', 'ratio', 'least', 2.2, undefined],
+    ['one', 'jobsPerSecond', 'ratio', 'least', 2.2, 'one'],
     ['bulk', 'jobsPerSecond', 'ratio', 'least', 5, undefined],
     ['burst', 'jobsPerSecond', 'ratio', 'least', 3, 'burst'],
     ['burst2', 'jobsPerSecond', 'ratio', 'least', 3.5, 'burst'],
@@ -39,6 +39,8 @@ const TARGETS =
 
 /** What the profiles say about a miss. */
 const WHY = {
+  one: `**One by one** is as fast as the process that schedules: its CPU per job says so, for duestream and for the floor. The floor
+checks nothing, encodes nothing and has no promise of its own for each call.`,
   burst: `**A burst and a drain** keep both cores busy, so their rate is what Redis and the workers spend per job. The floor does
 the least that this shape can, with no token, no retry, no recovery and no done window; what it reaches is the most that there is to
 get on this machine. Of what duestream spends more, Redis has the runs, the records and the tombstones, and the worker an
@@ -51,6 +53,8 @@ caches. Tried without a gain: passes 2.5 and 3 ms apart.`,
 carries ten jobs, at 2,000/s forty.`,
   late: `**Lateness** is counted by the clocks of processes that share two cores with Redis, the producer and each other. The floor
 has the same way to go with less to do, and its lateness in the same run says how much of it is the machine.`,
+  script: `**Scripts** of default size end within 4 ms in 99 of 100 calls ([all of them](reference/script-times.md)); one of a thousand waits for
+a core as well.`,
   minute: `**Schedules of one minute** share two cores: one daemon that fires them, Redis, and two workers that run their jobs.`,
 };
 
@@ -102,7 +106,7 @@ function aloneVerdicts() {
       .map(({ longestMs }) => longestMs),
   );
   const scripts = { work: 'any script at default settings, records of up to 4 KiB', figure: 'one call, p99.9, ms' };
-  const all = [...minutes, ...(longest > 0 ? [{ ...scripts, is: longest, most: 5, why: undefined }] : [])];
+  const all = [...minutes, ...(longest > 0 ? [{ ...scripts, is: longest, most: 5, why: WHY.script }] : [])];
   return all.map(({ work, figure, is, most, why }) => ({
     work,
     figure,

@@ -54,6 +54,7 @@ interface Plan {
   readonly maxmemoryBytes: number;
   readonly redisCores: number;
   readonly workerCores: number;
+  readonly daemonCores: number;
   readonly partitions: number;
   /** How many are needed; the plan may have more. */
   readonly workersNeeded: number;
@@ -95,6 +96,7 @@ export function planOf(input: PlanInput): Plan {
     partitions,
     redisCores: cpu.redisCores,
     workerCores: cpu.workerCores,
+    daemonCores: cpu.daemonCores,
     ...fleet.numbers,
     ...(paid && { bill: paid.bill }),
     steps: [...memory.steps, ...cpu.steps, split, ...fleet.steps, ...(paid?.steps ?? [])],
@@ -143,10 +145,11 @@ function memoryOf(input: PlanInput, partitions: number) {
 }
 
 function cpuOf({ perSecond }: PlanInput, partitions: number) {
-  const { redisMicros, workerMicros } = costAt(perSecond / partitions);
+  const { redisMicros, workerMicros, daemonMicros } = costAt(perSecond / partitions);
   const scheduling = benchFigures.scheduleMicros;
   const redisCores = (perSecond * (scheduling + redisMicros)) / 1e6;
   const workerCores = (perSecond * workerMicros) / 1e6;
+  const daemonCores = (perSecond * daemonMicros) / 1e6;
   const steps: readonly PlanStep[] = [
     {
       what: 'Redis CPU',
@@ -158,9 +161,14 @@ function cpuOf({ perSecond }: PlanInput, partitions: number) {
       is: `${short(workerCores)} cores`,
       how: `${short(perSecond)}/s × ${short(workerMicros)} µs, without what handlers compute`,
     },
+    {
+      what: 'daemon CPU',
+      is: `${short(daemonCores)} cores`,
+      how: `${short(perSecond)}/s × ${short(daemonMicros)} µs, of the daemons that lead`,
+    },
   ];
   const tooMuch = `${short(redisCores)} cores are more than the ${BUSY} that one Redis should be busy: split the queues over several Redis`;
-  return { redisCores, workerCores, steps, warnings: redisCores > BUSY ? [tooMuch] : [] };
+  return { redisCores, workerCores, daemonCores, steps, warnings: redisCores > BUSY ? [tooMuch] : [] };
 }
 
 function fleetOf(input: PlanInput, workerCores: number) {
@@ -257,6 +265,7 @@ function costAt(perSecond: number): Omit<Cost, 'perSecond'> {
   return {
     redisMicros: between('redisMicros'),
     workerMicros: between('workerMicros'),
+    daemonMicros: between('daemonMicros'),
     commands: between('commands'),
   };
 }

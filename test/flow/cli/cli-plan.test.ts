@@ -13,12 +13,24 @@ test('shows the arithmetic, one line for each thing, without a Redis', async () 
   const { code, out } = await plan(...NEEDED, '--workers', '20');
   const lines = out.trimEnd().split('\n');
   expect(code).toBe(0);
-  expect(lines.map((text) => /^(Redis CPU|worker CPU|\S+)/.exec(text)?.[1])).toEqual([
-    ...['pending', 'running', 'ready', 'ends', 'dead', 'memory', 'Redis CPU', 'worker CPU', 'partitions', 'workers'],
+  expect(lines.map((text) => /^(Redis CPU|worker CPU|daemon CPU|\S+)/.exec(text)?.[1])).toEqual([
+    ...[
+      'pending',
+      'running',
+      'ready',
+      'ends',
+      'dead',
+      'memory',
+      'Redis CPU',
+      'worker CPU',
+      'daemon CPU',
+      'partitions',
+      'workers',
+    ],
     ...['connections', 'CPU'],
   ]);
   expect(lines[0]).toMatch(/^pending +\d[\d.]* GiB {2}10,000,000 × \d+ B: member and due time \d+, record \d+ /);
-  expect(lines[10]).toContain('2 × (20 workers + 2 daemons) + 1 producer;');
+  expect(lines[11]).toContain('2 × (20 workers + 2 daemons) + 1 producer;');
   expect(Math.max(...lines.map((text) => text.length))).toBeLessThan(170);
 });
 
@@ -37,7 +49,7 @@ test('says as JSON what the lines say', async () => {
   expect(answer).toMatchObject({ partitions: 1, connections: expect.any(Number), warnings: [] });
   expect(answer.maxmemoryBytes).toBeGreaterThan(answer.memoryBytes);
   expect(answer.workers).toBe(answer.workersNeeded);
-  expect(answer.steps).toHaveLength(11);
+  expect(answer.steps).toHaveLength(12);
 });
 
 test('says what a month costs where commands are paid, at rest with each profile and for the jobs', async () => {
