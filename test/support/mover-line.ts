@@ -10,6 +10,7 @@ import type { Idle } from '../../src/kernel/loop.ts';
 import { LeaderPool } from '../../src/mover/leader-pool.ts';
 import { Mover, type MoverOptions } from '../../src/mover/promotion/mover.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
+import type { ServerOf } from '../../src/redis/connection/server-clock.ts';
 import { type Line, listen, NAMESPACE } from './worker-line.ts';
 
 const OPTIONS: MoverOptions = {
@@ -40,6 +41,7 @@ export interface MoverCall extends Partial<MoverOptions> {
   readonly rank?: () => number;
   readonly hearsNudges?: () => boolean;
   readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
+  readonly serverOf?: ServerOf;
 }
 
 /** The mover of the test's partition; stopped after the test, not started. */
@@ -50,6 +52,7 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
     rank = () => 0,
     hearsNudges = () => true,
     betterBeatSince = async () => true,
+    serverOf,
     ...own
   } = call;
   const events = createEmitter();
@@ -62,6 +65,7 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
     loneWorker: { relay: () => undefined, isPolled: () => false },
     windowMs: 600_000,
     hearsNudges,
+    ...(serverOf && { serverOf }),
     clock,
     events,
     options: { ...OPTIONS, ...own },

@@ -214,6 +214,8 @@ export class Mover {
     const { redis, ref, clock } = this.#parts;
     const [dueMs] = await Promise.all([headDue(redis, ref), this.#server.freshen(this.#tickMs() * CLOCK_TICKS)]);
     this.#lookedMs = clock.monotonicMs();
+    // Where the clock of Redis was set back, this time would lie far ahead.
+    this.#soonestLookMs = Math.min(this.#soonestLookMs, this.#server.nowMs() + this.#apartMs());
     this.#nextLookMs = Math.min(this.#nextLookMs, Math.max(dueMs, this.#soonestLookMs));
     if (dueMs < this.#knownMs) await this.#askWhoseItIs(dueMs);
     return this.#isDue();
@@ -314,10 +316,15 @@ export class Mover {
     this.#backoff.reset();
     if (reply.kind === 'paused') return this.#lookAt(reply.nowMs + this.#tickMs());
     if (isFull) return this.#lookAt(0);
-    this.#soonestLookMs = reply.nowMs + Math.max(this.#rate.gapMs(), current().lingerMs ?? 0);
+    this.#soonestLookMs = reply.nowMs + this.#apartMs();
     const nextMs = Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, this.#nudgedMs);
     this.#knownMs = nextMs;
     return this.#lookAt(Math.max(nextMs, this.#soonestLookMs));
+  }
+
+  /** How far two passes are apart at least. */
+  #apartMs(): number {
+    return Math.max(this.#rate.gapMs(), this.#parts.current().lingerMs ?? 0);
   }
 
   /** A worker that misses the call looks within a second. */

@@ -1,6 +1,7 @@
 /** Due jobs that wait for company: how far apart passes are, and who follows the setting. */
 import { expect, it } from 'vitest';
 import { RHYTHMS } from '../../../src/kernel/rhythm.ts';
+import { createServers } from '../../../src/redis/connection/server-clock.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { claimNamespace, declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { daemonOn, handClock, moverOn, restOf } from '../../support/mover-line.ts';
@@ -42,6 +43,27 @@ it('a lone job is on time: the queue has lingered long ago', async () => {
   clock.advance(5000);
   await line.plan({ id: 'b', dueMs: Date.now() - 5 });
   mover.nudge(String(Date.now() - 5));
+  await mover.pass();
+  expect(await readyCount()).toBe(2);
+});
+
+it('once the clock of Redis was set back, no queue lingers until the time that was', async () => {
+  const clock = handClock();
+  const server = createServers(line.redis, clock)();
+  let backMs = 0;
+  const at = () => Date.now() - backMs;
+  const serverOf = () => ({ ...server, nowMs: at, latestMs: at, earliestMs: at });
+  const mover = moverOn(line, { clock, lingerMs: 800, safetyTickMs: 1000, leaseMs: HOUR_MS, serverOf });
+  await mover.pass();
+  await mover.pass();
+  backMs = HOUR_MS;
+  await line.plan({ id: 'a', dueMs: at() - 800 });
+  clock.advance(5000);
+  await mover.pass();
+  expect(await readyCount()).toBe(0);
+  await line.plan({ id: 'b', dueMs: at() - 5 });
+  backMs -= 900;
+  clock.advance(5000);
   await mover.pass();
   expect(await readyCount()).toBe(2);
 });
