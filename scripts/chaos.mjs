@@ -5,6 +5,7 @@
  *     --fault, --only F2,F4   only these rows            --seed 7        the same moments again
  *     --mode always|everysec|none  append-only file      --quick         a smaller workload
  *     --linger 20             daemons say that due jobs linger for so many ms; bounds of lateness are so much wider
+ *     --profile quiet         daemons and workers look as rarely; a lost sign may cost a minute, all other bounds stay
  *     --controls              builds that are broken on purpose must be caught
  *     --json                  one line of JSON per row   --keep          the folder with all histories
  *     --list                  what there is
@@ -27,6 +28,7 @@ import { build, dependencies, redis, root } from './steps.mjs';
 
 /** `--all` without a seed runs the same moments each time, so that it can go on where it was interrupted. */
 const SEED_OF_ALL = 7;
+const PROFILES = /** @type {const} */ (['default', 'quiet']);
 const MODES = /** @type {const} */ (['everysec', 'always', 'none']);
 
 process.exitCode = await main().catch((error) => {
@@ -206,6 +208,7 @@ function argumentsOf() {
     seed: text,
     mode: text,
     linger: text,
+    profile: text,
     quick: flag,
     controls: flag,
     json: flag,
@@ -217,8 +220,10 @@ function argumentsOf() {
     amend: flag,
   });
   const mode = MODES.find((name) => name === (values.mode ?? 'everysec'));
+  const profile = PROFILES.find((name) => name === (values.profile ?? 'default'));
   const seed = Number(values.seed ?? (values.all ? SEED_OF_ALL : randomInt(1_000_000)));
   if (mode === undefined) return `--mode ${values.mode}; allowed: ${MODES.join(', ')}`;
+  if (profile === undefined) return `--profile ${values.profile}; allowed: ${PROFILES.join(', ')}`;
   if (!Number.isSafeInteger(seed)) return `--seed ${values.seed}; allowed: a whole number`;
   const only = [values.fault, values.only]
     .flatMap((list) => list?.split(',') ?? [])
@@ -230,13 +235,26 @@ function argumentsOf() {
     to: 1000,
   });
   const { quick, controls, json, keep, list, all, fresh, report, amend } = values;
-  if (all && (only.length > 0 || controls))
-    return '--all is every row and control; not together with --fault or --controls';
-  if (lingerMs > 0 && (all || amend))
-    return '--linger is not what the report is about; not together with --all or --amend';
+  const clash = clashOf({
+    all,
+    amend,
+    fresh,
+    quick,
+    hasRows: only.length > 0,
+    controls,
+    isOwn: lingerMs > 0 || profile !== 'default',
+  });
+  return clash ?? { mode, seed, only, lingerMs, profile, quick, controls, json, keep, list, all, fresh, report, amend };
+}
+
+/** What does not go together. @param {Record<'all' | 'amend' | 'fresh' | 'quick' | 'hasRows' | 'controls' | 'isOwn', boolean>} given */
+function clashOf({ all, amend, fresh, quick, hasRows, controls, isOwn }) {
+  if (all && (hasRows || controls)) return '--all is every row and control; not together with --fault or --controls';
+  if (isOwn && (all || amend))
+    return '--linger and --profile are not what the report is about; not together with --all or --amend';
   if (fresh && !all) return '--fresh is for --all';
-  if (amend && (only.length === 0 || quick)) return '--amend is for --fault, with the whole workload';
-  return { mode, seed, only, lingerMs, quick, controls, json, keep, list, all, fresh, report, amend };
+  if (amend && (!hasRows || quick)) return '--amend is for --fault, with the whole workload';
+  return undefined;
 }
 
 /**

@@ -14,12 +14,12 @@ const RESUME_MS = 5000;
 const LINES_MAX = 10 + 4 * PARTITIONS.length;
 
 /** @param {Outcome} outcome @param {number} ms */
-export function lateBy({ effects, fromMs, toMs, lingerMs = 0 }, ms) {
+export function lateBy({ effects, fromMs, toMs, slackMs = 0 }, ms) {
   // Chosen by their due: one that came too late is among them, however late it came.
   const during = effects.filter(
     ({ ev, due = 0, attempt }) => ev === 'start' && attempt === 1 && due >= fromMs - 1000 && due <= toMs + 5000,
   );
-  return notLater(Math.max(0, ...during.map(({ ms: at, due = 0 }) => at - due)), ms + lingerMs);
+  return notLater(Math.max(0, ...during.map(({ ms: at, due = 0 }) => at - due)), ms + slackMs);
 }
 
 /** @param {number} lateMs @param {number} ms */

@@ -37,7 +37,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {number} fromMs wall clock of the fault
  * @property {number} toMs of its end
  * @property {Readonly<Record<string, number>>} noted what the fault itself measured
- * @property {number} [lingerMs] how long due jobs may linger; bounds of lateness are so much wider
+ * @property {number} [slackMs] bounds of lateness are so much wider than with the settings that daemons have by themselves
  */
 /**
  * @typedef {object} Row
@@ -86,6 +86,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {boolean} [quick] a smaller workload
  * @property {boolean} [keep] the folder with all histories
  * @property {number} [lingerMs] `mover.linger` of all daemons
+ * @property {'default' | 'quiet'} [profile] of all daemons and workers. Leases and heartbeats stay as short as they are here
  */
 
 /** Where daemons say how long jobs linger. */
@@ -94,6 +95,11 @@ const REGISTRY = 'duestream:v1:{control}:queues';
 const DRAIN_MS = 12_000;
 /** What has not moved for so long, while every process is up, is stuck; as long as it moves, the machine is slow. */
 const STILL_MS = 10_000;
+/**
+ * With the profile `quiet` a sign that got lost is made up for by a look that comes after a minute, and by one after two
+ * minutes where entries were given to a worker that never saw them. `src/kernel/rhythm.ts` has these times.
+ */
+const QUIET = { lateMs: 61_000, stillMs: 125_000 };
 /** A row gives up then, and says that it ran out of time. */
 const ROW_LIMIT_MS = 300_000;
 /** Left of it for the end: the judge, and the checks of a row's own. */
@@ -186,9 +192,8 @@ async function play({ row, settings, folder, endings }) {
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   if (line) endings.push(() => line.close());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
-  const { lingerMs = 0 } = settings;
-  const lingers = { DUESTREAM_MOVER__LINGER: String(lingerMs) };
-  const env = { ...lingers, ...row.env, ...special.actorEnv, ...envOf(row, mode) };
+  const { lingerMs, slackMs, stillMs, env: pace } = paceOf(settings);
+  const env = { ...pace, ...row.env, ...special.actorEnv, ...envOf(row, mode) };
   const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;
@@ -202,9 +207,9 @@ async function play({ row, settings, folder, endings }) {
   const scene = createScene({ ...parts, random, note });
   const watchedTerms = watchTerms(redis);
   endings.push(() => watchedTerms.stop());
-  const forMs = (row.limitMs ?? ROW_LIMIT_MS) - ENDING_MS;
+  const forMs = (row.limitMs ?? ROW_LIMIT_MS) + stillMs - ENDING_MS;
   const limitMs = Date.now() + forMs;
-  const { noted, vitals, ranOut } = await act({ row, cast, scene, plans, note, redis, limitMs });
+  const { noted, vitals, ranOut } = await act({ row, cast, scene, plans, note, redis, limitMs, stillMs });
   const gathered = {
     vitals,
     ranOut,
@@ -215,7 +220,7 @@ async function play({ row, settings, folder, endings }) {
   };
   const flaws = row.fsck ? await flawsOf({ product, url: ground.url }) : [];
   const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
-  const outcome = { report, ...seen, mode, actors: cast.actors, noted, lingerMs };
+  const outcome = { report, ...seen, mode, actors: cast.actors, noted, slackMs };
   const complaints = [
     ...(ranOut ? [`it ran out of time: work went on, and was not over after ${forMs / 1000} s`] : []),
     ...seen.troubles,
@@ -225,6 +230,17 @@ async function play({ row, settings, folder, endings }) {
     ...(row.pass?.(outcome) ?? []),
   ];
   return { complaints, anomalies: countBy(report.anomalies), ...report.counts, noted, deadLetters: seen.deadLetters };
+}
+
+/**
+ * What is said to daemons and workers of how often they look, and how much later that makes things.
+ *
+ * @param {Settings} settings
+ */
+function paceOf({ lingerMs = 0, profile = 'default' }) {
+  const { lateMs, stillMs } = profile === 'quiet' ? QUIET : { lateMs: 0, stillMs: 0 };
+  const env = { DUESTREAM_MOVER__LINGER: String(lingerMs), DUESTREAM_PROFILE: profile };
+  return { lingerMs, slackMs: lingerMs + lateMs, stillMs, env };
 }
 
 /** Without it a row would say nothing of jobs that linger. @param {Redis | import('ioredis').Cluster} redis @param {number} ms */
@@ -280,8 +296,9 @@ async function startAlone({ binary, folder, mode, special, clocks, endings }) {
  * @param {ReturnType<typeof createRecorder>} parts.note
  * @param {Redis} parts.redis
  * @param {number} parts.limitMs when it runs out of time
+ * @param {number} parts.stillMs nothing is stuck before it stood still for so much longer than usual
  */
-async function act({ row, cast, scene, plans, note, redis, limitMs }) {
+async function act({ row, cast, scene, plans, note, redis, limitMs, stillMs }) {
   const daemons = Array.from({ length: row.daemons ?? DAEMONS }, () => cast.daemon());
   const workers = Array.from({ length: row.workers ?? WORKERS }, () => cast.worker());
   const producers = plans.map((plan) => cast.producer(plan));
@@ -305,7 +322,7 @@ async function act({ row, cast, scene, plans, note, redis, limitMs }) {
   await Promise.all(producers.map(({ exited }) => exited));
   const lastDueMs = begunMs + Math.max(...plans.flat().map(({ callMs, delayMs }) => callMs + delayMs));
   const untilMs = Math.max(lastDueMs, Date.now()) + (row.drainMs ?? DRAIN_MS);
-  const ranOut = (await drained({ redis, cast, untilMs, limitMs })) === 'out of time';
+  const ranOut = (await drained({ redis, cast, untilMs, limitMs, stillMs })) === 'out of time';
   stalls.stop();
   note('over');
   noted = { ...noted, ...(await row.after?.(scene)) };
@@ -320,15 +337,16 @@ async function act({ row, cast, scene, plans, note, redis, limitMs }) {
  * @param {import('./cast.mjs').Cast} parts.cast
  * @param {number} parts.untilMs before which nothing is stuck
  * @param {number} parts.limitMs when it runs out of time
+ * @param {number} parts.stillMs
  * @returns {Promise<'over' | 'still' | 'out of time'>}
  */
-async function drained({ redis, cast, untilMs, limitMs }) {
+async function drained({ redis, cast, untilMs, limitMs, stillMs }) {
   let [seen, movedMs] = ['', Date.now()];
   for (;;) {
     if (await isOver(redis)) return 'over';
     const now = await motionIn(redis);
     if (now !== seen || !cast.isUp()) [seen, movedMs] = [now, Date.now()];
-    if (Date.now() > untilMs && Date.now() - movedMs > STILL_MS) return 'still';
+    if (Date.now() > untilMs && Date.now() - movedMs > STILL_MS + stillMs) return 'still';
     if (Date.now() > limitMs) return 'out of time';
     await sleep(100);
   }
