@@ -67,6 +67,7 @@ export interface Schemas {
       readonly bytesMax: number;
     };
     readonly limits?: Schemas['QueueLimits'];
+    readonly lingerMs: number;
     readonly workers: number;
     readonly broadcast?: {
       readonly kept: number;

@@ -91,6 +91,8 @@ export interface QueueStats {
   readonly dueNext: readonly DueSpan[];
   /** How much may run at once; undefined: the queue is not gated. */
   readonly limits?: QueueLimits | undefined;
+  /** How long due jobs wait for company at most; 0: each is on time. */
+  readonly lingerMs: number;
   readonly pause: Pause | undefined;
   readonly workers: number;
   /** Of a broadcast queue. */
@@ -147,6 +149,7 @@ export async function queueStats(place: Namespaced, queue: string): Promise<Queu
     partitions,
     dueNext: spansOf(spans),
     limits: limitsOf(layout),
+    lingerMs: refs[0]?.lingerMs ?? 0,
     pause: all.find(({ paused }) => paused)?.pause,
     workers: workersOf(queue, processes),
     broadcast: await broadcastOf(redis, refs, processes),

@@ -435,6 +435,11 @@ describe('how long due jobs linger', () => {
     expect(out).toContain(said);
     expect(out).toContain('all processes follow within half a minute');
     expect((await findQueue(the.redis, namespace, 'q'))?.lingerMs).toBe(ms);
+    expect(await answer(['queues', 'stats', 'q'])).toMatchObject({ lingerMs: ms });
+    const stats = (await due(['queues', 'stats', 'q'])).out;
+    expect(/^linger +.*$/m.exec(stats)?.[0]).toBe(
+      ms > 0 ? `linger     due jobs wait up to ${linger} for company` : undefined,
+    );
   });
 
   test.each(['2s', '1001ms', '20', 'soon', ''])('is not %j', async (linger) => {

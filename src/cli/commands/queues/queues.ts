@@ -107,8 +107,8 @@ export const queuesStats: Register = (parent, runner) => {
 async function runStats(session: Session, queue: string): Promise<Exit> {
   const { namespace } = session.config;
   const found = await withRedis(session, (redis) => queueStats({ redis, namespace }, queue));
-  const { totals, partitions, dueNext: next, limits, pause, nowMs, workers, broadcast } = found;
-  const state = { workers, broadcast, limits, paused: pause !== undefined, pause };
+  const { totals, partitions, dueNext: next, limits, lingerMs, pause, nowMs, workers, broadcast } = found;
+  const state = { workers, broadcast, limits, lingerMs, paused: pause !== undefined, pause };
   const value = { queue, ...totals, ...state, dueNext: next, partitions, nowMs };
   session.out.answer(value, () => [
     ...head(queue, found),
@@ -127,7 +127,7 @@ async function runStats(session: Session, queue: string): Promise<Exit> {
 
 function head(
   queue: string,
-  of: Pick<QueueStats, 'totals' | 'limits' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
+  of: Pick<QueueStats, 'totals' | 'limits' | 'lingerMs' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
 ): readonly string[] {
   const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, quota } = of.totals;
   const inLine = waiting === 0 ? '' : `${waiting} waiting, `;
@@ -138,6 +138,7 @@ function head(
     ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
     ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
     ['limits', of.limits && limitsLine(of.limits, running)],
+    ['linger', of.lingerMs > 0 ? `due jobs wait up to ${durationText(of.lingerMs)} for company` : undefined],
     ['quota', quota && quotaText(quota)],
     ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],

@@ -79,6 +79,7 @@ const queueWhole = z
     ...more,
     quota,
     limits,
+    lingerMs: count.openapi({ description: 'How long due jobs wait for company at most; 0: each is on time.' }),
     workers: count,
     broadcast: z
       .object({
