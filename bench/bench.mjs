@@ -18,9 +18,9 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
-import { capture, Failed } from '../scripts/run.mjs';
-import { root, say } from '../scripts/steps.mjs';
-import { prepare } from './parts.mjs';
+import { capture } from '../scripts/run.mjs';
+import { root } from '../scripts/steps.mjs';
+import { installPeers, prepare } from './parts.mjs';
 
 /** @typedef {Readonly<Record<string, number>>} Figures */
 /** @typedef {{ workload: string, system: string, round: number, figures: Figures }} Result */
@@ -176,17 +176,6 @@ function shown(figures) {
   return Object.entries(figures)
     .map(([name, value]) => `${name} ${value >= 100 ? Math.round(value) : Math.round(value * 100) / 100}`)
     .join('  ');
-}
-
-async function installPeers() {
-  const folder = join(root, 'bench');
-  const lock = join(folder, 'package-lock.json');
-  const kept = join(folder, 'node_modules', '.peers-of');
-  if (existsSync(kept) && readFileSync(kept, 'utf8') === readFileSync(lock, 'utf8')) return;
-  say('peers', 'npm ci in bench, half a minute or so');
-  const { code, output } = await capture('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: folder });
-  if (code !== 0) throw new Failed(code, output);
-  writeFileSync(kept, readFileSync(lock, 'utf8'));
 }
 
 /** @param {string} path */

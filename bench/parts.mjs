@@ -1,11 +1,12 @@
 /** What the measurements have in common: a Redis and a daemon of their own, and what those two use. */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { build, redis as findRedis, root } from '../scripts/steps.mjs';
+import { capture, Failed } from '../scripts/run.mjs';
+import { build, redis as findRedis, root, say } from '../scripts/steps.mjs';
 import { startServer } from '../test/chaos/stage/server.mjs';
 
 /** Until a daemon has found its partitions. */
@@ -18,6 +19,18 @@ export async function prepare() {
   if (binary === '') throw new Error('the bench needs a Redis of its own: leave DUESTREAM_REDIS_URL out');
   await build();
   return { binary };
+}
+
+/** What others are measured with; it is no dependency of the product. */
+export async function installPeers() {
+  const folder = join(root, 'bench');
+  const lock = join(folder, 'package-lock.json');
+  const kept = join(folder, 'node_modules', '.peers-of');
+  if (existsSync(kept) && readFileSync(kept, 'utf8') === readFileSync(lock, 'utf8')) return;
+  say('peers', 'npm ci in bench, half a minute or so');
+  const { code, output } = await capture('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: folder });
+  if (code !== 0) throw new Failed(code, output);
+  writeFileSync(kept, readFileSync(lock, 'utf8'));
 }
 
 /**

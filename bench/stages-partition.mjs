@@ -49,7 +49,7 @@ export async function createPartition(socketPath) {
 
   const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
   await whenReady(redis);
-  const measuring = countedAlone(redis, scriptOptions);
+  const measuring = countedAlone(redis, scriptOptions());
   const jobs = createJobs(redis);
   const ref = partitionRef('bench', { queue: 'q', partition: 0, layoutGeneration: 0 });
   let term = '';

@@ -109,16 +109,31 @@ export function assemble() {
   gather();
 }
 
-/** Writes `lua/scripts.mjs` of the scripts that are there. @param {string} [folder] of the product */
+/**
+ * Writes `lua/scripts.mjs` of the scripts that are there. What several of them have is in it once, and a script is put together
+ * when it is asked for: whoever imports the module pays for what is used.
+ *
+ * @param {string} [folder] of the product
+ */
 export function gather(folder = root) {
-  const texts = readdirSync(join(folder, 'lua'))
+  const scripts = readdirSync(join(folder, 'lua'))
     .filter((name) => name.endsWith('.lua'))
     .sort()
-    .map((name) => {
-      const text = readFileSync(join(folder, 'lua', name), 'utf8');
-      return `  ${JSON.stringify(name.slice(0, -'.lua'.length))}: ${JSON.stringify(text)},\n`;
+    .map((name) => ({ name: name.slice(0, -'.lua'.length), text: readFileSync(join(folder, 'lua', name), 'utf8') }));
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  const getters = scripts.map(({ name, text }) => {
+    const parts = text.split('\n\n').map((part) => {
+      const number = numbers.get(part) ?? numbers.size;
+      numbers.set(part, number);
+      return number;
     });
-  write(join(folder, 'lua', 'scripts.mjs'), `export const texts = {\n${texts.join('')}};\n`);
+    return `  get ${JSON.stringify(name)}() {\n    return textOf(${parts});\n  },\n`;
+  });
+  const parts = [...numbers.keys()].map((part) => `  ${JSON.stringify(part)},\n`);
+  const textOf = "const textOf = (...numbers) => numbers.map((number) => parts[number]).join('\\n\\n');";
+  const lines = [`const parts = [\n${parts.join('')}];`, textOf, `export const texts = {\n${getters.join('')}};`];
+  write(join(folder, 'lua', 'scripts.mjs'), `${lines.join('\n')}\n`);
 }
 
 /** @param {string} path @param {string} text */

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const dist = fileURLToPath(new URL('../dist', import.meta.url));
+const DIST = fileURLToPath(new URL('../dist', import.meta.url));
 /** @type {{ exports: Readonly<Record<string, string | { readonly types: string }>> }} */
 const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const ENTRIES = Object.values(exports).flatMap((entry) =>
@@ -16,8 +16,8 @@ const ENTRIES = Object.values(exports).flatMap((entry) =>
 /** The relative modules that a declaration names: `from './x.js'`, `import('./x.js')`, `import './x.js'`. */
 const NAMED = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 
-/** Takes the declarations away that no entry leads to. */
-export function keepPublicTypes() {
+/** Takes the declarations away that no entry leads to. @param {string} [dist] of the product */
+export function keepPublicTypes(dist = DIST) {
   const reached = new Set(ENTRIES.map((entry) => join(dist, entry)));
   for (const file of reached) {
     for (const [, module = ''] of readFileSync(file, 'utf8').matchAll(NAMED)) {

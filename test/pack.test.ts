@@ -5,14 +5,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { build as esbuild } from 'esbuild';
 import { publint } from 'publint';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { assembledScript, namesIn } from '../lua/assemble.mjs';
+import { assembledScript } from '../lua/assemble.mjs';
 import packageJson from '../package.json' with { type: 'json' };
 import { pack, runIn } from './support/packed.ts';
+import { startRedis } from './support/redis.ts';
 import { root } from './support/repository.ts';
 
 const PUBLIC = ['createClient', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
@@ -37,19 +37,23 @@ test('the tarball holds the build, the scripts, docs, examples, the example conf
   const lua = ['await', 'cancel', 'schedule'].map((name) => `lua/${name}.lua`);
   const wanted = ['package.json', 'LICENSE', 'CHANGELOG.md', 'README.md', 'config/production.example.yaml', ...lua];
   expect(packed).toEqual(expect.arrayContaining([...wanted, 'dist/index.js', 'dist/index.d.ts', 'dist/main.js']));
-  expect(packed.filter((path) => path.startsWith('lua/')).toSorted()).toEqual([...lua, 'lua/scripts.mjs']);
-  const known =
-    /^(dist|lua|config|docs|examples|deploy)\/|^[A-Z]+(\.md)?$|^Dockerfile$|^package\.json$|^test\/golden\//;
+  expect(packed.filter((path) => path.startsWith('lua/')).toSorted()).toEqual(lua);
+  const known = /^(dist|lua|config|docs|examples|deploy)\/|^[A-Z]+(\.md)?$|^package\.json$|^test\/golden\//;
   expect(packed.filter((path) => !known.test(path))).toEqual([]);
+  // They build from the sources, which are not there.
+  expect(packed.filter((path) => /Dockerfile|compose/.test(path))).toEqual([]);
 });
 
-test('its scripts are whole: flags first, and nothing but them', async () => {
-  const at = (name: string) => join(folder, 'node_modules/duestream/lua', name);
-  const { texts } = await import(pathToFileURL(at('scripts.mjs')).href);
-  expect(Object.keys(texts).toSorted()).toEqual(namesIn('verbs').toSorted());
-  expect(namesIn('verbs').filter((name) => texts[name] !== assembledScript(name))).toEqual([]);
-  expect(namesIn('verbs').filter((name) => !texts[name].startsWith('#!lua'))).toEqual([]);
-  for (const name of ['await', 'cancel', 'schedule']) expect(readFileSync(at(`${name}.lua`), 'utf8')).toBe(texts[name]);
+test('the scripts for foreign clients are whole: flags first, and nothing but them', () => {
+  for (const name of ['await', 'cancel', 'schedule']) {
+    const text = readFileSync(join(folder, 'node_modules/duestream/lua', `${name}.lua`), 'utf8');
+    expect(text.startsWith('#!lua')).toBe(true);
+    expect(text).toBe(assembledScript(name));
+  }
+});
+
+test('its code lies in few files, so that an import is quick', () => {
+  expect(packed.filter((path) => path.endsWith('.js')).length).toBeLessThan(40);
 });
 
 test('it is imported by an ES module', () => {
@@ -75,35 +79,81 @@ test('it is required by CommonJS', () => {
 });
 
 const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+/** Bundles a program into one file of a folder, and says where it is. */
+const BUNDLERS: Readonly<Record<string, (program: string, format: 'esm' | 'cjs', file: string) => Promise<unknown>>> = {
+  async rolldown(input, format, file) {
+    const bundle = await rolldown({ input, platform: 'node', logLevel: 'silent' });
+    await bundle.write({ file, format, codeSplitting: false });
+  },
+  esbuild(program, format, outfile) {
+    // What is CommonJS among the dependencies asks for `require`, which a module has not.
+    const banner = format === 'esm' ? { js: REQUIRE } : {};
+    return esbuild({
+      entryPoints: [program],
+      bundle: true,
+      platform: 'node',
+      format,
+      outfile,
+      banner,
+      logLevel: 'error',
+    });
+  },
+};
+
 /** What a bundle of a producer and a worker has to find: the scripts and the version; Redis is not there. */
-const BUNDLED = `import { createClient, createWorker } from 'duestream';
-const redis = 'redis://127.0.0.1:1';
+const PRODUCER = `import { createClient, createWorker } from 'duestream';
+const redis = process.argv[2];
 const worker = createWorker('emails', () => undefined, { redis });
 const client = createClient({ redis });
 client.schedule('emails', {}, { delay: 0 }).catch((error) => console.log(error.code)).finally(() => client.stop());
 void worker.stop();
 `;
+/** All of it: a mover promotes, a worker runs, the pages are there by both windows. */
+const EVERYTHING = `import { createClient, createWorker } from 'duestream';
+import { createDaemon, createDashboard } from 'duestream/daemon';
+async function main(redis) {
+  const daemon = createDaemon({ redis, roles: ['mover', 'http'], http: { port: 0 } });
+  const dashboard = createDashboard({ redis });
+  const client = createClient({ redis });
+  let worker;
+  const ran = new Promise((resolve) => {
+    worker = createWorker('emails', ({ data }) => resolve(data.to), { redis });
+  });
+  await daemon.start();
+  await worker.start();
+  await client.schedule('emails', { to: 'ada' }, { delay: 1 });
+  const page = await (await dashboard.fetch(new Request('http://localhost/'))).text();
+  const [, script] = /src="\\.\\/([^"]+)"/.exec(page);
+  const { port } = daemon.http();
+  const statusOf = async (path) => (await fetch('http://127.0.0.1:' + port + '/' + path)).status;
+  console.log(await ran, await statusOf(''), await statusOf(script), await statusOf('readyz'), await statusOf('v1/queues'));
+  for (const part of [worker, client, dashboard, daemon]) await part.stop();
+}
+void main(process.argv[2]);
+`;
 
 describe.each(['esm', 'cjs'] as const)('a bundle, %s, needs nothing beside it', (format) => {
   const alone = mkdtempSync(join(tmpdir(), 'duestream-bundle-'));
   const file = join(alone, format === 'esm' ? 'app.mjs' : 'app.cjs');
-  const entry = () => {
-    writeFileSync(join(folder, 'app.mjs'), BUNDLED);
-    return join(folder, 'app.mjs');
-  };
   afterAll(() => rmSync(alone, { recursive: true, force: true }));
 
-  test('of rolldown', async () => {
-    const bundle = await rolldown({ input: entry(), platform: 'node', logLevel: 'silent' });
-    await bundle.write({ file, format, codeSplitting: false });
-    expect(runIn(alone, 'node', [file]).trim()).toBe('unavailable');
+  async function outputOf(program: string, bundler: string, redis: string): Promise<string> {
+    writeFileSync(join(folder, 'app.mjs'), program);
+    await BUNDLERS[bundler]?.(join(folder, 'app.mjs'), format, file);
+    return runIn(alone, 'node', [file, redis]).trim();
+  }
+
+  test.each(Object.keys(BUNDLERS))('of a producer and a worker, by %s', async (bundler) => {
+    expect(await outputOf(PRODUCER, bundler, 'redis://127.0.0.1:1')).toBe('unavailable');
   });
 
-  test('of esbuild', async () => {
-    // What is CommonJS among the dependencies asks for `require`, which a module has not.
-    const banner = format === 'esm' ? { js: REQUIRE } : {};
-    await esbuild({ entryPoints: [entry()], bundle: true, platform: 'node', format, outfile: file, banner });
-    expect(runIn(alone, 'node', [file]).trim()).toBe('unavailable');
+  test.each(Object.keys(BUNDLERS))('of a daemon with its dashboard, by %s', async (bundler) => {
+    const server = await startRedis({ port: true });
+    try {
+      expect(await outputOf(EVERYTHING, bundler, server.url)).toBe('ada 200 200 200 200');
+    } finally {
+      await server.stop();
+    }
   });
 });
 
@@ -114,6 +164,18 @@ test('its types reach the code of the user', () => {
   const options = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2023', '--module', 'nodenext'];
   const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
   expect(run(join(root, 'node_modules/.bin/tsc'), [...options, ...types, 'use.mts'])).toBe('');
+});
+
+test('its types reach code that is compiled to CommonJS with the old resolution, from every entry', () => {
+  const entries = ['duestream', 'duestream/daemon', 'duestream/sql', 'duestream/testing'];
+  const imports = entries.map((entry, at) => `import * as entry${at} from '${entry}';\nexport { entry${at} };\n`);
+  const wrong = "// @ts-expect-error a queue's name is a text\nentry0.defineQueue(5);\n";
+  writeFileSync(join(folder, 'old.ts'), [...imports, wrong].join(''));
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2023', '--module', 'commonjs'];
+  const old = ['--moduleResolution', 'node10', '--ignoreDeprecations', '6.0', '--esModuleInterop'];
+  const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
+  // The compiler of today no longer knows it.
+  expect(run(join(root, 'node_modules/.bin/tsc6'), [...options, ...old, ...types, 'old.ts'])).toBe('');
 });
 
 test('its command runs', () => {

@@ -2,9 +2,9 @@
  * The command line: a table of commands, and what is the same for all of them. Exit statuses: 0 ok, 1 failed, 64 wrong
  * use, 69 Redis unavailable, 75 the time is up, 78 bad configuration or another schema. Whatever a command throws becomes one of them here and nowhere else.
  */
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { DuestreamError } from '../kernel/errors.ts';
+import { version } from '../kernel/version.ts';
 import { auditLs } from './commands/audit-ls.ts';
 import { configPrint } from './commands/config-print.ts';
 import { deadGroups, deadLs, deadPurge, deadReplay, deadShow } from './commands/dead.ts';
@@ -178,7 +178,7 @@ export async function runCli(invocation: Invocation): Promise<number> {
 export function createProgram(runner: Runner): Command {
   const program = new Command('duestream')
     .description('Delayed jobs for the Redis you already have: on time, never lost, cheap, and visible.')
-    .version(version(), '-v, --version', 'print the version')
+    .version(version, '-v, --version', 'print the version')
     .addOption(new Option('-V').hideHelp())
     .helpOption('-h, --help', 'show help')
     .option('--json', 'answer with one line of JSON on stdout; errors as JSON on stderr')
@@ -192,8 +192,8 @@ export function createProgram(runner: Runner): Command {
     .exitOverride();
   // Half of all commands have -v for it, the other half -V.
   program.on('option:V', () => {
-    program.configureOutput().writeOut?.(`${version()}\n`);
-    throw new CommanderError(0, 'commander.version', version());
+    program.configureOutput().writeOut?.(`${version}\n`);
+    throw new CommanderError(0, 'commander.version', version);
   });
   for (const register of commands) register(program, runner);
   return program;
@@ -207,11 +207,4 @@ export function everyCommand(command: Command): readonly Command[] {
 function wantsJson({ args }: Invocation): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end < 0 ? args.length : end).includes('--json');
-}
-
-function version(): string {
-  const manifest: { readonly version: string } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  );
-  return manifest.version;
 }

@@ -95,13 +95,13 @@ function placeOf(error: unknown): string | undefined {
   const stack = fieldOf(error, 'stack');
   if (typeof stack !== 'string') return undefined;
   const syntax = /^(?:file:\/\/)?(\/.+?|[A-Za-z]:[\\/].+?):(\d+)\n/.exec(stack);
-  const thrown = /^ +at (?:.* \()?(file:\/\/\S+?):(\d+:\d+)\)?$/m.exec(stack);
+  const thrown = /^ +at (.* \()?(file:\/\/\S+?):(\d+:\d+)\)?$/m.exec(stack);
   if (syntax) return `${decodeURI(syntax[1] ?? '')}:${syntax[2]}`;
-  const [, url, position] = thrown ?? [];
+  const [, by = '', url, position] = thrown ?? [];
   // The loader's own frames say nothing: a module that is missing is named in the message.
-  if (url === undefined || fieldOf(error, 'code') === 'ERR_MODULE_NOT_FOUND') return undefined;
-  const file = fileURLToPath(url);
-  return file === fileURLToPath(import.meta.url) ? undefined : `${file}:${position}`;
+  if (url === undefined || by.includes(loadExport.name) || fieldOf(error, 'code') === 'ERR_MODULE_NOT_FOUND')
+    return undefined;
+  return `${fileURLToPath(url)}:${position}`;
 }
 
 const kindOf = (error: unknown): string => (error instanceof Error ? error.name : 'thrown');

@@ -39,7 +39,7 @@ export async function runUntilSignal(
       onTimeout: (delay) => log.error({ afterMs: delay }, 'shutdown took too long: exiting'),
       onSecondSignal: (signal) => log.warn({ signal }, 'second signal: exiting at once'),
       // A promise that a handler forgot about is that handler's bug; it must not end other jobs.
-      skip: ['unhandledRejection', 'beforeExit'],
+      skip: ['unhandledRejection', 'beforeExit', ...SIGNALS.filter((signal) => !isHeard(signal))],
     },
     async ({ signal, err }) => {
       if (err)
@@ -65,6 +65,23 @@ export async function runUntilSignal(
     if (error instanceof DuestreamError && error.code === 'stopped') return false;
     grace.uninstall();
     throw error;
+  }
+}
+
+/** What the library listens to. A runtime may know less: Deno refuses some signals of a process that broke. */
+const SIGNALS = [
+  ...(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const),
+  ...(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const),
+];
+
+function isHeard(signal: NodeJS.Signals): boolean {
+  const ignore = () => undefined;
+  try {
+    process.on(signal, ignore);
+    process.off(signal, ignore);
+    return true;
+  } catch {
+    return false;
   }
 }
 

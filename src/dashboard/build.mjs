@@ -1,8 +1,11 @@
 /**
- * Builds the pages of the dashboard into `dist/dashboard`: hashed files below `assets/`, and nothing inline, so that a strict
- * Content-Security-Policy holds. `npm run build` calls it.
+ * Builds the pages of the dashboard: hashed files below `assets/`, and nothing inline, so that a strict
+ * Content-Security-Policy holds. All of them together become one module of text, `dist/dashboard/pages.mjs`: the product
+ * imports it, so that a bundler takes it along. `npm run build` calls it.
  */
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
@@ -10,6 +13,27 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** @returns {Promise<void>} */
 export async function buildDashboard() {
+  const built = mkdtempSync(join(tmpdir(), 'duestream-pages-'));
+  try {
+    await buildInto(built);
+    mkdirSync(join(root, 'dist', 'dashboard'), { recursive: true });
+    writeFileSync(join(root, 'dist', 'dashboard', 'pages.mjs'), moduleOf(built));
+  } finally {
+    rmSync(built, { recursive: true });
+  }
+}
+
+/** The files of a folder as text by their paths. @param {string} folder */
+function moduleOf(folder) {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => statSync(join(folder, path)).isFile())
+    .sort();
+  const texts = paths.map((path) => [path.replaceAll(sep, '/'), readFileSync(join(folder, path), 'utf8')]);
+  return `export const pages = ${JSON.stringify(Object.fromEntries(texts), null, 2)};\n`;
+}
+
+/** @param {string} folder */
+async function buildInto(folder) {
   await build({
     configFile: false,
     root: join(root, 'src', 'dashboard'),
@@ -17,7 +41,7 @@ export async function buildDashboard() {
     base: './',
     logLevel: 'warn',
     build: {
-      outDir: join(root, 'dist', 'dashboard'),
+      outDir: folder,
       emptyOutDir: true,
       // An asset as data: in a style sheet would need a wider policy.
       assetsInlineLimit: 0,

@@ -6,13 +6,14 @@
 /** What a person can do about it, by system; the first lines need no installation. */
 const REMEDIES = `
 Any one of these helps:
-  a Redis that runs already    DUESTREAM_REDIS_URL=redis://host:6379
+  a Redis that runs already    --redis redis://host:6379, or DUESTREAM_REDIS_URL=redis://host:6379
   a program you have           DUESTREAM_REDIS_SERVER_BIN=/path/to/redis-server
   Debian, Ubuntu               sudo apt-get install redis-server   (or let duestream unpack it: it needs apt-get,
                                dpkg-deb and a reachable mirror, not root)
-  macOS                        brew install redis
+  macOS                        brew install redis   (or valkey)
   Fedora, RHEL                 sudo dnf install valkey
   Alpine                       apk add redis
+  Windows                      wsl --install, and run duestream in there; or a Redis of Docker
   Docker                       docker run -d -p 6379:6379 redis:7-alpine
                                DUESTREAM_REDIS_URL=redis://127.0.0.1:6379
 Needed: Redis 7.0 or later, or Valkey 7.2 or later.`;

@@ -7,7 +7,8 @@
  *     cache   the cache folder             our private copy from an earlier time
  *     apt     Debian, Ubuntu               the distribution's package, unpacked into the cache folder
  *
- * A program counts only if it runs and is new enough; else the reason is said and the next step is asked.
+ * A program counts only if it runs and is new enough; else the reason is said and the next step is asked. On Windows only a
+ * URL counts: what ends a server with us is a shell (`guard.mjs`).
  * DUESTREAM_REDIS_SOURCE names the only step that may be asked.
  */
 
@@ -36,6 +37,7 @@ import { isCode, withLock } from './lock.mjs';
  * @property {import('./debian.mjs').Env} env
  * @property {string} cacheDir
  * @property {import('./debian.mjs').Log} log a line for a person, before a slow step and when a candidate is passed over
+ * @property {NodeJS.Platform} platform
  */
 /** @typedef {{ readonly found?: RedisFound, readonly reason?: string }} Answer one of the two */
 
@@ -46,7 +48,12 @@ const STEPS = { url: fromUrl, bin: fromBin, path: fromPath, cache: fromCache, ap
  * @param {Partial<Search>} [search] defaults: our environment, the cache folder of the user, lines to stderr
  * @returns {Promise<RedisFound>} rejects with an EmbeddedRedisError whose message names every remedy
  */
-export async function resolveRedis({ env = process.env, cacheDir = userCacheDir(env), log = toStderr } = {}) {
+export async function resolveRedis({
+  env = process.env,
+  cacheDir = userCacheDir(env),
+  log = toStderr,
+  platform = process.platform,
+} = {}) {
   const forced = env.DUESTREAM_REDIS_SOURCE || undefined;
   const steps = Object.keys(STEPS);
   if (forced !== undefined && !steps.includes(forced)) {
@@ -56,7 +63,7 @@ export async function resolveRedis({ env = process.env, cacheDir = userCacheDir(
   const tried = [];
   for (const [name, step] of Object.entries(STEPS)) {
     if (forced !== undefined && forced !== name) continue;
-    const { found, reason } = await step({ env, cacheDir, log });
+    const { found, reason } = await step({ env, cacheDir, log, platform });
     if (found) return found;
     tried.push(`${name.padEnd(6)} ${reason}`);
   }
@@ -75,6 +82,8 @@ export function userCacheDir(env) {
   return join(base, 'duestream', 'redis');
 }
 
+const NO_SHELL = { reason: 'duestream starts no server on Windows: there is no /bin/sh to end it with duestream' };
+
 /**
  * @param {Search} search
  * @returns {Promise<Answer>}
@@ -88,8 +97,9 @@ async function fromUrl({ env }) {
  * @param {Search} search
  * @returns {Promise<Answer>}
  */
-async function fromBin({ env, log }) {
+async function fromBin({ env, log, platform }) {
   const path = env.DUESTREAM_REDIS_SERVER_BIN;
+  if (path && platform === 'win32') return NO_SHELL;
   if (!path) return { reason: 'DUESTREAM_REDIS_SERVER_BIN is not set' };
   return firstGood([path], { source: 'bin', label: 'DUESTREAM_REDIS_SERVER_BIN=', env, log });
 }
@@ -98,7 +108,8 @@ async function fromBin({ env, log }) {
  * @param {Search} search
  * @returns {Promise<Answer>}
  */
-async function fromPath({ env, log }) {
+async function fromPath({ env, log, platform }) {
+  if (platform === 'win32') return NO_SHELL;
   const names = ['redis-server', 'valkey-server'];
   const files = (await Promise.all(names.map((name) => findOnPath(name, env.PATH)))).flat();
   if (files.length === 0) return { reason: `neither ${names.join(' nor ')} is on PATH` };

@@ -1,9 +1,8 @@
 /**
- * The pages of the dashboard: files that the build made, read once and kept, for there are few of them. They hold nothing of
- * anybody's jobs, so they need no token; what a page shows it asks of the API. Nothing inline and nothing from elsewhere may
- * run in them.
+ * The pages of the dashboard: files that the build made, loaded once and kept, for there are few of them. They are text in a
+ * module, so that a bundler takes them along. They hold nothing of anybody's jobs, so they need no token; what a page shows
+ * it asks of the API. Nothing inline and nothing from elsewhere may run in them.
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { checkHosts, type HostOptions } from './api/gate.ts';
@@ -51,13 +50,14 @@ const HEADERS = {
 export const isOfPages = (pathname: string): boolean => /^\/($|assets\/|icon\.svg$)/.test(pathname);
 
 /** Answers the paths that `isOfPages`, with 404 for a file that is not there. */
-export function createPages(options: PagesOptions): (request: Request) => Response {
-  let pages: ReadonlyMap<string, Page> | undefined;
+export function createPages(options: PagesOptions): (request: Request) => Promise<Response> {
+  let loading: Promise<ReadonlyMap<string, Page>> | undefined;
 
-  return (request) => {
+  return async (request) => {
     const refused = refusalOf(options, request);
     if (refused !== undefined) return plain(refused.status, refused.text);
-    pages ??= readPages();
+    loading ??= loadPages();
+    const pages = await loading;
     const page = pages.get(new URL(request.url).pathname);
     if (page === undefined)
       return plain(404, pages.size === 0 ? 'the pages are not built: npm run build' : 'no such file');
@@ -100,29 +100,16 @@ function answerWith({ body, zipped, type, isHashed }: Page, request: Request, is
 const plain = (status: number, text: string): Response =>
   new Response(`${text}\n`, { status, headers: { ...HEADERS, 'Content-Type': 'text/plain; charset=utf-8' } });
 
-/** Beside this file in a package; in the repository the build puts them into `dist`. */
-const FOLDERS = ['../dashboard/', '../../dist/dashboard/'].map((path) => new URL(path, import.meta.url));
-
-function readPages(): ReadonlyMap<string, Page> {
-  for (const folder of FOLDERS) {
-    const assets = namesIn(new URL('assets/', folder));
-    if (assets.length === 0) continue;
-    const paths = ['index.html', 'icon.svg', ...assets.map((name) => `assets/${name}`)];
-    return new Map(paths.map((path) => [path === 'index.html' ? '/' : `/${path}`, pageOf(folder, path)]));
-  }
-  return new Map();
+/** Loaded when the first page is asked for. Without a build there are none. */
+async function loadPages(): Promise<ReadonlyMap<string, Page>> {
+  // From here and from what this file is compiled to, the same way leads there.
+  const built = await import('../../dist/dashboard/pages.mjs').catch(() => ({ pages: {} }));
+  const texts = Object.entries<string>(built.pages);
+  return new Map(texts.map(([path, text]) => [path === 'index.html' ? '/' : `/${path}`, pageOf(path, text)]));
 }
 
-function pageOf(folder: URL, path: string): Page {
-  const body = new Uint8Array(readFileSync(new URL(path, folder)));
+function pageOf(path: string, text: string): Page {
+  const body = new TextEncoder().encode(text);
   const type = TYPES[extname(path)] ?? 'application/octet-stream';
   return { body, zipped: new Uint8Array(gzipSync(body)), type, isHashed: path.startsWith('assets/') };
-}
-
-function namesIn(folder: URL): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }

@@ -35,7 +35,7 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   /** What answers below `/v1`, if anything does. */
   readonly api?: ((request: Request, env: object) => Response | Promise<Response>) | undefined;
   /** What answers `/` and the files of the dashboard, if anything does. */
-  readonly pages?: ((request: Request) => Response) | undefined;
+  readonly pages?: ((request: Request) => Promise<Response>) | undefined;
   /** Without it the server speaks plain HTTP. */
   readonly tls?: Tls | undefined;
 }

@@ -1,5 +1,5 @@
 /** What can be told of what a handler threw, which may be anything. */
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { messageOf, oneLine } from '../kernel/errors.ts';
 import { reasonOf, type Told } from '../kernel/reason.ts';
 import { type Attempted, Defer, Unrecoverable } from './outcome.ts';
@@ -59,9 +59,21 @@ function framesOf(error: Error): readonly string[] {
 const isInternal = (frame: string): boolean =>
   /[ (]node:/.test(frame) || OURS.some((folder) => frame.includes(folder)) || !/[:/\\]/.test(frame);
 
-const OURS: readonly string[] = /\/job\/thrown\.[jt]s$/.test(import.meta.url)
-  ? [new URL('..', import.meta.url).href, fileURLToPath(new URL('..', import.meta.url))]
-  : [];
+/**
+ * The folder of this file in a checkout, or that of the package, whose code lies in few files. A stack tells it, for tools that
+ * make CommonJS of a package know no `import.meta`.
+ */
+const [, FOLDER] =
+  /((?:file:\/\/)?\/[^\n()]*\/)(?:job\/thrown\.[jt]s|(?<=\/duestream\/dist\/)[\w/.-]+):\d+/.exec(
+    new Error('here').stack ?? '',
+  ) ?? [];
+const OURS: readonly string[] = FOLDER === undefined ? [] : bothForms(FOLDER);
+
+/** As a path and as a URL. */
+function bothForms(folder: string): readonly string[] {
+  const path = folder.startsWith('file:') ? fileURLToPath(folder) : folder;
+  return [path, pathToFileURL(path).href];
+}
 
 /** As many lines as fit. */
 function wholeLines(lines: readonly string[]): string {

@@ -28,7 +28,7 @@ interface Refused {
 /** Sends every command that clients, daemons and workers send, and loads every script. */
 export async function login(stage: Stage): Promise<Outcome> {
   const { redis, namespace } = stage;
-  const scripts = Object.values(scriptOptions);
+  const scripts = Object.values(scriptOptions());
   const ofNode = isCluster(redis) ? CLUSTER_COMMANDS.map((name) => name.split('|')) : [];
   const commands = [...commandsUsed(namespace), ...ofNode];
   const refused: Refused = { commands: new Map(), places: new Set() };

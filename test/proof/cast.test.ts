@@ -358,7 +358,7 @@ test('cut off before any of its writes and called again, it brings every job to 
 const planted = mutantsOfCast();
 
 test(`each of ${planted.length} planted bugs is noticed`, { timeout: 1_800_000 }, async () => {
-  const { numberOfKeys } = scriptOptions.duestream_cast ?? {};
+  const { numberOfKeys } = scriptOptions().duestream_cast ?? {};
   const define = (lua: string) =>
     redis.defineCommand('duestream_cast', numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
   const survivors: string[] = [];

@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.stop());
 
-const verbs = Object.keys(scriptOptions)
+const verbs = Object.keys(scriptOptions())
   .map((name) => name.replace('duestream_', ''))
   .filter((verb) => !ELSEWHERE.includes(verb) && !isReadOnly(verb));
 /** The history of the model is too long to be swept; `test/redis/past.test.ts` sweeps one. */

@@ -100,7 +100,7 @@ function walk(name: string, nth: number, cuts: boolean): Way {
 }
 
 function define(lua: (verb: string) => string): void {
-  for (const [name, { numberOfKeys }] of Object.entries(scriptOptions)) {
+  for (const [name, { numberOfKeys }] of Object.entries(scriptOptions())) {
     const verb = name.replace('duestream_', '');
     redis.defineCommand(name, { lua: lua(verb), ...(numberOfKeys !== undefined && { numberOfKeys }) });
   }

@@ -60,7 +60,7 @@ async function fails(list: List): Promise<boolean> {
 
 function define(verb: string, lua: string): void {
   const name = `duestream_${verb}`;
-  const { numberOfKeys } = scriptOptions[name] ?? {};
+  const { numberOfKeys } = scriptOptions()[name] ?? {};
   bench.redis.defineCommand(name, numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
 }
 

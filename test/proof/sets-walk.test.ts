@@ -79,7 +79,7 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
 
 test.each(PLANTED)('a planted bug is noticed: %s', { timeout: 120_000 }, async (_, words, instead) => {
   const texts = new Map(
-    Object.keys(scriptOptions).flatMap((name) => {
+    Object.keys(scriptOptions()).flatMap((name) => {
       const verb = name.replace('duestream_', '');
       const text = luaOf(verb);
       const broken = text.split(words).join(instead);
@@ -100,6 +100,6 @@ test.each(PLANTED)('a planted bug is noticed: %s', { timeout: 120_000 }, async (
 
 function define(verb: string, lua: string): void {
   const name = `duestream_${verb}`;
-  const { numberOfKeys } = scriptOptions[name] ?? {};
+  const { numberOfKeys } = scriptOptions()[name] ?? {};
   redis.defineCommand(name, numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
 }

@@ -56,7 +56,7 @@ const PATIENCE_MS = 20_000;
 
 function define(verb: string, lua: string): void {
   const name = `duestream_${verb}`;
-  const { numberOfKeys } = scriptOptions[name] ?? {};
+  const { numberOfKeys } = scriptOptions()[name] ?? {};
   redis.defineCommand(name, numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
 }
 

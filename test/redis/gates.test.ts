@@ -63,7 +63,7 @@ describe('cut off before each write and made again', () => {
   const lineAt = (verb: string, site: string) => `${verb}: ${lineOf(verb, site).trim()}`;
 
   test('every write of gates was cut off in every script', () => {
-    const verbs = Object.keys(scriptOptions).map((name) => name.replace('duestream_', ''));
+    const verbs = Object.keys(scriptOptions()).map((name) => name.replace('duestream_', ''));
     const wanted = verbs
       .filter((verb) => !isReadOnly(verb) && !['remove', 'cast'].includes(verb))
       .flatMap((verb) => writesOf(verb).flatMap((site) => (isOfGates(verb, site) ? [lineAt(verb, site)] : [])))

@@ -280,7 +280,7 @@ test('planted bugs are noticed', async () => {
     const lua = assembled(read('lua/verbs/schedule.lua'), (part) =>
       part === 'group-quota' ? bug.lua : read(`lua/lib/${part}.lua`),
     );
-    const keys = scriptOptions[name]?.numberOfKeys ?? 0;
+    const keys = scriptOptions()[name]?.numberOfKeys ?? 0;
     Reflect.set(p.redis, name, (...words: (string | number)[]) => p.redis.call('EVAL', lua, keys, ...words));
     const isSame = await story(lua).then(
       (told) => JSON.stringify(told) === JSON.stringify(right),

@@ -26,7 +26,7 @@ export interface Served extends ServedApi {
 
 /** A daemon with nothing in it, its pages, a token that may do all and one that may only look. */
 export async function servePages(given: Parameters<typeof serveApi>[0] = {}): Promise<Served> {
-  if (!existsSync(join(root, 'dist', 'dashboard', 'index.html'))) {
+  if (!existsSync(join(root, 'dist', 'dashboard', 'pages.mjs'))) {
     throw new Error('the dashboard is not built; run "npm run build" first');
   }
   const api = await serveApi({ roles: ['http', 'mover'], ...given, http: { tokens: 'always', ...given.http } });

@@ -46,7 +46,7 @@ export async function cutOff(
   { verb, lua, allowed, call }: { verb: string; lua: string; allowed: number; call: () => Promise<unknown> },
 ): Promise<string | undefined> {
   const name = `duestream_${verb}`;
-  const { numberOfKeys } = scriptOptions[name] ?? {};
+  const { numberOfKeys } = scriptOptions()[name] ?? {};
   const script = lua.split('\n').with(1, COUNTING).join('\n');
   const whole: unknown = Reflect.get(redis, name);
   const fixed = numberOfKeys === undefined ? [] : [numberOfKeys];
@@ -63,7 +63,7 @@ export async function cutOff(
   }
 }
 
-export const luaOf = (verb: string): string => scriptOptions[`duestream_${verb}`]?.lua ?? '';
+export const luaOf = (verb: string): string => scriptOptions()[`duestream_${verb}`]?.lua ?? '';
 
 /** Redis itself refuses a write of such a script. */
 export function isReadOnly(verb: string): boolean {

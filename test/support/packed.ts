@@ -4,8 +4,9 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
+import { packageCode } from '../../scripts/package-code.mjs';
+import { keepPublicTypes } from '../../scripts/public-types.mjs';
 import { build } from '../../scripts/steps.mjs';
-import { stripComments } from '../../scripts/strip-comments.mjs';
 import { root } from './repository.ts';
 
 export interface Packed {
@@ -24,9 +25,11 @@ export async function pack(): Promise<Packed> {
   // steps of `prepack` are carried out in a copy.
   await build();
   const parts = packageJson.files.flatMap((path) => (path.startsWith('!') ? [] : [path.replace(/\/\*\*.*$/, '')]));
-  for (const part of [...new Set(parts), 'package.json', 'README.md', 'LICENSE'])
+  // The scripts of Redis go into the code.
+  for (const part of [...new Set(parts), 'lua/scripts.mjs', 'package.json', 'README.md', 'LICENSE'])
     cpSync(join(root, part), join(staged, part), { recursive: true });
-  stripComments(staged);
+  keepPublicTypes(join(staged, 'dist'));
+  await packageCode(staged);
   const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
   const [made] = JSON.parse(runIn(staged, 'npm', args).replace(/^[^[]*/, ''));
   rmSync(staged, { recursive: true });

@@ -32,7 +32,7 @@ export function planted(redis: Redis, { of, lua }: { readonly of: string; readon
     });
   const whole = scripts.map(([script]) => [script, Reflect.get(redis, script) as unknown] as const);
   for (const [script, text] of scripts) {
-    const keys = scriptOptions[script]?.numberOfKeys;
+    const keys = scriptOptions()[script]?.numberOfKeys;
     const fixed = keys === undefined ? [] : [keys];
     Reflect.set(redis, script, (...words: (string | number)[]) => redis.call('EVAL', text, ...fixed, ...words));
   }

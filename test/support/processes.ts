@@ -39,6 +39,8 @@ export interface Launch {
   readonly name: string;
   /** Of the command `duestream`. */
   readonly args: readonly string[];
+  /** What runs it. Default: this Node. */
+  readonly runtime?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Default: the folder of the test file. */
   readonly cwd?: string;
@@ -64,12 +66,12 @@ export function useProcesses() {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  function launch({ name, args, env = {}, cwd = folder }: Launch): Running {
+  function launch({ name, args, runtime = [process.execPath], env = {}, cwd = folder }: Launch): Running {
     const settings = { PATH: process.env.PATH ?? '', HOME: folder, ...env };
     const assigned = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
     // The shell and `env` become the process (exec), so the pid is its own.
     const inFolder = ['-c', 'cd "$0" && exec "$@"', cwd];
-    const command = ['env', '-i', ...assigned, process.execPath, MAIN, ...args];
+    const command = ['env', '-i', ...assigned, ...runtime, MAIN, ...args];
     const child = spawnGuarded({ path: '/bin/sh', args: [...inFolder, ...command] });
     const running = follow(name, child);
     all.push(running);

@@ -98,8 +98,14 @@ test('with nothing anywhere the error tells what was tried and every remedy, and
   expect(error.exitCode).toBe(69);
   expect(error.code).toBe('unavailable');
   for (const step of ['url ', 'bin ', 'path ', 'cache ', 'apt ']) expect(error.message).toContain(`\n  ${step}`);
-  const remedies = ['DUESTREAM_REDIS_URL=', 'DUESTREAM_REDIS_SERVER_BIN=', 'apt-get install', 'brew install'];
-  for (const remedy of [...remedies, 'dnf install', 'apk add', 'docker run', 'Redis 7.0']) {
+  const remedies = [
+    '--redis',
+    'DUESTREAM_REDIS_URL=',
+    'DUESTREAM_REDIS_SERVER_BIN=',
+    'apt-get install',
+    'brew install',
+  ];
+  for (const remedy of [...remedies, 'dnf install', 'apk add', 'wsl --install', 'docker run', 'Redis 7.0']) {
     expect(error.message).toContain(remedy);
   }
 });
@@ -114,6 +120,18 @@ test.each(['url', 'bin', 'path', 'cache', 'apt'])('forced to %s alone, nothing e
   expect(error.exitCode).toBe(69);
   expect(error.message).toContain(`DUESTREAM_REDIS_SOURCE=${source} allows this step alone`);
   expect(error.message).toContain('Any one of these helps');
+});
+
+test('on Windows nothing is started: a URL counts, and else the error says what to do', async () => {
+  const bin = await fakeServer('given');
+  const search = { cacheDir: emptyCache, platform: 'win32', log: () => undefined } as const;
+  const env = { DUESTREAM_REDIS_SERVER_BIN: bin, PATH: join(dir, 'given') };
+  const url = 'redis://db.example:7000';
+  expect(await resolveRedis({ ...search, env: { ...env, DUESTREAM_REDIS_URL: url } })).toEqual({ kind: 'url', url });
+  const error = await errorOf(resolveRedis({ ...search, env }));
+  expect(error.message).toContain('\n  bin    duestream starts no server on Windows');
+  expect(error.message).toContain('\n  path   duestream starts no server on Windows');
+  for (const remedy of ['--redis redis://', 'wsl --install', 'docker run']) expect(error.message).toContain(remedy);
 });
 
 test('a source that does not exist is refused with the ones that do', async () => {

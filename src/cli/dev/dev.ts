@@ -5,7 +5,6 @@
  */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Command, Option } from 'commander';
 import type { Config } from '../../config/options.ts';
 import { redisOf } from '../../config/redis-options.ts';
@@ -207,7 +206,6 @@ async function isServed(redis: Redis, namespace: string, queue: string): Promise
  *     dev (Redis, daemon) ──▶ node --watch ──▶ dev --handlers-only: a worker that tells what it does as `dev` does
  */
 
-const MAIN = fileURLToPath(new URL('../../main.js', import.meta.url));
 /** Longer than a worker may take to stop. */
 const PATIENCE_MS = 5000;
 
@@ -221,9 +219,11 @@ function watchHandlers(
   args: readonly string[],
   { stdout, stderr }: { readonly stdout: Screen; readonly stderr: Screen },
 ): Watched {
+  // The same command that runs here.
+  const [, main = ''] = process.argv;
   const child = spawnGuarded({
     path: process.execPath,
-    args: [...process.execArgv, '--watch', '--watch-preserve-output', MAIN, ...args],
+    args: [...process.execArgv, '--watch', '--watch-preserve-output', main, ...args],
   });
   child.stdout.setEncoding('utf8').on('data', (text: string) => stdout.write(text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => stderr.write(text));

@@ -158,7 +158,7 @@ const OFFSET_MAX_MS = 500;
 
 /** Whether there is Lua at all; then it loads every script, and runs the one that only reads. */
 async function scripts({ redis, namespace }: Subject): Promise<Finding> {
-  const all = Object.values(scriptOptions);
+  const all = Object.values(scriptOptions());
   const refusal = await refused(redis, ['EVAL', 'return 1', '0']);
   if (refusal !== undefined && NOT_THERE.test(refusal)) {
     const advice =

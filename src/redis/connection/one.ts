@@ -56,7 +56,7 @@ export function optionsOf(
     // A server that loads its data is asked about it this often; commands are refused meanwhile.
     maxLoadingRetryTime: 500,
     reconnectOnError: (error) => (outageOf(error) === 'readonly' ? 1 : false),
-    scripts: scriptOptions,
+    scripts: scriptOptions(),
     replyMapping: 'legacy',
   };
 }

@@ -19,14 +19,22 @@ type KeysOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['keys'][nu
 type ArgsOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['args'][number]]: string | number };
 
 /** What `new Redis({ scripts })` takes: ioredis loads each on first use and falls back to EVAL after a flush. */
-export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys?: number }>> = Object.fromEntries(
-  Object.entries(scripts).map(([verb, script]: [string, Script]) => {
-    const lua = texts[verb];
-    if (lua === undefined) throw new Error(`lua/scripts.mjs has no ${verb}: node lua/assemble.mjs makes it anew`);
-    const numberOfKeys = script.keys.length;
-    return [command(verb), script.moreKeys || script.mayKeep ? { lua } : { lua, numberOfKeys }];
-  }),
-);
+export type ScriptOptions = Readonly<Record<string, { lua: string; numberOfKeys?: number }>>;
+
+/** Put together for the first connection: half a megabyte of text that a process without one never needs. */
+export function scriptOptions(): ScriptOptions {
+  made ??= Object.fromEntries(
+    Object.entries(scripts).map(([verb, script]: [string, Script]) => {
+      const lua = texts[verb];
+      if (lua === undefined) throw new Error(`lua/scripts.mjs has no ${verb}: node lua/assemble.mjs makes it anew`);
+      const numberOfKeys = script.keys.length;
+      return [command(verb), script.moreKeys || script.mayKeep ? { lua } : { lua, numberOfKeys }];
+    }),
+  );
+  return made;
+}
+
+let made: ScriptOptions | undefined;
 
 /** A reply of a script before it has a meaning: texts, integers and lists of them. */
 export type Reply = string | number | null | readonly Reply[];

@@ -1,4 +1,7 @@
 /** What a newcomer types wrongly, verb by verb: each refusal names what was given and the nearest thing that exists. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { createProgram, everyCommand } from '../../../src/cli/cli.ts';
@@ -179,4 +182,14 @@ test('schedule has a flag for every option of the library', () => {
       ...optionNames.map((name) => (name === 'tags' || name === 'headers' ? name.slice(0, -1) : name)),
     ]),
   );
+});
+
+test('dev without a Redis anywhere says what was tried, and what to install on each system', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'due-dev-'));
+  const { code, err } = await runHere(['dev'], { cwd, env: { PATH: '', HOME: cwd } });
+  rmSync(cwd, { recursive: true });
+  expect(code).toBe(69);
+  expect(err).toContain('neither redis-server nor valkey-server is on PATH');
+  for (const remedy of ['--redis redis://', 'brew install redis', 'wsl --install', 'docker run', 'apt-get install'])
+    expect(err).toContain(remedy);
 });

@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const queue = defineQueue<{ n: number }>('relayed');
 const sha = createHash('sha1')
-  .update(scriptOptions.duestream_relay?.lua ?? '')
+  .update(scriptOptions().duestream_relay?.lua ?? '')
   .digest('hex');
 /** Redis knows a script from its first call on. */
 const isRelayed = async () => String(await (await server.client()).script('EXISTS', sha)) === '1';

@@ -1,0 +1,71 @@
+/**
+ * What an import costs: `npm run bench:import`. Each import is a process of its own, one after the other and in turns: its
+ * time in that process, and the memory of the process behind it. The code is that of the package. A process that imports
+ * nothing shows what Node takes. Figures are medians. Writes `bench/results/import.json`.
+ *
+ *   --rounds N  how often each is imported (15)
+ *
+ * With an argument nothing is written.
+ */
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
+import { packageCode } from '../scripts/package-code.mjs';
+import { capture, Failed } from '../scripts/run.mjs';
+import { build, root } from '../scripts/steps.mjs';
+import { installPeers, keep, median, rounded } from './parts.mjs';
+
+const given = argumentsFor(import.meta.filename, { rounds: { type: 'string' } });
+const rounds = wholeNumber(import.meta.filename, 'rounds', { given: given.rounds, otherwise: 15, from: 1, to: 1000 });
+await installPeers();
+await build();
+const folder = await packaged();
+const peers = join(root, 'bench');
+const made = "const { createClient } = await import('duestream'); createClient({ redis: 'redis://127.0.0.1:6379' })";
+
+/** @type {readonly { readonly what: string, readonly code: string, readonly cwd: string }[]} */
+const imports = [
+  { what: 'nothing', code: '', cwd: root },
+  { what: 'ioredis', code: "await import('ioredis')", cwd: root },
+  { what: 'duestream', code: "await import('duestream')", cwd: folder },
+  { what: 'duestream, and a client', code: made, cwd: folder },
+  { what: 'duestream/daemon', code: "await import('duestream/daemon')", cwd: folder },
+  { what: 'bullmq', code: "await import('bullmq')", cwd: peers },
+  { what: 'bee-queue', code: "await import('bee-queue')", cwd: peers },
+];
+try {
+  /** @type {(readonly [ms: number, rss: number])[][]} */
+  const figures = imports.map(() => []);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [at, one] of imports.entries()) figures[at]?.push(await measure(one));
+  }
+  const rows = imports.map(({ what }, at) => {
+    const of = (/** @type {0 | 1} */ which) => median((figures[at] ?? []).map((pair) => pair[which]));
+    return { what, ms: rounded(of(0)), megabytes: rounded(of(1) / 2 ** 20) };
+  });
+  if (Object.keys(given).length === 0) keep('import', { what: `the cost of an import, ${rounds} rounds`, rows });
+  else process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+/** The build as it is published, where the dependencies are found. */
+async function packaged() {
+  const made = mkdtempSync(join(root, '.cache', 'import-'));
+  // Without it the name `duestream` means the repository that lies around.
+  writeFileSync(join(made, 'package.json'), '{ "private": true }');
+  const product = join(made, 'node_modules', 'duestream');
+  for (const part of ['dist', 'lua/scripts.mjs', 'package.json']) {
+    cpSync(join(root, part), join(product, part), { recursive: true });
+  }
+  await packageCode(product);
+  return made;
+}
+
+/** @param {{ readonly code: string, readonly cwd: string }} imported @returns {Promise<readonly [ms: number, rss: number]>} */
+async function measure({ code, cwd }) {
+  const program = `const beginMs = performance.now();\n${code};\nconst ms = performance.now() - beginMs;\nconsole.log(JSON.stringify([ms, process.memoryUsage.rss()]));\nprocess.exit();`;
+  const { code: status, output } = await capture(process.execPath, ['--input-type=module', '-e', program], { cwd });
+  if (status !== 0) throw new Failed(status, output);
+  return JSON.parse(output);
+}
