@@ -90,6 +90,9 @@ async function issue({ redis, namespace }: Namespaced, id: string, stored: Store
   );
 }
 
+/** Whether a text can be a token at all. */
+export const isTokenText = (text: string): boolean => TOKEN.test(text);
+
 /** By name, also those that have expired and that the next one has not taken the place of yet. What cannot be read is left out: it opens nothing. */
 export async function listTokens(place: Namespaced): Promise<readonly Token[]> {
   const all = await place.redis.hgetall(keyOf(place));
@@ -200,13 +203,17 @@ interface Session {
 
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
+/** What the cookie of a page holds. That of a guest, whom somebody else has let in, stands for no session: only its CSRF token counts. */
+export const newSecret = (): string => randomBytes(32).toString('base64url');
+export const isSecret = (text: string | undefined): text is string => text !== undefined && SECRET.test(text);
+
 /** @returns what the cookie is to hold */
 export async function openSession(
   place: Namespaced,
   token: Token,
   nowMs: number,
 ): Promise<Session & { readonly secret: string }> {
-  const secret = randomBytes(32).toString('base64url');
+  const secret = newSecret();
   const leftMs = Math.min(SESSION_MS, (token.expiresMs ?? Number.POSITIVE_INFINITY) - nowMs);
   const expiresMs = nowMs + leftMs;
   await place.redis.set(sessionKeyOf(place, secret), `${token.id} ${expiresMs}`, 'PX', Math.max(1, Math.floor(leftMs)));
@@ -229,7 +236,9 @@ export async function endSession(place: Namespaced, secret: string): Promise<voi
 /** What a page sends with each change, in a header. */
 export const csrfOf = (secret: string): string => createHmac('sha256', secret).update('csrf').digest('base64url');
 
+/** Never without a cookie of ours: anybody can work out what belongs to an empty one. */
 export function isCsrf(secret: string, given: string | undefined): boolean {
+  if (!isSecret(secret)) return false;
   const [a, b] = [Buffer.from(csrfOf(secret)), Buffer.from(given ?? '')];
   return a.length === b.length && timingSafeEqual(a, b);
 }

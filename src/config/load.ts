@@ -130,6 +130,7 @@ function withUnits(parsed: unknown, origins: Readonly<Record<string, Origin>>): 
 /** Rules that bind two options. */
 function checkTogether(config: Config): void {
   checkDone(config);
+  checkUsers(config);
   const { http, worker, roles, done, queues } = config;
   if (roles.includes('http') && http.token === '' && !isLoopback(http.host)) {
     throw new DuestreamError(
@@ -151,6 +152,23 @@ function checkTogether(config: Config): void {
       `worker.extendEvery is ${durationText(worker.extendEveryMs)}; allowed: at most half of worker.jobLease, which is ${durationText(worker.jobLeaseMs)}`,
     );
   }
+}
+
+/**
+ * A header is believed only from addresses that are named. And where a name of a stranger may lead to this server, a page of
+ * his could send the header through the browser of somebody who sits at such an address.
+ */
+function checkUsers({ http: { host, userHeader, trustProxy, allowedHosts } }: Config): void {
+  if (userHeader === '') return;
+  const lacks = trustProxy.length === 0 ? 'trustProxy' : undefined;
+  const open = !isLoopback(host) && allowedHosts.length === 0 ? 'allowedHosts' : undefined;
+  const missing = lacks ?? open;
+  if (missing === undefined) return;
+  const allowed = missing === 'trustProxy' ? 'the addresses of the proxies that set it' : 'the names of this server';
+  throw new DuestreamError(
+    'bad-config',
+    `http.userHeader is ${show(userHeader)} and http.${missing} is empty; allowed: ${allowed}`,
+  );
 }
 
 /** A repeated call must find the end of its job: if Redis keeps ends at all, it keeps them for at least the retry budget. */

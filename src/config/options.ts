@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { READS, workerOptions } from '../job/worker-options.ts';
 import { closedMaxRange, dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
+import { isNetwork } from '../kernel/networks.ts';
 import { PROFILES, RHYTHMS } from '../kernel/rhythm.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
@@ -22,6 +23,7 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
 const PATH = { kind: 'text', allowed: 'a path of at most 4096 characters, or empty' } as const;
 const path = (doc: string) => option(z.string().max(4096).default(''), { ...PATH, doc });
 const TOKENS = ['beyond-loopback', 'always'] as const;
+const SCOPES = ['read', 'data', 'write', 'admin'] as const;
 const MINUTES = ['auto', 'on', 'off'] as const;
 
 /** The HTTP API: who may ask, by which names, how much, and with which certificate. */
@@ -58,6 +60,28 @@ const api = {
       allowed: 'at most 100 origins such as https://ops.example.com',
     },
   ),
+  trustProxy: option(z.array(z.string().refine(isNetwork)).max(100).default([]), {
+    kind: 'list',
+    doc: 'The addresses of proxies in front: from them X-Forwarded-Host, -Proto, -Prefix and Forwarded count, and http.userHeader.',
+    allowed: 'at most 100 addresses or networks such as 10.0.0.5, 10.0.0.0/8, fd00::/8',
+  }),
+  userHeader: option(
+    z
+      .string()
+      .regex(/^(?!(authorization|cookie|host)$)[A-Za-z0-9-]{0,64}$/i)
+      .default(''),
+    {
+      kind: 'text',
+      doc: 'The header in which a proxy of http.trustProxy says who has logged in there, such as X-Forwarded-Email; empty means none.',
+      allowed:
+        'the name of a header, or empty; it needs http.trustProxy, and at an address beyond loopback http.allowedHosts',
+    },
+  ),
+  userScopes: option(z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).default(['read']), {
+    kind: 'list',
+    doc: 'What users of http.userHeader may.',
+    allowed: `one or more of ${SCOPES.join(', ')}`,
+  }),
   minutes: option(z.enum(MINUTES).default('auto'), {
     kind: 'text',
     doc: 'Whether leaders keep counts and lateness by the minute for a day, for charts; auto: daemons that also answer the HTTP API do.',

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { queueOptions } from '../config/load.ts';
 import { type Config, doneLimits } from '../config/options.ts';
 import { type Api, createApi } from '../http/api/api.ts';
+import type { GuestOptions } from '../http/api/guests.ts';
 import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
 import { defineQueue } from '../job/queue.ts';
@@ -34,8 +35,11 @@ export function createHttpWindow(
   };
 }
 
+/** Where an application has the API, and its login. */
+type Mounting = Pick<GuestOptions, 'mountedAt' | 'authorize'>;
+
 /** The API of a configuration; undefined where it is switched off. */
-export function apiOf({ config, redis }: DaemonSettings, log: Log, { isMounted = false } = {}): Api | undefined {
+export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mounting = {}): Api | undefined {
   const { namespace, http, limits, done, mover } = config;
   if (http.api === 'off') return undefined;
   return createApi({
@@ -51,15 +55,17 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, { isMounted =
     readyMax: mover.readyMax,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
     tokens: http.tokens,
+    users: http.userHeader === '' ? undefined : { header: http.userHeader, scopes: http.userScopes },
     isTls: http.cert !== '',
-    isMounted,
+    ...mounting,
     ...hostsOf(config),
   });
 }
 
-/** Which names and pages requests may come by. */
-export const hostsOf = ({ http: { host, allowedHosts, allowedOrigins } }: Config) => ({
+/** Which names, pages and proxies requests may come by. */
+export const hostsOf = ({ http: { host, allowedHosts, allowedOrigins, trustProxy } }: Config) => ({
   host,
+  trustProxy,
   allowedHosts: allowedHosts.map((name) => name.toLowerCase()),
   allowedOrigins: allowedOrigins.map((origin) => origin.toLowerCase()),
 });

@@ -5,6 +5,7 @@
  * @module duestream-daemon
  */
 
+export type { Scope } from '../access/tokens.ts';
 export type { ConfigInput } from '../config/options.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon.ts';
-export { createDashboard, type Dashboard, type DashboardOptions } from './dashboard.ts';
+export { type AuthorizedCaller, createDashboard, type Dashboard, type DashboardOptions } from './dashboard.ts';

@@ -46,6 +46,7 @@ export interface Schemas {
       readonly given: string;
       readonly allowed: string;
     }[];
+    readonly login?: 'application';
   };
   readonly QueueStats: {
     readonly queue: string;
@@ -1235,9 +1236,10 @@ export interface Schemas {
   };
   readonly Session: {
     readonly name: string;
+    readonly login: 'token' | 'application' | 'proxy';
     readonly scopes: readonly string[];
     readonly queues?: readonly string[];
-    readonly expiresMs: number;
+    readonly expiresMs?: number;
     readonly csrf: string;
   };
   readonly Login: {

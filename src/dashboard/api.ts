@@ -16,6 +16,8 @@ export class ApiError extends Error {
   /** Stable: what to decide by. */
   readonly code: string;
   readonly detail: string;
+  /** The application around decides who may look: no token helps. */
+  readonly isOfApplication: boolean;
 
   constructor(status: number, problem: Partial<Schemas['Problem']>) {
     const detail = problem.detail ?? problem.title ?? `the answer has the status ${status}`;
@@ -23,6 +25,7 @@ export class ApiError extends Error {
     this.status = status;
     this.code = problem.code ?? 'failed';
     this.detail = detail;
+    this.isOfApplication = problem.login === 'application';
   }
 }
 
@@ -34,13 +37,13 @@ export function problemText(problem: unknown): string {
 }
 
 let session: Session | undefined;
-const strangers = new Set<() => void>();
+const strangers = new Set<(why: ApiError) => void>();
 
 /** The address of something in the API. @param path without a slash in front */
 export const urlOf = (path: string): string => new URL(path, BASE).href;
 
 /** Called when an answer says that nobody knows who asks. @returns what takes it back */
-export function onStranger(tell: () => void): () => void {
+export function onStranger(tell: (why: ApiError) => void): () => void {
   strangers.add(tell);
   return () => strangers.delete(tell);
 }
@@ -86,8 +89,9 @@ export async function askText(path: string, withinMs: number): Promise<string> {
 /** @throws ApiError in any case; whoever is not known is sent to the login */
 async function refuse(response: Response, path: string): Promise<never> {
   const answer: object = await response.json().catch(() => ({}));
-  if (response.status === 401 && path !== 'session') for (const tell of strangers) tell();
-  throw new ApiError(response.status, answer);
+  const error = new ApiError(response.status, answer);
+  if (response.status === 401 && path !== 'session') for (const tell of strangers) tell(error);
+  throw error;
 }
 
 /** Who has logged in here before, if anybody has. */
@@ -101,11 +105,16 @@ export async function resume(): Promise<Session | undefined> {
   return session;
 }
 
-/** @throws ApiError `unauthorized` for a token that opens nothing */
+/** @throws ApiError `unauthorized` for a token that opens nothing; Error where the browser has not kept the cookie */
 export async function logIn(token: string): Promise<Session> {
-  session = await ask<Session>('POST session', { token });
-  return session;
+  await ask<Session>('POST session', { token });
+  const opened = await resume();
+  if (!opened) throw new Error(NOT_KEPT);
+  return opened;
 }
+
+const NOT_KEPT =
+  'The token is right, but its cookie did not come back: the browser refuses cookies here, or the proxy in front does not pass them on, or it says another path in X-Forwarded-Prefix than the one in the address.';
 
 export async function logOut(): Promise<void> {
   await ask('DELETE session');

@@ -1,7 +1,7 @@
 /** Where the pages begin, and the frame around each: where one can go, whether it is live, who is logged in, light or dark. */
 import { type ComponentChildren, options, render, type VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { logOut, onStranger, resume, type Session } from './api.ts';
+import { type ApiError, logOut, onStranger, resume, type Session } from './api.ts';
 import { pauseLive, resumeLive, useLive } from './live.ts';
 import { Audit } from './pages/audit.tsx';
 import { Closed } from './pages/closed.tsx';
@@ -47,14 +47,14 @@ const PLACES = [
 function App() {
   const route = useRoute();
   const [session, setSession] = useState<Session>();
-  const [isStranger, setStranger] = useState(false);
+  const [stranger, setStranger] = useState<{ readonly why?: ApiError }>();
   const [isReady, setReady] = useState(false);
   useEffect(() => {
     // Before anything is asked for, so that the first change has its CSRF token.
     void resume()
       .then(setSession, () => undefined)
       .finally(() => setReady(true));
-    return onStranger(() => setStranger(true));
+    return onStranger((why) => setStranger({ why }));
   }, []);
   useEffect(() => {
     document.title = `${[route.name, ...route.path].join(' ')} · duestream`;
@@ -62,12 +62,12 @@ function App() {
   }, [route]);
 
   if (!isReady) return null;
-  if (isStranger) {
+  if (stranger) {
     const enter = (who: Session) => {
       setSession(who);
-      setStranger(false);
+      setStranger(undefined);
     };
-    return <Login enter={enter} />;
+    return <Login enter={enter} why={stranger.why} />;
   }
   const page = PAGES[route.name];
   return (
@@ -88,7 +88,7 @@ function App() {
         </nav>
         <LiveButton />
         <ThemeChoice />
-        {session === undefined ? null : <Who session={session} leave={() => setStranger(true)} />}
+        {session === undefined ? null : <Who session={session} leave={() => setStranger({})} />}
       </header>
       <main id="content" tabIndex={-1} key={`${route.name}/${route.path.join('/')}`}>
         {page ? page(route) : <Missing name={route.name} />}
@@ -150,9 +150,11 @@ function Who({ session, leave }: { readonly session: Session; readonly leave: ()
   return (
     <div class="who">
       <span title={session.scopes.join(', ')}>{session.name}</span>
-      <button type="button" onClick={() => void logOut().then(leave, setProblem)}>
-        Log out
-      </button>
+      {session.login === 'token' ? (
+        <button type="button" onClick={() => void logOut().then(leave, setProblem)}>
+          Log out
+        </button>
+      ) : null}
       <ProblemNote problem={problem} />
     </div>
   );
@@ -173,6 +175,8 @@ applyTheme();
 showDirections();
 const root = document.getElementById('app');
 if (root) render(<App />, root);
+// It says that the page did not come so far.
+document.getElementById('unloaded')?.remove();
 
 // Characters that turn the direction of a line are shown as `\\u202e`, in every text of every page: an id of somebody
 // else must not look like another one. What is typed or edited keeps them.

@@ -7,6 +7,7 @@ import { extname } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { checkHosts, type HostOptions } from './api/gate.ts';
 import { Problem, problemStatus } from './api/problem.ts';
+import { type Arrival, type ArrivalOptions, createArrivals, hstsOf } from './arrival.ts';
 
 interface Page {
   readonly body: Uint8Array<ArrayBuffer>;
@@ -16,9 +17,7 @@ interface Page {
   readonly isHashed: boolean;
 }
 
-export interface PagesOptions extends HostOptions {
-  readonly isTls: boolean;
-}
+export interface PagesOptions extends HostOptions, ArrivalOptions {}
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -50,30 +49,33 @@ const HEADERS = {
 export const isOfPages = (pathname: string): boolean => /^\/($|assets\/|icon\.svg$)/.test(pathname);
 
 /** Answers the paths that `isOfPages`, with 404 for a file that is not there. */
-export function createPages(options: PagesOptions): (request: Request) => Promise<Response> {
+export function createPages(options: PagesOptions): (request: Request, env: unknown) => Promise<Response> {
   let loading: Promise<ReadonlyMap<string, Page>> | undefined;
+  const arrivals = createArrivals(options);
 
-  return async (request) => {
-    const refused = refusalOf(options, request);
+  return async (request, env) => {
+    const arrival = arrivals(request, env);
+    const refused = refusalOf(options, request, arrival);
     if (refused !== undefined) return plain(refused.status, refused.text);
     loading ??= loadPages();
     const pages = await loading;
     const page = pages.get(new URL(request.url).pathname);
     if (page === undefined)
       return plain(404, pages.size === 0 ? 'the pages are not built: npm run build' : 'no such file');
-    return answerWith(page, request, options.isTls);
+    return answerWith(page, request, hstsOf(arrival, options));
   };
 }
 
 function refusalOf(
   options: PagesOptions,
   request: Request,
+  arrival: Arrival,
 ): { readonly status: number; readonly text: string } | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return { status: 405, text: 'allowed: GET, HEAD' };
-  const [host, origin] = ['Host', 'Origin'].map((name) => request.headers.get(name) ?? undefined);
+  const [origin, site] = ['Origin', 'Sec-Fetch-Site'].map((name) => request.headers.get(name) ?? undefined);
   try {
     // A link on another site may lead here; only its scripts may not.
-    checkHosts(options, { host: host ?? new URL(request.url).host, origin, site: undefined });
+    checkHosts(options, arrival, { origin, site: origin === undefined ? undefined : site });
     return undefined;
   } catch (error) {
     if (error instanceof Problem) return { status: problemStatus(error.code), text: error.message };
@@ -81,13 +83,17 @@ function refusalOf(
   }
 }
 
-function answerWith({ body, zipped, type, isHashed }: Page, request: Request, isTls: boolean): Response {
+function answerWith(
+  { body, zipped, type, isHashed }: Page,
+  request: Request,
+  hsts: Readonly<Record<string, string>>,
+): Response {
   const isZipped = /\bgzip\b/.test(request.headers.get('Accept-Encoding') ?? '');
   const sent = isZipped ? zipped : body;
   return new Response(request.method === 'HEAD' ? null : sent, {
     headers: {
       ...HEADERS,
-      ...(isTls ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),
+      ...hsts,
       ...(isZipped ? { 'Content-Encoding': 'gzip' } : {}),
       Vary: 'Accept-Encoding',
       'Content-Type': type,

@@ -35,7 +35,7 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   /** What answers below `/v1`, if anything does. */
   readonly api?: ((request: Request, env: object) => Response | Promise<Response>) | undefined;
   /** What answers `/` and the files of the dashboard, if anything does. */
-  readonly pages?: ((request: Request) => Promise<Response>) | undefined;
+  readonly pages?: ((request: Request, env: object) => Promise<Response>) | undefined;
   /** Without it the server speaks plain HTTP. */
   readonly tls?: Tls | undefined;
 }
@@ -60,6 +60,8 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 5000;
 const CHECK_EVERY_MS = 1000;
 const HEADER_BYTES_MAX = 8192;
+/** A proxy that logs people in hands on its cookies and tokens, several kilobytes each. */
+const HEADER_BYTES_MAX_API = 32_768;
 /** Probes and scrapers need a handful. */
 const CONNECTIONS_MAX = 128;
 /** Where programs and pages ask as well. */
@@ -147,7 +149,7 @@ function createBoundedServer(
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CHECK_EVERY_MS,
-    maxHeaderSize: HEADER_BYTES_MAX,
+    maxHeaderSize: hasApi ? HEADER_BYTES_MAX_API : HEADER_BYTES_MAX,
   };
   const onRequest: Parameters<typeof createServer>[1] = (request, response) => {
     listener(request, response).catch(() => response.destroy());

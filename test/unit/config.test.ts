@@ -332,3 +332,36 @@ test('a configuration is frozen to the bottom', () => {
   ];
   for (const attempt of attempts) expect(attempt).toThrow(TypeError);
 });
+
+describe('proxies and their users', () => {
+  const users = (http: object) => defineConfig({ http: { userHeader: 'X-Forwarded-Email', ...http } });
+
+  test('the header of users needs addresses that may send it, and beyond loopback names by which it may be asked', () => {
+    const beyond = { host: '0.0.0.0', token: 'a-token-for-scrapers', trustProxy: ['10.0.0.0/8'] };
+    expect(users({ trustProxy: ['127.0.0.1'] }).http).toMatchObject({ userScopes: ['read'] });
+    expect(users({ ...beyond, allowedHosts: ['jobs.example'] }).http.trustProxy).toEqual(['10.0.0.0/8']);
+    expect(refusal(() => users({}))).toBe(
+      'http.userHeader is "X-Forwarded-Email" and http.trustProxy is empty; allowed: the addresses of the proxies that set it',
+    );
+    expect(refusal(() => users(beyond))).toContain('http.allowedHosts is empty; allowed: the names of this server');
+  });
+
+  test.each([
+    [{ trustProxy: ['proxy.internal'] }, 'allowed: at most 100 addresses or networks such as 10.0.0.5'],
+    [{ trustProxy: ['0.0.0.0/0'] }, 'allowed: at most 100 addresses'],
+    [{ trustProxy: ['127.0.0.1'], userHeader: 'X User' }, 'http.userHeader is "X User"'],
+    [{ trustProxy: ['127.0.0.1'], userHeader: 'Authorization' }, 'http.userHeader is "Authorization"'],
+    [{ trustProxy: ['127.0.0.1'], userScopes: ['all'] }, 'allowed: one or more of read, data, write, admin'],
+    [{ trustProxy: ['127.0.0.1'], userScopes: [] }, 'allowed: one or more of read, data, write, admin'],
+  ])('%j is refused', (http, why) => {
+    expect(refusal(() => users(http))).toContain(why);
+  });
+
+  test('an environment says several of them with commas', () => {
+    const env = { DUESTREAM_HTTP__TRUST_PROXY: '127.0.0.1, fd00::/8', DUESTREAM_HTTP__USER_SCOPES: 'read,write' };
+    expect(load({ env }).config.http).toMatchObject({
+      trustProxy: ['127.0.0.1', 'fd00::/8'],
+      userScopes: ['read', 'write'],
+    });
+  });
+});

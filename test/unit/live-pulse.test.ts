@@ -29,7 +29,7 @@ const LOOK: Look = {
   forecast: undefined,
   doctor: undefined,
 };
-const all: Caller = { name: 'a', key: 'a', scopes: new Set(['read']), queues: undefined, way: 'api' };
+const all: Caller = { name: 'a', key: 'a', scopes: new Set(['read']), queues: undefined, way: 'api', login: 'none' };
 
 /** A pulse whose beats come when the test says so. */
 function pulseOf(answer: () => Promise<Look> = async () => LOOK) {

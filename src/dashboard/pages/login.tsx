@@ -1,9 +1,15 @@
 /** The login: a token that `duestream tokens create` has made becomes a session of this browser. */
 import { useState } from 'preact/hooks';
-import { logIn, type Session } from '../api.ts';
+import { type ApiError, logIn, type Session } from '../api.ts';
 import { ProblemNote } from '../parts/problem.tsx';
 
-export function Login({ enter }: { readonly enter: (session: Session) => void }) {
+interface Given {
+  readonly enter: (session: Session) => void;
+  /** Why nobody is logged in; undefined after a logout. */
+  readonly why: ApiError | undefined;
+}
+
+export function Login({ enter, why }: Given) {
   const [token, setToken] = useState('');
   const [problem, setProblem] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -20,6 +26,14 @@ export function Login({ enter }: { readonly enter: (session: Session) => void })
     }
   }
 
+  if (why?.isOfApplication) {
+    return (
+      <main class="login" id="content" tabIndex={-1}>
+        <h1>duestream</h1>
+        <ProblemNote problem={why} />
+      </main>
+    );
+  }
   return (
     <main class="login" id="content" tabIndex={-1}>
       <form onSubmit={(event) => void submit(event)}>

@@ -15,6 +15,7 @@ import { createAbort } from '../../kernel/abort.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { type Log, silentLog } from '../../kernel/log.ts';
+import { type ArrivalOptions, createArrivals, hstsOf } from '../arrival.ts';
 import { type BackendOptions, createBackend } from './backend.ts';
 import type { ApiEnv } from './caller.ts';
 import { carryOut, checkMay } from './carry-out.ts';
@@ -50,11 +51,7 @@ import { setVerbs } from './routes/sets.ts';
 import { problem } from './schemas.ts';
 import type { AnyVerb } from './verb.ts';
 
-export interface ApiOptions extends BackendOptions, HostOptions, CallerOptions {
-  /** Whether the server speaks TLS itself. */
-  readonly isTls: boolean;
-  /** In an application of somebody else: how a request came there, its URL says. */
-  readonly isMounted?: boolean;
+export interface ApiOptions extends BackendOptions, HostOptions, ArrivalOptions, CallerOptions {
   readonly log?: Log;
   readonly clock?: Clock;
 }
@@ -81,22 +78,22 @@ export function createApi(options: ApiOptions): Api {
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: refuseFaults });
   const rates = createRates(options.limits.rateMax, clock);
   const failures = createRates(FAILURES_MAX, clock);
-  const { identified, stillMay } = createIdentity({ options, backend, failures }, rates);
-  const document = documentOf();
+  const { identified, stillMay } = createIdentity({ options, backend, failures, log }, rates);
   const draining = createAbort();
   const pulse = createPulse(
     createLook({ backend: { ...backend, schedules: backend.client.schedules }, clock, log }),
     clock,
   );
 
-  app.use(headersOf(options.isTls));
+  app.use(arrivalOf(options));
+  app.use(headersOf(options));
   app.use((c, next) => timeout(ANSWER_WITHIN_MS + waitedMs(c.req.query('wait')), lateness)(c, next));
   app.use(hostGate(options));
   app.use(
     cors({ origin: originsOf(options), allowMethods: MEDIA, allowHeaders: SENT, exposeHeaders: SHOWN, maxAge: 600 }),
   );
   app.use(bodyGate(options.limits.bodyBytesMax));
-  app.get('/v1/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }));
+  app.get('/v1/openapi.json', documentGate(options));
   for (const verb of verbs) {
     const mayCall: MiddlewareHandler<ApiEnv> = async (c, next) => {
       const caller = await identified(verb, c);
@@ -110,7 +107,7 @@ export function createApi(options: ApiOptions): Api {
       (c) => {
         const caller = c.get('caller');
         const failed = () => failures.take(remoteOf(c));
-        const asked = { caller, ifMatch: c.get('ifMatch'), isSecure: isSecure(options, c) };
+        const asked = { caller, ifMatch: c.get('ifMatch'), arrival: c.get('arrival') };
         const parts = { ...asked, verb, backend, log, failed, pulse };
         const signal = () => AbortSignal.any([c.req.raw.signal, draining.signal]);
         return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c), signal }, c) as never;
@@ -157,25 +154,36 @@ const lateness = () => {
   return new Problem('late', { detail }) as never;
 };
 
-function headersOf(isTls: boolean): MiddlewareHandler {
+/** What the others decide by. Where an answer says that something is, a client finds it below the prefix. */
+function arrivalOf(options: ArrivalOptions): MiddlewareHandler<ApiEnv> {
+  const arrivals = createArrivals(options);
+  return async (c, next) => {
+    const arrival = arrivals(c.req.raw, c.env);
+    c.set('arrival', arrival);
+    await next();
+    const location = c.res.headers.get('Location');
+    if (location !== null) c.header('Location', `${arrival.prefix}${location}`);
+  };
+}
+
+function headersOf(options: ArrivalOptions): MiddlewareHandler<ApiEnv> {
   const secure = secureHeaders({
     contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
     referrerPolicy: 'no-referrer',
     xFrameOptions: 'DENY',
-    strictTransportSecurity: isTls ? 'max-age=31536000' : false,
+    strictTransportSecurity: false,
   });
   return async (c, next) => {
     await secure(c, next);
-    c.header('Cache-Control', 'no-store');
+    // What is streamed says more than that.
+    if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', 'no-store');
+    for (const [name, value] of Object.entries(hstsOf(c.get('arrival'), options))) c.header(name, value);
   };
 }
 
-function hostGate(options: HostOptions & Pick<ApiOptions, 'isMounted'>): MiddlewareHandler {
+function hostGate(options: HostOptions): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
-    const [named, origin, site] = ['Host', 'Origin', 'Sec-Fetch-Site'].map((name) => c.req.header(name));
-    // A request that never was on a line has its host in its URL alone.
-    const host = named ?? (options.isMounted === true ? new URL(c.req.url).host : undefined);
-    checkHosts(options, { host, origin, site });
+    checkHosts(options, c.get('arrival'), { origin: c.req.header('Origin'), site: c.req.header('Sec-Fetch-Site') });
     await next();
   };
 }
@@ -185,11 +193,6 @@ const originsOf =
   ({ allowedOrigins }: HostOptions) =>
   (origin: string): string | null =>
     allowedOrigins.includes(origin.toLowerCase()) ? origin : null;
-
-const isSecure = ({ isTls, isMounted = false }: ApiOptions, c: Context): boolean =>
-  isTls ||
-  (isMounted && new URL(c.req.url).protocol === 'https:') ||
-  c.req.header('X-Forwarded-Proto')?.split(',')[0]?.trim() === 'https';
 
 /** A path that there is, with a method that it has not. */
 function refuseMethods(app: OpenAPIHono<ApiEnv>, all: readonly AnyVerb[]): void {
@@ -330,8 +333,22 @@ function openApiOf(app: OpenAPIHono): object {
   return app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: { title: 'duestream', version: '1', description: ABOUT, license: { name: 'MIT' } },
-    servers: [{ url: 'http://127.0.0.1:7420/v1' }],
+    servers: [{ url: SERVER }],
   });
+}
+
+const SERVER = 'http://127.0.0.1:7420/v1';
+
+/** Behind a proxy that we trust, and in an application, the document says where the API is for whoever asks. */
+function documentGate({ mountedAt }: ApiOptions): MiddlewareHandler<ApiEnv> {
+  const document = documentOf();
+  return async (c) => {
+    const { isProxied, isTls, publicHost, prefix } = c.get('arrival');
+    const isHere = !isProxied && mountedAt === undefined;
+    const server = isHere ? SERVER : `${new URL(`${isTls ? 'https' : 'http'}://${publicHost}`).origin}${prefix}/v1`;
+    const placed = document.replace(JSON.stringify(SERVER), () => JSON.stringify(server));
+    return c.body(placed, 200, { 'Content-Type': 'application/json' });
+  };
 }
 
 /** How a caller says who it is. */
@@ -345,7 +362,8 @@ function registerSecurity(app: OpenAPIHono): void {
     type: 'apiKey',
     in: 'cookie',
     name: 'duestream_session',
-    description: 'The cookie of `POST /session`; each change needs the header `X-CSRF-Token` too.',
+    description:
+      'The cookie of `POST /session`, or what an application or a proxy lets in; each change needs the header `X-CSRF-Token` too.',
   });
 }
 

@@ -1,32 +1,44 @@
-/** Who asks, and what they may: the scopes of their token, and the queues that it is for. */
+/** Who asks, and what they may: their scopes, and the queues that these are for. */
 import type { Scope } from '../../access/tokens.ts';
 import type { JobReport } from '../../client/query/report.ts';
 import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../job/past.ts';
+import type { Arrival } from '../arrival.ts';
 import { Problem } from './problem.ts';
 
 export interface Caller {
-  /** The name of the token, or `anonymous` on this machine. */
+  /** Of the token, or of whom an application or a proxy has let in; `anonymous` on this machine. */
   readonly name: string;
   /** Tells callers apart for the limit of requests. */
   readonly key: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Undefined: all queues. */
   readonly queues: readonly string[] | undefined;
-  /** `page`: by the cookie of a session. */
+  /** `page`: by what a browser sends on its own, such as the cookie of a session. */
   readonly way: 'api' | 'page';
+  /** Who says who it is. `none`: nobody does. */
+  readonly login: Login | 'none';
 }
+
+/** Where somebody has logged in: with a token, in the application around, or at a proxy in front. */
+export const LOGINS = ['token', 'application', 'proxy'] as const;
+type Login = (typeof LOGINS)[number];
 
 /** What a request carries from gate to gate. */
 export interface ApiEnv {
-  readonly Variables: { readonly caller: Caller; readonly ifMatch: string | undefined };
+  readonly Variables: {
+    readonly arrival: Arrival;
+    readonly caller: Caller;
+    readonly ifMatch: string | undefined;
+  };
 }
 
 /** @throws Problem `forbidden` */
-export function checkScope({ scopes, name }: Caller, scope: Scope): void {
+export function checkScope(caller: Caller, scope: Scope): void {
+  const { scopes } = caller;
   if (scopes.has(scope)) return;
   throw new Problem('forbidden', {
-    detail: `token ${name} has the scopes ${[...scopes].join(', ') || 'none'}; allowed: one with ${scope}`,
+    detail: `${named(caller)} has the scopes ${[...scopes].join(', ') || 'none'}; allowed: one with ${scope}`,
   });
 }
 
@@ -37,7 +49,7 @@ export const mayUse = ({ queues }: Pick<Caller, 'queues'>, queue: string): boole
 export function checkQueue(caller: Caller, queue: string): void {
   if (mayUse(caller, queue)) return;
   throw new Problem('forbidden', {
-    detail: `token ${caller.name} is not for this queue; allowed: ${caller.queues?.join(', ')}`,
+    detail: `${named(caller)} is not for this queue; allowed: ${caller.queues?.join(', ')}`,
   });
 }
 
@@ -45,9 +57,11 @@ export function checkQueue(caller: Caller, queue: string): void {
 export function checkEverywhere(caller: Caller): void {
   if (caller.queues === undefined) return;
   throw new Problem('forbidden', {
-    detail: `token ${caller.name} is for the queues ${caller.queues.join(', ')}; allowed: one of them, or a token of all queues`,
+    detail: `${named(caller)} is for the queues ${caller.queues.join(', ')}; allowed: one of them, or a caller of all queues`,
   });
 }
+
+const named = ({ name, login }: Caller): string => (login === 'token' ? `token ${name}` : `the caller ${name}`);
 
 // What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there
 // it sees.

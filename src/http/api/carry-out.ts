@@ -4,6 +4,7 @@ import { getCookie } from 'hono/cookie';
 import type { Log } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { audit } from '../../redis/audit.ts';
+import type { Arrival } from '../arrival.ts';
 import type { Backend } from './backend.ts';
 import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';
 import { withEtag } from './if-match.ts';
@@ -15,7 +16,7 @@ interface Carried {
   readonly backend: Backend;
   readonly caller: Caller;
   readonly ifMatch: string | undefined;
-  readonly isSecure: boolean;
+  readonly arrival: Arrival;
   readonly failed: () => void;
   readonly pulse: Pulse;
   readonly stillMay: () => Promise<boolean>;
@@ -37,7 +38,7 @@ export function checkMay({ scope, queues }: AnyVerb, caller: Caller, c: Context)
 }
 
 export async function carryOut(carried: Carried, c: Context): Promise<Response> {
-  const { verb, backend, caller, ifMatch, isSecure, failed, pulse, stillMay, cut, signal } = carried;
+  const { verb, backend, caller, ifMatch, arrival, failed, pulse, stillMay, cut, signal } = carried;
   const given = (target: 'param' | 'query' | 'json') => c.req.valid(target as never) as never;
   const call = {
     path: verb.path ? given('param') : (undefined as never),
@@ -46,7 +47,7 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
     header: (name: string) => c.req.header(name),
     cookie: (name: string) => getCookie(c, name),
     ifMatch,
-    isSecure,
+    arrival,
     failed,
     caller,
     backend,
@@ -76,10 +77,19 @@ async function note({ verb, backend, caller, log }: Carried, c: Context, answer:
   }
 }
 
+/**
+ * Proxies hold back what they could send in larger pieces, and compress it, unless they are told. No other request follows
+ * on the connection of a stream, so it may be cut when the stream has ended.
+ */
+const STREAMED = { 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no', Connection: 'close' };
+
 /** What the schema does not say leaves out of the answer. */
 function send({ answers }: AnyVerb, c: Context, { status, body, stream, headers = {} }: Answer): Response {
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
-  if (stream) return c.body(stream, 200, { 'Content-Type': answers[status]?.media ?? 'application/octet-stream' });
+  if (stream) {
+    for (const [name, value] of Object.entries(STREAMED)) c.header(name, value);
+    return c.body(stream, 200, { 'Content-Type': answers[status]?.media ?? 'application/octet-stream' });
+  }
   const schema = answers[status]?.schema;
   if (schema === undefined || status === 204) return c.body(null, status);
   return c.body(JSON.stringify(schema.parse(body)), status, { 'Content-Type': 'application/json' });

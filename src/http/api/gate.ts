@@ -10,9 +10,13 @@ import { getCookie } from 'hono/cookie';
 import { findSession, isCsrf, SCOPES, scopesOf, type Token, verifyToken } from '../../access/tokens.ts';
 import { refuseInexact } from '../../job/json-text.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { show } from '../../kernel/duration.ts';
+import type { Log } from '../../kernel/log.ts';
+import { type Arrival, peerOf } from '../arrival.ts';
 import { type Backend, nowOf } from './backend.ts';
-import type { Caller } from './caller.ts';
+import type { ApiEnv, Caller } from './caller.ts';
 import { checkMay } from './carry-out.ts';
+import { type GuestOptions, guestOf, stranger } from './guests.ts';
 import { Problem } from './problem.ts';
 import type { AnyVerb } from './verb.ts';
 
@@ -66,7 +70,7 @@ export function createRates(perSecond: number, clock: Clock): Rates {
 
 // Which names and which pages a request may come by. A page of a stranger can make a browser ask this machine, under a
 // name of his own that leads here (DNS rebinding), or from his page: the first is refused by its Host, the second by
-// its Origin.
+// what the browser says of the page. Why that is enough, also behind a proxy: docs/decisions/0028.
 
 export interface HostOptions {
   /** What the server listens on. */
@@ -75,9 +79,10 @@ export interface HostOptions {
   readonly allowedOrigins: readonly string[];
 }
 
-interface Asked {
-  readonly host: string | undefined;
+/** What the browser says of the page that asks. */
+interface Asking {
   readonly origin: string | undefined;
+  /** `Sec-Fetch-Site`: no script can set it, and browsers send it over TLS and to this machine. */
   readonly site: string | undefined;
 }
 
@@ -92,28 +97,44 @@ function nameOf(host: string | undefined): string | undefined {
 }
 
 /**
+ * Both names must be allowed: the one by which the request came here, and the one that the browser asked a trusted proxy
+ * for. A page whose name leads here cannot change the first one, whatever it says of the second.
+ *
  * @throws Problem `misdirected`, `forbidden`
  */
-export function checkHosts({ host, allowedHosts, allowedOrigins }: HostOptions, asked: Asked): void {
-  const name = nameOf(asked.host);
+export function checkHosts(options: HostOptions, { host, publicHost }: Arrival, asking: Asking): void {
+  checkHost(options, host);
+  checkHost(options, publicHost);
+  checkOrigin(options, publicHost, asking);
+}
+
+function checkHost({ host, allowedHosts }: HostOptions, asked: string | undefined): void {
+  const name = nameOf(asked);
   const known = name !== undefined && (allowedHosts.includes(name) || name === host.toLowerCase() || isLoopback(name));
   // Beyond loopback a token is needed, which no stranger's page has; so any name does, unless some are named.
   const isOpen = !isLoopback(host) && allowedHosts.length === 0 && name !== undefined;
-  if (!known && !isOpen) {
-    throw new Problem('misdirected', {
-      detail: 'the Host header names no host of this daemon; allowed: http.allowedHosts',
-    });
-  }
-  checkOrigin({ allowedOrigins }, asked);
+  if (known || isOpen) return;
+  throw new Problem('misdirected', {
+    detail: `the Host header ${show(asked)} names no host of this daemon; allowed: http.allowedHosts`,
+  });
 }
 
-function checkOrigin({ allowedOrigins }: Pick<HostOptions, 'allowedOrigins'>, { host, origin, site }: Asked): void {
+/** The browser knows whose page it is. Where it does not say, the Origin must be of the host that was asked. */
+function checkOrigin(
+  { allowedOrigins }: Pick<HostOptions, 'allowedOrigins'>,
+  host: string | undefined,
+  { origin, site }: Asking,
+): void {
+  if (site === 'same-origin') return;
   if (origin === undefined) {
     if (site !== 'cross-site') return;
     throw new Problem('forbidden', { detail: 'a page of another site asks; allowed: http.allowedOrigins' });
   }
-  if (isOwn(origin, host) || allowedOrigins.includes(origin.toLowerCase())) return;
-  throw new Problem('forbidden', { detail: 'the Origin header names another page; allowed: http.allowedOrigins' });
+  if (allowedOrigins.includes(origin.toLowerCase())) return;
+  if (site === undefined && isOwn(origin, host)) return;
+  throw new Problem('forbidden', {
+    detail: `the page is of ${show(origin)}, and ${show(host)} was asked; allowed: http.allowedOrigins, and behind a proxy that changes the Host header http.trustProxy`,
+  });
 }
 
 /** A page of the same host and port. Its scheme may differ: a proxy in front may speak TLS. */
@@ -125,13 +146,16 @@ function isOwn(origin: string, host: string | undefined): boolean {
   }
 }
 
-// Whose request it is: of a token in `Authorization`, of the session in a cookie, or of somebody on this machine. Where
-// the daemon listens beyond loopback a created token is needed; `http.token` is for scrapers and opens nothing here.
+// Whose request it is: of a token in `Authorization`, of somebody whom an application or a proxy has let in, of the session
+// in a cookie, or of somebody on this machine. Where the daemon listens beyond loopback one of the first three is needed;
+// `http.token` is for scrapers and opens nothing here. A header `Authorization` that opens nothing is passed over where there
+// is another way in: it may be that of a proxy, which every request carries.
 
 export const COOKIE = 'duestream_session';
 const CSRF_HEADER = 'X-CSRF-Token';
+export const OPENS_NOTHING = 'this token opens nothing: it was never created, was revoked, or has expired';
 
-export interface CallerOptions {
+export interface CallerOptions extends GuestOptions {
   /** What the server listens on. */
   readonly host: string;
   /** Whether also somebody on this machine needs a token. */
@@ -143,49 +167,62 @@ interface CallerParts {
   readonly backend: Backend;
   /** Of requests with a token that opens nothing. */
   readonly failures: Rates;
+  readonly log: Log;
 }
 
-/** Undefined: nobody who is known. @throws Problem `unauthorized`, `forbidden`, `too-many` */
-async function callerOf(parts: CallerParts, c: Context): Promise<Caller | undefined> {
-  const header = c.req.header('Authorization');
-  if (header !== undefined) return ofToken(parts, c, header);
-  const secret = getCookie(c, COOKIE);
-  if (secret !== undefined) {
-    const caller = await ofSession(parts, c, secret);
-    if (caller) return caller;
+/** Undefined: nobody who is known. @throws Problem `unauthorized`, `forbidden`, `too-many`, `failed` */
+async function callerOf(parts: CallerParts, c: Context<ApiEnv>): Promise<Caller | undefined> {
+  const { options, failures, log } = parts;
+  const header = options.authorize ? undefined : c.req.header('Authorization');
+  const token = header === undefined ? undefined : await ofToken(parts, header);
+  if (token) return token;
+  const caller = (await guestOf(options, c, log)) ?? (await ofSession(parts, c));
+  if (caller) {
+    checkCsrf(c);
+    return caller;
   }
-  return isHere(parts.options, c) ? anonymous : undefined;
+  if (header !== undefined) {
+    failures.take(remoteOf(c));
+    throw stranger(whyNot(header));
+  }
+  return isHere(options, c) ? anonymous : undefined;
 }
 
-export function remoteOf(c: Context): string {
-  const { incoming } = (c.env ?? {}) as {
-    readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } };
-  };
-  return incoming?.socket?.remoteAddress ?? 'unknown';
-}
+export const remoteOf = (c: Context): string => peerOf(c.env) ?? 'unknown';
 
-async function ofToken({ backend, failures }: CallerParts, c: Context, header: string): Promise<Caller> {
-  const text = /^Bearer +(\S{1,256})$/i.exec(header)?.[1] ?? '';
+async function ofToken({ backend }: CallerParts, header: string): Promise<Caller | undefined> {
+  const [, text] = /^Bearer +(\S{1,256})$/i.exec(header) ?? [];
+  if (text === undefined) return undefined;
   const place = await backend.place();
   const token = await verifyToken(place, text, nowOf(place));
-  if (token) return callerWith(token, 'api');
-  failures.take(remoteOf(c));
-  throw unauthorized('this token opens nothing: it was never created, was revoked, or has expired');
+  return token && callerWith(token, 'api');
 }
 
-async function ofSession({ backend }: CallerParts, c: Context, secret: string): Promise<Caller | undefined> {
+function whyNot(header: string): string {
+  const [scheme] = /^(Basic|Digest|Negotiate)\b/i.exec(header) ?? [];
+  if (scheme === undefined) return OPENS_NOTHING;
+  return `the header Authorization is of the scheme ${scheme}, which opens nothing here; allowed: Bearer <token>, or the cookie of a login`;
+}
+
+async function ofSession({ backend }: CallerParts, c: Context): Promise<Caller | undefined> {
+  const secret = getCookie(c, COOKIE);
+  if (secret === undefined) return undefined;
   const place = await backend.place();
   const session = await findSession(place, secret, nowOf(place));
-  if (!session) return undefined;
-  const isLook = c.req.method === 'GET' || c.req.method === 'HEAD';
-  if (!isLook && !isCsrf(secret, c.req.header(CSRF_HEADER))) {
-    throw new Problem('forbidden', { detail: `${CSRF_HEADER} is missing or wrong; allowed: the csrf of the session` });
-  }
-  return callerWith(session.token, 'page');
+  return session && callerWith(session.token, 'page');
+}
+
+/** A browser sends on its own what these callers are known by, also for a page of somebody else. */
+function checkCsrf(c: Context): void {
+  if (c.req.method === 'GET' || c.req.method === 'HEAD') return;
+  if (isCsrf(getCookie(c, COOKIE) ?? '', c.req.header(CSRF_HEADER))) return;
+  throw new Problem('forbidden', {
+    detail: `${CSRF_HEADER} is missing or wrong; allowed: the csrf of GET /v1/session, with its cookie`,
+  });
 }
 
 function callerWith({ id, name, scopes, queues }: Token, way: Caller['way']): Caller {
-  return { name, key: id, scopes: scopesOf(scopes), queues, way };
+  return { name, key: id, scopes: scopesOf(scopes), queues, way, login: 'token' };
 }
 
 const anonymous: Caller = {
@@ -194,49 +231,49 @@ const anonymous: Caller = {
   scopes: new Set(SCOPES),
   queues: undefined,
   way: 'api',
+  login: 'none',
 };
 
 /** What a proxy adds. One on this machine may hand over requests of the whole world. */
-const PROXIED = ['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Real-IP', 'Via'];
+const PROXIED = [
+  ...['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Forwarded-Prefix'],
+  ...['X-Real-IP', 'Via'],
+];
 
-function isHere({ host, tokens }: CallerOptions, c: Context): boolean {
-  if (tokens === 'always' || !isLoopback(host)) return false;
+function isHere({ host, tokens }: CallerOptions, c: Context<ApiEnv>): boolean {
+  // Who says that a proxy asks from an address says that not everybody who asks from there is on this machine.
+  if (tokens === 'always' || !isLoopback(host) || c.get('arrival').isProxied) return false;
   const name = nameOf(c.req.header('Host'));
   return name !== undefined && isLoopback(name) && PROXIED.every((header) => c.req.header(header) === undefined);
-}
-
-export function unauthorized(detail: string): Problem {
-  return new Problem('unauthorized', { detail, headers: { 'WWW-Authenticate': 'Bearer realm="duestream"' } });
 }
 
 // Who asks, and whether they may: before a verb begins, and again while one goes on.
 
 interface Identity {
-  /** Counts the request of whoever asks. @throws Problem `unauthorized`, `forbidden`, `too-many` */
-  readonly identified: (verb: AnyVerb, c: Context) => Promise<Caller>;
-  /** Whether the same caller may still ask it; yes while Redis does not say. */
-  readonly stillMay: (verb: AnyVerb, caller: Caller, c: Context) => Promise<boolean>;
+  /** Counts the request of whoever asks. @throws Problem `unauthorized`, `forbidden`, `too-many`, `failed` */
+  readonly identified: (verb: AnyVerb, c: Context<ApiEnv>) => Promise<Caller>;
+  /** Whether the same caller may still ask it, and see as much; yes while Redis does not say. */
+  readonly stillMay: (verb: AnyVerb, caller: Caller, c: Context<ApiEnv>) => Promise<boolean>;
 }
 
-const nobody: Caller = { name: 'nobody', key: 'nobody', scopes: new Set(), queues: undefined, way: 'api' };
+const nobody: Caller = { ...anonymous, name: 'nobody', key: 'nobody', scopes: new Set() };
 
 export function createIdentity(parts: CallerParts, rates: Rates): Identity {
   return {
     async identified(verb, c) {
       if (verb.scope === 'none') {
         rates.take(remoteOf(c));
-        return nobody;
+        return (await guestOf(parts.options, c, parts.log)) ?? nobody;
       }
       const caller = await callerOf(parts, c);
-      if (!caller)
-        throw unauthorized('send a token as Authorization: Bearer <token>; "duestream tokens create" makes one');
+      if (!caller) throw stranger('send a token as Authorization: Bearer <token>; "duestream tokens create" makes one');
       rates.take(caller.key);
       return caller;
     },
-    async stillMay(verb, { key }, c) {
+    async stillMay(verb, before, c) {
       try {
         const caller = await callerOf(parts, c);
-        if (caller?.key !== key) return false;
+        if (!caller || rightsOf(caller) !== rightsOf(before)) return false;
         checkMay(verb, caller, c);
         return true;
       } catch (error) {
@@ -245,6 +282,9 @@ export function createIdentity(parts: CallerParts, rates: Rates): Identity {
     },
   };
 }
+
+/** What goes on was begun with these. An application may say other ones of the same person. */
+const rightsOf = ({ key, scopes, queues }: Caller): string => JSON.stringify([key, [...scopes], queues]);
 
 // How large a body may be, and which numbers it may hold. One that says its length is refused before it is read; one
 // that comes in chunks is read up to the limit. The framework's own gate is not used: it cannot take apart a request of

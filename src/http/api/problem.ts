@@ -13,8 +13,8 @@ import { reasonOf } from '../../kernel/reason.ts';
 
 /** Code → status, title and, where there is one, the next step: of problems that only HTTP has. */
 const ofHttp = {
-  unauthorized: { status: 401, title: 'a token is needed' },
-  forbidden: { status: 403, title: 'the token does not allow it' },
+  unauthorized: { status: 401, title: 'nobody knows who asks' },
+  forbidden: { status: 403, title: 'it is not allowed' },
   'method-not-allowed': { status: 405, title: 'the path has no such method' },
   running: { status: 409, title: 'the job runs' },
   over: { status: 409, title: 'the job is over' },
@@ -54,7 +54,7 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
   'wrong-schema': 'run "duestream doctor" where the daemon runs',
   moved: 'repeat the request',
   stopped: 'repeat the request: another daemon may answer it',
-  failed: 'the log of the daemon says more',
+  failed: 'the log says more',
   unavailable: 'nothing was changed; repeat the request when Redis is back',
   indeterminate: 'repeat the same request with the same id or Idempotency-Key; that is safe',
   'out-of-memory': 'raise maxmemory, or let jobs finish',

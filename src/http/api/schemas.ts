@@ -112,5 +112,8 @@ export const problem = z
     code: z.string().openapi({ description: 'Stable: programs decide by it.', example: 'bad-input' }),
     detail: z.string().optional(),
     errors: z.array(z.object({ field: z.string(), given: z.string(), allowed: z.string() })).optional(),
+    login: z.enum(['application']).optional().openapi({
+      description: 'With `unauthorized`: the application around has not let the request in. No token helps.',
+    }),
   })
   .openapi('Problem');

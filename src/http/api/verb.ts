@@ -4,6 +4,7 @@
  */
 import type { z } from '@hono/zod-openapi';
 import type { Scope } from '../../access/tokens.ts';
+import type { Arrival } from '../arrival.ts';
 import type { Backend } from './backend.ts';
 import type { Caller } from './caller.ts';
 import type { ProblemCode } from './problem.ts';
@@ -18,8 +19,8 @@ export interface Call<Path, Query, Body> {
   readonly ifMatch: string | undefined;
   readonly header: (name: string) => string | undefined;
   readonly cookie: (name: string) => string | undefined;
-  /** Whether the request came by TLS, to here or to a proxy in front. */
-  readonly isSecure: boolean;
+  /** By which names the request came, whether over TLS, and below which path. */
+  readonly arrival: Arrival;
   /** Counts a token that opens nothing. @throws Problem `too-many` */
   readonly failed: () => void;
   readonly caller: Caller;

@@ -2,7 +2,7 @@
  * Ten thousand requests that are made from the OpenAPI file: most well formed, the others with one thing wrong. Whatever is
  * asked, no answer is a fault of ours, each says what the file says, and what was accepted is found afterwards.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentOf } from '../../../src/http/api/api.ts';
 import { refsOf } from '../../../src/inspect/refs.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
@@ -18,6 +18,7 @@ import {
   type Random,
   spoilt,
 } from '../../support/fuzz.ts';
+import { openWay, WAYS, type WayIn } from '../../support/ways-in.ts';
 import { isSlice } from '../../tiers.mjs';
 
 const REQUESTS = isSlice ? 500 : 4000;
@@ -29,16 +30,9 @@ const QUEUES = ['emails', 'sms', 'reports'];
 const document = JSON.parse(documentOf());
 /** A purge is none of what is accepted; logging in needs a token. */
 const operations = operationsOf(document).filter(({ id }) => !id.startsWith('session.'));
+/** The API that is asked now, and how. */
 let api: ServedApi;
-
-beforeAll(async () => {
-  api = await serveApi({ roles: ['http', 'mover'] });
-  for (const queue of QUEUES) {
-    await api.ask(`POST /v1/queues/${queue}/jobs`, { body: { id: 'first', delay: '1d' } });
-    await api.ask(`PATCH /v1/queues/${queue}/settings`, { body: { fair: true } });
-  }
-});
-afterAll(() => api.stop());
+let ask: WayIn['ask'];
 
 interface Known {
   /** Jobs that were accepted, `queue id`. */
@@ -200,16 +194,15 @@ function simple({ queue, data, tags, paused }: Operation['spec']) {
   };
 }
 
-test(`${REQUESTS} requests made from the file have no fault for an answer, and what was accepted is found`, {
-  timeout: 1_800_000,
-}, async () => {
+/** Sends so many requests. What is wrong with the answers and with what is there afterwards, a test says. */
+async function fuzz(requests: number): Promise<void> {
   const random = createRandom(SEED);
   const known: Known = { jobs: new Set(QUEUES.map((queue) => `${queue} first`)), schedules: new Set(), made: 0 };
   const statuses = new Map<number, number>();
   const wrong: string[] = [];
 
   // Some at once, and all answers before the next: so a seed says which requests there are.
-  for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
+  for (let sent = 0; sent < requests; sent += AT_ONCE) {
     const some = Array.from({ length: AT_ONCE }, () => requestOf(random, known));
     const answers = await Promise.all(some.map(askUntilThere));
     for (const [at, answered] of answers.entries()) {
@@ -222,21 +215,21 @@ test(`${REQUESTS} requests made from the file have no fault for an answer, and w
     }
   }
   const taken = [...statuses].reduce((sum, [status, count]) => sum + (status < 400 ? count : 0), 0);
-  console.log(`seed ${SEED}: ${taken} of ${REQUESTS} taken,`, Object.fromEntries(statuses));
+  console.log(`seed ${SEED}: ${taken} of ${requests} taken,`, Object.fromEntries(statuses));
   expect(wrong).toEqual([]);
-  expect(taken).toBeGreaterThanOrEqual(REQUESTS / 2);
+  expect(taken).toBeGreaterThanOrEqual(requests / 2);
 
   expect(await lostOf(known)).toEqual([]);
-  expect(known.jobs.size).toBeGreaterThan(REQUESTS / 10);
-});
+  expect(known.jobs.size).toBeGreaterThan(requests / 10);
+}
 
 /** A machine that stands still makes Redis late, and the answer says so: then the same request is sent again, as it asks. */
 async function askUntilThere({ what, ...options }: Pick<Request, 'what'> & AskOptions): Promise<Answered> {
   for (let again = 0; again < REPEATS_MAX; again += 1) {
-    const answered = await api.ask(what, options);
+    const answered = await ask(what, options);
     if (answered.status !== 503) return answered;
   }
-  return api.ask(what, options);
+  return ask(what, options);
 }
 
 async function lostOf(known: Known): Promise<readonly string[]> {
@@ -262,12 +255,41 @@ function remember(known: Known, { what, operation: { id } }: Request, answer: Op
   if (name !== undefined && what.startsWith('DELETE')) known.schedules.delete(name);
 }
 
-test('afterwards every invariant holds', async () => {
-  const { redis, namespace } = api.place;
-  expect(await examineControl(redis, namespace)).toEqual([]);
-  for (const ref of await refsOf(api.place, undefined)) {
-    const { looked, flaws } = await examine(redis, ref, { clock: systemClock });
-    expect(flaws, ref.queue).toEqual([]);
-    expect(looked).toBeGreaterThan(0);
-  }
+const OWN = { way: undefined, name: 'at its own address', requests: REQUESTS };
+const OTHERS = WAYS.map((way) => ({ way, name: way, requests: REQUESTS / 5 }));
+
+describe.each([OWN, ...OTHERS])('$name', ({ way, requests }) => {
+  let opened: WayIn | undefined;
+
+  beforeAll(async () => {
+    api = await serveApi({ roles: ['http', 'mover'] });
+    for (const queue of QUEUES) {
+      await api.ask(`POST /v1/queues/${queue}/jobs`, { body: { id: 'first', delay: '1d' } });
+      await api.ask(`PATCH /v1/queues/${queue}/settings`, { body: { fair: true } });
+    }
+    opened = way && (await openWay(way, api));
+    ask = opened?.ask ?? api.ask;
+  });
+  afterAll(async () => {
+    await opened?.stop();
+    await api.stop();
+  });
+
+  test(
+    `${requests} requests made from the file have no fault for an answer, and what was accepted is found`,
+    {
+      timeout: 1_800_000,
+    },
+    () => fuzz(requests),
+  );
+
+  test('afterwards every invariant holds', async () => {
+    const { redis, namespace } = api.place;
+    expect(await examineControl(redis, namespace)).toEqual([]);
+    for (const ref of await refsOf(api.place, undefined)) {
+      const { looked, flaws } = await examine(redis, ref, { clock: systemClock });
+      expect(flaws, ref.queue).toEqual([]);
+      expect(looked).toBeGreaterThan(0);
+    }
+  });
 });

@@ -48,6 +48,7 @@ function create(given: Partial<ApiOptions> = {}): (path: string, init?: RequestI
     tokens: 'beyond-loopback',
     allowedHosts: [],
     allowedOrigins: [],
+    trustProxy: [],
     isTls: false,
     ...given,
   });
@@ -55,7 +56,7 @@ function create(given: Partial<ApiOptions> = {}): (path: string, init?: RequestI
   return async (path, { headers = {}, ...init } = {}) =>
     api.fetch(
       new Request(`http://127.0.0.1:7420${path}`, { ...init, headers: { Host: '127.0.0.1:7420', ...headers } }),
-      {},
+      { incoming: { socket: { remoteAddress: '127.0.0.1' } } },
     );
 }
 
@@ -124,6 +125,27 @@ describe('a page of another site', () => {
       expect((await ask({ Origin, 'Access-Control-Request-Method': 'POST' }, 'OPTIONS')).status).toBe(403);
     }
     expect((await ask({ 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403);
+  });
+
+  test('is known by what the browser says, whatever the Host has become on the way', async () => {
+    const changed = { Origin: 'https://jobs.example.org', Host: '127.0.0.1:7420' };
+    expect((await ask(changed)).status).toBe(403);
+    expect((await ask({ ...changed, 'Sec-Fetch-Site': 'same-origin' })).status).toBe(404);
+    for (const site of ['same-site', 'cross-site', 'none', 'nonsense', 'same-origin, cross-site']) {
+      expect((await ask({ ...changed, 'Sec-Fetch-Site': site })).status, site).toBe(403);
+      // The browser knows better than a comparison of names.
+      const own = { Origin: 'http://127.0.0.1:7420', 'Sec-Fetch-Site': site };
+      expect((await ask(own)).status, site).toBe(403);
+    }
+    // Somebody has typed the address, or a program asks.
+    expect((await ask({ 'Sec-Fetch-Site': 'none' })).status).toBe(404);
+  });
+
+  test('that has a name which leads here is refused, whatever its browser says of it', async () => {
+    const rebound = { Host: 'evil.example', Origin: 'http://evil.example', 'Sec-Fetch-Site': 'same-origin' };
+    expect((await ask(rebound)).status).toBe(421);
+    const given = { trustProxy: ['127.0.0.1'], allowedHosts: ['jobs.example'] };
+    expect((await ask({ ...rebound, 'X-Forwarded-Host': 'jobs.example' }, 'POST', given)).status).toBe(421);
   });
 
   test('of the same host is none; one that was allowed may read answers', async () => {

@@ -27,6 +27,9 @@ async function* eventsOf(api: ServedApi, token?: string): AsyncGenerator<Event, 
   const response = await fetch(`${api.url}/v1/live`, { headers });
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('text/event-stream');
+  // A proxy must neither collect it nor compress it.
+  expect(response.headers.get('cache-control')).toBe('no-store, no-transform');
+  expect(response.headers.get('x-accel-buffering')).toBe('no');
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += Buffer.from(chunk).toString();

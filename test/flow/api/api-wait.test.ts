@@ -55,9 +55,12 @@ test('a stream tells each end that the filter means, and then why it ends', asyn
   await cancel('c');
   const { status, text, headers } = await streaming;
   expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  expect(headers.get('cache-control')).toBe('no-store, no-transform');
+  expect(headers.get('x-accel-buffering')).toBe('no');
   const events = text
     .trim()
     .split('\n\n')
+    .filter((one) => !one.startsWith(':'))
     .map((one) => {
       const [, name, data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(one) ?? [];
       return [name, JSON.parse(data)];
@@ -67,6 +70,15 @@ test('a stream tells each end that the filter means, and then why it ends', asyn
     ['end', { id: 'c', status: 'cancelled', overMs: expect.any(Number) }],
     ['bye', { code: 'all' }],
   ]);
+});
+
+test('a stream of which nothing has ended yet begins at once, so that no proxy waits for it', async () => {
+  await schedule('g', { tags: ['w'] });
+  const { body } = await fetch(`${api.url}/v1/queues/mail/ends?tag=w&wait=60s`);
+  const reader = body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  expect(Buffer.from(value ?? []).toString()).toBe(': begun\n\n');
+  await reader?.cancel();
 });
 
 test('a stream ends when the time is up', async () => {

@@ -126,6 +126,14 @@ describe('other requests', () => {
     expect(answer).not.toMatch(/\bat |node_modules|\.ts\b|\.js\b/);
   });
 
+  test('with the API headers may be larger: a proxy that logs people in hands on its cookies', async () => {
+    const url = await serve({ api: () => new Response('{}') });
+    const asked = (length: number) =>
+      raw(url, `GET /v1/x HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(length)}\r\nConnection: close\r\n\r\n`);
+    expect(await asked(30_000)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await asked(40_000)).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
   test('a method that fetch does not know ends with an error, not with a crash', async () => {
     const url = await serve();
     expect(await raw(url, 'TRACE /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).toMatch(

@@ -99,7 +99,6 @@ const streamEnds = verb({
     return {
       status: 200,
       stream: eventsOf({ ends, first, seen, leave: () => gone.abort() }),
-      headers: { 'X-Accel-Buffering': 'no', Connection: 'close' },
     };
   },
 });
@@ -148,10 +147,14 @@ interface Streaming {
 function eventsOf({ ends, first, seen, leave }: Streaming): ReadableStream<Uint8Array> {
   let coming = first;
   let isLate = false;
+  let isBegun = false;
   return new ReadableStream(
     {
       async pull(controller) {
-        if (!(await comes(coming, BEAT_MS))) return controller.enqueue(bytesOf(': beat\n\n'));
+        // Something comes at once, so that the browser and every proxy know that the answer has begun.
+        const [waitMs, comment] = isBegun ? [BEAT_MS, ': beat\n\n'] : [0, ': begun\n\n'];
+        isBegun = true;
+        if (!(await comes(coming, waitMs))) return controller.enqueue(bytesOf(comment));
         try {
           const { done, value } = await coming;
           if (!done) {

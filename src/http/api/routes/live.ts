@@ -79,9 +79,7 @@ const live = verb({
   async run({ query: { events }, caller, pulse, stillMay, cut }) {
     pulse.check();
     const stream = streamOf({ pulse, caller, stillMay, cut, eventsMax: events });
-    // Proxies hold back what they could send in larger pieces, unless they are told. No other request follows on this
-    // connection, so it may be cut when the stream has ended.
-    return { status: 200, stream, headers: { 'X-Accel-Buffering': 'no', Connection: 'close' } };
+    return { status: 200, stream };
   },
 });
 

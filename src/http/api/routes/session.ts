@@ -1,25 +1,36 @@
-/** The login of a page: a token for a cookie that scripts cannot read, and a CSRF token that they send with each change. */
+/**
+ * The login of a page: a token for a cookie that scripts cannot read, and a CSRF token that they send with each change. Whom
+ * an application or a proxy has let in needs no login; the cookie then has nothing but what the CSRF token follows from.
+ */
 import { z } from '@hono/zod-openapi';
 import {
   csrfOf,
   endSession,
   findSession,
+  isSecret,
+  isTokenText,
+  newSecret,
   openSession,
   scopesOf,
   type Token,
   verifyToken,
 } from '../../../access/tokens.ts';
+import type { Arrival } from '../../arrival.ts';
 import { nowOf } from '../backend.ts';
-import { COOKIE, unauthorized } from '../gate.ts';
+import { type Caller, LOGINS } from '../caller.ts';
+import { COOKIE, isLoopback, OPENS_NOTHING } from '../gate.ts';
+import { stranger } from '../guests.ts';
+import { Problem } from '../problem.ts';
 import { epochMs, strict } from '../schemas.ts';
-import { type AnyVerb, type Call, verb } from '../verb.ts';
+import { type Answer, type AnyVerb, type Call, verb } from '../verb.ts';
 
 const session = z
   .object({
-    name: z.string().openapi({ description: 'Of the token.' }),
+    name: z.string().openapi({ description: 'Of the token, or as an application or a proxy says.' }),
+    login: z.enum(LOGINS).openapi({ description: 'Where it has logged in: with a token, or elsewhere.' }),
     scopes: z.array(z.string()),
     queues: z.array(z.string()).optional().openapi({ description: 'Left out: all queues.' }),
-    expiresMs: epochMs,
+    expiresMs: epochMs.optional().openapi({ description: 'Left out where it has logged in elsewhere.' }),
     csrf: z.string().openapi({ description: 'For the header `X-CSRF-Token` of each request that changes anything.' }),
   })
   .openapi('Session');
@@ -36,35 +47,52 @@ const login = verb({
     token: z.string({ error: 'a token' }).min(1, { error: 'a token' }).max(256, { error: 'a token' }),
   }).openapi('Login'),
   answers: { 201: { schema: session, doc: 'Logged in.' } },
-  problems: ['unauthorized'],
-  async run({ body, backend, isSecure, failed }) {
+  problems: ['unauthorized', 'forbidden'],
+  async run({ body, backend, caller, arrival, header, failed }) {
+    checkLogin(caller, arrival, header('Origin'));
     const place = await backend.place();
     const nowMs = nowOf(place);
     const token = await verifyToken(place, body.token, nowMs);
     if (!token) {
       failed();
-      throw unauthorized('this token opens nothing: it was never created, was revoked, or has expired');
+      throw stranger(isTokenText(body.token) ? OPENS_NOTHING : 'this text opens nothing: a token begins with due_');
     }
     const { secret, expiresMs } = await openSession(place, token, nowMs);
-    const cookie = cookieOf(secret, { isSecure, seconds: Math.floor((expiresMs - nowMs) / 1000) });
+    const cookie = cookieOf(secret, arrival, Math.floor((expiresMs - nowMs) / 1000));
     return { status: 201, body: told(token, secret, expiresMs), headers: { 'Set-Cookie': cookie } };
   },
 });
+
+/** A login that would come to nothing is refused with the reason, before the form comes back without a word. */
+function checkLogin({ login, name }: Caller, { isTls }: Arrival, origin: string | undefined): void {
+  if (login !== 'none') {
+    const where = login === 'proxy' ? 'a proxy' : 'the application';
+    throw new Problem('forbidden', { detail: `${where} has let ${name} in already; there is nothing to log in to` });
+  }
+  const page = origin !== undefined && URL.canParse(origin) ? new URL(origin) : undefined;
+  if (!isTls || page?.protocol !== 'http:' || isLoopback(page.hostname.replace(/^\[|\]$/g, ''))) return;
+  throw new Problem('forbidden', {
+    detail: `the page came by plain HTTP (${origin}), and the cookie would be for HTTPS only, so the browser would not keep it; allowed: the address with https, or a proxy that sends X-Forwarded-Proto: http`,
+  });
+}
 
 const look = verb({
   name: 'session.get',
   method: 'get',
   at: '/session',
-  summary: 'Look at the session of the cookie',
+  summary: 'Look at who is logged in',
+  doc: 'By the cookie, or as an application or a proxy says. Those get the cookie here that their CSRF token belongs to.',
   scope: 'none',
   queues: 'own',
   answers: { 200: { schema: session, doc: 'Whose session it is, and its CSRF token.' } },
   problems: ['unauthorized'],
-  async run({ cookie, backend }) {
+  async run({ cookie, backend, caller, arrival }) {
+    const kept = cookie(COOKIE);
+    if (caller.login !== 'none') return lookOfGuest(caller, arrival, kept);
     const place = await backend.place();
-    const secret = cookie(COOKIE) ?? '';
+    const secret = kept ?? '';
     const found = await findSession(place, secret, nowOf(place));
-    if (!found) throw unauthorized('there is no session; log in with a token');
+    if (!found) throw stranger('there is no session; log in with a token');
     return { status: 200, body: told(found.token, secret, found.expiresMs) };
   },
 });
@@ -77,17 +105,30 @@ const logout = verb({
   scope: 'none',
   queues: 'own',
   answers: { 204: { doc: 'The session is over.' } },
-  async run({ cookie, backend, isSecure }: Call<undefined, undefined, undefined>) {
+  async run({ cookie, backend, arrival }: Call<undefined, undefined, undefined>) {
     await endSession(await backend.place(), cookie(COOKIE) ?? '');
-    return { status: 204, headers: { 'Set-Cookie': cookieOf('', { isSecure, seconds: 0 }) } };
+    return { status: 204, headers: { 'Set-Cookie': cookieOf('', arrival, 0) } };
   },
 });
 
-const cookieOf = (secret: string, { isSecure, seconds }: { readonly isSecure: boolean; readonly seconds: number }) =>
-  `${COOKIE}=${secret}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+/** A guest whose browser has a cookie of ours keeps it: a page that is open has the CSRF token that belongs to it. */
+function lookOfGuest({ name, scopes, queues, login }: Caller, arrival: Arrival, kept: string | undefined): Answer {
+  const secret = isSecret(kept) ? kept : newSecret();
+  return {
+    status: 200,
+    body: { name, login, scopes: [...scopes], queues, csrf: csrfOf(secret) },
+    headers: secret === kept ? {} : { 'Set-Cookie': cookieOf(secret, arrival) },
+  };
+}
+
+/** @param seconds left out: until the browser is closed */
+function cookieOf(secret: string, { prefix, isTls }: Arrival, seconds?: number): string {
+  const age = seconds === undefined ? '' : ` Max-Age=${seconds};`;
+  return `${COOKIE}=${secret}; Path=${prefix || '/'};${age} HttpOnly; SameSite=Strict${isTls ? '; Secure' : ''}`;
+}
 
 function told({ name, scopes, queues }: Token, secret: string, expiresMs: number) {
-  return { name, scopes: [...scopesOf(scopes)], queues, expiresMs, csrf: csrfOf(secret) };
+  return { name, login: 'token', scopes: [...scopesOf(scopes)], queues, expiresMs, csrf: csrfOf(secret) };
 }
 
 export const sessionVerbs: readonly AnyVerb[] = [login, look, logout];

@@ -1,0 +1,115 @@
+/**
+ * Callers whom somebody else has let in: the login of the application around (`authorize` of `createDashboard`), or a proxy
+ * that says in a header who asks (`http.userHeader`). We know no more of them than that.
+ *
+ * What must always hold: an answer of the application that is not exactly what is allowed lets nobody in, and so does one
+ * that never comes; a header counts only from a peer of `http.trustProxy`, and only with one plain name in it. What lets a
+ * guest in is sent by the browser on its own, so every change needs the CSRF token, as with a cookie of ours.
+ */
+import type { Context } from 'hono';
+import { SCOPES, type Scope, scopesOf } from '../../access/tokens.ts';
+import { parseName } from '../../job/job.ts';
+import { checkNames } from '../../kernel/checks.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import { reasonOf } from '../../kernel/reason.ts';
+import type { ArrivalOptions } from '../arrival.ts';
+import type { ApiEnv, Caller } from './caller.ts';
+import { Problem } from './problem.ts';
+
+/** Says who asks; undefined: nobody whom it knows. What comes back is checked. */
+type Authorize = (request: Request, env: unknown) => unknown;
+
+export interface GuestOptions extends Pick<ArrivalOptions, 'mountedAt'> {
+  /** In an application: its login alone says who asks. */
+  readonly authorize?: Authorize | undefined;
+  /** The header in which a trusted proxy names who asks, and what those users may. */
+  readonly users?: { readonly header: string; readonly scopes: readonly Scope[] } | undefined;
+}
+
+/**
+ * Undefined: nobody else says who it is. With `authorize` there is a guest, or a problem.
+ *
+ * @throws Problem `unauthorized`, `failed`
+ */
+export async function guestOf(
+  { authorize, users, mountedAt = '' }: GuestOptions,
+  c: Context<ApiEnv>,
+  log: Log,
+): Promise<Caller | undefined> {
+  if (!authorize) return users && ofProxy(users, c);
+  try {
+    const given = await authorize(outerRequest(c, mountedAt), (c.env as { readonly given?: unknown }).given);
+    if (given !== undefined && given !== null && given !== false) return readGuest(given);
+  } catch (error) {
+    log.error({ error: reasonOf(error) }, 'authorize of createDashboard has failed, and nobody was let in');
+    throw new Problem('failed', { detail: 'the login of the application has failed; the log says why' });
+  }
+  throw stranger('the login of the application did not let this request in', { login: 'application' });
+}
+
+/** As it came to the application: without a body, which only one can read, and below its prefix. */
+function outerRequest({ req }: Context, mountedAt: string): Request {
+  const url = new URL(req.url);
+  url.pathname = `${mountedAt}${url.pathname}`;
+  return new Request(url, { method: req.method, headers: req.raw.headers });
+}
+
+/** No character that controls, formats or is none. */
+const NAME = /^[^\p{C}]{1,128}$/u;
+const QUEUES_MAX = 100;
+
+/** @throws DuestreamError `bad-input` that says what is wrong */
+function readGuest(given: unknown): Caller {
+  // A name that is misspelt must not open more: without `queues` all are meant.
+  checkNames(given, ['name', 'scopes', 'queues'], 'what authorize returns', 'bad-input');
+  const { name, scopes, queues } = given as Partial<Record<'name' | 'scopes' | 'queues', unknown>>;
+  if (typeof name !== 'string' || name.trim() === '' || !NAME.test(name)) {
+    throw bad('name', name, '1 to 128 characters without control characters');
+  }
+  const allowed = `one or more of ${SCOPES.join(', ')}`;
+  if (!Array.isArray(scopes) || scopes.length === 0) throw bad('scopes', scopes, allowed);
+  const known = SCOPES.filter((scope) => scopes.includes(scope));
+  for (const scope of new Set<unknown>(scopes)) {
+    if (!known.some((one) => one === scope)) throw bad('scopes', scope, allowed);
+  }
+  return guest({ name, scopes: known, queues: queues === undefined ? undefined : readQueues(queues) }, 'application');
+}
+
+function readQueues(queues: unknown): readonly string[] {
+  if (!Array.isArray(queues) || queues.length === 0 || queues.length > QUEUES_MAX) {
+    throw bad('queues', queues, `1 to ${QUEUES_MAX} names of queues, or nothing for all queues`);
+  }
+  return queues.map((queue: unknown) => parseName(queue, 'queue'));
+}
+
+const bad = (what: string, given: unknown, allowed: string) =>
+  new DuestreamError('bad-input', `authorize returned ${what} ${show(given)}; allowed: ${allowed}`);
+
+/** Printable ASCII without the comma, with which Node joins the values of a header that came twice. */
+const HEADER_NAME = /^(?! )[\x20-\x2b\x2d-\x7e]{1,128}(?<! )$/;
+
+function ofProxy({ header, scopes }: NonNullable<GuestOptions['users']>, c: Context<ApiEnv>): Caller | undefined {
+  if (!c.get('arrival').isProxied) return undefined;
+  const name = c.req.header(header);
+  if (name === undefined) return undefined;
+  if (!HEADER_NAME.test(name)) {
+    throw stranger(
+      `the header ${header} of the proxy is ${show(name)}; allowed: one name of 1 to 128 printable characters of ASCII, without a comma`,
+    );
+  }
+  return guest({ name, scopes, queues: undefined }, 'proxy');
+}
+
+function guest(
+  { name, scopes, queues }: { name: string; scopes: readonly Scope[]; queues: readonly string[] | undefined },
+  login: 'application' | 'proxy',
+): Caller {
+  return { name, key: `${login} ${name}`, scopes: scopesOf(scopes), queues, way: 'page', login };
+}
+
+/** Whom nobody knows. @param also members of the problem */
+export function stranger(detail: string, also: Readonly<Record<string, unknown>> = {}): Problem {
+  return new Problem('unauthorized', { detail, also, headers: { 'WWW-Authenticate': 'Bearer realm="duestream"' } });
+}
