@@ -21,6 +21,7 @@ export const ONLY_IN_VERIFY = {
 /** Path → why it is not part of `npm test`. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_ALL = {
   'test/api-reference.test.ts': 'reads the types of the whole library',
+  'test/browser/behind-a-proxy.test.ts': 'downloads nginx and Caddy, and opens pages through them',
   'test/browser/closed.test.ts': 'the page of closed tags, in a browser',
   'test/browser/dashboard.test.ts': 'downloads a browser, and opens every page in it',
   'test/browser/dead-letters.test.ts': 'the page of dead letters, in a browser',
@@ -91,7 +92,7 @@ export const ONLY_IN_ALL = {
 /** Path → what of it is run in CI; `npm run verify` runs it whole. @type {Readonly<Record<string, string>>} */
 export const SLICED = {
   'test/browser/draining.test.ts': '20,000 of 100,000 jobs, for a quarter of a minute',
-  'test/flow/api/api-fuzz.test.ts': '500 of 4,000 requests',
+  'test/flow/api/api-fuzz.test.ts': '500 of 4,000 requests, and a fifth of that by each other way in',
   'test/flow/mover/schedule-handover.test.ts': '200 of 1,000 hand-overs',
   'test/flow/sql/outbox-killed.test.ts': '1,000 of 10,000 rows of an outbox, in each database',
   'test/flow/worker/closed-ladders.test.ts': '100 of 1,000 ladders',
