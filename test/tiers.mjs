@@ -32,6 +32,7 @@ export const ONLY_IN_ALL = {
   'test/browser/keyboard.test.ts': 'every action by keyboard, in a browser',
   'test/browser/looks.test.ts': 'what pages show of versions, lateness and past runs, in a browser',
   'test/browser/paint.test.ts': 'thousands of jobs behind the pages',
+  'test/browser/phone.test.ts': 'every page on two phones, in a browser',
   'test/browser/queue.test.ts': 'the page of a queue, in a browser',
   'test/browser/reader.test.ts': 'every page for somebody who may only look, in a browser',
   'test/browser/rig.test.ts': 'downloads a browser',

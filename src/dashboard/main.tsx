@@ -16,6 +16,7 @@ import { SchedulePage } from './pages/schedules/schedule.tsx';
 import { Schedules } from './pages/schedules/schedules.tsx';
 import { Sets } from './pages/sets.tsx';
 import { Workers } from './pages/workers.tsx';
+import { Fold } from './parts/fold.tsx';
 import { ProblemNote } from './parts/problem.tsx';
 import { type Route, useRoute } from './router.ts';
 import { applyTheme, chosenTheme, THEMES, type Theme } from './theme.ts';
@@ -70,6 +71,7 @@ function App() {
     return <Login enter={enter} why={stranger.why} />;
   }
   const page = PAGES[route.name];
+  const address = [route.name, ...route.path].join('/');
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
@@ -79,18 +81,21 @@ function App() {
         <a class="brand" href="#/now">
           duestream
         </a>
-        <nav aria-label="Pages">
-          {PLACES.map(([name, text]) => (
-            <a key={name} href={`#/${name}`} aria-current={route.name === name ? 'page' : undefined}>
-              {text}
-            </a>
-          ))}
-        </nav>
-        <LiveButton />
-        <ThemeChoice />
-        {session === undefined ? null : <Who session={session} leave={() => setStranger({})} />}
+        <Lamp />
+        <Fold name="Menu" closesOn={address}>
+          <nav aria-label="Pages">
+            {PLACES.map(([name, text]) => (
+              <a key={name} href={`#/${name}`} aria-current={route.name === name ? 'page' : undefined}>
+                {text}
+              </a>
+            ))}
+          </nav>
+          <LiveButton />
+          <ThemeChoice />
+          {session === undefined ? null : <Who session={session} leave={() => setStranger({})} />}
+        </Fold>
       </header>
-      <main id="content" tabIndex={-1} key={`${route.name}/${route.path.join('/')}`}>
+      <main id="content" tabIndex={-1} key={address}>
         {page ? page(route) : <Missing name={route.name} />}
       </main>
     </>
@@ -102,23 +107,34 @@ function skip(): void {
   document.getElementById('content')?.focus();
 }
 
-function LiveButton() {
+function Lamp() {
   const { state, hasGap, why } = useLive();
-  const isPaused = state === 'paused';
   return (
-    <div class="live">
+    <div class="watch">
       <span role="status" class={`lamp ${state}`} title={why}>
         {state}
       </span>
-      <button type="button" aria-pressed={isPaused} onClick={isPaused ? resumeLive : pauseLive}>
-        {isPaused ? 'Go on' : 'Pause'}
-      </button>
       {hasGap ? (
         <button type="button" class="primary" onClick={() => location.reload()}>
           Some looks were missed: reload
         </button>
       ) : null}
     </div>
+  );
+}
+
+function LiveButton() {
+  const isPaused = useLive().state === 'paused';
+  return (
+    <button
+      type="button"
+      class="pause"
+      aria-pressed={isPaused}
+      title="The live view alone: jobs go on."
+      onClick={isPaused ? resumeLive : pauseLive}
+    >
+      {isPaused ? 'Go on' : 'Pause'}
+    </button>
   );
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DESKTOP, PATIENCE_MS, PHONE, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import { DESKTOP, PATIENCE_MS, PHONE, SMALL_PHONE, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
 import {
   ADDRESSES,
   enter,
@@ -30,6 +30,7 @@ describe('every page', { timeout: HOOK_MS }, () => {
   test.each([
     { theme: 'light', size: DESKTOP },
     { theme: 'dark', size: PHONE },
+    { theme: 'light', size: SMALL_PHONE },
   ] as const)(
     'runs nothing of a job, has no finding of axe and does not scroll sideways: $theme, $size.width px',
     async (options) => {

@@ -102,7 +102,7 @@ export async function enter(
   await window.page.goto(`${url}/`);
   await window.page.getByLabel('Token').fill(token);
   await window.page.getByRole('button', { name: 'Log in' }).click();
-  await window.page.getByRole('button', { name: 'Log out' }).waitFor();
+  await window.page.getByRole('link', { name: 'duestream', exact: true }).waitFor();
   return window;
 }
 

@@ -3,7 +3,7 @@
 import type { Schemas } from '../api-types.ts';
 import { useList } from '../parts/asked.ts';
 import { ProblemNote } from '../parts/problem.tsx';
-import { Instant, ListActions, Table } from '../parts/table.tsx';
+import { Id, Instant, ListActions, Table } from '../parts/table.tsx';
 import { countText, numberText } from '../parts/words.ts';
 
 export function Audit() {
@@ -27,7 +27,7 @@ export function Audit() {
             <td>{way}</td>
             <td>{verb}</td>
             <td>{queue ?? ''}</td>
-            <td class="id">{target ?? ''}</td>
+            <td>{target === undefined ? '' : <Id text={target} />}</td>
             <td class="number">{numberText(count)}</td>
             <td>{reason ?? ''}</td>
           </tr>

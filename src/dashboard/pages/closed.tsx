@@ -5,7 +5,7 @@ import type { Schemas } from '../api-types.ts';
 import { useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
-import { Instant, ListActions, Table } from '../parts/table.tsx';
+import { Id, Instant, ListActions, Table } from '../parts/table.tsx';
 import { countText } from '../parts/words.ts';
 import { go, type Route } from '../router.ts';
 
@@ -74,8 +74,8 @@ function Row({
   return (
     <tr>
       <th scope="row">
-        <a class="id" href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ tag })}`}>
-          {tag}
+        <a href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ tag })}`}>
+          <Id text={tag} />
         </a>
       </th>
       <td>

@@ -138,7 +138,7 @@ function DeadActions({ queue, choice, done }: Actions) {
     done();
   };
   return (
-    <>
+    <section aria-label="All of these dead letters" class="bulk">
       <p class="actions">
         <button type="button" onClick={() => setAction('replay')}>
           Replay them …
@@ -151,7 +151,7 @@ function DeadActions({ queue, choice, done }: Actions) {
       {action === undefined ? null : (
         <Question {...{ queue, choice, action, finish }} close={() => setAction(undefined)} />
       )}
-    </>
+    </section>
   );
 }
 

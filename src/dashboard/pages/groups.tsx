@@ -5,7 +5,7 @@ import type { Schemas } from '../api-types.ts';
 import { useEvery } from '../live.ts';
 import { useAsked, useList } from '../parts/asked.ts';
 import { ProblemNote } from '../parts/problem.tsx';
-import { Instant, JobLink, ListActions, Table } from '../parts/table.tsx';
+import { Id, Instant, JobLink, ListActions, Table } from '../parts/table.tsx';
 import { countText, durationText, numberText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
 
@@ -79,8 +79,8 @@ function Rows({ queue, groups }: { readonly queue: string; readonly groups: read
       {groups.map((one) => (
         <tr key={one.group}>
           <th scope="row">
-            <a class="id" href={`#/groups/${encodeURIComponent(queue)}/${encodeURIComponent(one.group)}`}>
-              {one.group}
+            <a href={`#/groups/${encodeURIComponent(queue)}/${encodeURIComponent(one.group)}`}>
+              <Id text={one.group} />
             </a>
           </th>
           <td class="number">{numberText(one.waiting)}</td>
@@ -181,7 +181,7 @@ export function Holders({
             <Instant atMs={sinceMs} />
           </td>
           <td class="number">{attempt ?? ''}</td>
-          <td>{owner ?? 'not started yet'}</td>
+          <td>{owner === undefined ? 'not started yet' : <Id text={owner} />}</td>
         </tr>
       ))}
     </Table>

@@ -5,7 +5,7 @@ import type { Schemas } from '../api-types.ts';
 import { useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
-import { Instant, ListActions, Table } from '../parts/table.tsx';
+import { Id, Instant, ListActions, Table } from '../parts/table.tsx';
 import { countText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
 
@@ -78,8 +78,8 @@ function Row({
   return (
     <tr>
       <th scope="row">
-        <a class="id" href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ set: name })}`}>
-          {name}
+        <a href={`#/jobs/${encodeURIComponent(queue)}${queryOf({ set: name })}`}>
+          <Id text={name} />
         </a>
       </th>
       <td>{sealed ? 'yes' : 'no'}</td>

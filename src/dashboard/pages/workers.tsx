@@ -5,7 +5,7 @@ import type { Schemas } from '../api-types.ts';
 import { useEvery } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { ProblemNote } from '../parts/problem.tsx';
-import { Instant, JobLink, Table } from '../parts/table.tsx';
+import { Id, Instant, JobLink, Table } from '../parts/table.tsx';
 import { countText, durationText, numberText } from '../parts/words.ts';
 
 type Worker = Schemas['Worker'];
@@ -67,8 +67,8 @@ function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
         >
           {workers.map((worker) => (
             <tr key={worker.id}>
-              <th scope="row" class="id">
-                {worker.id}
+              <th scope="row">
+                <Id text={worker.id} />
               </th>
               <td class={worker.state === 'alive' ? '' : 'bad'}>{worker.state}</td>
               <td>{where(worker)}</td>
@@ -101,7 +101,9 @@ function Held({ workers }: { readonly workers: readonly Worker[] }) {
               <JobLink queue={queue} id={id} bare={bare} />
             </th>
             <td>{queue}</td>
-            <td class="id">{worker}</td>
+            <td>
+              <Id text={worker} />
+            </td>
             <td>{startedMs === undefined ? 'about to start' : <Instant atMs={startedMs} />}</td>
             <td class="number">{attempt ?? ''}</td>
           </tr>
@@ -142,7 +144,7 @@ function LeaderTable({ partitions }: { readonly partitions: readonly Led[] }) {
             <td class="number">{partition}</td>
             <td class={leader === undefined ? 'bad' : ''}>{leader === undefined ? 'none' : where(leader)}</td>
             <td>{leader?.version ?? '–'}</td>
-            <td class="id">{leader?.process ?? ''}</td>
+            <td>{leader === undefined ? '' : <Id text={leader.process} />}</td>
             <td>
               <Instant atMs={leader?.sinceMs} />
             </td>

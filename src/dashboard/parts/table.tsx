@@ -1,9 +1,11 @@
 /** Lists of a page: a table, what stands in its cells, and the buttons below it. */
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, toChildArray } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Listed } from './asked.ts';
-import { localText, relativeText, utcBeside, utcText } from './words.ts';
+import { localText, relativeText, shortText, utcBeside, utcText } from './words.ts';
 
-// A table that scrolls inside itself where it is wider than the page, also by keyboard.
+// A table that scrolls inside itself where it is wider than the page, also by keyboard. In a narrow window each row is a
+// card, and each cell has the name of its column in front. Without rows there is no table, and no heads of nothing.
 
 /** Its name; a column of numbers is aligned at the right, as are its cells of the class `number`. */
 type Column = string | { readonly number: string };
@@ -17,8 +19,12 @@ interface TableOf {
 }
 
 export function Table({ of, columns, children }: TableOf) {
+  const place = useRef<HTMLDivElement>(null);
+  // After each drawing: rows come and go, and a page may leave a column out.
+  useLayoutEffect(() => nameParts(place.current, columns.map(nameOf)));
+  if (toChildArray(children).length === 0) return null;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`Table of ${of}`}>
+    <div ref={place} class="scroll" tabIndex={0} role="region" aria-label={`Table of ${of}`}>
       <table>
         <thead>
           <tr>{columns.map(head)}</tr>
@@ -30,13 +36,33 @@ export function Table({ of, columns, children }: TableOf) {
 }
 
 function head(column: Column) {
-  const isNumber = typeof column === 'object';
-  const name = isNumber ? column.number : column;
+  const name = nameOf(column);
   return (
-    <th key={name} scope="col" class={isNumber ? 'number' : undefined}>
+    <th key={name} scope="col" class={typeof column === 'object' ? 'number' : undefined}>
       {name}
     </th>
   );
+}
+
+const nameOf = (column: Column): string => (typeof column === 'object' ? column.number : column);
+
+/** A browser may forget that a row is one when it is drawn as a card: so each part says what it is. */
+const ROLES = [
+  ['table', 'table'],
+  ['thead, tbody', 'rowgroup'],
+  ['tr', 'row'],
+  ['td', 'cell'],
+  ['thead th', 'columnheader'],
+  ['tbody th', 'rowheader'],
+] as const;
+
+/** Each cell gets the name of its column, for the style sheet. Rows are made by the pages, so it is done where they meet. */
+function nameParts(place: HTMLElement | null, names: readonly string[]): void {
+  if (place === null) return;
+  for (const [parts, role] of ROLES) for (const part of place.querySelectorAll(parts)) part.setAttribute('role', role);
+  for (const row of place.querySelectorAll('tbody tr')) {
+    for (const [at, cell] of [...row.children].entries()) cell.setAttribute('data-label', names[at] ?? '');
+  }
 }
 
 // Below a list: look again from its beginning, and show what comes next if there is more.
@@ -75,6 +101,18 @@ export function Instant({ atMs, isLong = false }: { readonly atMs: number | unde
   );
 }
 
+// An id in a list. It breaks behind one of its separators before it breaks anywhere else. A very long one is shortened in the
+// middle, and the whole of it is said to whoever points at it.
+
+export function Id({ text }: { readonly text: string }) {
+  const short = shortText(text);
+  return (
+    <span class="id" title={short === text ? undefined : text}>
+      {short.split(/(?<=[:/._}-])/).flatMap((piece, at) => (at === 0 ? [piece] : [<wbr key={at} />, piece]))}
+    </span>
+  );
+}
+
 // An id that leads to the page of its job. A bare job, made by a plain ZADD, may have the id of another.
 
 interface Named {
@@ -85,8 +123,8 @@ interface Named {
 
 export function JobLink({ queue, id, bare }: Named) {
   return (
-    <a class="id" href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}>
-      {id}
+    <a href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}>
+      <Id text={id} />
     </a>
   );
 }

@@ -12,6 +12,18 @@ export const countText = (count: number, one: string, many = `${one}s`): string 
 /** `40 %`, and `100 %` only of the whole */
 export const percentText = (share: number): string => `${share < 1 ? Math.min(99, Math.round(share * 100)) : 100} %`;
 
+/** Ids of up to this length are shown whole in a list; uuids and what schedules make are shorter. */
+const SHOWN_MAX = 48;
+const HEAD = 26;
+const TAIL = 18;
+
+/** A longer one loses its middle: the ends of two ids differ more often than their middles. */
+export function shortText(text: string): string {
+  const chars = [...text];
+  if (chars.length <= SHOWN_MAX) return text;
+  return `${chars.slice(0, HEAD).join('')}…${chars.slice(-TAIL).join('')}`;
+}
+
 const STEPS = [
   { unit: 'd', ms: 86_400_000 },
   { unit: 'h', ms: 3_600_000 },

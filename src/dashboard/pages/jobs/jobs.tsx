@@ -7,8 +7,9 @@ import { useState } from 'preact/hooks';
 import { at, queryOf } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import { type Listed, useList } from '../../parts/asked.ts';
+import { Fold } from '../../parts/fold.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
-import { Instant, JobLink, ListActions, Table } from '../../parts/table.tsx';
+import { Id, Instant, JobLink, ListActions, Table } from '../../parts/table.tsx';
 import { countText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { Bulk } from './bulk.tsx';
@@ -33,11 +34,13 @@ export function Jobs({ path: [queue = ''], query }: Route) {
       <h1>
         Jobs of <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
       </h1>
-      <FilterForm
-        key={JSON.stringify([queue, filter])}
-        filter={filter}
-        apply={(wanted) => go(`jobs/${encodeURIComponent(queue)}${queryOf({ ...wanted })}`)}
-      />
+      <Fold name={`Filter: ${Object.values(filter).filter(Boolean).join(', ')}`} closesOn={JSON.stringify(filter)}>
+        <FilterForm
+          key={JSON.stringify([queue, filter])}
+          filter={filter}
+          apply={(wanted) => go(`jobs/${encodeURIComponent(queue)}${queryOf({ ...wanted })}`)}
+        />
+      </Fold>
       {isLive(filter) ? <Bulk queue={queue} filter={filter} done={list.reload} /> : null}
       <JobTable queue={queue} list={list} />
     </>
@@ -74,7 +77,7 @@ function Row({ queue, job }: { readonly queue: string; readonly job: ListedJob }
       </td>
       <td class="number">{job.attempts ?? ''}</td>
       <td>{job.tags?.join(', ') ?? ''}</td>
-      <td>{job.owner ?? ''}</td>
+      <td>{job.owner === undefined ? '' : <Id text={job.owner} />}</td>
     </tr>
   );
 }

@@ -1,0 +1,187 @@
+/**
+ * The pages on a phone: the menu behind one button, rows as cards with the name of its column in front of each value, ids that
+ * wrap as words, everything that is pressed as large as a thumb, and what acts on a whole list at the bottom of the window.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { setQueue } from '../../src/redis/scripts/queues.ts';
+import { PATIENCE_MS, PHONE, SMALL_PHONE, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import { ADDRESSES, enter, type Served, serveDashboard, show } from '../support/dashboard.ts';
+import { deskOf, scheduleAll } from '../support/desk.ts';
+
+const HOOK_MS = 10 * PATIENCE_MS;
+/** Ids as people have them: a uuid, one of a schedule, one without an end. */
+const UUID = '0192f0a4-7a6e-7c3d-9d5e-1f2a3b4c5d6e';
+const ENDLESS = `order-${'7'.repeat(110)}-last`;
+const PAGES = { ...ADDRESSES, 'a queue with limits': '#/queue/lined', groups: '#/groups/lined' };
+
+let browser: TestBrowser;
+let api: Served;
+
+beforeAll(async () => {
+  [browser, api] = await Promise.all([startBrowser(), serveDashboard()]);
+  await scheduleAll(
+    api,
+    'emails',
+    [UUID, ENDLESS].map((id) => ({ id, delay: '1h', tags: ['a'.repeat(64), 'b'.repeat(64)] })),
+  );
+  await scheduleAll(
+    api,
+    'emails',
+    Array.from({ length: 30 }, (_, n) => ({ id: `welcome:${n}`, delay: '1h', tags: ['many'] })),
+  );
+  await scheduleAll(api, 'lined', [{ id: 'later', delay: '1h' }]);
+  await setQueue(api.place.redis, { namespace: 'duestream', queue: 'lined', perGroup: 1 });
+  await scheduleAll(
+    api,
+    'lined',
+    ['acme', UUID].flatMap((group) => [1, 2].map((n) => ({ id: `j${n}`, group }))),
+  );
+}, HOOK_MS);
+afterAll(async () => {
+  await browser?.stop();
+  await api?.stop();
+}, HOOK_MS);
+
+/** What is pressed and smaller than a thumb. A link within a sentence is as high as its line. */
+const SMALL = `[...document.querySelectorAll('button, select, input, summary, nav a, th a, td a, .tile a, .actions a')]
+  .filter((one) => one.checkVisibility() && !one.matches('.skip'))
+  .filter((one) => one.getBoundingClientRect().height < 44)
+  .map((one) => one.outerHTML.slice(0, 120))`;
+/** Ids that are narrower than a word of twelve letters, or than themselves. */
+const NARROW = `[...document.querySelectorAll('main .id')]
+  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().width < Math.min(one.textContent.length, 12) * 6)
+  .map((one) => one.textContent)`;
+/** Cells whose value stands without the name of its column, or with that of another. */
+const UNNAMED = `[...document.querySelectorAll('main table')].filter((one) => one.checkVisibility()).flatMap((table) => {
+  const names = [...table.querySelectorAll('thead th')].map((one) => one.textContent);
+  return [...table.querySelectorAll('tbody tr')].flatMap((row) => [...row.children].flatMap((cell, at) => {
+    if (cell.tagName === 'TH' || cell.textContent === '') return [];
+    const said = getComputedStyle(cell, '::before').content;
+    return said === JSON.stringify(names[at]) ? [] : [names[at] + ' is said as ' + said];
+  }));
+})`;
+/** Rows that are wider than the window, though their page is not. */
+const CUT = `[...document.querySelectorAll('main .scroll')]
+  .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
+  .map((one) => one.getAttribute('aria-label') + ' is wider by ' + (one.scrollWidth - one.clientWidth))`;
+
+async function faultsOf(window: Window): Promise<readonly string[]> {
+  const found = await Promise.all([SMALL, NARROW, UNNAMED, CUT].map((what) => window.page.evaluate<string[]>(what)));
+  const wider = await window.overflow();
+  return [...found.flat(), ...(wider === 0 ? [] : [`the page is wider by ${wider}`])];
+}
+
+describe('a phone', { timeout: HOOK_MS }, () => {
+  test.each([PHONE, SMALL_PHONE])('shows every page in one column: $width px', async (size) => {
+    const window = await enter(browser, api, { token: api.admin, size });
+    const faults: Record<string, readonly string[]> = {};
+    for (const [name, address] of Object.entries(PAGES)) {
+      await show(window, address);
+      const found = [...(await faultsOf(window)), ...(await window.inaccessible())];
+      if (found.length > 0) faults[name] = found;
+    }
+    expect(faults).toEqual({});
+    expect(await window.noises()).toEqual([]);
+    await window.close();
+  });
+
+  test('has rows and cells for those who hear them, although they are drawn as cards', async () => {
+    const window = await enter(browser, api, { token: api.admin, size: PHONE });
+    await show(window, '#/jobs/emails?tag=shop');
+    const table = window.page.getByRole('table');
+    expect(await table.getByRole('row').count()).toBe(5);
+    expect(await table.getByRole('columnheader').allTextContents()).toEqual([
+      ...['Id', 'Name', 'State', 'Due or over', 'Attempts', 'Tags', 'Worker'],
+    ]);
+    expect(await table.getByRole('rowheader').count()).toBe(4);
+    await window.close();
+  });
+
+  test('has a long id in short, and the whole of it for whoever points at it or opens the job', async () => {
+    const window = await enter(browser, api, { token: api.admin, size: PHONE });
+    await show(window, '#/jobs/emails?idPrefix=order-');
+    const id = window.page.locator('tbody th .id');
+    expect(await id.textContent()).toMatch(/^order-7+…7+-last$/);
+    expect(await id.getAttribute('title')).toBe(ENDLESS);
+    await id.click();
+    await window.page.getByRole('heading', { name: `Job ${ENDLESS}` }).waitFor();
+    await window.close();
+  });
+
+  test('has its menu behind one button, which opens by keyboard and closes with Escape and on the way', async () => {
+    const window = await enter(browser, api, { token: api.admin, size: PHONE });
+    const { page } = window;
+    await show(window, '#/now');
+    const menu = page.getByRole('button', { name: 'Menu', exact: true });
+    const schedules = page.getByRole('navigation').getByRole('link', { name: 'Schedules' });
+    const isOpen = () => menu.getAttribute('aria-expanded');
+    expect([await isOpen(), await schedules.isVisible()]).toEqual(['false', false]);
+    await menu.focus();
+    await page.keyboard.press('Enter');
+    await schedules.waitFor();
+    expect(await isOpen()).toBe('true');
+    expect(await page.locator(`[id="${await menu.getAttribute('aria-controls')}"]`).isVisible()).toBe(true);
+    expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
+
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Escape');
+    await schedules.waitFor({ state: 'hidden' });
+    expect(await isOpen()).toBe('false');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Menu');
+
+    await menu.click();
+    await schedules.click();
+    await page.getByRole('heading', { level: 1, name: 'Schedules' }).waitFor();
+    expect([await isOpen(), await schedules.isVisible()]).toEqual(['false', false]);
+    await menu.click();
+    // To the page that is shown already.
+    await schedules.click();
+    await schedules.waitFor({ state: 'hidden' });
+    await menu.click();
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor();
+    await schedules.waitFor({ state: 'hidden' });
+    await window.close();
+  });
+
+  test.each([
+    ['#/jobs/emails?tag=many', 'All jobs of this filter'],
+    ['#/dead/emails', 'All of these dead letters'],
+  ])('has what acts on a whole list at the bottom, and hides no row behind it: %s', async (address, name) => {
+    const window = await enter(browser, api, { token: api.admin, size: SMALL_PHONE });
+    const { page } = window;
+    await show(window, address);
+    const bar = page.getByRole('region', { name });
+    for (const scroll of ['0', 'document.body.scrollHeight']) {
+      await page.evaluate(`scrollTo(0, ${scroll})`);
+      const box = await bar.boundingBox();
+      expect((box?.y ?? 0) + (box?.height ?? 0)).toBeCloseTo(SMALL_PHONE.height, 0);
+      expect(box?.height).toBeLessThan(SMALL_PHONE.height / 3);
+    }
+    const last = await page.locator('main tbody tr').last().boundingBox();
+    expect((last?.y ?? 0) + (last?.height ?? 0)).toBeLessThanOrEqual((await bar.boundingBox())?.y ?? 0);
+    await bar.getByRole('button').first().click();
+    await page.getByRole('dialog').waitFor();
+    await window.close();
+  });
+
+  test('folds the filter of a list, and says in one line what it shows', async () => {
+    const window = await enter(browser, api, { token: api.admin, size: PHONE });
+    const { page } = window;
+    await show(window, '#/jobs/emails?tag=many');
+    const form = page.getByRole('form', { name: 'Filter' });
+    expect(await form.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Filter: scheduled, many' }).click();
+    await form.getByLabel('Tag').fill('shop');
+    await form.getByRole('button', { name: 'Show' }).click();
+    await deskOf(window).told('4 jobs shown');
+    await form.waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Filter: scheduled, shop' }).waitFor();
+    // Who turns the phone sees the form, and no button.
+    await page.setViewportSize({ width: 844, height: 390 });
+    expect(await form.isVisible()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Filter: scheduled, shop' }).count()).toBe(0);
+    expect(await window.noises()).toEqual([]);
+    await window.close();
+  });
+});
