@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { READS, workerOptions } from '../job/worker-options.ts';
-import { closedMaxRange, dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
+import { COLORS, closedMaxRange, dataBytesMaxRange, queueRanges } from '../kernel/checks.ts';
 import { isNetwork } from '../kernel/networks.ts';
 import { PROFILES, RHYTHMS } from '../kernel/rhythm.ts';
 import { queue } from './queue-options.ts';
@@ -81,6 +81,22 @@ const api = {
     kind: 'list',
     doc: 'What users of http.userHeader may.',
     allowed: `one or more of ${SCOPES.join(', ')}`,
+  }),
+  title: option(
+    z
+      .string()
+      .regex(/^[^\p{Cc}\p{Bidi_Control}]{0,40}$/u)
+      .default(''),
+    {
+      kind: 'text',
+      doc: 'By what people tell this installation from others, at the top of every page of the dashboard: production.',
+      allowed: 'at most 40 characters without line breaks, or empty',
+    },
+  ),
+  color: option(z.enum(COLORS).default('none'), {
+    kind: 'text',
+    doc: 'The colour of http.title and of the edge of every page.',
+    allowed: COLORS.join(', '),
   }),
   minutes: option(z.enum(MINUTES).default('auto'), {
     kind: 'text',

@@ -53,6 +53,8 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mou
     queueOf: (name) => defineQueue(name, queueOptions(config, name)),
     examined: { done: doneLimits(config), closedMax: mover.closedMax },
     readyMax: mover.readyMax,
+    title: http.title,
+    color: http.color,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
     tokens: http.tokens,
     users: http.userHeader === '' ? undefined : { header: http.userHeader, scopes: http.userScopes },

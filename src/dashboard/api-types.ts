@@ -1156,6 +1156,15 @@ export interface Schemas {
     readonly saw: string;
     readonly advice?: string;
   };
+  readonly About: {
+    readonly title: string;
+    readonly color: 'none' | 'red' | 'orange' | 'green' | 'blue' | 'purple';
+    readonly redis: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly scopes: readonly ('read' | 'data' | 'write' | 'admin')[];
+    readonly queues?: readonly string[];
+  };
   readonly LiveNow: {
     readonly nowMs: number;
     readonly everyMs: number;

@@ -16,8 +16,11 @@ import { SchedulePage } from './pages/schedules/schedule.tsx';
 import { Schedules } from './pages/schedules/schedules.tsx';
 import { Sets } from './pages/sets.tsx';
 import { Workers } from './pages/workers.tsx';
+import { useAsked } from './parts/asked.ts';
 import { Fold } from './parts/fold.tsx';
+import { type About, Caller, May, type Needed } from './parts/may.tsx';
 import { ProblemNote } from './parts/problem.tsx';
+import { Id } from './parts/table.tsx';
 import { type Route, useRoute } from './router.ts';
 import { applyTheme, chosenTheme, THEMES, type Theme } from './theme.ts';
 import './styles.css';
@@ -38,14 +41,16 @@ const PAGES: Readonly<Record<string, (route: Route) => preact.JSX.Element>> = {
   audit: () => <Audit />,
 };
 
+/** Where one can go, and what the page asks for there needs. */
 const PLACES = [
-  ['now', 'Now'],
-  ['schedules', 'Schedules'],
-  ['workers', 'Workers'],
-  ['audit', 'Audit'],
+  { name: 'now', text: 'Now' },
+  { name: 'schedules', text: 'Schedules' },
+  { name: 'workers', text: 'Workers', needs: { scope: 'read' } },
+  { name: 'audit', text: 'Audit', needs: { scope: 'admin' } },
 ] as const;
 
 function App() {
+  // Here, where nothing comes and goes: no change of the address is missed.
   const route = useRoute();
   const [session, setSession] = useState<Session>();
   const [stranger, setStranger] = useState<{ readonly why?: ApiError }>();
@@ -57,10 +62,6 @@ function App() {
       .finally(() => setReady(true));
     return onStranger((why) => setStranger({ why }));
   }, []);
-  useEffect(() => {
-    document.title = `${[route.name, ...route.path].join(' ')} · duestream`;
-    document.getElementById('content')?.focus({ preventScroll: true });
-  }, [route]);
 
   if (!isReady) return null;
   if (stranger) {
@@ -70,36 +71,104 @@ function App() {
     };
     return <Login enter={enter} why={stranger.why} />;
   }
+  return <Frame route={route} session={session} leave={() => setStranger({})} />;
+}
+
+interface Inside {
+  readonly route: Route;
+  /** Undefined where none is needed. */
+  readonly session: Session | undefined;
+  readonly leave: () => void;
+}
+
+/** What is around each page of somebody who is known. */
+function Frame({ route, session, leave }: Inside) {
+  const about = useAbout();
+  useEffect(() => document.getElementById('content')?.focus({ preventScroll: true }), [route]);
+  useEffect(() => markWindow(route, about), [route, about]);
   const page = PAGES[route.name];
   const address = [route.name, ...route.path].join('/');
   return (
-    <>
+    <Caller.Provider value={about}>
       <button type="button" class="skip" onClick={skip}>
         Skip to the content
       </button>
       <header class="top">
-        <a class="brand" href="#/now">
-          duestream
-        </a>
+        <Place about={about} />
         <Lamp />
         <Fold name="Menu" closesOn={address}>
           <nav aria-label="Pages">
-            {PLACES.map(([name, text]) => (
-              <a key={name} href={`#/${name}`} aria-current={route.name === name ? 'page' : undefined}>
-                {text}
-              </a>
+            {PLACES.map((place) => (
+              <NavLink key={place.name} {...place} isHere={route.name === place.name} />
             ))}
           </nav>
           <LiveButton />
           <ThemeChoice />
-          {session === undefined ? null : <Who session={session} leave={() => setStranger({})} />}
+          {session === undefined ? null : <Who session={session} leave={leave} />}
         </Fold>
       </header>
       <main id="content" tabIndex={-1} key={address}>
         {page ? page(route) : <Missing name={route.name} />}
       </main>
-    </>
+    </Caller.Provider>
   );
+}
+
+const AGAIN_MS = 3000;
+
+/** Which installation this is, and what the caller may do there. Without Redis the daemon cannot say it: it is asked again. */
+function useAbout(): About | undefined {
+  const { value, problem, reload } = useAsked<About>('about');
+  useEffect(() => {
+    if (problem === undefined) return undefined;
+    const timer = setTimeout(reload, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [problem, reload]);
+  return value;
+}
+
+/** The name of the installation stands in the tab, its colour at the edge of the page; a stranger sees neither. */
+function markWindow({ name, path }: Route, about: About | undefined): () => void {
+  const words = [about?.title ?? '', [name, ...path].join(' '), 'duestream'];
+  document.title = words.filter((word) => word !== '').join(' · ');
+  document.documentElement.dataset.color = about?.color ?? 'none';
+  return () => {
+    document.title = 'duestream';
+    document.documentElement.dataset.color = 'none';
+  };
+}
+
+/** Whose jobs these are: nobody is to pause production for staging. */
+function Place({ about }: { readonly about: About | undefined }) {
+  return (
+    <div class="place">
+      <a class="brand" href="#/now">
+        duestream
+      </a>
+      {about === undefined || about.title === '' ? null : <strong class="title">{about.title}</strong>}
+      {about === undefined ? null : (
+        <span class="where">
+          <Id text={about.redis} /> · namespace {about.namespace}
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface Link {
+  readonly name: string;
+  readonly text: string;
+  readonly needs?: Needed;
+  readonly isHere: boolean;
+}
+
+function NavLink({ name, text, needs, isHere }: Link) {
+  const link = (
+    <a href={`#/${name}`} aria-current={isHere ? 'page' : undefined}>
+      {text}
+    </a>
+  );
+  return needs === undefined ? link : <May {...needs}>{link}</May>;
 }
 
 /** The address has the page behind its #, so the browser cannot jump by itself. */

@@ -55,6 +55,10 @@ export function asConfig<T>(check: () => T): T {
   }
 }
 
+/** What marks an installation for people, on every page: a few colours, each of which can be read in the light and in the dark. */
+export const COLORS = ['none', 'red', 'orange', 'green', 'blue', 'purple'] as const;
+export type Color = (typeof COLORS)[number];
+
 // The ranges of options of a queue that can be said in two places: in the configuration, and in code. Both read them
 // here, so that what the configuration lets through is never refused by the queue that gets it. Those of a worker are
 // in `worker-options.ts`.

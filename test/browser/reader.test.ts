@@ -1,11 +1,22 @@
 /**
- * What a page gives to somebody who may look and do nothing: no byte of data, and each action is refused in words that name the
- * scope that is missing. A token of one queue does not learn that there are others.
+ * What a page gives to whom: no byte of data to a token without that scope, and those buttons alone whose calls the API would
+ * not refuse. A token of one queue does not learn that there are others.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { revokeToken } from '../../src/access/tokens.ts';
 import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
-import { ADDRESSES, CLOSED_TAG, enter, must, SECRET, type Served, serveDashboard, show } from '../support/dashboard.ts';
-import { type Desk, deskOf, listed, scheduleAll } from '../support/desk.ts';
+import {
+  ADDRESSES,
+  CLOSED_TAG,
+  enter,
+  must,
+  SECRET,
+  type Served,
+  serveDashboard,
+  servePages,
+  show,
+} from '../support/dashboard.ts';
+import { type Desk, deskOf, scheduleAll } from '../support/desk.ts';
 
 const HOOK_MS = 10 * PATIENCE_MS;
 const OTHER = 'salaries';
@@ -22,51 +33,120 @@ afterAll(async () => {
   await api?.stop();
 }, HOOK_MS);
 
-/** What is asked for with which buttons, where. */
-interface Asking {
-  readonly what: string;
+/** A button, where it stands, and the call that it leads to. */
+interface Action {
   readonly at: string;
-  readonly open: string;
-  readonly fill?: Readonly<Record<string, string>>;
-  readonly yes: string;
-  /** What is needed. */
-  readonly scope?: 'admin';
+  readonly button: string;
+  readonly call: string;
+  /** What must be seen first: the page asks it for what the button is about. */
+  readonly sees?: string;
 }
 
+const tag = encodeURIComponent(CLOSED_TAG);
+const queue = { at: '#/queue/emails' };
 const job = { at: '#/job/emails/plain' };
-const list = { at: '#/jobs/emails?tag=shop', yes: 'Show which' };
-const schedule = { at: '#/schedule/nightly' };
-const dead = { at: '#/dead/emails', yes: 'Count them' };
-const ASKINGS: readonly Asking[] = [
-  { what: 'opening a tag', at: '#/closed/emails', open: `Open ${CLOSED_TAG} …`, yes: 'Open the tag' },
-  { what: 'sealing a set', at: '#/sets/emails', open: 'Seal import-7 …', yes: 'Seal the set' },
-  { what: 'pausing a queue', at: '#/queue/emails', open: 'Pause …', yes: 'Pause' },
-  { ...job, what: 'an edit', open: 'Edit …', fill: { Attempts: '9' }, yes: 'Save' },
-  { ...job, what: 'another due time', open: 'Reschedule …', fill: { 'Delay from now': '3d' }, yes: 'Reschedule' },
-  { ...job, what: 'a start now', open: 'Run now …', yes: 'Run now' },
-  { ...job, what: 'a cancel', open: 'Cancel …', yes: 'Cancel the job' },
-  { at: '#/job/emails/dead-1', what: 'a replay', open: 'Replay …', yes: 'Replay' },
-  { ...list, what: 'a cancel of many', open: 'Cancel …' },
-  { ...list, what: 'a start of many', open: 'Run now …' },
-  { ...list, what: 'another due time for many', open: 'Reschedule …', fill: { 'Delay from now': '3d' } },
-  { ...dead, what: 'a replay of many', open: 'Replay them …' },
-  { ...dead, what: 'a purge', open: 'Purge them …', scope: 'admin' },
-  { ...schedule, what: 'pausing a schedule', open: 'Pause …', yes: 'Pause' },
-  { ...schedule, what: 'an extra job', open: 'Run one now …', yes: 'Run one now' },
-  {
-    ...schedule,
-    what: 'a backfill',
-    open: 'Backfill …',
-    fill: { From: '2026-02-01T00:00', To: '2026-02-02T00:00' },
-    yes: 'Show which',
-  },
+const list = { at: '#/jobs/emails?tag=shop' };
+const dead = { at: '#/dead/emails' };
+const sets = { at: '#/sets/emails' };
+const schedule = { at: '#/schedule/nightly', sees: 'GET /v1/schedules/nightly' };
+/** Every one that there is: a new one is a row here, or the tests of an administrator fail. */
+const ACTIONS: readonly Action[] = [
+  { ...queue, button: 'Pause …', call: 'POST /v1/queues/emails/pause' },
+  { ...job, button: 'Edit …', call: 'PATCH /v1/queues/emails/jobs/plain' },
+  { ...job, button: 'Reschedule …', call: 'POST /v1/queues/emails/jobs/plain/reschedule' },
+  { ...job, button: 'Run now …', call: 'POST /v1/queues/emails/jobs/plain/run' },
+  { ...job, button: 'Cancel …', call: 'DELETE /v1/queues/emails/jobs/plain' },
+  { at: '#/job/emails/dead-1', button: 'Replay …', call: 'POST /v1/queues/emails/dead/1-1/replay' },
+  { ...list, button: 'Cancel …', call: 'POST /v1/queues/emails/batch/cancel' },
+  { ...list, button: 'Run now …', call: 'POST /v1/queues/emails/batch/run' },
+  { ...list, button: 'Reschedule …', call: 'POST /v1/queues/emails/batch/reschedule' },
+  { ...dead, button: 'Replay them …', call: 'POST /v1/queues/emails/dead/replay' },
+  { ...dead, button: 'Purge them …', call: 'POST /v1/queues/emails/dead/purge' },
+  { at: '#/closed/emails', button: `Open ${CLOSED_TAG} …`, call: `POST /v1/queues/emails/tags/${tag}/open` },
+  { ...sets, button: 'Seal import-7 …', call: 'POST /v1/queues/emails/sets/import-7/seal' },
+  { ...sets, button: 'Remove import-7 …', call: 'DELETE /v1/queues/emails/sets/import-7' },
+  { ...schedule, button: 'Pause …', call: 'POST /v1/schedules/nightly/pause' },
+  { ...schedule, button: 'Run one now …', call: 'POST /v1/schedules/nightly/trigger' },
+  { ...schedule, button: 'Backfill …', call: 'POST /v1/schedules/nightly/backfill' },
 ];
+/** Pages whose links in the menu are for those who may ask for what they show. */
+const LINKS = { Now: 'live?events=1', Schedules: 'schedules', Workers: 'workers', Audit: 'audit' };
 
-describe('somebody who may only look', { timeout: HOOK_MS }, () => {
+/** No condition at all, so it is refused by whoever may ask, before anything is done. */
+const NEVER = { 'If-Match': 'W/"never"' };
+
+async function mayAsk(token: string, { call, sees }: Pick<Action, 'call' | 'sees'>): Promise<boolean> {
+  if (sees !== undefined && (await api.ask(sees, { token })).status >= 400) return false;
+  const { status } = await api.ask(call, { token, headers: NEVER });
+  expect([400, 403], call).toContain(status);
+  return status === 400;
+}
+
+/** Buttons that lead to a question, by what they are called. */
+const BUTTONS = `[...document.querySelectorAll('main button')]
+  .map((one) => one.getAttribute('aria-label') ?? one.textContent)
+  .filter((name) => name.endsWith('…'))`;
+
+describe('what may be pressed', { timeout: HOOK_MS }, () => {
+  test.each([
+    { scopes: ['read'] },
+    { scopes: ['data'] },
+    { scopes: ['write'] },
+    { scopes: ['data', 'write'] },
+    { scopes: ['admin'] },
+    { scopes: ['read'], queues: ['emails'] },
+    { scopes: ['write'], queues: ['emails'] },
+    { scopes: ['admin'], queues: ['emails'] },
+    { scopes: ['admin'], queues: [OTHER] },
+  ] as const)('is what the API would not refuse, and all of that: $scopes, $queues', async (given) => {
+    const token = await api.tokenOf(given);
+    const window = await enter(browser, api, { token });
+    const found: Record<string, readonly string[]> = {};
+    const allowed: Record<string, readonly string[]> = {};
+    for (const at of new Set(ACTIONS.map((one) => one.at))) {
+      await show(window, at);
+      // A count of the live view comes with its next event.
+      if (at === queue.at) await window.page.locator('.tile, .problem').first().waitFor();
+      found[at] = await window.page.evaluate<string[]>(BUTTONS);
+      const here = ACTIONS.filter((one) => one.at === at);
+      const may = await Promise.all(here.map((one) => mayAsk(token, one)));
+      allowed[at] = here.filter((_, nth) => may[nth]).map(({ button }) => button);
+    }
+    expect(found).toEqual(allowed);
+    const links = await window.page.getByRole('navigation').getByRole('link').allTextContents();
+    const statuses = await Promise.all(Object.values(LINKS).map((path) => api.ask(`GET /v1/${path}`, { token })));
+    expect(links).toEqual(Object.keys(LINKS).filter((_, nth) => statuses[nth]?.status === 200));
+    expect(await window.noises()).toEqual([]);
+    await window.close();
+  });
+
+  test('is nothing on any page for somebody who may only look', async () => {
+    const window = await enter(browser, api, { token: api.reader });
+    for (const [name, address] of Object.entries(ADDRESSES)) {
+      await show(window, address);
+      expect(await window.page.evaluate(BUTTONS), name).toEqual([]);
+    }
+    await window.close();
+  });
+
+  test('is everything where no token is needed', async () => {
+    const open = await servePages({ http: { tokens: 'beyond-loopback' } });
+    await scheduleAll(open, 'emails', [{ id: 'plain', delay: '1h' }]);
+    const window = await browser.open(open.url);
+    await window.page.goto(`${open.url}/${job.at}`);
+    await window.page.getByRole('heading', { level: 1 }).waitFor();
+    const all = ACTIONS.filter(({ at }) => at === job.at).map(({ button }) => button);
+    await expect.poll(() => window.page.evaluate(BUTTONS)).toEqual(all);
+    await window.close();
+    await open.stop();
+  });
+});
+
+describe('somebody who may not see data', { timeout: HOOK_MS }, () => {
   let window: Window;
   let desk: Desk;
   beforeAll(async () => {
-    window = await enter(browser, api, { token: api.reader });
+    window = await enter(browser, api, { token: await api.tokenOf({ scopes: ['write'] }) });
     desk = deskOf(window);
   }, HOOK_MS);
   afterAll(async () => {
@@ -74,31 +154,7 @@ describe('somebody who may only look', { timeout: HOOK_MS }, () => {
     await window.close();
   });
 
-  const everything = async () => {
-    const jobs = await listed(api, 'emails', 'state=scheduled,ready,running');
-    const { deadLetters } = await must(api, 'GET /v1/queues/emails/dead?limit=1000', api.admin);
-    const { paused: pause } = await must(api, 'GET /v1/schedules/nightly', api.admin);
-    const { paused } = await must(api, 'GET /v1/queues/emails', api.admin);
-    const { entries } = await must(api, 'GET /v1/audit', api.admin);
-    return { jobs, deadLetters, pause, paused, entries };
-  };
-
-  test.each(ASKINGS)('is refused $what, in words', async ({ at, open, fill = {}, yes, scope = 'write' }) => {
-    const before = await everything();
-    await show(window, at);
-    await desk.button(open).click();
-    for (const [label, text] of Object.entries(fill)) {
-      await desk.dialog.getByLabel(label, { exact: label === 'To' }).fill(text);
-    }
-    await desk.inDialog(yes).click();
-    const words = await desk.refused('forbidden');
-    expect(words).toContain(`token reader has the scopes read; allowed: one with ${scope}`);
-    expect(words).not.toContain(SECRET);
-    await desk.escape();
-    expect(await everything()).toEqual(before);
-  });
-
-  test('sees that the data of a job are hidden, also in the form to edit it', async () => {
+  test('sees that they are hidden, also in the form to edit them', async () => {
     await show(window, '#/job/emails/plain');
     await desk.button('Edit …').click();
     expect(await desk.dialog.innerText()).toContain('Your token may not see the data');
@@ -108,6 +164,18 @@ describe('somebody who may only look', { timeout: HOOK_MS }, () => {
     const page = await window.page.content();
     expect(page).toContain('dead-1');
     expect(page).not.toContain(SECRET);
+  });
+
+  test('is sent to the login by a button that was there, when the token was revoked meanwhile', async () => {
+    const token = await api.tokenOf({ name: 'short', scopes: ['write'] });
+    const other = await enter(browser, api, { token });
+    await show(other, '#/job/emails/plain');
+    await deskOf(other).button('Cancel …').click();
+    await revokeToken(api.place, 'short');
+    await deskOf(other).inDialog('Cancel the job').click();
+    await other.page.getByLabel('Token').waitFor();
+    await other.close();
+    expect((await must(api, 'GET /v1/queues/emails/jobs/plain', api.admin)).state).toBe('scheduled');
   });
 });
 

@@ -4,6 +4,7 @@ import { ask, at, queryOf } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
 import { useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { useMay } from '../parts/may.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
 import { Id, Instant, ListActions, Table } from '../parts/table.tsx';
 import { countText } from '../parts/words.ts';
@@ -12,7 +13,7 @@ import { go, type Route } from '../router.ts';
 type Tag = Schemas['ClosedTag'];
 
 const LIMIT = 50;
-const COLUMNS = ['Tag', 'Opens', 'Closed', 'By', 'Why', 'Action'];
+const COLUMNS = ['Tag', 'Opens', 'Closed', 'By', 'Why'];
 const rowsOf = (page: { readonly next?: string }) => (page as Schemas['ClosedTagsPage']).tags;
 const keyOf = ({ tag }: Tag) => tag;
 
@@ -24,6 +25,7 @@ export function Closed({ path: [queue = ''], query }: Route) {
   const [chosen, setChosen] = useState<Tag>();
   const [told, setTold] = useState('');
   const end = next === undefined ? '' : ', and there are more';
+  const mayOpen = useMay({ scope: 'write', queue });
   const open = async ({ tag }: Tag) => {
     await ask(`POST ${at`queues/${queue}/tags/${tag}/open`}`);
     setTold(`${tag} is open.`);
@@ -39,9 +41,9 @@ export function Closed({ path: [queue = ''], query }: Route) {
       <Search key={search} queue={queue} search={search} />
       <section aria-label="Closed tags" aria-busy={isBusy}>
         <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'tag')} shown${end}. ${told}`}</p>
-        <Table of="closed tags" columns={COLUMNS}>
+        <Table of="closed tags" columns={mayOpen ? [...COLUMNS, 'Action'] : COLUMNS}>
           {rows.map((row) => (
-            <Row key={row.tag} queue={queue} row={row} choose={setChosen} />
+            <Row key={row.tag} queue={queue} row={row} choose={mayOpen ? setChosen : undefined} />
           ))}
         </Table>
         <ProblemNote problem={problem} />
@@ -68,7 +70,8 @@ function Row({
 }: {
   readonly queue: string;
   readonly row: Tag;
-  readonly choose: (row: Tag) => void;
+  /** Left out where the caller may not open it. */
+  readonly choose: ((row: Tag) => void) | undefined;
 }) {
   const { tag, untilMs, atMs, by, reason } = row;
   return (
@@ -86,11 +89,13 @@ function Row({
       </td>
       <td>{by}</td>
       <td>{reason}</td>
-      <td>
-        <button type="button" onClick={() => choose(row)} aria-label={`Open ${tag} …`}>
-          Open …
-        </button>
-      </td>
+      {choose === undefined ? null : (
+        <td>
+          <button type="button" onClick={() => choose(row)} aria-label={`Open ${tag} …`}>
+            Open …
+          </button>
+        </td>
+      )}
     </tr>
   );
 }

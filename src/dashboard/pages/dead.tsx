@@ -8,6 +8,7 @@ import { ask, at, queryOf } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
 import { useAsked, useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { May } from '../parts/may.tsx';
 import { ProblemNote, Stack } from '../parts/problem.tsx';
 import { Instant, JobLink, ListActions, Table } from '../parts/table.tsx';
 import { countText, numberText } from '../parts/words.ts';
@@ -42,7 +43,9 @@ export function Dead({ path: [queue = ''], query }: Route) {
       {groups.value === undefined ? null : <GroupTable queue={queue} groups={groups.value} />}
       <section aria-labelledby="letters">
         <h2 id="letters">{choiceText(choice)}</h2>
-        <DeadActions key={JSON.stringify([queue, choice])} queue={queue} choice={choice} done={reload} />
+        <May scope="write" queue={queue}>
+          <DeadActions key={JSON.stringify([queue, choice])} queue={queue} choice={choice} done={reload} />
+        </May>
         <Letters queue={queue} letters={list.rows} />
         <ProblemNote problem={list.problem} />
         <p role="status">{list.isBusy ? 'Looking …' : `${countText(list.rows.length, 'dead letter')} shown`}</p>
@@ -143,9 +146,11 @@ function DeadActions({ queue, choice, done }: Actions) {
         <button type="button" onClick={() => setAction('replay')}>
           Replay them …
         </button>
-        <button type="button" onClick={() => setAction('purge')}>
-          Purge them …
-        </button>
+        <May scope="admin" queue={queue}>
+          <button type="button" onClick={() => setAction('purge')}>
+            Purge them …
+          </button>
+        </May>
       </p>
       <p role="status">{told}</p>
       {action === undefined ? null : (

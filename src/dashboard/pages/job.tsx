@@ -4,6 +4,7 @@ import { ApiError, ask, askJson, at } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
 import { useAsked } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { May } from '../parts/may.tsx';
 import { ProblemNote, Stack } from '../parts/problem.tsx';
 import { Instant } from '../parts/table.tsx';
 import { Tree } from '../parts/tree.tsx';
@@ -29,13 +30,15 @@ export function Job({ path: [queue = '', id = ''], query }: Route) {
       <p role="status">{told}</p>
       {job === undefined ? null : (
         <>
-          <JobActions
-            job={job}
-            done={(text) => {
-              setTold(text);
-              reload();
-            }}
-          />
+          <May scope="write" queue={queue}>
+            <JobActions
+              job={job}
+              done={(text) => {
+                setTold(text);
+                reload();
+              }}
+            />
+          </May>
           <Facts job={job} />
           {job.waitsFor === undefined ? null : <WaitsFor queue={queue} wait={job.waitsFor} />}
           <Timeline job={job} />

@@ -6,6 +6,7 @@ import { type LiveQueue, useEvery, useLive } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { type Line, TimeChart } from '../parts/chart.tsx';
 import { Confirm } from '../parts/confirm.tsx';
+import { May, useMay } from '../parts/may.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
 import { latenessText, numberText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
@@ -28,7 +29,9 @@ export function Queue({ path: [queue = ''] }: Route) {
         <>
           <Counts {...found} />
           <Reasons queue={queue} />
-          <Actions queue={found} />
+          <May scope="write" queue={queue}>
+            <Actions queue={found} />
+          </May>
           {found.limits === undefined ? null : <LongestGroups queue={queue} />}
         </>
       )}
@@ -44,6 +47,7 @@ export function Queue({ path: [queue = ''] }: Route) {
 function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, workers, leaders, limits }: LiveQueue) {
   const name = encodeURIComponent(queue);
   const led = leaders.filter((one) => one !== null).length;
+  const maySeeWorkers = useMay({ scope: 'read' });
   return (
     <dl class="tiles">
       {(
@@ -75,7 +79,7 @@ function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, wo
       <div class={workers === 0 ? 'tile bad' : 'tile'}>
         <dt>Workers</dt>
         <dd>
-          <a href="#/workers">{numberText(workers)}</a>
+          {maySeeWorkers ? <a href="#/workers">{numberText(workers)}</a> : numberText(workers)}
         </dd>
       </div>
       <div class={led < leaders.length ? 'tile bad' : 'tile'}>

@@ -4,16 +4,18 @@ import { ask, at, queryOf } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
 import { useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { useMay } from '../parts/may.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
 import { Id, Instant, ListActions, Table } from '../parts/table.tsx';
-import { countText } from '../parts/words.ts';
+import { countText, numberText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
 
 type OneSet = Schemas['Set'];
 type Change = 'seal' | 'remove';
 
 const LIMIT = 50;
-const COLUMNS = ['Set', 'Sealed', 'Open', 'Done', 'Dead', 'Cancelled', 'Expired', 'Begun', 'Callback', 'Actions'];
+const COUNTS = ['Open', 'Done', 'Dead', 'Cancelled', 'Expired'].map((number) => ({ number }));
+const COLUMNS = ['Set', 'Sealed', ...COUNTS, 'Begun', 'Callback'];
 const rowsOf = (page: { readonly next?: string }) => (page as Schemas['SetsPage']).sets;
 const keyOf = ({ name, group }: OneSet) => `${group ?? ''} ${name}`;
 
@@ -23,6 +25,7 @@ export function Sets({ path: [queue = ''] }: Route) {
   const [chosen, setChosen] = useState<{ readonly row: OneSet; readonly change: Change }>();
   const [told, setTold] = useState('');
   const end = next === undefined ? '' : ', and there are more';
+  const mayChange = useMay({ scope: 'write', queue });
   const act = async ({ name, group }: OneSet, change: Change) => {
     const place = at`queues/${queue}/sets/${name}`;
     if (change === 'seal') await ask(`POST ${place}/seal${queryOf({ group })}`);
@@ -39,9 +42,14 @@ export function Sets({ path: [queue = ''] }: Route) {
       <p>When a set is sealed and its last member is over, its callback is made, and the set is no longer here.</p>
       <section aria-label="Sets" aria-busy={isBusy}>
         <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'set')} shown${end}. ${told}`}</p>
-        <Table of="sets" columns={COLUMNS}>
+        <Table of="sets" columns={mayChange ? [...COLUMNS, 'Actions'] : COLUMNS}>
           {rows.map((row) => (
-            <Row key={keyOf(row)} queue={queue} row={row} choose={(change) => setChosen({ row, change })} />
+            <Row
+              key={keyOf(row)}
+              queue={queue}
+              row={row}
+              choose={mayChange ? (change) => setChosen({ row, change }) : undefined}
+            />
           ))}
         </Table>
         <ProblemNote problem={problem} />
@@ -72,7 +80,8 @@ function Row({
 }: {
   readonly queue: string;
   readonly row: OneSet;
-  readonly choose: (change: Change) => void;
+  /** Left out where the caller may not change it. */
+  readonly choose: ((change: Change) => void) | undefined;
 }) {
   const { name, sealed, open, done, dead, cancelled, expired, madeMs, callback } = row;
   return (
@@ -83,25 +92,27 @@ function Row({
         </a>
       </th>
       <td>{sealed ? 'yes' : 'no'}</td>
-      <td>{open}</td>
-      <td>{done}</td>
-      <td>{dead}</td>
-      <td>{cancelled}</td>
-      <td>{expired}</td>
+      <td class="number">{numberText(open)}</td>
+      <td class="number">{numberText(done)}</td>
+      <td class="number">{numberText(dead)}</td>
+      <td class="number">{numberText(cancelled)}</td>
+      <td class="number">{numberText(expired)}</td>
       <td>
         <Instant atMs={madeMs} />
       </td>
       <td>{callback.name}</td>
-      <td>
-        {sealed ? null : (
-          <button type="button" onClick={() => choose('seal')} aria-label={`Seal ${name} …`}>
-            Seal …
+      {choose === undefined ? null : (
+        <td>
+          {sealed ? null : (
+            <button type="button" onClick={() => choose('seal')} aria-label={`Seal ${name} …`}>
+              Seal …
+            </button>
+          )}{' '}
+          <button type="button" onClick={() => choose('remove')} aria-label={`Remove ${name} …`}>
+            Remove …
           </button>
-        )}{' '}
-        <button type="button" onClick={() => choose('remove')} aria-label={`Remove ${name} …`}>
-          Remove …
-        </button>
-      </td>
+        </td>
+      )}
     </tr>
   );
 }

@@ -32,6 +32,7 @@ import {
 import { IF_MATCH, ifMatchOf } from './if-match.ts';
 import { answerProblem, type Fault, Problem, type ProblemCode, problemStatus } from './problem.ts';
 import { createPulse } from './pulse.ts';
+import { aboutVerbs } from './routes/about.ts';
 import { batchVerbs } from './routes/batches.ts';
 import { closingVerbs } from './routes/closing.ts';
 import { deadVerbs, deadWorkVerbs } from './routes/dead.ts';
@@ -385,6 +386,7 @@ export const verbs: readonly AnyVerb[] = [
   ...scheduleVerbs,
   ...scheduleRunVerbs,
   ...lookVerbs,
+  ...aboutVerbs,
   ...liveVerbs,
   ...auditVerbs,
   ...sessionVerbs,

@@ -8,9 +8,10 @@ import { type Client, createClientOf } from '../../client/client.ts';
 import type { Examined } from '../../inspect/doctor/doctor.ts';
 import type { Namespaced } from '../../inspect/refs.ts';
 import type { Queue } from '../../job/queue.ts';
+import type { Color } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
-import { openCommands } from '../../redis/connection/connect.ts';
+import { labelOf, openCommands } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
 import { createServers, type ServerClock } from '../../redis/connection/server-clock.ts';
 import { checkSchema } from '../../redis/schema.ts';
@@ -29,6 +30,19 @@ export interface BackendOptions {
   readonly limits: ApiLimits;
   /** At how many undelivered entries leaders stop to promote. */
   readonly readyMax: number;
+  /** By which people tell this installation from others. Default: none. */
+  readonly title?: string | undefined;
+  /** Default `none`. */
+  readonly color?: Color | undefined;
+}
+
+/** What people tell one installation from another by. */
+interface Installation {
+  readonly title: string;
+  readonly color: Color;
+  /** Its address, without user and password. */
+  readonly redis: string;
+  readonly namespace: string;
 }
 
 export interface ApiLimits {
@@ -51,6 +65,7 @@ export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 
   /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
   readonly place: () => Promise<TimedPlace>;
   readonly examined: Examined;
+  readonly installation: Installation;
   readonly stop: () => Promise<void>;
 }
 
@@ -60,6 +75,7 @@ const WAIT_MS = 3000;
 
 export function createBackend(options: BackendOptions): Backend {
   const { redis, namespace, horizonMs, dataBytesMax, closedMax, doneWindowMs, queueOf, limits, readyMax } = options;
+  const { title = '', color = 'none' } = options;
   const retryBudget = doneWindowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, doneWindowMs / 2);
   const client = createClientOf(
     {
@@ -96,6 +112,7 @@ export function createBackend(options: BackendOptions): Backend {
     client,
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },
+    installation: { title, color, redis: labelOf(redis), namespace },
     async stop() {
       await client.stop();
       opening.close();

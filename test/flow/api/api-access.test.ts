@@ -176,6 +176,10 @@ describe('a token of some queues', () => {
     expect((await ask('GET /v1/queues')).body.queues.map(({ queue }: { queue: string }) => queue)).toEqual(['sms']);
     expect((await ask('GET /v1/queues/sms')).status).toBe(200);
     expect((await ask('GET /v1/forecast?queue=sms')).status).toBe(200);
+    expect((await ask('GET /v1/about')).body).toMatchObject({
+      scopes: ['read', 'data', 'write', 'admin'],
+      queues: ['sms'],
+    });
     for (const [what, body] of [
       ['GET /v1/queues/emails'],
       ['GET /v1/queues/nowhere'],
@@ -213,6 +217,7 @@ describe('a token that opens nothing', () => {
 
   test('is none at all, one of scrapers, a wrong one', async () => {
     refused(await api.ask('GET /v1/queues'));
+    refused(await api.ask('GET /v1/about'));
     refused(await api.ask('GET /v1/queues', { token: HTTP_TOKEN }));
     const { read = '' } = tokens;
     refused(await api.ask('GET /v1/queues', { token: `${read.slice(0, -1)}${read.endsWith('A') ? 'B' : 'A'}` }));

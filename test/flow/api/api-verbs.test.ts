@@ -770,6 +770,20 @@ describe('what people look at', () => {
     expect(await ask('GET /v1/doctor', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
   });
 
+  test('is which installation answers, and what the caller may do', async () => {
+    const { status, body } = await ask('GET /v1/about');
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      title: '',
+      color: 'none',
+      redis: expect.stringMatching(/^(redis|unix):\/\//),
+      namespace: 'duestream',
+      name: 'anonymous',
+      scopes: ['read', 'data', 'write', 'admin'],
+    });
+    expect(await ask('GET /v1/about', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
+  });
+
   test('is who changed what, newest first', async () => {
     const all = await ask('GET /v1/audit?limit=1000');
     const told = all.body.entries.map(({ who, way, verb }: Record<string, string>) => `${who} ${way} ${verb}`);

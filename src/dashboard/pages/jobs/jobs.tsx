@@ -8,6 +8,7 @@ import { at, queryOf } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import { type Listed, useList } from '../../parts/asked.ts';
 import { Fold } from '../../parts/fold.tsx';
+import { May } from '../../parts/may.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Id, Instant, JobLink, ListActions, Table } from '../../parts/table.tsx';
 import { countText } from '../../parts/words.ts';
@@ -41,7 +42,11 @@ export function Jobs({ path: [queue = ''], query }: Route) {
           apply={(wanted) => go(`jobs/${encodeURIComponent(queue)}${queryOf({ ...wanted })}`)}
         />
       </Fold>
-      {isLive(filter) ? <Bulk queue={queue} filter={filter} done={list.reload} /> : null}
+      {isLive(filter) ? (
+        <May scope="write" queue={queue}>
+          <Bulk queue={queue} filter={filter} done={list.reload} />
+        </May>
+      ) : null}
       <JobTable queue={queue} list={list} />
     </>
   );

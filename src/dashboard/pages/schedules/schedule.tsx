@@ -4,6 +4,7 @@ import { ask, at } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import { useAsked, useList } from '../../parts/asked.ts';
 import { Confirm, Which } from '../../parts/confirm.tsx';
+import { May } from '../../parts/may.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Instant, ListActions, Table } from '../../parts/table.tsx';
 import { Tree } from '../../parts/tree.tsx';
@@ -32,7 +33,9 @@ export function SchedulePage({ path: [name = ''] }: Route) {
       <p role="status">{told}</p>
       {value === undefined ? null : (
         <>
-          <ScheduleActions schedule={value} done={done} />
+          <May scope="write" queue={value.queue}>
+            <ScheduleActions schedule={value} done={done} />
+          </May>
           <Facts schedule={value} />
         </>
       )}
