@@ -13,6 +13,12 @@ export type Now = Schemas['LiveNow'];
 export type LiveQueue = Now['queues'][number];
 type Live = Watched<Now>;
 
+type Work = Pick<LiveQueue, 'workers' | 'scheduled' | 'waiting' | 'ready' | 'running'>;
+
+/** There is work, and nobody to do it. A queue without jobs needs no worker. */
+export const isUnserved = ({ workers, scheduled, waiting, ready, running }: Work): boolean =>
+  workers === 0 && scheduled + waiting + ready + running > 0;
+
 let live: Live = { now: undefined, state: 'connecting', hasGap: false, why: '' };
 const watchers = new Set<(live: Live) => void>();
 const watching = createWatching<Now>({

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DESKTOP, PATIENCE_MS, PHONE, SMALL_PHONE, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import {
+  DESKTOP,
+  PATIENCE_MS,
+  PHONE,
+  SMALL_PHONE,
+  startBrowser,
+  type TestBrowser,
+  type Window,
+} from '../support/browser.ts';
 import {
   ADDRESSES,
   enter,
@@ -163,7 +171,7 @@ describe('the page', { timeout: HOOK_MS }, () => {
   test('Job shows each start and failure, and the next try', async () => {
     await show(window, '#/job/emails/retries');
     const text = (await window.page.textContent('section[aria-labelledby="timeline"]')) ?? '';
-    for (const part of ['Started', 'Failed', 'attempt 1', SECRET, 'Next try']) expect(text).toContain(part);
+    for (const part of ['Started', 'Failed', 'attempt 1', SECRET, 'next try']) expect(text).toContain(part);
   });
 
   test('Job does not overwrite what somebody else has changed meanwhile', async () => {

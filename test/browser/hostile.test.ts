@@ -16,7 +16,15 @@ import { audit } from '../../src/redis/audit.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
 import { beat, type Identity } from '../../src/redis/scripts/presence.ts';
 import { createWorker } from '../../src/worker/worker.ts';
-import { DESKTOP, PATIENCE_MS, PHONE, SMALL_PHONE, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import {
+  DESKTOP,
+  PATIENCE_MS,
+  PHONE,
+  SMALL_PHONE,
+  startBrowser,
+  type TestBrowser,
+  type Window,
+} from '../support/browser.ts';
 import { ADDRESSES, enter, MARKUP, must, SCRIPT, type Served, serveDashboard, show } from '../support/dashboard.ts';
 import { deskOf } from '../support/desk.ts';
 

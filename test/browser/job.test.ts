@@ -129,6 +129,17 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
   });
 });
 
+test('a job that is due when it was asked for says its due time once, and how far that is away', {
+  timeout: HOOK_MS,
+}, async () => {
+  await scheduleAll(api, 'emails', [{ id: 'once', at: '2031-05-05T10:00:00Z' }]);
+  await show(window, '#/job/emails/once');
+  const text = (await window.page.textContent('main')) ?? '';
+  expect(text.split('2031-05-05 12:00:00')).toHaveLength(2);
+  expect(await window.page.locator('.timeline > li').allInnerTexts()).toEqual([expect.stringMatching(/^Due in \d+ d/)]);
+  expect(text).toContain('It waits for its due time.');
+});
+
 describe('a job that runs', { timeout: HOOK_MS }, () => {
   test('shows how far its handler is, and no markup of its text', async () => {
     let end = () => {};
@@ -292,7 +303,9 @@ describe('the timeline', { timeout: HOOK_MS }, () => {
     const consumer = await failTwice(async () => {
       await show(window, '#/job/orders/twice');
       expect(await kinds()).toEqual(['Due as asked', 'Started', 'Failed', 'Due']);
-      expect(await window.page.textContent('section[aria-labelledby="timeline"]')).toContain('Next try: ');
+      expect(await window.page.textContent('section[aria-labelledby="timeline"]')).toContain(
+        'It waits for its next try.',
+      );
     });
     await expect.poll(async () => (await jobOf(api, 'orders', 'twice')).state).toBe('done');
     await show(window, '#/now');
@@ -312,5 +325,7 @@ describe('the timeline', { timeout: HOOK_MS }, () => {
     expect(await window.page.textContent('main')).toContain('It is over.');
     expect(await window.page.textContent('section[aria-labelledby="data"]')).toContain(RESULT);
     expect(await fact('Attempts').innerText()).toBe('3 started, 2 failed, 0 crashed');
+    // Its end is the present one, and stands above with its result.
+    expect(await window.page.getByRole('heading', { name: 'Earlier ends of this id' }).count()).toBe(0);
   });
 });

@@ -84,6 +84,30 @@ describe('a page', { timeout: HOOK_MS }, () => {
     expect([await window.inaccessible(), await window.overflow(), await window.noises()]).toEqual([[], 0, []]);
   });
 
+  test('warns of a queue that nobody works for only where it has work', async () => {
+    const { page } = window;
+    await must(api, 'POST /v1/queues/lonely/jobs', api.admin, { id: 'a', delay: '1h' });
+    await show(window, '#/now');
+    const workers = page
+      .getByRole('row', { name: /^lonely/ })
+      .first()
+      .getByRole('cell')
+      .last();
+    await page
+      .getByRole('row', { name: /^lonely/ })
+      .first()
+      .waitFor();
+    await expect.poll(() => workers.getAttribute('class')).toBe('number bad');
+    await must(api, 'DELETE /v1/queues/lonely/jobs/a', api.admin);
+    await expect.poll(() => workers.getAttribute('class')).toBe('number');
+  });
+
+  test('has no table, and so no heads, where there are no rows', async () => {
+    await show(window, '#/jobs/lonely');
+    expect(await window.page.getByRole('status').filter({ hasText: '0 jobs shown' }).count()).toBe(1);
+    expect(await window.page.getByRole('columnheader').count()).toBe(0);
+  });
+
   test('Now has the lateness of all queues above that of each', async () => {
     const { page } = window;
     await must(api, 'POST /v1/queues/late/jobs', api.admin, { delay: '1h' });

@@ -122,7 +122,9 @@ const nextLifeText = (dueMs: number, nowMs: number): string =>
 const asideText = ({ times, reason }: NonNullable<Schemas['Deferred']>): string =>
   `${countText(times, 'time')}${reason === undefined ? '' : `, last because: ${reason}`}`;
 
-const NAMES: Readonly<Record<Schemas['Moment']['kind'], string>> = {
+type Moment = Schemas['Moment'];
+
+const NAMES: Readonly<Record<Moment['kind'], string>> = {
   'asked-due': 'Due as asked',
   due: 'Due',
   started: 'Started',
@@ -142,10 +144,10 @@ function Timeline({ job }: { readonly job: Report }) {
     <section aria-labelledby="timeline">
       <h2 id="timeline">Timeline</h2>
       <ol class="timeline">
-        {job.timeline.map((event, index) => (
+        {job.timeline.filter(isNews).map((event, index) => (
           // An event has no name of its own, and what has happened keeps its place.
           <li key={`${index} ${event.kind}`} class={event.kind}>
-            <span class="kind">{NAMES[event.kind]}</span> <Instant atMs={event.atMs} isLong />
+            <span class="kind">{NAMES[event.kind]}</span> <Instant atMs={event.atMs} isLong={event.kind !== 'due'} />
             <Details event={event} />
           </li>
         ))}
@@ -155,7 +157,11 @@ function Timeline({ job }: { readonly job: Report }) {
   );
 }
 
-function Details({ event: { attempt, owner, tookMs, message, stack } }: { readonly event: Schemas['Moment'] }) {
+/** A job that is due when it was asked for says so once; on which day and at which hour stands above. */
+const isNews = ({ kind, atMs }: Moment, _: number, all: readonly Moment[]): boolean =>
+  kind !== 'asked-due' || !all.some((one) => one.kind === 'due' && one.atMs === atMs);
+
+function Details({ event: { attempt, owner, tookMs, message, stack } }: { readonly event: Moment }) {
   const parts = [
     attempt === undefined ? '' : `attempt ${attempt}`,
     owner === undefined ? '' : `worker ${owner}`,
@@ -170,17 +176,12 @@ function Details({ event: { attempt, owner, tookMs, message, stack } }: { readon
   );
 }
 
-function nextOf(job: Report) {
+function nextOf(job: Report): string {
   if (job.state === 'running') return job.cancelRequested ? 'It runs, and was asked to stop.' : 'It runs now.';
   if (!isWaiting(job)) return 'It is over.';
   if (job.state === 'ready') return 'Its time has come: it waits for a worker.';
   if (job.state === 'waiting') return 'Its time has come: it waits in line.';
-  return (
-    <>
-      {job.attempts > 0 ? 'Next try: ' : 'Due: '}
-      <Instant atMs={job.dueMs} isLong />
-    </>
-  );
+  return job.attempts > 0 ? 'It waits for its next try.' : 'It waits for its due time.';
 }
 
 function Data({ job }: { readonly job: Report }) {

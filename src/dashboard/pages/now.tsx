@@ -3,7 +3,7 @@
 import { useCallback, useState } from 'preact/hooks';
 import { queryOf } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
-import { type LiveQueue, type Now as Look, useEvery, useLive } from '../live.ts';
+import { isUnserved, type LiveQueue, type Now as Look, useEvery, useLive } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { TimeChart } from '../parts/chart.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
@@ -76,6 +76,7 @@ const seconds = (ms: number): string => {
 
 function Tiles({ now: { total, processes } }: { readonly now: Look }) {
   const { daemons, workers, led, partitions, versions } = processes;
+  const isAlone = isUnserved({ ...total, workers });
   return (
     <dl class="tiles">
       <Tile name="Started per second" value={numberText(total.perSecond.started)} />
@@ -84,7 +85,7 @@ function Tiles({ now: { total, processes } }: { readonly now: Look }) {
       <Tile name="Ready" value={numberText(total.ready)} />
       <Tile name="Running" value={numberText(total.running)} />
       <Tile name="Dead letters" value={numberText(total.dead)} isBad={total.dead > 0} />
-      <Tile name="Workers" value={numberText(workers)} isBad={workers === 0 && partitions > 0} />
+      <Tile name="Workers" value={numberText(workers)} isBad={isAlone} />
       <Tile name="Daemons" value={numberText(daemons)} />
       {versions.length > 1 ? <Tile name="Versions run" value={numberText(versions.length)} isBad /> : null}
       <Tile name="Partitions with a leader" value={`${led} of ${partitions}`} isBad={led < partitions} />
@@ -172,7 +173,7 @@ function QueueRow({ queue: one, isGated }: { readonly queue: LiveQueue; readonly
         {oldestDueAgeMs === 0 ? '–' : seconds(oldestDueAgeMs)}
       </td>
       <td class="number">{numberText(perSecond.started)}</td>
-      <td class={workers === 0 ? 'number bad' : 'number'}>{numberText(workers)}</td>
+      <td class={isUnserved(one) ? 'number bad' : 'number'}>{numberText(workers)}</td>
     </tr>
   );
 }

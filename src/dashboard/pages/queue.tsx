@@ -2,7 +2,7 @@
 import { useCallback, useState } from 'preact/hooks';
 import { ask, at } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
-import { type LiveQueue, useEvery, useLive } from '../live.ts';
+import { isUnserved, type LiveQueue, useEvery, useLive } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { type Line, TimeChart } from '../parts/chart.tsx';
 import { Confirm } from '../parts/confirm.tsx';
@@ -44,7 +44,8 @@ export function Queue({ path: [queue = ''] }: Route) {
   );
 }
 
-function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, workers, leaders, limits }: LiveQueue) {
+function Counts(found: LiveQueue) {
+  const { queue, scheduled, waiting, ready, running, dead, perSecond, workers, leaders, limits } = found;
   const name = encodeURIComponent(queue);
   const led = leaders.filter((one) => one !== null).length;
   const maySeeWorkers = useMay({ scope: 'read' });
@@ -76,11 +77,9 @@ function Counts({ queue, scheduled, waiting, ready, running, dead, perSecond, wo
         <dt>Starts per second</dt>
         <dd>{numberText(perSecond.started)}</dd>
       </div>
-      <div class={workers === 0 ? 'tile bad' : 'tile'}>
+      <div class={isUnserved(found) ? 'tile bad' : 'tile'}>
         <dt>Workers</dt>
-        <dd>
-          {maySeeWorkers ? <a href="#/workers">{numberText(workers)}</a> : numberText(workers)}
-        </dd>
+        <dd>{maySeeWorkers ? <a href="#/workers">{numberText(workers)}</a> : numberText(workers)}</dd>
       </div>
       <div class={led < leaders.length ? 'tile bad' : 'tile'}>
         <dt>Partitions with a leader</dt>

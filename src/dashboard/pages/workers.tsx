@@ -123,6 +123,7 @@ function LeaderTable({ partitions }: { readonly partitions: readonly Led[] }) {
   return (
     <section aria-label="Leaders">
       <h2>Leaders</h2>
+      {partitions.length === 0 ? <p>No queue was used yet, so there is nothing to lead.</p> : null}
       <Table
         of="leaders"
         columns={[

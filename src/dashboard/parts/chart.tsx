@@ -110,7 +110,8 @@ function optionsOf({ lines, kind = 'lines', text }: Chart, place: HTMLElement): 
         label: name,
         stroke: colour(`--line-${number}`),
         width: 1.5,
-        points: { size: 4, fill: colour(`--line-${number}`) },
+        // Where a line is one point long, the point is all that is seen of it. A bar needs none.
+        points: { show: kind === 'lines', size: 4, fill: colour(`--line-${number}`) },
         ...(kind === 'bars' && bars ? { paths: bars, fill: colour(`--line-${number}`) } : {}),
       })),
     ],

@@ -35,6 +35,12 @@ export function Schedules() {
 function List({ page: { schedules, more, unreadable } }: { readonly page: Schemas['SchedulesPage'] }) {
   return (
     <section aria-label="All schedules">
+      {schedules.length === 0 ? (
+        <p>
+          There is no schedule. <code>duestream schedules put nightly --queue emails --cron '30 2 * * *'</code> makes
+          one.
+        </p>
+      ) : null}
       <Table
         of="schedules"
         columns={[
