@@ -1,7 +1,8 @@
 /**
- * Renders the table of options as `config/default.yaml` and `docs/reference/configuration.md`. Pure: a test compares
- * both files with it byte for byte, and `npm run generate` lets that test rewrite them.
+ * Renders the table of options as `config/default.yaml`, `config/duestream.schema.json` and `docs/reference/configuration.md`.
+ * Pure: a test compares the files with it byte for byte, and `npm run generate` lets that test rewrite them.
  */
+import { z } from 'zod';
 import { envName } from '../src/config/table.ts';
 import { durationText } from '../src/kernel/duration.ts';
 
@@ -37,6 +38,52 @@ export function renderYaml(options) {
   return `${lines.join('\n')}\n\n${QUEUE_EXAMPLE}`;
 }
 
+/**
+ * A JSON Schema of `duestream.yaml`: an editor completes names, shows what they mean, and marks what would be refused. What JSON
+ * Schema cannot say, such as how a duration is written, is said in words, and refused when the file is read.
+ *
+ * @param {readonly Option[]} options
+ */
+export function renderSchema(options) {
+  const root = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'duestream.yaml', ...sectionOf() };
+  for (const option of options) {
+    const names = option.key.split('.');
+    const last = names.pop() ?? '';
+    names.reduce(innerOf, root).properties[last] = propertyOf(option);
+  }
+  return `${JSON.stringify(root, undefined, 2)}\n`;
+}
+
+/** @typedef {{ type: 'object', additionalProperties: false | Section, properties: Record<string, any> }} Section */
+
+/** @returns {Section} */
+const sectionOf = () => ({ type: 'object', additionalProperties: false, properties: {} });
+
+/** A section within another one; `*` stands for any name. @param {Section} section @param {string} name @returns {Section} */
+function innerOf(section, name) {
+  if (name === '*') {
+    section.additionalProperties ||= sectionOf();
+    return section.additionalProperties;
+  }
+  section.properties[name] ??= sectionOf();
+  return section.properties[name];
+}
+
+/** @param {Option} option */
+function propertyOf(option) {
+  const { kind, doc, allowed, schema } = option;
+  const description = `${doc} Allowed: ${allowed}.`;
+  if (kind === 'duration') {
+    return {
+      description,
+      type: ['string', 'integer'],
+      ...(option.fallback === undefined ? {} : { default: yaml(option) }),
+    };
+  }
+  const { $schema: _, ...form } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return { description, ...form };
+}
+
 /** @param {readonly Option[]} options */
 export function renderMarkdown(options) {
   return `<!-- ${NOTE} -->
@@ -57,7 +104,12 @@ ${options.map(row).join('\n')}
 
 What is written for a queue wins over the queue's definition in code; what is not written stays as the code has it.
 Every option with its default is in [\`config/default.yaml\`](../../config/default.yaml), and a realistic file is
-[\`config/production.example.yaml\`](../../config/production.example.yaml).
+[\`config/production.example.yaml\`](../../config/production.example.yaml). An editor that knows JSON Schema completes and checks
+the file, if its first line says where the schema is:
+
+\`\`\`yaml
+# yaml-language-server: $schema=node_modules/duestream/config/duestream.schema.json
+\`\`\`
 
 Read before there is a configuration: \`DUESTREAM_CONFIG\`, \`DUESTREAM_REDIS_SERVER_BIN\` (the \`redis-server\` that
 \`duestream dev\` runs) and \`DUESTREAM_REDIS_SOURCE\` (where it comes from: url, bin, path, cache or apt).

@@ -26,7 +26,7 @@ export const ONLY_IN_ALL = {
   'test/browser/dashboard.test.ts': 'downloads a browser, and opens every page in it',
   'test/browser/dead-letters.test.ts': 'the page of dead letters, in a browser',
   'test/browser/draining.test.ts': 'drains a queue of tens of thousands of jobs',
-  'test/browser/hostile.test.ts': 'every page with texts of strangers, three times, in a browser',
+  'test/browser/hostile.test.ts': 'every page with texts of strangers, on four windows',
   'test/browser/installation.test.ts': 'the name and the colour of an installation, in a browser',
   'test/browser/job.test.ts': 'the page of a job, in a browser',
   'test/browser/jobs.test.ts': 'the lists of jobs, in a browser',

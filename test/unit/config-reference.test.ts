@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { renderMarkdown, renderYaml } from '../../scripts/config-reference.mjs';
+import { renderMarkdown, renderSchema, renderYaml } from '../../scripts/config-reference.mjs';
 import { loadConfig } from '../../src/config/load.ts';
 import { options } from '../../src/config/options.ts';
 import { envName } from '../../src/config/table.ts';
@@ -19,6 +19,38 @@ test('config/default.yaml lists every option with its default', async () => {
 test('the reference lists every option', async () => {
   await expect(renderMarkdown(options)).toMatchFileSnapshot(`${root}/docs/reference/configuration.md`);
 });
+
+test('config/duestream.schema.json has every option, and no other name', async () => {
+  await expect(renderSchema(options)).toMatchFileSnapshot(`${root}/config/duestream.schema.json`);
+  const { properties } = JSON.parse(renderSchema(options));
+  expect(namesOf(JSON.parse(renderSchema(options))).toSorted()).toEqual(options.map(({ key }) => key).toSorted());
+  expect(properties.http.properties.port).toMatchObject({
+    type: 'integer',
+    minimum: 0,
+    maximum: 65_535,
+    default: 7420,
+  });
+  expect(properties.http.properties.color.enum).toContain('red');
+  expect(properties.mover.properties.lease).toMatchObject({ type: ['string', 'integer'], default: '5s' });
+  expect(properties.queues.additionalProperties.properties.attempts).toMatchObject({ type: 'integer', minimum: 1 });
+});
+
+interface Section {
+  readonly additionalProperties?: unknown;
+  readonly properties?: Readonly<Record<string, Section>>;
+}
+
+/** Options that stand in a schema: what is no section. */
+function namesOf({ additionalProperties, properties = {} }: Section, path: readonly string[] = []): readonly string[] {
+  const any =
+    typeof additionalProperties === 'object' && additionalProperties !== null ? additionalProperties : undefined;
+  return [
+    ...(any === undefined ? [] : namesOf(any, [...path, '*'])),
+    ...Object.entries(properties).flatMap(([name, one]) =>
+      one.properties === undefined ? [[...path, name].join('.')] : namesOf(one, [...path, name]),
+    ),
+  ];
+}
 
 test('the file of defaults, if it were loaded, would change nothing', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'duestream-config-'));
