@@ -33,7 +33,8 @@ export async function packageCode(folder) {
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'code/[name].js',
-    comments: false,
+    // What tells a bundler to leave an import alone stays.
+    comments: { legal: false, annotation: true, jsdoc: false },
     minify: { compress: false, mangle: false },
   });
   for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {

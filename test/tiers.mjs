@@ -48,6 +48,7 @@ export const ONLY_IN_ALL = {
   'test/flow/cli/dev-failover.test.ts': 'starts the servers of `dev --sentinel` and of `dev --cluster`, and stops some',
   'test/flow/cli/dev-watch.test.ts': 'starts handlers anew when their files change',
   'test/flow/cli/prove.test.ts': 'runs with daemons and workers as processes, of which some are killed',
+  'test/flow/cli/runtimes.test.ts': 'downloads Deno and Bun, and runs daemons on them',
   'test/flow/daemon/schema.test.ts': 'daemons and workers as processes that meet another schema',
   'test/flow/daemon/shutdown-process.test.ts': 'daemons and workers as processes, through signals',
   'test/flow/deploy/container.test.ts': 'carries out the Dockerfile: installs and builds twice',

@@ -58,7 +58,8 @@ async function loadExport<T>(modulePath: string, wanted: Wanted<T>): Promise<T> 
     new DuestreamError('bad-input', `${what} ${modulePath} cannot be loaded: ${why}`, { cause });
   const absent = whyAbsent(path);
   if (absent !== undefined) throw unloadable(absent);
-  const module: unknown = await import(pathToFileURL(path).href).catch(async (error: unknown) => {
+  const { href } = pathToFileURL(path);
+  const module: unknown = await import(/* webpackIgnore: true */ href).catch(async (error: unknown) => {
     const place = placeOf(error) ?? (error instanceof SyntaxError ? await syntaxPlace(path) : undefined);
     throw unloadable(whyUnloadable(error, { path, place }), error);
   });

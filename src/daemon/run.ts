@@ -32,25 +32,35 @@ export async function runUntilSignal(
   { shutdownMs, log, events }: { readonly shutdownMs: number; readonly log: Log; readonly events: Emitter },
 ): Promise<boolean> {
   let doom: { readonly why: string; readonly exit: number } | undefined;
+  let first: NodeJS.Signals | undefined;
+  let isStopping = false;
   const grace = closeWithGrace(
     {
       delay: shutdownMs + 1000,
       logger: { error: (message?: unknown) => log.error({ error: safe(reasonOf(message)) }, 'shutdown') },
       onTimeout: (delay) => log.error({ afterMs: delay }, 'shutdown took too long: exiting'),
-      onSecondSignal: (signal) => log.warn({ signal }, 'second signal: exiting at once'),
       // A promise that a handler forgot about is that handler's bug; it must not end other jobs.
-      skip: ['unhandledRejection', 'beforeExit', ...SIGNALS.filter((signal) => !isHeard(signal))],
+      skip: ['unhandledRejection', 'beforeExit', ...SIGNALS],
     },
-    async ({ signal, err }) => {
+    async ({ err }) => {
+      isStopping = true;
       if (err)
         log.error({ error: safe(reasonOf(err)), stack: stackOf(err, withoutCredentials) }, 'uncaught error, stopping');
-      else log.info({ signal: signal ?? 'none' }, 'stopping');
+      else log.info({ signal: first ?? 'none' }, 'stopping');
       await service.stop();
       log.info({}, 'stopped');
       await flushed(log);
       if (doom) process.exit(doom.exit);
     },
   );
+  const deaf = onSignals((signal) => {
+    if (isStopping) {
+      log.warn({ signal }, 'second signal: exiting at once');
+      process.exit(1);
+    }
+    first = signal;
+    grace.close();
+  });
   process.on('unhandledRejection', (reason) => events.emit('promise.rejected', { error: reasonOf(reason) }));
   service.doomed?.((why, exit = 1) => {
     if (doom) return;
@@ -64,25 +74,33 @@ export async function runUntilSignal(
     // A signal that came meanwhile ends the process by itself, with 0; it is no failure of the start.
     if (error instanceof DuestreamError && error.code === 'stopped') return false;
     grace.uninstall();
+    deaf();
     throw error;
   }
 }
 
-/** What the library listens to. A runtime may know less: Deno refuses some signals of a process that broke. */
+/** Those that end a process, and can be heard. */
 const SIGNALS = [
   ...(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const),
   ...(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const),
 ];
 
-function isHeard(signal: NodeJS.Signals): boolean {
-  const ignore = () => undefined;
-  try {
-    process.on(signal, ignore);
-    process.off(signal, ignore);
-    return true;
-  } catch {
-    return false;
-  }
+/**
+ * Hears all of them until the returned function is called. Not through the library: on Deno, which refuses some signals of a
+ * process that broke, a listener that it adds for the second signal hears the first one as well.
+ */
+function onSignals(act: (signal: NodeJS.Signals) => void): () => void {
+  const heard = SIGNALS.map((signal) => [signal, () => act(signal)] as const).filter(([signal, listener]) => {
+    try {
+      process.on(signal, listener);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return () => {
+    for (const [signal, listener] of heard) process.off(signal, listener);
+  };
 }
 
 const FLUSH_MAX_MS = 1000;
