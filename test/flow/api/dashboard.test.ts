@@ -1,6 +1,6 @@
 /** The files of the dashboard as they are served, and the handler that an application mounts. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { Hono } from 'hono';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,25 +12,26 @@ import { root } from '../../support/repository.ts';
 
 /** Of the script, compressed: a phone on a slow line reads it in a second. */
 const SCRIPT_BYTES_MAX = 60_000;
-const ASSETS = join(root, 'dist', 'dashboard', 'assets');
 
 let api: ServedApi;
-const assets = () => readdirSync(ASSETS);
+/** Text by path, as the build has put them into its module. */
+let files: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   await build();
+  ({ pages: files } = await import(pathToFileURL(join(root, 'dist', 'dashboard', 'pages.mjs')).href));
   api = await serveApi({ roles: ['http', 'mover'] });
   await using producer = createClient({ redis: api.redis.url });
   await producer.schedule('emails', {}, { id: 'a', delay: '1h' });
 });
 afterAll(() => api.stop());
 
-const asset = (extension: string): string => assets().find((name) => name.endsWith(extension)) ?? '';
+const asset = (extension: string): string => Object.keys(files).find((path) => path.endsWith(extension)) ?? '';
 
 test('the script stays small', () => {
-  const scripts = assets().filter((name) => name.endsWith('.js'));
+  const scripts = Object.entries(files).filter(([path]) => path.endsWith('.js'));
   expect(scripts.length).toBeGreaterThan(0);
-  const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(ASSETS, name))).length, 0);
+  const bytes = scripts.reduce((sum, [, text]) => sum + gzipSync(text).length, 0);
   expect(bytes).toBeLessThan(SCRIPT_BYTES_MAX);
 });
 
@@ -50,11 +51,11 @@ describe('a page', () => {
   });
 
   test('has assets that are kept for ever, because their names say what is in them', async () => {
-    const response = await fetch(`${api.url}/assets/${asset('.js')}`);
+    const response = await fetch(`${api.url}/${asset('.js')}`);
     expect(response.headers.get('Cache-Control')).toBe('public, max-age=31536000, immutable');
     expect(response.headers.get('Content-Encoding')).toBe('gzip');
     expect((await response.text()).length).toBeGreaterThan(SCRIPT_BYTES_MAX);
-    const plain = await fetch(`${api.url}/assets/${asset('.css')}`, { headers: { 'Accept-Encoding': 'identity' } });
+    const plain = await fetch(`${api.url}/${asset('.css')}`, { headers: { 'Accept-Encoding': 'identity' } });
     expect(plain.headers.get('Content-Encoding')).toBeNull();
     expect(plain.headers.get('Content-Type')).toBe('text/css; charset=utf-8');
   });
@@ -89,7 +90,7 @@ describe('createDashboard', () => {
 
   test('answers pages and API below its prefix, and nothing else', async () => {
     expect((await at('/')).status).toBe(200);
-    expect((await at(`/assets/${asset('.js')}`)).status).toBe(200);
+    expect((await at(`/${asset('.js')}`)).status).toBe(200);
     const bare = await at('');
     expect([bare.status, bare.headers.get('Location')]).toEqual([308, '/ops/jobs/']);
     expect((await dashboard.fetch(new Request('https://ops.example.org/v1/queues'))).status).toBe(404);
