@@ -1,7 +1,7 @@
 /**
  * What an import costs: `npm run bench:import`. Each import is a process of its own, one after the other and in turns: its
- * time in that process, and the memory of the process behind it. The code is that of the package. A process that imports
- * nothing shows what Node takes. Figures are medians. Writes `bench/results/import.json`.
+ * time and its CPU time in that process, and the memory of the process behind it. The code is that of the package. A process
+ * that imports nothing shows what Node takes. Figures are medians. Writes `bench/results/import.json`.
  *
  *   --rounds N  how often each is imported (15)
  *
@@ -34,14 +34,19 @@ const imports = [
   { what: 'bee-queue', code: "await import('bee-queue')", cwd: peers },
 ];
 try {
-  /** @type {(readonly [ms: number, rss: number])[][]} */
+  /** @type {Figures[][]} */
   const figures = imports.map(() => []);
   for (let round = 0; round < rounds; round += 1) {
     for (const [at, one] of imports.entries()) figures[at]?.push(await measure(one));
   }
   const rows = imports.map(({ what }, at) => {
-    const of = (/** @type {0 | 1} */ which) => median((figures[at] ?? []).map((pair) => pair[which]));
-    return { what, ms: rounded(of(0)), megabytes: rounded(of(1) / 2 ** 20) };
+    const of = (/** @type {keyof Figures} */ name) => median((figures[at] ?? []).map((one) => one[name]));
+    return {
+      what,
+      ms: Math.round(of('ms')),
+      cpuMs: Math.round(of('cpuMs')),
+      megabytes: rounded(of('bytes') / 2 ** 20),
+    };
   });
   if (Object.keys(given).length === 0) keep('import', { what: `the cost of an import, ${rounds} rounds`, rows });
   else process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
@@ -62,9 +67,16 @@ async function packaged() {
   return made;
 }
 
-/** @param {{ readonly code: string, readonly cwd: string }} imported @returns {Promise<readonly [ms: number, rss: number]>} */
+/** @typedef {{ readonly ms: number, readonly cpuMs: number, readonly bytes: number }} Figures */
+
+/** @param {{ readonly code: string, readonly cwd: string }} imported @returns {Promise<Figures>} */
 async function measure({ code, cwd }) {
-  const program = `const beginMs = performance.now();\n${code};\nconst ms = performance.now() - beginMs;\nconsole.log(JSON.stringify([ms, process.memoryUsage.rss()]));\nprocess.exit();`;
+  const program = `const [beganMs, before] = [performance.now(), process.cpuUsage()];
+    ${code};
+    const { user, system } = process.cpuUsage(before);
+    const figures = { ms: performance.now() - beganMs, cpuMs: (user + system) / 1000, bytes: process.memoryUsage.rss() };
+    console.log(JSON.stringify(figures));
+    process.exit();`;
   const { code: status, output } = await capture(process.execPath, ['--input-type=module', '-e', program], { cwd });
   if (status !== 0) throw new Failed(status, output);
   return JSON.parse(output);

@@ -1,12 +1,13 @@
 /**
- * A worker as an application embeds it: the worker itself, with metrics of its own or in a registry that it shares. What a
- * daemon runs needs none of this: there the daemon has the metrics.
+ * A worker as an application embeds it: the worker itself, with metrics of its own or in a registry that it shares. The library
+ * of the metrics is loaded when it starts: a process that only schedules does without. What a daemon runs needs none of this:
+ * there the daemon has the metrics.
  */
 
 import type { Queue, Untyped } from '../job/queue.ts';
 import { checkObject } from '../kernel/checks.ts';
 import { version } from '../kernel/version.ts';
-import { createMetrics, type Registry } from '../metrics/metrics.ts';
+import type { Registry } from '../metrics/metrics.ts';
 import type { AnyOptions, ManyQueuesOptions, WorkerOptions as PlainOptions } from '../worker/options.ts';
 import type { PlainHandlers, QueueHandlers } from '../worker/run/handlers.ts';
 import { createWatchedWorker, type Worker as Plain, type WatchedWorker } from '../worker/worker.ts';
@@ -29,8 +30,6 @@ export interface WorkerQueuesOptions<Datas extends readonly unknown[]> extends M
 export interface Worker extends Plain {
   /** Start lateness, run duration and the rest of what this worker counts, as text for Prometheus. */
   readonly metrics: () => Promise<string>;
-  /** The same as a registry of prom-client. A registry that was given is returned. */
-  readonly registry: Registry;
 }
 
 /** What only a process that belongs to us can measure, and what daemons look at. */
@@ -85,40 +84,49 @@ export function createWorker(
 
 function measured(
   { notLive, notReady, relay, declared, ...worker }: WatchedWorker,
-  given: Registry | undefined,
+  registry: Registry | undefined,
 ): Worker {
-  const metrics = createMetrics({
-    version,
-    registry: given,
-    state: { ready: worker.isReady },
-    without: UNMEASURED,
-    declared,
-  });
-  const unobserve = metrics.observe(worker.events);
+  let opened: ReturnType<typeof open> | undefined;
+  let isOver = false;
 
-  function end(): void {
-    unobserve();
-    metrics.close();
+  async function open() {
+    const { createMetrics } = await import('../metrics/metrics.ts');
+    const state = { ready: worker.isReady };
+    const metrics = createMetrics({ version, registry, state, without: UNMEASURED, declared });
+    const unobserve = metrics.observe(worker.events);
+    const close = () => {
+      unobserve();
+      metrics.close();
+    };
+    if (isOver) close();
+    return { scrape: metrics.scrape, close };
+  }
+
+  const metrics = () => (opened ??= open());
+
+  async function end(): Promise<void> {
+    isOver = true;
+    (await opened)?.close();
   }
 
   const stop: Plain['stop'] = async (options) => {
     await worker.stop(options);
-    end();
+    await end();
   };
 
   return {
     ...worker,
     async start() {
+      await metrics();
       try {
         await worker.start();
       } catch (error) {
-        end();
+        await end();
         throw error;
       }
     },
     stop,
     [Symbol.asyncDispose]: () => stop(),
-    metrics: metrics.scrape,
-    registry: metrics.registry,
+    metrics: async () => (await metrics()).scrape(),
   };
 }
