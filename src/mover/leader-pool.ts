@@ -274,6 +274,7 @@ export class LeaderPool {
     const { subscriber, events, clock } = this.#parts;
     try {
       await subscribeAll(subscriber, channels);
+      if (!this.#isSubscribed) this.#lookForMissed();
       this.#isSubscribed = true;
       if (this.#deafSinceMs !== undefined) {
         events.emit('redis.back', { who: 'nudges', awayMs: Math.round(clock.monotonicMs() - this.#deafSinceMs) });
@@ -289,13 +290,21 @@ export class LeaderPool {
     }
   }
 
+  /** Messages that nobody heard: of jobs that came sooner, and of schedules that were put. */
+  #lookForMissed(): void {
+    for (const { mover, enqueuer } of this.#led.values()) {
+      mover.look();
+      enqueuer.wake();
+    }
+  }
+
   readonly #onMessage = (channel: string, message: string): void => {
     if (channel === this.#registryWake) this.#lookSoon();
     else if (message === 'schedules') this.#led.get(channel)?.enqueuer.wake();
     else this.#led.get(channel)?.mover.nudge(message);
   };
 
-  /** After a reconnect no channel is subscribed any more; the safety tick finds the jobs of nudges that were missed. */
+  /** After a reconnect no channel is subscribed any more; once they are, a look finds the jobs of nudges that were missed. */
   readonly #onReady = (): void => {
     this.#isSubscribed = false;
     this.#loop.wake();

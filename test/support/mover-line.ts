@@ -118,6 +118,7 @@ export async function daemonOn(
     /** Drops the connections without a word, as SIGKILL would. */
     die,
     redis,
+    subscriber,
     leads: (queue = line.queue) => pool.partitions().some(({ ref, leadership }) => ref.queue === queue && leadership),
   });
 }

@@ -142,6 +142,12 @@ export class Mover {
     this.#loop.wake();
   }
 
+  /** Nudges may have been missed: it looks at once, and not with the next safety tick. */
+  look(): void {
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
+    this.#loop.wake();
+  }
+
   /** A message of `K:wake`: a due time in ms, or `resigned`. */
   nudge(message: string): void {
     const dueMs = Number(message);

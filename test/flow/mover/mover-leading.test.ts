@@ -33,6 +33,20 @@ it('of two daemons one leads, and both know which', async () => {
   await eventually(async () => (await line.picture()).ready?.length).toBe(10);
 });
 
+it('a leader that heard no nudges for a while looks as soon as it hears them again', async () => {
+  await declare();
+  line.onEnd(forgetQueues);
+  const daemon = await daemonOn(line, 'd1', { leaseMs: HOUR_MS, safetyTickMs: HOUR_MS });
+  await daemon.start();
+  await eventually(() => daemon.leads()).toBe(true);
+  await line.plan({ id: 'far', dueMs: Date.now() + HOUR_MS });
+  daemon.subscriber.disconnect();
+  await eventually(() => daemon.subscriber.status).toBe('end');
+  await line.plan({ id: 'unheard', dueMs: Date.now() - 5 });
+  await daemon.subscriber.connect();
+  await eventually(async () => (await line.picture()).ready).toEqual(['j:unheard']);
+});
+
 it('a leader that stops hands over long before its lease would run out', async () => {
   await declare();
   line.onEnd(forgetQueues);
