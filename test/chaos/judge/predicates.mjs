@@ -68,13 +68,13 @@ export function settled({ calls }) {
  * then, one is begun and has its effect, so many ms after the end or after the first of them was taken and due. An
  * effect of what began before says nothing, for it needs nobody but its own handler; nor does a job that Redis forgot.
  *
- * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs' | 'report'>} outcome
+ * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs' | 'report' | 'slackMs'>} outcome
  * @param {number} ms
  */
-export function resumed({ calls, effects, toMs, report: { excused } }, ms) {
+export function resumed({ calls, effects, toMs, slackMs = 0, report: { excused } }, ms) {
   const begun = new Set(effects.filter(({ ev, ms: at }) => ev === 'start' && at <= toMs).map(({ id }) => id));
   const counts = (/** @type {string} */ id) => !(begun.has(id) || excused.has(id));
-  return wentOn({ calls: calls.filter(({ id = '' }) => counts(id)), effects, toMs }, ms);
+  return wentOn({ calls: calls.filter(({ id = '' }) => counts(id)), effects, toMs, slackMs }, ms);
 }
 
 /**
@@ -122,17 +122,17 @@ export const forgot = ({ report }) =>
 export const failedNone = ({ calls }) =>
   exactly('calls that failed', calls.filter(({ ev }) => /fail|unknown/.test(ev)).length, 0);
 
-/** Jobs that were asked for after the loss run, on every partition. @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome */
-export function flow({ calls, effects, toMs }) {
+/** Jobs that were asked for after the loss run, on every partition. @param {Pick<Outcome, 'calls' | 'effects' | 'toMs' | 'slackMs'>} outcome */
+export function flow({ calls, effects, toMs, slackMs = 0 }) {
   const after = new Set(calls.filter(({ ev, ms }) => ev === 'enq.call' && ms > toMs).map(({ id }) => id));
-  return wentOn({ calls: calls.filter(({ id }) => after.has(id)), effects, toMs }, 5000);
+  return wentOn({ calls: calls.filter(({ id }) => after.has(id)), effects, toMs, slackMs }, 5000);
 }
 
 /**
- * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome calls: of those jobs alone that count
+ * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs' | 'slackMs'>} outcome calls: of those jobs alone that count
  * @param {number} ms
  */
-function wentOn({ calls, effects, toMs }, ms) {
+function wentOn({ calls, effects, toMs, slackMs = 0 }, ms) {
   const ran = firstOf(effects, 'effect');
   // One that takes its worker with it has shown itself, and has no effect yet or never.
   const crashed = firstOf(effects, 'crash');
@@ -151,7 +151,7 @@ function wentOn({ calls, effects, toMs }, ms) {
   const complaints = [...partitions].flatMap(([partition, { readyMs, ranMs }]) =>
     ranMs === Number.POSITIVE_INFINITY
       ? [`work never went on in partition ${partition}`]
-      : atMost(`ms until work went on in partition ${partition}`, ranMs - readyMs, ms),
+      : atMost(`ms until work went on in partition ${partition}`, ranMs - readyMs, ms + slackMs),
   );
   return [...complaints, ...atLeast('partitions that had work left', partitions.size, 1)];
 }

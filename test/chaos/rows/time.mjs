@@ -78,9 +78,9 @@ export const timeRows = [
       cast.send(leader, 'SIGCONT');
       return { vacantMs, promotedMs };
     },
-    pass: ({ noted, crashed, report, effects }) => [
+    pass: ({ noted, crashed, report, effects, slackMs = 0 }) => [
       ...atMost('ms until another led', noted.vacantMs ?? 0, LEASE_MS + 1000),
-      ...atMost('ms until bare jobs were promoted', noted.promotedMs ?? 0, 2500),
+      ...atMost('ms until bare jobs were promoted', noted.promotedMs ?? 0, 2500 + slackMs),
       ...exactly('workers believed dead', crashed, 0),
       ...exactly('starts again', report.counts.again, failures(effects)),
     ],
