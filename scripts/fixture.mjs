@@ -37,7 +37,7 @@ export async function makeDump({ binary, folder, version }) {
 
 /** @param {string} folder */
 async function pack(folder) {
-  const args = ['pack', '--ignore-scripts', '--pack-destination', folder];
+  const args = ['pack', '--pack-destination', folder];
   const { code, output } = await capture('npm', args, { cwd: root });
   if (code !== 0) throw new Failed(code, output);
 }
