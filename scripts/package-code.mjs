@@ -1,5 +1,5 @@
 /**
- * Puts the code of a package into a few files without comments: a process that imports it reads a dozen files instead of
+ * Puts the code of a package into a few small files without comments: a process that imports it reads a dozen files instead of
  * two hundred, and the package is smaller. Declarations stay as they are, for editors. So does the build of a checkout, for
  * faults are planted at marked lines of it.
  */
@@ -35,7 +35,8 @@ export async function packageCode(folder) {
     chunkFileNames: 'code/[name].js',
     // What tells a bundler to leave an import alone stays.
     comments: { legal: false, annotation: true, jsdoc: false },
-    minify: { compress: false, mangle: false },
+    // Names of functions and classes stay: stacks tell them.
+    minify: { compress: false, mangle: { toplevel: false, keepNames: true } },
   });
   for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
     if (/\.m?js$/.test(name)) rmSync(join(dist, name));
