@@ -41,7 +41,7 @@ export function report(
     return exit;
   }
   const { red, dim } = paintFor(invocation.stderr, invocation.env);
-  const next = how.next ?? remedyOf(error) ?? NEXT[code];
+  const next = how.next ?? nextOf(error, code);
   invocation.stderr.write(`${red('duestream:')} ${message}\n`);
   if (next !== undefined) createOutput(invocation, false).note(`${dim('next:')} ${oneLine(next)}`);
   return exit;
@@ -59,6 +59,11 @@ function failureOf(error: unknown): Failure {
 
 function failure(code: ErrorCode, error: unknown): Failure {
   return { code, message: reasonOf(error), exit: errorCatalogue[code].exit };
+}
+
+/** None after `dev` found no Redis: its text ends with what helps, and `dev` is not among it. */
+function nextOf(error: unknown, code: string): string | undefined {
+  return isEmbedded(error) && code === 'unavailable' ? undefined : (remedyOf(error) ?? NEXT[code]);
 }
 
 function remedyOf(error: unknown): string | undefined {

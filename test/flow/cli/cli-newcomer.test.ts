@@ -192,4 +192,6 @@ test('dev without a Redis anywhere says what was tried, and what to install on e
   expect(err).toContain('neither redis-server nor valkey-server is on PATH');
   for (const remedy of ['--redis redis://', 'brew install redis', 'wsl --install', 'docker run', 'apt-get install'])
     expect(err).toContain(remedy);
+  // The usual next step is `duestream dev`, which has just failed.
+  expect(err).not.toContain('duestream dev');
 });
