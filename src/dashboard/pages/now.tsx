@@ -198,8 +198,8 @@ function Lateness() {
         </>
       ) : (
         <p>
-          There is no lateness by the minute yet. The first comes within two minutes, unless <code>http.minutes</code>{' '}
-          is off or nobody leads a queue.
+          There is no lateness by the minute yet. The first comes within two minutes, if a daemon that leads a queue has
+          the role <code>http</code> or <code>http.minutes: on</code>.
         </p>
       )}
     </section>

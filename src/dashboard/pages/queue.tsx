@@ -154,8 +154,8 @@ function Charts({ queue }: { readonly queue: string }) {
         <Drawn minutes={value} />
       ) : (
         <p>
-          There are no counts by the minute yet. The first come within two minutes, unless <code>http.minutes</code> is
-          off or nobody leads the queue.
+          There are no counts by the minute yet. The first come within two minutes, if the daemon that leads the queue
+          has the role <code>http</code> or <code>http.minutes: on</code>.
         </p>
       )}
     </section>
