@@ -97,12 +97,12 @@ export function createDashboard({ prefix = '', authorize, log, ...input }: Dashb
         const { prefix: below } = arrivals(request, env);
         return new Response(null, { status: 308, headers: { Location: `${below}/` } });
       }
-      if (!url.pathname.startsWith(`${mountedAt}/`)) return missing();
+      if (!url.pathname.startsWith(`${mountedAt}/`)) return missing(mountedAt, url.pathname);
       url.pathname = url.pathname.slice(mountedAt.length);
       const inner = new Request(url, request);
       const handed = { incoming: incomingOf(env), given: env };
       if (isOfPages(url.pathname)) return pages(inner, handed);
-      return api && url.pathname.startsWith('/v1/') ? api.fetch(inner, handed) : missing();
+      return api && url.pathname.startsWith('/v1/') ? api.fetch(inner, handed) : missing(mountedAt, url.pathname);
     },
     stop,
     [Symbol.asyncDispose]: stop,
@@ -122,5 +122,12 @@ function checkLogin(authorize: unknown, userHeader: string): void {
 const incomingOf = (env: unknown): unknown =>
   typeof env === 'object' && env !== null && 'incoming' in env ? env.incoming : undefined;
 
-const missing = (): Response =>
-  new Response('no such path\n', { status: 404, headers: { 'Content-Type': 'text/plain' } });
+/** A router that takes the path off its address is told apart from a path that there is not by what came here. */
+const missing = (mountedAt: string, path: string): Response =>
+  new Response(
+    `no such path; the pages are at ${mountedAt}/ and the API is below ${mountedAt}/v1/, and ${path} was asked\n`,
+    {
+      status: 404,
+      headers: { 'Content-Type': 'text/plain' },
+    },
+  );

@@ -237,6 +237,9 @@ export interface Answers {
 /** Longer than the default time-out of a Redis command, shorter than the patience of a scraper (10 s). */
 const ANSWER_TIMEOUT_MS = 8000;
 const ALLOWED = 'GET, HEAD';
+/** Most often a proxy that serves us below a path has not taken that path away. */
+const NOWHERE =
+  'allowed: /livez, /readyz, /metrics, and with http.api also / and /v1/; a proxy that serves them below a path takes that path away';
 
 export function createRoutes(answers: Answers): Hono {
   const { token = '', log } = answers;
@@ -267,7 +270,7 @@ export function createRoutes(answers: Answers): Hono {
       return c.json({ error: 'method-not-allowed', message: `allowed: ${ALLOWED}` }, 405);
     });
   }
-  routes.notFound((c) => c.json({ error: 'not-found', message: 'allowed: /livez, /readyz, /metrics' }, 404));
+  routes.notFound((c) => c.json({ error: 'not-found', message: NOWHERE }, 404));
   routes.onError((error, c) => {
     const { code, status } = failureOf(error);
     log.error({ path: c.req.path, status, error: reasonOf(error) }, 'request failed');

@@ -3,7 +3,7 @@
  * that has a login of its own, behind a proxy that puts it below a path, and for the users of a proxy that logs people in.
  */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { SCOPES, type Scope } from '../../src/access/tokens.ts';
@@ -40,11 +40,18 @@ interface Served {
   readonly stop: () => Promise<void>;
 }
 
-/** An application that is nothing but the dashboard. */
-export async function serveMounted(options: DashboardOptions): Promise<Served> {
+/**
+ * An application that is nothing but the dashboard.
+ *
+ * @param before what it does with a request first
+ */
+export async function serveMounted(
+  options: DashboardOptions,
+  before: (request: IncomingMessage) => Promise<void> = async () => undefined,
+): Promise<Served> {
   const dashboard = createDashboard(options);
   const listener = getRequestListener(dashboard.fetch, { overrideGlobalObjects: false });
-  const server = createServer((request, response) => void listener(request, response));
+  const server = createServer((request, response) => void before(request).then(() => listener(request, response)));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

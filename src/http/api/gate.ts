@@ -115,7 +115,7 @@ function checkHost({ host, allowedHosts }: HostOptions, asked: string | undefine
   const isOpen = !isLoopback(host) && allowedHosts.length === 0 && name !== undefined;
   if (known || isOpen) return;
   throw new Problem('misdirected', {
-    detail: `the Host header ${show(asked)} names no host of this daemon; allowed: http.allowedHosts`,
+    detail: `the request is for the host ${show(asked)}, which is no name of this daemon; allowed: http.host, loopback, and the names in http.allowedHosts, without the port`,
   });
 }
 
@@ -303,11 +303,20 @@ export function bodyGate(max: number): MiddlewareHandler {
   };
 }
 
-/** Numbers that the parser would round. The framework keeps the text, and parses it again for the verb. */
+/**
+ * Numbers that the parser would round, and a body that a parser of the application around has read before us. The framework
+ * keeps the text, and parses it again for the verb.
+ */
 export const numberGate: MiddlewareHandler = async (c, next) => {
-  refuseInexact(await c.req.text(), 'body');
+  const text = await c.req.text();
+  if (text === '' && Number(c.req.header('Content-Length') ?? 0) > 0)
+    throw new Problem('failed', { detail: READ_BEFORE });
+  refuseInexact(text, 'body');
   await next();
 };
+
+const READ_BEFORE =
+  'the body was read before duestream got the request; mount the dashboard before every parser, such as express.json()';
 
 const isBodiless = (method: string): boolean => method === 'GET' || method === 'HEAD';
 

@@ -12,7 +12,7 @@ import { parseName } from '../../job/job.ts';
 import { checkNames } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Log } from '../../kernel/log.ts';
+import { type Log, silentLog } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import type { ArrivalOptions } from '../arrival.ts';
 import type { ApiEnv, Caller } from './caller.ts';
@@ -44,7 +44,8 @@ export async function guestOf(
     if (given !== undefined && given !== null && given !== false) return readGuest(given);
   } catch (error) {
     log.error({ error: reasonOf(error) }, 'authorize of createDashboard has failed, and nobody was let in');
-    throw new Problem('failed', { detail: 'the login of the application has failed; the log says why' });
+    const where = log === silentLog ? 'give createDashboard a log, and it says why' : 'the log says why';
+    throw new Problem('failed', { detail: `the login of the application has failed; ${where}` });
   }
   throw stranger('the login of the application did not let this request in', { login: 'application' });
 }
@@ -62,6 +63,10 @@ const QUEUES_MAX = 100;
 
 /** @throws DuestreamError `bad-input` that says what is wrong */
 function readGuest(given: unknown): Caller {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    const allowed = '{ name, scopes, queues }, or undefined for nobody';
+    throw new DuestreamError('bad-input', `authorize returned ${show(given)}; allowed: ${allowed}`);
+  }
   // A name that is misspelt must not open more: without `queues` all are meant.
   checkNames(given, ['name', 'scopes', 'queues'], 'what authorize returns', 'bad-input');
   const { name, scopes, queues } = given as Partial<Record<'name' | 'scopes' | 'queues', unknown>>;

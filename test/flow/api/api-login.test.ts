@@ -172,8 +172,8 @@ describe('the login of an application', () => {
       { name: 'ada', scopes: ['admin'], queue: ['sms'] },
       /queue is not an option.*queues/,
     ],
-    ['a text', 'admin', /the options of what authorize returns are "admin"/],
-    ['yes', true, /are a value of type boolean/],
+    ['a text', 'admin', /authorize returned "admin"; allowed: { name, scopes, queues }, or undefined/],
+    ['yes', true, /authorize returned a value of type boolean; allowed/],
   ])('whose answer is %s lets nobody in: 500, and why in the log', async (_, given, why) => {
     const { log, reasons } = loud();
     const call = await mounted(async () => given, log);
@@ -199,6 +199,13 @@ describe('the login of an application', () => {
       expect(answered.text).not.toContain('secret');
       expect(reasons[0]).toBe('no such session store: secret');
     }
+  });
+
+  test('whose fault no log is told of says that a log would say why', async () => {
+    const answered = await (await mounted(() => true))('GET /v1/queues');
+    expect(answered).toMatchObject(
+      problem(500, 'failed', 'the login of the application has failed; give createDashboard a log, and it says why'),
+    );
   });
 
   test('may open some queues only', async () => {

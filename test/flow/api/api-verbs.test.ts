@@ -827,7 +827,8 @@ describe('paths', () => {
     expect((await api.ask('GET /livez')).text).toBe('ok\n');
     expect((await api.ask('GET /v2')).body).toEqual({
       error: 'not-found',
-      message: 'allowed: /livez, /readyz, /metrics',
+      message:
+        'allowed: /livez, /readyz, /metrics, and with http.api also / and /v1/; a proxy that serves them below a path takes that path away',
     });
   });
 });

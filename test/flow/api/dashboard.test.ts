@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { build } from '../../../scripts/steps.mjs';
 import { createClient } from '../../../src/client/client.ts';
 import { createDashboard, type Dashboard } from '../../../src/daemon/dashboard.ts';
-import { type ServedApi, serveApi } from '../../support/api.ts';
+import { ask, type ServedApi, serveApi } from '../../support/api.ts';
 import { root } from '../../support/repository.ts';
+import { serveMounted } from '../../support/ways-in.ts';
 
 /** Of the script, compressed: a phone on a slow line reads it in a second. */
 const SCRIPT_BYTES_MAX = 60_000;
@@ -95,6 +96,24 @@ describe('createDashboard', () => {
     expect([bare.status, bare.headers.get('Location')]).toEqual([308, '/ops/jobs/']);
     expect((await dashboard.fetch(new Request('https://ops.example.org/v1/queues'))).status).toBe(404);
     expect((await at('/metrics')).status).toBe(404);
+  });
+
+  test('says what came to it, where a router has cut the prefix off', async () => {
+    const cut = await dashboard.fetch(new Request('https://ops.example.org/v1/queues'));
+    expect(await cut.text()).toBe(
+      'no such path; the pages are at /ops/jobs/ and the API is below /ops/jobs/v1/, and /v1/queues was asked\n',
+    );
+  });
+
+  test('says so, where a parser of the application has read the body', async () => {
+    const served = await serveMounted({ redis: api.redis.url, prefix: '/ops/jobs' }, async (request) => {
+      for await (const _ of request);
+    });
+    const told = await ask(served.url, 'POST /v1/queues/emails/pause', { token, body: { reason: 'too late' } });
+    expect([told.status, told.body.code]).toEqual([500, 'failed']);
+    expect(told.body.detail).toContain('mount the dashboard before every parser');
+    expect((await ask(served.url, 'POST /v1/queues/emails/resume', { token })).status).toBe(200);
+    await served.stop();
   });
 
   test('wants a token from everybody, and shows its bearer the queues', async () => {
