@@ -20,6 +20,9 @@ describe('addresses and networks', () => {
     ['10.0.0.0/8', '::ffff:11.9.9.9', false],
     ['::ffff:10.0.0.5', '10.0.0.5', true],
     ['::ffff:10.0.0.0/104', '10.9.9.9', true],
+    ['::ffff:10.0.0.0/104', '11.9.9.9', false],
+    ['::ffff:10.0.0.0/104', '::1', false],
+    ['::ffff:10.0.0.5', '10.0.0.6', false],
     ['::ffff:10.0.0.0/104', '::FFFF:10.9.9.9', true],
   ])('%s and %s: %s', (network, address, isIn) => {
     expect(isNetwork(network)).toBe(true);
