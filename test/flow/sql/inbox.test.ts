@@ -45,11 +45,13 @@ describe.each(databases)('in $name', ({ dialect, open }) => {
   async function serve(then: (job: Job, nth: number) => void) {
     const starts: { readonly job: Job; readonly isFirst: boolean }[] = [];
     const handler = async (job: Job) => {
+      let isFirst = false;
       await db.transaction(async (run) => {
-        const isFirst = await inbox.once(run, job);
-        starts.push({ job, isFirst });
+        isFirst = await inbox.once(run, job);
         if (isFirst) await run(`INSERT INTO effects (id) VALUES ('${job.id}')`, []);
       });
+      // Only now: before the COMMIT nobody else sees the effect.
+      starts.push({ job, isFirst });
       then(job, starts.length);
     };
     const worker = createWorker(charges, handler as never, { redis: server.url });
