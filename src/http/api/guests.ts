@@ -14,7 +14,7 @@ import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { type Log, silentLog } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
-import type { ArrivalOptions } from '../arrival.ts';
+import { type ArrivalOptions, peerOf } from '../arrival.ts';
 import type { ApiEnv, Caller } from './caller.ts';
 import { Problem } from './problem.ts';
 
@@ -38,7 +38,7 @@ export async function guestOf(
   c: Context<ApiEnv>,
   log: Log,
 ): Promise<Caller | undefined> {
-  if (!authorize) return users && ofProxy(users, c);
+  if (!authorize) return users && ofProxy(users, c, log);
   try {
     const given = await authorize(outerRequest(c, mountedAt), (c.env as { readonly given?: unknown }).given);
     if (given !== undefined && given !== null && given !== false) return readGuest(given);
@@ -95,16 +95,43 @@ const bad = (what: string, given: unknown, allowed: string) =>
 /** Printable ASCII without the comma, with which Node joins the values of a header that came twice. */
 const HEADER_NAME = /^(?! )[\x20-\x2b\x2d-\x7e]{1,128}(?<! )$/;
 
-function ofProxy({ header, scopes }: NonNullable<GuestOptions['users']>, c: Context<ApiEnv>): Caller | undefined {
-  if (!c.get('arrival').isProxied) return undefined;
+type Users = NonNullable<GuestOptions['users']>;
+
+function ofProxy(users: Users, c: Context<ApiEnv>, log: Log): Caller | undefined {
+  const { header, scopes } = users;
+  const { isProxied } = c.get('arrival');
   const name = c.req.header(header);
-  if (name === undefined) return undefined;
+  if (!isProxied || name === undefined) {
+    if (isProxied || name !== undefined) tellUnnamed(users, { peer: peerOf(c.env), isProxied }, log);
+    return undefined;
+  }
   if (!HEADER_NAME.test(name)) {
     throw stranger(
       `the header ${header} of the proxy is ${show(name)}; allowed: one name of 1 to 128 printable characters of ASCII, without a comma`,
     );
   }
   return guest({ name, scopes, queues: undefined }, 'proxy');
+}
+
+/** What has been told, of each API: who has set it up wrongly sees it at the first page, and strangers cannot fill the log. */
+const told = new WeakMap<Users, Set<boolean>>();
+
+/** The answer says nothing of it: a stranger need not learn which header counts. */
+function tellUnnamed(
+  users: Users,
+  { peer, isProxied }: { readonly peer: string | undefined; readonly isProxied: boolean },
+  log: Log,
+): void {
+  const before = told.get(users) ?? new Set();
+  if (before.has(isProxied)) return;
+  told.set(users, before.add(isProxied));
+  const { header } = users;
+  log.warn(
+    { peer, header },
+    isProxied
+      ? 'a request from an address of http.trustProxy has no header http.userHeader; its user needs a token'
+      : 'a request with the header http.userHeader comes from no address of http.trustProxy; the header does not count',
+  );
 }
 
 function guest(

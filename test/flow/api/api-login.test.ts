@@ -378,6 +378,24 @@ describe('the users of a proxy', () => {
     expect((await ask(served.url, 'GET /v1/queues', { headers })).status).toBe(status);
   });
 
+  test.each([
+    ['of a trusted address without the header', {}, {}, 'has no header http.userHeader'],
+    [
+      'of another address with the header',
+      { trustProxy: ['10.0.0.5'] },
+      { 'X-Forwarded-Email': 'ada' },
+      'comes from no',
+    ],
+  ])('are looked for in the log: the first request %s is told, and no second one', async (_, http, headers, why) => {
+    const warnings: string[] = [];
+    const log: Log = { ...silentLog, warn: (_fields, message) => void warnings.push(message), child: () => log };
+    const served = until(await serveWindow(api, { ...USERS, tokens: 'always', ...http }, log));
+    for (const _again of [1, 2]) {
+      expect((await ask(served.url, 'GET /v1/session', { headers })).text).not.toContain('X-Forwarded-Email');
+    }
+    expect(warnings).toEqual([expect.stringContaining(why)]);
+  });
+
   test('have one plain name: two, none and control characters are refused', async () => {
     const served = until(await serveWindow(api, USERS));
     const status = async (value: string) =>
