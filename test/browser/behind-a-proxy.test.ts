@@ -136,6 +136,20 @@ describe('a page in an application that knows who asks', { timeout: HOOK_MS }, (
   });
 });
 
+test('a page whose application fails to say who asks tells that, and not that it is looking', async () => {
+  const authorize = () => {
+    throw new Error('no directory');
+  };
+  const served = until(await serveMounted({ redis: api.redis.url, prefix: '/ops', authorize }));
+  const window = await browser.open(served.url);
+  await window.page.goto(`${served.url}/`);
+  const note = window.page.getByRole('alert');
+  await note.first().waitFor();
+  expect(await note.first().innerText()).not.toMatch(/from before|directory/);
+  expect(await window.page.getByText('Looking').count()).toBe(0);
+  await window.close();
+});
+
 /** Nobody has to log in. */
 async function comeInAndWork(url: string, who: string): Promise<void> {
   const window = await browser.open(url);

@@ -15,16 +15,19 @@ const LATE_MS = 1000;
 
 export function Now() {
   const { now, state, why } = useLive();
+  const isAway = state === 'away' || state === 'ended';
   return (
     <>
       <h1>Now</h1>
-      {state === 'away' || state === 'ended' ? (
+      {isAway ? (
         <p class="problem" role="alert">
-          {why} What you see is from before.
+          {why}
+          {now === undefined ? '' : ' What you see is from before.'}
         </p>
       ) : null}
       {state === 'polling' ? <p class="quiet">{why}</p> : null}
-      {now === undefined ? <p role="status">Looking …</p> : <Seen now={now} />}
+      {now === undefined ? null : <Seen now={now} />}
+      {now === undefined && !isAway ? <p role="status">Looking …</p> : null}
     </>
   );
 }
