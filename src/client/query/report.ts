@@ -385,5 +385,8 @@ function timelineOf(
     ...(isOverState(state) ? [{ atMs: overMs, kind: state, attempt: attempts }] : []),
   ];
   const known = moments.flatMap(({ atMs, ...moment }) => (atMs === undefined ? [] : [{ atMs, ...moment }]));
-  return known.toSorted((a, b) => a.atMs - b.atMs);
+  // Redis times an end, and a worker the failure that led to it: it may say some milliseconds more.
+  const lastFailedMs = Math.max(...history.map(({ atMs }) => atMs));
+  const placeOf = ({ atMs, kind }: Moment) => (kind === state ? Math.max(atMs, lastFailedMs) : atMs);
+  return known.toSorted((a, b) => placeOf(a) - placeOf(b));
 }
