@@ -248,8 +248,11 @@ describe('texts', () => {
     expect(broken).toEqual([]);
   });
 
-  test('the version is written twice, and is the same', () => {
+  test('the version is written twice, and is the same; so is the one that pages tell people to install', () => {
     expect(version).toBe(packageJson.version);
+    const named = saying(/\bduestream@\d|VERSION=\d/).filter((line) => line.startsWith('docs/'));
+    expect(named).not.toEqual([]);
+    expect(named.filter((line) => !line.includes(`@${version}`) && !line.includes(`=${version}`))).toEqual([]);
   });
 
   test('the changelog keeps its form', () => {
