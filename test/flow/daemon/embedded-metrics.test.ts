@@ -74,7 +74,7 @@ describe('an embedded worker', () => {
     await scheduled('removed', 2);
     const metrics = [worker.metrics, daemon.metrics];
     await expect.poll(() => ended(worker.metrics, 'removed'), patience).toBe(2);
-    for (const scrape of metrics) expect(await scrape()).toContain('queue="removed"');
+    for (const scrape of metrics) await expect.poll(scrape, patience).toContain('queue="removed"');
     const { code } = await runHere([
       'queues',
       'rm',
