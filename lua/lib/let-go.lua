@@ -5,17 +5,18 @@
 --         which a reclaim clears away. The other way round nobody would ever deliver it again.
 --         XDEL looks for each entry from the beginning of its node of the stream, XTRIM takes them
 --         off in one go: from eight on it is cheaper to look whether they are the head of ready.
+--         The last of them is left to XDEL, which removes a node with its last entry. XTRIM leaves
+--         a node in which everything is deleted, and newer servers do not load such a stream.
 local function letGo(ready, ...)
-  local isTrimmed = false
+  local last
   if select('#', ...) >= 8 then
     -- rarely
-    local ms, seq = (headOf(ready, { ... }) or ''):match('^(%d+)%-(%d%d?%d?%d?%d?%d?%d?)$')
-    if ms then
-      isTrimmed = true
-      redis.call('XTRIM', ready, 'MINID', ms .. '-' .. (tonumber(seq) + 1))
-    end
+    last = headOf(ready, { ... })
   end
-  if not isTrimmed then
+  if last then
+    redis.call('XTRIM', ready, 'MINID', last)
+    redis.call('XDEL', ready, last)
+  else
     -- @delete
     redis.call('XDEL', ready, ...)
   end

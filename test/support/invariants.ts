@@ -9,6 +9,7 @@ import { decodeHeader, entriesOfRecord } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
 import { fieldsOf, list, type Reply, score, text } from '../../src/redis/scripts/scripts.ts';
+import { hollowNodes } from './streams.mjs';
 
 export interface Snapshot {
   readonly scheduled: ReadonlyMap<string, number>;
@@ -34,6 +35,8 @@ export interface Snapshot {
   readonly meta: ReadonlyMap<string, string>;
   readonly leader: string;
   readonly leaderTtlMs: number;
+  /** Streams with a node that has no live entry, which newer servers do not load. */
+  readonly hollow: readonly string[];
   /** Times to live of the keys that have none; all of them -1 or -2. */
   readonly ttls: readonly number[];
 }
@@ -81,6 +84,8 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
   const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls, stale, ...indexes] =
     reply;
   const [tags, past, ended, closed, why] = indexes;
+  const streams = [keys.ready, keys.dead];
+  const nodes = await Promise.all(streams.map((key) => hollowNodes(redis, key)));
   const stream = (part: Reply | undefined) =>
     list(part).map((item) => ({ id: text(list(item)[0]), fields: fieldsOf(list(item)[1]) }));
   const scores = (part: Reply | undefined) =>
@@ -107,13 +112,14 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
     meta: fieldsOf(meta),
     leader: text(leader),
     leaderTtlMs: Number(ttl),
+    hollow: streams.filter((_, at) => nodes[at] !== 0),
     ttls: list(ttls).map(Number),
   };
 }
 
 /** Sentences of the design that do not hold, each beginning with its number. */
 export function broken(now: Snapshot, since: Since = {}): readonly string[] {
-  const all = [places, kept, stream, owners, growth, promotion, times, sums, tagged, closings];
+  const all = [places, kept, stream, owners, growth, promotion, times, sums, tagged, closings, loadable];
   return all.flatMap((check) => check(now, since));
 }
 
@@ -283,6 +289,11 @@ function closings({ closed, why, meta }: Snapshot, { cutOff = false }: Since): r
     ...[...why.keys()].map((tag) => !closed.has(tag) && `I20 ${tag} has a text and is open`),
     ...[...closed.keys()].map((tag) => !cutOff && !why.has(tag) && `I20 ${tag} is closed without a text`),
   ]);
+}
+
+/** A server that is stricter than ours must load every state. */
+function loadable({ hollow }: Snapshot): readonly string[] {
+  return hollow.map((key) => `a node of ${key} has no live entry`);
 }
 
 export function compareIds(one: string, other: string): number {

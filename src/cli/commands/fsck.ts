@@ -21,6 +21,7 @@ import {
   growth,
   growthFlaws,
 } from '../../redis/repair/fsck.ts';
+import { mendHollow } from '../../redis/repair/hollow.ts';
 import { type Bookkeeping, leftovers, removeLeftover } from '../../redis/repair/leftovers.ts';
 import { repair as repairDamage } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
@@ -117,9 +118,10 @@ async function report(
   const isWeighed = plan.some(({ what }) => what === 'misweighed') && (await weighAll(redis, ref, 'note'));
   const isClosed = plan.some(({ what }) => OF_CLOSURES.includes(what));
   if (isClosed) await mendClosures(redis, { ref, all, nowMs: systemClock.wallMs() });
+  if (plan.some(({ what }) => what === 'hollow')) await mendHollow(redis, ref.keys);
   const repaired = plan.filter(({ damage, what }) =>
     damage === undefined
-      ? (what === 'misweighed' && isWeighed) || OF_CLOSURES.includes(what)
+      ? (what === 'misweighed' && isWeighed) || OF_CLOSURES.includes(what) || what === 'hollow'
       : replies.get(damage) === 'repaired',
   );
   // What is left is looked at again rather than concluded: others work on this partition as well.

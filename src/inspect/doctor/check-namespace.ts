@@ -14,6 +14,7 @@ import { timeAt } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { oldestDueAge, type PartitionStats, stats } from '../../redis/read/inspect.ts';
 import { setsOf } from '../../redis/read/sets.ts';
+import { hollowStreams } from '../../redis/repair/hollow.ts';
 import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
 import { listQueues, partitionsOf, type QueueLayout, unreadableQueues } from '../../redis/scripts/queues.ts';
@@ -434,6 +435,21 @@ export async function closedTags({ redis, namespace, closedMax }: Subject): Prom
     status: 'warn',
     saw: `${counted(most.count, 'tag')} of ${most.queue} are closed, and mover.closedMax is ${closedMax}: one more than that is refused`,
     advice: `open some: duestream closed ${most.queue}, duestream open ${most.queue} <tag>; close them for a shorter time; or set mover.closedMax to ${2 * closedMax}, at 128 bytes of memory for each tag in each partition`,
+  };
+}
+
+/** A Redis with a hollow stream may not start again. */
+export async function streams({ redis, namespace }: Subject): Promise<Finding> {
+  const refs = await refsOf(redis, namespace);
+  const hollow: string[] = [];
+  for (const { keys } of refs) hollow.push(...(await hollowStreams(redis, keys)));
+  const [first] = hollow;
+  if (first === undefined)
+    return { status: 'ok', saw: `the streams of ${counted(refs.length, 'partition')} can be loaded` };
+  return {
+    status: 'fail',
+    saw: `${counted(hollow.length, 'stream')} with more nodes than entries, such as ${first}: newer versions of Redis refuse to load a dump of it, so they would not start again`,
+    advice: 'take the empty nodes off: duestream fsck --repair --yes',
   };
 }
 

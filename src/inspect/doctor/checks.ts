@@ -25,6 +25,7 @@ import {
   type Subject,
   schedules,
   schema,
+  streams,
   unsealedSets,
   workers,
 } from './check-namespace.ts';
@@ -46,6 +47,7 @@ export const checks: readonly Check[] = [
   { name: 'scores', look: dueTimes },
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },
+  { name: 'streams', look: streams },
   { name: 'done', look: done },
   { name: 'closed', look: closedTags },
   { name: 'sets', look: unsealedSets },

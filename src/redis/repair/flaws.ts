@@ -153,7 +153,8 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   type: ['key', 'somebody else put another type at our key, and the partition stands still: rename or delete it'],
   hollow: [
     'key',
-    'a stream that is empty but has nodes: newer versions of Redis refuse to load its dump. DEL it at once',
+    'a stream with more nodes than entries: newer versions of Redis refuse to load its dump, so they would not start again',
+    'take the empty nodes off',
   ],
 };
 

@@ -15,7 +15,6 @@ import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKey
 import { type PartitionStats, stats } from '../read/inspect.ts';
 import { unreadableQueues } from '../scripts/queues.ts';
 import { weighAll } from '../scripts/quotas.ts';
-import { list, type Reply } from '../scripts/scripts.ts';
 import { closureFlaws } from './closures.ts';
 import {
   type CheckedEntries,
@@ -27,6 +26,7 @@ import {
   damageKey,
 } from './damage.ts';
 import { damageFlaw, type Flaw, flawOf } from './flaws.ts';
+import { hollowStreams } from './hollow.ts';
 import { isRepairable, notReady } from './repair.ts';
 
 export interface Examination {
@@ -236,9 +236,7 @@ async function stateFlaws(
   const { headDueMs = Number.POSITIVE_INFINITY } = now;
   const held = now.paused || now.wakeMs === 0 || now.term === undefined;
   if (!held && headDueMs < now.nowMs - OVERDUE_MS) flaws.push(flawOf('overdue', '', `due at ${headDueMs}`));
-  for (const { key, type } of stored) {
-    if (type === 'stream' && (await isHollow(redis, key))) flaws.push(flawOf('hollow', key));
-  }
+  flaws.push(...(await hollowStreams(redis, keys)).map((key) => flawOf('hollow', key)));
   flaws.push(...(await indexFlaws(redis, keys)));
   if (records === undefined) return flaws;
   const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);
@@ -247,14 +245,6 @@ async function stateFlaws(
   if (into !== records + out)
     flaws.push(flawOf('balance', '', `${into} came in, ${records} are live, ${out} went out`));
   return flaws;
-}
-
-/** Trimming can leave one (redis#15808); nothing of ours trims. */
-async function isHollow(redis: Redis, key: string): Promise<boolean> {
-  if ((await redis.exists(key)) === 0) return false;
-  const flat = list((await redis.call('XINFO', 'STREAM', key)) as Reply);
-  const of = (name: string) => Number(flat[flat.indexOf(name) + 1]);
-  return of('length') === 0 && of('radix-tree-keys') > 0;
 }
 
 /** Nothing was counted between the two, so what was read in between belongs to both. */

@@ -1,5 +1,7 @@
 /** What Redis holds of a queue in the end, read from the wire format as documented and not through the product. */
 
+import { hollowNodes } from '../../support/streams.mjs';
+
 /** @typedef {import('ioredis').Redis} Redis */
 /** @typedef {import('./checker.mjs').Member} Member */
 
@@ -60,7 +62,7 @@ const fieldOf = (fields, name) => fields[fields.indexOf(name) + 1] ?? '';
 export async function leftIn(redis) {
   const sum = async (/** @type {(partition: number) => Promise<number>} */ count) =>
     (await Promise.all(PARTITIONS.map(count))).reduce((total, value) => total + value, 0);
-  const [scheduled, ready, runs, pending, line, holds] = await Promise.all([
+  const [scheduled, ready, runs, pending, line, holds, hollow] = await Promise.all([
     sum((partition) => redis.zcard(keyOf(partition, 'scheduled'))),
     sum((partition) => redis.xlen(keyOf(partition, 'ready'))),
     sum((partition) => redis.hlen(keyOf(partition, 'runs'))),
@@ -68,8 +70,10 @@ export async function leftIn(redis) {
     // Of a gated queue.
     sum((partition) => redis.zcard(keyOf(partition, 'line'))),
     sum((partition) => redis.zcard(keyOf(partition, 'holds'))),
+    // Nodes that a stricter server would not load.
+    sum((partition) => hollowNodes(redis, keyOf(partition, 'ready'))),
   ]);
-  return { scheduled, ready, pending, runs, line, holds };
+  return { scheduled, ready, pending, runs, line, holds, hollow };
 }
 
 /**

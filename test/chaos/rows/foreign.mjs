@@ -1,6 +1,7 @@
 /** Others use the same Redis: they block it, make it a replica, change its settings, plant keys, and ask too much. */
 import { pathToFileURL } from 'node:url';
 import { ask } from '../../../src/embedded/ask.mjs';
+import { hollowNodes } from '../../support/streams.mjs';
 import { keyOf, PARTITIONS } from '../judge/dump.mjs';
 import { flawsOf } from '../judge/fsck.mjs';
 import { atLeast, atMost, calm, exactly, resumed, settled } from '../judge/predicates.mjs';
@@ -160,17 +161,16 @@ export const foreignRows = [
   {
     id: 'F45',
     title: 'our own work leaves no stream that newer versions refuse to load',
-    how: 'XINFO STREAM of every stream again and again while they run empty',
-    wanted: 'none of length 0 with nodes in its tree',
+    how: 'DUMP of every stream again and again while they run empty',
+    wanted: 'none with a node that has no live entry',
     workload: { ...HARMLESS, throws: 0.2 },
     async inject({ redis, repeatedly }) {
       let hollow = 0;
       let empty = 0;
       const looks = await repeatedly(14_000, 20, async () => {
         for (const key of PARTITIONS.flatMap((at) => [keyOf(at, 'ready'), keyOf(at, 'dead')])) {
-          const { length, nodes } = await streamAt(redis, key);
-          if (length === 0) empty += 1;
-          if (length === 0 && nodes > 0) hollow += 1;
+          if ((await redis.xlen(key)) === 0) empty += 1;
+          hollow += await hollowNodes(redis, key);
         }
       });
       return { looks, empty, hollow };
@@ -224,12 +224,4 @@ async function clientsOf(redis) {
   const list = String(await redis.client('LIST', 'TYPE', 'NORMAL'));
   const ours = list.split('\n').filter((line) => line.includes('name=duestream:'));
   return new Set(ours.map((line) => /^id=(\d+)/.exec(line)?.[1]));
-}
-
-/** @param {import('ioredis').Redis} redis @param {string} key */
-async function streamAt(redis, key) {
-  const reply = await redis.xinfo('STREAM', key).catch(() => []);
-  const flat = Array.isArray(reply) ? reply : [];
-  const of = (/** @type {string} */ name) => Number(flat[flat.indexOf(name) + 1] ?? 0);
-  return flat.length === 0 ? { length: -1, nodes: 0 } : { length: of('length'), nodes: of('radix-tree-keys') };
 }

@@ -128,6 +128,13 @@ describe('what it finds', () => {
     await p.redis.xdel(p.keys.dead, '2-0');
     await p.redis.call('XTRIM', p.keys.dead, 'MINID', '=', '2-0');
     expect(await flaws()).toEqual([`key hollow ${p.keys.dead}`]);
+    const doctor = await cli.run(['doctor', '--redis', p.server.url, '--namespace', 't']);
+    expect(doctor.out).toMatch(/fail +streams +1 stream with more nodes than entries, such as t:v1:\{q:0\}:dead/);
+    const { code, out } = await fsck('--repair', '--yes');
+    expect([code, out]).toEqual([0, expect.stringMatching(/hollow.*repaired/)]);
+    await p.redis.xadd(p.keys.dead, '3-0', 'a', '1');
+    expect((await fsck('--repair', '--yes')).code).toBe(0);
+    expect([await flaws(), await p.redis.xlen(p.keys.dead)]).toEqual([[], 1]);
     await p.reset();
   });
 
