@@ -10,8 +10,8 @@ import { loadOutbox } from './handler-module.ts';
 import { createLog } from './log.ts';
 import { runUntilSignal } from './run.ts';
 
-/** The relay has no shutdown of handlers: it ends after the pass under way, which repeats a call for 5 s at most. */
-const SHUTDOWN_MS = 10_000;
+/** The relay has no shutdown of handlers: it stops within 10 s, and the module then closes its connections. */
+const SHUTDOWN_MS = 15_000;
 
 /** Resolves when the relay has started. `withHttp`: probes and metrics are served. */
 export async function runRelay(
@@ -40,7 +40,10 @@ export async function runRelay(
         port,
         token,
         log,
-        live: () => ({ ok: true, detail: { version, ...relay.counts() } }),
+        live: () => ({
+          ok: true,
+          detail: { version, ...relay.counts(), stalled: relay.stalled().map(({ queue }) => queue) },
+        }),
         ready: () =>
           relay.state().then(
             (state) => ({ ok: true, detail: { ...state } }),

@@ -4,12 +4,18 @@ import { Counter, Gauge, Registry } from 'prom-client';
 /** Of an outbox, and of the relay that looks after it. */
 export interface OutboxSource {
   /** Rejects while the database does not answer. */
-  readonly state: () => Promise<{ readonly rows: number; readonly refused: number; readonly lagMs: number }>;
+  readonly state: () => Promise<{
+    readonly rows: number;
+    readonly refused: number;
+    readonly lagMs: number;
+    readonly queues: readonly { readonly queue: string; readonly lagMs: number }[];
+  }>;
+  readonly stalled: () => readonly { readonly queue: string; readonly forMs: number }[];
   readonly counts: () => { readonly done: number; readonly putOff: number; readonly refused: number };
 }
 
 /** While the database does not answer, what is read of it is left out instead of showing old values as new. */
-export function createOutboxMetrics({ state, counts }: OutboxSource) {
+export function createOutboxMetrics({ state, stalled, counts }: OutboxSource) {
   const registry = new Registry();
   const registers = [registry];
   const rows = new Gauge({ name: 'duestream_outbox_rows', help: 'Rows of the outbox.', registers });
@@ -21,6 +27,18 @@ export function createOutboxMetrics({ state, counts }: OutboxSource) {
   const lag = new Gauge({
     name: 'duestream_outbox_lag_seconds',
     help: 'Age of the oldest row that was not refused; 0 without one.',
+    registers,
+  });
+  const queueLag = new Gauge({
+    name: 'duestream_outbox_queue_lag_seconds',
+    help: 'Age of the oldest row of a queue that was not refused; of the 100 queues that are furthest behind.',
+    labelNames: ['queue'],
+    registers,
+  });
+  const stalledFor = new Gauge({
+    name: 'duestream_outbox_queue_stalled_seconds',
+    help: 'For how long this relay has not been able to make a call of a queue; no line for a queue that goes on.',
+    labelNames: ['queue'],
     registers,
   });
   const up = new Gauge({
@@ -42,14 +60,18 @@ export function createOutboxMetrics({ state, counts }: OutboxSource) {
       calls.inc({ outcome: outcome === 'putOff' ? 'put-off' : outcome }, now[outcome] - before[outcome]);
       before[outcome] = now[outcome];
     }
+    stalledFor.reset();
+    for (const { queue, forMs } of stalled()) stalledFor.set({ queue }, forMs / 1000);
     const found = await state().catch(() => undefined);
     up.set(found ? 1 : 0);
     const told = [rows, refusedRows, lag] as const;
     for (const gauge of told) gauge.remove();
+    queueLag.reset();
     if (!found) return;
     rows.set(found.rows);
     refusedRows.set(found.refused);
     lag.set(found.lagMs / 1000);
+    for (const { queue, lagMs } of found.queues) queueLag.set({ queue }, lagMs / 1000);
   }
 
   return {

@@ -6,11 +6,12 @@
  * @module duestream-sql
  */
 
-export type { OutboxState } from './claims.ts';
+export type { OutboxQueueState, OutboxState } from './claims.ts';
 export type { After, Dialect, Rows, Run, SqlValue } from './database.ts';
 export { createInbox, type Inbox, type InboxJob, type InboxOptions, type SweepOptions } from './inbox.ts';
+export type { Relayed, StalledQueue } from './lanes.ts';
 export { createOutbox, type Outbox, type OutboxClosed, type OutboxJob, type OutboxOptions } from './outbox.ts';
 export { defineOutbox, type OutboxDatabase } from './outbox-database.ts';
 export type { ListRowsOptions, OutboxRow } from './people.ts';
-export { createRelay, type Relay, type Relayed, type RelayOptions } from './relay.ts';
+export { createRelay, type Relay, type RelayOptions } from './relay.ts';
 export { inboxTable, outboxTable } from './tables.ts';

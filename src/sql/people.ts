@@ -19,8 +19,11 @@ export interface OutboxRow {
   readonly ageMs: number;
   /** How often a relay has claimed it. */
   readonly attempts: number;
-  /** `waits`: for a relay, or behind another row of its key · `claimed`: a relay carries it out · `refused`: for a person. */
-  readonly state: 'waits' | 'claimed' | 'refused';
+  /**
+   * `waits`: for a relay, or behind another row of its key · `put-off`: a relay has tried, and it or another one tries again later ·
+   * `claimed`: a relay carries it out · `refused`: for a person.
+   */
+  readonly state: 'waits' | 'put-off' | 'claimed' | 'refused';
   /** Why it was refused. */
   readonly error: string | undefined;
 }
@@ -91,7 +94,6 @@ function rowOf(row: unknown): OutboxRow {
   const error = textIn(row, 'error');
   const nowMs = numberIn(row, 'now');
   const madeMs = numberIn(row, 'made');
-  const isClaimed = textIn(row, 'claimed_by') !== undefined && numberIn(row, 'claimed_until') > nowMs;
   return {
     seq: numberIn(row, 'seq'),
     verb: textIn(row, 'verb') ?? '',
@@ -100,7 +102,13 @@ function rowOf(row: unknown): OutboxRow {
     madeMs,
     ageMs: Math.max(0, nowMs - madeMs),
     attempts: numberIn(row, 'attempts'),
-    state: error === undefined ? (isClaimed ? 'claimed' : 'waits') : 'refused',
+    state: stateIn(row, nowMs),
     error,
   };
+}
+
+function stateIn(row: unknown, nowMs: number): OutboxRow['state'] {
+  if (textIn(row, 'error') !== undefined) return 'refused';
+  if (numberIn(row, 'claimed_until') <= nowMs) return 'waits';
+  return textIn(row, 'claimed_by') === undefined ? 'put-off' : 'claimed';
 }

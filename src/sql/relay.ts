@@ -3,6 +3,7 @@
  *
  *   claim (one statement, committed) ──▶ Redis ──▶ delete what this relay has still claimed
  *
+ * Each queue has a lane of its own for that (`lanes.ts`): one that is down holds up no other.
  * It may be killed between any two of these steps, and any reply may be lost: the claim runs out after 30 s by the clock of the
  * database, and another relay makes the same call again, which Redis recognises by the mark of the job for as long as it
  * remembers its end. Any number of relays may run beside each other.
@@ -14,15 +15,17 @@ import { closingOf } from '../client/jobs/closing.ts';
 import { newJobId } from '../job/job-id.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
 import { workerOption } from '../job/worker-options.ts';
+import { createAbort } from '../kernel/abort.ts';
 import { checkFunction, checkNames, durationIn, wholeNumber } from '../kernel/checks.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
 import { createLoop, type LoopEvents } from '../kernel/loop.ts';
-import { type Carried, carry, type RelayCalls } from './carrying.ts';
-import { CLAIM_MS, type Claims, createClaims, type OutboxState, stateOf } from './claims.ts';
+import type { RelayCalls } from './carrying.ts';
+import { createClaims, type OutboxState, stateOf } from './claims.ts';
 import { type Dialect, parseDialect, type Run } from './database.ts';
+import { createLanes, type Look, type Relayed, type StalledQueue, type Turn } from './lanes.ts';
 import { parseQueues } from './outbox-database.ts';
 
 /** What `createRelay` takes: where the rows are, and the options of a client for where they go. */
@@ -53,17 +56,6 @@ export interface RelayOptions
   readonly log?: Log | undefined;
 }
 
-/** What became of the rows of one pass. */
-export interface Relayed {
-  readonly claimed: number;
-  /** Their calls were made, and they are gone. */
-  readonly done: number;
-  /** They are to be tried again: no room in the queue, or no Redis. */
-  readonly putOff: number;
-  /** They wait for a person, and later rows of their keys behind them. */
-  readonly refused: number;
-}
-
 /** Carries rows of an outbox into Redis. */
 export interface Relay {
   /** Begins. It goes on through outages of the database and of Redis. */
@@ -71,16 +63,22 @@ export interface Relay {
   /** Ends the wait between two passes. Call it after a COMMIT in the same process, and a row is carried out at once. */
   wake(): void;
   /**
-   * One pass: claims rows, makes their calls, deletes them. For tests, and for who has a timer of their own.
+   * One pass over all queues: claims rows, makes their calls, deletes them. For tests, and for who has a timer of their own. A queue
+   * whose last turn got nothing through is passed over while its pause lasts.
    *
-   * @throws whatever `run` throws; DuestreamError `unavailable` and the like when Redis takes nothing
+   * @throws whatever `run` throws; DuestreamError `unavailable` and the like when Redis took nothing of any queue
    */
   pass(): Promise<Relayed>;
   /** How many rows there are, and how far the relay is behind. @example const { lagMs } = await relay.state(); */
   state(): Promise<OutboxState>;
   /** What has become of rows since this relay was made. */
   counts(): Omit<Relayed, 'claimed'>;
-  /** Ends after the pass under way, and closes its connection to Redis. You may call it twice. */
+  /** Queues whose calls cannot be made now, and why. @example for (const { queue, why } of relay.stalled()) console.warn(queue, why); */
+  stalled(): readonly StalledQueue[];
+  /**
+   * Ends after the calls under way, and closes its connection to Redis. It resolves within 10 s, also where `run` never answers: what
+   * was claimed is free for another relay when 30 s have passed since. You may call it twice.
+   */
   stop(): Promise<void>;
   /** `stop`, for `await using relay = createRelay(…)`. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -106,8 +104,9 @@ const RELAY_OPTIONS: readonly string[] = Object.keys({
 
 /** A claim must not run out while Redis is asked again and again. */
 const BUDGET_MS = 5000;
-/** A relay that was frozen for so long after its claim asks Redis for nothing. */
-const STALE_MS = CLAIM_MS - 2 * BUDGET_MS;
+/** A stop waits for calls that are repeated, and not for a database that does not answer. */
+const STOP_MS = 2 * BUDGET_MS;
+/** Between two looks at a database that does not answer. */
 const PAUSE_MIN_MS = 250;
 const PAUSE_MAX_MS = 15_000;
 
@@ -174,18 +173,22 @@ export interface RelayParts {
 
 /** The same over whatever makes the calls. */
 export function relayOver(parts: RelayParts): Relay {
-  const { place, clock, everyMs, log } = parts;
+  const { place, calls, clock, batch, everyMs, log } = parts;
   const claims = createClaims(place, `relay-${newJobId()}`);
+  const lanes = createLanes({ claims, calls, clock, batch, log });
   const counts = { done: 0, putOff: 0, refused: 0 };
   let stopping: Promise<void> | undefined;
 
-  async function pass(): Promise<Relayed> {
-    const { relayed, away } = await onePass(parts, claims);
-    counts.done += relayed.done;
-    counts.putOff += relayed.putOff;
-    counts.refused += relayed.refused;
-    if (away) throw away.why;
-    return relayed;
+  /** @returns turns that count themselves, and call `ended` when they are over */
+  async function look(ended: (turn: Turn) => void = () => undefined) {
+    const { turns, ...rest } = await lanes.look();
+    const counted = turns.map(async (turning) => {
+      const turn = await turning;
+      for (const kind of ['done', 'putOff', 'refused'] as const) counts[kind] += turn[kind];
+      ended(turn);
+      return turn;
+    });
+    return { turns: counted, ...rest };
   }
 
   const loop = createLoop({
@@ -194,11 +197,18 @@ export function relayOver(parts: RelayParts): Relay {
     events: eventsOf(log),
     pauseAfter: (_error, failures, random) =>
       Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(failures, 10)) * (0.5 + random / 2),
-    // A full claim, or a row that another one waits for: there may be more.
-    pass: async () => ((await pass()).done > 0 ? 0 : everyMs),
+    // It waits for no turn: whoever waits for Redis holds up nobody.
+    async pass() {
+      const { turns, isShort, nextMs } = await look(({ hasMore }) => {
+        if (hasMore || isShort) loop.wake();
+      });
+      // Its lane has told that the database did not answer, and the next look meets it as well.
+      for (const turn of turns) turn.catch(() => undefined);
+      return nextMs(everyMs);
+    },
   });
   const end = () => {
-    stopping ??= loop.stop().then(parts.stop);
+    stopping ??= shutDown([loop.stop, lanes.stop], parts);
     return stopping;
   };
   return {
@@ -207,60 +217,44 @@ export function relayOver(parts: RelayParts): Relay {
       loop.start();
     },
     wake: loop.wake,
-    pass: () => pass(),
+    pass: () => onePass(look),
     state: () => stateOf(place.run, place.dialect),
     counts: () => ({ ...counts }),
+    stalled: lanes.stalled,
     stop: end,
     [Symbol.asyncDispose]: end,
   };
 }
 
-interface Away {
-  readonly why: unknown;
-}
-
-/** @returns `away`: why Redis takes nothing */
-async function onePass(
-  { calls, clock, batch, log }: Pick<RelayParts, 'calls' | 'clock' | 'batch' | 'log'>,
-  claims: Claims,
-): Promise<{ readonly relayed: Relayed; readonly away: Away | undefined }> {
-  const askedMs = clock.monotonicMs();
-  const rows = await claims.claim(batch);
-  const tookMs = clock.monotonicMs() - askedMs;
-  // What another relay may have claimed meanwhile is left to it.
-  const carried = tookMs > STALE_MS ? rows.map((row) => ({ row, end: staleEnd(tookMs) })) : await carry(rows, calls);
-  await settle(carried, claims, log);
-  const ended = (kind: Carried['end']['kind']) => carried.filter(({ end }) => end.kind === kind).length;
-  const [away] = carried.flatMap(({ end }) => (end.kind === 'later' && end.isAway ? [{ why: end.why }] : []));
-  const relayed = { claimed: rows.length, done: ended('done'), putOff: ended('later'), refused: ended('refused') };
-  return { relayed, away };
-}
-
-const staleEnd = (tookMs: number): Carried['end'] => ({
-  kind: 'later',
-  why: new DuestreamError('unavailable', `rows were claimed ${Math.round(tookMs)} ms ago; nothing was sent`),
-  isAway: true,
-});
-
-/** What this does not come to is done by the next claim of the same rows: their calls are recognised. */
-async function settle(carried: readonly Carried[], claims: Claims, log: Log): Promise<void> {
-  const seqsOf = (which: (end: Carried['end']) => boolean) =>
-    carried.filter(({ end }) => which(end)).map(({ row }) => row.seq);
-  await claims.done(seqsOf(({ kind }) => kind === 'done'));
-  for (const { row, end } of carried) {
-    if (end.kind !== 'refused') continue;
-    const { seq, verb, queue, key } = row;
-    await claims.refuse(seq, end.why);
-    log.error({ seq, verb, queue, key, why: end.why }, 'a row of the outbox was refused');
+/** Until each queue had its turn. */
+async function onePass(look: () => Promise<Pick<Look, 'turns' | 'isShort'>>): Promise<Relayed> {
+  const turns: Turn[] = [];
+  for (let isShort = true; isShort; ) {
+    const looked = await look();
+    turns.push(...(await Promise.all(looked.turns)));
+    isShort = looked.isShort && looked.turns.length > 0;
   }
-  await claims.putOff(
-    seqsOf((end) => end.kind === 'later' && !end.isAway),
-    { isBrief: false },
-  );
-  await claims.putOff(
-    seqsOf((end) => end.kind === 'later' && end.isAway),
-    { isBrief: true },
-  );
+  const sum = (of: (turn: Turn) => number) => turns.reduce((before, turn) => before + of(turn), 0);
+  const relayed = {
+    claimed: sum(({ claimed }) => claimed),
+    done: sum(({ done }) => done),
+    putOff: sum(({ putOff }) => putOff),
+    refused: sum(({ refused }) => refused),
+  };
+  const stalled = turns.find((turn) => turn.stalled)?.stalled;
+  if (stalled && relayed.done + relayed.refused === 0) throw stalled.why;
+  return relayed;
+}
+
+/** What does not end by itself, such as a statement on a connection that is half open, is left behind. */
+async function shutDown(ends: readonly (() => Promise<void>)[], { stop, clock, log }: RelayParts): Promise<void> {
+  const over = createAbort();
+  const ended = Promise.all(ends.map((end) => end())).then(stop);
+  const isOver = Promise.race([ended.then(() => true), clock.sleep(STOP_MS, over.signal).then(() => false)]);
+  const isClean = await isOver.finally(() => over.abort());
+  if (isClean) return;
+  log.warn({ afterMs: STOP_MS }, 'the relay stopped without an answer of the database or of Redis');
+  stop().catch(() => undefined);
 }
 
 const eventsOf = (log: Log): LoopEvents => ({

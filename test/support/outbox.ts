@@ -1,6 +1,7 @@
 /** An outbox in a database, a Redis for its calls, and relays between them. */
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type Client, createClient } from '../../src/client/client.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import {
   createOutbox,
@@ -12,6 +13,12 @@ import {
 } from '../../src/sql/index.ts';
 import type { databases, TestDatabase } from './databases.ts';
 import { startRedis, type TestRedis } from './redis.ts';
+
+/** A stop need not wait long for the statement of a relay that was killed in its middle. */
+const hasty = {
+  ...systemClock,
+  sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(Math.min(ms, 500), signal),
+};
 
 /** Registers the hooks of a group of tests. */
 export function useOutbox({ dialect, open }: (typeof databases)[number]) {
@@ -44,7 +51,7 @@ export function useOutbox({ dialect, open }: (typeof databases)[number]) {
     client: () => the.client,
     server: () => the.server,
     relay(options: Partial<RelayOptions> = {}): Relay {
-      const relay = createRelay({ dialect, run: the.db.run, redis: the.server.url, ...options });
+      const relay = createRelay({ dialect, run: the.db.run, redis: the.server.url, clock: hasty, ...options });
       relays.push(relay);
       return relay;
     },

@@ -9,10 +9,11 @@ import {
   type Outbox,
   type OutboxDatabase,
   type OutboxRow,
+  type OutboxState,
   outboxTable,
 } from '../../sql/index.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples } from '../session.ts';
-import { line, table } from '../terminal/output.ts';
+import { line, type Paint, table } from '../terminal/output.ts';
 
 interface TableFlags {
   readonly inbox?: boolean;
@@ -89,6 +90,7 @@ async function runLs(session: Session, module: string, flags: LsFlags): Promise<
   const { paint } = session.out;
   session.out.answer({ ...state, shown: rows }, () => [
     line`${counted(state.rows, 'row')}, ${state.refused} refused; the oldest that waits is ${span(state.lagMs)} old`,
+    ...(state.queues.some(({ putOff }) => putOff > 0) ? queuesTable(paint, state.queues) : []),
     ...(rows.length === 0
       ? []
       : table(paint, ['row', 'call', 'queue', 'key', 'age', 'tries', 'state'], rows.map(cells))),
@@ -97,6 +99,14 @@ async function runLs(session: Session, module: string, flags: LsFlags): Promise<
   ]);
   return 0;
 }
+
+/** Which queue waits, once relays have tried in vain. */
+const queuesTable = (paint: Paint, queues: OutboxState['queues']) =>
+  table(
+    paint,
+    ['queue', 'rows', 'put off', 'refused', 'oldest'],
+    queues.map(({ queue, rows, putOff, refused, lagMs }) => [queue, rows, putOff, refused, span(lagMs)]),
+  );
 
 const cells = ({ seq, verb, queue, key, ageMs, attempts, state }: OutboxRow) => [
   seq,

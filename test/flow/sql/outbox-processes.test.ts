@@ -55,7 +55,7 @@ async function serve(db: TestDatabase, path: string, relays: ReadonlyMap<number,
     const { text, params }: { text: string; params: SqlValue[] } = JSON.parse(said);
     const relay = relays.get(pid);
     if (!relay) throw new Error(`nobody started ${pid}`);
-    if (/claimed_by = (\$1|\?), attempts/.test(text)) relay.name = String(params[0]);
+    if (/claimed_by = (\$\d+|\?), attempts/.test(text)) relay.name = String(params.at(-1));
     relay.left -= 1;
     if (relay.left === 0 && relay.how === 'before') return relay.kill();
     const rows = await db.run(text, params);

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { refsOfQueue } from '../../../src/inspect/refs.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
-import { createOutbox, createRelay, outboxTable, type Run } from '../../../src/sql/index.ts';
+import { createClaims } from '../../../src/sql/claims.ts';
+import { createOutbox, createRelay, outboxTable, type Run, type SqlValue } from '../../../src/sql/index.ts';
 import { databases } from '../../support/databases.ts';
 import { useOutbox } from '../../support/outbox.ts';
 
@@ -290,21 +291,49 @@ describe.each(databases)('in $name', (database) => {
     expect(await carrier.pass()).toEqual({ claimed: 3, done: 2, putOff: 1, refused: 0 });
     expect(await carrier.pass()).toEqual(idle);
     const [left] = await rows(outbox);
-    expect(left).toMatchObject({ state: 'waits', attempts: 1 });
+    expect(left).toMatchObject({ state: 'put-off', attempts: 1 });
     await client().cancel(small, left?.key === 'a' ? 'b' : 'a');
     await expireClaims();
     expect(await carrier.pass()).toMatchObject({ done: 1 });
   });
 
+  test('a look for rows to claim touches a few of them, however many wait behind one that was refused', async () => {
+    const { run } = db();
+    const values = (nth: number) => `('schedule', 'mail', 'x', '{}', ${nth}), ('schedule', 'mail', 'y${nth}', '{}', 0)`;
+    const many = Array.from({ length: 1000 }, (_, nth) => values(nth)).join(', ');
+    for (let part = 0; part < 5; part += 1)
+      await run(`INSERT INTO duestream_outbox (verb, queue, key, body, made) VALUES ${many} RETURNING seq`, []);
+    await run("UPDATE duestream_outbox SET error = 'no' WHERE key = 'x'", []);
+    if (dialect === 'postgres') await db().script('ANALYZE duestream_outbox');
+    const claims = createClaims({ dialect, run: explained }, 'me');
+    const plans: string[] = [];
+    async function explained(text: string, params: SqlValue[]) {
+      const how = dialect === 'postgres' ? 'EXPLAIN (ANALYZE, FORMAT JSON)' : 'EXPLAIN QUERY PLAN';
+      plans.push(JSON.stringify(await run(`${how} ${text}`, params)).replaceAll('\\', ''));
+      return text.startsWith('UPDATE') ? [] : run(text, params);
+    }
+    await claims.queues('');
+    await claims.claim({ queue: 'mail', from: '', limit: 50 });
+    expect(plans).toHaveLength(3);
+    for (const plan of plans) {
+      expect(plan).not.toMatch(/"Seq Scan"[^{}]*"Relation Name": ?"duestream_outbox"/);
+      expect(plan).not.toMatch(/SCAN (o|duestream_outbox)/);
+      const touched = [...plan.matchAll(/"Actual Rows": ?(\d+)|Rows Removed by (?:Filter|Index Recheck)": ?(\d+)/g)];
+      expect(touched.length > 0).toBe(dialect === 'postgres');
+      expect(touched.every(([, rows, removed]) => Number(rows ?? removed) <= 300)).toBe(true);
+    }
+  });
+
   test('the lag is the age of the oldest row that was not refused', async () => {
     const { run } = db();
-    expect(await outbox.state(run)).toEqual({ rows: 0, refused: 0, lagMs: 0 });
+    expect(await outbox.state(run)).toEqual({ rows: 0, refused: 0, lagMs: 0, queues: [] });
     await outbox.schedule(run, mail, { step: 1 }, { id: 'a' });
     await outbox.schedule(run, mail, { step: 1 }, { id: 'b' });
     await run(`UPDATE duestream_outbox SET made = made - 60000 WHERE key = 'a'`, []);
     await run(`UPDATE duestream_outbox SET made = made - 900000, error = 'x' WHERE key = 'b'`, []);
-    const { lagMs, ...counts } = await relay().state();
+    const { lagMs, queues, ...counts } = await relay().state();
     expect(counts).toEqual({ rows: 2, refused: 1 });
+    expect(queues).toMatchObject([{ queue: 'mail', rows: 2, refused: 1, putOff: 0 }]);
     expect([lagMs >= 60_000, lagMs < 120_000]).toEqual([true, true]);
   });
 });

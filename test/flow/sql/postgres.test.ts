@@ -88,10 +88,11 @@ async function claimTwice(broken: (text: string) => string) {
   };
   const own = await pool.connect();
   await own.query('BEGIN');
-  const first = await claimsOn(own, 'one').claim(3);
+  const place = { queue: 'mail', from: '', limit: 3 };
+  const { rows: first } = await claimsOn(own, 'one').claim(place);
   let isAnswered = false;
   const claim = claimsOn(pool, 'two')
-    .claim(3)
+    .claim(place)
     .finally(() => {
       isAnswered = true;
     });
@@ -101,7 +102,7 @@ async function claimTwice(broken: (text: string) => string) {
   const hasWaited = !isAnswered;
   await own.query('COMMIT');
   own.release();
-  const second = await claim;
+  const { rows: second } = await claim;
   const both = first
     .filter(({ seq }) => second.some((row) => row.seq === seq))
     .map(({ key }) => key)

@@ -3,14 +3,19 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import type { Log } from '../../../src/kernel/log.ts';
+import { partitionKeys } from '../../../src/redis/keys.ts';
 import { createRelay, type Run, type SqlValue } from '../../../src/sql/index.ts';
+import { relayOver } from '../../../src/sql/relay.ts';
 import { databases } from '../../support/databases.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { useOutbox } from '../../support/outbox.ts';
 
 const mail = defineQueue<{ step: number }>('mail');
 const never = () => new Promise<never>(() => undefined);
+const nothing = () => undefined;
+const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => silent };
 const patience = { timeout: 30_000, interval: 10 };
 
 /** Carries out statements until the one in whose middle the process is killed: before it arrived, or before its reply. */
@@ -36,8 +41,7 @@ function killedAt(run: Run, at: number, moment: 'before' | 'after') {
 }
 
 describe.each(databases)('in $name', (database) => {
-  const { dialect } = database;
-  const { outbox, db, client, relay, rows, expireClaims, server } = useOutbox(database);
+  const { outbox, db, client, redis, relay, rows, expireClaims, server } = useOutbox(database);
 
   test('a relay that is killed at any of its steps, and another after it, make one job of each row', async () => {
     const starts = new Map<string, number>();
@@ -52,7 +56,7 @@ describe.each(databases)('in $name', (database) => {
       await daemon.stop();
     });
     let nth = 0;
-    for (const at of [0, 1, 2, 3, 4, 5]) {
+    for (const at of [0, 1, 2, 3, 4, 5, 6, 7]) {
       for (const moment of ['before', 'after'] as const) {
         nth += 1;
         const [job, gone, poison] = [`job${nth}`, `gone${nth}`, `bad${nth}`];
@@ -113,7 +117,7 @@ describe.each(databases)('in $name', (database) => {
         await expireClaims();
         // The other one has claimed the row, and is killed.
         await Promise.race([
-          relay({ run: killedAt(db().run, 0, 'after').run }).pass(),
+          relay({ run: killedAt(db().run, 2, 'after').run }).pass(),
           new Promise((resolve) => setTimeout(resolve, 50)),
         ]);
       }
@@ -138,13 +142,13 @@ describe.each(databases)('in $name', (database) => {
       return done;
     };
     await relay({ run }).pass();
-    expect(said).toEqual([dialect === 'postgres' ? 'WITH' : 'UPDATE', 'DELETE']);
+    expect(said).toEqual(['WITH', 'WITH', 'WITH', 'DELETE']);
   });
 
   test('a relay that was frozen behind its claim asks Redis for nothing', async () => {
     await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
     let nowMs = 0;
-    const clock = { ...(await import('../../../src/kernel/clock.ts')).systemClock, monotonicMs: () => nowMs };
+    const clock = { ...systemClock, monotonicMs: () => nowMs };
     const run: Run = async (text, params) => {
       const done = await db().run(text, params);
       nowMs += 21_000;
@@ -152,6 +156,7 @@ describe.each(databases)('in $name', (database) => {
     };
     await expect(relay({ run, clock }).pass()).rejects.toMatchObject({ code: 'unavailable' });
     expect(await client().get(mail, 'a')).toBeUndefined();
+    await expireClaims();
     expect(await relay().pass()).toMatchObject({ done: 1 });
   });
 
@@ -187,6 +192,99 @@ describe.each(databases)('in $name', (database) => {
     expect(lines.filter((text) => text.startsWith('warn')).length).toBeLessThanOrEqual(3);
     expect(lines.at(-1)).toContain('carried out again');
     expect(() => carrier.start()).toThrow(/stopped/);
+  });
+
+  test('rows of a queue that Redis refuses hold up no row of another queue, and go when it takes them', async () => {
+    const { run } = db();
+    await client().schedule('bad', {}, { id: 'first', delay: '1h' });
+    const { scheduled } = partitionKeys({ namespace: 'duestream', queue: 'bad', partition: 0 });
+    await redis().set(scheduled, 'a person did this');
+    const jobs = (name: string, count: number) =>
+      Array.from({ length: count }, (_, nth) => ({ data: {}, id: `${name}${nth}`, delay: '1h' as const }));
+    await outbox.scheduleMany(run, 'bad', jobs('b', 12));
+    await outbox.scheduleMany(
+      run,
+      mail,
+      [...jobs('g', 5)].map((job, step) => ({ ...job, data: { step } })),
+    );
+    const carrier = relay({ batch: 10 });
+    expect(await carrier.pass()).toEqual({ claimed: 15, done: 5, putOff: 10, refused: 0 });
+    expect(await client().count(mail)).toBe(5);
+    expect(carrier.stalled()).toMatchObject([{ queue: 'bad', why: expect.stringContaining('WRONGTYPE') }]);
+    const { queues } = await carrier.state();
+    expect(queues).toMatchObject([{ queue: 'bad', rows: 12, refused: 0, putOff: 10 }]);
+    expect((await rows(outbox)).map(({ state }) => state).sort()).toEqual([
+      ...Array(10).fill('put-off'),
+      'waits',
+      'waits',
+    ]);
+    await redis().del(scheduled);
+    await outbox.retry(run, 'all');
+    carrier.start();
+    await vi.waitFor(async () => expect(await rows(outbox)).toEqual([]), patience);
+    expect(carrier.stalled()).toEqual([]);
+  });
+
+  test('a call that Redis never answers holds up no other queue, and its own rows keep their order', async () => {
+    const { run } = db();
+    for (const step of [1, 2]) await outbox.schedule(run, 'down', { step }, { id: 'a' });
+    const made: string[] = [];
+    const carrier = relayOver({
+      place: { run, dialect: database.dialect },
+      calls: {
+        async schedule(queue: string, plans: readonly { readonly id: string }[]) {
+          made.push(...plans.map(({ id }) => `${queue} ${id}`));
+          return queue === 'down' ? never() : { answers: [], errors: new Map() };
+        },
+        cancel: never,
+        close: never,
+      } as never,
+      stop: async () => undefined,
+      clock: { ...systemClock, sleep: async () => true },
+      everyMs: 10,
+      batch: 10,
+      log: silent,
+    });
+    carrier.start();
+    await vi.waitFor(() => expect(made).toEqual(['down a']), patience);
+    await outbox.schedule(run, mail, { step: 1 }, { id: 'g' });
+    await vi.waitFor(() => expect(made).toEqual(['down a', 'mail g']), patience);
+    await vi.waitFor(
+      async () => expect((await rows(outbox)).map(({ state }) => state)).toEqual(['claimed', 'waits']),
+      patience,
+    );
+    await carrier.stop();
+  });
+
+  test('a stop resolves though the database never answers, and what comes later is not sent', async () => {
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
+    let answer = () => {};
+    const told = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let isAsked = false;
+    const run: Run = async (text, params) => {
+      if (!text.includes('SKIP LOCKED') && !text.includes('attempts + 1')) return db().run(text, params);
+      const claimed = await db().run(text, params);
+      isAsked = true;
+      await told;
+      return claimed;
+    };
+    const clock = { ...systemClock, sleep: async () => true };
+    {
+      await using carrier = relay({ run, every: '20ms', clock });
+      carrier.start();
+      await vi.waitFor(() => expect(isAsked).toBe(true), patience);
+      const stopping = carrier.stop();
+      expect(carrier.stop()).toBe(stopping);
+      await stopping;
+    }
+    answer();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await client().get(mail, 'a')).toBeUndefined();
+    expect(await rows(outbox)).toMatchObject([{ key: 'a', state: 'claimed' }]);
+    await expireClaims();
+    expect(await relay().pass()).toMatchObject({ done: 1 });
   });
 
   test('wake ends the wait for the next pass', async () => {
