@@ -2,6 +2,7 @@
  * What a load needs: memory and CPU of Redis, workers, partitions and connections. Arithmetic over the figures of the
  * bench, with every step said, so that whoever reads a result can check it and change what is different with them.
  */
+import type { DoneLimits } from '../config/options.ts';
 import { memberOf } from '../job/codec.ts';
 import { PROFILES, type Profile } from '../kernel/rhythm.ts';
 import { type BenchFigures, benchFigures } from './bench-figures.ts';
@@ -21,8 +22,7 @@ export interface PlanInput extends JobShape {
   /** Dead letters that are kept. */
   readonly dead: number;
   /** How long an end is remembered, and how many per partition. */
-  readonly doneMs: number;
-  readonly doneMax: number;
+  readonly done: DoneLimits;
   /** Entries that may be ready per partition before promotion pauses. */
   readonly readyMax: number;
   /** Of a Redis that is paid per command. */
@@ -108,10 +108,12 @@ const partitionsFor = ({ jobs }: PlanInput): number =>
   Math.min(PARTITIONS_MAX, Math.max(1, Math.ceil(jobs / JOBS_PER_PARTITION)));
 
 function memoryOf(input: PlanInput, partitions: number) {
-  const { jobs, perSecond, handlerMs, dead, doneMs, doneMax, readyMax } = input;
+  const { jobs, perSecond, handlerMs, dead, done, readyMax } = input;
   const { zset, hash } = pendingBytes(input, Math.ceil(jobs / partitions));
   const running = Math.ceil((perSecond * handlerMs) / 1000);
-  const ends = Math.min((perSecond * doneMs) / 1000, doneMax * partitions);
+  // No end goes for their number before it has an age.
+  const most = Math.max(done.tombstonesMax * partitions, (perSecond * done.floorMs) / 1000);
+  const ends = Math.min((perSecond * done.windowMs) / 1000, most);
   const ready = Math.min(jobs, readyMax * partitions);
   const each = {
     pending: zset + hash,
@@ -132,7 +134,7 @@ function memoryOf(input: PlanInput, partitions: number) {
     }),
     part('running', { count: running, bytes: each.running, why: `${short(perSecond)}/s × ${short(handlerMs)} ms` }),
     part('ready', { count: ready, bytes: each.ready, why: `at most, while workers are behind (mover.readyMax)` }),
-    part('ends', { count: ends, bytes: each.ends, why: `remembered for done.window, at most done.max per partition` }),
+    part('ends', { count: ends, bytes: each.ends, why: `remembered for done.window; at most done.max per partition, and never for less than ${short(done.floorMs / 1000)} s` }),
     part('dead', { count: dead, bytes: each.dead, why: `dead letters with five failures (--dead)` }),
   ];
   const bytes = EMPTY_BYTES + parts.reduce((sum, one) => sum + one.bytes, 0);

@@ -26,8 +26,7 @@ const LOAD: PlanInput = {
   daemons: 2,
   producers: 4,
   dead: 1000,
-  doneMs: 600_000,
-  doneMax: 10_000,
+  done: { windowMs: 600_000, tombstonesMax: 10_000, floorMs: 60_000 },
   readyMax: 10_000,
 };
 const plan = (changes: Partial<PlanInput> = {}) => planOf({ ...LOAD, ...changes });
@@ -68,6 +67,15 @@ describe('memory', () => {
   test('a million pending jobs of 200 bytes take 422 bytes each, as was measured', () => {
     const { zset, hash } = pendingBytes({ idChars: 16, payloadBytes: 200 }, 1_000_000);
     expect(Math.round(zset + hash)).toBe(422);
+  });
+
+  test.each([
+    [10, '6,000 × ', 'the window'],
+    [100, '10,000 × ', 'done.max'],
+    [5000, '300,000 × ', 'a minute, below which no end goes for their number'],
+    [1_000_000, '60,000,000 × ', 'that minute too'],
+  ])('at %i ends per second %s are remembered: %s', (perSecond, how) => {
+    expect(step('ends', { perSecond })?.how.startsWith(how)).toBe(true);
   });
 
   test('the sum is what its lines say', () => {

@@ -59,7 +59,6 @@ export const plan: Register = (parent, runner) => {
 
 function run({ config, out }: Session, flags: Flags): Promise<Exit> {
   const { jobs, payload, rate, workers, handler, id, daemons, producers, dead } = flags;
-  const { windowMs, tombstonesMax } = doneLimits(config);
   const planned = planOf({
     jobs,
     payloadBytes: payload,
@@ -70,8 +69,7 @@ function run({ config, out }: Session, flags: Flags): Promise<Exit> {
     daemons,
     producers,
     dead,
-    doneMs: windowMs,
-    doneMax: tombstonesMax,
+    done: doneLimits(config),
     readyMax: config.mover.readyMax,
     concurrency: flags.concurrency ?? config.worker.concurrency,
     price: flags.price,
