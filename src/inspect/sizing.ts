@@ -134,7 +134,11 @@ function memoryOf(input: PlanInput, partitions: number) {
     }),
     part('running', { count: running, bytes: each.running, why: `${short(perSecond)}/s × ${short(handlerMs)} ms` }),
     part('ready', { count: ready, bytes: each.ready, why: `at most, while workers are behind (mover.readyMax)` }),
-    part('ends', { count: ends, bytes: each.ends, why: `remembered for done.window; at most done.max per partition, and never for less than ${short(done.floorMs / 1000)} s` }),
+    part('ends', {
+      count: ends,
+      bytes: each.ends,
+      why: `remembered for done.window; at most done.max per partition, and never for less than ${short(done.floorMs / 1000)} s`,
+    }),
     part('dead', { count: dead, bytes: each.dead, why: `dead letters with five failures (--dead)` }),
   ];
   const bytes = EMPTY_BYTES + parts.reduce((sum, one) => sum + one.bytes, 0);
