@@ -46,6 +46,8 @@ const HEADERS = [';t= high', '', ';t= low'] as const;
 interface Snapshot {
   /** Members in line, with their due times. */
   readonly waiting: ReadonlyMap<string, number>;
+  /** Members that are scheduled and not in line, with their due times. */
+  readonly toCome: ReadonlyMap<string, number>;
   readonly entries: readonly { readonly id: string; readonly member: string }[];
   readonly holds: ReadonlySet<string>;
   /** Members that a worker runs. */
@@ -174,12 +176,15 @@ export class GatesWorld {
       this.#redis.hget(meta, 'gates'),
     ]);
     const waiting = new Map<string, number>();
+    const toCome = new Map<string, number>();
     for (let at = 0; at < scores.length; at += 2) {
       const score = Number(scores[at + 1]);
       if (score >= WAITS) waiting.set(scores[at] ?? '', score - WAITS);
+      else toCome.set(scores[at] ?? '', score);
     }
     return {
       waiting,
+      toCome,
       entries: entries.map(([id, fields]) => ({ id, member: fields[1] ?? '' })),
       holds: new Set(held),
       running: [...this.#running.values()].flat().map(({ member }) => member),
@@ -198,6 +203,7 @@ export class GatesWorld {
     return (
       this.#tooMany(before, after, concurrency) ??
       this.#tooSoon() ??
+      this.#early(before, fresh) ??
       this.#disorder(before, after, fresh) ??
       this.#flaws()
     );
@@ -256,6 +262,15 @@ export class GatesWorld {
     return undefined;
   }
 
+  /** A job was let through before its due time, by a place in line that it had left. */
+  #early(before: Snapshot, fresh: Snapshot['entries']): string | undefined {
+    for (const { member } of fresh) {
+      const dueMs = before.toCome.get(member) ?? 0;
+      if (dueMs > this.#nowMs) return `${member} was let through, and is due ${dueMs - this.#nowMs} ms later`;
+    }
+    return undefined;
+  }
+
   /** Somebody waits who was due before one of the same lane that was let through. */
   #disorder(before: Snapshot, after: Snapshot, fresh: Snapshot['entries']): string | undefined {
     const placeOf = (dueMs: number, member: string) => `${String(dueMs).padStart(16, '0')}${member}`;
@@ -283,12 +298,17 @@ export class GatesWorld {
     return undefined;
   }
 
-  /** What a cut may leave: a hold without an entry, and an entry that its start drops, because its member was not let through. */
+  /**
+   * What a cut may leave: a hold without an entry, and an entry that its start drops. Its member was not let through, or once
+   * more, by an entry that has its hold.
+   */
   async #isHarmless({ kind, name }: GateFlaw, wasCut: boolean): Promise<boolean> {
     if (kind === 'stale' || kind === 'unused') return true;
     if (!wasCut || kind !== 'unheld') return wasCut && kind === 'loose';
-    const [entry] = await this.#redis.xrange(this.#ref.keys.ready, name, name);
-    return (await this.#redis.zscore(this.#ref.keys.scheduled, entry?.[1][1] ?? '')) !== null;
+    const { entries, holds, toCome, waiting } = await this.#snapshot();
+    const member = entries.find(({ id }) => id === name)?.member ?? '';
+    const isTwin = entries.some((one) => one.member === member && holds.has(`${groupIn(member)}\0${one.id}`));
+    return isTwin || toCome.has(member) || waiting.has(member);
   }
 
   /** A call that is sometimes cut off before one of its writes, and made again. */
