@@ -21,7 +21,6 @@ local function close(keys, gate, group, untilMs, text)
   end
   if untilMs <= own.closed then return false end
   own.closed, own.why = untilMs, reason
-  local text = ('%.2f %.0f'):format(own.arrival, untilMs) .. reason
-  redis.call('HSET', keys.groups, group, text)
+  redis.call('HSET', keys.groups, group, ownText(own))
   return true
 end

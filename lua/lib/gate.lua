@@ -6,13 +6,18 @@
 --         groupBurst, the rate of each group; lengths, of the names and beginnings that have limits
 --         of their own, - = there are none; hasOwn: own has to be asked for each group.
 --         turnsIn(gate): so many the rate allows now; nextLookMs(gate): when it allows one
---         more than now; use(meta, gate, count): so many are used;
---         refund(meta, gate, count): so many were used for nothing
+--         more than now; use(meta, gate, count): so many are used; gateText(gate): what it keeps;
+--         refund(meta, gate, count): so many were used for nothing; aheadBy(gate, ahead, before):
+--         how far the arrival is ahead, in us, where it was so far at an interval of before
 -- RULE    The rate is a GCRA: arrival is when the turns that were used would have been through at
 --         the rate. It may be ahead of now by what a burst and 50 ms of delay allow, and by one
 --         turn more. What is ahead by more, after a step of the clock, is cut to where one turn is
 --         free: whoever takes it writes the cut. Turns are used before the first entry is added, so
---         that a call that is cut off has used too many, never too few.
+--         that a call that is cut off has used too many, never too few. Where a queue has more
+--         partitions than a burst, each has places in time that are its own: of each interval
+--         one, at its part of it. The arrival is such a place, and a turn may be used up to a burst
+--         and half of the time from one place to the next, of any partition, before it. So no two
+--         partitions start at once after a while without starts.
 local function gateOf(share, used, now, micros)
   if not share then return nil end
   local interval, burst, concurrency, perGroup, more =
@@ -30,11 +35,17 @@ local function gateOf(share, used, now, micros)
   gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
   -- @has-own
   gate.lengths, gate.hasOwn = lengths or '-', lengths or gate.groupsClosed > now
+  local nth, of, whole = (more or ''):match(' s(%d+)/(%d+)/(%d+)')
+  if nth then
+    -- rarely
+    local apart = gate.interval / of
+    gate.phase, gate.tolerance = nth * apart, (whole - 0.5) * apart + 50000
+  end
   return gate
 end
 
 local function toleranceOf(gate)
-  return (gate.burst - 1) * gate.interval + 50000
+  return gate.tolerance or (gate.burst - 1) * gate.interval + 50000
 end
 
 local function turnsIn(gate)
@@ -47,6 +58,11 @@ local function turnsIn(gate)
     gate.arrival = latest
   end
   gate.arrival = math.max(gate.arrival, gate.micros)
+  -- @own-place
+  if gate.phase then
+    local nth = math.ceil((gate.arrival - 1 - gate.phase) / gate.interval)
+    gate.arrival = gate.phase + nth * gate.interval
+  end
   return math.floor((latest - gate.arrival) / gate.interval) + 1
 end
 
@@ -56,11 +72,20 @@ local function nextLookMs(gate)
   return math.ceil(more / 1000)
 end
 
+local function gateText(gate)
+  local clocks = gate.clocks
+  return ('%.2f %.0f %.0f %.0f %.0f %.0f'):format(gate.arrival, clocks[1], clocks[2], clocks[3],
+    gate.closed, gate.groupsClosed)
+end
+
 local function use(meta, gate, count)
   gate.arrival = gate.arrival + count * gate.interval
-  local clocks = gate.clocks
-  redis.call('HSET', meta, 'gate', ('%.2f %.0f %.0f %.0f %.0f %.0f'):format(gate.arrival,
-    clocks[1], clocks[2], clocks[3], gate.closed, gate.groupsClosed))
+  redis.call('HSET', meta, 'gate', gateText(gate))
+end
+
+local function aheadBy(gate, ahead, before)
+  local most = toleranceOf(gate) + gate.interval
+  return math.min(most, before > 0 and ahead / before * gate.interval or ahead)
 end
 
 local function refund(meta, gate, count)

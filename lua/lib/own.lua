@@ -1,17 +1,21 @@
 -- own: what a single group may have: its limits, where it has some of its own, how far it has used
 -- its rate, and until when it is closed.
--- GIVES   ownOf(keys, gate, group): {group, most, interval, burst, weight, arrival, closed, why},
+-- GIVES   ownOf(keys, gate, group): {group, most, interval, burst, weight, arrival, since, closed,
+--         why},
 --         of which turnsIn of gate takes interval, burst, arrival and micros; pending: so many jobs
 --         of it may wait or run, nil = as of all groups;
 --         ownTurns(gate, own): so many it may have now; whenMore(gate, own): ms when it may have
 --         one more; useOwn(keys, own, count): so many are used, or given back; refundAll(keys,
---         gate, members): the turns of these were used for nothing; isIdle(gate, text): a state of
---         which nothing is left
+--         gate, members): the turns of these were used for nothing; ownText(own): its state, as
+--         K:groups has it; isIdle(keys, gate, group): nothing of its state is left
 -- NEEDS   line, gate
 -- RULE    K:groups has two fields of a group. Its name: the arrival of its rate, and until when it
---         is closed and why, as long as either is ahead of now. A space and its name, or the
---         beginning of names and an asterisk: the limits that differ from those of all groups, - =
---         as all. The exact name counts, then the longest beginning. Read once a call.
+--         is closed and why, as long as either is ahead of now; then, behind a byte 1, when it last
+--         had a turn, and the interval of the rate of then. With another rate the turns that were
+--         used count as if it had been that one: what was started stays remembered, without a walk
+--         through all groups. A space and its name, or the beginning of names and an asterisk: the
+--         limits that differ from those of all groups, - = as all. The exact name counts, then the
+--         longest beginning. Read once a call.
 local function ownOf(keys, gate, group)
   local own = gate.own[group]
   if own then return own end
@@ -26,14 +30,21 @@ local function ownOf(keys, gate, group)
     said = found[nth] or said
   end
   local most, interval, burst, weight, pending = said:match('^(%S+) (%S+) (%S+) (%S+) ?(%S*)$')
-  local arrival, closed, why = (found[1] or ''):match('^([%d.]+) (%d+)(.*)$')
-  own = { group = group, micros = gate.micros, why = why or '' }
+  local arrival, closed, rest = (found[1] or ''):match('^([%d.]+) (%d+)(.*)$')
+  local why, since, pace = (rest or ''):match('^(.*)\1(%d+) ([%d.]+)$')
+  own = { group = group, micros = gate.micros, why = why or rest or '' }
   own.most = tonumber(most or nil) or gate.perGroup
   own.interval = tonumber(interval or nil) or gate.groupInterval
   own.burst = tonumber(burst or nil) or gate.groupBurst
   own.weight = tonumber(weight or nil) or 1
   own.pending = tonumber(pending or nil)
   own.arrival, own.closed = tonumber(arrival or 0), tonumber(closed or 0)
+  own.since, own.pace = tonumber(since or own.micros), tonumber(pace)
+  -- @another-rate
+  if pace and own.interval > 0 and own.pace ~= own.interval then
+    own.arrival = own.since + aheadBy(own, own.arrival - own.since, own.pace)
+    own.pace = own.interval
+  end
   gate.own[group] = own
   return own
 end
@@ -48,11 +59,16 @@ local function whenMore(gate, own)
   return math.max(gate.now + 1, own.closed, isUsed and nextLookMs(own) or 0)
 end
 
+local function ownText(own)
+  local text = ('%.2f %.0f'):format(own.arrival, own.closed) .. own.why
+  return own.pace and text .. ('\1%.0f %.3f'):format(own.since, own.pace) or text
+end
+
 local function useOwn(keys, own, count)
   if own.interval == 0 or count == 0 then return end
   own.arrival = math.max(0, own.arrival + count * own.interval)
-  local text = ('%.2f %.0f'):format(own.arrival, own.closed) .. own.why
-  redis.call('HSET', keys.groups, own.group, text)
+  own.since, own.pace = count > 0 and own.micros or own.since, own.interval
+  redis.call('HSET', keys.groups, own.group, ownText(own))
 end
 
 local function refundAll(keys, gate, members)
@@ -65,7 +81,7 @@ local function refundAll(keys, gate, members)
   end
 end
 
-local function isIdle(gate, text)
-  local arrival, closed = text:match('^([%d.]+) (%d+)')
-  return not arrival or tonumber(arrival) <= gate.micros and tonumber(closed) <= gate.now
+local function isIdle(keys, gate, group)
+  local own = ownOf(keys, gate, group)
+  return own.arrival <= gate.micros and own.closed <= gate.now
 end

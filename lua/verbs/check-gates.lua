@@ -117,7 +117,7 @@ function look.groups()
   local next, words = unpack(redis.call('HSCAN', groups, from, 'COUNT', limit))
   for at = 1, #words, 2 do
     local isState = words[at] ~= '' and words[at]:byte() ~= 32
-    if isState and isIdle(gate, words[at + 1]) then
+    if isState and isIdle(keys, gate, words[at]) then
       add('unused', words[at])
     end
   end

@@ -21,8 +21,8 @@ if not gate then return 'ungated' end
 local function openGroup()
   local own = ownOf(keys, gate, group)
   if own.closed <= now then return false end
-  redis.call('HSET', groups, group, ('%.2f 0'):format(own.arrival))
-  own.closed = 0
+  own.closed, own.why = 0, ''
+  redis.call('HSET', groups, group, ownText(own))
   return true
 end
 

@@ -17,21 +17,35 @@
 -- meta is - and the entry that was looked at last. When a limit of groups rises, lanes of groups
 -- that were full open, and those that wait for a time. Meanwhile gates is the share, > and the
 -- group that was looked at last. So whoever calls next goes on where a caller that died has
--- stopped. What runs goes on, also above a lower limit.
+-- stopped. What runs goes on, also above a lower limit. What was started before counts: of another
+-- rate as many turns are used, and the write that begins with the new one says so.
 local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, stale, line = KEYS[5], KEYS[6], KEYS[7]
 local lanes, holds, groups = KEYS[8], KEYS[9], KEYS[10]
 local keys = { scheduled = scheduled, ready = ready, meta = meta, stale = stale, line = line,
   lanes = lanes, holds = holds, groups = groups, jobs = KEYS[11], done = KEYS[12] }
-local now, term, share, limit = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+local now, micros = clock(ARGV[1])
+local term, share, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
 -- @fence
 if term ~= '' and redis.call('GET', leader) ~= term then return 'fenced' end
 local before = redis.call('HGET', meta, 'gates')
 -- @same-limits
 if before == share then return 'same' end
 
+-- The turns that were used before stay used, at the rate of then.
+local function carriedOver()
+  local used = redis.call('HGET', meta, 'gate')
+  local old, new = gateOf(before, used, now, micros), gateOf(share, used, now, micros)
+  -- @another-rate
+  if not (old and used) or new.interval == 0 or new.interval == old.interval then return nil end
+  local ahead = math.max(0, old.arrival - old.micros)
+  new.arrival = old.micros + aheadBy(new, ahead, old.interval)
+  return gateText(new)
+end
+
 local function keep(text, reply)
-  redis.call('HSET', meta, 'gates', text)
+  local used = text:sub(1, #share) == share and carriedOver()
+  redis.call('HSET', meta, 'gates', text, unpack(used and { 'gate', used } or {}))
   if reply == 'ok' then
     nudge(meta, wake, now)
   end

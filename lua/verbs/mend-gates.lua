@@ -55,8 +55,7 @@ function mend.shut(lane)
 end
 
 function mend.unused(group)
-  local text = redis.call('HGET', groups, group)
-  return text and isIdle(gate, text) and redis.call('HDEL', groups, group) == 1
+  return isIdle(keys, gate, group) and redis.call('HDEL', groups, group) == 1
 end
 
 for at = 2, #ARGV, 2 do

@@ -334,8 +334,10 @@ export interface PartitionGates {
 
 /**
  * The share of one of several partitions, as `K:meta` has it in `gates`: microseconds per job of the rate, burst, concurrency,
- * and limit per group; 0 for no limit. Where groups have a limit of pending jobs, p and that of all groups come last. The rate and the concurrency of a queue are divided exactly. A group is in one
- * partition, so its limit is whole. Undefined: the queue is not gated.
+ * and limit per group; 0 for no limit. Then, where they are needed: what `lua/lib/own.lua` has to know; p and the limit of the
+ * pending jobs of all groups; s, which partition it is, how many there are and the burst of all, where that is less than one for
+ * each partition. The rate and the concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole.
+ * Undefined: the queue is not gated.
  *
  * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 })?.share // '100000 1 0 1'
  */
@@ -353,7 +355,8 @@ export function gateShare(
   const groups = Object.entries(settings.groups ?? {}).map(([name, limits]) => [name, wordsOf(limits)] as const);
   const own = ownPart(settings.groupRate ?? 0, groups);
   const pending = countsGroups(settings) ? ` p${settings.groupPending ?? 0}` : '';
-  const share = `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}${pending}`;
+  const places = rate !== 0 && rate.burst < partitions ? ` s${partition}/${partitions}/${rate.burst}` : '';
+  const share = `${Number(micros.toFixed(3))} ${burst} ${most} ${perGroup}${own}${pending}${places}`;
   return { share, groups, ...(pending !== '' && { isCounted: true }) };
 }
 
@@ -448,6 +451,16 @@ export interface GateShare {
   /** 0: no such limit. */
   readonly concurrency: number;
   readonly perGroup: number;
+  /** Of a queue with more partitions than a burst: this partition starts jobs at places in time of its own. */
+  readonly places?: Places;
+}
+
+/** One place of each interval. */
+interface Places {
+  /** So long after the begin of the interval. */
+  readonly phaseUs: number;
+  /** A turn may be used for so long before its place. */
+  readonly toleranceUs: number;
 }
 
 /** What a partition may let through, and when. */
@@ -459,11 +472,11 @@ export interface GateState extends GateShare {
 }
 
 /** From the fields `gates` and `gate` of a partition, as `lua/lib/gate.lua` reads them; undefined: it is not gated. */
-export function gateState(share: string | undefined, used = ''): GateState | undefined {
+export function gateState(share: string | undefined, used: string, nowMs: number): GateState | undefined {
   if (share === undefined) return undefined;
   const gate = readShare(share);
   const [arrivalUs = 0, , , , closedMs = 0] = used.split(' ').map(Number);
-  return { ...gate, nextTurnMs: nextTurnMs(gate, arrivalUs), closedMs };
+  return { ...gate, nextTurnMs: nextTurnMs(gate, placeFrom(gate, arrivalUs, nowMs)), closedMs };
 }
 
 /** As `gateShare` writes it. While somebody sets the limits it says nothing. */
@@ -471,16 +484,43 @@ export function readShare(share: string): GateShare {
   const [intervalUs = 0, burst = 1, concurrency = 0, perGroup = 0] = share.startsWith('-')
     ? []
     : share.split(' ').map(Number);
-  return { intervalUs, burst, concurrency, perGroup };
+  const [, nth, of, whole] = / s(\d+)\/(\d+)\/(\d+)/.exec(share) ?? [];
+  const apartUs = intervalUs / Number(of);
+  const places = nth !== undefined && {
+    places: { phaseUs: Number(nth) * apartUs, toleranceUs: (Number(whole) - 0.5) * apartUs + DELAY_US },
+  };
+  return { intervalUs, burst, concurrency, perGroup, ...places };
 }
 
 // The rate is a GCRA, here as in `lua/lib/gate.lua`. The arrival, in epoch µs, is when the turns that were used would have been
-// through at the rate. It may be ahead of now by what a burst and 50 ms of delay allow.
+// through at the rate. It may be ahead of now by what a burst and 50 ms of delay allow. Where a queue has more partitions than a
+// burst, the arrival is one of the places that its partition has for itself, so that no two start at once.
+
+/** For so long a job may be let through too late without making the next one late. */
+const DELAY_US = 50_000;
 
 /** Of a queue, or of a group. */
-type Pace = Pick<GateShare, 'intervalUs' | 'burst'>;
+type Pace = Pick<GateShare, 'intervalUs' | 'burst' | 'places'>;
 
-const toleranceUs = ({ intervalUs, burst }: Pace): number => (burst - 1) * intervalUs + 50_000;
+const toleranceUs = ({ intervalUs, burst, places }: Pace): number =>
+  places?.toleranceUs ?? (burst - 1) * intervalUs + DELAY_US;
+
+/** The arrival, or the first place of the partition that is not before it and not before now. */
+function placeFrom({ intervalUs, places }: Pace, arrivalUs: number, nowMs: number): number {
+  if (!places) return arrivalUs;
+  const fromUs = Math.max(arrivalUs, nowMs * 1000) - 1 - places.phaseUs;
+  return places.phaseUs + Math.ceil(fromUs / intervalUs) * intervalUs;
+}
+
+/**
+ * How far ahead of now the arrival is by another rate, of which as many turns are used: what was started stays remembered.
+ *
+ * @param beforeUs microseconds per job of the rate before; 0: there was none
+ */
+export function aheadUs(pace: Pace, usedUs: number, beforeUs: number): number {
+  const turnsUs = beforeUs > 0 ? (usedUs / beforeUs) * pace.intervalUs : usedUs;
+  return Math.min(turnsUs, toleranceUs(pace) + pace.intervalUs);
+}
 
 /** When the rate allows one job more, epoch ms. */
 export const nextTurnMs = (gate: Pace, arrivalUs: number): number => Math.ceil((arrivalUs - toleranceUs(gate)) / 1000);
@@ -492,7 +532,7 @@ export function turnsAt(gate: Pace, arrivalUs: number, nowMs: number): { turns: 
   const latest = nowUs + toleranceUs(gate);
   // A microsecond is for what is lost in the sum of large numbers.
   const isTooFar = arrivalUs > latest + gate.intervalUs + 1;
-  const arrival = isTooFar ? latest : Math.max(arrivalUs, nowUs);
+  const arrival = placeFrom(gate, isTooFar ? latest : Math.max(arrivalUs, nowUs), nowMs);
   return { turns: Math.floor((latest - arrival) / gate.intervalUs) + 1, arrivalUs: arrival };
 }
 

@@ -249,7 +249,7 @@ function groupsIn(
           .toSorted()
           .filter((name) => name > ask.after)
           .slice(0, ask.limit);
-  const gate = gateState(gates?.share);
+  const gate = gateState(gates?.share, '', book.nowMs());
   const live = jobs.filter(({ state }) => isLive(state));
   const stateOf = (group: string) => {
     const state = book.gates.groupState(queue, partition, group);

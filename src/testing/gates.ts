@@ -11,6 +11,7 @@
 
 import type { Closing } from '../client/groups/rules.ts';
 import {
+  aheadUs,
   checkGateSettings,
   checkGroups,
   type GateSettings,
@@ -109,7 +110,8 @@ export class Gates {
     for (const [partition, line] of lines.entries()) {
       const share = gateShare(settings, { partition, partitions })?.share;
       if (share === undefined || share === line.shareText) continue;
-      for (const job of line.limit(share, settings)) if (job.state === 'ready') this.#parts.putBack(job);
+      const nowMs = this.#parts.agenda.nowMs();
+      for (const job of line.limit(share, settings, nowMs)) if (job.state === 'ready') this.#parts.putBack(job);
       this.#ringSoon(queue, line);
     }
   }
@@ -376,11 +378,15 @@ class Line {
   }
 
   /** Other limits hold. @returns what was let through and started by nobody */
-  limit(text: string, settings: GateSettings): readonly Kept[] {
+  limit(text: string, settings: GateSettings, nowMs: number): readonly Kept[] {
     const unstarted = this.#isServed ? [] : [...this.#through];
     for (const job of unstarted) this.leave(job, this.isGated);
-    const [had, before] = [this.#share.perGroup, this.shareText ?? text];
+    const [{ perGroup: had, intervalUs: beforeUs }, before] = [this.#share, this.shareText ?? text];
     this.#share = readShare(text);
+    if (this.#share.intervalUs > 0 && this.#share.intervalUs !== beforeUs) {
+      const usedUs = Math.max(0, this.#arrivalUs - nowMs * 1000);
+      this.#arrivalUs = nowMs * 1000 + aheadUs(this.#share, usedUs, beforeUs);
+    }
     this.shareText = text;
     this.#groups.settings = settings;
     const gets = this.#share.perGroup;
@@ -425,7 +431,8 @@ class Line {
   waitOf(job: Kept, nowMs: number): Omit<SeenWait, 'pause'> {
     const { group, jobs } = this.#laneOf(job);
     const { untilMs: closedMs, reason: closing } = this.#closed;
-    const gate = { ...this.#share, nextTurnMs: nextTurnMs(this.#share, this.#arrivalUs), closedMs };
+    const { arrivalUs } = turnsAt(this.#share, this.#arrivalUs, nowMs);
+    const gate = { ...this.#share, nextTurnMs: nextTurnMs(this.#share, arrivalUs), closedMs };
     // What is pending lets nobody wait.
     const state = group === '' ? undefined : { ...this.groupState(group, nowMs), pending: 0 };
     const held = this.#groups.held(group);
@@ -529,13 +536,22 @@ class Line {
   }
 }
 
+/** The rate of a group, as far as it is used. */
+interface Used {
+  readonly arrivalUs: number;
+  /** When it last had a turn. */
+  readonly sinceUs: number;
+  /** That of the rate of then. */
+  readonly intervalUs: number;
+}
+
 /** What the groups of a partition have, and may have: as `lua/lib/own.lua`. Jobs without a group are never held up. */
 class Groups {
   #settings: GateSettings = {};
   readonly #limits = new Map<string, GroupGate>();
   /** How many jobs of each were let through and have not ended. */
   readonly #held = new Map<string, number>();
-  readonly #arrivals = new Map<string, number>();
+  readonly #used = new Map<string, Used>();
   readonly #closed = new Map<string, Closed>();
 
   set settings(settings: GateSettings) {
@@ -579,13 +595,17 @@ class Groups {
   use(group: string, nowMs: number): void {
     const limits = this.#limitsOf(group);
     if (group === '' || limits.intervalUs === 0) return;
-    this.#arrivals.set(group, turnsAt(limits, this.#arrival(group), nowMs).arrivalUs + limits.intervalUs);
+    const { intervalUs } = limits;
+    const arrivalUs = turnsAt(limits, this.#arrival(group), nowMs).arrivalUs + intervalUs;
+    this.#used.set(group, { arrivalUs, sinceUs: nowMs * 1000, intervalUs });
   }
 
   /** A turn was used for nothing. */
   refund(group: string): void {
     const { intervalUs } = this.#limitsOf(group);
-    if (group !== '' && intervalUs > 0) this.#arrivals.set(group, Math.max(0, this.#arrival(group) - intervalUs));
+    const used = this.#used.get(group);
+    if (!used || intervalUs === 0) return;
+    this.#used.set(group, { ...used, arrivalUs: Math.max(0, this.#arrival(group) - intervalUs), intervalUs });
   }
 
   /** When one more may start. */
@@ -613,7 +633,10 @@ class Groups {
   }
 
   #arrival(group: string): number {
-    return this.#arrivals.get(group) ?? 0;
+    const { arrivalUs, sinceUs, intervalUs } = this.#used.get(group) ?? { arrivalUs: 0, sinceUs: 0, intervalUs: 0 };
+    const limits = this.#limitsOf(group);
+    if (limits.intervalUs === 0 || limits.intervalUs === intervalUs) return arrivalUs;
+    return sinceUs + aheadUs(limits, arrivalUs - sinceUs, intervalUs);
   }
 
   #limitsOf(group: string): GroupGate {

@@ -3,12 +3,14 @@
  * its writes.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { gateShare, type Rate } from '../../src/job/gate.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { cutGates, gateCuts } from '../support/gates-cuts.ts';
-import { Desk } from '../support/gates-desk.ts';
+import { Desk, NOW } from '../support/gates-desk.ts';
 import { stories } from '../support/gates-stories.ts';
+import { randomFrom } from '../support/gates-world.ts';
 import { isOfGates, isReadOnly, lineOf, writesOf } from '../support/model-cut.ts';
 import { rows } from '../support/model-moves.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -31,6 +33,38 @@ afterAll(async () => {
 const moves = new Set<string>();
 
 test.each(stories)('$title', ({ tell }) => tell(new Desk(redis, ref, moves)));
+
+test('partitions share a rate whose burst is less than one for each, at first and after idle times', async () => {
+  const partitions = 4;
+  const rate: Rate = { limit: 10, perMs: 1000, burst: 2 };
+  const desks = Array.from(
+    { length: partitions },
+    (_, partition) => new Desk(redis, partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 })),
+  );
+  for (const [partition, desk] of desks.entries()) {
+    await desk.begin(gateShare({ rate }, { partition, partitions })?.share ?? '');
+    await desk.line(...Array.from({ length: 100 }, (_, nth) => `${partition}-${nth}`));
+  }
+  const random = randomFrom(5);
+  const starts: number[] = [];
+  let nowMs = NOW;
+  for (let look = 0; look < 60; look += 1) {
+    for (const desk of desks) {
+      desk.nowMs = nowMs;
+      starts.push(...(await desk.serve(9)).map(() => nowMs));
+    }
+    nowMs += look % 10 === 9 ? 5000 : Math.floor(random() * 60);
+  }
+  const wrong = starts.flatMap((fromMs, first) =>
+    starts
+      .slice(first)
+      .map((toMs, nth) => ({ count: nth + 1, ms: toMs - fromMs }))
+      .filter(({ count, ms }) => count > ((ms + 50) * rate.limit) / rate.perMs + rate.burst + 0.5),
+  );
+  expect(wrong).toEqual([]);
+  // 54 looks in 1.6 s, and six after an idle time.
+  expect(starts.length).toBeGreaterThan(20);
+});
 
 test('the table of transitions says of jobs that wait no more than happens, and each move is in it', () => {
   const ofGates = [...rows].filter((row) => /\bwaiting\b| limit | mend-gates /.test(row));

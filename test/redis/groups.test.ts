@@ -127,7 +127,7 @@ test('in front of a job in line are those of its group and priority that were du
   await p.start(await p.read());
   await due(job('{a}1'), job('{a}2'), job('{a}9', undefined, T0 - 5), job('{a}3', 'high'), job('{b}1'));
   const of = (member: string, priority: 'high' | 'normal' = 'normal', dueMs = T0) =>
-    p.withoutWrite(() => waitOf(p.redis, p.ref, { member, priority, dueMs }));
+    p.withoutWrite(() => waitOf(p.redis, p.ref, { member, priority, dueMs, nowMs: T0 }));
   expect(await of('j:{a}9', 'normal', T0 - 5)).toMatchObject({ ahead: 0, held: 1, pause: undefined });
   expect(await of('j:{a}1')).toMatchObject({ ahead: 1 });
   expect(await of('j:{a}2')).toMatchObject({ ahead: 2 });

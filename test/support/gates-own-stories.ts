@@ -13,7 +13,10 @@ const RATED = { groupRate: { limit: 10, perMs: 1000, burst: 1 } } as const;
 const ids = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, nth) => `${prefix}${nth}`);
 /** The groups of jobs, or their names where they have none. */
 const groupsOf = (words: readonly string[]) => words.map((word) => /^\{(.+)\}/.exec(word)?.[1] ?? word);
-const stateOf = (desk: Desk, group: string) => desk.redis.hget(desk.ref.keys.groups, group);
+/** Without when it last had a turn, and of which rate. */
+async function stateOf(desk: Desk, group: string): Promise<string | null> {
+  return (await desk.redis.hget(desk.ref.keys.groups, group))?.split('\x01')[0] ?? null;
+}
 /** Everything that is kept of single groups. */
 const kept = async (desk: Desk) => (await desk.redis.hkeys(desk.ref.keys.groups)).sort();
 
@@ -71,6 +74,42 @@ const rates: readonly Story[] = [
       await desk.jobs.release(desk.ref, given, { consumer: 'w1', nowMs: desk.nowMs });
       expect(await stateOf(desk, 'a')).toBe(`${NOW * 1000}.00 0`);
       expect(await kept(desk)).toEqual(['a', 'b']);
+    },
+  },
+  {
+    title: 'with another rate a group has the turns used that it had before, and none for the change',
+    async tell(desk) {
+      const perHour = (limit: number) => ({ groupRate: { limit, perMs: 3_600_000, burst: 1 } });
+      await desk.begin(perHour(1));
+      await desk.line('{a}1', '{a}2', '{b}1');
+      expect(await desk.serve(9)).toEqual(['{a}1', '{b}1']);
+      for (const more of [2, 4, 8]) {
+        desk.nowMs += 1000;
+        await desk.limit(perHour(more));
+        expect(await desk.serve(9)).toEqual([]);
+      }
+      desk.nowMs = NOW + 450_000 - 51;
+      expect(await desk.serve(9)).toEqual([]);
+      // Its state of the faster rate is over, and of the slower one it is not.
+      await desk.limit(perHour(1));
+      desk.nowMs = NOW + 450_001;
+      expect(await desk.mend([{ kind: 'unused', name: 'a' }])).toEqual(['sound']);
+      await desk.limit({ groups: { a: { rate: { limit: 8, perMs: 3_600_000, burst: 1 } } }, ...perHour(1) });
+      expect(await desk.serve(9)).toEqual(['{a}2']);
+    },
+  },
+  {
+    title: 'a group that is closed and opened has its rate used as before',
+    async tell(desk) {
+      await desk.begin(RATED);
+      await desk.line('{a}1', '{a}2');
+      expect(await desk.serve(9)).toEqual(['{a}1']);
+      await desk.close('a', 20, SAID);
+      expect(await stateOf(desk, 'a')).toBe(`${NOW * 1000 + 100_000}.00 ${NOW + 20} ${SAID}`);
+      await desk.open('a');
+      await desk.limit({ groupRate: { limit: 20, perMs: 1000, burst: 1 } });
+      expect(await desk.serve(9)).toEqual(['{a}2']);
+      expect(await stateOf(desk, 'a')).toBe(`${NOW * 1000 + 100_000}.00 0`);
     },
   },
   {

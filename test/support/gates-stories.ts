@@ -50,6 +50,75 @@ const rates: readonly Story[] = [
     },
   },
   {
+    title: 'of a rate that rises or falls as many turns are used as before, and none for its change',
+    async tell(desk) {
+      await desk.begin('3600000000 1 0 0');
+      await desk.line('a', 'b', 'c');
+      expect(await desk.serve(5)).toEqual(['a']);
+      for (const us of [1_800_000_000, 900_000_000, 450_000_000]) {
+        desk.nowMs += 1000;
+        await desk.limit(`${us} 1 0 0`);
+        expect(await desk.serve(5)).toEqual([]);
+      }
+      // One turn was used at 1 per hour, and a second of each rate has passed.
+      expect(await desk.ahead()).toBe(450_000_000 - 125_000 - 250_000 - 500_000);
+      await desk.limit('3600000000 1 0 0');
+      expect(await desk.ahead()).toBe(3_600_000_000 - 1_000_000 - 2_000_000 - 4_000_000);
+      await desk.limit('0 1 0 0');
+      await desk.limit('1000000 1 0 0');
+      expect(await desk.ahead()).toBe(1_050_000);
+      expect(await desk.serve(5)).toEqual([]);
+      desk.nowMs += 1000;
+      expect(await desk.serve(5)).toEqual(['b']);
+    },
+  },
+  {
+    title: 'a lower rate waits for one of its turns after a burst, not for all that were used',
+    async tell(desk) {
+      await desk.begin('100000 3 0 0');
+      await desk.line('a', 'b', 'c', 'd', 'e');
+      expect(await desk.serve(5)).toEqual(['a', 'b', 'c']);
+      await desk.limit('60000000 1 0 0');
+      expect(await desk.ahead()).toBe(60_050_000);
+      desk.nowMs += 60_000;
+      expect(await desk.serve(5)).toEqual(['d']);
+    },
+  },
+  {
+    title: 'a limit that is cut off while it changes a rate, and is set again, counts what was used once',
+    async tell(desk) {
+      await desk.begin('1000000 1 0 1');
+      await desk.line('{a}1', '{b}1', '{c}1');
+      expect(await desk.serve(5)).toEqual(['{a}1']);
+      expect(await desk.limitOnce('500000 1 0 0', 1)).toBe('more');
+      expect(await desk.ahead()).toBe(500_000);
+      expect(await desk.limitOnce('500000 1 0 0', 1)).toBe('more');
+      expect(await desk.limit('500000 1 0 0')).toBe('ok');
+      expect(await desk.limit('500000 1 0 0')).toBe('same');
+      expect(await desk.ahead()).toBe(500_000);
+    },
+  },
+  {
+    title: 'one of more partitions than a burst starts a job at each of its places, and none that it has missed',
+    async tell(desk) {
+      // One in 100 ms of the whole queue: partition 1 of 4 has the places 100, 500, 900 ms and so on.
+      await desk.begin('400000 1 0 0 s1/4/1');
+      await desk.put(['a', 'b', 'c', 'd']);
+      expect(await desk.promote()).toMatchObject({ nextMs: 400, gated: { through: 1, waiting: 3 } });
+      expect(await desk.serve(9)).toEqual(['a']);
+      expect((await desk.promote()).nextMs).toBe(400);
+      desk.nowMs += 399;
+      expect(await desk.serve(9)).toEqual([]);
+      desk.nowMs += 1;
+      expect(await desk.serve(9)).toEqual(['b']);
+      desk.nowMs += 501;
+      expect(await desk.serve(9)).toEqual([]);
+      expect((await desk.promote()).nextMs).toBe(299);
+      desk.nowMs += 299;
+      expect(await desk.serve(9)).toEqual(['c']);
+    },
+  },
+  {
     title: 'a leader looks when the next turn comes, also where one is free and the queue is full',
     async tell(desk) {
       await desk.begin('100000 2 1 0');

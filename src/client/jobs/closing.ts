@@ -13,8 +13,9 @@ import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { ClosedSlice, ClosedTag } from '../../redis/read/closed.ts';
 import type { TagsChange } from '../../redis/scripts/jobs.ts';
-import type { CloseTagReply } from '../../redis/scripts/replies.ts';
+import type { CloseTagReply, Moved } from '../../redis/scripts/replies.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
+import type { Layout } from '../calls/layouts.ts';
 import { asOne, type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import type { Calls } from '../calls/session.ts';
@@ -127,6 +128,8 @@ const TAGS_MAX = 500;
 const QUEUES_MAX = 100;
 const RUNNING_MAX = 100;
 const PAGE_MAX = 1000;
+/** No partition refuses a tag that the first one has taken. */
+const TAKEN_MAX = 1_000_000_000;
 
 export function closingOf(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Closing {
   const levelIn = createLevels(settings);
@@ -242,25 +245,52 @@ async function openAll(finding: ActParts, { queues, tags }: Meant): Promise<Tags
   return { opened: [...opened] };
 }
 
+type Answers = readonly (readonly [at: number, reply: CloseTagReply])[];
+/** Sends some of the tags, by their places, to a partition. */
+type SendTags = (ref: PartitionRef, places: readonly number[], change: TagsChange) => Promise<Answers | Moved>;
+
 /** In every partition: jobs with a tag may be in any. Where one has moved, all begin anew with the layout as it is then. */
 async function inAllPartitions(
   { jobs, calls }: Pick<ActParts, 'jobs'> & { readonly calls: CallPartitions },
   queue: Queue,
   tags: readonly string[],
   change: TagsChange,
-): Promise<readonly (readonly [at: number, reply: CloseTagReply])[]> {
+): Promise<Answers> {
   let layoutAge: 'remembered' | 'fresh' = 'remembered';
   return calls(queue, async (layout, policy) => {
-    const aged: TagsChange = { ...change, layoutAge };
-    const send = (ref: PartitionRef) => withRetry(change.mode, () => jobs.closeTags(ref, tags, aged), policy);
-    const answers = await Promise.all(layout.map(send));
+    const send: SendTags = async (ref, places, what) => {
+      const some = places.map((at) => tags[at] ?? '');
+      const answer = await withRetry(change.mode, () => jobs.closeTags(ref, some, { ...what, layoutAge }), policy);
+      return isMoved(answer) ? answer : answer.map((reply, nth) => [places[nth] ?? 0, reply]);
+    };
+    const answers = await sendToAll(layout, [...tags.keys()], change, send);
     const moved = answers.find(isMoved);
     if (moved) {
       layoutAge = 'fresh';
       return moved;
     }
-    return answers.flatMap((answer) => (isMoved(answer) ? [] : [...answer.entries()]));
+    return answers.flatMap((answer) => (isMoved(answer) ? [] : answer));
   });
+}
+
+/**
+ * The first partition alone judges how many tags may be closed, before any other is asked: each by itself, two calls with one
+ * place left would win some partitions each. What it refuses is closed nowhere; what it takes, the others take.
+ */
+async function sendToAll(
+  [first, ...others]: Layout,
+  places: readonly number[],
+  change: TagsChange,
+  send: SendTags,
+): Promise<readonly (Answers | Moved)[]> {
+  if (!first) return [];
+  const toOthers = (some: readonly number[], what: TagsChange) => others.map((ref) => send(ref, some, what));
+  if (change.mode === 'open') return Promise.all([send(first, places, change), ...toOthers(places, change)]);
+  const judged = await send(first, places, change);
+  if (isMoved(judged)) return [judged];
+  const taken = judged.flatMap(([at, { kind }]) => (kind === 'full' ? [] : [at]));
+  if (taken.length === 0) return [judged];
+  return [judged, ...(await Promise.all(toOthers(taken, { ...change, most: TAKEN_MAX })))];
 }
 
 /** What was changed in between is cancelled when it would start. */

@@ -76,7 +76,7 @@ export async function groupsOf(redis: Redis, ref: PartitionRef, ask: GroupsAsk):
     const sinceMs = since === '' ? undefined : Number(since);
     return { group, running: Number(running), places, sinceMs, state: groupState(state) };
   });
-  const gate = gateState(share === '' ? undefined : share, used);
+  const gate = gateState(share === '' ? undefined : share, used, Number(now));
   return { nowMs: Number(now), gate, closing, ungrouped: Number(ungrouped), groups };
 }
 
@@ -133,9 +133,15 @@ export interface SeenWait {
 export async function waitOf(
   redis: Redis,
   ref: PartitionRef,
-  { member, priority, dueMs }: { readonly member: string; readonly priority: Priority; readonly dueMs: number },
+  job: {
+    readonly member: string;
+    readonly priority: Priority;
+    readonly dueMs: number;
+    readonly nowMs: number;
+  },
 ): Promise<SeenWait> {
   const { keys } = ref;
+  const { member, priority, dueMs } = job;
   const group = groupOf(member) ?? '';
   const lane = `${group}\0${PRIORITIES.indexOf(priority)}`;
   const place = `${lane}${dueMs.toString(36).padStart(9, '0')}${member}`;
@@ -146,7 +152,7 @@ export async function waitOf(
     redis.zlexcount(keys.line, `[${lane}`, `(${place}`),
     group === '' ? undefined : groupsOf(redis, ref, { named: [group] }),
   ]);
-  const gate = gateState(gates ?? undefined, used ?? '');
+  const gate = gateState(gates ?? undefined, used ?? '', job.nowMs);
   const state = seen && 'groups' in seen ? seen.groups[0]?.state : undefined;
   const pause = paused == null ? undefined : pauseOf(paused);
   return { gate, pause, entries, held, ahead, group: state, closing: closing ?? '' };

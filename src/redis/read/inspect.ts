@@ -110,7 +110,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     leaseTtlMs: Number(ttl),
     paused: meta.has('paused'),
     ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
-    ...gateOf(meta),
+    ...gateOf(meta, Number(now)),
     ...evictedOf(meta.get('evicted')),
     ...quotaOf(meta, Number(scheduled) + Number(waiting) + Math.max(0, Number(entries) - Number(stale))),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
@@ -147,8 +147,8 @@ function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
   return age === undefined || at === undefined ? {} : { evicted: { ageMs: Number(age), atMs: Number(at) } };
 }
 
-function gateOf(meta: ReadonlyMap<string, string>): Pick<PartitionStats, 'gate'> {
-  const gate = gateState(meta.get('gates'), meta.get('gate'));
+function gateOf(meta: ReadonlyMap<string, string>, nowMs: number): Pick<PartitionStats, 'gate'> {
+  const gate = gateState(meta.get('gates'), meta.get('gate') ?? '', nowMs);
   return gate ? { gate } : {};
 }
 

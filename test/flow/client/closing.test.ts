@@ -149,6 +149,31 @@ test('as many tags as may be are closed, and the others are named', async () => 
   expect((await client.closed(mail)).tags.map(({ tag }) => tag)).toEqual(['a']);
 });
 
+test('of calls with one place left one closes its tag, and the others close theirs nowhere', async () => {
+  const clients = [1, 2, 3].map(() => createClient({ redis: server.url, closedMax: 1 }));
+  onTestFinished(() => Promise.all(clients.map((one) => one.stop())).then(() => undefined));
+  await Promise.all(clients.map((one, nth) => one.schedule(mail, { step: 1 }, { id: `x${nth}`, delay: '1h' })));
+  for (let round = 0; round < 5; round += 1) {
+    const all = await Promise.all(clients.map((one, nth) => one.close(mail, `t${nth}`, { for: '1h' })));
+    const closed = all.flatMap(({ full }, nth) => (full === undefined ? [`t${nth}`] : []));
+    expect(closed).toHaveLength(1);
+    for (const partition of [0, 1, 2]) expect(await redis.zrange(keysOf(partition).closed, '0', '-1')).toEqual(closed);
+    await client.open(mail, closed);
+  }
+});
+
+test('a call that dies behind the first partition has refused nothing, and the same call again closes the rest', async () => {
+  const small = createClient({ redis: server.url, closedMax: 1 });
+  onTestFinished(() => small.stop());
+  await ladder(mail, 1);
+  for (const partition of [1, 2]) await redis.set(keysOf(partition).closed, 'of somebody else');
+  await expect(small.close(mail, 'a', { for: '1h' })).rejects.toBeInstanceOf(DuestreamError);
+  for (const partition of [1, 2]) await redis.del(keysOf(partition).closed);
+  expect(await small.close(mail, 'b', { for: '1h' })).toMatchObject({ full: ['b'] });
+  expect(await small.close(mail, 'a', { for: '1h' })).not.toHaveProperty('full');
+  for (const partition of [0, 1, 2]) expect(await redis.zrange(keysOf(partition).closed, '0', '-1')).toEqual(['a']);
+});
+
 test('the leader opens a tag at its end', async () => {
   await client.close(sms, tags, { for: '1s' });
   expect((await client.closed(sms)).count).toBe(1);
