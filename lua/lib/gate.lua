@@ -39,7 +39,7 @@ local function gateOf(share, used, now, micros)
   if nth then
     -- rarely
     local apart = gate.interval / of
-    gate.phase, gate.tolerance = nth * apart, (whole - 0.5) * apart + 50000
+    gate.phase, gate.tolerance = nth * apart, 50000 + (whole - 0.5) * apart
   end
   return gate
 end

@@ -144,7 +144,7 @@ export const partitionTable = {
   },
   groups: {
     type: 'hash',
-    doc: 'group → the arrival of its rate in µs, until when it is closed in ms, and why; a space and a group, or the beginning of names and `*` → limits of its own; the empty name → their names',
+    doc: 'group → the arrival of its rate in µs, until when it is closed in ms, and why, then a byte 1, when it last had a turn, and the interval of the rate of then; a space and a group, or the beginning of names and `*` → limits of its own; the empty name → their names',
     bound:
       'one per group whose rate is used or that is closed: the leader takes away those of which nothing is ahead of now; and at most 1,000 with limits of their own',
   },
