@@ -1,7 +1,4 @@
-/** What a client is made of once its connection is ready: the parts beside this file, and how a job goes through them. */
-import { hasContent, seal } from '../job/content.ts';
-import type { ScheduleOptions } from '../job/options.ts';
-import type { Queue } from '../job/queue.ts';
+/** What a client is made of once its connection is ready: the parts beside this file. */
 import { audit, userHere } from '../redis/audit.ts';
 import { Channels } from '../redis/channels.ts';
 import { close, openSubscriber, type Redis } from '../redis/connection/connect.ts';
@@ -16,20 +13,18 @@ import { type Confirming, confirming } from './calls/durability.ts';
 import { Layouts } from './calls/layouts.ts';
 import { Orders } from './calls/orders.ts';
 import { type CallPartitions, createPartitionCalls, createSlots } from './calls/partition-calls.ts';
-import { type PlanLimits, planJob, planListed } from './calls/plan.ts';
+import type { PlanLimits } from './calls/plan.ts';
 import { createRefusal } from './calls/refusal.ts';
 import { type Repeating, withReadRetry } from './calls/retry.ts';
-import type { Scheduled } from './calls/scheduled.ts';
 import type { ClientSettings } from './calls/settings.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
+import type { Turns } from './calls/turns.ts';
 import { createLetters, type Letters } from './dead/letters.ts';
 import { lettersIn } from './dead/walk.ts';
 import type { ErasingParts } from './erase/erase.ts';
 import { type RuleParts, rulesIn } from './groups/rules.ts';
 import type { ActParts } from './jobs/act.ts';
-import { planAll, scheduleAll } from './jobs/bulk.ts';
 import type { EndSource } from './jobs/end-watch.ts';
-import type { BulkJob } from './jobs/scheduling.ts';
 import { CheckedBatch } from './jobs/shown.ts';
 import { createPast, type Past } from './query/past.ts';
 import { createGet, type Get } from './query/report.ts';
@@ -68,54 +63,6 @@ export interface Parts {
 
 /** Parts over a connection. */
 export type ConnectedParts = Awaited<ReturnType<typeof furnish>>;
-type Call = <T>(work: (parts: Parts) => Promise<T>) => Promise<T>;
-
-export interface OneJob {
-  readonly to: Queue<unknown>;
-  readonly data: unknown;
-  readonly options: ScheduleOptions;
-  readonly moment: ScheduleMoment;
-}
-
-/** What is settled when the user calls, and not when what was scheduled is sent: the order of calls is the order of jobs. */
-export interface ScheduleMoment {
-  /** Monotonic. */
-  readonly calledMs: number;
-  readonly newId: () => string;
-}
-
-export function scheduleOne({ server, limits, batch }: Parts, job: OneJob, call: Call): Promise<Scheduled> {
-  const { to, data, options } = job;
-  const { calledMs, newId } = job.moment;
-  const { delivery } = to;
-  const add = () => batch.add(to, planJob(data, options, { ...limits(calledMs), newId, delivery }));
-  const measured = options?.at === undefined ? server.settle() : undefined;
-  if (!measured) return add();
-  return call(async () => {
-    await measured;
-    return add();
-  });
-}
-
-export async function scheduleList(
-  { server, limits, batch }: Parts,
-  {
-    to,
-    list,
-    moment: { calledMs, newId },
-  }: { readonly to: Queue<unknown>; readonly list: readonly BulkJob<unknown>[]; readonly moment: ScheduleMoment },
-): Promise<readonly Scheduled[]> {
-  await server.settle();
-  const within = { ...limits(calledMs), newId, delivery: to.delivery };
-  const plans = await planAll(list, { plan: (job) => planListed(job, within), ready: sealedIn(to) });
-  return scheduleAll(plans, (slice) => batch.addMany(to, slice));
-}
-
-/** What a job of a list is before it is planned: its data is checked and encoded, where the queue does so. */
-function sealedIn(to: Queue<unknown>): ((job: BulkJob<unknown>) => Promise<BulkJob<unknown>>) | undefined {
-  if (!hasContent(to)) return undefined;
-  return async (job) => ({ ...job, data: await seal(to, job) });
-}
 
 export const limitsOf = ({ horizonMs, dataBytesMax }: ClientSettings): Omit<PlanLimits, 'nowMs'> => ({
   horizonMs,
@@ -129,12 +76,13 @@ function callLimits(settings: ClientSettings, latestMs: (calledMs: number) => nu
   return (calledMs) => ({ ...limitsOf(settings), nowMs: steadyNow(calledMs), orderOf });
 }
 
-/** When what stands on a connection ends. */
+/** What stands on a connection knows of the client: when it ends, and the order of its calls. */
 export interface Ending {
   /** The client stops: a call that waits for jobs ends. */
   readonly stopping: AbortSignal;
   /** All calls have settled: what goes on beside them ends. */
   readonly ended: AbortSignal;
+  readonly turns: Turns;
 }
 
 /** The parts beside this file, on a connection that is ready, with the clock measured and Redis looked at. */
@@ -146,6 +94,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
   const server = createServers(redis, clock)();
   const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
   const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
+  const sending = { layouts, clock, budgetMs, horizonMs, recordBytesMax, turns: ending.turns };
   const partitionCalls = () => {
     const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
     return createPartitionCalls({ layouts, slots, clock, budgetMs });
@@ -161,7 +110,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
     const seen = { reader: readerOf(redis, namespace), jobs: made, callPartitions, confirm };
     const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
-      batch: new CheckedBatch({ redis, jobs: unlessEvicting, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+      batch: new CheckedBatch({ ...sending, redis, jobs: unlessEvicting }),
       letters: createLetters({ store: lettersIn(redis, made), callPartitions, confirm }),
       finding,
     };

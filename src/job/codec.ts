@@ -18,7 +18,7 @@
  */
 import { show } from '../kernel/duration.ts';
 import { Sealed } from './content.ts';
-import { dataJson } from './data-json.ts';
+import { DataText, dataJson } from './data-json.ts';
 import {
   bodyFields,
   type HeaderOptions,
@@ -97,6 +97,7 @@ export function encodeBody(
 
 /** The data, with the name of its codec beside it. */
 export function dataPart(data: unknown): string {
+  if (data instanceof DataText) return `"d":${data.json}`;
   if (!(data instanceof Sealed)) return `"d":${dataJson(data)}`;
   return `"d":${JSON.stringify(data.text)},"c":${JSON.stringify(data.codec)}`;
 }

@@ -12,7 +12,7 @@ import { checkFunction, checkNames, hintOf, isPromise } from '../kernel/checks.t
 import { show } from '../kernel/duration.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
 import { reasonOf } from '../kernel/reason.ts';
-import { dataJson, isCarried } from './data-json.ts';
+import { type DataText, dataText } from './data-json.ts';
 import { ABANDONED, DEFAULT_NAME, parseJobName } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import { Defer } from './outcome.ts';
@@ -98,16 +98,19 @@ export function parseCodec(codec: Codec): Codec {
 export const hasContent = ({ jobs, codec }: Content): boolean => jobs !== undefined || codec !== undefined;
 
 /**
- * Data as it goes into the record: as it was given, or sealed. A promise where the schema or the codec takes its time.
+ * Data as it goes into the record: its JSON, or sealed. A promise where the schema or the codec takes its time; what becomes of
+ * the caller's object meanwhile changes nothing. A schema sees what JSON carries: a `Date` is a text for whoever reads the record.
  *
  * @throws DuestreamError `bad-input`, or whatever the codec throws; the promise rejects with the same
  */
 export function seal(content: Content, job: { readonly name?: string | undefined; readonly data: unknown }): unknown {
-  const { name = DEFAULT_NAME, data } = job;
-  if (!content.jobs) return encoded(content, data);
-  const result = schemaOf(content.jobs, content.name, name)['~standard'].validate(asCarried(data));
+  const { name = DEFAULT_NAME } = job;
+  const schema = content.jobs && schemaOf(content.jobs, content.name, name);
+  const text = dataText(job.data);
+  if (!schema) return encoded(content, text);
+  const result = schema['~standard'].validate(text && JSON.parse(text.json));
   const judge = (known: SchemaResult<unknown>): unknown => {
-    if (known.issues === undefined) return encoded(content, data);
+    if (known.issues === undefined) return encoded(content, text);
     const allowed = `what the schema of ${name} takes`;
     throw new DuestreamError(
       'bad-input',
@@ -127,13 +130,9 @@ function schemaOf(jobs: JobSchemas, queue: string, name: string): StandardSchema
   );
 }
 
-/** A `Date` is a text for whoever reads the record. */
-const asCarried = (data: unknown): unknown =>
-  data === undefined || isCarried(data) ? data : JSON.parse(dataJson(data));
-
-function encoded({ name, codec }: Content, data: unknown): unknown {
+function encoded({ name, codec }: Content, data: DataText | undefined): unknown {
   if (!codec || data === undefined) return data;
-  const text = codec.encode(dataJson(data), { queue: name });
+  const text = codec.encode(data.json, { queue: name });
   const sealed = (known: unknown) => {
     if (typeof known === 'string') return new Sealed(known, codec.name ?? DEFAULT_CODEC);
     throw new DuestreamError(

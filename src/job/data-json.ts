@@ -29,6 +29,19 @@ export function dataJson(data: unknown, what = 'data'): string {
   }
 }
 
+/** Data whose JSON was made when the call was made that brought it: whatever becomes of the caller's object changes nothing. */
+export class DataText {
+  readonly json: string;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+}
+
+/** @throws DuestreamError `bad-input` naming the part that cannot be carried */
+export const dataText = (data: unknown): DataText | undefined =>
+  data === undefined || data instanceof DataText ? data : new DataText(dataJson(data));
+
 /** What throws when it is looked at is looked at again, with the names of its parts. */
 function isSure(data: unknown): boolean {
   try {

@@ -4,6 +4,7 @@
  */
 import { encodeBody } from '../job/codec.ts';
 import { Sealed, seal } from '../job/content.ts';
+import { DataText } from '../job/data-json.ts';
 import { headerOf, optionsOfFires, overridesOf } from '../job/fields.ts';
 import { parseJobName, parseName } from '../job/job.ts';
 import type { OptionsOfFires, ScheduleOptions } from '../job/options.ts';
@@ -13,6 +14,7 @@ import type { InputIn, NamedData, NameIn } from '../job/types.ts';
 import { hintOf, isPromise, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, show } from '../kernel/duration.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
+import { snapshot } from '../kernel/snapshot.ts';
 import { atOnce, within } from '../kernel/steps.ts';
 import { type CalendarInput, parseCalendar } from '../time/calendar.ts';
 import { parseCron } from '../time/cron.ts';
@@ -273,7 +275,8 @@ export type AnySchedule = ScheduleInput | QueueSchedule<unknown>;
 
 /** @throws DuestreamError `bad-input`; the promise of a schema or codec that takes its time rejects with the same */
 export function plainSchedule(input: AnySchedule): ScheduleInput | Promise<ScheduleInput> {
-  const { queue: given, ...rest } = input;
+  const { queue: given, ...fields } = input;
+  const rest = snapshot(fields);
   // What is no object is checked with the other fields of the schedule.
   if (typeof given !== 'object' || given === null) return { ...rest, queue: given };
   const queue = queueOf(given);
@@ -287,5 +290,5 @@ export function plainSchedule(input: AnySchedule): ScheduleInput | Promise<Sched
 
 function dataOf(data: unknown): Pick<ScheduleInput, 'data' | 'codec'> {
   if (data instanceof Sealed) return { data: data.text, codec: data.codec };
-  return data === undefined ? {} : { data };
+  return data instanceof DataText ? { data: JSON.parse(data.json) } : {};
 }

@@ -18,6 +18,7 @@ import { checkNames, isPromise } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import { snapshot } from '../kernel/snapshot.ts';
 import { type OutboxState, stateOf } from './claims.ts';
 import { type After, type Dialect, NOW_MS, parseDialect, type Rows, type Run, rowsOf, send } from './database.ts';
 import { type ListRowsOptions, listRows, type OutboxRow, removeRows, retryRows } from './people.ts';
@@ -225,14 +226,15 @@ function schedule(run: Run, { queue, data, options }: Given, parts: Parts): unkn
   refuseDurability(options, 'schedule');
   const to = queueOf(queue);
   const limits = limitsOf(to, parts);
-  const write = (known: unknown) => {
-    const plan = planJob(known, options, limits);
+  const write = (known: unknown, said = options) => {
+    const plan = planJob(known, said, limits);
     return after(insert(run, [scheduleRow(to.name, plan)], parts), () => jobOf(to, plan));
   };
   const sealed = hasContent(to) ? seal(to, { name: options.name, data }) : data;
   if (!isPromise(sealed)) return write(sealed);
   refuseAtOnce(run, to.name, parts);
-  return sealed.then(write);
+  const said = snapshot(options);
+  return sealed.then((known) => write(known, said));
 }
 
 interface GivenMany {
@@ -245,8 +247,8 @@ function scheduleMany(run: Run, { queue, jobs }: GivenMany, parts: Parts): unkno
   checkList(jobs, 'jobs');
   const to = queueOf(queue);
   const limits = { ...limitsOf(to, parts), newId: reserveJobIds(jobs.length) };
-  const write = (known: readonly unknown[]) => {
-    const plans = jobs.map((job, at) => inPlace(at, () => planListed({ ...job, data: known[at] }, limits)));
+  const write = (known: readonly unknown[], said = jobs) => {
+    const plans = said.map((job, at) => inPlace(at, () => planListed({ ...job, data: known[at] }, limits)));
     const rows = plans.map((plan) => scheduleRow(to.name, plan));
     return after(insertAll(run, rows, parts), () => plans.map((plan) => jobOf(to, plan)));
   };
@@ -261,7 +263,8 @@ function scheduleMany(run: Run, { queue, jobs }: GivenMany, parts: Parts): unkno
   const named = sealed.map((one, at) =>
     Promise.resolve(one).catch((error: unknown) => Promise.reject(atPlace(error, at))),
   );
-  return Promise.all(named).then(write);
+  const said = jobs.map(({ data: _, ...options }) => ({ ...snapshot(options), data: undefined }));
+  return Promise.all(named).then((known) => write(known, said));
 }
 
 function inPlace<Result>(at: number, act: () => Result): Result {

@@ -3,10 +3,11 @@
  * they stand, over the jobs of the kit instead of a connection. What these answer is what the scripts would answer.
  */
 
-import type { Answers } from '../client/calls/batch.ts';
-import type { Scheduled } from '../client/calls/scheduled.ts';
+import type { Answers, Order } from '../client/calls/batch.ts';
+import type { Plan } from '../client/calls/plan.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
+import { Turns } from '../client/calls/turns.ts';
 import { type Client, clientOver } from '../client/client.ts';
 import { createLetters } from '../client/dead/letters.ts';
 import type { ScheduleChain } from '../client/jobs/scheduling.ts';
@@ -40,10 +41,11 @@ export function createKitClient(
   const { callPartitions, reader } = finding;
   const store = lettersIn(book, reader.peek);
   const stopping = createAbort();
+  const turns = new Turns(settings);
   const parts: Parts = {
     server: { settle: () => undefined },
     limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs(), orderOf: book.orderOf }),
-    batch: { add: book.add, addMany: (queue, plans) => addMany(book, queue, plans), quiet: async () => undefined },
+    batch: batchIn(book, turns),
     letters: createLetters({ store, callPartitions }),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
@@ -74,31 +76,41 @@ export function createKitClient(
     schedules: async () => schedules,
     fit: async () => undefined,
   };
-  return clientOver(settings, callsOver(parts, stopping), { chain });
+  return clientOver(settings, callsOver(parts, { turns, stopping }), { chain });
 }
 
-/** There is no connection to wait for; a call begins in the turn in which it is made. */
-function callsOver(parts: Parts, stopping: AbortController): Calls {
+interface Going {
+  readonly turns: Turns;
+  readonly stopping: AbortController;
+}
+
+/** There is no connection to wait for; a call begins in the turn in which it is made, unless it waits for one before it. */
+function callsOver(parts: Parts, { turns, stopping }: Going): Calls {
   let isStopped = false;
   const check = () => {
     if (isStopped) throw stopped();
   };
-  const run: Calls['run'] = async (work) => {
-    check();
-    return work(parts);
+  const run: Calls['run'] = async (work, _, turn) => {
+    if (!turn) check();
+    // A handler that runs in line with the call makes calls of its own.
+    return turn ? turns.run(turn, () => turns.inside(turn, () => work(parts))) : work(parts);
   };
   return {
     check,
     run,
+    turns,
+    track: (call) => call,
     opened: () => parts,
     async connected() {
       check();
       return parts;
     },
-    async runChecked(read, work, levelOf) {
+    async runChecked(read, work, levelOf, claimsOf) {
       levelOf?.();
       const input = read();
-      return run((made) => work(made, input));
+      check();
+      const turn = claimsOf && turns.take(claimsOf(input));
+      return run((made) => work(made, input, turn), undefined, turn);
     },
     async stop() {
       isStopped = true;
@@ -107,8 +119,23 @@ function callsOver(parts: Parts, stopping: AbortController): Calls {
   };
 }
 
-async function addMany(book: JobBook, queue: Queue, plans: Parameters<Parts['batch']['addMany']>[1]): Promise<Answers> {
-  const results: (Scheduled | undefined)[] = [];
+/** Jobs go in one after the other. */
+function batchIn(book: JobBook, turns: Turns): Parts['batch'] {
+  const inOrder = <T>(queue: Queue, plans: readonly Plan[], order: Order, work: () => Promise<T>): Promise<T> => {
+    if (order !== 'own') return work();
+    const keys = plans.flatMap(({ member, isNewId }) => (isNewId === true ? [] : [member]));
+    const turn = turns.take([{ lane: queue.name, kind: 'jobs', keys }]);
+    return turns.run(turn, () => turns.inside(turn, work));
+  };
+  return {
+    add: (queue, plan, order = 'own') => inOrder(queue, [plan], order, () => book.add(queue, plan)),
+    addMany: (queue, plans, order = 'own') => inOrder(queue, plans, order, () => addMany(book, queue, plans)),
+    quiet: async () => undefined,
+  };
+}
+
+async function addMany(book: JobBook, queue: Queue, plans: readonly Plan[]): Promise<Answers> {
+  const results: Answers['results'][number][] = [];
   const errors = new Map<number, unknown>();
   for (const [at, plan] of plans.entries()) {
     const adding = book.add(queue, plan).catch((error: unknown) => void errors.set(at, error));

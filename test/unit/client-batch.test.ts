@@ -3,6 +3,7 @@ import { type BatchParts, ScheduleBatch } from '../../src/client/calls/batch.ts'
 import { homeOf } from '../../src/client/calls/layouts.ts';
 import { createSlots } from '../../src/client/calls/partition-calls.ts';
 import type { Plan } from '../../src/client/calls/plan.ts';
+import { Turns } from '../../src/client/calls/turns.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
@@ -39,7 +40,16 @@ function batchByHand() {
       }),
   };
   const limits = { budgetMs: 1000, horizonMs: 1e9, recordBytesMax: 1e6 };
-  return { sent, batch: new ScheduleBatch({ jobs, layouts, clock: systemClock, ...limits }) };
+  return {
+    sent,
+    batch: new ScheduleBatch({
+      turns: new Turns({ clock: systemClock, budgetMs: 1000 }),
+      jobs,
+      layouts,
+      clock: systemClock,
+      ...limits,
+    }),
+  };
 }
 
 describe('a batch', () => {
@@ -146,7 +156,13 @@ test('a call that waits for others in an outage still ends after its budget and 
   const schedule = () => wait(timeoutMs).then(() => Promise.reject(new Error('Command timed out')));
   const clock = { ...systemClock, monotonicMs: () => nowMs, sleep };
   const limits = { budgetMs, horizonMs: 1e9, recordBytesMax: 1e6 };
-  const batch = new ScheduleBatch({ jobs: { schedule }, layouts, clock, ...limits });
+  const batch = new ScheduleBatch({
+    turns: new Turns({ clock: systemClock, budgetMs: 1000 }),
+    jobs: { schedule },
+    layouts,
+    clock,
+    ...limits,
+  });
   const tookMs: number[] = [];
   const call = (nth: number) => {
     const calledMs = nowMs;
@@ -180,7 +196,13 @@ test('a partition that does not answer holds up no other, and is sent the rest w
   };
   const limits = { budgetMs: 60_000, horizonMs: 1e9, recordBytesMax: 1e6 };
   const known = { known: () => two, load: async () => two, reload: async () => two };
-  const batch = new ScheduleBatch({ jobs: { schedule }, layouts: known, clock: systemClock, ...limits });
+  const batch = new ScheduleBatch({
+    turns: new Turns({ clock: systemClock, budgetMs: 1000 }),
+    jobs: { schedule },
+    layouts: known,
+    clock: systemClock,
+    ...limits,
+  });
   const away: Promise<unknown>[] = [];
   // Another mode each, so that each job has a call of its own.
   for (const [nth, id] of idsOf(0).entries()) {

@@ -32,6 +32,8 @@ export interface Plan {
   readonly gated?: string;
   /** The same call may have been carried out before, by somebody else: a debounce call that is overtaken then is done. */
   readonly isRepeated?: boolean;
+  /** Its id was made for it, so no other call under way means it. */
+  readonly isNewId?: boolean;
 }
 
 export interface PlanLimits {
@@ -95,12 +97,25 @@ function planned(
     bytes,
     mode: debounced ? 'debounce' : ifExists === 'replace' ? 'replace' : 'keep',
     strict: ifExists === 'error',
+    isNewId: options.id === undefined,
     ...needsGate(id, options),
   };
 }
 
+/** The member of the job whose id a caller gives, for its place among other calls; undefined where that is made, or is refused. */
+export function namedMember(options: Pick<ScheduleOptions, 'id' | 'group' | 'set'>): string | undefined {
+  try {
+    return options.id === undefined ? undefined : memberOf(idOf(options, {}));
+  } catch {
+    return undefined;
+  }
+}
+
 /** With its group or set. @throws DuestreamError `bad-input` */
-function idOf({ id, group, set }: ScheduleOptions, { newId = newJobId }: PlanLimits): string {
+function idOf(
+  { id, group, set }: Pick<ScheduleOptions, 'id' | 'group' | 'set'>,
+  { newId = newJobId }: Pick<PlanLimits, 'newId'>,
+): string {
   const own = id === undefined ? newId() : jobOptions.id.check(id, 'id');
   if (group === undefined && set === undefined) return own;
   const grouped = group === undefined ? own : groupedId(jobOptions.group.check(group, 'group'), own);

@@ -8,6 +8,7 @@ import type { Level } from '../../redis/durable/level.ts';
 import { type ConnectedParts, furnish, type Parts } from '../parts.ts';
 import { withReadRetry } from './retry.ts';
 import type { ClientSettings } from './settings.ts';
+import { type Claim, type Turn, Turns } from './turns.ts';
 
 /**
  * The calls of a client. The session counts each call, so that a stop waits for it, and each call finds the connection or
@@ -19,13 +20,24 @@ export interface Calls<P extends Parts = Parts> {
   /** What stands on the connection, if it was made. */
   readonly opened: (level?: Level) => P | undefined;
   readonly connected: (level?: Level) => Promise<P>;
-  readonly run: <T>(work: (parts: P) => Promise<T>, level?: Level) => Promise<T>;
-  /** Its input is read before anything else: what is wrong with it is said also while Redis is away. */
+  /** The order of the calls. */
+  readonly turns: Turns;
+  /** @param turn of a call that may have to wait for others; it ends with the work */
+  readonly run: <T>(work: (parts: P) => Promise<T>, level?: Level, turn?: Turn) => Promise<T>;
+  /**
+   * Its input is read before anything else: what is wrong with it is said also while Redis is away, and what becomes of the
+   * caller's objects later does not matter.
+   *
+   * @param claimsOf what the call changes; without it, the call has no turn
+   */
   readonly runChecked: <Input, T>(
     read: () => Input,
-    work: (parts: P, input: Input) => Promise<T>,
+    work: (parts: P, input: Input, turn?: Turn) => Promise<T>,
     levelOf?: () => Level | undefined,
+    claimsOf?: (input: Input) => readonly Claim[],
   ) => Promise<T>;
+  /** A stop waits for this as well. */
+  readonly track: <T>(call: Promise<T>) => Promise<T>;
   readonly stop: () => Promise<void>;
 }
 
@@ -35,11 +47,12 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
   /** Ends what goes on beside the calls, once they have settled. */
   const ending = createAbort();
   const underWay = new Set<Promise<unknown>>();
+  const turns = new Turns(settings);
   let stopping: Promise<void> | undefined;
   const memory = createOpening({
     waitMs: settings.waitMs,
     open: () => [connection ?? openCommands(settings)] as const,
-    furnish: ([redis]) => furnish(settings, redis, { stopping: stopAsked.signal, ended: ending.signal }),
+    furnish: ([redis]) => furnish(settings, redis, { stopping: stopAsked.signal, ended: ending.signal, turns }),
   });
   const durable = new Map<string, Opening<ConnectedParts>>();
 
@@ -49,15 +62,22 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
     if (stopping) throw stopped();
   }
 
-  function run<T>(work: (parts: ConnectedParts) => Promise<T>, level?: Level): Promise<T> {
-    if (stopping) return Promise.reject(stopped());
+  function track<T>(call: Promise<T>): Promise<T> {
+    underWay.add(call);
+    const done = () => underWay.delete(call);
+    call.then(done, done);
+    return call;
+  }
+
+  function run<T>(work: (parts: ConnectedParts) => Promise<T>, level?: Level, turn?: Turn): Promise<T> {
+    // A call that has a turn was made before the stop.
+    if (stopping && !turn) return Promise.reject(stopped());
     const opening = openingOf(level);
-    const parts = opening.opened();
-    const working = parts ? work(parts) : opening.use().then(work);
-    underWay.add(working);
-    const done = () => underWay.delete(working);
-    working.then(done, done);
-    return working;
+    const go = () => {
+      const parts = opening.opened();
+      return parts ? work(parts) : opening.use().then(work);
+    };
+    return track(turn ? turns.run(turn, go) : go());
   }
 
   async function end(): Promise<void> {
@@ -72,17 +92,21 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
   return {
     check,
     run,
+    turns,
+    track,
     opened: (level) => openingOf(level).opened(),
     async connected(level) {
       check();
       await memory.connected(stopAsked.signal);
       return openingOf(level).connected(stopAsked.signal);
     },
-    runChecked(read, work, levelOf) {
+    runChecked(read, work, levelOf, claimsOf) {
       try {
         const level = levelOf?.();
         const input = read();
-        return run((parts) => work(parts, input), level);
+        check();
+        const turn = claimsOf && turns.take(claimsOf(input));
+        return run((parts) => work(parts, input, turn), level, turn);
       } catch (error) {
         return Promise.reject(error);
       }
@@ -109,31 +133,36 @@ function durableOpening(
  * Redis for replicas would hold up all else of the worker.
  */
 export function createCallsOn(redis: Redis, settings: ClientSettings, signal: AbortSignal): Calls {
+  const turns = new Turns(settings);
   let parts: ConnectedParts | undefined;
   let furnishing: Promise<ConnectedParts> | undefined;
 
   async function use(): Promise<ConnectedParts> {
-    furnishing ??= furnish(settings, redis, { stopping: signal, ended: signal }).finally(() => {
+    furnishing ??= furnish(settings, redis, { stopping: signal, ended: signal, turns }).finally(() => {
       furnishing = undefined;
     });
     parts ??= await furnishing;
     return parts;
   }
 
-  async function run<T>(work: (parts: Parts) => Promise<T>, level?: Level): Promise<T> {
+  async function run<T>(work: (parts: Parts) => Promise<T>, level?: Level, turn?: Turn): Promise<T> {
     if (level) throw noLevel();
-    return work(parts ?? (await use()));
+    const go = async () => work(parts ?? (await use()));
+    return turn ? turns.run(turn, go) : go();
   }
 
   return {
     run,
+    turns,
+    track: (call) => call,
     check: () => undefined,
     opened: (level) => (level ? undefined : parts),
     connected: use,
-    async runChecked(read, work, levelOf) {
+    async runChecked(read, work, levelOf, claimsOf) {
       const level = levelOf?.();
       const input = read();
-      return run((made) => work(made, input), level);
+      const turn = claimsOf && turns.take(claimsOf(input));
+      return run((made) => work(made, input, turn), level, turn);
     },
     stop: async () => undefined,
   };

@@ -1,16 +1,19 @@
 /** Dead letters as an application or an admin page uses them: listed, looked at, counted by error, replayed and removed. */
 
+import { memberOf } from '../../job/codec.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { checkNames, durationIn, wholeNumber } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { snapshot } from '../../kernel/snapshot.ts';
 import { createLevels } from '../calls/durability.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
+import type { Claim } from '../calls/turns.ts';
 import type { Parts } from '../parts.ts';
 import { type DeadLetterFilter, FILTER_OPTIONS, parseFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
@@ -199,6 +202,15 @@ function namedIn(list: readonly DeadLetterTarget[]): readonly Named[] {
   return list.map((one) => parseNamed(one));
 }
 
+/** Nobody knows which dead letters a filter means. */
+const claimOf = ({ to }: { readonly to: Queue }, named?: readonly Named[]): Claim => ({
+  lane: to.name,
+  kind: named ? 'letters' : 'alone',
+  keys: named?.map(({ target }) =>
+    target.deadLetterId === undefined ? memberOf(target.id, target) : target.deadLetterId,
+  ),
+});
+
 /** A call for one dead letter has one result. */
 const first = async <T>(results: Promise<readonly T[]>): Promise<T | undefined> => (await results)[0];
 
@@ -211,26 +223,27 @@ function replays(settings: ClientSettings, { runChecked }: Calls): Pick<DeadLett
   };
   function read(queue: QueueInput<unknown>, target: Target, given: ReplayFilterOptions & OneLetterOptions) {
     checkTargetOptions(given, names, { kind: kindOf(target), owner: REPLAY.method });
-    const asked = { to: queueOf(queue), given, calledMs: settings.clock.monotonicMs() };
+    const asked = { to: queueOf(queue), given: snapshot(given), calledMs: settings.clock.monotonicMs() };
     if (isList(target)) {
       const all = namedIn(target);
-      return (parts: Parts) => replayNamed(parts, { ...asked, all });
+      return { claim: claimOf(asked, all), go: (parts: Parts) => replayNamed(parts, { ...asked, all }) };
     }
     if (isOne(target)) {
       const all = [parseNamed(target, given)];
-      return (parts: Parts) => first(replayNamed(parts, { ...asked, all }));
+      return { claim: claimOf(asked, all), go: (parts: Parts) => first(replayNamed(parts, { ...asked, all })) };
     }
     const search = searchOf(target, given, REPLAY);
     const overMs = durationIn(given.over ?? 0, 'over', { min: 0, max: OVER_MS_MAX });
-    return (parts: Parts) => replaySearched(parts, { ...asked, search, overMs });
+    return { claim: claimOf(asked), go: (parts: Parts) => replaySearched(parts, { ...asked, search, overMs }) };
   }
   return {
     // The kind of the target is the only witness of the type of the result.
     replay: ((queue: QueueInput<unknown>, target: Target, given = {}) =>
       runChecked(
         () => read(queue, target, given),
-        (parts, work): Promise<unknown> => work(parts),
+        (parts, { go }): Promise<unknown> => go(parts),
         () => levelIn(given),
+        ({ claim }) => [claim],
       )) as DeadLetters['replay'],
   };
 }
@@ -275,26 +288,29 @@ function removals({ clock }: ClientSettings, { runChecked }: Calls): Pick<DeadLe
     const to = queueOf(queue);
     if (isList(target)) {
       const all = namedIn(target);
-      return ({ letters }: Parts) => letters.removeNamed(to, all);
+      return { claim: claimOf({ to }, all), go: ({ letters }: Parts) => letters.removeNamed(to, all) };
     }
     if (isOne(target)) {
       const all = [parseNamed(target, given)];
-      return ({ letters }: Parts) => first(letters.removeNamed(to, all));
+      return { claim: claimOf({ to }, all), go: ({ letters }: Parts) => first(letters.removeNamed(to, all)) };
     }
     const search = searchOf(target, given, REMOVE);
     const calledMs = clock.monotonicMs();
-    return async (parts: Parts) => {
-      const { dryRun = false } = given;
-      const onProgress = quietly('onProgress', given.onProgress);
+    const { dryRun = false } = given;
+    const onProgress = quietly('onProgress', given.onProgress);
+    const go = async (parts: Parts) => {
       const begun = begin(search, { means: REMOVE.method, nowMs: await nowIn(parts, calledMs) });
       return parts.letters.removeAll(to, begun, { dryRun, onProgress });
     };
+    return { claim: claimOf({ to }), go };
   }
   return {
     remove: ((queue: QueueInput<unknown>, target: Target, given: DeadLetterWork<RemovedLetters> = {}) =>
       runChecked(
         () => read(queue, target, given),
-        (parts, work): Promise<unknown> => work(parts),
+        (parts, { go }): Promise<unknown> => go(parts),
+        undefined,
+        ({ claim }) => [claim],
       )) as DeadLetters['remove'],
   };
 }

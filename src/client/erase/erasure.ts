@@ -9,6 +9,7 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
+import { HELD_PLACES_MAX, type Turn } from '../calls/turns.ts';
 import { BEGINNING, cursorOf, parseCursor, type QueueSpot } from './cursor.ts';
 import { type EraseAsk, type ErasedQueue, type ErasingParts, eraseTag, erasingAsOne } from './erase.ts';
 
@@ -52,7 +53,7 @@ export type Erase = (filter: EraseFilter, options?: EraseOptions) => Promise<Era
 
 /** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
 export const eraseOver =
-  ({ clock, budgetMs }: ClientSettings, { runChecked }: Calls, isNoted: boolean): Erase =>
+  ({ clock, budgetMs }: ClientSettings, { runChecked, turns }: Calls, isNoted: boolean): Erase =>
   (filter, given = {}) =>
     runChecked(
       () => {
@@ -68,8 +69,18 @@ export const eraseOver =
           onProgress: quietly('onProgress', given.onProgress),
         };
       },
-      ({ erasing }, ask) => eraseAll(erasing, ask),
+      ({ erasing }, ask, turn) => eraseAll(erasing, { ...ask, onProgress: lettingGo(turn, ask.onProgress) }),
+      undefined,
+      ({ wanted = turns.names() }) => wanted.map((lane) => ({ lane, kind: 'alone' })),
     );
+
+/** A walk through a whole namespace holds nobody up for long. */
+const lettingGo =
+  (turn: Turn | undefined, onProgress: EraseOptions['onProgress']): EraseOptions['onProgress'] =>
+  (progress) => {
+    if (progress.scanned >= HELD_PLACES_MAX) turn?.end();
+    onProgress?.(progress);
+  };
 
 const ERASE_OPTIONS: readonly string[] = ['dryRun', 'scanMax', 'cursor', 'onProgress', 'signal', 'queues'];
 const SCAN_MAX = 1_000_000_000;

@@ -1,5 +1,5 @@
 /**
- * A list of jobs → results in order. All are checked before the first is sent; then a few slices are on the way at a
+ * A list of jobs → results in order. All are read and checked before the first is sent; then a few slices are on the way at a
  * time, and an outage stops what was not sent yet. The error then says what Redis has confirmed and what it has not.
  */
 import { setImmediate as turn } from 'node:timers/promises';
@@ -8,7 +8,6 @@ import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts
 import { type Answers, CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';
 import type { Plan } from '../calls/plan.ts';
 import { type Scheduled, sameKind, Unconfirmed, type UnconfirmedJob } from '../calls/scheduled.ts';
-import { checkList } from '../calls/target.ts';
 
 /** Enough to keep Redis and the line busy; what was sent when the outage breaks is then at most 1,000 jobs. */
 const SLICES_IN_FLIGHT = 4;
@@ -16,29 +15,40 @@ const SLICES_IN_FLIGHT = 4;
 const TURN_JOBS = 500;
 
 /**
- * Plans all jobs, or none.
+ * What is made of each job of a list, or nothing of any.
  *
- * @param ready what a job becomes before it is planned, if anything
  * @throws DuestreamError `bad-input` that names the job by its place
  */
-export async function planAll<T>(
-  jobs: readonly T[],
-  { plan, ready }: { readonly plan: (job: T) => Plan; readonly ready?: ((job: T) => Promise<T>) | undefined },
-): Promise<readonly Plan[]> {
-  checkList(jobs, 'jobs');
-  const plans: Plan[] = [];
-  let index = 0;
-  for (const job of jobs) {
-    if (index % TURN_JOBS === TURN_JOBS - 1) await turn();
+export function eachJob<T, Made>(jobs: readonly T[], make: (job: T) => Made): readonly Made[] {
+  return jobs.map((job, index) => {
     try {
       checkJob(job);
-      plans.push(plan(ready ? await ready(job) : job));
+      return make(job);
     } catch (error) {
       throw atPlace(error, index);
     }
-    index += 1;
+  });
+}
+
+/**
+ * The same of a list that was read before, where a schema or a codec may take its time.
+ *
+ * @throws DuestreamError `bad-input` that names the job by its place
+ */
+export async function eachInTurns<T, Made>(
+  jobs: readonly T[],
+  make: (job: T) => Made | Promise<Made>,
+): Promise<readonly Made[]> {
+  const all: Made[] = [];
+  for (const [index, job] of jobs.entries()) {
+    if (index % TURN_JOBS === TURN_JOBS - 1) await turn();
+    try {
+      all.push(await make(job));
+    } catch (error) {
+      throw atPlace(error, index);
+    }
   }
-  return plans;
+  return all;
 }
 
 /** @throws DuestreamError `bad-input` for what is no job of a list */
@@ -52,6 +62,9 @@ export function atPlace(error: unknown, index: number): unknown {
   if (!(error instanceof DuestreamError)) return error;
   return new DuestreamError(error.code, `jobs[${index}]: ${error.message}; nothing was sent`, { cause: error });
 }
+
+/** Whether all of them go in one slice, so that each is sent before anything else can be asked. */
+export const isOneSlice = (plans: readonly Plan[]): boolean => sliceEnd(plans, 0) === plans.length;
 
 /** Sends all plans. @throws DuestreamError whose cause is `Unconfirmed` */
 export async function scheduleAll(

@@ -14,6 +14,7 @@ import type { Found } from '../../redis/read/look.ts';
 import type { Confirming, DurabilityOption } from '../calls/durability.ts';
 import { asOne, isMoved } from '../calls/partition-calls.ts';
 import { sameKind } from '../calls/scheduled.ts';
+import { HELD_PLACES_MAX, type Turn } from '../calls/turns.ts';
 import { parseCursor } from '../query/cursor.ts';
 import { checkNotEmpty, type Filter, type FilterUse, filterKey, type JobFilter, parseFilter } from '../query/filter.ts';
 import type { ListAsk } from '../query/list.ts';
@@ -76,6 +77,8 @@ export interface FilterAsk<Item extends Target> extends Omit<ListAsk, 'limit' | 
   readonly isDone?: ((job: Found) => boolean) | undefined;
   readonly onProgress: FilterOptions['onProgress'];
   readonly signal: AbortSignal | undefined;
+  /** Later calls of the client on the queue wait for it. */
+  readonly turn?: Turn | undefined;
 }
 
 /** The names of those options. */
@@ -88,7 +91,7 @@ const IDS_MAX = 1000;
 const READABLE = /^[!-~]{1,200}$/;
 
 /** A call by filter as it was asked for, checked: all but what the verb does. */
-export type Asked = Omit<FilterAsk<never>, 'act' | 'itemOf' | 'means' | 'dueMs' | 'isDone'>;
+export type Asked = Omit<FilterAsk<never>, 'act' | 'itemOf' | 'means' | 'dueMs' | 'isDone' | 'turn'>;
 
 /** @throws DuestreamError `bad-input`, also for a filter that says nothing */
 export function filterAskOf(
@@ -146,6 +149,7 @@ export async function onFilter<Item extends Target>(
       from = page.next;
       isEnd = page.next === undefined;
       tally.cursor = page.cursor;
+      if (tally.scanned >= HELD_PLACES_MAX) ask.turn?.end();
     } catch (error) {
       throw unfinished(error, tally);
     }

@@ -2,6 +2,7 @@
  * What a client offers to change jobs: cancel, reschedule, edit, run now. Each takes one id, a list of ids or a filter, and
  * checks what it is given before anything is sent.
  */
+import { memberOf } from '../../job/codec.ts';
 import { dataJson } from '../../job/data-json.ts';
 import { editFields } from '../../job/fields.ts';
 import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../../job/options.ts';
@@ -11,12 +12,14 @@ import type { InputOf, NameOf } from '../../job/types.ts';
 import { checkObject, hintOf } from '../../kernel/checks.ts';
 import { durationMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { snapshot } from '../../kernel/snapshot.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { dueOf } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
+import type { Claim, Turn } from '../calls/turns.ts';
 import type { Parts } from '../parts.ts';
 import { parseCursor } from '../query/cursor.ts';
 import { filterKey, type JobFilter, type ListState } from '../query/filter.ts';
@@ -225,11 +228,19 @@ interface Calling {
   readonly one: readonly string[];
   readonly list?: readonly string[];
   readonly states?: readonly ListState[];
+  /** Calls by filter of this verb: whether they go beside each other. */
+  readonly kind: Claim['kind'];
   readonly ids: (
     named: readonly Named[],
     to: { readonly queue: Queue; readonly options: Given['options'] },
   ) => (parts: Parts) => Promise<readonly unknown[]>;
-  readonly filter: (asked: Asked) => (parts: Parts) => Promise<unknown>;
+  readonly filter: (asked: Asked) => (parts: Parts, turn?: Turn) => Promise<unknown>;
+}
+
+/** A call that was read: what it does with a connection, and what it changes. */
+interface Work {
+  readonly go: (parts: Parts, turn?: Turn) => Promise<unknown>;
+  readonly claim: Claim;
 }
 
 export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Changes {
@@ -238,13 +249,14 @@ export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
   const run = (given: Given, verb: Calling) =>
     runChecked(
       () => workOf(given, verb),
-      (parts, work) => work(parts),
+      (parts, { go }, turn) => go(parts, turn),
       () => levelIn(given.options),
+      ({ claim }) => [claim],
     );
   return {
     cancel: ((queue, target, options = {}) => run({ queue, target, options }, CANCEL)) as Changes['cancel'],
     reschedule: ((queue, target, due, options = {}) =>
-      run({ queue, target, options }, dueCalls(due, settings.clock.monotonicMs()))) as Changes['reschedule'],
+      run({ queue, target, options }, dueCalls(snapshot(due), settings.clock.monotonicMs()))) as Changes['reschedule'],
     edit: ((queue, target, change, options = {}) =>
       run({ queue, target, options }, editCalls(change, settings))) as Changes['edit'],
     runNow: ((queue, target, options = {}) => run({ queue, target, options }, RUN_NOW)) as Changes['runNow'],
@@ -252,22 +264,32 @@ export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
 }
 
 /** @throws DuestreamError `bad-input` */
-function workOf({ queue: given, target, options }: Given, verb: Calling): (parts: Parts) => Promise<unknown> {
-  const { owner, one, list = [], states } = verb;
+function workOf({ queue: given, target, options }: Given, verb: Calling): Work {
+  const { owner, one, list = [], states, kind: alike } = verb;
   const kind = kindOf(target, owner);
   const names = { id: ['durability', ...one], ids: ['durability', ...list], filter: FILTER_OPTIONS };
   checkTargetOptions(options, names, { kind, owner });
   const queue = queueOf(given);
+  const lane = queue.name;
   if (typeof target === 'string') {
     const { ifMatch, ifDigest } = options;
-    const work = verb.ids([{ id: target, ifMatch, ifDigest }], { queue, options });
-    return async (parts) => onlyOne(await work(parts));
+    const named = [{ id: target, ifMatch, ifDigest }];
+    const work = verb.ids(named, { queue, options });
+    return { go: async (parts) => onlyOne(await work(parts)), claim: { lane, ...membersOf(named, options) } };
   }
-  if (!isList(target))
-    return verb.filter(filterAskOf({ queue, filter: target, options }, { owner, ...(states && { states }) }));
+  if (!isList(target)) {
+    const asked = filterAskOf({ queue, filter: target, options }, { owner, ...(states && { states }) });
+    return { go: verb.filter(asked), claim: { lane, kind: alike } };
+  }
   checkList(target, 'jobs');
-  return verb.ids(target.map(namedOf), { queue, options });
+  const named = target.map(namedOf);
+  return { go: verb.ids(named, { queue, options }), claim: { lane, ...membersOf(named, options) } };
 }
+
+const membersOf = (named: readonly Named[], { bare = false }: BareOption): Pick<Claim, 'kind' | 'keys'> => ({
+  kind: 'jobs',
+  keys: named.map(({ id }) => memberOf(String(id), { bare })),
+});
 
 const isList = (target: JobTarget): target is readonly JobRef[] => Array.isArray(target);
 
@@ -294,6 +316,7 @@ function onlyOne<T>([result]: readonly T[]): T {
 
 const CANCEL: Calling = {
   owner: 'cancel',
+  kind: 'cancel',
   one: ['ifMatch', 'bare'],
   list: ['bare'],
   ids(named, { queue, options: { bare = false } }) {
@@ -310,12 +333,13 @@ const CANCEL: Calling = {
   },
   filter:
     (asked) =>
-    ({ finding }) =>
-      onFilter(finding, { ...asked, act: cancelling(finding), itemOf: foundToCancel, means: 'cancel' }),
+    ({ finding }, turn) =>
+      onFilter(finding, { ...asked, turn, act: cancelling(finding), itemOf: foundToCancel, means: 'cancel' }),
 };
 
 const RUN_NOW: Calling = {
   owner: 'runNow',
+  kind: 'run-now',
   one: ['ifMatch'],
   states: ['scheduled'],
   ids(named, { queue }) {
@@ -327,10 +351,11 @@ const RUN_NOW: Calling = {
   },
   filter:
     (asked) =>
-    async ({ finding }) =>
+    async ({ finding }, turn) =>
       changedJobs(
         await onFilter(finding, {
           ...asked,
+          turn,
           act: rescheduling(finding),
           itemOf: (found): RescheduleTarget => ({ id: found.id, found, dueMs: 0, mode: 'earlier' }),
           means: 'run now',
@@ -341,11 +366,12 @@ const RUN_NOW: Calling = {
 /** @param calledMs monotonic: a delay counts from then */
 const dueCalls = (due: NewDue, calledMs: number): Calling => ({
   owner: 'reschedule',
+  kind: 'alone',
   one: ['ifMatch'],
   states: WAITING,
   ids(named, { queue }) {
     const jobs = named.map(({ id, ifMatch, ifDigest: _, ...own }: Named & NewDue) => {
-      const its = isDue(own) ? own : { ...due, ...own };
+      const its = snapshot(isDue(own) ? own : { ...due, ...own });
       return { id: parseAnyId(id, false), due: its, mode: modeOf(its), ifMatch: parseIfMatch(ifMatch) };
     });
     return async ({ server, limits, finding }) => {
@@ -357,7 +383,7 @@ const dueCalls = (due: NewDue, calledMs: number): Calling => ({
   },
   filter(asked) {
     const mode = modeOf(due);
-    return async (parts) => changedJobs(await rescheduleAll(parts, { asked, due, mode, calledMs }));
+    return async (parts, turn) => changedJobs(await rescheduleAll(parts, { asked, due, mode, calledMs, turn }));
   },
 });
 
@@ -370,7 +396,9 @@ async function rescheduleAll(
     due,
     mode,
     calledMs,
+    turn,
   }: {
+    readonly turn: Turn | undefined;
     readonly asked: Asked;
     readonly due: NewDue;
     readonly mode: RescheduleTarget['mode'];
@@ -386,6 +414,7 @@ async function rescheduleAll(
   const dueMs = begun ?? askedMs;
   return onFilter(finding, {
     ...asked,
+    turn,
     act: rescheduling(finding),
     itemOf: (found) => ({ id: found.id, found, dueMs, mode }),
     means,
@@ -396,6 +425,7 @@ async function rescheduleAll(
 
 const editCalls = (change: JobChange, { dataBytesMax }: Pick<ClientSettings, 'dataBytesMax'>): Calling => ({
   owner: 'edit',
+  kind: 'alone',
   one: ['ifMatch', 'ifDigest'],
   states: WAITING,
   ids(named, { queue }) {
@@ -412,12 +442,13 @@ const editCalls = (change: JobChange, { dataBytesMax }: Pick<ClientSettings, 'da
   filter(asked) {
     const { queue, filter } = asked;
     const checked = checkedChange(change, { queue, dataBytesMax });
-    return async ({ finding }) => {
+    return async ({ finding }, turn) => {
       // Said before anything is read, where all the jobs will have one name.
       const name = checked.name ?? filter.name;
       if (name !== undefined) await sealed(queue, name, checked);
       const done = await onFilter(finding, {
         ...asked,
+        turn,
         act: editing(finding, queue),
         itemOf: (found) => ({ id: found.id, found, change: checked }),
         means: ['edit', checked],
@@ -468,13 +499,14 @@ function checkedChange(
   }
   const hasData = data !== undefined;
   if (queue.jobs && name !== undefined && !hasData) throw nameAlone(name, queue.name);
-  if (hasData) checkBytes(dataJson(data), dataBytesMax);
+  const json = hasData ? dataJson(data) : 'null';
+  checkBytes(json, dataBytesMax);
   refuseRedacted(data, queue.redact);
   return {
     ...(name === undefined ? {} : { name: jobOptions.name.check(name, 'name') }),
     hasData,
-    data,
-    options: checkedOptions(options),
+    data: hasData ? JSON.parse(json) : undefined,
+    options: snapshot(checkedOptions(options)),
   };
 }
 

@@ -20,6 +20,7 @@ import { asOne, type CallPartitions, isMoved } from '../calls/partition-calls.ts
 import { withReadRetry } from '../calls/retry.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
+import type { Claim, Turn } from '../calls/turns.ts';
 import type { Parts } from '../parts.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import type { JobFilter } from '../query/filter.ts';
@@ -140,12 +141,14 @@ export function closingOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
         () => ({ ...meantBy(queue, tag), ...closeAskOf(options), calledMs: clock.monotonicMs(), most: closedMax }),
         closeAll,
         () => levelIn(options ?? {}),
+        claimsOf('cancel'),
       ),
     open: (queue, tag, options = {}) =>
       runChecked(
         () => meantBy(queue, tag),
         ({ finding }, meant) => openAll(finding, meant),
         () => levelIn(options, []),
+        claimsOf('alone'),
       ),
     closed: (queue, options = {}) =>
       runChecked(
@@ -154,6 +157,12 @@ export function closingOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
       ),
   };
 }
+
+/** Any job of these queues may have the tags. */
+const claimsOf =
+  (kind: Claim['kind']) =>
+  ({ queues }: Meant): readonly Claim[] =>
+    queues.map(({ name }) => ({ lane: name, kind }));
 
 export interface Meant {
   readonly queues: readonly Queue[];
@@ -206,7 +215,7 @@ function textIn(given: unknown, what: string): string {
 }
 
 /** The end and the text are the same in all partitions, and in every repetition of a call whose reply was lost. */
-async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk): Promise<TagsClosed> {
+async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk, turn?: Turn): Promise<TagsClosed> {
   const { queues, tags, forMs, reason, by, most, calledMs } = ask;
   await server.settle();
   const atMs = Math.round(limits(calledMs).nowMs);
@@ -224,7 +233,11 @@ async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk): Prom
       else ends.set(tag, Math.min(ends.get(tag) ?? endMs, endMs));
     }
   }
-  const { cancelled, running } = await cancelMeant(finding, { queues, filters: tags.map((tag) => ({ tag })) });
+  const { cancelled, running } = await cancelMeant(finding, {
+    queues,
+    filters: tags.map((tag) => ({ tag })),
+    turn,
+  });
   const standing = [...ends].flatMap(([tag, endMs]) => (full.has(tag) ? [] : [endMs]));
   return {
     cancelled,
@@ -296,7 +309,15 @@ async function sendToAll(
 /** What was changed in between is cancelled when it would start. */
 export async function cancelMeant(
   finding: ActParts,
-  { queues, filters }: { readonly queues: readonly Queue<unknown>[]; readonly filters: readonly JobFilter[] },
+  {
+    queues,
+    filters,
+    turn,
+  }: {
+    readonly queues: readonly Queue<unknown>[];
+    readonly filters: readonly JobFilter[];
+    readonly turn: Turn | undefined;
+  },
 ): Promise<{ readonly cancelled: number; readonly running: readonly string[] }> {
   const running: string[] = [];
   const cancel = cancelling(finding);
@@ -311,7 +332,7 @@ export async function cancelMeant(
   for (const queue of queues) {
     for (const filter of filters) {
       const asked = filterAskOf({ queue, filter, options: {} }, { owner: 'close' });
-      const done = await onFilter(finding, { ...asked, act, itemOf: foundToCancel, means: 'close' });
+      const done = await onFilter(finding, { ...asked, turn, act, itemOf: foundToCancel, means: 'close' });
       cancelled += done.changed;
     }
   }

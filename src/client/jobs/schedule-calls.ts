@@ -1,39 +1,60 @@
-/** How a producer schedules: what is given is read and checked, then planned by the clock of Redis, then sent. */
+/**
+ * How a producer schedules: what is given is read, checked and planned by the clock of Redis, then sent. All of it is read before
+ * the call returns. Where the connection or the clock is not there yet, or a schema or a codec takes its time, a copy waits.
+ */
 
+import { memberOf } from '../../job/codec.ts';
 import { hasContent, seal } from '../../job/content.ts';
+import { dataText } from '../../job/data-json.ts';
 import { reserveJobIds } from '../../job/job-id.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
-import { type QueueInput, queueOf } from '../../job/queue.ts';
+import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { isPromise } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Level } from '../../redis/durable/level.ts';
+import { snapshot } from '../../kernel/snapshot.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
-import { planJob } from '../calls/plan.ts';
+import { namedMember, type Plan, type PlanLimits, planJob, planListed } from '../calls/plan.ts';
 import type { Scheduled } from '../calls/scheduled.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { checkList } from '../calls/target.ts';
-import { limitsOf, type OneJob, type ScheduleMoment, scheduleList, scheduleOne } from '../parts.ts';
+import { type Claim, Lane, type Turn } from '../calls/turns.ts';
+import { limitsOf, type Parts } from '../parts.ts';
+import { eachInTurns, eachJob, isOneSlice, scheduleAll } from './bulk.ts';
 import type { BulkJob, ScheduleCall, ScheduleChain, Scheduling } from './scheduling.ts';
+
+/** What is settled when the user calls, and not when what was scheduled is sent: the order of calls is the order of jobs. */
+interface Moment {
+  /** Monotonic. */
+  readonly calledMs: number;
+  readonly newId: () => string;
+  /** Of a call that goes through middleware: it has had its turn since it was made. */
+  readonly turn?: Turn;
+}
 
 /** The calls, through the middleware where there is any. */
 export function schedulingOf(settings: ClientSettings, calls: Calls, chain: ScheduleChain): Scheduling {
   const { clock } = settings;
+  const { turns } = calls;
   const plain = plainCalls(settings, calls);
-  const momentOf = (count: number): ScheduleMoment => ({
-    calledMs: clock.monotonicMs(),
-    newId: reserveJobIds(count),
-  });
+  const momentOf = (count: number): Moment => ({ calledMs: clock.monotonicMs(), newId: reserveJobIds(count) });
 
-  /** However long a middleware takes, the jobs keep the moment of the call. */
+  /** However long a middleware takes, the jobs keep the moment of the call, and the call its place among others. */
   async function through(
     given: { readonly queue: QueueInput<unknown>; readonly jobs: readonly BulkJob<unknown>[] },
-    last: (call: ScheduleCall, moment: ScheduleMoment) => Promise<readonly Scheduled[]>,
+    last: (call: ScheduleCall, moment: Moment) => Promise<readonly Scheduled[]>,
   ): Promise<readonly Scheduled[]> {
     calls.check();
     checkList(given.jobs, 'jobs');
-    const moment = momentOf(given.jobs.length);
-    return chain.run({ queue: queueOf(given.queue), jobs: given.jobs }, (call) => last(call, moment));
+    const queue = queueOf(given.queue);
+    const jobs = snapshot(given.jobs);
+    const turn = turns.take([claimOf(queue, jobs)]);
+    const moment = { ...momentOf(jobs.length), turn };
+    try {
+      return await turns.inside(turn, () => calls.track(chain.run({ queue, jobs }, (call) => last(call, moment))));
+    } finally {
+      turn.end();
+    }
   }
 
   async function one(
@@ -41,7 +62,7 @@ export function schedulingOf(settings: ClientSettings, calls: Calls, chain: Sche
     data: unknown,
     { durability, ...rest }: ScheduleOptions & DurabilityOption,
   ): Promise<Scheduled> {
-    const level = durability === undefined ? {} : { durability };
+    const level = durability === undefined ? {} : { durability: snapshot(durability) };
     const results = await through({ queue, jobs: [{ ...rest, data }] }, async (call, moment) => {
       const [job] = call.jobs;
       if (!job || call.jobs.length > 1) return plain.scheduleMany(call, level, moment);
@@ -57,10 +78,12 @@ export function schedulingOf(settings: ClientSettings, calls: Calls, chain: Sche
   return {
     schedule: (queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) =>
       chain.isEmpty() ? plain.schedule({ queue, data, options }, momentOf(1)) : one(queue, data, options),
-    scheduleMany: (queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], options: DurabilityOption = {}) =>
-      chain.isEmpty()
-        ? plain.scheduleMany({ queue, jobs }, options, momentOf(Array.isArray(jobs) ? jobs.length : 0))
-        : through({ queue, jobs }, (call, moment) => plain.scheduleMany(call, options, moment)),
+    scheduleMany: (queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], given: DurabilityOption = {}) => {
+      if (chain.isEmpty())
+        return plain.scheduleMany({ queue, jobs }, given, momentOf(Array.isArray(jobs) ? jobs.length : 0));
+      const options = snapshot(given);
+      return through({ queue, jobs }, (call, moment) => plain.scheduleMany(call, options, moment));
+    },
   };
 }
 
@@ -75,40 +98,96 @@ interface ListCall {
   readonly jobs: readonly BulkJob<unknown>[];
 }
 
-function plainCalls(settings: ClientSettings, { check, opened, run, runChecked }: Calls) {
+/** What a call that schedules these jobs changes. A job whose id is made for it is meant by no other call. */
+const claimOf = (queue: Queue<unknown>, jobs: readonly Pick<ScheduleOptions, 'id' | 'group' | 'set'>[]): Claim => ({
+  lane: queue.name,
+  kind: 'jobs',
+  keys: jobs.flatMap((job) => namedMember(job ?? {}) ?? []),
+});
+
+const claimOfPlans = (queue: Queue<unknown>, plans: readonly Plan[]): Claim => ({
+  lane: queue.name,
+  kind: 'jobs',
+  keys: plans.flatMap(({ id, isNewId }) => (isNewId === true ? [] : [memberOf(id)])),
+});
+
+function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Calls) {
   const { clock } = settings;
   const levelIn = createLevels(settings);
+  const limitsIn = (parts: Parts, { delivery }: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits => ({
+    ...parts.limits(calledMs),
+    newId,
+    delivery,
+  });
 
-  function scheduleKnown(job: OneJob, asked: Level | undefined): Promise<Scheduled> {
-    const parts = opened(asked);
-    const runAsked: typeof run = asked ? (work) => run(work, asked) : run;
-    if (parts) return scheduleOne(parts, job, runAsked);
-    // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
-    planJob(job.data, job.options, { ...limitsOf(settings), nowMs: clock.wallMs(), delivery: job.to.delivery });
-    return run((made) => scheduleOne(made, job, (work) => work(made)), asked);
+  function scheduleNow({ queue, data, options }: OneCall, moment: Moment): Promise<Scheduled> {
+    if (!moment.turn) check();
+    const level = levelIn(options);
+    const to = queueOf(queue);
+    const sealed = hasContent(to) ? seal(to, { name: options.name, data }) : data;
+    const parts = opened(level);
+    if (!moment.turn && parts && !isPromise(sealed) && (options?.at !== undefined || !parts.server.settle())) {
+      return parts.batch.add(to, planJob(sealed, options, limitsIn(parts, to, moment)));
+    }
+    // For its refusals alone: the due time is counted from the clock of Redis, which may not be known yet.
+    const refusing = { ...limitsOf(settings), nowMs: clock.wallMs(), delivery: to.delivery };
+    if (!isPromise(sealed)) planJob(sealed, options, refusing);
+    const known = Promise.resolve(hasContent(to) ? sealed : dataText(sealed));
+    // A call that waits for others is refused when it is its turn.
+    known.catch(() => undefined);
+    const said = snapshot(options);
+    const send = async (made: Parts) => {
+      const record = await known;
+      if (said.at === undefined) await made.server.settle();
+      return made.batch.add(to, planJob(record, said, limitsIn(made, to, moment)), 'none');
+    };
+    return run(send, level, moment.turn ?? turns.take([claimOf(to, [said])]));
+  }
+
+  function scheduleManyNow({ queue, jobs }: ListCall, options: DurabilityOption, moment: Moment) {
+    if (!moment.turn) check();
+    const level = levelIn(options, []);
+    checkList(jobs, 'jobs');
+    const to = queueOf(queue);
+    const parts = opened(level);
+    if (!moment.turn && parts && !hasContent(to) && !parts.server.settle()) {
+      const within = limitsIn(parts, to, moment);
+      const plans = eachJob(jobs, (job) => planListed(job, within));
+      if (isOneSlice(plans)) {
+        return run(({ batch }) => scheduleAll(plans, (slice) => batch.addMany(to, slice)), level);
+      }
+      return run((made) => sendSlices(made, to, plans), level, turns.take([claimOfPlans(to, plans)]));
+    }
+    const kept = eachJob(jobs, ({ data, ...said }) => ({ ...snapshot(said), data: dataText(data) }));
+    const send = async (made: Parts) => {
+      await made.server.settle();
+      const within = limitsIn(made, to, moment);
+      const plans = await eachInTurns(kept, async (job) =>
+        planListed(hasContent(to) ? { ...job, data: await seal(to, job) } : job, within),
+      );
+      return sendSlices(made, to, plans);
+    };
+    return run(send, level, moment.turn ?? turns.take([claimOf(to, kept)]));
   }
 
   return {
-    schedule({ queue, data, options }: OneCall, moment: ScheduleMoment): Promise<Scheduled> {
-      try {
-        check();
-        const asked = levelIn(options);
-        const to = queueOf(queue);
-        const sealed = hasContent(to) ? seal(to, { name: options.name, data }) : data;
-        const go = (known: unknown) => scheduleKnown({ to, data: known, options, moment }, asked);
-        return isPromise(sealed) ? sealed.then(go) : go(sealed);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
-    scheduleMany: ({ queue, jobs }: ListCall, options: DurabilityOption, moment: ScheduleMoment) =>
-      runChecked(
-        () => {
-          checkList(jobs, 'jobs');
-          return { to: queueOf(queue), list: jobs, moment };
-        },
-        scheduleList,
-        () => levelIn(options, []),
-      ),
+    schedule: (call: OneCall, moment: Moment): Promise<Scheduled> => orRejected(() => scheduleNow(call, moment)),
+    scheduleMany: (call: ListCall, options: DurabilityOption, moment: Moment): Promise<readonly Scheduled[]> =>
+      orRejected(() => scheduleManyNow(call, options, moment)),
   };
+}
+
+/** A list that has its turn: in it, jobs of one id are in a line of their own. */
+function sendSlices({ batch }: Parts, to: Queue<unknown>, plans: readonly Plan[]): Promise<readonly Scheduled[]> {
+  const own = new Lane();
+  return scheduleAll(plans, (slice) => batch.addMany(to, slice, own));
+}
+
+/** What is thrown before anything was sent is what the call rejects with. */
+function orRejected<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }

@@ -5,6 +5,7 @@
  */
 import { memberOf } from '../../job/codec.ts';
 import { hasContent, seal } from '../../job/content.ts';
+import { dataText } from '../../job/data-json.ts';
 import { allOptions } from '../../job/fields.ts';
 import type { SetEnds } from '../../job/job.ts';
 import { callbackId, groupOf, parseGroup, parseSetName } from '../../job/labels.ts';
@@ -14,6 +15,7 @@ import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { snapshot } from '../../kernel/snapshot.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import type { SeenSet, SetsAsk } from '../../redis/read/sets.ts';
@@ -25,6 +27,7 @@ import { withReadRetry } from '../calls/retry.ts';
 import { notGated } from '../calls/scheduled.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
+import type { Turn } from '../calls/turns.ts';
 import { limitsOf, type Parts } from '../parts.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import { nameIn, type WalkParts } from '../query/walk.ts';
@@ -194,8 +197,9 @@ export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls, '
     removeSet: (queue, set, options = {}) =>
       runChecked(
         () => nameAsk(queue, set, options),
-        ({ finding }, ask) => remove(finding, ask),
+        ({ finding }, ask, turn) => remove(finding, ask, turn),
         () => levelIn(options, ['group']),
+        ({ queue: { name } }) => [{ lane: name, kind: 'cancel' }],
       ),
   };
 }
@@ -233,7 +237,7 @@ function callbackAsk(
   }
   checkNames(then, CALLBACK_NAMES, 'then', 'bad-input');
   const ask = nameAsk(queue, set, options);
-  const { data: _, delay, ...rest } = then;
+  const { data, delay, ...rest } = snapshot({ ...then, data: dataText(then.data) });
   const delayMs = delay === undefined ? 0 : Math.ceil(jobOptions.delay.check(delay, 'delay'));
   if (delayMs > settings.horizonMs) {
     throw new DuestreamError(
@@ -246,8 +250,8 @@ function callbackAsk(
     const { record } = planJob(data, rest, limits);
     return { member: memberOf(ask.callback), record, delayMs };
   };
-  if (!hasContent(ask.queue)) keep(then.data);
-  return { ...ask, then, keep };
+  if (!hasContent(ask.queue)) keep(data);
+  return { ...ask, then: { ...rest, data }, keep };
 }
 
 async function begin({ finding }: Parts, ask: CallbackAsk): Promise<SetMade> {
@@ -292,10 +296,10 @@ async function sealNow(finding: ActParts, ask: NameAsk): Promise<SetSealed> {
 }
 
 /** The set first: the end of a member that is cancelled makes no callback then. */
-async function remove(finding: ActParts, ask: NameAsk): Promise<SetRemoved> {
+async function remove(finding: ActParts, ask: NameAsk, turn: Turn | undefined): Promise<SetRemoved> {
   const { queue, set } = ask;
   const { kind } = await inItsPartition(finding, ask, () => ({ kind: 'disband', name: set }));
-  const { cancelled, running } = await cancelMeant(finding, { queues: [queue], filters: [{ set }] });
+  const { cancelled, running } = await cancelMeant(finding, { queues: [queue], filters: [{ set }], turn });
   if (kind === 'unknown' && cancelled + running.length === 0) throw notThere(ask);
   return { set, cancelled, running };
 }

@@ -10,11 +10,12 @@ import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { peek } from '../../redis/read/inspect.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
-import { type Answers, type BatchParts, ScheduleBatch } from '../calls/batch.ts';
+import { type Answers, type BatchParts, type Order, ScheduleBatch } from '../calls/batch.ts';
 import { homeOf } from '../calls/layouts.ts';
 import type { Plan } from '../calls/plan.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import type { Scheduled } from '../calls/scheduled.ts';
+import { Lane, type Turns } from '../calls/turns.ts';
 
 type Replacing = Pick<Plan, 'mode' | 'record'>;
 
@@ -69,35 +70,48 @@ export function refuseShownSchedule(
   if (!isKept) for (const paths of redact) refuseRedacted(data, paths);
 }
 
+type CheckedParts = BatchParts & { readonly redis: Redis; readonly turns: Turns };
+
 /**
  * A batch that refuses data that was copied from a view. It asks Redis for the paths that the queue hides and for the record
- * that is there, where a job is likely to have such data.
+ * that is there, where a job is likely to have such data. Meanwhile later calls on the job wait.
  */
 export class CheckedBatch {
-  readonly #parts: BatchParts & { readonly redis: Redis };
+  readonly #parts: CheckedParts;
   readonly #batch: ScheduleBatch;
 
-  constructor(parts: BatchParts & { readonly redis: Redis }) {
+  constructor(parts: CheckedParts) {
     this.#parts = parts;
     this.#batch = new ScheduleBatch(parts);
   }
 
   /** @throws DuestreamError as `ScheduleBatch.add`, and `bad-input` for such data */
-  add(queue: Queue, plan: Plan): Promise<Scheduled> {
-    return isLikely(plan) ? this.#addChecked(queue, plan) : this.#batch.add(queue, plan);
+  add(queue: Queue, plan: Plan, order?: Order): Promise<Scheduled> {
+    if (!isLikely(plan)) return this.#batch.add(queue, plan, order);
+    return this.#inOrder(queue, { plans: [plan], order }, async () => {
+      await this.#refuse(queue, plan);
+      return this.#batch.add(queue, plan, 'none');
+    });
   }
 
-  addMany(queue: Queue, plans: readonly Plan[]): Promise<Answers> {
-    return plans.some(isLikely) ? this.#addManyChecked(queue, plans) : this.#batch.addMany(queue, plans);
+  addMany(queue: Queue, plans: readonly Plan[], order?: Order): Promise<Answers> {
+    if (!plans.some(isLikely)) return this.#batch.addMany(queue, plans, order);
+    return this.#inOrder(queue, { plans, order }, () => this.#addManyChecked(queue, plans));
   }
 
   quiet(): Promise<void> {
     return this.#batch.quiet();
   }
 
-  async #addChecked(queue: Queue, plan: Plan): Promise<Scheduled> {
-    await this.#refuse(queue, plan);
-    return this.#batch.add(queue, plan);
+  #inOrder<T>(
+    queue: Queue,
+    { plans, order = 'own' }: { readonly plans: readonly Plan[]; readonly order: Order | undefined },
+    call: () => Promise<T>,
+  ): Promise<T> {
+    if (order !== 'own') return call();
+    const { turns } = this.#parts;
+    const keys = plans.map(({ member }) => member);
+    return turns.run(turns.take([{ lane: queue.name, kind: 'jobs', keys }]), call);
   }
 
   async #addManyChecked(queue: Queue, plans: readonly Plan[]): Promise<Answers> {
@@ -113,6 +127,7 @@ export class CheckedBatch {
     const sent = await this.#batch.addMany(
       queue,
       plans.filter((_, at) => !errors.has(at)),
+      new Lane(),
     );
     const results: Answers['results'][number][] = plans.map(() => undefined);
     for (const [nth, result] of sent.results.entries()) results[places[nth] ?? nth] = result;

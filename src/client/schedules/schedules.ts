@@ -7,9 +7,10 @@ import { encodeRecord, memberOf } from '../../job/codec.ts';
 import { ID_BYTES_MAX, parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
 import { quietly } from '../../kernel/callbacks.ts';
-import { checkNames } from '../../kernel/checks.ts';
+import { checkNames, isPromise } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { snapshot } from '../../kernel/snapshot.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
@@ -34,6 +35,7 @@ import { createRepeating, once, type Repeating } from '../calls/retry.ts';
 import { type Scheduled, scheduledOf } from '../calls/scheduled.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
+import { type Claim, SCHEDULES } from '../calls/turns.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import type { ScheduleParts } from './schedule-parts.ts';
 import { type StoredSchedule, unknownSchedule } from './schedule-places.ts';
@@ -117,56 +119,106 @@ export interface Schedules {
 
 /** The methods, over the calls of a client. */
 export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked }: Calls): Schedules {
-  /** A call whose steps are repeated in an outage. */
-  const call = <T>(what: string, work: (parts: ScheduleParts) => Promise<T>, given: GivenOptions = {}): Promise<T> =>
+  /** A call whose steps are repeated in an outage. What it is given is read before the call returns. */
+  const call = <Ask, T>(
+    what: string,
+    { read, work, claims }: { read: () => Ask; work: (parts: ScheduleParts, ask: Ask) => Promise<T>; claims?: Claims },
+  ): Promise<T> =>
     runChecked(
-      () => checkOptions(given),
-      async ({ schedules }) => work(await schedules(createRepeating(what, { clock, budgetMs }))),
+      read,
+      async ({ schedules }, ask) => work(await schedules(createRepeating(what, { clock, budgetMs })), ask),
+      undefined,
+      claims && (() => claims),
     );
 
   /** A call that changes nothing is one step. */
-  const look: typeof call = (what, work, given) =>
-    call(what, ({ steps, alone }) => steps.read(() => work(alone())), given);
-  const change: Change = async (verb, options, work) => {
-    const by = { ifMatch: parseIfMatch(options.ifMatch) };
-    return call(`${verb} a schedule`, (parts) => work(parts, by), { [verb]: options });
-  };
+  const look = <Ask, T>(what: string, read: () => Ask, work: (parts: ScheduleParts, ask: Ask) => Promise<T>) =>
+    call(what, { read, work: ({ steps, alone }, ask) => steps.read(() => work(alone(), ask)) });
+  const change: Change = (verb, { name, options }, begin) =>
+    call(`${verb} a schedule`, {
+      claims: claimsOf(name),
+      read() {
+        checkOptions({ [verb]: options });
+        return { work: begin(), by: { ifMatch: parseIfMatch(options.ifMatch) } };
+      },
+      work: (parts, { work, by }) => work(parts, by),
+    });
 
   return {
     ...changesOf(change),
-    get: (name) => look('read a schedule', (parts) => getOne(parts, name)),
-    list: (list = {}) => look('list schedules', (parts) => listSchedules(parts, list), { list }),
+    get: (name) =>
+      look(
+        'read a schedule',
+        () => name,
+        (parts) => getOne(parts, name),
+      ),
+    list: (list = {}) => look('list schedules', () => optionsOf('list', list), listSchedules),
     preview: (schedule, range = {}) =>
-      look('preview a schedule', (parts) => preview(parts, schedule, range), { preview: range }),
+      look(
+        'preview a schedule',
+        () => ({ of: snapshot(schedule), range: optionsOf('preview', range) }),
+        (parts, ask) => preview(parts, ask.of, ask.range),
+      ),
     backfill: (name, range) =>
-      call('backfill a schedule', (parts) => backfillOne(parts, name, range), { backfill: range }),
-    forecast: (forecast = {}) => look('forecast jobs', (parts) => forecastIn(parts, forecast), { forecast }),
+      call('backfill a schedule', {
+        claims: claimsOf(name),
+        read: () => optionsOf('backfill', range),
+        work: (parts, asked) => backfillOne(parts, name, asked),
+      }),
+    forecast: (forecast = {}) => look('forecast jobs', () => optionsOf('forecast', forecast), forecastIn),
   };
 }
+
+type Claims = readonly Claim[];
+
+/** Calls on one schedule go one after the other. */
+const claimsOf = (name: string): Claims => [{ lane: SCHEDULES, kind: 'jobs', keys: [name] }];
 
 type Changing = 'put' | 'remove' | 'pause' | 'resume' | 'trigger';
 
 /** A call that changes one schedule, if that is what was seen. */
 type Change = <T>(
   verb: Changing,
-  options: IfMatchOption,
-  work: (parts: ScheduleParts, by: ScheduleCall) => Promise<T>,
+  of: { readonly name: string; readonly options: IfMatchOption },
+  begin: () => (parts: ScheduleParts, by: ScheduleCall) => Promise<T>,
 ) => Promise<T>;
 
 function changesOf(change: Change): Pick<Schedules, Changing> {
+  const setPaused = (
+    verb: 'pause' | 'resume',
+    of: { readonly name: string; readonly options: IfMatchOption },
+    paused: string | undefined,
+  ) =>
+    change(
+      verb,
+      of,
+      () =>
+        ({ store }, by) =>
+          store.setPaused(of.name, paused, by),
+    );
   return {
-    put: async (name: string, input: AnySchedule, options: IfMatchOption = {}) => {
-      const plain = await plainSchedule(input);
-      return change('put', options, ({ store }, by) => store.put(name, plain, by));
-    },
-    remove: (name, options = {}) => change('remove', options, ({ store }, by) => store.remove(name, by)),
-    pause: (name, reason = '', options = {}) =>
-      change('pause', options, ({ store }, by) => store.setPaused(name, reason, by)),
-    resume: (name, options = {}) => change('resume', options, ({ store }, by) => store.setPaused(name, undefined, by)),
-    trigger: async (name, options = {}) => {
-      const id = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
-      return change('trigger', options, (parts, by) => triggerOne(parts, { name, id, by }));
-    },
+    put: (name: string, input: AnySchedule, options: IfMatchOption = {}) =>
+      change('put', { name, options }, () => {
+        const plain = plainSchedule(input);
+        // A call that waits for others is refused when it is its turn.
+        if (isPromise(plain)) plain.catch(() => undefined);
+        return async ({ store }, by) => store.put(name, await plain, by);
+      }),
+    remove: (name, options = {}) =>
+      change(
+        'remove',
+        { name, options },
+        () =>
+          ({ store }, by) =>
+            store.remove(name, by),
+      ),
+    pause: (name, reason = '', options = {}) => setPaused('pause', { name, options }, reason),
+    resume: (name, options = {}) => setPaused('resume', { name, options }, undefined),
+    trigger: (name, options = {}) =>
+      change('trigger', { name, options }, () => {
+        const id = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
+        return (parts, by) => triggerOne(parts, { name, id, by });
+      }),
   };
 }
 
@@ -252,6 +304,12 @@ const METHOD_OPTIONS = {
 
 /** What was given to a method, under its name. */
 type GivenOptions = { readonly [Method in keyof typeof METHOD_OPTIONS]?: object };
+
+/** The options of a method, as they are now. @throws DuestreamError `bad-input` */
+function optionsOf<T extends object>(method: keyof GivenOptions, options: T): T {
+  checkOptions({ [method]: options });
+  return snapshot(options);
+}
 
 /** @throws DuestreamError `bad-input` with the nearest name */
 function checkOptions(given: GivenOptions): void {

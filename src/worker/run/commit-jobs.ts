@@ -13,6 +13,7 @@ import { entriesOfRecord } from '../../job/record-header.ts';
 import { dataBytesMaxRange } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { snapshot } from '../../kernel/snapshot.ts';
 import type { PartitionKeys, PartitionRef } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 
@@ -37,7 +38,8 @@ const HORIZON_MS = 3650 * 86_400_000;
 const NTH_DIGITS = 2;
 
 /** @throws DuestreamError `bad-input` */
-export async function planCommitted(data: unknown, options: CommitJobOptions, from: Committing): Promise<Plan> {
+export async function planCommitted(data: unknown, given: CommitJobOptions, from: Committing): Promise<Plan> {
+  const options = snapshot(given);
   const { job, token, nth, queue, ref, nowMs } = from;
   for (const name of ['id', 'ifExists', 'group', 'debounce', 'throttle', 'durability']) {
     if (Reflect.get(options, name) === undefined) continue;
