@@ -9,9 +9,13 @@ import {
   type MinuteCounter,
   type MinuteMark,
   type MinuteState,
+  NO_FINE,
+  noBuckets,
   quantileOf,
   type Spread,
   sumOf,
+  type Times,
+  timesSum,
 } from '../job/minutes.ts';
 import { readMinutes } from '../redis/read/minutes.ts';
 import { codeOf } from './failure.ts';
@@ -22,6 +26,7 @@ interface SpreadSteps {
   readonly count: readonly number[];
   readonly p50Ms: readonly (number | null)[];
   readonly p99Ms: readonly (number | null)[];
+  readonly maxMs: readonly (number | null)[];
 }
 
 interface SpreadTotal {
@@ -31,6 +36,8 @@ interface SpreadTotal {
   readonly count: number;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
+  /** The longest; null where nobody knows it, because none was counted, or by older versions alone. */
+  readonly maxMs: number | null;
 }
 
 interface QueueMinutes extends Readonly<Record<Spread, SpreadSteps>> {
@@ -50,19 +57,27 @@ interface QueueMinutes extends Readonly<Record<Spread, SpreadSteps>> {
 interface Minute {
   readonly isKnown: boolean;
   readonly counters: Buckets;
-  readonly spreads: Readonly<Record<Spread, Buckets>>;
+  readonly spreads: Readonly<Record<Spread, Times>>;
 }
 
 /** A leader that has not looked for so many minutes keeps none. */
 const STALE_MINUTES = 3;
-const SIZE = BOUNDS_MS.length + 1;
 
 /** @param hours a step is a minute within an hour, ten within a day @throws DuestreamError `not-found` */
 export async function queueMinutes(
   place: Namespaced,
   queue: string,
-  { hours, nowMs }: { readonly hours: 1 | 24; readonly nowMs: number },
+  of: { readonly hours: 1 | 24; readonly nowMs: number },
 ): Promise<QueueMinutes> {
+  return (await minutesIn(place, queue, of)).minutes;
+}
+
+/** The same, with all times together, which can be added to those of other queues. */
+async function minutesIn(
+  place: Namespaced,
+  queue: string,
+  { hours, nowMs }: { readonly hours: 1 | 24; readonly nowMs: number },
+): Promise<{ readonly minutes: QueueMinutes; readonly times: Readonly<Record<Spread, Times>> }> {
   const refs = await refsOfQueue(place, queue);
   const stepMinutes = hours === 1 ? 1 : 10;
   const now = Math.floor(nowMs / MINUTE_MS);
@@ -73,12 +88,13 @@ export async function queueMinutes(
   // The minute that has just ended counts once its state is written.
   const ends = found.every(({ at }) => at !== undefined && at.minute >= now) ? now : now - 1;
   const first = ends - span;
-  const minutes = found.map((one) => minutesOf(one, { first, ends }));
-  const all = Array.from({ length: span }, (_, at) => together(minutes.map((list) => list[at])));
+  const lists = found.map((one) => minutesOf(one, { first, ends }));
+  const all = Array.from({ length: span }, (_, at) => together(lists.map((list) => list[at])));
   const steps = Array.from({ length: span / stepMinutes }, (_, at) =>
     together(all.slice(at * stepMinutes, (at + 1) * stepMinutes)),
   );
-  return {
+  const times = spreadsOf((name) => timesSum(steps.map(({ spreads }) => spreads[name])));
+  const minutes = {
     on: found.some(({ at }) => at !== undefined && now - at.minute <= STALE_MINUTES),
     nowMs,
     startMs: first * MINUTE_MS,
@@ -86,8 +102,9 @@ export async function queueMinutes(
     counts: countsOf(steps),
     known: steps.map(({ isKnown }) => isKnown),
     ...spreadsOf((name) => stepsOf(steps, name)),
-    total: spreadsOf((name) => totalOf(steps, name)),
+    total: spreadsOf((name) => totalOf(times[name])),
   };
+  return { minutes, times };
 }
 
 /** Of one partition: minute n is what happened between the states with which it and the next began. */
@@ -113,7 +130,10 @@ function happened(before: MinuteState | undefined, after: MinuteState | undefine
   const isTold = before !== undefined && after !== undefined;
   return {
     counters: isTold ? between(before.counters, after.counters) : [],
-    spreads: spreadsOf((name) => (isTold ? between(before[name], after[name]) : [])),
+    spreads: spreadsOf((name) => {
+      if (!isTold) return { buckets: noBuckets(), fine: NO_FINE };
+      return { buckets: between(before[name], after[name]), fine: after.fine?.[name] ?? NO_FINE };
+    }),
   };
 }
 
@@ -125,12 +145,7 @@ function together(some: readonly (Minute | undefined)[]): Minute {
       all.map(({ counters }) => counters),
       MINUTE_COUNTERS.length,
     ),
-    spreads: spreadsOf((name) =>
-      sumOf(
-        all.map(({ spreads }) => spreads[name]),
-        SIZE,
-      ),
-    ),
+    spreads: spreadsOf((name) => timesSum(all.map(({ spreads }) => spreads[name]))),
   };
 }
 
@@ -155,27 +170,20 @@ const spreadsOf = <T>(of: (name: Spread) => T): Readonly<Record<Spread, T>> => (
 });
 
 function stepsOf(steps: readonly Minute[], name: Spread): SpreadSteps {
-  const all = steps.map(({ spreads }) => spreads[name]);
+  const all = steps.map(({ spreads }) => totalOf(spreads[name]));
   return {
-    count: all.map(countIn),
-    p50Ms: all.map((buckets) => quantileOf(buckets, 0.5) ?? null),
-    p99Ms: all.map((buckets) => quantileOf(buckets, 0.99) ?? null),
+    count: all.map(({ count }) => count),
+    p50Ms: all.map(({ p50Ms }) => p50Ms),
+    p99Ms: all.map(({ p99Ms }) => p99Ms),
+    maxMs: all.map(({ maxMs }) => maxMs),
   };
 }
 
-function totalOf(steps: readonly Minute[], name: Spread): SpreadTotal {
-  return spreadTotal(
-    sumOf(
-      steps.map(({ spreads }) => spreads[name]),
-      SIZE,
-    ),
-  );
-}
-
-/** @param counts how many were within each bound, and above all */
-function spreadTotal(counts: Buckets): SpreadTotal {
-  const [p50Ms, p99Ms] = [quantileOf(counts, 0.5) ?? null, quantileOf(counts, 0.99) ?? null];
-  return { boundsMs: BOUNDS_MS, counts, count: countIn(counts), p50Ms, p99Ms };
+function totalOf(times: Times): SpreadTotal {
+  const [p50Ms, p99Ms] = [quantileOf(times, 0.5) ?? null, quantileOf(times, 0.99) ?? null];
+  const { buckets, fine } = times;
+  const maxMs = fine.counts.size === 0 ? null : fine.maxMs;
+  return { boundsMs: BOUNDS_MS, counts: buckets, count: countIn(buckets), p50Ms, p99Ms, maxMs };
 }
 
 const countIn = (buckets: Buckets): number => buckets.reduce((sum, one) => sum + one, 0);
@@ -205,15 +213,12 @@ export async function lastHour(
   { may, nowMs }: { readonly may: (queue: string) => boolean; readonly nowMs: number },
 ): Promise<Lateness> {
   const names = (await queueNames(place)).filter(may);
-  const found: { readonly queue: string; readonly minutes: QueueMinutes }[] = [];
+  const found: Awaited<ReturnType<typeof queueMinutesOf>> = [];
   for (let from = 0; from < names.length; from += AT_ONCE) {
     const some = names.slice(from, from + AT_ONCE).map((queue) => queueMinutesOf(place, queue, nowMs));
     found.push(...(await Promise.all(some)).flat());
   }
-  const all = (name: Spread) => {
-    const lists = found.map(({ minutes }) => minutes.total[name].counts);
-    return spreadTotal(sumOf(lists, BOUNDS_MS.length + 1));
-  };
+  const all = (name: Spread) => totalOf(timesSum(found.map(({ times }) => times[name])));
   return {
     on: found.some(({ minutes }) => minutes.on),
     nowMs,
@@ -227,7 +232,7 @@ export async function lastHour(
 /** Nothing of a queue that was removed since. */
 async function queueMinutesOf(place: Namespaced, queue: string, nowMs: number) {
   try {
-    return [{ queue, minutes: await queueMinutes(place, queue, { hours: 1, nowMs }) }];
+    return [{ queue, ...(await minutesIn(place, queue, { hours: 1, nowMs })) }];
   } catch (error) {
     if (codeOf(error) === 'not-found') return [];
     throw error;

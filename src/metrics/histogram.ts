@@ -4,6 +4,7 @@
  * All else is the library's: the registry, the text, the checks of names and bounds.
  */
 import {
+  Gauge,
   Histogram,
   type HistogramConfiguration,
   type MetricObjectWithValues,
@@ -20,6 +21,9 @@ export class Series {
   readonly #bounds: readonly number[];
   sum = 0;
   count = 0;
+  /** The largest since the windows were turned last, and of the window before. */
+  largest = 0;
+  before = 0;
 
   constructor(labels: Labels, bounds: readonly number[]) {
     this.labels = labels;
@@ -35,7 +39,31 @@ export class Series {
     this.counts[at] = (this.counts[at] ?? 0) + times;
     this.sum += value * times;
     this.count += times;
+    if (value > this.largest) this.largest = value;
   }
+}
+
+const WINDOW_MS = 60_000;
+
+/** The largest observation of a histogram, which its bounds do not tell. It is read at each scrape. */
+export function largestOf(
+  histogram: JobHistogram,
+  options: { readonly name: string; readonly help: string },
+  nowMs: () => number,
+) {
+  return new Gauge({
+    ...options,
+    labelNames: ['queue'],
+    registers: [],
+    collect() {
+      const values = new Map<string, number>();
+      for (const { labels, value } of histogram.largest(nowMs())) {
+        values.set(labels.queue ?? '', Math.max(values.get(labels.queue ?? '') ?? 0, value));
+      }
+      this.reset();
+      for (const [queue, value] of values) this.set({ queue }, value);
+    },
+  });
 }
 
 export class JobHistogram extends Histogram<string> {
@@ -44,6 +72,7 @@ export class JobHistogram extends Histogram<string> {
   readonly #bounds: readonly number[];
   readonly #series = new Map<string, Series>();
   readonly #collect: HistogramConfiguration<string>['collect'];
+  #turnedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: HistogramConfiguration<string> & { readonly buckets: number[] }) {
     super(options);
@@ -64,6 +93,17 @@ export class JobHistogram extends Histogram<string> {
   override reset(): void {
     // The library's constructor resets as well, before there is anything.
     if (#series in this) this.#series.clear();
+  }
+
+  /** Of each set of labels, the largest of the last one or two windows; a window is a minute, or the time between two scrapes. */
+  largest(nowMs: number): readonly { readonly labels: Labels; readonly value: number }[] {
+    const isOver = nowMs - this.#turnedMs >= WINDOW_MS;
+    const all = [...this.#series.values()];
+    const found = all.map((one) => ({ labels: one.labels, value: Math.max(one.largest, one.before) }));
+    if (!isOver) return found;
+    this.#turnedMs = nowMs;
+    for (const one of all) [one.before, one.largest] = [one.largest, 0];
+    return found;
   }
 
   /** All of one queue. */

@@ -33,7 +33,8 @@ async function startedInTheLastHour(queue: string): Promise<void> {
   const start = noBuckets();
   start[bucketOf(0)] = 98;
   start[bucketOf(900)] = 2;
-  await addTimes(redis, ref, 'start', [...start]);
+  const tally = { buckets: [...start], fine: new Map(), maxMs: 0 };
+  await addTimes(redis, ref, { name: 'start', tally, minute });
   const mark = (ago: number) => ({ minute: minute - ago, since: minute - 60 });
   const states = [
     { ...mark(30), text: stateText(none) },

@@ -13,11 +13,32 @@
  */
 
 import type { EventSource } from '../../job/events.ts';
-import { bucketOf, MINUTE_MS, type MinuteMark, noBuckets } from '../../job/minutes.ts';
+import {
+  addTime,
+  clear,
+  type Fine,
+  longestIn,
+  MINUTE_MS,
+  type MinuteMark,
+  type MinuteState,
+  NO_FINE,
+  noTally,
+  SPREADS,
+  stateText,
+  type Tally,
+} from '../../job/minutes.ts';
 import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
 import { spreadMs } from '../../kernel/spread.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { addTimes, stateNow, type WrittenState, writeStates, writtenState } from '../../redis/read/minutes.ts';
+import {
+  addTimes,
+  type FineTotals,
+  fineNow,
+  stateNow,
+  type WrittenState,
+  writeStates,
+  writtenState,
+} from '../../redis/read/minutes.ts';
 import type { Chore, Duty } from '../partition-loop.ts';
 
 export interface RecorderParts extends Duty {
@@ -28,6 +49,8 @@ export interface RecorderParts extends Duty {
 /** The last state that was seen, at the beginning of a minute, or when this process began to lead. */
 interface Seen extends WrittenState {
   readonly isWritten: boolean;
+  /** All times by the fine bounds, from which what came since is told. */
+  readonly fine: FineTotals;
 }
 
 /** How often a process that does not lead looks whether it leads by now. */
@@ -41,7 +64,7 @@ const SLACK_MS = 20;
 
 export function createRecorder(parts: RecorderParts): Chore {
   const { ref, leading, serverMs, clock, events } = parts;
-  const late = noBuckets();
+  const late = noTally();
   const aheadMs = AHEAD_MIN_MS + spreadMs(`${ref.queue}:${ref.partition}`, AHEAD_SPREAD_MS);
   let seen: Seen | undefined;
   let stopListening: (() => void) | undefined;
@@ -50,7 +73,7 @@ export function createRecorder(parts: RecorderParts): Chore {
   async function pass(): Promise<number | Idle> {
     if (!leading()) {
       seen = undefined;
-      late.fill(0);
+      clear(late);
       return idle(IDLE_MS);
     }
     const minute = Math.floor((serverMs() + aheadMs) / MINUTE_MS);
@@ -78,9 +101,9 @@ export function createRecorder(parts: RecorderParts): Chore {
 }
 
 /** One listener for all partitions of a process, because each of their passes is told to every listener. */
-const heard = new WeakMap<EventSource, Map<string, number[]>>();
+const heard = new WeakMap<EventSource, Map<string, Tally>>();
 
-function listen(events: EventSource, { queue, partition }: PartitionRef, late: number[]): () => void {
+function listen(events: EventSource, { queue, partition }: PartitionRef, late: Tally): () => void {
   const lists = heard.get(events) ?? hear(events);
   const key = `${queue}:${partition}`;
   lists.set(key, late);
@@ -89,40 +112,63 @@ function listen(events: EventSource, { queue, partition }: PartitionRef, late: n
   };
 }
 
-function hear(events: EventSource): Map<string, number[]> {
-  const lists = new Map<string, number[]>();
+function hear(events: EventSource): Map<string, Tally> {
+  const lists = new Map<string, Tally>();
   heard.set(events, lists);
   events.on('jobs.promoted', ({ queue, partition, lateness }) => {
     const late = lists.get(`${queue}:${partition}`);
     if (!late) return;
-    for (const [lateMs, count] of lateness) {
-      const at = bucketOf(lateMs);
-      late[at] = (late[at] ?? 0) + count;
-    }
+    for (const [lateMs, count] of lateness) addTime(late, lateMs, count);
   });
   return lists;
 }
 
 /** The state with which the leader before has begun this minute, or that of now. */
 async function firstSeen({ redis, ref }: RecorderParts, minute: number): Promise<Seen> {
-  const known = await writtenState(redis, ref, minute);
-  if (known) return { ...known, since: minute, isWritten: true };
-  return { minute, since: minute, text: await stateNow(redis, ref), isWritten: false };
+  const [known, fine] = await Promise.all([writtenState(redis, ref, minute), fineNow(redis, ref, minute)]);
+  if (known) return { ...known, since: minute, isWritten: true, fine };
+  return { minute, since: minute, text: stateText(await stateNow(redis, ref)), isWritten: false, fine };
 }
 
 interface Look {
   readonly seen: Seen;
   readonly minute: number;
-  readonly late: number[];
+  readonly late: Tally;
 }
 
 async function looked({ redis, ref }: RecorderParts, { seen, minute, late }: Look): Promise<Seen> {
   // What is refused, by a Redis that is full, waits for the next minute.
-  await addTimes(redis, ref, 'promotion', late);
-  const text = await stateNow(redis, ref);
+  await addTimes(redis, ref, { name: 'promotion', tally: late, minute });
+  const state = await stateNow(redis, ref);
+  const text = stateText(state);
   const isSame = text === seen.text;
   const at: MinuteMark = { minute, since: minute === seen.minute + 1 ? seen.since : minute };
-  const before = isSame || seen.isWritten ? [] : [seen];
-  await writeStates(redis, ref, { at, states: isSame ? [] : [...before, { ...at, text }] });
-  return { ...at, text, isWritten: !isSame };
+  if (isSame) {
+    await writeStates(redis, ref, { at, states: [] });
+    return { ...at, text, isWritten: false, fine: seen.fine };
+  }
+  const fine = await fineNow(redis, ref, minute);
+  const states = [
+    ...(seen.isWritten ? [] : [seen]),
+    { ...at, text: withFine(state, { before: seen.fine, now: fine }) },
+  ];
+  await writeStates(redis, ref, { at, states });
+  return { ...at, text, isWritten: true, fine };
+}
+
+/** With what came since the state before. A total that fell has been lost: then nothing is told. */
+function withFine(
+  state: MinuteState,
+  { before, now }: { readonly before: FineTotals; readonly now: FineTotals },
+): string {
+  const grown = (one: Fine, other: Fine): Fine => {
+    const counts = [...other.counts].map(([at, times]) => [at, times - (one.counts.get(at) ?? 0)] as const);
+    const grew = new Map(counts.filter(([, times]) => times > 0));
+    return { counts: grew, maxMs: longestIn(grew, other.maxMs) };
+  };
+  const fine = SPREADS.map((name) => [name, grown(before[name], now[name])] as const);
+  return stateText({
+    ...state,
+    fine: { promotion: NO_FINE, start: NO_FINE, run: NO_FINE, ...Object.fromEntries(fine) },
+  });
 }

@@ -4,14 +4,14 @@
  * looks adds the partitions up. A worker that dies takes the last minute with it.
  */
 import type { EventSource } from '../../job/events.ts';
-import { bucketOf, MINUTE_MS, noBuckets } from '../../job/minutes.ts';
+import { addTime, clear, MINUTE_MS, noTally, type Tally } from '../../job/minutes.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { partitionRef } from '../../redis/keys.ts';
 import { addTimes, lookedAt } from '../../redis/read/minutes.ts';
 
 interface Times {
-  readonly start: number[];
-  readonly run: number[];
+  readonly start: Tally;
+  readonly run: Tally;
 }
 
 export interface TimekeeperParts {
@@ -37,34 +37,29 @@ export function createTimekeeper({ redis, namespace, serverMs, events }: Timekee
   let minute = minuteOf(serverMs());
 
   function timesOf(queue: string): Times {
-    const known = byQueue.get(queue) ?? { start: noBuckets(), run: noBuckets() };
+    const known = byQueue.get(queue) ?? { start: noTally(), run: noTally() };
     if (!byQueue.has(queue)) byQueue.set(queue, known);
     return known;
   }
 
-  function add(times: number[], ms: number): void {
-    const at = bucketOf(ms);
-    times[at] = (times[at] ?? 0) + 1;
-  }
-
   const ran = ({ queue, tookMs }: { readonly queue: string; readonly tookMs: number }) =>
-    add(timesOf(queue).run, tookMs);
-  events.on('job.started', ({ queue, lateMs }) => add(timesOf(queue).start, lateMs));
+    addTime(timesOf(queue).run, tookMs);
+  events.on('job.started', ({ queue, lateMs }) => addTime(timesOf(queue).start, lateMs));
   for (const name of ['job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.failed'] as const) {
     events.on(name, ran);
   }
 
   async function flush(queue: string, { start, run }: Times, now: number): Promise<void> {
-    if ([...start, ...run].every((count) => count === 0)) return;
+    if ([...start.buckets, ...run.buckets].every((count) => count === 0)) return;
     const ref = partitionRef(namespace, { queue, partition: 0, layoutGeneration: 0 });
     const at = await lookedAt(redis, ref);
     if (at === undefined || now - at.minute > STALE_MINUTES) {
-      start.fill(0);
-      run.fill(0);
+      clear(start);
+      clear(run);
       return;
     }
-    await addTimes(redis, ref, 'start', start);
-    await addTimes(redis, ref, 'run', run);
+    await addTimes(redis, ref, { name: 'start', tally: start, minute: now });
+    await addTimes(redis, ref, { name: 'run', tally: run, minute: now });
   }
 
   return {

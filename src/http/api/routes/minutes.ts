@@ -1,7 +1,8 @@
 /** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
 import { lastHour, queueMinutes } from '../../../inspect/minutes.ts';
-import { HELD_BY, OBSTACLES, whyNothingMoves } from '../../../inspect/why.ts';
+import { OBSTACLES, whyNothingMoves } from '../../../inspect/why.ts';
+import { HELD_BY } from '../../../job/gate.ts';
 import { nowOf } from '../backend.ts';
 import { mayUse } from '../caller.ts';
 import { count, epochMs, ofQueue, strict } from '../schemas.ts';
@@ -9,12 +10,15 @@ import { type AnyVerb, verb } from '../verb.ts';
 
 const counts = z.array(count);
 const PERCENTILE =
-  'Estimated: as if the times of a bucket lay evenly between its bounds. 300,000 means: longer than that. Null: there were none.';
+  'To within 5 %. Where an older version has counted, as if the times of a bucket lay evenly between its bounds, and 300,000 means: longer than that. Null: there were none.';
+const LONGEST = 'The longest. Null: there were none, or only older versions have counted.';
 const time = z.number().nullable();
 const times = z.array(time).openapi({ description: PERCENTILE });
-const steps = z.object({ count: counts, p50Ms: times, p99Ms: times }).openapi('SpreadSteps', {
-  description: 'How many there were in each step, and within which time half and 99 % of them were.',
-});
+const steps = z
+  .object({ count: counts, p50Ms: times, p99Ms: times, maxMs: z.array(time).openapi({ description: LONGEST }) })
+  .openapi('SpreadSteps', {
+    description: 'How many there were in each step, and within which time half and 99 % of them were, and the longest.',
+  });
 const total = z
   .object({
     boundsMs: z.array(z.number()),
@@ -22,6 +26,7 @@ const total = z
     count,
     p50Ms: time.openapi({ description: PERCENTILE }),
     p99Ms: time.openapi({ description: PERCENTILE }),
+    maxMs: time.openapi({ description: LONGEST }),
   })
   .openapi('SpreadTotal');
 
