@@ -2,6 +2,7 @@
 import { longestGroups } from '../client/groups/walk.ts';
 import type { Config } from '../config/options.ts';
 import { processesOf, subscribersOf } from '../inspect/processes.ts';
+import { nextStartMs, partitionSeen } from '../inspect/why.ts';
 import type { Emitter } from '../job/events.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { version } from '../kernel/version.ts';
@@ -11,7 +12,7 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { readServers, type ServerReading } from '../redis/connection/server-reading.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { type GroupsAsk, groupsOf } from '../redis/read/groups.ts';
-import { oldestDueAge, stats } from '../redis/read/inspect.ts';
+import { oldestDueAge } from '../redis/read/inspect.ts';
 import { presence } from '../redis/scripts/presence.ts';
 import { declaredAmong } from '../redis/scripts/queues.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
@@ -124,9 +125,9 @@ export function queueReadings({
       const { queue, partition } = ref;
       const lags = processes && tells(ref) ? subscribersOf(queue, processes).map(({ lag }) => lag) : undefined;
       if (!leadership) return { queue, partition, leading: false as const };
-      const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
+      const [counts, oldestAgeMs] = await Promise.all([partitionSeen(redis, ref), oldestDueAge(redis, ref)]);
       const groups = counts.gate && groupsMax > 0 ? await longestIn(redis, ref, groupsMax) : [];
-      const led = { leading: true as const, epoch: leadership.epoch };
+      const led = { leading: true as const, epoch: leadership.epoch, nextStartMs: nextStartMs(counts) };
       return { queue, partition, ...led, stats: counts, oldestAgeMs, lags, groups };
     });
     return Promise.all(all);

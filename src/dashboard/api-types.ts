@@ -13,6 +13,7 @@ export interface Schemas {
     readonly running: number;
     readonly dead: number;
     readonly oldestDueAgeMs: number;
+    readonly oldestInLine: boolean;
     readonly quota?: {
       readonly pending: number;
       readonly pendingMax: number;
@@ -57,6 +58,7 @@ export interface Schemas {
     readonly running: number;
     readonly dead: number;
     readonly oldestDueAgeMs: number;
+    readonly oldestInLine: boolean;
     readonly over: number;
     readonly counters: {
       readonly [key: string]: number;
@@ -98,6 +100,7 @@ export interface Schemas {
       readonly running: number;
       readonly dead: number;
       readonly oldestDueAgeMs: number;
+      readonly oldestInLine: boolean;
       readonly over: number;
       readonly counters: {
         readonly [key: string]: number;
@@ -432,6 +435,7 @@ export interface Schemas {
     readonly count: readonly number[];
     readonly p50Ms: readonly (number | null)[];
     readonly p99Ms: readonly (number | null)[];
+    readonly maxMs: readonly (number | null)[];
   };
   readonly SpreadTotal: {
     readonly boundsMs: readonly number[];
@@ -439,6 +443,7 @@ export interface Schemas {
     readonly count: number;
     readonly p50Ms: number | null;
     readonly p99Ms: number | null;
+    readonly maxMs: number | null;
   };
   readonly LastHour: {
     readonly on: boolean;
@@ -1178,6 +1183,7 @@ export interface Schemas {
       readonly dead: number;
       readonly oldestDueAgeMs: number;
       readonly waitMs: number;
+      readonly oldestInLine: boolean;
       readonly limits?: Schemas['QueueLimits'];
       readonly paused: boolean;
       readonly workers: number;

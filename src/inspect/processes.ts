@@ -75,6 +75,15 @@ export function workersOf(queue: string, processes: ProcessesById): number {
   return [...processes.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue)).length;
 }
 
+/** How many jobs of a queue its living workers run at a time; undefined: one of them does not say it. */
+export function slotsOf(queue: string, processes: ProcessesById): number | undefined {
+  const own = [...processes.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue));
+  return own.reduce<number | undefined>((sum, one) => {
+    const slots = one?.slots?.[queue];
+    return sum === undefined || slots === undefined ? undefined : sum + slots;
+  }, 0);
+}
+
 /** A subscriber that lives. */
 export interface Subscribed {
   readonly id: string;

@@ -8,7 +8,7 @@ import { systemClock } from '../kernel/clock.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
-import { DUE_SPANS_MS, dueNext, oldestDueAge, type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { DUE_SPANS_MS, dueNext, type OldestDue, oldestDue, type PartitionStats, stats } from '../redis/read/inspect.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import { type Pause, type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
 import {
@@ -36,8 +36,10 @@ export interface QueueCounts {
   readonly running: number;
   readonly dead: number;
   readonly paused: boolean;
-  /** For how long the oldest job that is due has waited for its start; 0 when none waits. */
+  /** For how long the oldest job that is due has waited for its start, wherever it waits; 0 when none waits. */
   readonly oldestDueAgeMs: number;
+  /** That job is in line: its queue has limits. */
+  readonly oldestInLine: boolean;
   /** How much it may hold, and does; undefined without limits. */
   readonly quota?: QuotaUse | undefined;
   /** How much may run at once; undefined: the queue is not gated. */
@@ -65,6 +67,7 @@ export interface DueSpan {
 export interface PartitionCounts {
   readonly partition: number;
   readonly oldestDueAgeMs: number;
+  readonly oldestInLine: boolean;
   readonly leader: Leader | undefined;
   readonly scheduled: number;
   readonly waiting: number;
@@ -85,7 +88,17 @@ export interface PartitionCounts {
 export interface QueueStats {
   readonly totals: Pick<
     PartitionCounts,
-    'scheduled' | 'waiting' | 'waitMs' | 'ready' | 'running' | 'dead' | 'over' | 'oldestDueAgeMs' | 'quota' | 'counters'
+    | 'scheduled'
+    | 'waiting'
+    | 'waitMs'
+    | 'ready'
+    | 'running'
+    | 'dead'
+    | 'over'
+    | 'oldestDueAgeMs'
+    | 'oldestInLine'
+    | 'quota'
+    | 'counters'
   >;
   readonly partitions: readonly PartitionCounts[];
   readonly dueNext: readonly DueSpan[];
@@ -139,10 +152,10 @@ export async function queueStats(place: Namespaced, queue: string): Promise<Queu
   const refs = partitionsOf(place.namespace, layout);
   const processes = await processesOf(redis, place.namespace);
   const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
-  const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
+  const oldest = await Promise.all(refs.map((ref) => oldestDue(redis, ref)));
   const spans = await Promise.all(refs.map((ref, at) => dueNext(redis, ref, all[at]?.nowMs ?? 0)));
   const partitions = all.map((one, partition) =>
-    partitionOf(one, { partition, oldestDueAgeMs: ages[partition] ?? 0, leader: leaderOf(one, processes) }),
+    partitionOf(one, { partition, ...ageOf(oldest.slice(partition, partition + 1)), leader: leaderOf(one, processes) }),
   );
   return {
     totals: sumOf(partitions),
@@ -183,7 +196,7 @@ async function countsOf(
 ): Promise<QueueNow> {
   const refs = partitionsOf(namespace, layout);
   const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
-  const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
+  const oldest = await Promise.all(refs.map((ref) => oldestDue(redis, ref)));
   const sum = (of: (one: PartitionStats) => number) => all.reduce((total, one) => total + of(one), 0);
   return {
     queue: layout.queue,
@@ -195,7 +208,7 @@ async function countsOf(
     running: sum(({ running }) => running),
     dead: sum(({ dead }) => dead),
     paused: all.some(({ paused }) => paused),
-    oldestDueAgeMs: Math.max(...ages),
+    ...ageOf(oldest),
     ...quotaIn(all),
     limits: limitsOf(layout),
     workers: workersOf(layout.queue, processes),
@@ -208,13 +221,20 @@ async function countsOf(
   };
 }
 
+/** The oldest of all partitions. */
+function ageOf(all: readonly OldestDue[]): Pick<QueueCounts, 'oldestDueAgeMs' | 'oldestInLine'> {
+  const none = { ageMs: 0, inLine: false };
+  const { ageMs, inLine } = all.reduce((one, other) => (other.ageMs > one.ageMs ? other : one), none);
+  return { oldestDueAgeMs: ageMs, oldestInLine: inLine };
+}
+
 /** For how long the first job in line has waited, ms. */
 const waitOf = ({ waitingSinceMs, nowMs }: PartitionStats): number =>
   waitingSinceMs === undefined ? 0 : Math.max(0, nowMs - waitingSinceMs);
 
 function partitionOf(
   one: PartitionStats,
-  of: Pick<PartitionCounts, 'partition' | 'oldestDueAgeMs' | 'leader'>,
+  of: Pick<PartitionCounts, 'partition' | 'oldestDueAgeMs' | 'oldestInLine' | 'leader'>,
 ): PartitionCounts {
   const { scheduled, waiting, ready, running, dead, done, paused, quota, gate, counters } = one;
   const states = { scheduled, waiting, waitMs: waitOf(one), ready, running, dead };
@@ -232,7 +252,7 @@ function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
     running: sum((one) => one.running),
     dead: sum((one) => one.dead),
     over: sum((one) => one.over),
-    oldestDueAgeMs: Math.max(...partitions.map((one) => one.oldestDueAgeMs)),
+    ...ageOf(partitions.map((one) => ({ ageMs: one.oldestDueAgeMs, inLine: one.oldestInLine }))),
     ...quotaIn(partitions),
     counters: countersIn(partitions),
   };

@@ -4,14 +4,14 @@
  */
 import type { JobReport } from '../client/query/report.ts';
 import type { JobWait, WaitObstacle } from '../client/query/waits.ts';
-import { type GateState, shutBy } from '../job/gate.ts';
+import { type HeldBy, holdersOfLine } from '../job/gate.ts';
 import { counted, span } from '../kernel/humanize.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/memory.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { type PartitionStats, stats } from '../redis/read/inspect.ts';
-import { openLanes } from '../redis/scripts/gates.ts';
-import { leaderOf, type ProcessesById, processesOf, workersOf } from './processes.ts';
+import { nextLaneMs, openLanes } from '../redis/scripts/gates.ts';
+import { leaderOf, type ProcessesById, processesOf, slotsOf, workersOf } from './processes.ts';
 import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** What stands in the way, the worst first; then what is no obstacle, and explains a queue that stands still. */
@@ -30,9 +30,6 @@ export const OBSTACLES = [
   ] as const),
 ];
 
-/** Which limit of a gated queue holds its jobs. */
-export const HELD_BY = ['queue-closed', 'queue-full', 'rate', 'group-full'] as const;
-
 export interface Obstacle {
   readonly code: (typeof OBSTACLES)[number];
   readonly text: string;
@@ -41,8 +38,8 @@ export interface Obstacle {
   /** Undefined: all of them. */
   readonly partitions?: readonly number[] | undefined;
   /** Of `waiting`: the limit that holds the jobs; undefined: none, they wait for a worker. */
-  readonly heldBy?: (typeof HELD_BY)[number] | undefined;
-  /** Of `not-due`: when the next job is due. Of `waiting`: when the rate allows the next start, or when the queue opens. */
+  readonly heldBy?: HeldBy | undefined;
+  /** Of `not-due`: when the next job is due. Of `waiting`: when the rate allows the next start, or when the queue or a group opens. */
   readonly nextMs?: number | undefined;
 }
 
@@ -53,8 +50,13 @@ export interface Why {
   readonly nowMs: number;
 }
 
-/** A partition, and in how many of its lanes somebody may have a turn. */
-export type SeenPartition = PartitionStats & { readonly openLanes: number; readonly lingerMs?: number | undefined };
+export type SeenPartition = PartitionStats & {
+  /** In so many of its lanes somebody may have a turn. */
+  readonly openLanes: number;
+  /** Where none is open: when the first one opens that waits for a time, epoch ms. */
+  readonly nextLaneMs?: number | undefined;
+  readonly lingerMs?: number | undefined;
+};
 
 interface Seen {
   readonly queue: string;
@@ -72,7 +74,9 @@ export async function whyNothingMoves(place: Namespaced, queue: string, readyMax
   const nowMs = Math.max(...all.map((one) => one.nowMs));
   const full = await fullOf(place, refs);
   const held = sum(all, (one) => one.scheduled + one.waiting + one.ready + one.running);
-  const own = held === 0 ? pausedOf(seen) : obstaclesOf(seen);
+  const hard = held === 0 ? pausedOf(seen) : obstaclesOf(seen);
+  // Whoever takes these away sees what holds the jobs then.
+  const own = hard.length === 0 ? [] : [...hard, ...heldOf(queue, all)];
   const reasons = [...full, ...own.map((one) => ({ ...one, text: `${queue}: ${one.text}` }))];
   if (reasons.length > 0) return { moves: false, reasons, nowMs };
   if (held > 0) return { ...standing(seen, nowMs), nowMs };
@@ -82,7 +86,13 @@ export async function whyNothingMoves(place: Namespaced, queue: string, readyMax
 
 export async function partitionSeen(redis: Redis, ref: PartitionRef): Promise<SeenPartition> {
   const one = await stats(redis, ref);
-  return { ...one, openLanes: one.waiting > 0 ? await openLanes(redis, ref) : 0, lingerMs: ref.lingerMs };
+  return { ...one, ...(await lanesOf(redis, ref, one)), lingerMs: ref.lingerMs };
+}
+
+async function lanesOf(redis: Redis, ref: PartitionRef, { waiting }: PartitionStats) {
+  if (waiting === 0) return { openLanes: 0 };
+  const open = await openLanes(redis, ref);
+  return open > 0 ? { openLanes: open } : { openLanes: 0, nextLaneMs: await nextLaneMs(redis, ref) };
 }
 
 async function fullOf({ redis }: Namespaced, [first]: readonly PartitionRef[]): Promise<readonly Obstacle[]> {
@@ -130,12 +140,14 @@ function cappedOf({ all, readyMax }: Seen, isWorked: boolean): readonly Obstacle
 }
 
 /** Nothing stands in the way but limits, the number of workers and time. */
-function standing({ queue, all }: Seen, nowMs: number): Omit<Why, 'nowMs'> {
+function standing({ queue, all, processes }: Seen, nowMs: number): Omit<Why, 'nowMs'> {
   const [ready, running] = [sum(all, (one) => one.ready), sum(all, (one) => one.running)];
-  const held = heldOf(queue, all);
+  const held = heldOf(queue, all).map((one) => ({ ...one, text: `${queue}: ${one.text}` }));
   if (held.length > 0) return { moves: true, reasons: held };
   const wait = ready + sum(all, (one) => one.waiting);
-  if (wait > 0 && running > 0) {
+  // An older worker does not say how many slots it has.
+  const slots = slotsOf(queue, processes) ?? running;
+  if (wait > 0 && running > 0 && running >= slots) {
     const text = `${queue}: ${counted(wait, 'job')} wait for a free slot, while workers hold ${running}`;
     const advice = 'to start more at a time: more workers, or a higher concurrency of each';
     return { moves: true, reasons: [{ code: 'busy', text, advice }] };
@@ -177,27 +189,61 @@ export function lingerLeftMs(job: {
 export const lingerText = (leftMs: number): string =>
   `due jobs linger for company; the next pass is in ${Math.ceil(leftMs)} ms at most`;
 
-/** The limits that hold jobs in line; each with the partitions in which it does. */
+/** The limits that hold jobs in line, the one that counts first; each with the partitions in which it does. */
 function heldOf(queue: string, all: readonly SeenPartition[]): readonly Obstacle[] {
-  return HELD_BY.flatMap((heldBy) => {
-    const those = all.filter((one) => limitHolding(one) === heldBy);
-    if (those.length === 0) return [];
-    const waiting = sum(those, (one) => one.waiting);
-    const sinceMs = Math.max(...those.map(({ nowMs, waitingSinceMs = nowMs }) => nowMs - waitingSinceMs));
-    const text = `${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, sinceMs))}`;
-    const timeOf = (gate: GateState | undefined) => (heldBy === 'queue-closed' ? gate?.closedMs : gate?.nextTurnMs);
-    const next = those.map(({ nowMs, gate }) => ({ nowMs, nextMs: timeOf(gate) ?? nowMs }));
-    const first = next.reduce((one, other) => (other.nextMs < one.nextMs ? other : one));
-    const who = heldBy === 'group-full' ? `; to see who holds them: duestream groups ls ${queue} --top` : '';
-    const obstacle: Obstacle = {
-      code: 'waiting',
-      text: `${queue}: ${text}: ${HOLDS[heldBy].text(span(first.nextMs - first.nowMs))}`,
-      advice: `each starts when its turn comes${who}; to let more start: duestream queues ${HOLDS[heldBy].advice(queue)}`,
-      heldBy,
-      ...((heldBy === 'rate' || heldBy === 'queue-closed') && { nextMs: first.nextMs }),
-    };
-    return ofThose(all, (one) => those.includes(one), obstacle);
+  const held = new Map(all.map((one) => [one, limitsHolding(one)]));
+  // By their rank in each partition: what counts first somewhere comes before what counts nowhere first.
+  const kinds = [...held.values()].flatMap((kinds) => kinds.map((kind, rank) => ({ kind, rank })));
+  const order = [...new Set(kinds.sort((one, other) => one.rank - other.rank).map(({ kind }) => kind))];
+  return order.flatMap((kind) => {
+    const those = all.filter((one) => held.get(one)?.includes(kind));
+    return ofThose(all, (one) => those.includes(one), obstacleOf(queue, kind, those));
   });
+}
+
+function obstacleOf(queue: string, heldBy: HeldBy, those: readonly SeenPartition[]): Obstacle {
+  const waiting = sum(those, (one) => one.waiting);
+  const sinceMs = Math.max(...those.map(({ nowMs, waitingSinceMs = nowMs }) => nowMs - waitingSinceMs));
+  const text = `${counted(waiting, 'job')} wait in line, the first for ${span(Math.max(0, sinceMs))}`;
+  const next = those.flatMap((one) => {
+    const nextMs = nextOf(one, heldBy);
+    return nextMs === undefined ? [] : [{ nextMs, inMs: Math.max(0, nextMs - one.nowMs) }];
+  });
+  const first = next.sort((one, other) => one.inMs - other.inMs)[0];
+  const who = heldBy === 'group-full' ? `; to see who holds them: duestream groups ls ${queue} --top` : '';
+  return {
+    code: 'waiting',
+    text: `${text}: ${HOLDS[heldBy].text(span(first?.inMs ?? 0))}`,
+    advice: `each starts when its turn comes${who}; to let more start: duestream queues ${HOLDS[heldBy].advice(queue)}`,
+    heldBy,
+    ...(first && { nextMs: first.nextMs }),
+  };
+}
+
+/** When a limit lets the next job through by itself; undefined: when a handler ends. */
+function nextOf({ gate, nextLaneMs: laneMs, nowMs }: SeenPartition, heldBy: HeldBy): number | undefined {
+  switch (heldBy) {
+    case 'queue-closed':
+      return gate?.closedMs;
+    case 'rate':
+      return Math.max(nowMs, gate?.nextTurnMs ?? nowMs);
+    case 'group-full':
+      return laneMs;
+    case 'queue-full':
+      return undefined;
+  }
+}
+
+/**
+ * When limits that end by themselves, a rate or a closing, allow the next start, if they allow none now. Undefined: no job
+ * waits in line, or none of these holds them.
+ */
+export function nextStartMs(one: SeenPartition): number | undefined {
+  const { waiting, gate, openLanes: open, nextLaneMs: laneMs = 0, nowMs } = one;
+  if (waiting === 0 || !gate) return undefined;
+  const turnMs = gate.intervalUs > 0 ? gate.nextTurnMs : 0;
+  const nextMs = Math.max(gate.closedMs, turnMs, open === 0 ? laneMs : 0);
+  return nextMs > nowMs ? nextMs : undefined;
 }
 
 const HOLDS = {
@@ -219,14 +265,9 @@ const HOLDS = {
   },
 } as const;
 
-/** The limit that holds the jobs in line of a partition; undefined where none waits, or where they wait for a worker. */
-export function limitHolding(one: SeenPartition): Obstacle['heldBy'] {
-  const { waiting, gate, ready, running, nowMs } = one;
-  if (waiting === 0 || !gate) return undefined;
-  const shut = shutBy(gate, { entries: ready + running, held: 0, group: undefined, nowMs });
-  const [first] = HELD_BY.filter((kind) => (shut as readonly string[]).includes(kind));
-  return first ?? (one.openLanes === 0 ? 'group-full' : undefined);
-}
+/** The limits that hold the jobs in line of a partition, the one that counts first. */
+export const limitsHolding = (one: SeenPartition): readonly HeldBy[] =>
+  holdersOfLine({ ...one, gate: one.gate, entries: one.ready + one.running, startedMs: one.startedMs });
 
 function ofThose(
   all: readonly SeenPartition[],
@@ -260,7 +301,9 @@ export async function whyJobWaits(
 ): Promise<ShownWait | undefined> {
   if (!waitsFor) return undefined;
   const isServed = workersOf(queue, await processesOf(redis, namespace)) > 0;
-  const all = isServed ? waitsFor.obstacles : [...waitsFor.obstacles, { kind: 'no-worker' as const }];
+  const { obstacles: own } = waitsFor;
+  const paused = own.filter(({ kind }) => kind === 'paused');
+  const all = isServed ? own : [...paused, { kind: 'no-worker' as const }, ...own.slice(paused.length)];
   const obstacles = all.map((one) => ({ ...one, text: obstacleText(one, waitsFor.group, nowMs) }));
   return { ...waitsFor, obstacles, text: placeText(waitsFor) };
 }

@@ -539,32 +539,90 @@ export function turnsAt(gate: Pace, arrivalUs: number, nowMs: number): { turns: 
 /** What lets no job through. */
 export type Shut = 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate';
 
+/** What is asked about when somebody wants to know what lets no job through. */
+interface ShutAt {
+  /** How many jobs have a place of the concurrency. */
+  readonly entries: number;
+  /** How many have one of the limit of the group. */
+  readonly held: number;
+  /** What the group may have; undefined where no group is asked about. */
+  readonly group: { readonly most: number; readonly nextTurnMs: number; readonly closedMs: number } | undefined;
+  /** When a job of the partition was started last; undefined: nobody knows. */
+  readonly startedMs?: number | undefined;
+  readonly nowMs: number;
+}
+
 /**
- * Which limits let no job through now.
- *
- * @param now.entries how many jobs have a place of the concurrency
- * @param now.held how many have one of the limit of the group
- * @param now.group what the group may have; undefined where no group is asked about
+ * Which limits let no job through now, the one that counts first: a closing ends when somebody says so, a place when a handler
+ * ends, and a turn of a rate comes by itself. But a rate counts before places where the last job that started had waited for
+ * its turn: then places are free in time, and turns are not. So the answer stays the same while nothing changes, although a
+ * rate is shut for a moment after each start.
  */
-export function shutBy(
-  { intervalUs, concurrency, nextTurnMs, closedMs }: GateState,
-  now: {
-    readonly entries: number;
-    readonly held: number;
-    readonly group: { readonly most: number; readonly nextTurnMs: number; readonly closedMs: number } | undefined;
-    readonly nowMs: number;
-  },
-): readonly Shut[] {
+export function shutBy(gate: GateState, now: ShutAt): readonly Shut[] {
+  const { intervalUs, concurrency, nextTurnMs: turnMs, closedMs } = gate;
   const { entries, held, group, nowMs } = now;
   const all: Readonly<Record<Shut, boolean>> = {
-    'queue-full': concurrency > 0 && entries >= concurrency,
     'queue-closed': closedMs > nowMs,
-    rate: intervalUs > 0 && nextTurnMs > nowMs,
-    'group-full': group !== undefined && group.most > 0 && held >= group.most,
     'group-closed': group !== undefined && group.closedMs > nowMs,
+    'group-full': group !== undefined && group.most > 0 && held >= group.most,
+    'queue-full': concurrency > 0 && entries >= concurrency,
     'group-rate': group !== undefined && group.nextTurnMs > nowMs,
+    rate: intervalUs > 0 && turnMs > nowMs,
   };
-  return (Object.keys(all) as Shut[]).filter((kind) => all[kind]);
+  const places = ['group-full', 'queue-full'] as const;
+  const turns =
+    turnMs > (group?.nextTurnMs ?? 0) ? (['rate', 'group-rate'] as const) : (['group-rate', 'rate'] as const);
+  const rest = isAtPace(gate, now.startedMs) ? [...turns, ...places] : [...places, ...turns];
+  return (['queue-closed', 'group-closed', ...rest] as const).filter((kind) => all[kind]);
+}
+
+/** The limit that holds the jobs in line of a partition. */
+export const HELD_BY = ['queue-closed', 'queue-full', 'rate', 'group-full'] as const;
+export type HeldBy = (typeof HELD_BY)[number];
+
+/** What is known of the line of a partition. */
+export interface Line {
+  readonly waiting: number;
+  /** Undefined: the queue is not gated. */
+  readonly gate: GateState | undefined;
+  /** Entries in ready. */
+  readonly entries: number;
+  /** Lanes in which somebody may have a turn. */
+  readonly openLanes: number;
+  readonly startedMs: number | undefined;
+  readonly nowMs: number;
+}
+
+/**
+ * The limits that hold the jobs in line of a partition, the one that counts first. None where no job waits, or where all wait
+ * for a worker. Where no lane is open, all groups that have somebody in line are full or closed, or wait for a turn of their rate.
+ */
+export function holdersOfLine(line: Line): readonly HeldBy[] {
+  const { waiting, gate, entries, openLanes, startedMs, nowMs } = line;
+  if (waiting === 0 || !gate) return [];
+  const group = openLanes === 0 ? { most: 1, nextTurnMs: 0, closedMs: 0 } : undefined;
+  const shut = shutBy(gate, { entries, held: 1, group, startedMs, nowMs });
+  const held = shut.flatMap((kind) => HELD_BY.find((one) => one === kind) ?? []);
+  return held.length === 0 && isPaced(gate, nowMs) ? ['rate'] : held;
+}
+
+/** A rate that has allowed a start for so long holds nobody. */
+const UNUSED_MS = 1000;
+/** Times of the rate are rounded to whole ms. */
+const ROUNDED_MS = 2;
+
+/** Whether the rate is what holds jobs that nothing else holds: it is shut, or was until a moment ago. */
+const isPaced = ({ intervalUs, nextTurnMs: turnMs }: GateState, nowMs: number): boolean =>
+  intervalUs > 0 && turnMs > nowMs - UNUSED_MS;
+
+/**
+ * Whether the last job that started had waited for its turn. A start uses a turn from now on where the rate was free, and
+ * from the arrival on where it was not: then the arrival is further ahead of the start than by one turn.
+ */
+function isAtPace(gate: GateState, startedMs: number | undefined): boolean {
+  if (gate.intervalUs === 0 || startedMs === undefined) return false;
+  const aheadMs = gate.nextTurnMs + toleranceUs(gate) / 1000 - startedMs;
+  return aheadMs > gate.intervalUs / 1000 + ROUNDED_MS;
 }
 
 /** A rate for people: `10/s`, `7 per 1m, burst 3`. */

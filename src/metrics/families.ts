@@ -9,18 +9,28 @@
  * for a restart. `group` only where `http.metricGroups` asks for it. Never a job id: each value of a label is a time series that the monitoring system keeps for weeks.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { JobHistogram } from './histogram.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { JobHistogram, largestOf } from './histogram.ts';
 
 export type Families = ReturnType<typeof createFamilies>;
 
 /** Redis gives due times in whole milliseconds, so the first bounds are as fine as lateness can be told. */
-const LATENESS = [0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const LATENESS = [
+  ...[
+    0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180,
+    300,
+  ],
+  ...[600, 900, 1800, 3600, 7200, 14_400],
+];
 /** A pass is meant to take 5 ms at most; a second means that Redis or this process was stuck. */
 const PASS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 /** From a busy loop to one that was held for longer than a job lease. */
 const LAG = [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
-/** Up to the default time-out of 15 minutes, and an hour for those who raised it. */
-const RUN = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
+/** Up to the default time-out of 15 minutes, and hours for those who raised it. */
+const RUN = [
+  ...[0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60, 120, 300, 600, 900],
+  ...[1800, 3600, 7200, 14_400],
+];
 
 /** In no registry yet. `collect` brings what is read at each scrape up to date; the families with queues wait for it. */
 export function createFamilies(collect: () => Promise<void>) {
@@ -38,21 +48,29 @@ export function createFamilies(collect: () => Promise<void>) {
 /** In no registry yet. */
 const own = () => ({ registers: [] });
 
+const largest = (of: JobHistogram, words: { readonly name: string; readonly help: string }) =>
+  largestOf(of, words, systemClock.monotonicMs);
+
 /** What the movers of this process do. */
 function moverFamiliesOf(read: Read) {
+  const promotionLateness = new JobHistogram({
+    name: 'duestream_promotion_lateness_seconds',
+    help: 'Time from the due time to the promotion, by the clock of Redis.',
+    labelNames: ['queue'],
+    buckets: LATENESS,
+    ...read,
+  });
   return {
+    promotionLateness,
+    promotionLatenessMax: largest(promotionLateness, {
+      name: 'duestream_promotion_lateness_max_seconds',
+      help: 'The longest time from a due time to its promotion, of the last one or two minutes.',
+    }),
     moverPassDuration: new JobHistogram({
       name: 'duestream_mover_pass_duration_seconds',
       help: 'How long one promotion call took, including the way to Redis and back.',
       labelNames: ['queue'],
       buckets: PASS,
-      ...read,
-    }),
-    promotionLateness: new JobHistogram({
-      name: 'duestream_promotion_lateness_seconds',
-      help: 'Time from the due time to the promotion, by the clock of Redis.',
-      labelNames: ['queue'],
-      buckets: LATENESS,
       ...read,
     }),
     scheduleFires: new Counter({
@@ -79,20 +97,30 @@ function moverFamiliesOf(read: Read) {
 
 /** What the workers of this process do. */
 function workerFamiliesOf(read: Read) {
+  const startLateness = new JobHistogram({
+    name: 'duestream_start_lateness_seconds',
+    help: 'Time from the due time to the start of the handler.',
+    labelNames: ['queue'],
+    buckets: LATENESS,
+    ...read,
+  });
+  const runDuration = new JobHistogram({
+    name: 'duestream_run_duration_seconds',
+    help: 'How long handlers ran, by how the run ended.',
+    labelNames: ['queue', 'outcome'],
+    buckets: RUN,
+    ...read,
+  });
   return {
-    startLateness: new JobHistogram({
-      name: 'duestream_start_lateness_seconds',
-      help: 'Time from the due time to the start of the handler.',
-      labelNames: ['queue'],
-      buckets: LATENESS,
-      ...read,
+    startLateness,
+    startLatenessMax: largest(startLateness, {
+      name: 'duestream_start_lateness_max_seconds',
+      help: 'The longest time from a due time to the start of its handler, of the last one or two minutes.',
     }),
-    runDuration: new JobHistogram({
-      name: 'duestream_run_duration_seconds',
-      help: 'How long handlers ran, by how the run ended.',
-      labelNames: ['queue', 'outcome'],
-      buckets: RUN,
-      ...read,
+    runDuration,
+    runDurationMax: largest(runDuration, {
+      name: 'duestream_run_duration_max_seconds',
+      help: 'The longest run of a handler that ended in the last one or two minutes.',
     }),
     fenced: new Counter({
       name: 'duestream_fenced_total',
@@ -227,6 +255,12 @@ function waitingReadingsOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
+    nextStart: new Gauge({
+      name: 'duestream_next_start_seconds',
+      help: 'In how many seconds a rate or a closing allows the next job in line to start; 0: now.',
+      labelNames: ['queue'],
+      ...read,
+    }),
   };
 }
 
@@ -267,7 +301,7 @@ export function queueReadingsOf(read: Read) {
     }),
     oldestDueAge: new Gauge({
       name: 'duestream_oldest_due_age_seconds',
-      help: 'How long the oldest due job has waited for its start; 0 when none waits.',
+      help: 'How long the oldest due job has waited for its start, in line or elsewhere; 0 when none waits.',
       labelNames: ['queue'],
       ...read,
     }),

@@ -25,6 +25,8 @@ interface Led {
   readonly stats: PartitionStats;
   /** For how long the oldest job that is due has waited for its start. */
   readonly oldestAgeMs: number;
+  /** When limits that end by themselves allow the next job in line to start, epoch ms; undefined: they hold none now. */
+  readonly nextStartMs?: number | undefined;
   /** Of one partition of a broadcast queue: how many jobs each of its subscribers is behind. */
   readonly lags?: readonly number[] | undefined;
   /** The longest groups, and how many jobs of each are in line; none unless somebody wants them. */
@@ -56,6 +58,7 @@ const EACH: Readonly<Record<QueueWide, true>> = {
   waitingJobs: true,
   waitingGroupJobs: true,
   waitSeconds: true,
+  nextStart: true,
   readyJobs: true,
   runningJobs: true,
   deadJobs: true,
@@ -91,7 +94,8 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   for (const { queue, groups = [] } of led) {
     for (const { group, waiting } of groups) families.waitingGroupJobs.set({ queue, group }, waiting);
   }
-  for (const [queue, waitMs] of longestWaits(led)) families.waitSeconds.set({ queue }, waitMs / 1000);
+  for (const [queue, ms] of longest(led, waitMsOf)) families.waitSeconds.set({ queue }, ms / 1000);
+  for (const [queue, ms] of longest(led, nextInMs)) families.nextStart.set({ queue }, ms / 1000);
   for (const [queue, ageMs] of youngestEvicted(led)) families.doneEvictedAge.set({ queue }, ageMs / 1000);
 }
 
@@ -144,15 +148,14 @@ function oldest(led: readonly Led[]): ReadonlyMap<string, number> {
 }
 
 /** Of each gated queue. */
-function longestWaits(led: readonly Led[]): ReadonlyMap<string, number> {
-  const waits = new Map<string, number>();
-  for (const { queue, stats } of led) {
-    if (!stats.gate) continue;
-    const waitMs = Math.max(0, stats.nowMs - (stats.waitingSinceMs ?? stats.nowMs));
-    waits.set(queue, Math.max(waits.get(queue) ?? 0, waitMs));
-  }
-  return waits;
+function longest(led: readonly Led[], msOf: (one: Led) => number): ReadonlyMap<string, number> {
+  const all = new Map<string, number>();
+  for (const one of led) if (one.stats.gate) all.set(one.queue, Math.max(all.get(one.queue) ?? 0, msOf(one)));
+  return all;
 }
+
+const waitMsOf = ({ stats: { nowMs, waitingSinceMs = nowMs } }: Led): number => Math.max(0, nowMs - waitingSinceMs);
+const nextInMs = ({ nextStartMs = 0, stats: { nowMs } }: Led): number => Math.max(0, nextStartMs - nowMs);
 
 /** Of each queue in which ends were forgotten because of their number. */
 function youngestEvicted(led: readonly Led[]): ReadonlyMap<string, number> {

@@ -161,7 +161,8 @@ export const partitionTable = {
   minutes: {
     type: 'hash',
     doc: 'minute of the day → the counters and the lateness when it began, for charts; a day. Only where `http.minutes` says so',
-    bound: '1440 minutes and the counts of three times, each by 213 bounds: each minute takes the place of the one a day before',
+    bound:
+      '1440 minutes and the counts of three times, each by 213 bounds: each minute takes the place of the one a day before',
   },
   cast: {
     type: 'stream',

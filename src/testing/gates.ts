@@ -294,6 +294,8 @@ class Line {
   /** Jobs that were let through and have not ended. */
   readonly #through = new Set<Kept>();
   #arrivalUs = 0;
+  /** When a job was let through last; a worker that has a slot starts it in the same moment. */
+  #startedMs: number | undefined;
   #closed = OPEN;
   readonly #groups = new Groups();
 
@@ -436,7 +438,8 @@ class Line {
     // What is pending lets nobody wait.
     const state = group === '' ? undefined : { ...this.groupState(group, nowMs), pending: 0 };
     const held = this.#groups.held(group);
-    return { gate, entries: this.#through.size, held, ahead: jobs.indexOf(job), group: state, closing };
+    const now = { entries: this.#through.size, startedMs: this.#startedMs };
+    return { gate, ...now, held, ahead: jobs.indexOf(job), group: state, closing };
   }
 
   groupState(group: string, nowMs: number): Omit<GroupState, 'pending'> {
@@ -529,6 +532,7 @@ class Line {
 
   #take(job: Kept, nowMs: number): Kept {
     this.#arrivalUs = turnsAt(this.#share, this.#arrivalUs, nowMs).arrivalUs + this.#share.intervalUs;
+    this.#startedMs = nowMs;
     job.state = 'ready';
     job.strike = () => undefined;
     this.hold(job);

@@ -319,7 +319,8 @@ function wire(
   const startedMs = clock.wallMs();
   const ofProcess = { host: hostname(), pid: process.pid, version, startedMs };
   const polls = isPolling ? { polls: true } : {};
-  const identity = { id: consumer, role: 'worker' as const, ...ofProcess, queues: names, connections, ...polls };
+  const slots = Object.fromEntries(works.map(({ queue, concurrency }) => [queue.name, concurrency]));
+  const identity = { id: consumer, role: 'worker' as const, ...ofProcess, queues: names, slots, connections, ...polls };
   const server = serverOf();
   const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
   const heartbeat = createHeartbeat({

@@ -119,7 +119,9 @@ test('a queue with limits shows them, who is in line, and what to do', { timeout
   await show(window, '#/');
   const row = window.page.getByRole('row', { name: /^gated/ });
   await row.filter({ hasText: '1/h · 5 at once' }).filter({ hasText: '0 of 5' }).waitFor();
-  await window.page.getByText(/gated: 2 jobs wait for the rate 1\/h and take 120 min;/).waitFor();
+  await window.page
+    .getByText(/gated: 2 jobs wait in line, and the rate 1\/h takes 120 min for them at the least;/)
+    .waitFor();
   await row.getByRole('link', { name: '2', exact: true }).click();
   await deskOf(window).told('2 jobs shown');
   await show(window, '#/queue/gated');

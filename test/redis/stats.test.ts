@@ -47,6 +47,12 @@ test('the leader, its lease and its wake-up are told', async () => {
   expect(found.leaseTtlMs > 0 && found.leaseTtlMs <= LEASE_MS).toBe(true);
 });
 
+test('when a job was started last is told', async () => {
+  expect((await now()).startedMs).toBeUndefined();
+  await p.running('a');
+  expect(Math.abs(((await now()).startedMs ?? 0) - Date.now())).toBeLessThan(60_000);
+});
+
 test('a paused partition says so', async () => {
   await p.redis.hset(p.keys.meta, 'paused', '1');
   expect(await now()).toMatchObject({ paused: true });

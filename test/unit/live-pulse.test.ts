@@ -13,6 +13,7 @@ const counts = {
   running: 0,
   dead: 0,
   oldestDueAgeMs: 0,
+  oldestInLine: false,
   waiting: 0,
   waitMs: 0,
   workers: 0,

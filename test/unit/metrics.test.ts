@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { createEmitter } from '../../src/job/events.ts';
 import { DuestreamError } from '../../src/kernel/errors.ts';
+import { JobHistogram } from '../../src/metrics/histogram.ts';
 import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
 import type { PartitionReading } from '../../src/metrics/readings.ts';
 import type { PartitionStats } from '../../src/redis/read/inspect.ts';
@@ -228,6 +229,29 @@ describe('whole queues', () => {
     expect(text).not.toContain('duestream_scheduled_jobs');
     expect(text).not.toContain('duestream_workers_alive');
     expect(text).toContain('duestream_start_lateness_seconds');
+  });
+});
+
+describe('the longest times', () => {
+  test('are told as they were, of a minute and the one before, and of each queue once', async () => {
+    const { metrics, events } = observed({});
+    for (const lateMs of [33_000, 12]) events.emit('job.started', { ...named, attempt: 1, lateMs });
+    events.emit('job.completed', { ...named, tookMs: 7 });
+    events.emit('job.retried', { ...named, attempt: 1, tookMs: 4_321_000, delayMs: 1, error: 'x' } as never);
+    const found = await samples(metrics);
+    expect(found.get('duestream_start_lateness_max_seconds{queue="emails"}')).toBe(33);
+    expect(found.get('duestream_run_duration_max_seconds{queue="emails"}')).toBe(4321);
+    expect(found.get('duestream_start_lateness_seconds_bucket{le="45",queue="emails"}')).toBe(2);
+    expect(found.get('duestream_start_lateness_seconds_bucket{le="30",queue="emails"}')).toBe(1);
+  });
+
+  test('go with the second minute', () => {
+    const all = new JobHistogram({ name: 'x_seconds', help: 'x', labelNames: ['queue'], buckets: [1], registers: [] });
+    all.series({ queue: 'a' }).observe(5);
+    const longest = (seconds: number) => all.largest(seconds * 1000).map(({ value }) => value);
+    expect(longest(0)).toEqual([5]);
+    all.series({ queue: 'a' }).observe(2);
+    expect([longest(59), longest(60), longest(61), longest(120), longest(121)]).toEqual([[5], [5], [2], [2], [0]]);
   });
 });
 

@@ -166,7 +166,9 @@ function lateText(queues: readonly LiveQueue[], paint: Paint): string {
     .filter(({ oldestDueAgeMs }) => oldestDueAgeMs > LATE_MS)
     .sort((a, b) => b.oldestDueAgeMs - a.oldestDueAgeMs);
   if (late.length === 0) return paint.green('nothing');
-  const names = late.slice(0, NAMES_MAX).map((one) => line`${one.queue} ${span(one.oldestDueAgeMs)}`);
+  const names = late
+    .slice(0, NAMES_MAX)
+    .map((one) => line`${one.queue} ${span(one.oldestDueAgeMs)}${one.oldestInLine ? ' in line' : ''}`);
   const more = late.length > NAMES_MAX ? ` and ${counted(late.length - NAMES_MAX, 'queue')} more` : '';
   return paint.red(`${names.join(', ')}${more}`);
 }

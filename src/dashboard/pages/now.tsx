@@ -8,7 +8,7 @@ import { useAsked } from '../parts/asked.ts';
 import { TimeChart } from '../parts/chart.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
 import { Table } from '../parts/table.tsx';
-import { bytesText, countText, numberText, percentileText } from '../parts/words.ts';
+import { bytesText, countText, latenessText, numberText, percentileText } from '../parts/words.ts';
 
 /** Later than this is late: below it a job may be on its way. */
 const LATE_MS = 1000;
@@ -59,10 +59,11 @@ function Headline({ queues }: { readonly queues: readonly LiveQueue[] }) {
   return (
     <p class="headline bad">
       {late.length === 1 ? '1 queue is late: ' : `${late.length} queues are late: `}
-      {late.slice(0, 5).map(({ queue, oldestDueAgeMs }, at) => (
+      {late.slice(0, 5).map(({ queue, oldestDueAgeMs, oldestInLine }, at) => (
         <span key={queue}>
           {at > 0 ? ', ' : ''}
           <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a> by {seconds(oldestDueAgeMs)}
+          {oldestInLine ? ' (in line)' : ''}
         </span>
       ))}
       {late.length > 5 ? ' and others' : ''}
@@ -209,7 +210,7 @@ function Lateness() {
   );
 }
 
-function All({ start: { count, p50Ms, p99Ms } }: Pick<LastHour, 'start'>) {
+function All({ start: { count, p50Ms, p99Ms, maxMs } }: Pick<LastHour, 'start'>) {
   return (
     <dl class="tiles">
       <div class="tile">
@@ -219,6 +220,10 @@ function All({ start: { count, p50Ms, p99Ms } }: Pick<LastHour, 'start'>) {
       <div class="tile">
         <dt>Lateness p99</dt>
         <dd>{percentileText(p99Ms)}</dd>
+      </div>
+      <div class="tile">
+        <dt>Lateness, longest</dt>
+        <dd>{latenessText(maxMs)}</dd>
       </div>
       <div class="tile">
         <dt>Started in the last hour</dt>
@@ -232,8 +237,11 @@ function Each({ queues }: Pick<LastHour, 'queues'>) {
   const shown = queues.slice(0, QUEUES_MAX);
   return (
     <>
-      <Table of="lateness" columns={['Queue', { number: 'Started' }, { number: 'p50' }, { number: 'p99' }]}>
-        {shown.map(({ queue, start: { count, p50Ms, p99Ms } }) => (
+      <Table
+        of="lateness"
+        columns={['Queue', { number: 'Started' }, { number: 'p50' }, { number: 'p99' }, { number: 'Longest' }]}
+      >
+        {shown.map(({ queue, start: { count, p50Ms, p99Ms, maxMs } }) => (
           <tr key={queue}>
             <th scope="row">
               <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
@@ -241,6 +249,7 @@ function Each({ queues }: Pick<LastHour, 'queues'>) {
             <td class="number">{numberText(count)}</td>
             <td class="number">{percentileText(p50Ms)}</td>
             <td class="number">{percentileText(p99Ms)}</td>
+            <td class="number">{latenessText(maxMs)}</td>
           </tr>
         ))}
       </Table>
@@ -276,8 +285,8 @@ function Backlogs({ backlogs, atMs }: { readonly backlogs: readonly Schemas['Bac
     <ul>
       {backlogs.map(({ queue, rate, waiting, waitingThroughMs, throughMs, left }) => (
         <li key={queue}>
-          <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>: {countText(waiting, 'job')} wait for the rate{' '}
-          {rate} and take {seconds(waitingThroughMs - atMs)}; with what becomes due{' '}
+          <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>: {countText(waiting, 'job')} wait in line, and
+          the rate {rate} takes {seconds(waitingThroughMs - atMs)} for them at the least; with what becomes due{' '}
           {throughMs === undefined
             ? `${numberText(left)} still wait in an hour.`
             : `all are through in ${seconds(throughMs - atMs)}.`}

@@ -13,7 +13,7 @@ import { hasWaiting, holdsOf } from '../../redis/scripts/gates.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
 import { type ProcessesById, processesOf } from '../processes.ts';
-import { limitHolding, partitionSeen, type SeenPartition } from '../why.ts';
+import { limitsHolding, partitionSeen, type SeenPartition } from '../why.ts';
 import type { Finding, Subject } from './check-namespace.ts';
 
 const QUEUES_MAX = 256;
@@ -74,7 +74,7 @@ function undivided({ queue, concurrency = 0, partitions }: QueueLayout): readonl
 /** A partition has waited at its share for long, and another has room. */
 function uneven({ layout: { queue }, all }: Limited): readonly Flaw[] {
   const stuck = all.flatMap((one, partition) => {
-    const limit = SHARED.get(limitHolding(one));
+    const limit = SHARED.get(limitsHolding(one)[0]);
     const waitMs = one.nowMs - (one.waitingSinceMs ?? one.nowMs);
     return limit !== undefined && waitMs >= LONG_MS ? [{ partition, limit, waitMs }] : [];
   });

@@ -19,6 +19,7 @@ import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
 import { listQueues, partitionsOf, type QueueLayout, unreadableQueues } from '../../redis/scripts/queues.ts';
 import { allDefinitions } from '../../redis/scripts/schedules.ts';
+import { beyond } from '../../redis/scripts/scripts.ts';
 import { purge } from '../../redis/scripts/upkeep.ts';
 import { firedSince } from '../../schedule/progress.ts';
 import { type Definition, decodeDefinition } from '../../schedule/text.ts';
@@ -76,12 +77,11 @@ const SECONDS = [
 export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
   const nowMs = await latestMs(redis);
-  const farFrom = `(${nowMs + horizonMs}`;
   const early = { count: 0, example: '' };
   const far = { count: 0, example: '' };
   for (const ref of refs) {
     for (const [from, to] of SECONDS) await addRange(redis, ref, { from, to, into: early });
-    await addRange(redis, ref, { from: farFrom, to: '+inf', into: far });
+    for (const [from, to] of beyond(nowMs + horizonMs)) await addRange(redis, ref, { from, to, into: far });
   }
   const deadLetters = info.get('role') === 'slave' ? 0 : await deadLettersOf(redis, refs, 'bad-due');
   const saw = [
@@ -95,7 +95,9 @@ export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): 
     return { status: 'ok', saw: `every due time makes sense, in ${counted(refs.length, 'partition')}` };
   const advice = [
     ...(early.count + deadLetters > 0 ? ['change the producer: the score is milliseconds since 1970'] : []),
-    ...(far.count > 0 ? ['remove members past the horizon with ZREM: they are never promoted'] : []),
+    ...(far.count > 0
+      ? ['if nobody means these times, remove the members past the horizon with ZREM: they start then, or never']
+      : []),
   ];
   return { status: 'warn', saw: saw.join('; '), advice: advice.join('; ') };
 }

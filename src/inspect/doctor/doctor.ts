@@ -97,7 +97,7 @@ interface MayRepeat {
   readonly paused: boolean;
   readonly running: number;
   readonly ready: number;
-  /** Scheduled, and due by now. */
+  /** Due by now and not ready: scheduled, or in line. */
   readonly due: number;
   /** For how long the first of them has been due. */
   readonly oldestMs: number;
@@ -130,8 +130,11 @@ async function mayRepeat(redis: Redis, queue: string, refs: readonly PartitionRe
     paused: all.every(({ paused }) => paused),
     running: sum(all.map((one) => one.running)),
     ready: sum(all.map((one) => one.ready)),
-    due: sum(due),
-    oldestMs: Math.max(0, ...all.map(({ nowMs, headDueMs = nowMs }) => nowMs - headDueMs)),
+    due: sum(due) + sum(all.map(({ waiting }) => waiting)),
+    oldestMs: Math.max(
+      0,
+      ...all.map(({ nowMs, headDueMs = nowMs, waitingSinceMs = nowMs }) => nowMs - Math.min(headDueMs, waitingSinceMs)),
+    ),
     ids: await idsOf(redis, refs, Math.max(...all.map(({ nowMs }) => nowMs))),
   };
 }
@@ -139,7 +142,7 @@ async function mayRepeat(redis: Redis, queue: string, refs: readonly PartitionRe
 async function idsOf(redis: Redis, refs: readonly PartitionRef[], nowMs: number): Promise<readonly string[]> {
   const queue = defineQueue(refs[0]?.queue ?? '');
   const ids: string[] = [];
-  for (const state of ['running', 'ready', 'scheduled'] as const) {
+  for (const state of ['running', 'ready', 'waiting', 'scheduled'] as const) {
     const due = state === 'scheduled' ? { to: new Date(Math.floor(nowMs) + 1) } : undefined;
     const limit = IDS_MAX - ids.length;
     if (limit === 0) return ids;

@@ -12,6 +12,7 @@ import { deliveryOf, readEntries } from '../scripts/ready.ts';
 import { type Delivery, type Moved, moved } from '../scripts/replies.ts';
 import { list, type Reply, run, text } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
+import { startOf } from './inspect.ts';
 
 /** What a group may have in its partition. */
 export interface GroupState {
@@ -128,6 +129,8 @@ export interface SeenWait {
   readonly group: GroupState | undefined;
   /** Why the queue is closed, if it is. */
   readonly closing: string;
+  /** When a job of the partition was started last; undefined: none ever was. */
+  readonly startedMs: number | undefined;
 }
 
 export async function waitOf(
@@ -145,8 +148,8 @@ export async function waitOf(
   const group = groupOf(member) ?? '';
   const lane = `${group}\0${PRIORITIES.indexOf(priority)}`;
   const place = `${lane}${dueMs.toString(36).padStart(9, '0')}${member}`;
-  const [[gates, used, paused, closing], entries, held, ahead, seen] = await Promise.all([
-    redis.hmget(keys.meta, 'gates', 'gate', 'paused', 'closing'),
+  const [[gates, used, paused, closing, token], entries, held, ahead, seen] = await Promise.all([
+    redis.hmget(keys.meta, 'gates', 'gate', 'paused', 'closing', 'token'),
     redis.xlen(keys.ready),
     redis.zlexcount(keys.holds, `[${group}\0`, `(${group}\u0001`),
     redis.zlexcount(keys.line, `[${lane}`, `(${place}`),
@@ -155,7 +158,8 @@ export async function waitOf(
   const gate = gateState(gates ?? undefined, used ?? '', job.nowMs);
   const state = seen && 'groups' in seen ? seen.groups[0]?.state : undefined;
   const pause = paused == null ? undefined : pauseOf(paused);
-  return { gate, pause, entries, held, ahead, group: state, closing: closing ?? '' };
+  const startedMs = token == null ? undefined : startOf(token);
+  return { gate, pause, entries, held, ahead, group: state, closing: closing ?? '', startedMs };
 }
 
 async function holdingGroup(redis: Redis, keys: PartitionKeys, group: string, limit: number) {
@@ -179,7 +183,6 @@ function holderOf({ entry, member }: Delivery, last: Run | undefined): Holder {
     sinceMs: Number.parseInt(entry, 10),
     owner: own?.owner,
     attempt: own?.attempts,
-    // Tokens grow with the clock of Redis in µs.
-    startedMs: own && Math.floor(Number(own.token) / 1000),
+    startedMs: own && startOf(own.token),
   };
 }

@@ -5,14 +5,14 @@
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
-import { score, WAITS } from '../scripts/scripts.ts';
+import { dueOf } from '../scripts/scripts.ts';
 
 /** The due time of the first job in scheduled, in whole ms; infinite when there is none. */
 export async function headDue(redis: Redis, { keys }: PartitionRef): Promise<number> {
   const [, due = 'inf'] = await naming(redis, [keys], redis.zrange(keys.scheduled, '0', '0', 'WITHSCORES'));
   // Jobs in line come behind all others: they are due, and wait for their turns.
-  const dueMs = Math.ceil(score(due));
-  return dueMs >= WAITS ? Number.POSITIVE_INFINITY : dueMs;
+  const { dueMs, isWaiting } = dueOf(due);
+  return isWaiting ? Number.POSITIVE_INFINITY : Math.ceil(dueMs);
 }
 
 /** Whether the leader's next look, as `K:meta` says, is as soon as this. Who nudges writes it there in the same step. */

@@ -21,7 +21,7 @@ import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
 import { type ConsumerInfo, consumers, ownPending, readEntries } from '../scripts/ready.ts';
 import type { Moved } from '../scripts/replies.ts';
-import { dueOf, fieldsOf, list, type Reply, run, score, text, WAITS } from '../scripts/scripts.ts';
+import { dueOf, fieldsOf, list, type Reply, run, score, scoresOf, text } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
 import { stateAt } from './look.ts';
 
@@ -45,6 +45,8 @@ export interface PartitionStats {
   /** Since when and why, while it is paused. */
   readonly pause?: Pause;
   readonly wakeMs: number | undefined;
+  /** When a job was started last; undefined: none ever was. */
+  readonly startedMs?: number;
   /** The youngest tombstone that went because of their number, within about the last done window, and when that was. */
   readonly evicted?: { readonly ageMs: number; readonly atMs: number };
   /** How much may run at once; undefined: the queue is not gated. */
@@ -114,31 +116,49 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     ...evictedOf(meta.get('evicted')),
     ...quotaOf(meta, Number(scheduled) + Number(waiting) + Math.max(0, Number(entries) - Number(stale))),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
+    ...(meta.has('token') && { startedMs: startOf(meta.get('token') ?? '') }),
     counters: Object.fromEntries(counters) as Record<string, number>,
   };
 }
 
+/** Tokens grow with the clock of Redis in µs, so that of a start says when it was. */
+export const startOf = (token: string): number => Math.floor(Number(token) / 1000);
+
 const OLDEST_PAGE = 100;
 const OLDEST_PAGES_MAX = 50;
 
+/** The job that is due and has waited longest for its start. */
+export interface OldestDue {
+  /** For how many ms it has waited, by the clock of Redis; 0: no job waits. */
+  readonly ageMs: number;
+  /** It is in line: a limit of its queue, or the number of workers, has let it not through yet. */
+  readonly inLine: boolean;
+}
+
+export const oldestDueAge = async (redis: Redis, ref: PartitionRef): Promise<number> =>
+  (await oldestDue(redis, ref)).ageMs;
+
 /**
- * For how many ms the oldest job that is due has waited for its start, by the clock of Redis; 0 when none waits. Paused
+ * The oldest job that is due and has not started, wherever it waits: in scheduled, in line, in ready or at a worker. Paused
  * partitions count too. Jobs in scheduled and those that workers hold are compared with each other (of the latter the
  * 5,000 oldest); of those that nobody has read yet the first 100 stand for the rest. What comes later into ready was put
  * or handed back later than that, whatever its due time: so the answer is never less than the longest time for which a job has
  * been due and in Redis, except for one that a worker handed back unstarted.
  */
-export async function oldestDueAge(redis: Redis, ref: PartitionRef): Promise<number> {
-  let age = 0;
+export async function oldestDue(redis: Redis, ref: PartitionRef): Promise<OldestDue> {
+  let ageMs = 0;
+  let lineMs = 0;
   let after = '';
   for (let pages = 0; pages < OLDEST_PAGES_MAX; pages += 1) {
     const args = { after, limit: OLDEST_PAGE };
-    const [now = '', since = '', next = ''] = list(await run(redis, 'oldest', { keys: ref.keys, args })).map(text);
-    if (since !== '') age = Math.max(age, Number(now) - Number(since));
+    const reply = list(await run(redis, 'oldest', { keys: ref.keys, args })).map(text);
+    const [now = '', since = '', next = '', lined = ''] = reply;
+    if (since !== '') ageMs = Math.max(ageMs, Number(now) - Number(since));
+    if (lined !== '') lineMs = Math.max(lineMs, Number(now) - Number(lined));
     if (next === '') break;
     after = next;
   }
-  return age;
+  return { ageMs: Math.max(ageMs, lineMs), inLine: lineMs > ageMs };
 }
 
 /** `evicted` in the meta hash: `<age ms> <when ms>`. */
@@ -274,7 +294,7 @@ export const DUE_SPANS_MS = [60_000, 300_000, 3_600_000, 21_600_000, 86_400_000,
 export async function dueNext(redis: Redis, { keys }: PartitionRef, nowMs: number): Promise<readonly number[]> {
   const ends = [nowMs, ...DUE_SPANS_MS.map((ms) => nowMs + ms)];
   const bounds = ends.map((end, at) => [at === 0 ? '-inf' : `(${ends[at - 1]}`, String(end)] as const);
-  const spans = [...bounds, [`(${ends.at(-1)}`, `(${WAITS}`] as const];
+  const spans = [...bounds, [`(${ends.at(-1)}`, `(${scoresOf('scheduled').to}`] as const];
   return Promise.all(spans.map(([from, to]) => redis.zcount(keys.scheduled, from, to)));
 }
 
@@ -307,7 +327,6 @@ export interface Held {
   readonly bare: boolean;
   /** Undefined: delivered, and not started by this consumer yet. */
   readonly attempt: number | undefined;
-  /** Tokens grow with the server's clock in µs, so the token of a start says when it was. */
   readonly startedMs: number | undefined;
 }
 
@@ -338,7 +357,7 @@ async function heldBy(
   return entries.map(({ entry, member }, at) => {
     const run = decodeRun(runs[at] ?? '');
     const own = run?.owner === of.consumer && run.entry === entry ? run : undefined;
-    const startedMs = own === undefined ? undefined : Math.floor(Number(own.token) / 1000);
+    const startedMs = own === undefined ? undefined : startOf(own.token);
     return { ...idOf(member), attempt: own?.attempts, startedMs };
   });
 }

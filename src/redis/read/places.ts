@@ -16,7 +16,18 @@ import type { Redis } from '../connection/connect.ts';
 import { GROUP, type PartitionRef } from '../keys.ts';
 import { readEntries } from '../scripts/ready.ts';
 import { type Moved, moved } from '../scripts/replies.ts';
-import { bytesOf, dueOf, fieldsOf, list, type Reply, run, score, text, WAITS, WAITS_END } from '../scripts/scripts.ts';
+import {
+  bytesOf,
+  dueOf,
+  fieldsOf,
+  list,
+  type Reply,
+  run,
+  type Scores,
+  score,
+  scoresOf,
+  text,
+} from '../scripts/scripts.ts';
 
 /** A member where it was met. */
 export interface Place {
@@ -69,7 +80,7 @@ export function placesOf(
   switch (source.kind) {
     case 'scheduled':
     case 'waiting':
-      return scheduled(redis, ref, { ...ask, scores: scoresOf(source) });
+      return scheduled(redis, ref, { ...ask, scores: scoresOf(source.kind, source.due) });
     case 'ready':
       return unmoved(redis, ref, () => ready(redis, ref, ask));
     case 'running':
@@ -84,7 +95,7 @@ export async function extentOf(redis: Redis, { keys }: PartitionRef, source: Sou
   switch (source.kind) {
     case 'scheduled':
     case 'waiting': {
-      const { from, to } = scoresOf(source);
+      const { from, to } = scoresOf(source.kind, source.due);
       const range = [`(${to}`, from, 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES'] as const;
       const [count, found] = await Promise.all([
         redis.zcount(keys.scheduled, from, `(${to}`),
@@ -143,20 +154,8 @@ export function countScheduled(
   { keys }: PartitionRef,
   source: { readonly kind: 'scheduled' | 'waiting'; readonly due: DueRange },
 ): Promise<number> {
-  const { from, to } = scoresOf(source);
+  const { from, to } = scoresOf(source.kind, source.due);
   return redis.zcount(keys.scheduled, from, `(${to}`);
-}
-
-/** Scores of scheduled, from one to before another. What is above those of jobs in line is nonsense of others. */
-interface Scores {
-  readonly from: number | '-inf';
-  readonly to: number;
-}
-
-function scoresOf({ kind, due }: { readonly kind: 'scheduled' | 'waiting'; readonly due: DueRange }): Scores {
-  const { fromMs, toMs } = due;
-  if (kind === 'scheduled') return { from: fromMs ?? '-inf', to: Math.min(toMs ?? WAITS, WAITS) };
-  return { from: WAITS + (fromMs ?? 0), to: Math.min(WAITS + (toMs ?? WAITS_END - WAITS), WAITS_END) };
 }
 
 /** The generation is read with the slice: a partition that has another one holds other jobs. */

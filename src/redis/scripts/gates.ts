@@ -43,6 +43,12 @@ const TIMED_FROM = 3 * 2 ** 50;
 export const openLanes = (redis: Redis, { keys }: PartitionRef): Promise<number> =>
   redis.zcount(keys.lanes, '-inf', `(${TIMED_FROM}`);
 
+/** When the first lane opens that waits for a time, a turn of the rate of its group or the end of its closing, epoch ms. */
+export async function nextLaneMs(redis: Redis, { keys }: PartitionRef): Promise<number | undefined> {
+  const [, score] = await redis.zrangebyscore(keys.lanes, TIMED_FROM, '+inf', 'WITHSCORES', 'LIMIT', 0, 1);
+  return score === undefined ? undefined : Number(score) - TIMED_FROM;
+}
+
 /** How many jobs of a group have a slot; not more than `limit` are counted. */
 export async function holdsOf(
   redis: Redis,

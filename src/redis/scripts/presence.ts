@@ -25,6 +25,8 @@ export interface Identity {
   readonly version?: string;
   /** Of a worker: how many it has to Redis, all nodes together. Older versions left it out. */
   readonly connections?: number;
+  /** Of a worker: how many jobs of each queue it runs at a time. Older versions left it out. */
+  readonly slots?: Readonly<Record<string, number>>;
   /** Of a worker that waits in no read, where Redis is no cluster: leaders tell it of new jobs. */
   readonly polls?: boolean;
   /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */

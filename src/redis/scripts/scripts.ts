@@ -145,8 +145,32 @@ export function score(printed: string): number {
 }
 
 /** Scores of scheduled between these two are those of jobs in line, so much above their due times: `lua/lib/line.lua`. */
-export const WAITS = 2 ** 52;
-export const WAITS_END = 2 ** 52 + 2 ** 50;
+const WAITS = 2 ** 52;
+const WAITS_END = 2 ** 52 + 2 ** 50;
+
+/** Scores of scheduled, from one to before another. */
+export interface Scores {
+  readonly from: number | '-inf';
+  readonly to: number;
+}
+
+/**
+ * Where the jobs stand in scheduled that wait for a due time of a range, or that are in line with one. All windows ask here:
+ * nobody else knows how the two are told apart. What is above those in line is nonsense of others, such as nanoseconds.
+ */
+export function scoresOf(
+  kind: 'scheduled' | 'waiting',
+  { fromMs, toMs }: { readonly fromMs?: number | undefined; readonly toMs?: number | undefined } = {},
+): Scores {
+  if (kind === 'scheduled') return { from: fromMs ?? '-inf', to: Math.min(toMs ?? WAITS, WAITS) };
+  return { from: WAITS + (fromMs ?? 0), to: Math.min(WAITS + (toMs ?? WAITS_END - WAITS), WAITS_END) };
+}
+
+/** The scores that never come due: later than a time and not in line, each as ZCOUNT takes it. */
+export const beyond = (ms: number): readonly (readonly [from: string, to: string])[] => [
+  [`(${ms}`, `(${WAITS}`],
+  [String(WAITS_END), '+inf'],
+];
 
 /** The due time that a score of scheduled stands for, and whether its job is in line. */
 export function dueOf(printed: string): { readonly dueMs: number; readonly isWaiting: boolean } {

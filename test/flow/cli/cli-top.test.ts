@@ -26,6 +26,7 @@ describe('a frame', () => {
     dead: 0,
     paused: false,
     oldestDueAgeMs: 0,
+    oldestInLine: false,
     workers: 1,
     leaders: ['mill:7'],
     perSecond: { scheduled: 1.5, promoted: 2, started: 2, ended: 2 },
@@ -70,10 +71,10 @@ describe('a frame', () => {
     const late = (queue: string, oldestDueAgeMs: number) => ({ ...quiet, queue, oldestDueAgeMs, leaders: [undefined] });
     const findings = [{ check: 'persistence', status: 'warn' as const, saw: 'snapshots only', advice: '-' }];
     const lines = frame({
-      queues: [quiet, late('sms', 5000), late('push', 65_000)],
+      queues: [quiet, late('sms', 5000), { ...late('push', 65_000), oldestInLine: true }],
       doctor: { atMs: 0, ok: true, findings },
     });
-    expect(lines).toContain('late       push 65 s, sms 5 s');
+    expect(lines).toContain('late       push 65 s in line, sms 5 s');
     expect(lines).toContain('processes  1 daemon, 1 worker; 1 of 3 partitions led');
     expect(lines).toContain('doctor     warn persistence: snapshots only');
     expect(lines.slice(-3).map((text) => text.split(' ')[0])).toEqual(['push', 'sms', 'emails']);

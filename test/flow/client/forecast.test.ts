@@ -111,7 +111,7 @@ describe('a backlog of a queue with a rate', () => {
     const [{ waitingThroughMs, throughMs = 0 } = { waitingThroughMs: 0 }] = backlogs;
     expect([waitingThroughMs - atMs, throughMs - atMs]).toEqual([60_000, expect.closeTo(90_000, -3)]);
     expect((await say(['--until', '+1h'])).out).toMatch(
-      /^q: 600 jobs wait for the rate 10\/s and take 60 s; with what becomes due all are through at \d{4}-.* UTC$/m,
+      /^q: 600 jobs wait in line, and the rate 10\/s takes 60 s for them at the least; with what becomes due all are through at \d{4}-.* UTC$/m,
     );
   });
 

@@ -68,7 +68,7 @@ function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly stri
 /** When the rates will be through with what waits in line, and with what becomes due until then. */
 function backlogLines({ backlogs, atMs, untilMs }: Forecast): readonly string[] {
   const lines = backlogs.map(({ queue, rate, waiting, waitingThroughMs, throughMs, left }) => {
-    const now = `${counted(waiting, 'job')} wait for the rate ${rate} and take ${span(waitingThroughMs - atMs)}`;
+    const now = `${counted(waiting, 'job')} wait in line, and the rate ${rate} takes ${span(waitingThroughMs - atMs)} for them at the least`;
     const then =
       throughMs === undefined
         ? `with what becomes due ${left} still wait at ${minuteText(untilMs)}`

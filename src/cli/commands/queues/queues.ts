@@ -52,7 +52,7 @@ async function runLs(session: Session): Promise<Exit> {
       queue.ready,
       queue.running,
       queue.dead,
-      queue.oldestDueAgeMs === 0 ? undefined : span(queue.oldestDueAgeMs),
+      waitsText(queue),
       ...(isLimited ? [queue.quota && fullText(queue.quota)] : []),
       queue.workers,
       leaderText(queue) + (queue.paused ? ' (paused)' : ''),
@@ -77,6 +77,10 @@ function gatedLines(paint: Paint, queues: readonly QueueCounts[]): readonly stri
   if (rows.length === 0) return [];
   return ['', ...table(paint, ['gated', 'in line', 'for', 'running', 'limits'], rows)];
 }
+
+/** For how long the oldest due job has waited, and that it is in line. */
+const waitsText = (of: Pick<QueueCounts, 'oldestDueAgeMs' | 'oldestInLine'>): string | undefined =>
+  of.oldestDueAgeMs === 0 ? undefined : `${span(of.oldestDueAgeMs)}${of.oldestInLine ? ' (in line)' : ''}`;
 
 /** `3`, or `3/5` where there is a limit. */
 const ofMost = (count: number, most = 0): string => (most === 0 ? String(count) : `${count}/${most}`);
@@ -129,13 +133,13 @@ function head(
   queue: string,
   of: Pick<QueueStats, 'totals' | 'limits' | 'lingerMs' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
 ): readonly string[] {
-  const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, quota } = of.totals;
+  const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, oldestInLine, quota } = of.totals;
   const inLine = waiting === 0 ? '' : `${waiting} waiting, `;
   const counts = `${scheduled} scheduled, ${inLine}${ready} ready, ${running} running, ${dead} dead`;
   return fields([
     ['queue', queue],
     ['jobs', `${counts}; ${over} ended within the done window`],
-    ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
+    ['oldest', oldestText({ oldestDueAgeMs, oldestInLine })],
     ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
     ['limits', of.limits && limitsLine(of.limits, running)],
     ['linger', of.lingerMs > 0 ? `due jobs wait up to ${durationText(of.lingerMs)} for company` : undefined],
@@ -160,9 +164,14 @@ function broadcastLines(paint: Paint, broadcast: BroadcastCounts | undefined): r
 
 const STATS_HEAD = ['partition', 'scheduled', 'ready', 'running', 'dead', 'over', 'waits', 'leader'];
 
-function row({ partition, scheduled, ready, running, dead, over, oldestDueAgeMs, leader }: PartitionCounts) {
+const oldestText = (of: Parameters<typeof waitsText>[0]): string =>
+  of.oldestDueAgeMs === 0
+    ? 'no due job waits'
+    : `due and not started for ${span(of.oldestDueAgeMs)}${of.oldestInLine ? ', in line' : ''}`;
+
+function row({ partition, scheduled, ready, running, dead, over, leader, ...oldest }: PartitionCounts) {
   const led = leader === undefined ? 'none: start one with "duestream start"' : leaderName(leader);
-  return [partition, scheduled, ready, running, dead, over, oldestDueAgeMs > 0 ? span(oldestDueAgeMs) : undefined, led];
+  return [partition, scheduled, ready, running, dead, over, waitsText(oldest), led];
 }
 
 function gatedRow(of: PartitionCounts) {

@@ -32,6 +32,7 @@ const now = z
         partitions: count,
         ...counts,
         waitMs: z.number(),
+        oldestInLine: z.boolean(),
         limits: limitsShape.optional(),
         paused: z.boolean(),
         workers: count,

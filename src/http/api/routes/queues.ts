@@ -33,6 +33,7 @@ const counts = {
   oldestDueAgeMs: z
     .number()
     .openapi({ description: 'For how long the oldest job that is due has waited for its start; 0 when none waits.' }),
+  oldestInLine: z.boolean().openapi({ description: 'That job is in line: its queue has limits.' }),
 };
 const quota = z
   .object({
