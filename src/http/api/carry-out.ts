@@ -84,11 +84,16 @@ async function note({ verb, backend, caller, log }: Carried, c: Context, answer:
 const STREAMED = { 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no', Connection: 'close' };
 
 /** What the schema does not say leaves out of the answer. */
-function send({ answers }: AnyVerb, c: Context, { status, body, stream, headers = {} }: Answer): Response {
+async function send(
+  { answers }: AnyVerb,
+  c: Context,
+  { status, body, stream, headers = {} }: Answer,
+): Promise<Response> {
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   if (stream) {
     for (const [name, value] of Object.entries(STREAMED)) c.header(name, value);
-    return c.body(stream, 200, { 'Content-Type': answers[status]?.media ?? 'application/octet-stream' });
+    const type = { 'Content-Type': answers[status]?.media ?? 'application/octet-stream' };
+    return c.req.method === 'HEAD' ? c.body(null, 200, type) : c.body(await stream(), 200, type);
   }
   const schema = answers[status]?.schema;
   if (schema === undefined || status === 204) return c.body(null, status);

@@ -38,8 +38,12 @@ export interface Call<Path, Query, Body> {
 export interface Answer {
   readonly status: 200 | 201 | 202 | 204;
   readonly body?: unknown;
-  /** Instead of a body: what is sent as it comes. */
-  readonly stream?: ReadableStream<Uint8Array>;
+  /**
+   * Instead of a body: begins what is sent as it comes. A HEAD never begins it, because nobody would read it to its end.
+   *
+   * @throws Problem while there still can be one
+   */
+  readonly stream?: () => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** How many jobs, dead letters or schedules are different now; for the audit. 0 is not written. */
   readonly changed?: number;

@@ -85,21 +85,13 @@ const streamEnds = verb({
   async run({ path: { queue }, query: { state, wait, ...fields }, caller, backend, signal }) {
     await refsOfQueue(await backend.place(), queue);
     const filter = { ...filterOf(fields), state: statesIn(state, LIVE_STATES) };
-    const leave = takePlace(backend);
-    const gone = createAbort();
-    const options = { timeout: msOf(wait), signal: AbortSignal.any([signal(), gone.signal]) };
-    const ends = untilLeft(() => backend.client.ends(backend.queueOf(queue), filter, options), leave);
-    // The first look tells what is wrong with the filter, while there still can be a problem.
-    const first = ends.next();
     const seen = (end: JobEnd) => ({
       ...end,
       reason: 'reason' in end ? seenReason(end.reason, caller.scopes) : undefined,
     });
-    if (await comes(first, FIRST_MS)) await first;
-    return {
-      status: 200,
-      stream: eventsOf({ ends, first, seen, leave: () => gone.abort() }),
-    };
+    const begin = (gone: AbortSignal) =>
+      backend.client.ends(backend.queueOf(queue), filter, { timeout: msOf(wait), signal: gone });
+    return { status: 200, stream: () => streamOf({ backend, begin, seen, signal: signal() }) };
   },
 });
 
@@ -136,41 +128,93 @@ const FIRST_MS = 200;
 /** A stream that says nothing for longer may be closed on its way. */
 const BEAT_MS = 15_000;
 
+/** A stream that nobody reads for longer is left: its reader may be gone without a word, or may never have had the answer. */
+const UNREAD_MS = 60_000;
+
+interface Beginning {
+  readonly backend: Backend;
+  readonly begin: (gone: AbortSignal) => AsyncGenerator<JobEnd, void>;
+  readonly seen: (end: JobEnd) => object;
+  /** Aborts when the caller has gone, or the daemon stops. */
+  readonly signal: AbortSignal;
+}
+
+/** @throws Problem that the first look finds, while there still can be one */
+async function streamOf({ backend, begin, seen, signal }: Beginning): Promise<ReadableStream<Uint8Array>> {
+  const gone = createAbort();
+  const ends = untilLeft(() => begin(AbortSignal.any([signal, gone.signal])), takePlace(backend));
+  const first = ends.next();
+  if (await comes(first, FIRST_MS)) await first;
+  const leave = () => {
+    gone.abort();
+    // Where it stands at an end that nobody takes, it hears of no signal.
+    ends.return().catch(() => undefined);
+  };
+  return eventsOf({ ends, first, seen, leave, signal });
+}
+
 interface Streaming {
   readonly ends: AsyncGenerator<JobEnd, void, undefined>;
   readonly first: Promise<IteratorResult<JobEnd, void>>;
   readonly seen: (end: JobEnd) => object;
   readonly leave: () => void;
+  readonly signal: AbortSignal;
 }
 
 /** An end is taken when the one before was read, so nothing piles up here. */
-function eventsOf({ ends, first, seen, leave }: Streaming): ReadableStream<Uint8Array> {
+export function eventsOf({ ends, first, seen, leave, signal }: Streaming): ReadableStream<Uint8Array> {
   let coming = first;
   let isLate = false;
   let isBegun = false;
+  let callOff: () => void = () => undefined;
+  const leaveAll = () => {
+    callOff();
+    leave();
+  };
+  /** Takes what is next; true when it was the last. */
+  const say = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<boolean> => {
+    // Something comes at once, so that the browser and every proxy know that the answer has begun.
+    const [waitMs, comment] = isBegun ? [BEAT_MS, ': beat\n\n'] : [0, ': begun\n\n'];
+    isBegun = true;
+    if (!(await comes(coming, waitMs))) {
+      controller.enqueue(bytesOf(comment));
+      return false;
+    }
+    try {
+      const { done, value } = await coming;
+      if (!done) {
+        isLate ||= value.status === 'timeout';
+        coming = ends.next();
+        // A viewer that has gone asks for no more.
+        coming.catch(() => undefined);
+        controller.enqueue(eventOf('end', ended.parse(seen(value))));
+        return false;
+      }
+      controller.enqueue(eventOf('bye', { code: isLate ? 'timeout' : 'all' }));
+    } catch (error) {
+      controller.enqueue(eventOf('bye', { code: codeOf(error) }));
+    }
+    controller.close();
+    return true;
+  };
+  const awaitReader = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    callOff = systemClock.timer(UNREAD_MS, () => {
+      controller.error(new Error('the viewer does not read'));
+      leave();
+    });
+  };
   return new ReadableStream(
     {
-      async pull(controller) {
-        // Something comes at once, so that the browser and every proxy know that the answer has begun.
-        const [waitMs, comment] = isBegun ? [BEAT_MS, ': beat\n\n'] : [0, ': begun\n\n'];
-        isBegun = true;
-        if (!(await comes(coming, waitMs))) return controller.enqueue(bytesOf(comment));
-        try {
-          const { done, value } = await coming;
-          if (!done) {
-            isLate ||= value.status === 'timeout';
-            coming = ends.next();
-            // A viewer that has gone asks for no more.
-            coming.catch(() => undefined);
-            return controller.enqueue(eventOf('end', ended.parse(seen(value))));
-          }
-          controller.enqueue(eventOf('bye', { code: isLate ? 'timeout' : 'all' }));
-        } catch (error) {
-          controller.enqueue(eventOf('bye', { code: codeOf(error) }));
-        }
-        controller.close();
+      start(controller) {
+        awaitReader(controller);
+        // Of an answer that nobody took there is nobody to cancel it.
+        signal.addEventListener('abort', () => isBegun || leaveAll(), { once: true });
       },
-      cancel: leave,
+      async pull(controller) {
+        callOff();
+        if (!(await say(controller))) awaitReader(controller);
+      },
+      cancel: leaveAll,
     },
     { highWaterMark: 0 },
   );

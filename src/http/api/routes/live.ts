@@ -79,8 +79,7 @@ const live = verb({
   problems: ['too-many', 'stopped'],
   async run({ query: { events }, caller, pulse, stillMay, cut }) {
     pulse.check();
-    const stream = streamOf({ pulse, caller, stillMay, cut, eventsMax: events });
-    return { status: 200, stream };
+    return { status: 200, stream: () => streamOf({ pulse, caller, stillMay, cut, eventsMax: events }) };
   },
 });
 
