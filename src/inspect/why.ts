@@ -284,8 +284,18 @@ const sum = (all: readonly PartitionStats[], of: (one: PartitionStats) => number
 
 // Why one job waits.
 
+type Closed = Extract<WaitObstacle, { readonly kind: 'queue-closed' | 'group-closed' }>;
+
+/** An obstacle as a viewer sees it: who may not read what handlers say sees no reason of what is closed. */
+export type SeenObstacle = Exclude<WaitObstacle, Closed> | (Omit<Closed, 'reason'> & { readonly reason?: string });
+
 /** An obstacle of a job in line with its sentence. */
-type ShownObstacle = WaitObstacle & { readonly text: string };
+type ShownObstacle = SeenObstacle & { readonly text: string };
+
+/** What a job in line waits for, as a viewer sees it. */
+export interface SeenWait extends Omit<JobWait, 'obstacles'> {
+  readonly obstacles: readonly SeenObstacle[];
+}
 
 /** What a job in line waits for, with a sentence for each. */
 export interface ShownWait extends Omit<JobWait, 'obstacles'> {
@@ -297,7 +307,7 @@ export interface ShownWait extends Omit<JobWait, 'obstacles'> {
 /** The same as the library says it, and whether anybody serves the queue. */
 export async function whyJobWaits(
   { redis, namespace }: Namespaced,
-  { queue, waitsFor, nowMs }: Pick<JobReport, 'queue' | 'waitsFor' | 'nowMs'>,
+  { queue, waitsFor, nowMs }: Pick<JobReport, 'queue' | 'nowMs'> & { readonly waitsFor: SeenWait | undefined },
 ): Promise<ShownWait | undefined> {
   if (!waitsFor) return undefined;
   const isServed = workersOf(queue, await processesOf(redis, namespace)) > 0;
@@ -308,14 +318,14 @@ export async function whyJobWaits(
   return { ...waitsFor, obstacles, text: placeText(waitsFor) };
 }
 
-function placeText({ group, priority, ahead, obstacles }: JobWait): string {
+function placeText({ group, priority, ahead, obstacles }: SeenWait): string {
   const lane = `of ${group === undefined ? 'those without a group' : `group ${group}`}, ${priority} priority`;
   if (ahead > 0) return `${counted(ahead, 'job')} ${lane}, ${ahead === 1 ? 'comes' : 'come'} before it`;
   const next = `it is the first in line ${lane}`;
   return obstacles.length > 0 ? next : `${next}, and waits for its turn and a worker with a free slot`;
 }
 
-function obstacleText(one: WaitObstacle, group: string | undefined, nowMs: number): string {
+function obstacleText(one: SeenObstacle, group: string | undefined, nowMs: number): string {
   switch (one.kind) {
     case 'paused': {
       const since = one.sinceMs === undefined ? '' : ` for ${span(Math.max(0, nowMs - one.sinceMs))}`;
@@ -334,7 +344,8 @@ function obstacleText(one: WaitObstacle, group: string | undefined, nowMs: numbe
     case 'queue-closed':
     case 'group-closed': {
       const what = one.kind === 'queue-closed' ? 'the queue' : `its group ${group}`;
-      return `${what} is closed for ${span(Math.max(0, one.untilMs - nowMs))} more: ${one.reason || 'without a reason'}`;
+      const why = one.reason === undefined ? '' : `: ${one.reason || 'without a reason'}`;
+      return `${what} is closed for ${span(Math.max(0, one.untilMs - nowMs))} more${why}`;
     }
   }
 }

@@ -1,6 +1,8 @@
 /** Who asks, and what they may: their scopes, and the queues that these are for. */
 import type { Scope } from '../../access/tokens.ts';
 import type { JobReport } from '../../client/query/report.ts';
+import type { JobWait } from '../../client/query/waits.ts';
+import type { SeenWait } from '../../inspect/why.ts';
 import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../job/past.ts';
 import type { Arrival } from '../arrival.ts';
@@ -64,7 +66,7 @@ export function checkEverywhere(caller: Caller): void {
 const named = ({ name, login }: Caller): string => (login === 'token' ? `token ${name}` : `the caller ${name}`);
 
 // What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there
-// it sees.
+// it sees. `test/flow/api/api-unseen.test.ts` has every place where such a text can stand, and asks all that can be asked.
 
 type Scopes = ReadonlySet<Scope>;
 
@@ -102,6 +104,21 @@ export function seenProgress(progress: JobProgress | undefined, scopes: Scopes) 
   return reached;
 }
 
+/** A handler closes its group, or its queue, and says why; so does a person, and nobody can tell the two apart later. */
+export function seenClosed<Closed extends { readonly reason: string }>(closed: Closed | undefined, scopes: Scopes) {
+  if (!closed || scopes.has('data')) return closed;
+  const { reason: _, ...until } = closed;
+  return until;
+}
+
+function seenWait(wait: JobWait | undefined, scopes: Scopes): SeenWait | undefined {
+  if (!wait || scopes.has('data')) return wait;
+  const obstacles = wait.obstacles.map((one) =>
+    one.kind === 'queue-closed' || one.kind === 'group-closed' ? { kind: one.kind, untilMs: one.untilMs } : one,
+  );
+  return { ...wait, obstacles };
+}
+
 /** A digest lets one test a guess, so a mere reader gets none; who may write needs it to edit. */
 export const seenDigest = (digest: string | undefined, scopes: Scopes, isRedacted: boolean): string | undefined =>
   (scopes.has('data') && !isRedacted) || scopes.has('write') ? digest : undefined;
@@ -127,6 +144,7 @@ export function seenReport(report: JobReport, scopes: Scopes, isRedacted: boolea
     history: seenHistory(report.history, scopes),
     deferred: seenDeferred(report.deferred, scopes),
     progress: seenProgress(report.progress, scopes),
+    waitsFor: seenWait(report.waitsFor, scopes),
     reason: seenReason(report.reason, scopes),
     result: report.result && seenResult(report.result, scopes),
     past: report.past.map((end) => seenEnd(end, scopes)),

@@ -103,7 +103,9 @@ interface Partition {
   readonly lingerMs: number | undefined;
 }
 
-type Report = Omit<JobReport, 'waitsFor'> & { readonly waitsFor: ShownWait | undefined };
+/** All but what it waits for, of which more is known here. */
+type Known = Omit<JobReport, 'waitsFor'>;
+type Report = Known & { readonly waitsFor: ShownWait | undefined };
 
 function reportLines(report: Report, partition: Partition): readonly string[] {
   return [
@@ -204,14 +206,14 @@ export function resultText(result: KeptResult): string | undefined {
   }
 }
 
-function stateText({ state, dueMs, nowMs, cancelRequested }: JobReport): string {
+function stateText({ state, dueMs, nowMs, cancelRequested }: Known): string {
   if (state === 'scheduled' && dueMs !== undefined) return `scheduled, due ${relative(dueMs, nowMs)}`;
   if (state === 'waiting' && dueMs !== undefined) return `waiting in line, due ${relative(dueMs, nowMs)}`;
   if (state === 'running' && cancelRequested) return 'running, asked to stop';
   return state;
 }
 
-function forgotten({ failures, crashes, history }: JobReport): readonly string[] {
+function forgotten({ failures, crashes, history }: Known): readonly string[] {
   const count = failures + crashes - history.length;
   return count > 0 ? [line`(${count} earlier failures are not kept)`] : [];
 }
@@ -230,7 +232,7 @@ function failureLines(
 
 const FAILED = { failure: 'failed', timeout: 'timed out', crash: 'lost its worker', refused: 'was refused' } as const;
 
-function momentLines(report: JobReport, moment: Moment): readonly string[] {
+function momentLines(report: Known, moment: Moment): readonly string[] {
   const { atMs, kind, attempt, owner, tookMs, outcome, message } = moment;
   const stamp = iso(atMs);
   const took = tookMs === undefined ? '' : `, which took ${span(tookMs)}`;
@@ -261,7 +263,7 @@ function momentLines(report: JobReport, moment: Moment): readonly string[] {
   }
 }
 
-function deadLines(report: JobReport, stamp: string): readonly string[] {
+function deadLines(report: Known, stamp: string): readonly string[] {
   const { queue, deadLetter, reason } = report;
   if (deadLetter === undefined) {
     return [line`${stamp}  ${ending(report)}; its dead letter was replayed or has passed its retention`];
@@ -269,7 +271,7 @@ function deadLines(report: JobReport, stamp: string): readonly string[] {
   return [line`${stamp}  dead: ${reason}`, line`to run it again: duestream dead replay ${queue} ${deadLetter}`];
 }
 
-const ending = ({ state, attempts, token }: JobReport): string =>
+const ending = ({ state, attempts, token }: Known): string =>
   attempts === 0 ? `${state} before it was ever started` : `${state} after attempt ${attempts}, token ${token}`;
 
 /** As wide as the stamps it stands below. */
@@ -313,7 +315,7 @@ const holderLine = ({ id, owner, sinceMs }: Holder, nowMs: number): string =>
   line`                          held for ${span(Math.max(0, nowMs - sinceMs))} by ${id}, ${owner === undefined ? 'which no worker has started yet' : `on worker ${owner}`}`;
 
 /** Why a job that is due does not move. */
-function obstacle({ state, dueMs, nowMs }: JobReport, { led, paused, lingerMs }: Partition): readonly string[] {
+function obstacle({ state, dueMs, nowMs }: Known, { led, paused, lingerMs }: Partition): readonly string[] {
   if (state !== 'scheduled' || dueMs === undefined) return [];
   if (paused) return ['the queue is paused'];
   const lingersMs = lingerLeftMs({ lingerMs, dueMs, nowMs });

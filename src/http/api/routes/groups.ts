@@ -4,6 +4,7 @@ import type { GroupChange } from '../../../client/groups/rules.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import type { GroupLimits } from '../../../job/gate.ts';
 import { GROUP_ALLOWED } from '../../../job/labels.ts';
+import { seenClosed } from '../caller.ts';
 import {
   closingBody,
   count,
@@ -43,7 +44,7 @@ const group = {
     .optional()
     .openapi({ description: 'How many do, of those made since there is such a limit; left out without one.' }),
   closed: z
-    .object({ untilMs: epochMs, reason: z.string() })
+    .object({ untilMs: epochMs, reason: z.string().optional().openapi({ description: 'Only with the scope `data`.' }) })
     .optional()
     .openapi({ description: 'Until when nobody of it is let through, and why; left out: it is open.' }),
   isFull: z.boolean().openapi({ description: 'As many run as may.' }),
@@ -80,10 +81,11 @@ const listGroups = verb({
     },
   },
   problems: ['bad-input'],
-  async run({ path: { queue }, query, backend }) {
+  async run({ path: { queue }, query, caller: { scopes }, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { cursor: at, ...page } = await backend.client.groups.list(backend.queueOf(queue), query);
-    return { status: 200, body: { queue, ...page, next: at } };
+    const groups = page.groups.map((one) => ({ ...one, closed: seenClosed(one.closed, scopes) }));
+    return { status: 200, body: { queue, ...page, groups, next: at } };
   },
 });
 
@@ -105,10 +107,10 @@ const getGroup = verb({
     },
   },
   problems: ['bad-input'],
-  async run({ path: { queue, group: name }, backend }) {
+  async run({ path: { queue, group: name }, caller: { scopes }, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const found = await backend.client.groups.get(backend.queueOf(queue), name);
-    return { status: 200, body: { queue, ...found } };
+    return { status: 200, body: { queue, ...found, closed: seenClosed(found.closed, scopes) } };
   },
 });
 

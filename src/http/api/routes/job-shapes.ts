@@ -123,7 +123,10 @@ const waitsFor = z
         ] as const),
         text: z.string().openapi({ description: 'As a sentence.' }),
         sinceMs: epochMs.optional().openapi({ description: 'Of a pause.' }),
-        reason: z.string().optional().openapi({ description: 'Of a pause, and of what is closed.' }),
+        reason: z
+          .string()
+          .optional()
+          .openapi({ description: 'Of a pause; of what is closed only with the scope `data`.' }),
         limit: count
           .optional()
           .openapi({ description: 'Of a queue or a group that is full; of several partitions the share.' }),

@@ -93,7 +93,7 @@ const getJob = verb({
     const body = seenReport(shownReport(found, refs), caller.scopes, isRedacted);
     return {
       status: 200,
-      body: { ...body, waitsFor: await whyJobWaits(place, found) },
+      body: { ...body, waitsFor: await whyJobWaits(place, body) },
       headers: etagHeader(body.etag),
     };
   },
