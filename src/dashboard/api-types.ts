@@ -259,7 +259,7 @@ export interface Schemas {
     readonly pending?: number;
     readonly closed?: {
       readonly untilMs: number;
-      readonly reason: string;
+      readonly reason?: string;
     };
     readonly isFull: boolean;
   };
@@ -282,7 +282,7 @@ export interface Schemas {
     readonly pending?: number;
     readonly closed?: {
       readonly untilMs: number;
-      readonly reason: string;
+      readonly reason?: string;
     };
     readonly isFull: boolean;
     readonly holders: readonly Schemas['Holder'][];

@@ -2,6 +2,7 @@
  * The HTTP API, which is all that the pages know of duestream. Whoever is not known is sent to the login; after it the cookie
  * of the session goes along, and each change carries the CSRF token of the session.
  */
+import { writePart } from '../kernel/path-part.ts';
 import type { Schemas } from './api-types.ts';
 
 /** Relative to the page, so a prefix in front of both does not matter. */
@@ -123,9 +124,9 @@ export async function logOut(): Promise<void> {
 
 // Paths and addresses whose parts may hold anything.
 
-/** A path of the API: at`queues/${queue}/jobs/${id}`, each value percent-encoded. */
+/** A path of the API: at`queues/${queue}/jobs/${id}`, each value so that no proxy changes it. */
 export const at = (texts: TemplateStringsArray, ...values: readonly string[]): string =>
-  texts.reduce((path, text, index) => `${path}${encodeURIComponent(values[index - 1] ?? '')}${text}`);
+  texts.reduce((path, text, index) => `${path}${writePart(values[index - 1] ?? '')}${text}`);
 
 /** `?state=dead&limit=50`, without what is empty. */
 export function queryOf(given: Readonly<Record<string, string | number | undefined>>): string {

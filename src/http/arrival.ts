@@ -20,6 +20,8 @@ export interface Arrival {
   readonly isTls: boolean;
   /** What stands before our paths where the browser is: `/ops/jobs`, or nothing. */
   readonly prefix: string;
+  /** The path that a trusted proxy was asked for, as it says, with what it took away; undefined where it does not say it. */
+  readonly askedPath: string | undefined;
 }
 
 export interface ArrivalOptions {
@@ -50,6 +52,7 @@ export function createArrivals({
       publicHost: said.host ?? host,
       isTls: proto === 'https',
       prefix: `${said.prefix ?? ''}${mountedAt ?? ''}`,
+      askedPath: said.path,
     };
   };
 }
@@ -84,6 +87,7 @@ interface Said {
   readonly host?: string | undefined;
   readonly proto?: string | undefined;
   readonly prefix?: string | undefined;
+  readonly path?: string | undefined;
 }
 
 const HOST = /^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(:\d{1,5})?$/;
@@ -99,6 +103,13 @@ function saidBy(headers: Headers): Said {
     host: first(HOST, last('X-Forwarded-Host'), forwarded.get('host')),
     proto: first(PROTO, last('X-Forwarded-Proto'), forwarded.get('proto'))?.toLowerCase(),
     prefix: prefixOf(last('X-Forwarded-Prefix') ?? ''),
+    // A path may have commas in it, and no spaces.
+    path: /^\/[^?#]*/.exec(
+      headers
+        .get('X-Forwarded-Uri')
+        ?.split(/, +(?=\/)/)
+        .at(-1) ?? '',
+    )?.[0],
   };
 }
 

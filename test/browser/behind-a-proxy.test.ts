@@ -4,6 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { portSource } from '../../src/embedded/port.mjs';
+import { escapedPart, isEscaped, isUntidy, writePart } from '../../src/kernel/path-part.ts';
 import { ask } from '../support/api.ts';
 import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
 import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
@@ -99,6 +100,7 @@ describe('a page behind', { timeout: HOOK_MS }, () => {
     const call = (what: string, options = {}) => ask(`${url}/jobs`, what, { token: api.admin, ...options });
     const made = await call('POST /v1/queues/emails/jobs', { body: { id: program, delay: '1h' } });
     expect(made.headers.get('location')).toBe(`/jobs/v1/queues/emails/jobs/${program}`);
+    await reachOnlyWhatIsAsked(`${url}/jobs`);
     for (const headers of [
       {},
       { Forwarded: 'host=evil.example;proto=https' },
@@ -193,6 +195,38 @@ describe('a page that cannot work says why', { timeout: HOOK_MS }, () => {
     await window.close();
   });
 });
+
+/** Parts that a proxy decodes, resolves or joins: each request is about what was asked for, or is refused. */
+async function reachOnlyWhatIsAsked(url: string): Promise<void> {
+  const call = (what: string, body?: object) => ask(url, what, { token: api.admin, body });
+  const stateOf = async (id: string) => (await call(`GET /v1/queues/paths/jobs/${escapedPart(id)}`)).body.state;
+  await call('POST /v1/queues/paths/jobs', { id: 'first', delay: '1h' });
+  await call('PATCH /v1/queues/paths/settings', { perGroup: 1 });
+  const ids = ['order/7', 'order//8', '/x', 'x/', 'a/../b', '%2F', 'a\\b', '~Yg'];
+  const others = ['x', 'b', 'order', '7', 'order/8', '/'];
+  await call('POST /v1/queues/paths/batch/schedule', { jobs: [...ids, ...others].map((id) => ({ id, delay: '1h' })) });
+  for (const id of ids) {
+    const plain = `/v1/queues/paths/jobs/${encodeURIComponent(id)}`;
+    const seen = await call(`GET ${plain}`);
+    if (!isEscaped(id) && seen.status !== 400) expect(seen.body).toMatchObject({ id });
+    if (isUntidy(id)) expect((await call(`DELETE ${plain}`)).status, id).toBe(400);
+    expect(await stateOf(id)).toBe('scheduled');
+    expect((await call(`DELETE /v1/queues/paths/jobs/${writePart(id)}`)).body).toMatchObject({
+      id,
+      status: 'cancelled',
+    });
+    expect(await stateOf(id)).toBe('cancelled');
+  }
+  for (const id of others) expect(await stateOf(id), id).toBe('scheduled');
+  for (const name of ['acme/eu', '..', 'a/../b', '//', '%2F']) {
+    const [group, tag] = ['groups', 'tags'].map((kind) => `/v1/queues/paths/${kind}/${writePart(name)}`);
+    expect((await call(`POST ${group}/close`, { for: '1h' })).body).toMatchObject({ group: name, changed: true });
+    expect((await call(`GET ${group}`)).body).toMatchObject({ group: name, closed: { reason: '' } });
+    expect((await call(`POST ${tag}/close`, { for: '1h' })).body).toMatchObject({ tag: name });
+    for (const at of [group, tag]) expect((await call(`POST ${at}/open`)).body).toMatchObject({ changed: true });
+  }
+  for (const id of others) await call(`DELETE /v1/queues/paths/jobs/${escapedPart(id)}`);
+}
 
 /** The example below a heading, with the addresses of this test, and without TLS. */
 function snippet(heading: string, { port, to }: { readonly port: number; readonly to: string }): string {

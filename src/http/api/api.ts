@@ -1,7 +1,7 @@
 /**
  * The HTTP API below `/v1`. A request goes through the same gates, whatever it asks:
  *
- *   host and origin ─▶ who asks ─▶ how often ─▶ how large ─▶ is it allowed ─▶ is it well formed ─▶ the verb ─▶ the audit
+ *   host and origin ─▶ path ─▶ who asks ─▶ how often ─▶ how large ─▶ is it allowed ─▶ is it well formed ─▶ the verb ─▶ the audit
  *
  * and has an answer within a bounded time. What goes wrong anywhere becomes a problem, in one place.
  */
@@ -30,6 +30,7 @@ import {
   remoteOf,
 } from './gate.ts';
 import { IF_MATCH, ifMatchOf } from './if-match.ts';
+import { pathGate, routedPath } from './path.ts';
 import { answerProblem, type Fault, Problem, type ProblemCode, problemStatus } from './problem.ts';
 import { createPulse } from './pulse.ts';
 import { aboutVerbs } from './routes/about.ts';
@@ -76,7 +77,7 @@ const FAILURES_MAX = 10;
 export function createApi(options: ApiOptions): Api {
   const { log = silentLog, clock = systemClock } = options;
   const backend = createBackend(options);
-  const app = new OpenAPIHono<ApiEnv>({ defaultHook: refuseFaults });
+  const app = new OpenAPIHono<ApiEnv>({ defaultHook: refuseFaults, getPath: routedPath });
   const rates = createRates(options.limits.rateMax, clock);
   const failures = createRates(FAILURES_MAX, clock);
   const { identified, stillMay } = createIdentity({ options, backend, failures, log }, rates);
@@ -93,6 +94,7 @@ export function createApi(options: ApiOptions): Api {
   app.use(
     cors({ origin: originsOf(options), allowMethods: MEDIA, allowHeaders: SENT, exposeHeaders: SHOWN, maxAge: 600 }),
   );
+  app.use(pathGate);
   app.use(bodyGate(options.limits.bodyBytesMax));
   app.get('/v1/openapi.json', documentGate(options));
   for (const verb of verbs) {
@@ -259,6 +261,10 @@ const ABOUT = `Delayed jobs over HTTP. Times are milliseconds since 1970 in UTC;
 A request that cannot be carried out is answered with a problem (RFC 9457) whose \`code\` is stable. Whatever is asked, it can be
 \`bad-input\` (400), \`misdirected\` (421), \`too-many\` (429), \`failed\` (500), \`refused\` (502), \`unavailable\`, \`indeterminate\` or \`late\`
 (503). What a token without the scope \`data\` may not see is left out.
+
+Each part of a path (an id, a group, a tag, a dead letter) may be written as \`~\` and the base64url of its UTF-8, without \`=\`: \`order/7\` is
+\`~b3JkZXIvNw\`. Percent-encoded, a part with \`/\`, \`\\\` or \`%\`, or that is \`.\` or \`..\`, may become another path behind a proxy; a part that
+begins with \`~\` always means this form.
 
 A change of one thing that has an \`ETag\` takes \`If-Match\`. Every other change refuses the header (400).`;
 

@@ -237,7 +237,7 @@ const anonymous: Caller = {
 /** What a proxy adds. One on this machine may hand over requests of the whole world. */
 const PROXIED = [
   ...['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Forwarded-Prefix'],
-  ...['X-Real-IP', 'Via'],
+  ...['X-Forwarded-Uri', 'X-Real-IP', 'Via'],
 ];
 
 function isHere({ host, tokens }: CallerOptions, c: Context<ApiEnv>): boolean {

@@ -52,11 +52,11 @@ export const jobId = textOf(
   'welcome:42',
 );
 /** Also those that duestream made itself, and those of foreign producers. */
-export const anyJobId = z
-  .string()
-  .min(1)
-  .max(1024)
-  .openapi({ description: 'The id of a job; percent-encoded, where it has a / or a {.', example: 'welcome:42' });
+export const anyJobId = z.string().min(1).max(1024).openapi({
+  description:
+    'The id of a job. One with a `/`, a `%` or a `\\`, or that begins with `~`, is written as `~` and its base64url.',
+  example: 'welcome:42',
+});
 export const scheduleName = textOf(
   /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/,
   '1 to 64 of A-Z a-z 0-9 . _ : - beginning with a letter or digit',

@@ -7,6 +7,7 @@ import { PREFIX, serveMounted, serveWindow } from '../../support/ways-in.ts';
 const TOLD = { 'X-Forwarded-Host': 'ops.example.org', 'X-Forwarded-Proto': 'https', 'X-Forwarded-Prefix': '/jobs' };
 const SPOOFED: readonly Readonly<Record<string, string>>[] = [
   ...Object.entries(TOLD).map(([name, value]) => ({ [name]: value })),
+  { 'X-Forwarded-Uri': '/v1/queues/emails/jobs/other' },
   TOLD,
   { 'X-Forwarded-Host': 'evil.example' },
   { 'X-Forwarded-Prefix': '//evil.example' },
@@ -74,6 +75,27 @@ describe('from an address that is trusted', () => {
       expect(await status({ ...TOLD, 'X-Forwarded-Host': 'evil.example' }, path)).toBe(421);
       expect(await status({ Forwarded: 'host=evil.example' }, path)).toBe(421);
     }
+    await stop();
+  });
+
+  test('X-Forwarded-Uri says which path was asked, and one that the proxy has changed is refused', async () => {
+    const { url, stop } = await serveWindow(api, { trustProxy: ['127.0.0.1'], allowedHosts });
+    await ask(url, 'POST /v1/queues/paths/batch/schedule', {
+      token,
+      body: { jobs: ['b', 'a:b,c'].map((id) => ({ id, delay: '1h' })) },
+    });
+    const cancel = async (id: string, asked: string) => {
+      const headers = { ...TOLD, 'X-Forwarded-Uri': asked };
+      return ask(url, `DELETE /v1/queues/paths/jobs/${id}`, { token, headers });
+    };
+    for (const asked of ['a%2F..%2Fb', '%2Fb', 'b%2F', '%252e', 'a/..//b']) {
+      const refused = await cancel('b', `/jobs/v1/queues/paths/jobs/${asked}?x=1`);
+      expect(refused, asked).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+      expect(refused.body.detail).toContain('a proxy has changed the path');
+    }
+    // It is the same path, however it is encoded, and whatever stood before it.
+    expect(await cancel('a:b,c', '/jobs/v1/queues/paths/jobs/a%3Ab%2Cc')).toMatchObject({ status: 200 });
+    expect(await cancel('b', '/v1/queues/paths/jobs/%62?bare=false')).toMatchObject({ status: 200 });
     await stop();
   });
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { verbs } from '../../../src/http/api/api.ts';
+import { escapedPart, writePart } from '../../../src/kernel/path-part.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
 
@@ -45,7 +46,7 @@ describe('jobs', () => {
       body: { id: 'x/1', data: { to: 'ada' }, delay: '1h', attempts: 3 },
     });
     expect(made).toMatchObject({ status: 201, body: { id: 'x/1', queue: 'emails', status: 'scheduled' } });
-    expect(made.headers.get('location')).toBe('/v1/queues/emails/jobs/x%2F1');
+    expect(made.headers.get('location')).toBe(`/v1/queues/emails/jobs/~${Buffer.from('x/1').toString('base64url')}`);
     const seen = await ask(`GET ${made.headers.get('location')}`);
     expect(seen).toMatchObject({
       status: 200,
@@ -505,6 +506,60 @@ describe('debounced jobs', () => {
       expect(refused).toMatchObject(problem(400, 'bad-input'));
       expect(refused.body.detail).toMatch(detail);
     }
+  });
+});
+
+describe('a part of a path that begins with ~', () => {
+  const IDS = ['/x', 'x/', 'a/../b', './b', 'order//8', '%2F', 'a\\b', '~Yg'];
+  const VICTIMS = ['x', 'b', 'order/8'];
+  const at = (id: string, rest = '') => `/v1/queues/paths/jobs/${escapedPart(id)}${rest}`;
+
+  test('is any id, and no request about one job acts on another', async () => {
+    const jobs = [...IDS, ...VICTIMS].map((id) => ({ id, delay: '1h' }));
+    expect((await ask('POST /v1/queues/paths/batch/schedule', { body: { jobs } })).status).toBe(200);
+    for (const { id } of jobs) {
+      expect(await ask(`GET ${at(id)}`)).toMatchObject({ status: 200, body: { id } });
+      expect(await ask(`POST ${at(id, '/reschedule')}`, { body: { delay: '2h' } })).toMatchObject({ body: { id } });
+    }
+    for (const { id } of jobs.slice(0, -VICTIMS.length)) {
+      expect(await ask(`DELETE ${at(id)}`)).toMatchObject({ status: 200, body: { id, status: 'cancelled' } });
+    }
+    for (const id of VICTIMS) expect(await ask(`GET ${at(id)}`)).toMatchObject({ body: { id, state: 'scheduled' } });
+    expect(await ask('GET /v1/queues/paths/jobs/order%2F8')).toMatchObject({ status: 200, body: { id: 'order/8' } });
+  });
+
+  test('says something, and a plain part that a proxy would make another path of is refused with what says it', async () => {
+    for (const part of ['~', '~!', '~foo', '~Yg=', '%7Efoo']) {
+      expect(await ask(`GET /v1/queues/paths/jobs/${part}`), part).toMatchObject(problem(400, 'bad-input'));
+    }
+    for (const id of ['/x', 'x/', 'a/../b', './b', 'order//8', 'a\\..\\b']) {
+      for (const what of [
+        `DELETE /v1/queues/paths/jobs/`,
+        'GET /v1/queues/paths/jobs/',
+        'GET /v1/queues/paths/groups/',
+      ]) {
+        const refused = await ask(`${what}${encodeURIComponent(id)}`);
+        expect(refused, what + id).toMatchObject(problem(400, 'bad-input'));
+        expect(refused.body.detail).toContain(`allowed: ${escapedPart(id)}`);
+      }
+    }
+    expect(await ask(`GET ${at('b')}`)).toMatchObject({ body: { state: 'scheduled' } });
+  });
+
+  test('is a queue, a tag, a set, a schedule and a dead letter as well', async () => {
+    const queue = `/v1/queues/${escapedPart('paths')}`;
+    expect(await ask(`GET ${queue}`)).toMatchObject({ status: 200, body: { queue: 'paths' } });
+    for (const tag of ['..', '/', 'a/../b', '%2e']) {
+      const part = writePart(tag);
+      expect(await ask(`POST ${queue}/tags/${part}/close`, { body: { for: '1h' } })).toMatchObject({ body: { tag } });
+      expect(await ask(`POST ${queue}/tags/${part}/open`)).toMatchObject({ body: { tag, changed: true } });
+    }
+    for (const path of [`${queue}/sets/${escapedPart('nobody')}`, `${queue}/dead/${escapedPart('0/1-0')}`]) {
+      expect(await ask(`GET ${path}`)).toMatchObject(problem(404, 'not-found'));
+    }
+    await ask('PUT /v1/schedules/nightly:x', { body: { queue: 'paths', every: '1h' } });
+    expect(await ask(`GET /v1/schedules/${escapedPart('nightly:x')}`)).toMatchObject({ body: { name: 'nightly:x' } });
+    expect((await ask('DELETE /v1/schedules/nightly:x')).status).toBeLessThan(300);
   });
 });
 

@@ -9,6 +9,7 @@ import { whyJobWaits } from '../../../inspect/why.ts';
 import { dataJson } from '../../../job/data-json.ts';
 import { parseJobId } from '../../../job/job.ts';
 import { durationMs } from '../../../kernel/duration.ts';
+import { writePart } from '../../../kernel/path-part.ts';
 import { controlKeys, IDEMPOTENCY_MS } from '../../../redis/keys.ts';
 import type { Backend } from '../backend.ts';
 import { seenReport } from '../caller.ts';
@@ -62,7 +63,7 @@ const scheduleJob = verb({
     const asked = key === undefined ? call : await sameCall(backend, { queue, key, ...call });
     const done = await backend.client.schedule(backend.queueOf(queue), asked.data, asked.options);
     const isNew = done.status === 'scheduled' || done.status === 'replaced';
-    const location = `/v1/queues/${queue}/jobs/${encodeURIComponent(done.id)}`;
+    const location = `/v1/queues/${queue}/jobs/${writePart(done.id)}`;
     return { status: isNew ? 201 : 200, body: done, headers: isNew ? { Location: location } : {} };
   },
 });
