@@ -1,7 +1,8 @@
 /**
- * Puts the code of a package into a few small files without comments: a process that imports it reads a dozen files instead of
- * two hundred, and the package is smaller. Declarations stay as they are, for editors. So does the build of a checkout, for
- * faults are planted at marked lines of it.
+ * Puts the code of a package into a few files without comments: a process that imports it reads a dozen files instead of
+ * two hundred. One statement is one line and names stay, because Node prints the line of an error that nobody catches, and its
+ * message behind it. Declarations stay as they are, for editors. So does the build of a checkout, for faults are planted at
+ * marked lines of it.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -23,6 +24,8 @@ const ENTRIES = {
 export async function packageCode(folder) {
   const dist = join(folder, 'dist');
   const bundle = await rolldown({
+    // Paths in the files are those of the package.
+    cwd: folder,
     input: Object.fromEntries(Object.entries(ENTRIES).map(([to, from]) => [to, join(dist, `${from}.js`)])),
     platform: 'node',
     // Dependencies are installed with the package.
@@ -35,8 +38,7 @@ export async function packageCode(folder) {
     chunkFileNames: 'code/[name].js',
     // What tells a bundler to leave an import alone stays.
     comments: { legal: false, annotation: true, jsdoc: false },
-    // Names of functions and classes stay: stacks tell them.
-    minify: { compress: false, mangle: { toplevel: false, keepNames: true } },
+    minify: false,
   });
   for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
     if (/\.m?js$/.test(name)) rmSync(join(dist, name));

@@ -2,6 +2,7 @@
  * What people install: the tarball is packed as for publishing, installed into an empty folder, and used there from
  * ES modules, CommonJS, TypeScript and the shell. Whatever works only inside the repository fails here.
  */
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +55,43 @@ test('the scripts for foreign clients are whole: flags first, and nothing but th
 
 test('its code lies in few files, so that an import is quick', () => {
   expect(packed.filter((path) => path.endsWith('.js')).length).toBeLessThan(80);
+});
+
+const UNCAUGHT = {
+  'an unknown option': "await client.schedule('q', {}, { delays: 1 })",
+  'a word that is none': "await client.schedule('q', {}, { ifExists: 'error' })",
+  'a name that is none': "await client.schedule('q q', {})",
+  'a cron that is none': "await client.schedules.put('x', { queue: 'reports', cron: '61 * * * *' })",
+  'a list of which a limit takes one': `const of = defineQueue('full', { maxPending: 1 });
+    await client.scheduleMany(of, Array.from({ length: 300 }, (_, n) => ({ data: n })))`,
+} as const;
+
+test.each(Object.entries(UNCAUGHT))(
+  'an error that nobody catches says in its first 2 KB what is wrong: %s',
+  async (_, code) => {
+    const redis = await startRedis();
+    try {
+      const client = `import { createClient, defineQueue } from 'duestream'; const client = createClient({ redis: '${redis.url}' });`;
+      const { status, stderr } = spawnSync('node', ['--input-type=module', '-e', `${client} ${code}`], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      expect(status).not.toBe(0);
+      expect(stderr.slice(0, 2048)).toMatch(/^DuestreamError: .*(allowed: |jobs|full)/m);
+      expect(stderr.length).toBeLessThan(6000);
+      expect(stderr.split('\n').length).toBeLessThan(60);
+      // A frame has the name of its function, and the path of nobody's machine.
+      expect(stderr).toMatch(/ {4}at (async )?[\w.]{3,} \(.*\/dist\/code\/[\w-]+\.js:\d+:\d+\)/);
+    } finally {
+      await redis.stop();
+    }
+  },
+);
+
+test('its code names no folder of the machine that has built it', () => {
+  for (const path of packed.filter((one) => one.endsWith('.js'))) {
+    expect(readFileSync(join(folder, 'node_modules/duestream', path), 'utf8'), path).not.toMatch(/^\/\/ .*\.\.\//m);
+  }
 });
 
 test('it is imported by an ES module', () => {

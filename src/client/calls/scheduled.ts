@@ -62,7 +62,7 @@ export class Unconfirmed extends Error {
   }
 
   override readonly name = 'Unconfirmed';
-  /** Results of the jobs that Redis has confirmed, in the order given. */
+  /** Results of the jobs that Redis has confirmed, in the order given. Not enumerable, as the others. */
   readonly confirmed: readonly Scheduled[];
   /** The others, in the order given; `error` is missing where nothing was tried. */
   readonly unconfirmed: readonly UnconfirmedJob[];
@@ -72,9 +72,14 @@ export class Unconfirmed extends Error {
     readonly unconfirmed: readonly UnconfirmedJob[];
     readonly cause: unknown;
   }) {
-    super(messageOf(parts.cause), { cause: parts.cause });
-    this.confirmed = parts.confirmed;
-    this.unconfirmed = parts.unconfirmed;
+    const { confirmed, unconfirmed, cause } = parts;
+    const all = confirmed.length + unconfirmed.length;
+    const first = messageOf(cause);
+    super(all === 1 ? first : `${unconfirmed.length} of ${all} jobs are not confirmed; the first: ${first}`, { cause });
+    this.confirmed = confirmed;
+    this.unconfirmed = unconfirmed;
+    // An error that nobody catches is printed with all that can be enumerated: hundreds of lines for one refusal.
+    for (const name of ['confirmed', 'unconfirmed']) Object.defineProperty(this, name, { enumerable: false });
   }
 }
 
