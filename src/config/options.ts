@@ -143,6 +143,11 @@ const http = z.strictObject({
     flag: 'http-port',
     doc: 'The port at which health and metrics listen; 0 takes any free port and prints it.',
   }),
+  keepAlive: ms(
+    75_000,
+    { min: 1000, max: 3_600_000 },
+    'How long a connection stays open between two requests. Longer than the balancer in front keeps its own.',
+  ),
   token: option(
     z
       .string()

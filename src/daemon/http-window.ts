@@ -19,12 +19,12 @@ export function createHttpWindow(
   shown: Pick<HttpOptions, 'live' | 'ready' | 'scrape' | 'contentType'>,
   log: Log = silentLog,
 ): Http {
-  const { host, port, token } = settings.config.http;
+  const { host, port, token, keepAliveMs } = settings.config.http;
   const tls = tlsOf(settings.config);
   const api = apiOf(settings, log);
   const pages = api && createPages({ ...hostsOf(settings.config), isTls: tls !== undefined });
   const { orNextPort } = settings;
-  const http = createHttp({ host, port, orNextPort, token, log, tls, api: api?.fetch, pages, ...shown });
+  const http = createHttp({ host, port, orNextPort, token, keepAliveMs, log, tls, api: api?.fetch, pages, ...shown });
   return {
     start: http.start,
     async stop() {

@@ -32,6 +32,8 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   readonly clock?: Clock;
   /** How long answers under way may take once `stop` was called. Default 2 s. */
   readonly drainMs?: number;
+  /** How long a connection may stay open between two requests. Default 75 s. */
+  readonly keepAliveMs?: number;
   /** What answers below `/v1`, if anything does. */
   readonly api?: ((request: Request, env: object) => Response | Promise<Response>) | undefined;
   /** What answers `/` and the files of the dashboard, if anything does. */
@@ -56,8 +58,11 @@ export interface Http {
 /** A client that has not sent its headers by then is cut off; Node looks every second instead of every 30 s. */
 const HEADERS_TIMEOUT_MS = 5000;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** How long a connection may stay open between two requests. */
-const KEEP_ALIVE_MS = 5000;
+/**
+ * Longer than the 60 s for which most balancers and proxies keep theirs: whoever closes first risks that a request is just under way,
+ * and a balancer answers that with 502. The headers of the next request have their own time, from its first byte.
+ */
+const KEEP_ALIVE_MS = 75_000;
 const CHECK_EVERY_MS = 1000;
 const HEADER_BYTES_MAX = 8192;
 /** A proxy that logs people in hands on its cookies and tokens, several kilobytes each. */
@@ -84,7 +89,7 @@ export function createHttp(options: HttpOptions): Http {
   }
   let draining = false;
   const routes = createRoutes({ ...options, log, draining: () => draining });
-  const { api, pages, tls } = options;
+  const { api, pages, tls, keepAliveMs = KEEP_ALIVE_MS } = options;
   const answer: Parameters<typeof getRequestListener>[0] = async (request, env) => {
     const { pathname } = new URL(request.url);
     const ours = api && isOfApi(pathname) ? api : pages && isOfPages(pathname) ? pages : undefined;
@@ -93,7 +98,8 @@ export function createHttp(options: HttpOptions): Http {
     if (draining) response.headers.set('Connection', 'close');
     return response;
   };
-  const server = createBoundedServer(getRequestListener(answer, LISTENER), { tls, hasApi: api !== undefined });
+  const bounds = { tls, keepAliveMs, hasApi: api !== undefined };
+  const server = createBoundedServer(getRequestListener(answer, LISTENER), bounds);
   let started: Promise<{ readonly host: string; readonly port: number }> | undefined;
   let stopped: Promise<void> | undefined;
 
@@ -142,12 +148,16 @@ const isOfApi = (pathname: string): boolean => /^\/v1(\/|$)/.test(pathname);
 /** @throws DuestreamError `bad-config` for a certificate or key that is none */
 function createBoundedServer(
   listener: ReturnType<typeof getRequestListener>,
-  { tls, hasApi }: { readonly tls: Tls | undefined; readonly hasApi: boolean },
+  {
+    tls,
+    keepAliveMs,
+    hasApi,
+  }: { readonly tls: Tls | undefined; readonly keepAliveMs: number; readonly hasApi: boolean },
 ): Server {
   const limits = {
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: CHECK_EVERY_MS,
     maxHeaderSize: hasApi ? HEADER_BYTES_MAX_API : HEADER_BYTES_MAX,
   };

@@ -73,7 +73,7 @@ const ACTIONS: readonly Action[] = [
 const LINKS = { Now: 'live?events=1', Schedules: 'schedules', Workers: 'workers', Audit: 'audit' };
 
 /** No condition at all, so it is refused by whoever may ask, before anything is done. */
-const NEVER = { 'If-Match': 'W/"never"' };
+const NEVER = { 'If-Match': 'never' };
 
 async function mayAsk(token: string, { call, sees }: Pick<Action, 'call' | 'sees'>): Promise<boolean> {
   if (sees !== undefined && (await api.ask(sees, { token })).status >= 400) return false;

@@ -368,9 +368,9 @@ function registerSecurity(app: OpenAPIHono): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
     type: 'apiKey',
     in: 'cookie',
-    name: 'duestream_session',
+    name: 'duestream_session_7420',
     description:
-      'The cookie of `POST /session`, or what an application or a proxy lets in; each change needs the header `X-CSRF-Token` too.',
+      'The cookie of `POST /session`, whose name ends with the port of the address, or what an application or a proxy lets in; each change needs the header `X-CSRF-Token` too.',
   });
 }
 

@@ -151,7 +151,14 @@ function isOwn(origin: string, host: string | undefined): boolean {
 // `http.token` is for scrapers and opens nothing here. A header `Authorization` that opens nothing is passed over where there
 // is another way in: it may be that of a proxy, which every request carries.
 
-export const COOKIE = 'duestream_session';
+/**
+ * The cookie of a session has the port of the address in its name: browsers keep cookies by host and path, and two installations
+ * on two ports of one host would log each other out.
+ */
+export function cookieNameOf({ publicHost = '', isTls }: Arrival): string {
+  const port = /:(\d{1,5})$/.exec(publicHost)?.[1] ?? (isTls ? '443' : '80');
+  return `duestream_session_${port}`;
+}
 const CSRF_HEADER = 'X-CSRF-Token';
 export const OPENS_NOTHING = 'this token opens nothing: it was never created, was revoked, or has expired';
 
@@ -204,8 +211,8 @@ function whyNot(header: string): string {
   return `the header Authorization is of the scheme ${scheme}, which opens nothing here; allowed: Bearer <token>, or the cookie of a login`;
 }
 
-async function ofSession({ backend }: CallerParts, c: Context): Promise<Caller | undefined> {
-  const secret = getCookie(c, COOKIE);
+async function ofSession({ backend }: CallerParts, c: Context<ApiEnv>): Promise<Caller | undefined> {
+  const secret = getCookie(c, cookieNameOf(c.get('arrival')));
   if (secret === undefined) return undefined;
   const place = await backend.place();
   const session = await findSession(place, secret, nowOf(place));
@@ -213,9 +220,9 @@ async function ofSession({ backend }: CallerParts, c: Context): Promise<Caller |
 }
 
 /** A browser sends on its own what these callers are known by, also for a page of somebody else. */
-function checkCsrf(c: Context): void {
+function checkCsrf(c: Context<ApiEnv>): void {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return;
-  if (isCsrf(getCookie(c, COOKIE) ?? '', c.req.header(CSRF_HEADER))) return;
+  if (isCsrf(getCookie(c, cookieNameOf(c.get('arrival'))) ?? '', c.req.header(CSRF_HEADER))) return;
   throw new Problem('forbidden', {
     detail: `${CSRF_HEADER} is missing or wrong; allowed: the csrf of GET /v1/session, with its cookie`,
   });

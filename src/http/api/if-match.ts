@@ -18,7 +18,12 @@ const KNOWN = /^[!#-~]{1,200}$/;
 /** What no ETag of ours is. */
 const NONE = '-';
 
-/** The tag without its quotes, `*`, or undefined. @throws Problem `bad-input` */
+/**
+ * The tag without its quotes and without what a proxy that compresses has made of it: `W/"x"` (nginx), `"x-gzip"` (Apache, Caddy). `*`,
+ * or undefined. A tag of ours says what a thing is, and not of which bytes an answer is.
+ *
+ * @throws Problem `bad-input`
+ */
 export function ifMatchOf({ versioned, method, name }: AnyVerb, header: string | undefined): string | undefined {
   if (header === undefined || method === 'get') return undefined;
   if (versioned === undefined) {
@@ -27,13 +32,12 @@ export function ifMatchOf({ versioned, method, name }: AnyVerb, header: string |
   }
   const text = header.trim();
   if (text === '*') return text;
-  const tag = /^"([!#-~\x80-\xff]*)"$/.exec(text)?.[1];
+  const tag = /^(?:W\/)?"([!#-~\x80-\xff]*?)(?:[-;](?:gzip|br|zstd|deflate))?"$/.exec(text)?.[1];
   if (tag !== undefined) return KNOWN.test(tag) ? tag : NONE;
   throw refused(`If-Match is ${formOf(text)}; allowed: ${ALLOWED}`, ALLOWED);
 }
 
 function formOf(text: string): string {
-  if (/^W\/"[^"]*"$/.test(text)) return 'a weak ETag, which never matches';
   return text.includes(',') ? 'a list' : 'no ETag';
 }
 

@@ -246,11 +246,24 @@ describe('a token that opens nothing', () => {
 });
 
 describe('the cookie of a session', () => {
+  test('of one port of a host is not that of another one, whoever has told the port', async () => {
+    const { port } = new URL(api.url);
+    const opened = async (headers: Readonly<Record<string, string>>) => {
+      const { headers: set } = await api.ask('POST /v1/session', { body: { token: tokens.write }, headers });
+      return set.getSetCookie()[0]?.split('=')[0];
+    };
+    expect(await opened({})).toBe(`duestream_session_${port}`);
+    // A browser sends both: neither logs the other out.
+    const Cookie = `duestream_session_1=x; duestream_session=${'a'.repeat(43)}`;
+    expect(await opened({ Cookie })).toBe(`duestream_session_${port}`);
+    expect((await api.ask('GET /v1/session', { headers: { Cookie } })).status).toBe(401);
+  });
+
   test('cannot be read by scripts, goes to no other site, and needs the CSRF token for changes', async () => {
     const opened = await api.ask('POST /v1/session', { body: { token: tokens.write } });
     const [cookie = ''] = opened.headers.getSetCookie();
-    expect(cookie).toMatch(/^duestream_session=[\w-]{43}; Path=\/; Max-Age=43\d{3}; HttpOnly; SameSite=Strict$/);
-    expect(opened.text).not.toContain(cookie.slice(18, 61));
+    expect(cookie).toMatch(/^duestream_session_\d+=[\w-]{43}; Path=\/; Max-Age=43\d{3}; HttpOnly; SameSite=Strict$/);
+    expect(opened.text).not.toContain(/=([\w-]{43});/.exec(cookie)?.[1]);
     const Cookie = cookie.split(';')[0] ?? '';
     const pause = (headers: Readonly<Record<string, string>>) =>
       api.ask('POST /v1/queues/emails/pause', { headers: { Cookie, ...headers } });

@@ -31,7 +31,7 @@ async function look(url: string, headers: Readonly<Record<string, string>>) {
   const asked = (what: string, options: Parameters<typeof ask>[2] = {}) =>
     ask(url, what, { ...options, headers: { ...options.headers, ...headers } });
   const opened = await asked('POST /v1/session', { body: { token } });
-  const cookie = (opened.headers.get('set-cookie') ?? '').replace(/=[\w-]{43}|Max-Age=\d+/g, '');
+  const cookie = (opened.headers.get('set-cookie') ?? '').replace(/(_\d+)?=[\w-]{43}|Max-Age=\d+/g, '');
   const made = await asked('POST /v1/queues/emails/jobs', { token, body: { delay: '1h' } });
   const location = (made.headers.get('location') ?? '').replace(/[^/]+$/, '');
   const document = await asked('GET /v1/openapi.json');

@@ -55,6 +55,23 @@ test('a keep-alive connection that is busy when stop is called gets its answer a
   await stopped;
 });
 
+test('a connection stays open between two requests for longer than a balancer keeps it, or as long as it is told', async () => {
+  const agent = new Agent({ keepAlive: true });
+  agents.push(agent);
+  const kept = async (given: Partial<HttpOptions>) => {
+    const { port } = await create(given).start();
+    return (await ask(agent, port, '/livez')).response.headers['keep-alive'];
+  };
+  expect(await kept({})).toBe('timeout=75');
+  expect(await kept({ keepAliveMs: 120_000 })).toBe('timeout=120');
+  // The time for its headers begins with the first byte of a request, so an idle connection outlives it.
+  const { port } = await create({ keepAliveMs: 300 }).start();
+  const socket = await dial(port);
+  socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+  await once(socket, 'data');
+  await once(socket.resume(), 'close');
+});
+
 test('an idle keep-alive connection does not hold the server open', async () => {
   const http = create({ drainMs: 600_000 });
   const { port } = await http.start();

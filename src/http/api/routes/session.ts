@@ -18,7 +18,7 @@ import {
 import type { Arrival } from '../../arrival.ts';
 import { nowOf } from '../backend.ts';
 import { type Caller, LOGINS } from '../caller.ts';
-import { COOKIE, isLoopback, OPENS_NOTHING } from '../gate.ts';
+import { cookieNameOf, isLoopback, OPENS_NOTHING } from '../gate.ts';
 import { stranger } from '../guests.ts';
 import { Problem } from '../problem.ts';
 import { epochMs, strict } from '../schemas.ts';
@@ -40,7 +40,7 @@ const login = verb({
   method: 'post',
   at: '/session',
   summary: 'Log in with a token',
-  doc: 'Sets the cookie `duestream_session` (HttpOnly, SameSite=Strict), for twelve hours at most.',
+  doc: 'Sets the cookie `duestream_session_<port>` (HttpOnly, SameSite=Strict), with the port of the address, for twelve hours at most.',
   scope: 'none',
   queues: 'own',
   body: strict({
@@ -87,7 +87,7 @@ const look = verb({
   answers: { 200: { schema: session, doc: 'Whose session it is, and its CSRF token.' } },
   problems: ['unauthorized'],
   async run({ cookie, backend, caller, arrival }) {
-    const kept = cookie(COOKIE);
+    const kept = cookie(cookieNameOf(arrival));
     if (caller.login !== 'none') return lookOfGuest(caller, arrival, kept);
     const place = await backend.place();
     const secret = kept ?? '';
@@ -106,7 +106,7 @@ const logout = verb({
   queues: 'own',
   answers: { 204: { doc: 'The session is over.' } },
   async run({ cookie, backend, arrival }: Call<undefined, undefined, undefined>) {
-    await endSession(await backend.place(), cookie(COOKIE) ?? '');
+    await endSession(await backend.place(), cookie(cookieNameOf(arrival)) ?? '');
     return { status: 204, headers: { 'Set-Cookie': cookieOf('', arrival, 0) } };
   },
 });
@@ -122,9 +122,10 @@ function lookOfGuest({ name, scopes, queues, login }: Caller, arrival: Arrival, 
 }
 
 /** @param seconds left out: until the browser is closed */
-function cookieOf(secret: string, { prefix, isTls }: Arrival, seconds?: number): string {
+function cookieOf(secret: string, arrival: Arrival, seconds?: number): string {
+  const { prefix, isTls } = arrival;
   const age = seconds === undefined ? '' : ` Max-Age=${seconds};`;
-  return `${COOKIE}=${secret}; Path=${prefix || '/'};${age} HttpOnly; SameSite=Strict${isTls ? '; Secure' : ''}`;
+  return `${cookieNameOf(arrival)}=${secret}; Path=${prefix || '/'};${age} HttpOnly; SameSite=Strict${isTls ? '; Secure' : ''}`;
 }
 
 function told({ name, scopes, queues }: Token, secret: string, expiresMs: number) {
