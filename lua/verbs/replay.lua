@@ -13,7 +13,8 @@
 -- between, the live job has the dead letter's next generation and its token: the second call then
 -- only removes the dead letter and replies ok. The dead letter of another death of the same job
 -- stays. A debounced job keeps the mark of its tombstone where that is the later one: a call that
--- came after the one in the dead letter is still known, and its older ones are still older.
+-- came after the one in the dead letter is still known, and its older ones are still older. A
+-- member of an earlier set of a name is none of the set that has the name now.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags, closed = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local keys = { jobs = jobs, tags = tags }
@@ -36,11 +37,20 @@ local function withoutLateness(asked, header)
   return asked .. header:gsub(';[elp]=%w+', '')
 end
 record = record:gsub('^(1%w+)(;[^|]*)', withoutLateness)
+local isMember = record:find(' set:', 1, true)
+if isMember and diedBefore(keys, record, fields.at) then
+  -- rarely
+  record = setless(record)
+end
 local generation = (tonumber(fields.generation) or 0) + 1
 local here = redis.call('HGET', jobs, member)
 
 local function unmarked(text)
   return text:find('^1%w+[^|]-;d=') and text:gsub('^(1[^|]-);m=%w+%.%x+', '%1') or text
+end
+
+local function bare(text)
+  return (unmarked(isMember and setless(text) or text))
 end
 
 local function withLaterMark(tombstone)
@@ -56,7 +66,7 @@ if isTombstone(here) then
   record = withLaterMark(here)
 elseif here then
   local run = runOf(redis.call('HGET', runs, member))
-  local isSame = run and unmarked(here) == unmarked(record) and run.token == fields.token
+  local isSame = run and bare(here) == bare(record) and run.token == fields.token
   if not isSame or tonumber(run.generation) ~= generation then return { 'live', member } end
   -- @live-again
   redis.call('ZREM', done, member)

@@ -16,9 +16,9 @@
 --        <there> | full group <limit> <there> (a limit of its queue, or of its group: nothing was
 --        changed) | uncounted (jobs of its group are counted, and its header has no tag for that:
 --        nothing was changed) | closed <until> <tag> (no job with the tag may start: nothing was
---        changed) | no-set (it would be a member of a set that is not there, or is over: nothing
---        was changed) | later (not looked at: too many bytes, call again); or
---        {'moved', generation} when the partition has another generation
+--        changed) | no-set (it would be a member of a set that is not there, is over, or is of
+--        another group: nothing was changed) | later (not looked at: too many bytes, call again);
+--        or {'moved', generation} when the partition has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
 -- written. No allow-oom: a full Redis refuses the call up front. A live id is never overwritten
@@ -112,7 +112,7 @@ for at = 6, #ARGV, 3 do
     tagged = (reply == 'ok' or reply == 'replaced') and tagsOf(record) or nil
     if tagged and tagged:find(' set:', 1, true) or before and before:find(' set:', 1, true) then
       -- rarely
-      reply = joinReply(keys, tagged, before, reply, due)
+      reply = joinReply(keys, call, { member = member, text = tagged, due = due }, before, reply)
     end
     reply = unlessClosed and unlessClosed(closed, record, reply) or reply
     reply = call.groups and call.groups.refusal(member, record, reply) or reply

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- tend: sets that are sealed and have nobody left, as a call was cut off, get their callbacks.
--- USES  clock, tombstone, tags, digits, weight, nudge, sets, callback
+-- USES  clock, tombstone, tags, digits, weight, nudge, sets, stray, callback
 -- KEYS  1 leader  2 scheduled  3 jobs  4 meta  5 tags
 -- ARGV  1 now  2 term  3 after  4 limit
 --       now ms, '' = server time; term: the leader's; after: the set looked at last, '' = from the
@@ -18,12 +18,8 @@ local low = after == '' and '[=sets\0' or '(=sets\0' .. after
 local listed = redis.call('ZRANGE', tags, low, '(=sets\1', 'BYLEX', 'LIMIT', 0, limit)
 
 local function dropStray(name, set, entry)
-  local member = entry:match('%z(.*)$')
-  local length = redis.call('HSTRLEN', jobs, member)
-  local tombstone = length <= 300 and redis.call('HGET', jobs, member)
-  local isLive = length > 0 and not isTombstone(tombstone)
-  if isLive then return false end
-  local letter = tombstone and tombstone:sub(2, 2)
+  local letter = strayOf(keys, entry)
+  if not letter then return false end
   if set[letter] then
     set[letter] = set[letter] + 1
     keepSet(keys, name, set)

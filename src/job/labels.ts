@@ -106,6 +106,10 @@ export function memberId(set: string, id: string): string {
   );
 }
 
+/** What the ids of a set begin with: those of its members, and that of its callback. */
+export const idsOfSet = (name: string, group: string | undefined): string =>
+  group === undefined ? tagOfSet(name) : `{${group}}`;
+
 /** The id of the one job that a set leads to. */
 export const callbackId = (name: string, group: string | undefined): string =>
   group === undefined ? `${tagOfSet(name)}{then}` : `{${group}}${name}{then}`;

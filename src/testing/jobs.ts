@@ -269,7 +269,7 @@ function joined(
   if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
   const [set, other] = [decodeHeader(plan.record)?.set, decodeHeader(before?.record ?? '')?.set];
   if (before && reply.kind === 'replaced' && set !== other) return { kind: 'exists', dueMs: before.dueMs };
-  return plan.isOwed || sets.admits(queue, plan.record) ? reply : { kind: 'no-set' };
+  return plan.isOwed || sets.admits(queue, plan) ? reply : { kind: 'no-set' };
 }
 
 /** What would be made or replaced is not where a tag of it is closed, whether there is room or not. */

@@ -46,10 +46,9 @@ export function lettersIn(book: JobBook, peek: LetterStore['peek']): LetterStore
       const closed = book.closed.by(queue.name, found.record);
       if (closed) return closed;
       found.isGone = true;
-      book.sets.rejoin(queue.name, found.record);
       const before = book.find(queue.name, id);
       const past = before ? endsOf(before) : [];
-      const dead = withoutLateness(found.record);
+      const dead = withoutLateness(book.sets.rejoin(queue.name, found));
       const record = before ? withLaterMark(dead, markOf(before.record)) : dead;
       const job = { ...freshJob(queue, { id, record, dueMs, past }), token, attempts };
       await book.begin({ ...job, generation: generation + 1, nextDueMs: dueMs });

@@ -36,10 +36,12 @@ export class KeptSets {
     this.#put = put;
   }
 
-  /** Whether a job may become a member of the set that its record says. */
-  admits(queue: string, record: string): boolean {
+  /** Whether a job may become a member of the set that its record says: the set is there, and of the group of the id. */
+  admits(queue: string, { id, record }: { readonly id: string; readonly record: string }): boolean {
     const name = setIn(record);
-    return name === undefined || this.#in(queue).has(name);
+    if (name === undefined) return true;
+    const set = this.#in(queue).get(name);
+    return set !== undefined && id.startsWith(bracesOf(set.callback.member));
   }
 
   /** A job is over. */
@@ -51,10 +53,16 @@ export class KeptSets {
     this.#callBack(queue, name, set);
   }
 
-  /** A dead letter is about to live again. */
-  rejoin(queue: string, record: string): void {
+  /**
+   * A dead letter is about to live again, with the record that is returned: who died before the set began was a member of an
+   * earlier one of its name, and is none of this one.
+   */
+  rejoin(queue: string, { record, atMs }: { readonly record: string; readonly atMs: number }): string {
     const set = this.#in(queue).get(setIn(record) ?? '');
-    if (set) set.ends.dead = Math.max(0, set.ends.dead - 1);
+    if (!set) return record;
+    if (atMs < set.madeMs) return setless(record);
+    set.ends.dead = Math.max(0, set.ends.dead - 1);
+    return record;
   }
 
   /** The rules of `gather.lua`, `seal.lua` and `disband.lua`. */
@@ -74,6 +82,7 @@ export class KeptSets {
     const set = sets.get(name);
     if (set) return { kind: isSame(set.callback, callback) ? 'already' : 'exists' };
     if (this.#isThere(queue, callback.member)) return { kind: 'over' };
+    if (this.#open(queue, name) > 0) return { kind: 'lives' };
     const ends = { done: 0, dead: 0, cancelled: 0, expired: 0 };
     sets.set(name, { callback, madeMs: this.#parts.nowMs(), ends, isSealed: false });
     return { kind: 'ok' };
@@ -135,6 +144,20 @@ const endsText = ({ name, done, dead, cancelled, expired }: SetEnds): string =>
 
 const isSame = (one: SetCallback, other: SetCallback): boolean =>
   one.record === other.record && one.delayMs === other.delayMs && one.member === other.member;
+
+/** What the ids of the members begin with as well. */
+const bracesOf = (member: string): string => /^j:(\{[^}]*\})/.exec(member)?.[1] ?? '';
+
+/** As `setless` of `lua/lib/rejoining.lua`. */
+function setless(record: string): string {
+  const bar = record.indexOf('|');
+  const header = record
+    .slice(0, bar)
+    .replace(/ set:[^,;]+,?/, '')
+    .replace(/,(?=;|$)/, '')
+    .replace(/;t=(?=;|$)/, '');
+  return header + record.slice(bar);
+}
 
 /** The set that a job is a member of. */
 const setIn = (record: string): string | undefined => decodeHeader(record)?.set;

@@ -67,7 +67,7 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
   ['an end counts twice', 'set[letter] + 1', 'set[letter] + 2'],
   ['a replayed member stays dead', 'set.x = math.max(0, set.x - 1)', ''],
   ['a replayed member is not open', 'addTags(keys.tags, {', 'tostring(keys.tags, {'],
-  ['a member of no set is taken', "set and set.sealed ~= '2' and reply or 'no-set'", 'reply'],
+  ['a member of no set is taken', "isOpen and reply or 'no-set'", 'reply'],
   ['what the set was stays', "redis.call('HDEL', keys.jobs, '\\0set\\0' .. name, '\\0then\\0' .. name)", ''],
   [
     'a callback counts as two jobs',

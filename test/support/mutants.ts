@@ -172,7 +172,7 @@ export const PARTS_OF_GATES: readonly string[] = [
   ...['filling', 'own', 'closing', 'shutting'],
 ];
 /** Parts and verbs that only members of sets reach. `test/proof/sets.test.ts` has stories of them. */
-const PARTS_OF_SETS: readonly string[] = ['sets', 'callback', 'end-tags', 'joining', 'rejoining'];
+const PARTS_OF_SETS: readonly string[] = ['sets', 'callback', 'end-tags', 'joining', 'rejoining', 'stray'];
 const VERBS_OF_SETS: readonly string[] = ['gather', 'seal', 'disband', 'tend'];
 /**
  * Groups of the model have no limit; `test/redis/group-quota.test.ts` has some, and plants bugs of its own. The history of the

@@ -1,6 +1,6 @@
 /** What sets promise, told on one partition. Each tale throws where it does not hold. */
 import { expect } from 'vitest';
-import { memberOf } from '../../src/job/codec.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
 import { setsOf } from '../../src/redis/read/sets.ts';
 import { tendSets } from '../../src/redis/scripts/sets.ts';
 import { CALLBACK, NOW, SET, type SetDesk } from './sets-stories.ts';
@@ -170,6 +170,86 @@ export const tales: readonly { readonly title: string; readonly tell: (desk: Set
       await desk.cancel('1');
       expect(await desk.left()).toEqual([]);
       expect(await desk.callback()).toBeUndefined();
+    },
+  },
+  {
+    title:
+      'a name is used again when nobody of its earlier set lives, and what calls that were cut off left is no member',
+    async tell(desk) {
+      await desk.begin();
+      const { tags, jobs } = desk.ref.keys;
+      const disband = () => desk.jobs.changeSet(desk.ref, { kind: 'disband', name: SET });
+      await desk.gather();
+      await desk.put(['1']);
+      await disband();
+      const before = await desk.redis.zrange(tags, '0', '-1');
+      expect(await desk.gather()).toEqual({ kind: 'lives' });
+      expect(await desk.redis.zrange(tags, '0', '-1')).toEqual(before);
+      await desk.cancel('1');
+      await desk.redis.zadd(tags, 0, `=set:${SET}\0${member('0')}`, 0, `=set:${SET}\0${member('00')}`);
+      await desk.redis.hset(jobs, member('0'), '.x0 0 0 0 -');
+      expect(await desk.gather()).toEqual({ kind: 'ok' });
+      expect(await seen(desk)).toMatchObject([{ ...ENDS, open: 0 }]);
+      await disband();
+      const many = Array.from({ length: 201 }, (_, nth) => [0, `=set:${SET}\0${member(`many${nth}`)}`]).flat();
+      await desk.redis.zadd(tags, ...many);
+      expect([await desk.gather(), await desk.gather()]).toEqual([{ kind: 'lives' }, { kind: 'ok' }]);
+      await desk.seal();
+      expect(await desk.callback()).toEqual([0, 0, 0, 0]);
+    },
+  },
+  {
+    title: 'a dead letter of an earlier set of the name is replayed as a job of no set',
+    async tell(desk) {
+      await desk.begin();
+      await desk.gather();
+      const tagged = { header: { tags: ['row', 'zone'] } };
+      for (const [id, options] of [
+        ['1', tagged],
+        ['2', {}],
+      ] as const) {
+        await desk.put([id], options);
+        await desk.run();
+        await die(desk);
+      }
+      await desk.jobs.changeSet(desk.ref, { kind: 'disband', name: SET });
+      const again = { kind: 'gather', name: SET, callback: CALLBACK } as const;
+      await desk.jobs.changeSet(desk.ref, again, { nowMs: NOW + 1 });
+      await desk.put(['3']);
+      await desk.run();
+      await desk.jobs.bury(desk.ref, desk.claim, { ...desk.when, nowMs: NOW + 1, reason: 'attempts', error: '' });
+      const [first, second, own] = await desk.redis.xrange(desk.ref.keys.dead, '-', '+');
+      const replay = async (letter: typeof own) =>
+        (await desk.jobs.replay(desk.ref, letter?.[0] ?? '', { nowMs: NOW + 2 })).kind;
+      for (const letter of [first, second]) expect(await replay(letter)).toBe('ok');
+      expect(await seen(desk)).toMatchObject([{ dead: 1, open: 0 }]);
+      const { jobs, tags, dead } = desk.ref.keys;
+      const records = await desk.redis.hmget(jobs, member('1'), member('2'));
+      expect(records.map((record) => record?.replace(/^1\w+/, '1').split('|', 1).join())).toEqual([
+        '1;t=row,zone',
+        '1',
+      ]);
+      expect(await desk.redis.zrange(tags, '0', '-1')).toEqual(
+        [`=sets\0${SET}`, `row\0${member('1')}`, `zone\0${member('1')}`].toSorted(),
+      );
+      // As a call leaves it that was cut off before its last write.
+      const left = (await desk.redis.xadd(dead, '*', ...(first?.[1] ?? []))) ?? '';
+      expect(await replay([left, []])).toBe('ok');
+      expect(await replay(own)).toBe('ok');
+      expect(await seen(desk)).toMatchObject([{ dead: 0, open: 1 }]);
+    },
+  },
+  {
+    title: 'a job of another group is no member, though its partition is that of the set',
+    async tell(desk) {
+      await desk.begin();
+      await desk.gather();
+      const record = encodeRecord(NOW, encodeBody({ name: 'row', data: 1 }), { set: SET });
+      const items = ['j:{acme}1', 'j:1', member('1'), member('2')].map((one) => ({ member: one, record, dueMs: NOW }));
+      const options = { mode: 'keep', horizonMs: 1e12, bytesMax: 1e6, nowMs: NOW } as const;
+      const reply = await desk.jobs.schedule(desk.ref, items, options);
+      expect(reply).toMatchObject([{ kind: 'no-set' }, { kind: 'no-set' }, { kind: 'ok' }, { kind: 'ok' }]);
+      expect(await seen(desk)).toMatchObject([{ open: 2 }]);
     },
   },
   {

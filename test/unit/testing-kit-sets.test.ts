@@ -58,6 +58,22 @@ test('members are refused where there is no set, and nobody leaves one', async (
   await expect(kit.client.seal('rows', 'a')).rejects.toMatchObject({ code: 'not-found' });
 });
 
+test('a name is used again when nobody of its earlier set lives, and its dead letters are of no set', async () => {
+  const { kit } = kitOf();
+  await kit.client.set('rows', 'a', { then });
+  await kit.schedule('rows', 1, { id: 'x', name: 'row', set: 'a' });
+  await kit.schedule('rows', 2, { id: 'y', name: 'row', set: 'a', delay: '1h' });
+  await kit.advance('1m');
+  await kit.client.removeSet('rows', 'a');
+  await kit.client.set('rows', 'a', { then });
+  await kit.schedule('rows', 5, { id: 'w', name: 'row', set: 'a', delay: '1h' });
+  const { deadLetters } = await kit.client.deadLetters.list('rows');
+  const earlier = deadLetters.find(({ id }) => id === '{set:a}x');
+  await kit.client.deadLetters.replay('rows', earlier?.deadLetter ?? '', { delay: '1h' });
+  expect((await kit.client.sets('rows')).sets).toMatchObject([{ open: 1, dead: 0 }]);
+  expect(await kit.client.count('rows', { set: 'a' })).toBe(1);
+});
+
 test('a replayed member is no longer dead, an empty set has its callback at once, and a delay is kept', async () => {
   const { kit, called } = kitOf();
   await kit.client.set('rows', 'import-7', { then: { ...then, delay: '2h' } });

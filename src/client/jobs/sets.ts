@@ -8,7 +8,7 @@ import { hasContent, seal } from '../../job/content.ts';
 import { dataText } from '../../job/data-json.ts';
 import { allOptions } from '../../job/fields.ts';
 import type { SetEnds } from '../../job/job.ts';
-import { callbackId, groupOf, parseGroup, parseSetName } from '../../job/labels.ts';
+import { callbackId, groupOf, idsOfSet, parseGroup, parseSetName } from '../../job/labels.ts';
 import type { Named } from '../../job/option-kinds.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
@@ -117,9 +117,11 @@ export interface Sets {
   /**
    * Begins a set. Jobs become its members by `schedule(queue, data, { set, id })`, before and after it is sealed, as long as
    * one of them is open. When the set is sealed and the last member is over, done or not, its callback is scheduled in that
-   * very step, once. A name is for one set: use it again only when the end of its callback is forgotten.
+   * very step, once. A name is for one set of the queue, whatever its group: use it again only when the end of its callback is
+   * forgotten, or when it was removed and none of its members lives.
    *
-   * @throws DuestreamError `bad-input` · `exists` when there is a set of this name with another callback
+   * @throws DuestreamError `bad-input` · `exists` when there is a set of this name with another callback or group, or members of an
+   * earlier one live
    * @example
    * await client.set(rows, 'import-7', { then: { data: { file: 7 }, name: 'imported' } });
    * await client.scheduleMany(rows, lines.map((line, at) => ({ data: line, set: 'import-7', id: `row-${at}` })));
@@ -144,7 +146,8 @@ export interface Sets {
    */
   sets(queue: QueueInput<unknown>, options?: SetsOptions): Promise<SetsPage>;
   /**
-   * Removes a set: no callback is made. Then its members are cancelled; the same call again cancels the rest.
+   * Removes a set: no callback is made. Then its members are cancelled, and nobody else's; the same call again cancels the rest. Of
+   * a set with a group the call names the group.
    *
    * @throws DuestreamError `bad-input` · `not-found` when there is no such set; members with its tag were cancelled all the same
    * @example await client.removeSet(rows, 'import-7');
@@ -256,6 +259,14 @@ function callbackAsk(
 
 async function begin({ finding }: Parts, ask: CallbackAsk): Promise<SetMade> {
   const { queue, set, then, callback: id } = ask;
+  const other = await sameNamed(finding, ask);
+  if (other) {
+    const of = other.group === undefined ? 'without a group' : `of group ${show(other.group)}`;
+    throw new DuestreamError(
+      'exists',
+      `queue ${queue.name} has a set ${set} ${of}; nothing was changed. A name is for one set of a queue, whatever its group: take another`,
+    );
+  }
   const kept = ask.keep(hasContent(queue) ? await seal(queue, then) : then.data);
   let layoutAge: 'remembered' | 'fresh' = 'remembered';
   const { kind } = await inItsPartition(finding, ask, (ref) => {
@@ -272,7 +283,28 @@ async function begin({ finding }: Parts, ask: CallbackAsk): Promise<SetMade> {
       `queue ${queue.name} has a set ${set} with another callback; nothing was changed. A name is for one set: take another, or remove the set`,
     );
   }
+  if (kind === 'lives') {
+    throw new DuestreamError(
+      'exists',
+      `queue ${queue.name} has jobs of an earlier set ${set} that are not over, and would count in this one; nothing was changed. Wait until they are over, or take another name`,
+    );
+  }
   return { set, status: kind === 'ok' ? 'made' : kind === 'already' ? 'already' : 'over', callback: id };
+}
+
+/**
+ * A set of this name in another partition, and so of another group. In its own partition the script judges. Two calls at one moment
+ * may both find none: then there are two sets of the name, and no call of one of them changes the other.
+ */
+function sameNamed({ reader, callPartitions }: ActParts, { queue, set, callback }: CallbackAsk) {
+  return callPartitions(queue, async (layout, policy) => {
+    const home = homeOf(layout, callback);
+    const read = (ref: PartitionRef) => withReadRetry('look at sets', () => reader.sets(ref, { named: [set] }), policy);
+    // Without another partition nothing is asked.
+    const slices = layout.length === 1 ? [] : await Promise.all(layout.map(read));
+    const found = slices.map(({ sets: [one] }) => one && viewOf(one));
+    return found[home.partition] ? undefined : found.find((one) => one !== undefined);
+  });
 }
 
 /** @throws DuestreamError `bad-input` where the queue has no sets, or nothing of what the set says means anything there */
@@ -295,11 +327,15 @@ async function sealNow(finding: ActParts, ask: NameAsk): Promise<SetSealed> {
   return { set, status: kind === 'ok' ? 'sealed' : kind === 'already' ? 'already' : 'over', callback };
 }
 
-/** The set first: the end of a member that is cancelled makes no callback then. */
+/**
+ * The set first: the end of a member that is cancelled makes no callback then. Only its members are meant, whose ids say so: a job
+ * with its tag may be of a set of another group that was made at the same moment, or by an older version.
+ */
 async function remove(finding: ActParts, ask: NameAsk, turn: Turn | undefined): Promise<SetRemoved> {
-  const { queue, set } = ask;
+  const { queue, set, group } = ask;
   const { kind } = await inItsPartition(finding, ask, () => ({ kind: 'disband', name: set }));
-  const { cancelled, running } = await cancelMeant(finding, { queues: [queue], filters: [{ set }], turn });
+  const filters = [{ set, idPrefix: idsOfSet(set, group) }];
+  const { cancelled, running } = await cancelMeant(finding, { queues: [queue], filters, turn });
   if (kind === 'unknown' && cancelled + running.length === 0) throw notThere(ask);
   return { set, cancelled, running };
 }

@@ -25,9 +25,12 @@ export interface SetCallback {
   readonly delayMs: number;
 }
 
-/** `exists`: with another callback. `over`: its callback was made, and its end is remembered. `unknown`: there is no such set. */
+/**
+ * `exists`: with another callback. `over`: its callback was made, and its end is remembered. `unknown`: there is no such set.
+ * `lives`: a member of an earlier set of this name is not over.
+ */
 export interface SetReply {
-  readonly kind: 'ok' | 'already' | 'exists' | 'over' | 'unknown';
+  readonly kind: 'ok' | 'already' | 'exists' | 'over' | 'lives' | 'unknown';
 }
 
 const SIGNS = { remembered: '=', fresh: '+' } as const;

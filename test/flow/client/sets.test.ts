@@ -159,6 +159,42 @@ test('a removal makes no callback, and cancels the members', async () => {
   await expect(client.removeSet(rows, 'gone')).rejects.toMatchObject({ code: 'not-found' });
 });
 
+test('a name is for one set of a queue, whatever the partitions of its groups', async () => {
+  const gated = defineQueue<{ row: number }>('tenants', { perGroup: 1, partitions: 4 });
+  const groups = ['g0', 'g1', 'g2', 'g3', 'g4', 'g5'];
+  expect(await client.set(gated, 'nightly', { then, group: 'g0' })).toMatchObject({ status: 'made' });
+  for (const group of groups.slice(1)) {
+    const call = client.set(gated, 'nightly', { then, group });
+    await expect(call).rejects.toMatchObject({ code: 'exists' });
+    const member = { id: 'x', group, set: 'nightly', delay: '1h' } as const;
+    await expect(client.schedule(gated, { row: 1 }, member)).rejects.toMatchObject({ code: 'no-set' });
+  }
+  await expect(client.set(gated, 'nightly', { then })).rejects.toThrow(/has a set nightly of group "g0"/);
+  expect(await client.set(gated, 'nightly', { then, group: 'g0' })).toMatchObject({ status: 'already' });
+});
+
+test('a removal cancels the members of its set, and nobody of another one of that name', async () => {
+  const gated = defineQueue<{ row: number }>('tenants', { perGroup: 1, partitions: 4 });
+  const groups = ['g0', 'g1', 'g2', 'g3'];
+  // Calls at one moment find none of the others.
+  const made = await Promise.allSettled(groups.map((group) => client.set(gated, 'nightly', { then, group })));
+  const [own, ...others] = groups.filter((_, at) => made[at]?.status === 'fulfilled');
+  expect(others.length).toBeGreaterThan(0);
+  for (const group of groups.filter((one) => one === own || others.includes(one))) {
+    await client.schedule(gated, { row: 1 }, { id: 'x', group, set: 'nightly', delay: '1h' });
+    await client.seal(gated, 'nightly', { group });
+  }
+  expect(await client.removeSet(gated, 'nightly', { group: own })).toEqual({
+    set: 'nightly',
+    cancelled: 1,
+    running: [],
+  });
+  const { sets } = await client.sets(gated, { set: 'nightly' });
+  expect(sets.map(({ group, open, cancelled }) => [group, open, cancelled]).toSorted()).toEqual(
+    others.map((group) => [group, 1, 0]),
+  );
+});
+
 test('what cannot be is refused, and says what is allowed', async () => {
   const bad = (call: Promise<unknown>, words: RegExp) => expect(call).rejects.toThrow(words);
   await bad(client.set(rows, 'a b', { then }), /set is "a b"; allowed: 1 to 48 of/);
