@@ -35,6 +35,7 @@ const SAMPLES: Events = {
   'job.failed': { ...named, tookMs: 1, error },
   'job.expired': { queue: 'emails', id: 'order-1042', dead: false },
   'job.cancelled': named,
+  'job.overran': { queue: 'emails', id: 'order-1042', name: 'default', tookMs: 35_000 },
   'job.fenced': { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' },
   'jobs.missed': { queue: 'emails', reason: 'bounds', count: 3 },
   'jobs.parked': { ...placed, count: 1 },

@@ -104,6 +104,11 @@ function ofJobs({ log, rare }: Lines) {
     'job.expired': (e) =>
       log.info(e, e.dead ? 'job was too late: it became a dead letter' : 'job was too late: it was dropped'),
     'job.cancelled': (e) => log.debug(e, 'job cancelled'),
+    'job.overran': (e) =>
+      rare.warn(
+        { ...e, tookMs: round(e.tookMs) },
+        'a handler goes on after its time-out: its place was given away, and its job may start beside it',
+      ),
     'job.fenced': (e) => rare.warn(e, 'Redis refused the end of an older start: the job was started again elsewhere'),
   } satisfies Partial<Listeners>;
 }

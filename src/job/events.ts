@@ -127,6 +127,14 @@ export interface Events {
   };
   /** A job ended as its cancellation asked. */
   'job.cancelled': { readonly queue: string; readonly id: string; readonly name: string };
+  /** A handler went on for `abortGrace` after its time-out: from now on its job gives its place away and may start once more beside it. */
+  'job.overran': {
+    readonly queue: string;
+    readonly id: string;
+    readonly name: string;
+    /** So long it has run until now. */
+    readonly tookMs: number;
+  };
   /** An end was refused: the job was started anew, or is over. */
   'job.fenced': {
     readonly queue: string;
@@ -262,6 +270,7 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'job.failed': 'warn',
   'job.expired': 'info',
   'job.cancelled': 'debug',
+  'job.overran': 'warn',
   'job.fenced': 'warn',
   'jobs.missed': 'warn',
   'jobs.parked': 'warn',

@@ -122,6 +122,12 @@ function workerFamiliesOf(read: Read) {
       name: 'duestream_run_duration_max_seconds',
       help: 'The longest run of a handler that ended in the last one or two minutes.',
     }),
+    overran: new Counter({
+      name: 'duestream_overran_total',
+      help: 'Handlers that went on for abortGrace after their time-out, so that their place was given away while they ran.',
+      labelNames: ['queue'],
+      ...read,
+    }),
     fenced: new Counter({
       name: 'duestream_fenced_total',
       help: 'Ends of jobs that Redis refused because the job had been started again elsewhere.',

@@ -139,6 +139,7 @@ function observeEvents(
         if (outcome === 'ok') families.scheduleLateness.observe(of(queue), seconds(latenessMs));
       },
       'schedule.missed': ({ queue }) => families.scheduleMissed.inc(of(queue)),
+      'job.overran': ({ queue }) => families.overran.inc(of(queue)),
       'job.fenced': ({ queue }) => families.fenced.inc(of(queue)),
       'entries.adopted': ({ queue, count }) => families.adopted.inc(of(queue), count),
       'jobs.parked': ({ queue, count }) => families.parked.inc(of(queue), count),
@@ -356,9 +357,9 @@ async function goneOf(queues: readonly string[], sources: readonly Source[]): Pr
 function removeQueue(families: Families, queue: string): void {
   const { moverPassDuration, promotionLateness, startLateness, runDuration } = families;
   for (const one of [moverPassDuration, promotionLateness, startLateness, runDuration]) one.removeQueue(queue);
-  const { scheduleMissed, scheduleLateness, fenced, adopted, parked, parkedJobs, waitingSuspects, lostSlots } =
+  const { scheduleMissed, scheduleLateness, overran, fenced, adopted, parked, parkedJobs, waitingSuspects, lostSlots } =
     families;
-  for (const one of [scheduleMissed, scheduleLateness, fenced, adopted, parked]) one.remove({ queue });
+  for (const one of [scheduleMissed, scheduleLateness, overran, fenced, adopted, parked]) one.remove({ queue });
   for (const one of [parkedJobs, waitingSuspects, lostSlots]) one.remove({ queue });
   for (const outcome of FIRE_OUTCOMES) families.scheduleFires.remove({ queue, outcome });
 }

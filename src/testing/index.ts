@@ -51,7 +51,8 @@ export interface TestKitOptions {
   readonly schedules?: Readonly<Record<string, ScheduleInput>> | undefined;
   /**
    * How long the run of a job lasts in virtual time, which matters to schedules that overlap and to limits of what runs at once.
-   * One that lasts longer than the time-out of its job or its queue is timed out. Default 0.
+   * One that lasts longer than the time-out of its job or its queue is timed out. It ends then, if its handler has looked at its
+   * signal; any other goes on for as long as it lasts, 5 s more at most (the default of `abortGrace`), and keeps its place. Default 0.
    */
   readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
   /** What jitter follows from, 0 up to 1. Default 0.5, always. */

@@ -16,6 +16,7 @@ import {
   timedOut,
 } from '../job/judge.ts';
 import { keptResult } from '../job/past.ts';
+import { workerOptions } from '../job/worker-options.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { silentLog } from '../kernel/log.ts';
 import { partitionRef } from '../redis/keys.ts';
@@ -184,12 +185,16 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
     );
   };
   if (lastsMs > timeoutMs) {
-    // Nobody waits for a handler whose time is up. One that looks at its signal has a turn to end before others go on.
+    // One that looks at its signal has a turn to end before others go on, and ends with its time. Any other goes on.
     await Promise.race([handled, turn()]);
     agenda.at(startedMs + timeoutMs, async () => {
+      const heeds = lazyAbort.isWatched;
       lazyAbort.abort('timeout');
-      await Promise.race([handled, turn()]);
-      await end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: lazyAbort.reason });
+      effects.close();
+      const hasEnded = await Promise.race([handled.then(() => true), turn()]);
+      const late = () => end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: lazyAbort.reason });
+      if (verdict.completesFirst || (heeds && hasEnded)) await late();
+      else agenda.at(startedMs + Math.min(lastsMs, timeoutMs + workerOptions.abortGrace.fallback), late);
     });
     return;
   }
@@ -242,7 +247,7 @@ async function ended(run: () => unknown): Promise<{ readonly thrown: unknown } |
   }
 }
 
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const turn = () => new Promise<false>((resolve) => setImmediate(resolve, false));
 
 /** As in Redis a token says when the start was, in µs, and is larger than the one before. */
 function nextToken(playing: Playing): string {

@@ -31,6 +31,8 @@ const BYTES_MAX = 10_000;
 /** Retries are due at moments that end with 7, deferred jobs at those that end with 0: see `Fates`. */
 const RETRY_MS = 44;
 const DEFER_MS = 27;
+/** Of each start. */
+const TIMEOUT_MS = 70;
 /** Lanes that wait for a time have this and the time as their score. */
 const TIMED = 3 * 2 ** 50;
 
@@ -77,7 +79,8 @@ class Fates {
     let endMs = nowMs + fate.lastsMs;
     while (endMs % 10 !== 3 || this.#ends.has(endMs)) endMs += 1;
     this.#ends.add(endMs);
-    return { ...fate, endMs };
+    // Handlers here look at no signal: what takes longer keeps its place until it ends, and has failed then.
+    return endMs - nowMs > TIMEOUT_MS ? { ...fate, outcome: 'retry', endMs } : { ...fate, endMs };
   }
 }
 
@@ -90,7 +93,7 @@ export function kitWorld({ nowMs, fateOf }: Stage): World {
   const starts: string[] = [];
   const fates = new Fates(fateOf);
   const last = new Map<string, Fate>();
-  const q = defineQueue('q', { attempts: 1000, backoff: fixed(RETRY_MS), timeout: '1d' });
+  const q = defineQueue('q', { attempts: 1000, backoff: fixed(RETRY_MS), timeout: TIMEOUT_MS });
   const handler = ({ id }: { readonly id: string }) => {
     const outcome = last.get(id)?.outcome;
     if (outcome === 'retry') throw new Error('again');

@@ -15,7 +15,7 @@ import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import { createJobs } from '../../src/redis/scripts/jobs.ts';
 import type { WorkerOptions } from '../../src/worker/options.ts';
 import type { QueueHandlers } from '../../src/worker/run/handlers.ts';
-import { createWorker, type Worker } from '../../src/worker/worker.ts';
+import { createWorker, type WatchedWorker } from '../../src/worker/worker.ts';
 import { brokenBalance, brokenInvariants, picture, streamOf } from './keyspace.ts';
 import { type StartOptions, startRedis, type TestRedis } from './redis.ts';
 
@@ -138,7 +138,7 @@ export function useLine(options: LineOptions = {}) {
     make(
       handlers: QueueHandlers<unknown>,
       settings: QueueOptions & Partial<WorkerOptions> = {},
-    ): Worker & { readonly heard: Heard } {
+    ): WatchedWorker & { readonly heard: Heard } {
       const queue = defineQueue(queueName(), { partitions: options.partitions ?? 1, ...queuePart(settings) });
       const { attempts, crashes, backoff, timeout, delivery, partitions, linger, ...own } = settings;
       const redis = { path: the().server.socketPath };

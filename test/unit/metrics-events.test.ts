@@ -97,13 +97,15 @@ test('a run is counted under what it ended with', async () => {
   expect(sums).toEqual([0.02, 0.03, 0.04, 0.05]);
 });
 
-test('passes, refused results and adopted entries are counted', async () => {
+test('passes, refused results, places that were given away and adopted entries are counted', async () => {
   const { metrics, events } = observed();
+  events.emit('job.overran', { ...named, tookMs: 35_000 });
   events.emit('mover.passed', { queue: 'emails', partition: 0, state: 'promoted', tookMs: 2 });
   events.emit('job.fenced', { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' });
   events.emit('entries.adopted', { queue: 'emails', partition: 0, count: 3 });
   const found = await samples(metrics);
   expect(found.get('duestream_mover_pass_duration_seconds_bucket{le="0.002",queue="emails"}')).toBe(1);
+  expect(found.get('duestream_overran_total{queue="emails"}')).toBe(1);
   expect(found.get('duestream_fenced_total{queue="emails"}')).toBe(1);
   expect(found.get('duestream_adopted_total{queue="emails"}')).toBe(3);
 });

@@ -342,7 +342,7 @@ const PASSED_OVER = [
     'schedule.fired',
     'schedule.missed',
   ] as const),
-  ...(['job.fenced', 'jobs.parked', 'parked.waiting', 'suspects.waiting', 'worker.exhausted'] as const),
+  ...(['job.fenced', 'job.overran', 'jobs.parked', 'parked.waiting', 'suspects.waiting', 'worker.exhausted'] as const),
   ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
   ...(['redis.evicts', 'redis.keeps', 'jobs.missed'] as const),
 ] as const;

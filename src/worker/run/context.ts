@@ -83,6 +83,11 @@ export class LazyAbort {
   reason: AbortReason | undefined = undefined;
   #controller: AbortController | undefined = undefined;
 
+  /** The handler has looked at its signal, so it may hear of the abort. */
+  get isWatched(): boolean {
+    return this.#controller !== undefined;
+  }
+
   /** The first reason counts. */
   abort(why: AbortReason): void {
     this.reason ??= why;

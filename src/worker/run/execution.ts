@@ -179,6 +179,8 @@ class Execution implements RunningHandler, Reporter {
   #told: ((text: string) => string) | undefined = undefined;
   /** The handler was called and has not ended. */
   #isPending = false;
+  /** What the attempt has ended in, while its handler goes on after its time: it is told when the handler has ended. */
+  #late: Ending | undefined = undefined;
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
   #disarm: (() => void) | undefined = undefined;
 
@@ -281,30 +283,58 @@ class Execution implements RunningHandler, Reporter {
   }
 
   /**
-   * The attempt ends now. The handler keeps its slot until it ends, so that one which ignores its signal shows as a missing
+   * The outcome of the attempt is decided now, and nothing that the handler still says counts. Redis is told of it when the
+   * handler has ended: until then the job keeps its place in a limit, its schedule waits for it, and it is not tried again. A
+   * handler that ignores its signal has `abortGrace` for that. It keeps its slot until it ends, so that it shows as a missing
    * slot rather than as unbounded concurrency.
    */
   #overtake(): void {
     const { inFlight, slots, log } = this.#executor.services;
-    const { timeoutMs } = this.verdict;
+    const { timeoutMs, completesFirst } = this.verdict;
     const { id } = idOf(this.#life.member);
     this.#lazyAbort.abort('timeout');
     inFlight.overtaken(this.entry);
-    this.#disarm = slots.watch(this.entry, id);
+    this.#effects.close();
+    const ending: Ending = { kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason };
+    this.#late = completesFirst ? undefined : ending;
+    this.#disarm = slots.watch(this.entry, id, () => this.#giveUpWaiting());
     log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
-    this.#end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason });
+    if (completesFirst) this.#end(ending);
+  }
+
+  /** The outcome waits no longer for a handler that goes on: the place of the job is free, and it may start once more. */
+  #giveUpWaiting(): void {
+    const { clock, events } = this.#executor.services;
+    const late = this.#late;
+    if (!late) return;
+    this.#late = undefined;
+    const { name } = this.verdict.record;
+    const { id } = idOf(this.#life.member);
+    const tookMs = clock.monotonicMs() - this.#startedMs;
+    try {
+      events.emit('job.overran', { queue: this.#executor.queue.name, id, name, tookMs });
+      this.#end(late);
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
   }
 
   /** Told from outside: cancelled, lease lost, shutdown. */
   abort(why: AbortReason): void {
-    // After this the worker is gone: a time-out would only keep its process alive.
-    if (why === 'shutdown') this.#disarm?.();
+    const { inFlight } = this.#executor.services;
     this.#lazyAbort.abort(why);
+    if (why !== 'shutdown') return;
+    // After this the worker is gone: a time-out would only keep its process alive, and nothing can wait for a handler.
+    this.#disarm?.();
+    if (!this.#late) return;
+    inFlight.slotLost(this.entry);
+    this.#giveUpWaiting();
   }
 
-  /** How far the handler is. What has no lease any more is nobody's word. */
+  /** How far the handler is. What has no lease any more is nobody's word, nor what is said after the outcome is decided. */
   report({ fraction, text, atMs }: JobProgress): void {
-    if (!isLeased(this.entry) || this.#lazyAbort.reason === 'lease lost') return;
+    const { reason } = this.#lazyAbort;
+    if (!isLeased(this.entry) || reason === 'lease lost' || reason === 'timeout') return;
     this.#told ??= redactorOf(this.#rulings());
     const told = text === undefined ? undefined : this.#told(text);
     this.unsent = encodeProgress({ fraction, text: told, atMs }, this.#life.started.attempts);
@@ -332,7 +362,10 @@ class Execution implements RunningHandler, Reporter {
     try {
       this.#disarm?.();
       inFlight.handlerEnded(this.entry);
+      const late = this.#late;
+      this.#late = undefined;
       if (state.phase !== 'overtaken') this.#end(ending);
+      else if (late) this.#end(late);
       else if (state.slotLost) slots.tell(idOf(this.#life.member).id);
     } catch (thrown) {
       this.#failed(thrown);

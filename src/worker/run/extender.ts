@@ -20,6 +20,9 @@
  *
  * What handlers say of their progress goes with the extension of their entries. The first word is sent at once, and what
  * comes after it is sent together, a second later: a pass between two extensions of everything asks for these entries alone.
+ *
+ * A handler whose time is up and that goes on is extended as well: its job stays its own, and keeps its place in a limit, until
+ * the handler has ended or its slot counts as lost.
  */
 
 import type { Emitter } from '../../job/events.ts';
@@ -218,20 +221,21 @@ function readFirst(extending: Extending): void {
  * its whole lease. An entry whose job is over in Redis, or whose outcome is on the way, is trusted for ever.
  */
 export function trustedUntilMs(
-  { state }: InFlightEntry,
+  entry: InFlightEntry,
   { jobLeaseMs, nowMs }: { readonly jobLeaseMs: number; readonly nowMs: number },
 ): number {
+  const { state } = entry;
   switch (state.phase) {
     case 'starting':
       return startTrustedUntilMs(state.leasedMs ?? nowMs, jobLeaseMs);
     case 'started':
       return state.completedEarly ? Number.POSITIVE_INFINITY : startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
     case 'running':
-      if (state.completedEarly) return Number.POSITIVE_INFINITY;
+    case 'overtaken':
+      if (!isLeased(entry)) return Number.POSITIVE_INFINITY;
       if (state.extendedMs === undefined) return startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
       return state.extendedMs + leaseOf(jobLeaseMs);
     case 'suspected':
-    case 'overtaken':
     case 'acknowledging':
     case 'gone':
       return Number.POSITIVE_INFINITY;

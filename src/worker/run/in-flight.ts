@@ -22,9 +22,11 @@
  *  answered         the final reply of Redis. It ends an entry that is acknowledging, and a start whose early completion
  *                   Redis refused. While the handler runs on (overtaken, or running and completed early), the answer is
  *                   noted, and Redis owes nothing any more.
- *  slot lost        overtaken: the handler did not end in the time that it was given after that.
+ *  overtaken        the time of the handler is up. Its outcome is decided, and waits until the handler has ended: the lease is
+ *                   extended meanwhile, so the job keeps its place in a limit, and nothing starts it a second time.
+ *  slot lost        overtaken: the handler did not end in the time that it was given after that. Its outcome waits no longer.
  *  abandoned        in any state: our own code failed at the entry (`Acknowledger.failed`).
- *  extended         running: the lease was renewed. A reply that comes after the handler ended changes nothing.
+ *  extended         running, overtaken: the lease was renewed. A reply that comes after the handler ended changes nothing.
  */
 import type { Emitter } from '../../job/events.ts';
 import type { Token } from '../../job/job.ts';
@@ -93,9 +95,11 @@ interface Running extends Handled {
   readonly extendedMs: number | undefined;
 }
 
-/** The handler runs on although its time was up, and keeps its slot. The outcome is acknowledged meanwhile. */
+/** The handler runs on although its time was up, and keeps its slot. Its outcome waits for its end, until its slot is lost. */
 interface Overtaken extends Handled {
   readonly phase: 'overtaken';
+  /** Monotonic ms at which the last call was sent that extended the lease. */
+  readonly extendedMs: number | undefined;
   /** The handler did not end in the time that it was given after that: nobody waits for it any more. */
   readonly slotLost: boolean;
 }
@@ -314,15 +318,14 @@ export class InFlight {
   /** The lease begins anew. A handler that ended while the call was under way has none any more. */
   extended(entry: InFlightEntry, extendedMs: number): void {
     const { state } = entry;
-    if (state.phase === 'running') this.#change(entry, { ...state, extendedMs });
+    if (state.phase === 'running' || state.phase === 'overtaken') this.#change(entry, { ...state, extendedMs });
   }
 
   /** The time of the handler is up. */
   overtaken(entry: InFlightEntry): void {
     const { state } = entry;
     if (state.phase !== 'running') throw illegal('overtaken', state);
-    const { start, completedEarly, owed, handler } = state;
-    this.#change(entry, { phase: 'overtaken', start, completedEarly, owed, handler, slotLost: false });
+    this.#change(entry, { ...state, phase: 'overtaken', slotLost: false });
   }
 
   slotLost(entry: InFlightEntry): void {
@@ -389,8 +392,13 @@ function illegal(event: string, state: EntryState): Error {
 const hasLostSlot = ({ state }: InFlightEntry) => state.phase === 'overtaken' && state.slotLost;
 const isLeftAlone = ({ state }: InFlightEntry) => state.phase === 'overtaken' && state.slotLost && !state.owed;
 
-/** The handler runs in its time, and the lease is to be extended: a job that is over in Redis needs none. */
-export const isLeased = ({ state }: InFlightEntry): boolean => state.phase === 'running' && !state.completedEarly;
+/** The handler runs, and the lease is to be extended. A job that is over in Redis, or whose outcome is on its way, needs none. */
+export const isLeased = ({ state }: InFlightEntry): boolean =>
+  (state.phase === 'running' && !state.completedEarly) || isKept(state);
+
+/** The time of the handler is up, and the outcome waits for its end. */
+const isKept = (state: EntryState): boolean =>
+  state.phase === 'overtaken' && state.owed && !state.slotLost && !state.completedEarly;
 
 /** The job is over in Redis, and its handler is still to end. */
 export const isCompletedEarly = ({ state }: InFlightEntry): boolean =>
@@ -445,11 +453,12 @@ export class LostSlots {
   }
 
   /** The handler of this job was told that its time is up. The returned function calls the watch off. */
-  watch(entry: InFlightEntry, id: string): () => void {
+  watch(entry: InFlightEntry, id: string, onLost: () => void): () => void {
     const { inFlight, clock, abortGraceMs } = this.#parts;
     return clock.timer(abortGraceMs, () => {
       inFlight.slotLost(entry);
       this.tell(id);
+      onLost();
     });
   }
 

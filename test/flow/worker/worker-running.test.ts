@@ -52,7 +52,7 @@ it('a signal that is looked at after the time was up is aborted already', async 
       await late.opened;
       seen.push(context.signal.aborted);
     },
-    { timeout: 20, attempts: 1 },
+    { timeout: 20, attempts: 1, abortGrace: 0 },
   );
   await line.plan({});
   await eventually(() => worker.heard.of('job.dead').length).toBe(1);
@@ -68,7 +68,7 @@ it('a handler that ignores its signal keeps its slot until it ends, and a worker
       started.push(job.id);
       if (job.id !== 'c') await door.opened;
     },
-    { timeout: 40, attempts: 1, concurrency: 2 },
+    { timeout: 40, attempts: 1, concurrency: 2, abortGrace: 20 },
   );
   await line.plan({ id: 'a' }, { id: 'b' });
   await eventually(() => worker.heard.of('job.dead').length).toBe(2);
@@ -83,7 +83,7 @@ it('a handler that ignores its signal keeps its slot until it ends, and a worker
   expect(worker.heard.of('job.completed')).toHaveLength(1);
 });
 
-it('a job that timed out is not started again by the worker whose handler still runs, before its backoff', async () => {
+it('a job that timed out and whose handler goes on is started again after its grace and its backoff', async () => {
   const door = gate();
   const starts: number[] = [];
   const worker = await line.worker(
@@ -91,7 +91,7 @@ it('a job that timed out is not started again by the worker whose handler still 
       starts.push(job.attempt);
       if (job.attempt === 1) await door.opened;
     },
-    { timeout: 30, backoff: fixed(50), concurrency: 2 },
+    { timeout: 30, backoff: fixed(50), concurrency: 2, abortGrace: 0 },
   );
   await line.plan({});
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);
