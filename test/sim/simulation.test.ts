@@ -111,6 +111,16 @@ const CONTROLS = [
     edit: dropped,
   },
   {
+    title: 'gives a place away while its handler goes on',
+    wanted: ['OVER-GROUP', 'OVER-QUEUE'],
+    faults: 'crash',
+    seed: 1,
+    gated: true,
+    file: 'dist/worker/run/execution.js',
+    mark: 'waits-for-its-handler',
+    edit: dropped,
+  },
+  {
     title: 'writes no hold',
     wanted: ['OVER-GROUP'],
     faults: 'crash',

@@ -296,10 +296,11 @@ class Execution implements RunningHandler, Reporter {
     inFlight.overtaken(this.entry);
     this.#effects.close();
     const ending: Ending = { kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason };
-    this.#late = completesFirst ? undefined : ending;
+    // @waits-for-its-handler
+    if (!completesFirst) this.#late = ending;
     this.#disarm = slots.watch(this.entry, id, () => this.#giveUpWaiting());
     log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
-    if (completesFirst) this.#end(ending);
+    if (!this.#late) this.#end(ending);
   }
 
   /** The outcome waits no longer for a handler that goes on: the place of the job is free, and it may start once more. */

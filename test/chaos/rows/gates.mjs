@@ -66,6 +66,24 @@ export const gateRows = [
   },
   {
     ...GATED,
+    id: 'F111',
+    title: 'limits: handlers pay no heed to their time-outs, and workers are killed meanwhile',
+    how: 'every eighth handler goes on for a second after its time-out; SIGKILL to a worker that runs something, 3 times',
+    wanted: `${WANTED}; starts again <= 8 per kill; time-outs`,
+    workload: { ...GATED.workload, jobs: 400, deaf: 0.125, throws: 0 },
+    async inject(scene) {
+      for (let time = 0; time < 3; time += 1) {
+        await killBusy(scene);
+        await scene.sleep(2500);
+      }
+    },
+    pass: ({ report, effects }) => [
+      ...atMost('starts again besides failures', report.counts.again - failures(effects), 3 * SLOTS),
+      ...atLeast('handlers that went on after their time-out', failures(effects), 20),
+    ],
+  },
+  {
+    ...GATED,
     id: 'F101',
     title: 'limits: leaders are killed, and then nobody leads for 10 seconds',
     how: 'SIGKILL to the leader, twice; SIGSTOP to all daemons for 10 s when all is lined up',

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, DuestreamError, defineQueue, fixed } from 'duestream';
 import { PARTITIONS } from '../judge/dump.mjs';
 import { createRecorder } from './history.mjs';
+import { TIMEOUTS_MS } from './workload.mjs';
 
 const { CHAOS_PLAN = '', CHAOS_HISTORY = '', CHAOS_ACTOR = '', CHAOS_GO = '' } = process.env;
 const { CHAOS_PARTITIONS = PARTITIONS.length, DUESTREAM_REDIS_URL = '', CHAOS_DURABILITY } = process.env;
@@ -52,6 +53,7 @@ async function schedule({ id, delayMs, kind, workMs, padBytes, priority }) {
         priority,
         at: new Date(dueMs),
         backoff: fixed('300ms'),
+        timeout: TIMEOUTS_MS[kind],
       });
       note('enq.ok', { id, due, status });
       return;

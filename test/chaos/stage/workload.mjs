@@ -3,7 +3,7 @@
  * each is scheduled and due, how long its handler takes, and which handlers throw or take their worker with them.
  */
 
-/** @typedef {'plain' | 'throw' | 'crash' | 'poison' | 'odd'} Kind what the handler of a job does */
+/** @typedef {'plain' | 'throw' | 'crash' | 'poison' | 'odd' | 'deaf'} Kind what the handler of a job does */
 /**
  * @typedef {object} PlannedJob
  * @property {string} id with its group in front, if it has one
@@ -24,6 +24,7 @@
  * @property {number} crashes
  * @property {number} poison
  * @property {number} odd
+ * @property {number} [deaf] handlers that go on after their time-out the first time, and fail then
  * @property {readonly [number, number]} workMs
  * @property {number} padBytes
  * @property {number} [groups] of a gated queue: one job in ten is of the first group, one in twenty of none
@@ -38,6 +39,10 @@ export const WORKERS = 4;
  * of 5 s is. With the shortened one a worker would be given up that is on its way back.
  */
 export const GRACE_TO_DIAL = { DUESTREAM_WORKER__GRACE: '3000' };
+/** Time-outs of jobs that have one of their own. @type {Readonly<Partial<Record<Kind, number>>>} */
+export const TIMEOUTS_MS = { deaf: 1500 };
+/** So long does the first attempt of a handler take that pays no heed to its signal. */
+export const DEAF_MS = 2500;
 /** Handlers that a worker runs at once. */
 export const SLOTS = 8;
 
@@ -121,11 +126,12 @@ function placed(job, { groups, random }) {
  * @param {number} at from 0 up to 1
  * @returns {Kind}
  */
-function kindOf({ throws, crashes, poison, odd }, at) {
+function kindOf({ throws, crashes, poison, odd, deaf = 0 }, at) {
   if (at < throws) return 'throw';
   if (at < throws + crashes) return 'crash';
   if (at < throws + crashes + poison) return 'poison';
-  return at < throws + crashes + poison + odd ? 'odd' : 'plain';
+  if (at < throws + crashes + poison + odd) return 'odd';
+  return at < throws + crashes + poison + odd + deaf ? 'deaf' : 'plain';
 }
 
 /**

@@ -2,6 +2,7 @@
  * The processes of a simulation: daemons, workers and producers of the product itself, each an instance of its own that
  * owns its timers and its connections. One that ends without being asked to is started again, as a supervisor would.
  */
+import { TIMEOUTS_MS } from '../../chaos/stage/workload.mjs';
 import { handlerOf, sleep } from './handlers.mjs';
 
 /** @typedef {import('./time.mjs').Process} Process */
@@ -188,7 +189,14 @@ export function createCast({ product, time, network, journal, random, partitions
         const { dueMs: due, status } = await client.schedule(
           queue,
           { kind, workMs },
-          { id: own, group, priority, at, backoff: fixed('300ms') },
+          {
+            id: own,
+            group,
+            priority,
+            at,
+            backoff: fixed('300ms'),
+            timeout: TIMEOUTS_MS[kind],
+          },
         );
         note('enq.ok', { id, due, status });
         return '';

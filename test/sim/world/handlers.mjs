@@ -1,5 +1,7 @@
 /** The handlers of simulated workers and their log: the same jobs as those of the chaos harness, in virtual time. */
 
+import { DEAF_MS } from '../../chaos/stage/workload.mjs';
+
 /** @typedef {import('./cast.mjs').Actor} Actor */
 /** @typedef {{ kind: import('../../chaos/stage/workload.mjs').Kind, workMs: number }} Wish */
 
@@ -12,8 +14,10 @@ export function handlerOf(actor) {
     const note = (/** @type {string} */ ev, /** @type {object} */ more = {}) =>
       actor.note(ev, { id, token, attempt, ...more });
     note('start', { due: dueMs });
+    const isDeaf = data.kind === 'deaf' && attempt === 1;
     try {
-      await sleep(data.workMs, signal);
+      if (isDeaf) await sleep(DEAF_MS);
+      else await sleep(data.workMs, signal);
     } catch (error) {
       note('finish', { how: 'aborted' });
       throw error;
@@ -22,7 +26,7 @@ export function handlerOf(actor) {
       actor.crash();
       await new Promise(() => {});
     }
-    if (failures === 0 && (data.kind === 'throw' || data.kind === 'odd')) {
+    if (isDeaf || (failures === 0 && (data.kind === 'throw' || data.kind === 'odd'))) {
       note('finish', { how: 'error' });
       throw new Error('planned');
     }

@@ -87,7 +87,7 @@ export async function simulate(settings) {
     const mostMs = 10 + random() ** 2 * (random() < 0.2 ? 20_000 : 4000);
     // Where few run at a time, longer jobs would not be over when all should be. Nor does a lease of a job that is buried end
     // where a judge sees it.
-    const gentle = gated ? { groups: 12, crashes: 0, poison: 0 } : {};
+    const gentle = gated ? { groups: 12, crashes: 0, poison: 0, deaf: 0.05 } : {};
     const workMs = /** @type {const} */ ([1, gated ? Math.min(mostMs, 1000) : mostMs]);
     const workload = { ...wishes, ...gentle, jobs, callsMs: CALLS_MS, nearMs: farMs / 4, farMs, workMs, padBytes: 0 };
     const plans = planOf(workload, { random, producers: 2 }).map((plan) =>
