@@ -84,13 +84,16 @@ export const workerOptions = {
     fallback: 25_000,
     doc: 'How long running handlers may take to end at shutdown.',
   },
-  /** How long a handler whose time is up may take to end before its slot counts as lost: 0 to `1h`, default `5s`. */
+  /**
+   * How long a handler whose time is up may take to end: 0 to `1h`, default `5s`. Until then its job keeps its place in a limit and is
+   * not tried again; after that its slot counts as lost.
+   */
   abortGrace: {
     kind: 'duration',
     min: 0,
     max: HOUR_MS,
     fallback: 5000,
-    doc: 'How long a handler may go on after its signal aborted, before its slot counts as lost.',
+    doc: 'How long a handler may go on after its time-out: until then its job keeps its place in a limit; after that the place is given away, and the slot counts as lost.',
   },
   /**
    * The share of slots in percent that may be lost to handlers that ignore their signal: 0 to 100, default 50. From then

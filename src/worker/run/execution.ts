@@ -297,7 +297,7 @@ class Execution implements RunningHandler, Reporter {
     this.#effects.close();
     const ending: Ending = { kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason };
     // @waits-for-its-handler
-    if (!completesFirst) this.#late = ending;
+    this.#late = completesFirst ? undefined : ending;
     this.#disarm = slots.watch(this.entry, id, () => this.#giveUpWaiting());
     log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
     if (!this.#late) this.#end(ending);

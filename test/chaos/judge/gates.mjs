@@ -68,6 +68,7 @@ function leasesOf({ effects, loss, pauses = [], exits = [] }) {
       return inOrder.map((start, at) => {
         const nextUs = inOrder[at + 1]?.us ?? Number.POSITIVE_INFINITY;
         const exitUs = exits.find(({ pid, us }) => pid === start.pid && us > start.us)?.us ?? nextUs;
+        const ended = start.finish?.how === 'aborted' ? undefined : start.finish;
         const endUs = start.finish?.how === 'aborted' ? start.us : (start.finish?.us ?? exitUs + KEPT_US);
         const before = inOrder[at - 1];
         return {
@@ -75,7 +76,8 @@ function leasesOf({ effects, loss, pauses = [], exits = [] }) {
           group: groupOf(id),
           us: start.us,
           madeUs: madeUs(start),
-          endUs: Math.min(endUs, nextUs),
+          // A handler that came to its end is not over before, whatever became of its job meanwhile.
+          endUs: ended?.us ?? Math.min(endUs, nextUs),
           /** The job had its turn before: this start took it over from a worker that was lost. */
           isTakenOver: before !== undefined && before.finish?.how !== 'error',
           isLost:
