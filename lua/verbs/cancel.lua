@@ -41,6 +41,9 @@ local function request(member, run, waits)
   run.cancel = withBit(withoutBit(run.cancel, AGAIN), STOP)
   redis.call('HSET', runs, member, runText(run))
   leave(member, waits)
+  -- Its worker hears of it at once; if it does not, its next extension says it.
+  local order = ('%s %s %s'):format(run.owner, run.entry, run.token)
+  redis.pcall('SPUBLISH', meta:sub(1, -5) .. 'stop', order)
   return 'requested'
 end
 

@@ -193,7 +193,7 @@ const mover = z.strictObject({
   safetyTick: ms(
     RHYTHMS.default.safetyTickMs,
     { min: 10, max: 60_000 },
-    'How often a leader looks for due jobs without a nudge, where a producer is known that does not nudge; else every fifth time. With the profile quiet: 1m, always.',
+    'How often a leader looks for due jobs without a nudge; ten times as often where a producer is known that does not nudge. With the profile quiet: 1m, always.',
   ),
 });
 

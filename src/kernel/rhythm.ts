@@ -14,13 +14,10 @@ export const isProfile = (given: unknown): given is Profile => PROFILES.some((pr
 export interface Rhythm {
   /** `mover.lease`. A leader that died is replaced within this time and a second. */
   readonly leaseMs: number;
-  /** `mover.safetyTick`. So late at most is a job of a producer that does not nudge, where such a producer is known. */
+  /** `mover.safetyTick`. So late at most is the first job of a producer that does not nudge, or of a nudge that was lost on its way. */
   readonly safetyTickMs: number;
-  /**
-   * So many safety ticks are between two looks while nudges come through and no producer is known that does not nudge. It
-   * bounds the first job of such a producer, and a nudge that was lost on its way.
-   */
-  readonly calmTicks: number;
+  /** So many looks are made in a safety tick where a producer is known that does not nudge: its jobs are so much less late. */
+  readonly foreignLooks: number;
   /** While no job is due, a pass is made this often: it tells of a key of another type, and advertises the wake-up anew. */
   readonly wholePassMs: number;
   /** A look at the schedules. Bounds a lost message that a schedule was put, and a clock of Redis that was set. */
@@ -57,7 +54,7 @@ export const RHYTHMS: Readonly<Record<Profile, Rhythm>> = {
   default: {
     leaseMs: 5000,
     safetyTickMs: 1000,
-    calmTicks: 5,
+    foreignLooks: 10,
     wholePassMs: MINUTE_MS,
     firesMs: 30_000,
     sweepMs: MINUTE_MS,
@@ -76,7 +73,7 @@ export const RHYTHMS: Readonly<Record<Profile, Rhythm>> = {
   quiet: {
     leaseMs: MINUTE_MS,
     safetyTickMs: MINUTE_MS,
-    calmTicks: 1,
+    foreignLooks: 1,
     wholePassMs: 4 * MINUTE_MS,
     firesMs: 2 * MINUTE_MS,
     sweepMs: 10 * MINUTE_MS,

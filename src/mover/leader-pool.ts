@@ -207,7 +207,6 @@ export class LeaderPool {
       windowMs: limits.windowMs,
       order: this.#order,
       loneWorker: this.#loneWorker,
-      hearsNudges: () => this.#isSubscribed,
       serverOf: this.#serverOf,
       rhythm,
       clock,

@@ -92,6 +92,10 @@ export const partitionTable = {
     type: 'channel',
     doc: 'that a job ended for which somebody waits: outcome letter, token, member. Scripts make its name from that of `K:meta`',
   },
+  stop: {
+    type: 'channel',
+    doc: 'that a job that runs was asked to stop: worker, entry and token of its start. The script makes its name from that of `K:meta`',
+  },
   fires: {
     type: 'zset',
     doc: 'schedule → ms when the leader looks at it next; 0 = at once',

@@ -33,6 +33,7 @@ import type { HandlerCalls } from './run/handlers.ts';
 import { abort, InFlight, LostSlots } from './run/in-flight.ts';
 import type { HandleChain } from './run/middleware.ts';
 import { Starter } from './run/starter.ts';
+import { StopOrders } from './run/stop-orders.ts';
 
 interface ServedQueueParts {
   readonly work: Work;
@@ -50,6 +51,10 @@ interface ServedQueueParts {
   readonly calls: () => HandlerCalls;
   /** A handler has said how far it is. */
   readonly reported: () => void;
+  /** A connection for messages, which is opened when it is asked for. */
+  readonly channels: () => Channels;
+  /** Orders to stop were not heard for a while: the next extension is to ask for them at once. */
+  readonly onMissed: () => void;
   /** Of the worker. */
   readonly beats: Pick<Heartbeat, 'lastProgressMs' | 'lastTurnMs' | 'steadySinceMs'>;
 }
@@ -110,6 +115,7 @@ export class ServedQueue {
   async stop(endMs: number): Promise<void> {
     const { fetcher, adopter, reclaimer } = this.#running ?? {};
     await Promise.all([fetcher?.stop(), adopter?.stop(), reclaimer?.stop()]);
+    this.#running?.stopOrders.stop();
     await this.#handover.unseen();
     await this.#drained(endMs - this.#parts.settings.clock.monotonicMs());
     if (this.inFlight.size() === 0) return;
@@ -219,5 +225,6 @@ function assemble(
   own.inFlight.onLeftBehind(adopter.lost);
   const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats: parts.beats };
   const reclaimer = createReclaimer({ ...base, ...watching, starter });
-  return { fetcher, roundTrips, adopter, reclaimer };
+  const stopOrders = new StopOrders({ ...base, channels: parts.channels, onMissed: parts.onMissed });
+  return { fetcher, roundTrips, adopter, reclaimer, stopOrders };
 }

@@ -6,7 +6,8 @@
  *          time tell handlers to stop and hand their jobs back without using an attempt → leave → close
  *
  * A worker of N queues has N + 1 connections: 1 for commands and N that wait; N workers of one queue have 2 N. Where no read may
- * wait (a cluster, `read: 'poll'`) it has 2: one for commands, and one that hears of new jobs. One
+ * wait (a cluster, `read: 'poll'`) it has 2: one for commands, and one that hears of new jobs. A worker that has none of these opens
+ * one more when a handler runs for longer than a moment, to hear that its job was cancelled (`run/stop-orders.ts`). One
  * XREADGROUP over all streams is not taken: COUNT holds for each, and large entries of one would hold up the others.
  */
 
@@ -23,7 +24,7 @@ import { createLife } from '../kernel/life.ts';
 import { version } from '../kernel/version.ts';
 import { Channels } from '../redis/channels.ts';
 import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
-import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
+import { close, openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import {
   createOpening,
   type Opening,
@@ -315,6 +316,11 @@ function wire(
   const [first] = readers;
   const isPolling = settings.read === 'poll';
   const wakeChannel = first && (isCluster(first) || isPolling) ? new Channels(first) : undefined;
+  const channels = lazyChannels(
+    wakeChannel,
+    () => openSubscriber({ redis: settings.redis, name: `orders:${names.join(',')}` }),
+    giveUp,
+  );
   const connections = [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0);
   const startedMs = clock.wallMs();
   const ofProcess = { host: hostname(), pid: process.pid, version, startedMs };
@@ -340,8 +346,8 @@ function wire(
     const source = wakeChannel ?? blocking;
     if (!source) return [];
     const own = { work, settings, commands, source, jobs, consumer, events, giveUp };
-    const reported = () => extender.reported();
-    return [new ServedQueue({ ...own, beats: heartbeat, serverOf, around: chains.handle.around, calls, reported })];
+    const told = { reported: () => extender.reported(), onMissed: () => extender.wake(), channels };
+    return [new ServedQueue({ ...own, ...told, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
   });
   const extender = createExtender({
     jobs,
@@ -355,6 +361,19 @@ function wire(
     inFlights: served.map(({ inFlight }) => inFlight),
   });
   return { commands, heartbeat, extender, served };
+}
+
+/** The channels that the worker listens to already, or those of a connection of their own, which is closed with the worker. */
+function lazyChannels(known: Channels | undefined, open: () => Redis, giveUp: AbortSignal): () => Channels {
+  let channels = known;
+  return () => {
+    if (channels) return channels;
+    const subscriber = open();
+    giveUp.addEventListener('abort', () => close(subscriber), { once: true });
+    if (giveUp.aborted) close(subscriber);
+    channels = new Channels(subscriber);
+    return channels;
+  };
 }
 
 /** All queues at the same time; then what they share. */

@@ -39,22 +39,13 @@ export interface MoverCall extends Partial<MoverOptions> {
   readonly processId?: string;
   readonly lingerMs?: number;
   readonly rank?: () => number;
-  readonly hearsNudges?: () => boolean;
   readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
   readonly serverOf?: ServerOf;
 }
 
 /** The mover of the test's partition; stopped after the test, not started. */
 export function moverOn(line: Line, { redis = line.redis, clock = systemClock, ...call }: MoverCall = {}) {
-  const {
-    processId = 'm1',
-    lingerMs,
-    rank = () => 0,
-    hearsNudges = () => true,
-    betterBeatSince = async () => true,
-    serverOf,
-    ...own
-  } = call;
+  const { processId = 'm1', lingerMs, rank = () => 0, betterBeatSince = async () => true, serverOf, ...own } = call;
   const events = createEmitter();
   const mover = new Mover({
     redis,
@@ -64,7 +55,6 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
     order: { rank, betterBeatSince: (_key, sinceMs) => betterBeatSince(sinceMs) },
     loneWorker: { relay: () => undefined, isPolled: () => false },
     windowMs: 600_000,
-    hearsNudges,
     ...(serverOf && { serverOf }),
     clock,
     events,

@@ -95,15 +95,26 @@ function cleanIndented(text: string): string {
 // What was typed wrongly → one line that says what was given, what is allowed and the nearest thing that exists, and
 // the help of the command it was meant for.
 
-/** The deepest command or group that the first words name. */
-function commandOf(program: Command, { args }: Invocation): { readonly command: Command; readonly words: number } {
+/** The deepest command or group that the first words name, and the words after it. */
+function commandOf(
+  program: Command,
+  { args }: Invocation,
+): { readonly command: Command; readonly rest: readonly string[] } {
   let command = program;
-  for (const [words, word] of args.entries()) {
+  const words = wordsOf(program, args);
+  for (const [at, word] of words.entries()) {
     const below = command.commands.find((one) => one.name() === word);
-    if (below === undefined) return { command, words };
+    if (below === undefined) return { command, rest: words.slice(at) };
     command = below;
   }
-  return { command, words: args.length };
+  return { command, rest: [] };
+}
+
+/** Without flags and the values of those that every command has. */
+function wordsOf({ options }: Command, args: readonly string[]): readonly string[] {
+  const takesValue = (flag = '') =>
+    options.some(({ long, short, required }) => required && [long, short].includes(flag));
+  return args.filter((word, at) => !word.startsWith('-') && !takesValue(args[at - 1]));
 }
 
 /** The next step after a usage error: the help of the command. */
@@ -117,12 +128,13 @@ export function usageError(program: Command, invocation: Invocation, error: Comm
   return new DuestreamError('usage', withAdvice(message, commandOf(program, invocation).command));
 }
 
-/** `help <topic>` with a topic that is no command: the parser would answer it with the help of everything. */
+/** `help <topic>` or `<topic> --help` with a topic that is no command: the parser would answer with the help of everything. */
 export function unknownTopic(program: Command, invocation: Invocation): DuestreamError | undefined {
-  const { command, words } = commandOf(program, invocation);
-  const [help, topic] = invocation.args.slice(words);
-  if (help !== 'help' || topic === undefined || topic.startsWith('-') || command.commands.length === 0)
-    return undefined;
+  const { command, rest } = commandOf(program, invocation);
+  const [first, second] = rest;
+  const asksForHelp = invocation.args.some((word) => word === '--help' || word === '-h');
+  const topic = first === 'help' ? second : asksForHelp ? first : undefined;
+  if (topic === undefined || command.commands.length === 0) return undefined;
   const known = command.commands.map((one) => one.name());
   if (known.includes(topic) || topic === 'help') return undefined;
   return new DuestreamError('usage', `unknown command '${oneLine(topic)}'${hintOf(topic, known)}`);

@@ -10,10 +10,9 @@
  * median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head of the zset and no more:
  * the mover makes a pass when a job is due, and once a minute for the rest of its look.
  *
- *  calm, every fifth tick ──found a job that nobody nudged about──▶ each tick, for a day ──▶ calm
+ *  each tick ──found a job that nobody nudged about──▶ ten times in a tick, for a day ──▶ each tick
  *
- * A producer that does not nudge is so noted in `K:meta`, for the next leader too. While this process hears no nudges, and
- * while jobs are in line, each tick looks as well.
+ * A producer that does not nudge is so noted in `K:meta`, for the next leader too.
  *
  * Workers read `ready` in `worker/fetch/stream-fetcher.ts`, and in a cluster in `worker/fetch/polling-fetcher.ts`.
  *
@@ -43,7 +42,7 @@ export interface MoverOptions {
   /** Most undelivered entries in ready; above, promotion waits. */
   readonly readyMax: number;
   readonly lineMax: number;
-  /** Longest rest where a producer is known that does not nudge: the bound on the lateness of its jobs. */
+  /** Longest rest: the bound on the lateness of a job that nobody nudged about, where no such producer is known. */
   readonly safetyTickMs: number;
 }
 
@@ -62,12 +61,10 @@ interface MoverParts {
   readonly current: () => PartitionRef;
   /** How long the end of a job that a broadcast queue has sent is remembered. */
   readonly windowMs: number;
-  /** Whether nudges come through. Default: yes. */
-  readonly hearsNudges?: () => boolean;
   /** The clocks that the movers of a process share. Default: one of its own. */
   readonly serverOf?: ServerOf;
   /** Default: that of the profile `default`. */
-  readonly rhythm?: Pick<Rhythm, 'calmTicks' | 'wholePassMs'>;
+  readonly rhythm?: Pick<Rhythm, 'foreignLooks' | 'wholePassMs'>;
 }
 
 /** So much of a lease may be over before a pass prolongs it. */
@@ -94,7 +91,7 @@ export class Mover {
   readonly #backoff: BacklogBackoff;
   /** In a cluster no worker waits in a read, so the mover calls the workers when entries became ready. */
   readonly #callsWorkers: boolean;
-  readonly #rhythm: Pick<Rhythm, 'calmTicks' | 'wholePassMs'>;
+  readonly #rhythm: Pick<Rhythm, 'foreignLooks' | 'wholePassMs'>;
   /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
   #nextLookMs = 0;
   /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
@@ -111,6 +108,8 @@ export class Mover {
   #prolongedMs = Number.NEGATIVE_INFINITY;
   /** Somebody was in line after the last pass: if a bell went astray, the safety tick rings it again. */
   #isInLine = false;
+  /** The last pass promoted nothing because the queue is paused. */
+  #isPaused = false;
   /** The last promote failed. Being elected again is then no progress: the pass goes on until it has promoted. */
   #isStuck = false;
 
@@ -186,7 +185,8 @@ export class Mover {
     if (this.#isDue()) return this.#promote(leadership);
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#lookedMs >= this.#tickMs()) {
-      const isOwing = this.#isInLine || nowMs - this.#promotedMs >= this.#rhythm.wholePassMs || (await this.#sawDue());
+      const passEveryMs = this.#isInLine ? options.safetyTickMs : this.#rhythm.wholePassMs;
+      const isOwing = nowMs - this.#promotedMs >= passEveryMs || (await this.#sawDue());
       const still = election.leading();
       if (isOwing && still) return this.#promote(still);
     }
@@ -217,8 +217,8 @@ export class Mover {
 
   /** Finds jobs of producers that do not nudge. The clock of Redis is asked as well: it may have been set. */
   async #sawDue(): Promise<boolean> {
-    const { redis, ref, clock } = this.#parts;
-    const [dueMs] = await Promise.all([headDue(redis, ref), this.#server.freshen(this.#tickMs() * CLOCK_TICKS)]);
+    const { redis, ref, clock, options } = this.#parts;
+    const [dueMs] = await Promise.all([headDue(redis, ref), this.#server.freshen(options.safetyTickMs * CLOCK_TICKS)]);
     this.#lookedMs = clock.monotonicMs();
     // Where the clock of Redis was set back, this time would lie far ahead.
     this.#soonestLookMs = Math.min(this.#soonestLookMs, this.#server.nowMs() + this.#apartMs());
@@ -246,10 +246,8 @@ export class Mover {
   }
 
   #tickMs(): number {
-    const { options, hearsNudges = () => true } = this.#parts;
-    const isForeign = this.#server.nowMs() - this.#foreignMs < FOREIGN_FOR_MS;
-    const isCalm = !isForeign && !this.#isInLine && hearsNudges();
-    return options.safetyTickMs * (isCalm ? this.#rhythm.calmTicks : 1);
+    const isForeign = !this.#isPaused && this.#server.nowMs() - this.#foreignMs < FOREIGN_FOR_MS;
+    return this.#parts.options.safetyTickMs / (isForeign ? this.#rhythm.foreignLooks : 1);
   }
 
   async #promote({ term }: Leadership): Promise<number> {
@@ -311,6 +309,7 @@ export class Mover {
     const { options, current, loneWorker } = this.#parts;
     this.#promoted += reply.count;
     this.#isInLine = (reply.gated?.waiting ?? 0) > 0;
+    this.#isPaused = reply.kind === 'paused';
     // In a gated queue the script calls them for what it has let through.
     const hears = this.#callsWorkers || loneWorker.isPolled(current().queue);
     const callsThem = hears && !reply.gated && !isBroadcast(current());

@@ -136,6 +136,7 @@ export class InFlight {
   #isOpen = true;
   #reserved = 0;
   #leftBehind: () => void = () => undefined;
+  #handlerBegan: () => void = () => undefined;
 
   constructor(concurrency: number) {
     this.concurrency = concurrency;
@@ -144,6 +145,15 @@ export class InFlight {
   /** Whenever an entry goes that may still be this worker's in Redis. */
   onLeftBehind(listener: () => void): void {
     this.#leftBehind = listener;
+  }
+
+  /** Whenever a handler begins. */
+  onHandlerBegan(listener: () => void): void {
+    this.#handlerBegan = listener;
+  }
+
+  find(ref: PartitionRef, entry: string): InFlightEntry | undefined {
+    return this.#entries[ref.partition]?.get(entry);
   }
 
   has(ref: PartitionRef, entry: string): boolean {
@@ -313,6 +323,7 @@ export class InFlight {
     if (state.phase !== 'started') throw illegal('handler began', state);
     const { start, completedEarly } = state;
     this.#change(entry, { phase: 'running', start, completedEarly, owed: true, extendedMs: undefined, handler });
+    this.#handlerBegan();
   }
 
   /** The lease begins anew. A handler that ended while the call was under way has none any more. */

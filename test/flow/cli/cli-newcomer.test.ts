@@ -114,6 +114,13 @@ describe('a usage error', () => {
   test.each([
     ['a verb', ['schedle', 'emails'], "unknown command 'schedle' (Did you mean schedule?)", 'duestream --help'],
     ['a verb of a group', ['queues', 'lss'], "unknown command 'lss' (Did you mean ls?)", 'duestream queues --help'],
+    ['a verb with --help', ['schedle', '--help'], "unknown command 'schedle'; did you mean schedule?", 'duestream --help'],
+    [
+      'a verb of a group with -h, behind flags',
+      ['--redis', 'redis://nowhere', 'queues', 'lss', '-h'],
+      "unknown command 'lss'; did you mean ls?",
+      'duestream queues --help',
+    ],
     ['a topic of help', ['help', 'lss'], "unknown command 'lss'; did you mean ls?", 'duestream --help'],
     [
       'a topic in a group',

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { fixed } from '../../../src/job/backoff.ts';
 import { decodeTombstone, memberOf } from '../../../src/job/codec.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
-import type { HandlerContext } from '../../../src/worker/run/handlers.ts';
-import { aborted, eventually, gate, useLine } from '../../support/worker-line.ts';
+import type { HandlerContext, QueueHandlers } from '../../../src/worker/run/handlers.ts';
+import { aborted, eventually, gate, HOUR_MS, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();
 
@@ -127,6 +127,47 @@ it.each(Object.keys(ends))('a running job that is cancelled and whose handler %s
   await eventually(() => worker.heard.of('job.cancelled')).toMatchObject([{ id: 'a', name: 'default' }]);
   expect(decodeTombstone((await line.stored('a')) ?? '')).toMatchObject({ outcome: 'cancelled', attempts: 1 });
   expect([starts, await line.count('cancelled'), await line.count('retried')]).toEqual([['a'], 1, 0]);
+});
+
+it.each(['block', 'poll'] as const)(
+  'a running job hears of its cancellation at once, long before its next extension, with read: %s',
+  async (read) => {
+    const told: string[] = [];
+    const tell: QueueHandlers<unknown> = async ({ id }, { signal }) => void told.push(`${id} ${await aborted(signal)}`);
+    const worker = await line.worker(tell, { read, jobLease: HOUR_MS, extendEvery: HOUR_MS / 2 });
+    // Of the first one the worker may not listen yet; it does when that one was told.
+    for (const id of ['a', 'b']) {
+      await line.plan({ id });
+      await eventually(() => worker.running()).toBe(1);
+      expect(await cancel(id)).toBe('requested');
+      await eventually(() => worker.heard.of('job.cancelled').length).toBe(id === 'a' ? 1 : 2);
+    }
+    expect(told).toEqual(['a job aborted: cancelled', 'b job aborted: cancelled']);
+  },
+);
+
+it('an order to stop that names another start, another worker or another job stops nobody', async () => {
+  const told: string[] = [];
+  const worker = await line.worker(
+    async ({ id }, { signal }) => {
+      if (id !== 'c') told.push(`${id} ${await aborted(signal)}`);
+    },
+    { jobLease: HOUR_MS, extendEvery: HOUR_MS / 2 },
+  );
+  await line.plan({ id: 'a' });
+  await eventually(() => worker.running()).toBe(1);
+  await cancel('a');
+  await eventually(() => told).toEqual(['a job aborted: cancelled']);
+  await line.plan({ id: 'b' });
+  await eventually(() => worker.running()).toBe(1);
+  const [token, , , , , entry] = ((await line.redis.hget(line.ref.keys.runs, memberOf('b'))) ?? '').split(' ');
+  const orders = [`w-other ${entry} ${token}`, `${worker.consumer} ${entry} 1`, `${worker.consumer} 1-1 ${token}`, 'x', ''];
+  for (const order of orders) await line.redis.spublish(line.ref.keys.stop, order);
+  await line.plan({ id: 'c' });
+  await eventually(() => worker.heard.of('job.completed').map(({ id }) => id)).toEqual(['c']);
+  expect(told).toHaveLength(1);
+  await line.redis.spublish(line.ref.keys.stop, `${worker.consumer} ${entry} ${token}`);
+  await eventually(() => told).toHaveLength(2);
 });
 
 it('a job that is cancelled between its delivery and its start never runs', async () => {

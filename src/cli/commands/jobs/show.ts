@@ -244,7 +244,10 @@ function momentLines(report: Known, moment: Moment): readonly string[] {
     case 'asked-due':
       return [line`${stamp}  the due time that was asked for`];
     case 'started':
-      return [line`${stamp}  attempt ${attempt} started${owner === undefined ? '' : ` on worker ${owner}`}${took}`];
+      return [
+        line`${stamp}  attempt ${attempt} started${owner === undefined ? '' : ` on worker ${owner}`}${took}`,
+        ...unnudgedLines(report, moment),
+      ];
     case 'failure':
     case 'timeout':
     case 'crash':
@@ -261,6 +264,19 @@ function momentLines(report: Known, moment: Moment): readonly string[] {
     case 'expired':
       return [line`${stamp}  ${ending(report)}`];
   }
+}
+
+/** Below this nobody asks why. */
+const LATE_MS = 50;
+
+/** Why the first start of a job may be late whose producer told no leader of it. */
+function unnudgedLines({ bare, askedDueMs = 0 }: Known, { atMs, attempt }: Moment): readonly string[] {
+  // A job that is due at 0 was due when it was put, and nobody knows when that was.
+  if (!bare || attempt !== 1 || askedDueMs <= 0 || atMs - askedDueMs < LATE_MS) return [];
+  return [
+    line`                          ${span(atMs - askedDueMs)} after its due time: its producer used a plain ZADD and no nudge,`,
+    line`                          so the leader learns of it with its next look, each second or ten times a second (mover.safetyTick)`,
+  ];
 }
 
 function deadLines(report: Known, stamp: string): readonly string[] {
