@@ -343,6 +343,15 @@ describe('show', () => {
     expect((await due(['show', 'q', 'order-1042'])).err).toContain('but a bare one: add --bare');
   });
 
+  test('a bare job that started late, and why', async () => {
+    await the.put('order-1042', Date.now() - 3000);
+    const [claim] = await the.run();
+    expect(await story('order-1042', '--bare')).toMatch(
+      /attempt 1 started on worker w1\n +\S+ s after its due time: its producer used a plain ZADD and no nudge,\n/,
+    );
+    if (claim) await the.complete([claim]);
+  });
+
   test('an id nobody knows: what that can mean', async () => {
     const { code, err } = await due(['show', 'q', 'nope']);
     expect(code).toBe(1);
