@@ -31,6 +31,33 @@ test('a group of one is a lock, and the queue has as many as it may', async () =
   ]);
 });
 
+test('a job keeps its place until its handler ends, also after its time-out: 5 s at most, and one that looks at its signal ends then', async () => {
+  const q = defineQueue('q', { perGroup: 1, timeout: '1m', attempts: 1 });
+  const lasts = { a: '63s', b: '2m', c: '2m', d: 0 };
+  const { kit, starts } = kitOf(q, {
+    lasts: ({ id }) => lasts[id.slice(-1) as keyof typeof lasts],
+    handlers: { q: ({ id }, context) => (id.endsWith('c') ? context.signal.aborted : undefined) },
+  });
+  await kit.client.scheduleMany(q, many('abcd', { group: 'x' }));
+  await kit.advance('10m');
+  expect(starts().map(([id, atMs]) => [id.slice(-1), atMs / 1000])).toEqual([
+    ['a', 0],
+    ['b', 63],
+    ['c', 63 + 65],
+    ['d', 63 + 65 + 60],
+  ]);
+  expect(kit.runs.map(({ outcome }) => outcome)).toEqual(['dead', 'dead', 'dead', 'done']);
+});
+
+test('an instant of a schedule waits for a handler that goes on after its time-out', async () => {
+  const q = defineQueue('q', { timeout: '10s', attempts: 1 });
+  const schedules = { s: { queue: 'q', every: '12s', overlap: 'skip' } } as const;
+  const { kit } = kitOf(q, { schedules, lasts: () => '14s' });
+  await kit.advance('1m');
+  const starts = kit.runs.map(({ atMs }) => (atMs - START_MS) / 12_000);
+  expect(starts.map((start, at) => start - (starts[at - 1] ?? start - 2))).toEqual(starts.map(() => 2));
+});
+
 test('priorities come in turns of 16 : 4 : 1, and groups one after the other', async () => {
   const q = defineQueue('q', { concurrency: 1 });
   const { kit, starts } = kitOf(q, { lasts: () => 1 });
