@@ -114,7 +114,12 @@ describe('a usage error', () => {
   test.each([
     ['a verb', ['schedle', 'emails'], "unknown command 'schedle' (Did you mean schedule?)", 'duestream --help'],
     ['a verb of a group', ['queues', 'lss'], "unknown command 'lss' (Did you mean ls?)", 'duestream queues --help'],
-    ['a verb with --help', ['schedle', '--help'], "unknown command 'schedle'; did you mean schedule?", 'duestream --help'],
+    [
+      'a verb with --help',
+      ['schedle', '--help'],
+      "unknown command 'schedle'; did you mean schedule?",
+      'duestream --help',
+    ],
     [
       'a verb of a group with -h, behind flags',
       ['--redis', 'redis://nowhere', 'queues', 'lss', '-h'],

@@ -161,7 +161,13 @@ it('an order to stop that names another start, another worker or another job sto
   await line.plan({ id: 'b' });
   await eventually(() => worker.running()).toBe(1);
   const [token, , , , , entry] = ((await line.redis.hget(line.ref.keys.runs, memberOf('b'))) ?? '').split(' ');
-  const orders = [`w-other ${entry} ${token}`, `${worker.consumer} ${entry} 1`, `${worker.consumer} 1-1 ${token}`, 'x', ''];
+  const orders = [
+    `w-other ${entry} ${token}`,
+    `${worker.consumer} ${entry} 1`,
+    `${worker.consumer} 1-1 ${token}`,
+    'x',
+    '',
+  ];
   for (const order of orders) await line.redis.spublish(line.ref.keys.stop, order);
   await line.plan({ id: 'c' });
   await eventually(() => worker.heard.of('job.completed').map(({ id }) => id)).toEqual(['c']);
