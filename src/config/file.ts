@@ -1,4 +1,5 @@
 /** Files that people write: read whole up to a bound, and parsed as YAML. */
+import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { type CST, isPair, isScalar, isSeq, Parser, parseDocument, visit, YAMLParseError } from 'yaml';
@@ -16,7 +17,9 @@ const DEPTH_MAX = 500;
 export function readText(path: string, what: string, bytesMax = FILE_BYTES_MAX): string {
   try {
     if (statSync(path).size > bytesMax) throw new Error(`it is larger than ${bytesMax} bytes`);
-    return readFileSync(path, 'utf8');
+    const bytes = readFileSync(path);
+    if (!isUtf8(bytes)) throw new Error('it holds bytes that are no UTF-8');
+    return bytes.toString('utf8');
   } catch (error) {
     throw new DuestreamError('bad-config', `${what} names ${show(path)}, which can't be read: ${messageOf(error)}`, {
       cause: error,

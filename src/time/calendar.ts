@@ -115,10 +115,13 @@ function weekOf(hours: CalendarInput['hours']): readonly (readonly Span[])[] {
     const spans = [given].flat().map(spanOf);
     for (const day of daysOf(days)) week[day]?.push(...spans);
   }
-  for (const spans of week) {
+  for (const [day, spans] of week.entries()) {
     spans.sort((a, b) => a[0] - b[0]);
-    const overlap = spans.some(([from], at) => from < (spans[at - 1]?.[1] ?? 0));
-    if (overlap) throw bad('hours', hours, 'hours of a day that do not overlap');
+    const at = spans.findIndex(([from], place) => from < (spans[place - 1]?.[1] ?? 0));
+    const [one, other] = [spans[at - 1], spans[at]];
+    if (one && other) {
+      throw bad('hours', `${DAYS[day]} ${spanText(one)} and ${spanText(other)}`, 'hours of a day that do not overlap');
+    }
   }
   return week;
 }
@@ -143,6 +146,13 @@ function spanOf(text: unknown): Span {
   if (from < to && to <= 1440 && m1 < 60 && m2 < 60) return [from * 60_000, to * 60_000];
   throw bad('hours', text, '"09:00-17:00", up to "24:00"');
 }
+
+const spanText = (span: Span): string =>
+  span
+    .map((ms) =>
+      [ms / 3_600_000, (ms / 60_000) % 60].map((part) => String(Math.floor(part)).padStart(2, '0')).join(':'),
+    )
+    .join('-');
 
 const dayOf = (wallMs: number) => Math.floor(wallMs / DAY_MS) * DAY_MS;
 const dateOf = (dayMs: number) => new Date(dayMs).toISOString().slice(0, 10);

@@ -8,7 +8,7 @@
  *   second (optional)  0-59          minute  0-59           hour  0-23
  *   day of month       1-31, L       month   1-12, JAN-DEC  day of week  0-7, SUN-SAT, FRI#2 (second), 5L (last)
  *
- * Lists, ranges, steps, `?` for any, `H` for a number that follows from the seed, and @hourly … @yearly are allowed. When
+ * A range may pass the end of its field: MON-SUN, 22-2, NOV-FEB. Lists, ranges, steps, `?` for any, `H` for a number that follows from the seed, and @hourly … @yearly are allowed. When
  * both days are restricted, either is enough, as in every cron since 1975.
  */
 import { type CronExpression, CronExpressionParser, type CronFieldCollection } from 'cron-parser';
@@ -62,7 +62,7 @@ function read(input: unknown, seed: string): Cron {
   if (text.length > CRON_LENGTH_MAX) throw bad(input, `at most ${CRON_LENGTH_MAX} characters, not ${text.length}`);
   const plain = text.startsWith('@') ? aliased(text) : text;
   const fields = checkFields(plain);
-  const expression = parse(text, plain, seed);
+  const expression = parse(text, fields.map(unwrapped).join(' '), seed);
   const hours = expression.fields.hour.values.length;
   const cron = {
     text,
@@ -95,6 +95,31 @@ function checkFields(plain: string): readonly string[] {
   const fields = given.length === 5 ? ['0', ...given] : given;
   for (const [at, field] of fields.entries()) checkField(plain, at, field);
   return fields;
+}
+
+const FIRSTS = [0, 0, 0, 1, 1, 0];
+const NAMES: Readonly<Record<number, string>> = {
+  4: 'jan feb mar apr may jun jul aug sep oct nov dec',
+  5: 'sun mon tue wed thu fri sat',
+};
+
+/** Ranges that pass the end of their field as the list of their values: cron-parser knows none of these. */
+function unwrapped(field: string, at: number): string {
+  const [first = 0, size = 60] = [FIRSTS[at], SIZES[at]];
+  const numberOf = (text: string) => {
+    const name = (NAMES[at] ?? '').split(' ').indexOf(text.toLowerCase());
+    if (name >= 0 && text !== '') return name + first;
+    return /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  };
+  const parts = field.split(',').map((part) => {
+    const [, from = '', to = '', step = '1'] = /^(\w+)-(\w+)(?:\/(\d+))?$/.exec(part) ?? [];
+    const [low, high] = [numberOf(from), numberOf(to)];
+    const isWithin = [low, high].every((value) => value >= first && value < first + size + (at === 5 ? 1 : 0));
+    if (!isWithin || low <= high) return part;
+    const count = Math.floor((high + size - low) / Number(step)) + 1;
+    return Array.from({ length: count }, (_, nth) => ((low - first + nth * Number(step)) % size) + first).join(',');
+  });
+  return parts.join(',');
 }
 
 function checkField(plain: string, at: number, field: string): void {

@@ -44,10 +44,23 @@ const STEP_MS = 5 * DAY_MS;
 const zones = new Map<string, Zone>();
 
 /**
- * @throws DuestreamError `bad-input` for a name that this Node does not know
+ * A zone as somebody says it: UTC, or a name with a slash. An abbreviation is of several places: Node takes BST for
+ * Bangladesh, and another Node may not know it.
+ *
+ * @throws DuestreamError `bad-input`
  * @example parseZone('Europe/Berlin').offsetMs(Date.UTC(2026, 6, 1)) // 7200000
  */
 export function parseZone(input: unknown): Zone {
+  if (typeof input === 'string' && (input.includes('/') || /^utc$/i.test(input))) return zoneNamed(input);
+  throw notAZone(input);
+}
+
+/**
+ * A zone that was accepted before, perhaps under a name that is not accepted any more.
+ *
+ * @throws DuestreamError `bad-input` for a name that this Node does not know
+ */
+export function zoneNamed(input: unknown): Zone {
   if (typeof input === 'string') {
     const known = zones.get(input) ?? (input.length <= 64 && IANAZone.isValidZone(input) ? zoneOf(input) : undefined);
     if (known) {
@@ -55,16 +68,35 @@ export function parseZone(input: unknown): Zone {
       return known;
     }
   }
-  throw new DuestreamError(
-    'bad-input',
-    `zone is ${show(input)};${hintFor(input)} allowed: UTC or an IANA name such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)`,
-  );
+  throw notAZone(input);
 }
+
+const notAZone = (input: unknown): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `zone is ${show(input)};${hintFor(input)} allowed: UTC or an IANA name with a slash such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)`,
+  );
+
+/** Where most who write such an abbreviation are, or mean. */
+const PLACES: Readonly<Record<string, string>> = {
+  ...{ GMT: 'UTC', Z: 'UTC', BST: 'Europe/London', WET: 'Europe/Lisbon', WEST: 'Europe/Lisbon' },
+  ...{ CET: 'Europe/Berlin', CEST: 'Europe/Berlin', MET: 'Europe/Berlin', EET: 'Europe/Athens', EEST: 'Europe/Athens' },
+  ...{ MSK: 'Europe/Moscow', EST: 'America/New_York', EDT: 'America/New_York', CST: 'America/Chicago' },
+  ...{ CDT: 'America/Chicago', MST: 'America/Denver', MDT: 'America/Denver', PST: 'America/Los_Angeles' },
+  ...{ PDT: 'America/Los_Angeles', AST: 'America/Halifax', ADT: 'America/Halifax', NST: 'America/St_Johns' },
+  ...{ AKST: 'America/Anchorage', HST: 'Pacific/Honolulu', SST: 'Pacific/Pago_Pago', BRT: 'America/Sao_Paulo' },
+  ...{ ART: 'America/Argentina/Buenos_Aires', IST: 'Asia/Kolkata', JST: 'Asia/Tokyo', KST: 'Asia/Seoul' },
+  ...{ HKT: 'Asia/Hong_Kong', SGT: 'Asia/Singapore', CAT: 'Africa/Maputo', EAT: 'Africa/Nairobi', WAT: 'Africa/Lagos' },
+  ...{ SAST: 'Africa/Johannesburg', AEST: 'Australia/Sydney', AEDT: 'Australia/Sydney', ACST: 'Australia/Adelaide' },
+  ...{ ACT: 'Australia/Sydney', AWST: 'Australia/Perth', NZST: 'Pacific/Auckland', NZDT: 'Pacific/Auckland' },
+};
 
 /** The name that ends as this one does, as Europe/Berlin for Berlin, or the nearest one. */
 function hintFor(input: unknown): string {
   if (typeof input !== 'string' || input.length > 64) return '';
   const known = Intl.supportedValuesOf('timeZone');
+  const place = PLACES[input.trim().toUpperCase()];
+  if (place !== undefined) return ` it names no single place; did you mean ${place}?`;
   const city = `/${input.trim().replace(/ /g, '_').toLowerCase()}`;
   const near = known.find((name) => name.toLowerCase().endsWith(city)) ?? nearest(input, known);
   return near === undefined ? '' : ` did you mean ${near}?`;
@@ -176,7 +208,10 @@ function localMs(text: string, { zone, dst, date = 'first' }: Meant): number | u
     const [dayMs = Number.NaN] = instantsOf(zone, Date.parse(`${text}T00:00Z`) + DAYS_ON[date] * DAY_MS, DEFAULT_DST);
     return date === 'before' || date === 'last' ? dayMs - 1 : dayMs;
   }
-  const [atMs] = instantsOf(zone, Date.parse(`${text}Z`), dst);
+  const wallMs = Date.parse(`${text}Z`);
+  // Such as second 60, which the form allows.
+  if (Number.isNaN(wallMs)) return undefined;
+  const [atMs] = instantsOf(zone, wallMs, dst);
   return atMs === undefined ? undefined : atMs + beyondMs(text);
 }
 

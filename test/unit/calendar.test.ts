@@ -104,7 +104,7 @@ const REFUSED: readonly (readonly [input: unknown, given: string, allowed: strin
   [{ hours: { 'mon-': '09:00-17:00' } }, 'hours is "mon-"', DAYS],
   [
     { hours: { mon: ['09:00-12:00', '11:00-13:00'] } },
-    'hours is a value of type object',
+    'hours is "mon 09:00-12:00 and 11:00-13:00"',
     'hours of a day that do not overlap',
   ],
   [{ hours: {} }, 'calendar is a value of type object', SOME],

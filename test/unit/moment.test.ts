@@ -24,6 +24,13 @@ describe('a moment', () => {
     expect(moment(undefined)).toBeUndefined();
   });
 
+  test.each(['2027-01-01T10:00:60', '2027-01-01T10:61', '2027-13-01T10:00'])(
+    '%s, which is none, is told as it was given',
+    (text) => {
+      expect(() => moment(text)).toThrow(`"${text}"; allowed: a local time that exists in`);
+    },
+  );
+
   test('that comes twice is the one of the policy', () => {
     expect(moment('2026-11-01T01:30', { gap: 'shift', overlap: 'second' })).toBe(Date.parse('2026-11-01T06:30Z'));
   });

@@ -67,7 +67,7 @@ test.each([
   expect(() => parseZone(input)).toThrow(
     expect.objectContaining({
       code: 'bad-input',
-      message: `zone is ${given}; allowed: UTC or an IANA name such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)`,
+      message: `zone is ${given}; allowed: UTC or an IANA name with a slash such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)`,
     }),
   );
 });

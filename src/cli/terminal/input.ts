@@ -1,6 +1,7 @@
 /**
  * What a person hands to `schedule`: JSON in a flag, in a file or on stdin. Everything read is bounded.
  */
+import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Backoff, isBackoff, storable } from '../../job/backoff.ts';
@@ -83,28 +84,52 @@ export function openInput(invocation: Invocation, path: string): AsyncIterable<U
   return path === '-' ? invocation.stdin : openFile(invocation, path);
 }
 
-/** Input → lines with their numbers, from 1. The text of a line longer than `charsMax` is undefined. */
-export async function* linesOf(
-  input: AsyncIterable<Uint8Array | string>,
-  charsMax: number,
-): AsyncGenerator<{ readonly number: number; readonly text: string | undefined }> {
+/** A line: its number, from 1, and its text, or why it has none. */
+export interface Line {
+  readonly number: number;
+  readonly text: string | { readonly flaw: string };
+}
+
+/** Input → lines, each of at most `charsMax` characters of UTF-8. */
+export async function* linesOf(input: AsyncIterable<Uint8Array | string>, charsMax: number): AsyncGenerator<Line> {
   let number = 0;
-  for await (const text of cutLines(input, charsMax + 1)) {
+  for await (const bytes of cutLines(input, (charsMax + 1) * UTF8_BYTES_MAX)) {
     number += 1;
-    yield { number, text: text.length > charsMax ? undefined : text };
+    yield { number, text: lineOf(bytes, charsMax) };
   }
 }
 
-/** Keeps at most `keep` characters of a line that is too long. */
-async function* cutLines(input: AsyncIterable<Uint8Array | string>, keep: number): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
+function lineOf(bytes: Uint8Array, charsMax: number): Line['text'] {
+  const isLong = bytes.length > charsMax * UTF8_BYTES_MAX;
+  // Each byte that is none would become another character without a word.
+  if (!isLong && !isUtf8(bytes)) return { flaw: 'the line holds bytes that are no UTF-8; allowed: text in UTF-8' };
+  const text = isLong ? '' : new TextDecoder().decode(bytes);
+  return isLong || text.length > charsMax ? { flaw: `the line is longer than ${charsMax} characters` } : text;
+}
+
+/** Of one unit of a text of JavaScript: a character of four bytes has two. */
+const UTF8_BYTES_MAX = 3;
+const NEW_LINE = 10;
+
+/** Keeps at most `keep` bytes of a line that is too long. No character of UTF-8 has the byte of a new line in it. */
+async function* cutLines(input: AsyncIterable<Uint8Array | string>, keep: number): AsyncGenerator<Uint8Array> {
+  let rest: Uint8Array = new Uint8Array();
   for await (const chunk of input) {
-    const parts = (rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }))).split('\n');
-    rest = (parts.pop() ?? '').slice(0, keep);
-    yield* parts;
+    const bytes = Buffer.concat([rest, Buffer.from(chunk as Uint8Array)]);
+    let from = 0;
+    for (let at = bytes.indexOf(NEW_LINE); at >= 0; at = bytes.indexOf(NEW_LINE, from)) {
+      yield bytes.subarray(from, at);
+      from = at + 1;
+    }
+    rest = bytes.subarray(from, from + keep);
   }
-  if (rest !== '') yield rest;
+  if (rest.length > 0) yield rest;
+}
+
+/** @throws DuestreamError `bad-input` for what is no UTF-8 */
+function textOf(bytes: Uint8Array, what: string): string {
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  throw new DuestreamError('bad-input', `${what} holds bytes that are no UTF-8; allowed: text in UTF-8`);
 }
 
 async function* openFile(invocation: Invocation, path: string): AsyncGenerator<Uint8Array> {
@@ -126,7 +151,7 @@ async function readAll(input: AsyncIterable<Uint8Array | string>, what: string):
     }
     chunks.push(part);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return textOf(Buffer.concat(chunks), what);
 }
 
 function parse(text: string, what: string, flag: string): unknown {

@@ -98,7 +98,7 @@ describe('schedule --at', () => {
 
   test('refuses a zone that is misspelt, and one without --at', async () => {
     expect(await refusal(['schedule', 'q', '--at', '2030-07-01T09:00', '--zone', 'Berlin'])).toBe(
-      'duestream: zone is "Berlin"; did you mean Europe/Berlin? allowed: UTC or an IANA name such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)',
+      'duestream: zone is "Berlin"; did you mean Europe/Berlin? allowed: UTC or an IANA name with a slash such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)',
     );
     expect(await refusal(['schedule', 'q', '--zone', 'UTC'])).toContain(
       'zone is "UTC" without at; allowed: a zone together with a local time in at',

@@ -55,6 +55,26 @@ describe('schedule', () => {
     expect(await the.redis.hkeys(the.keys.jobs)).toEqual(['j:c']);
   });
 
+  test('refuses bytes that are no UTF-8, in a file and in a line of --bulk, with their place', async () => {
+    const bytes = Buffer.concat([
+      Buffer.from('{"id":"a","data":"ä€😀"}\n{"id":"b","data":"'),
+      Buffer.from([0xff, 0xe4]),
+      Buffer.from('"}\n{"id":"c","data":1}\n'),
+    ]);
+    writeFileSync(join(cli.folder, 'latin.ndjson'), bytes);
+    const { scheduled, malformed } = await answer(['schedule', 'q', '--bulk', 'latin.ndjson']);
+    expect({ scheduled, malformed }).toMatchObject({
+      scheduled: 2,
+      malformed: [{ line: 2, reason: expect.stringContaining('no UTF-8') }],
+    });
+    expect(await the.redis.hget(the.keys.jobs, 'j:a')).toContain('ä€😀');
+    const whole = await due(['schedule', 'q', '--data', '@latin.ndjson']);
+    expect(whole).toMatchObject({
+      code: 64,
+      err: expect.stringContaining('@latin.ndjson holds bytes that are no UTF-8'),
+    });
+  });
+
   test('takes what the library takes: expiry, lateness, attempts, timeout and backoff', async () => {
     const late = ['--expires-at', '2030-01-02T00:00:00Z', '--max-lateness', '10m', '--on-late', 'dead'];
     const own = [

@@ -11,7 +11,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { show } from '../../../kernel/duration.ts';
 import { DuestreamError, messageOf } from '../../../kernel/errors.ts';
 import { type Exit, newQueueHint, type Register, type Session, withClient, withExamples } from '../../session.ts';
-import { linesOf, openInput, readData } from '../../terminal/input.ts';
+import { type Line, linesOf, openInput, readData } from '../../terminal/input.ts';
 import { moment } from '../../terminal/instants.ts';
 import {
   DURABILITY_FLAG,
@@ -142,8 +142,8 @@ async function scheduleBulk(
   const tally: Tally = { counts: new Map(), malformed: [], refused: 0, read: 0 };
   await withClient(session, async (client) => {
     let chunk: Item[] = [];
-    for await (const { number, text } of linesOf(openInput(session.invocation, file), LINE_CHARS_MAX)) {
-      const item = readLine(session, tally, number, text);
+    for await (const line of linesOf(openInput(session.invocation, file), LINE_CHARS_MAX)) {
+      const item = readLine(session, tally, line);
       if (item !== undefined) chunk.push(item);
       if (chunk.length < CHUNK) continue;
       await send(session, { client, queue, chunk, tally, durable });
@@ -163,11 +163,11 @@ async function scheduleBulk(
   return tally.refused > 0 || tally.counts.has('running') ? 1 : 0;
 }
 
-function readLine(session: Session, tally: Tally, number: number, text: string | undefined): Item | undefined {
-  if (text?.trim() === '') return undefined;
+function readLine(session: Session, tally: Tally, { number, text }: Line): Item | undefined {
+  if (typeof text === 'string' && text.trim() === '') return undefined;
   tally.read += 1;
   try {
-    if (text === undefined) throw new Error(`the line is longer than ${LINE_CHARS_MAX} characters`);
+    if (typeof text !== 'string') throw new Error(text.flaw);
     return { number, job: jobOf(parseExact(text, '')) };
   } catch (error) {
     refuse(session, tally, number, messageOf(error));
