@@ -50,7 +50,7 @@ if mode == 'open' then
 elseif not state[2] then
   redis.call('HSET', meta, 'closed', '1')
 end
-if sign == '+' and not state[1] then
+if mode == 'close' and sign == '+' and not state[1] then
   redis.call('HSET', meta, 'generation', layout)
 end
 for at, tag in ipairs(list) do

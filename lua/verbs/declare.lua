@@ -7,7 +7,7 @@
 --       nothing; layout: partitions and generation, as JSON,
 --       '' = only the settings of a queue that is there; schema: the number of the layout of keys
 --       and values that the caller knows; setting: its name; with ? before it nothing is
---       written unless it has this value
+--       written unless it has this value; value: '' = the setting goes
 -- RETURN {layout that holds, schema that holds}: the caller's, or those of whoever was first. With
 --        another schema than the caller's nothing is written, and the layout is ''; so it is
 --        without a layout for a queue that is not there. For a name or a layout that nobody could
@@ -35,7 +35,10 @@ for at = 4, #ARGV, 2 do
 end
 redis.call('HSETNX', queues, ':schema', schema)
 for at = 4, #ARGV, 2 do
-  if ARGV[at]:byte() ~= 63 then
+  local isWritten = ARGV[at]:byte() ~= 63
+  if isWritten and ARGV[at + 1] == '' then
+    redis.call('HDEL', queues, queue .. ':' .. ARGV[at])
+  elseif isWritten then
     redis.call('HSET', queues, queue .. ':' .. ARGV[at], ARGV[at + 1])
   end
 end

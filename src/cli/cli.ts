@@ -36,7 +36,7 @@ import {
   queuesWhy,
 } from './commands/queues/queues.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
-import { queuesSet } from './commands/queues/queues-set.ts';
+import { queuesSet, queuesUnset } from './commands/queues/queues-set.ts';
 import {
   schedulesBackfill,
   schedulesLs,
@@ -91,7 +91,7 @@ const commands: readonly Register[] = [
     const queues = program.command('queues').description('list, set, pause and remove queues');
     const looks = [queuesLs, queuesStats, queuesWhy];
     const stops = [queuesPause, queuesResume, queuesClose, queuesOpen];
-    for (const register of [...looks, queuesSet, ...stops, queuesRm]) register(queues, runner);
+    for (const register of [...looks, queuesSet, queuesUnset, ...stops, queuesRm]) register(queues, runner);
   },
   (program, runner) => {
     const groups = program

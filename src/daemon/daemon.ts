@@ -36,7 +36,7 @@ import {
 } from '../redis/connection/opening.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
-import { claimNamespace, declareQueue, settingsOf } from '../redis/scripts/queues.ts';
+import { claimNamespace, declarationOf, declareQueue, unheldOf } from '../redis/scripts/queues.ts';
 import type { AnyWork } from '../worker/options.ts';
 import { type Handlers, isHandlers } from '../worker/run/handlers.ts';
 import { createWatchedWorker, type WatchedWorker } from '../worker/worker.ts';
@@ -256,10 +256,11 @@ async function begin(made: Made, signal: AbortSignal): Promise<void> {
   const { settings, parts, events, opening } = made;
   const { config } = settings;
   if (has(config, 'worker')) made.worker ??= workerOf(made, await loadHandlers(config.worker.module));
-  made.keeper = scheduleKeeperOf(config, { log: parseLog(parts.log), events, clock: systemClock });
+  const log = parseLog(parts.log);
+  made.keeper = scheduleKeeperOf(config, { log, events, clock: systemClock });
   signal.throwIfAborted();
   const { redis, movers, guard } = await opening.use(signal);
-  const announce = () => (movers ? declareQueues(redis, config) : checkSchema(redis, config.namespace));
+  const announce = () => (movers ? declareQueues(redis, config, log) : checkSchema(redis, config.namespace));
   await whileStarting('daemon', announce, { clock: systemClock, signal });
   await movers?.start(signal);
   if (movers) guard.start();
@@ -301,12 +302,13 @@ function createServices(
 type Services = ReturnType<typeof createServices>;
 
 /** Declares each queue of the configuration, so that it has movers before its first job, and the partitions it was given. */
-async function declareQueues(redis: Redis, config: Config): Promise<void> {
+async function declareQueues(redis: Redis, config: Config, log: Log): Promise<void> {
   const { namespace, mover } = config;
   await claimNamespace(redis, namespace, mover.lingerMs);
   for (const name of Object.keys(config.queues)) {
     const queue = defineQueue(name, queueOptions(config, name));
-    await declareQueue(redis, { namespace, queue: name, partitions: queue.partitions, ...settingsOf(queue) });
+    const layout = await declareQueue(redis, declarationOf(namespace, queue));
+    for (const text of unheldOf(layout, queue)) log.warn({ queue: name, what: text }, 'the definition does not hold');
   }
 }
 
@@ -396,10 +398,11 @@ export function createModuleWorker(
 function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue {
   const coded = handlers.queues.find((queue) => queue.name === name);
   const said = queueOptions(config, name);
-  const { attempts, crashes, backoff, partitions, delivery, timeoutMs, jobs, codec } = coded ?? queueFrom(name, {});
+  const { attempts, crashes, backoff, delivery, timeoutMs, jobs, codec } = coded ?? queueFrom(name, {});
+  const split = coded?.saysPartitions && { partitions: coded.partitions };
   const timeout = coded ? timeoutMs : config.worker.timeoutMs;
   const content = { ...(jobs && { jobs }), ...(codec && { codec }) };
-  const defined = queueFrom(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...content, ...said });
+  const defined = queueFrom(name, { attempts, crashes, backoff, delivery, timeout, ...split, ...content, ...said });
   const history = said.history === undefined && coded?.history;
   const redact = said.redact === undefined && coded?.redact;
   return asDefined({ ...defined, ...(history && { history }), ...(redact && { redact }) });

@@ -70,6 +70,7 @@ export interface Schemas {
       readonly bytesMax: number;
     };
     readonly limits?: Schemas['QueueLimits'];
+    readonly overrides: readonly Schemas['SettingOverride'][];
     readonly lingerMs: number;
     readonly workers: number;
     readonly broadcast?: {
@@ -116,6 +117,15 @@ export interface Schemas {
       readonly leader?: Schemas['Leader'];
     }[];
     readonly nowMs: number;
+  };
+  readonly SettingOverride: {
+    readonly setting: string;
+    readonly group?: string;
+    readonly value?: unknown;
+    readonly code?: unknown;
+    readonly by: string;
+    readonly reason: string;
+    readonly atMs: number;
   };
   readonly Pause: {
     readonly sinceMs?: number;
@@ -949,6 +959,7 @@ export interface Schemas {
     readonly hidden: boolean;
     readonly etag?: string;
     readonly paused?: string;
+    readonly pausedBy?: 'hand' | 'definition';
     readonly nextMs?: number;
     readonly reachedMs?: number;
     readonly lastMs?: number;

@@ -11,6 +11,8 @@ import {
   isGated,
   limitsText,
   parseGates,
+  parseGroupLimits,
+  parseGroupName,
   type Rate,
   type RateInput,
   rateInput,
@@ -22,7 +24,22 @@ import { parseRedact } from '../job/redaction.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { type DurationInput, durationText } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { type QueueSettings, setQueue, settingsOf } from '../redis/scripts/queues.ts';
+import {
+  groupOfKey,
+  type Layers,
+  type Overriding,
+  type SettingName,
+  settingOfKey,
+} from '../redis/scripts/overrides.ts';
+import {
+  type QueueLayout,
+  type QueueSettings,
+  setGroup,
+  setQueue,
+  settingsIn,
+  settingsOf,
+  unsetQueue,
+} from '../redis/scripts/queues.ts';
 import { layoutOfQueue, type Namespaced } from './refs.ts';
 
 /** As they are said; left out: nobody ever said it. */
@@ -80,33 +97,139 @@ export const parseSettings = ({ history, redact, broadcast, maxPending, maxBytes
     ...parseGates(gates as GateOptions),
   });
 
+/** A setting that somebody set by command, above what the definition says. */
+export interface SettingOverride {
+  /** As it is said; `perGroup` stands for all that is said of each group. */
+  readonly setting: string;
+  /** Where the limits of one group are meant. */
+  readonly group?: string | undefined;
+  readonly value: unknown;
+  /** What the definition says; undefined: nothing. */
+  readonly code?: unknown;
+  readonly by: string;
+  readonly reason: string;
+  readonly atMs: number;
+}
+
+/** The settings of a queue, and which of them are overrides. */
+export interface QueueSettingsView {
+  readonly settings: SaidSettings;
+  readonly overrides: readonly SettingOverride[];
+}
+
 /** @throws DuestreamError `not-found` */
-export const queueSettings = async (place: Namespaced, queue: string): Promise<SaidSettings> =>
-  saidOf(await layoutOfQueue(place, queue));
+export const queueSettings = async (place: Namespaced, queue: string): Promise<QueueSettingsView> =>
+  settingsView(await layoutOfQueue(place, queue));
+
+const settingsView = (layout: QueueLayout): QueueSettingsView => ({
+  // Nothing is redacted, and somebody says so.
+  settings: { ...saidOf(layout), ...(layout.layers?.set.redact && { redact: layout.redact ?? [] }) },
+  overrides: overridesOf(layout),
+});
 
 /**
- * Changes what is said, and leaves the rest. Limits hold when the call returns; all processes follow the rest within half a
- * minute.
+ * Overrides what is said, and leaves the rest. It holds until it is taken back, whatever definitions say. Limits hold when the
+ * call returns; all processes follow the rest within half a minute.
  *
  * @returns what holds now, and which of the settings were others before
  * @throws DuestreamError `not-found`, `bad-input` for what the partitions of the queue cannot share
  */
-export async function changeSettings(
+export const changeSettings = (place: Namespaced, queue: string, wanted: QueueSettings, by: Overriding) =>
+  changed(place, queue, () => setQueue(place.redis, { namespace: place.namespace, queue, by, ...wanted }));
+
+/**
+ * Takes overrides back, so that what definitions say holds again.
+ *
+ * @param isForgotten also what definitions have said, until a process says it again
+ * @throws DuestreamError `not-found`, `bad-input`
+ */
+export const unsetSettings = (
   place: Namespaced,
   queue: string,
-  wanted: QueueSettings,
-): Promise<{ readonly settings: SaidSettings; readonly changed: readonly string[] }> {
-  const { redis, namespace } = place;
+  { settings, isForgotten = false }: { readonly settings: readonly SettingName[]; readonly isForgotten?: boolean },
+) => changed(place, queue, () => unsetQueue(place.redis, { namespace: place.namespace, queue, settings, isForgotten }));
+
+async function changed(
+  place: Namespaced,
+  queue: string,
+  change: () => Promise<void>,
+): Promise<QueueSettingsView & { readonly changed: readonly string[] }> {
   const { read, write } = createRepeating('set', { clock: systemClock, budgetMs: BUDGET_MS });
-  const before = await read(() => layoutOfQueue(place, queue));
-  await write(() => setQueue(redis, { namespace, queue, ...wanted }));
-  const names = Object.keys(wanted) as (keyof QueueSettings)[];
+  const before: QueueSettings = await read(() => layoutOfQueue(place, queue));
+  await write(change);
+  const layout = await read(() => layoutOfQueue(place, queue));
+  const after: QueueSettings = layout;
+  const names = Object.keys(settingsOf({ ...before, ...after })) as SettingName[];
   return {
-    settings: saidOf({ ...before, ...wanted }),
-    changed: names
-      .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(wanted[name]))
-      .map((name) => (name === 'lingerMs' ? 'linger' : name)),
+    ...settingsView(layout),
+    changed: names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name])).map(wordOf),
   };
+}
+
+/**
+ * Overrides the limits of one group, or of all whose names begin so.
+ *
+ * @returns whether anything is different now
+ * @throws DuestreamError `not-found`, `bad-input`
+ */
+export async function changeGroup(
+  { redis, namespace }: Namespaced,
+  {
+    queue,
+    group,
+    limits,
+    by,
+  }: { readonly queue: string; readonly group: string; readonly limits: unknown; readonly by: Overriding },
+): Promise<boolean> {
+  const name = parseGroupName(group);
+  const { write } = createRepeating('set', { clock: systemClock, budgetMs: BUDGET_MS });
+  return write(() => setGroup(redis, { namespace, queue, group: name, limits: parseGroupLimits(name, limits), by }));
+}
+
+const wordOf = (name: string): string => (name === 'lingerMs' ? 'linger' : name);
+
+/** The settings as people say them, each with the fields that it is stored in. `perGroup` is all that is said of each group. */
+export const SETTING_WORDS: Readonly<Record<string, readonly SettingName[]>> = {
+  history: ['history'],
+  redact: ['redact'],
+  broadcast: ['broadcast'],
+  maxPending: ['maxPending'],
+  maxBytes: ['maxBytes'],
+  linger: ['lingerMs'],
+  rate: ['rate'],
+  concurrency: ['concurrency'],
+  perGroup: ['perGroup', 'groupRate', 'groupPending'],
+  groups: ['groups'],
+  fair: ['fair'],
+};
+
+export function overridesOf({ layers = NONE }: Pick<QueueLayout, 'layers'>): readonly SettingOverride[] {
+  return Object.entries(layers.set).map(([key, { value, by, why: reason, atMs }]) => {
+    const [name, group] = [settingOfKey(key) as SettingName, groupOfKey(key)];
+    const [word = name] = Object.entries(SETTING_WORDS).find(([, fields]) => fields.includes(name)) ?? [];
+    const said = (text: string | null | undefined) =>
+      text ? valueSaid(word, settingsIn({ [name]: text })) : undefined;
+    const whole = group === undefined ? value : JSON.stringify({ [group]: JSON.parse(value) });
+    const code = said(layers.code[name]);
+    const own = (of: unknown) => (group === undefined ? of : (of as SaidSettings['groups'])?.[group]);
+    return { setting: word, group, value: own(said(whole)), code: own(code), by, reason, atMs };
+  });
+}
+
+const NONE: Layers = { code: {}, set: {} };
+
+const valueSaid = (word: string, settings: QueueSettings): unknown => saidOf(settings)[word as keyof SaidSettings];
+
+/** ` (set by ada, incident 7; code says 100/s)` */
+export function overrideNote({ by, reason, code }: SettingOverride): string {
+  const who = [by === '' ? 'set by command' : `set by ${by}`, ...(reason === '' ? [] : [reason])].join(', ');
+  return ` (${who}; code says ${code === undefined ? 'nothing' : saidText(code)})`;
+}
+
+/** A setting in one line, as it is said. */
+export function saidText(value: unknown): string {
+  if (value === false) return 'none';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 function saidOf({ history, redact, broadcast, maxPending, maxBytes, lingerMs, ...gates }: QueueSettings): SaidSettings {
@@ -150,11 +273,20 @@ const broadcastInput = ({ isOn, max, bytes, ageMs }: Broadcast): BroadcastOption
   isOn && { max, bytes, age: durationText(ageMs) };
 
 /** Undefined: the queue is not gated. */
-export function limitsOf(settings: GateSettings): QueueLimits | undefined {
+export function limitsOf(settings: GateSettings & Pick<QueueLayout, 'layers'>): QueueLimits | undefined {
   if (!isGated(settings)) return undefined;
   const { rate, concurrency, perGroup, fair } = settings;
+  const all = Object.entries(settings.layers?.set ?? {});
+  const noteOf = (name: keyof GateSettings) => {
+    const [one] = overridesOf({
+      layers: { ...NONE, ...settings.layers, set: Object.fromEntries(all.filter(([key]) => key === name)) },
+    });
+    const groups = all.filter(([key]) => groupOfKey(key) !== undefined).length;
+    if (one) return one.code === undefined ? '' : overrideNote(one);
+    return name === 'groups' && groups > 0 ? ` (${groups} set by command)` : '';
+  };
   return {
-    text: limitsText(settings),
+    text: limitsText(settings, noteOf),
     ...(rate && { rate }),
     ...(concurrency && { concurrency }),
     ...(perGroup && { perGroup }),

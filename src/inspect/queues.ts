@@ -21,7 +21,7 @@ import {
   subscribersOf,
   workersOf,
 } from './processes.ts';
-import { checkReason, limitsOf, type QueueLimits } from './queue-settings.ts';
+import { checkReason, limitsOf, overridesOf, type QueueLimits, type SettingOverride } from './queue-settings.ts';
 import { layoutOfQueue, type Namespaced, refsOfQueue } from './refs.ts';
 
 export interface QueueCounts {
@@ -106,6 +106,8 @@ export interface QueueStats {
   readonly limits?: QueueLimits | undefined;
   /** How long due jobs wait for company at most; 0: each is on time. */
   readonly lingerMs: number;
+  /** What somebody set by command, above what the definition says. */
+  readonly overrides: readonly SettingOverride[];
   readonly pause: Pause | undefined;
   readonly workers: number;
   /** Of a broadcast queue. */
@@ -163,6 +165,7 @@ export async function queueStats(place: Namespaced, queue: string): Promise<Queu
     dueNext: spansOf(spans),
     limits: limitsOf(layout),
     lingerMs: refs[0]?.lingerMs ?? 0,
+    overrides: overridesOf(layout),
     pause: all.find(({ paused }) => paused)?.pause,
     workers: workersOf(queue, processes),
     broadcast: await broadcastOf(redis, refs, processes),

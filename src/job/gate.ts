@@ -313,14 +313,18 @@ const encodeRate = (rate: Rate | 0): string => (rate === 0 ? '0' : `${rate.limit
 
 function encodeGroups(groups: NonNullable<GateSettings['groups']>): string {
   const entries = Object.entries(groups).sort(([a], [b]) => (a < b ? -1 : 1));
-  const words = ({ concurrency: c, rate, weight: w, maxPending: p }: GroupSettings): StoredGroup => ({
-    c,
-    r: rate === undefined ? undefined : encodeRate(rate),
-    w,
-    p,
-  });
-  return JSON.stringify(Object.fromEntries(entries.map(([name, limits]) => [name, words(limits)])));
+  return JSON.stringify(Object.fromEntries(entries.map(([name, limits]) => [name, storedGroup(limits)])));
 }
+
+/** One of them, as it stands in that JSON. */
+export const encodeGroup = (limits: GroupSettings): string => JSON.stringify(storedGroup(limits));
+
+const storedGroup = ({ concurrency: c, rate, weight: w, maxPending: p }: GroupSettings): StoredGroup => ({
+  c,
+  r: rate === undefined ? undefined : encodeRate(rate),
+  w,
+  p,
+});
 
 /** What a partition gets. */
 export interface PartitionGates {
@@ -638,18 +642,36 @@ export function rateInput({ limit, perMs, burst }: Rate): RateInput {
   return burst === 1 && text.includes('/') ? (text as RateInput) : { limit, per: durationText(perMs), burst };
 }
 
-/** All limits of a gated queue in short. @example limitsText({ rate: 0, concurrency: 5, perGroup: 1 }) // '5 at once · 1 per group' */
-export function limitsText(settings: GateSettings): string {
+/**
+ * All limits of a gated queue in short.
+ *
+ * @param noteOf what is to be said of one of them, also of one that was taken back
+ * @example limitsText({ rate: 0, concurrency: 5, perGroup: 1 }) // '5 at once · 1 per group'
+ */
+export function limitsText(settings: GateSettings, noteOf: (name: keyof GateSettings) => string = () => ''): string {
   const { rate, concurrency, perGroup, groupRate, groupPending, groups = {}, fair } = settings;
   const own = Object.keys(groups).length;
+  const part = (name: keyof GateSettings, text: string | undefined) => {
+    const note = noteOf(name);
+    if (text === undefined) return note === '' ? [] : [`no ${LIMITS[name] ?? name}${note}`];
+    return [text + note];
+  };
   const parts = [
-    ...(rate ? [rateText(rate)] : []),
-    ...(concurrency ? [`${concurrency} at once`] : []),
-    ...(perGroup ? [`${perGroup} per group`] : []),
-    ...(groupRate ? [`${rateText(groupRate)} per group`] : []),
-    ...(groupPending ? [`${groupPending} pending per group`] : []),
-    ...(own > 0 ? [`${own} of their own`] : []),
-    ...(fair ? ['fair'] : []),
+    ...part('rate', rate ? rateText(rate) : undefined),
+    ...part('concurrency', concurrency ? `${concurrency} at once` : undefined),
+    ...part('perGroup', perGroup ? `${perGroup} per group` : undefined),
+    ...part('groupRate', groupRate ? `${rateText(groupRate)} per group` : undefined),
+    ...part('groupPending', groupPending ? `${groupPending} pending per group` : undefined),
+    ...part('groups', own > 0 ? `${own} of their own` : undefined),
+    ...part('fair', fair && 'fair'),
   ];
   return parts.length === 0 ? 'none' : parts.join(' · ');
 }
+
+const LIMITS: { readonly [Name in keyof GateSettings]?: string } = {
+  concurrency: 'limit at once',
+  perGroup: 'limit per group',
+  groupRate: 'rate per group',
+  groupPending: 'limit of pending per group',
+  groups: 'groups of their own',
+};

@@ -74,7 +74,7 @@ export const jobOptions = {
    * @example { at: '2026-03-08T09:00', zone: 'Europe/Berlin' }
    */
   zone: {
-    ...text((given) => parseZone(given).name, { metavar: '<name>', allowed: '`UTC` or an IANA name' }),
+    ...text((given) => parseZone(given).name, { metavar: '<name>', allowed: '`UTC` or an IANA name with a slash' }),
     doc: 'the zone of a due time without offset: an IANA name such as Europe/Berlin; a date means the beginning of that day',
     otherwise: '`at` has an offset',
     example: 'Europe/Berlin',

@@ -33,11 +33,12 @@ export interface QueueOptions extends GateOptions {
    * store; the worker refuses `doneWindow: 0`, which would forget the ends of jobs.
    */
   readonly delivery?: DeliveryMode;
-  /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
+  /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has; another number is told once. */
   readonly partitions?: number;
   /**
    * Keeps jobs that are over, with their errors, times, worker and, if asked for, results: `true`, or for how long and how
-   * many. It is stored in Redis and holds for every process: whoever says something sets it, `false` switches it off.
+   * many. It is stored in Redis and holds for every process: whoever says something sets it, `false` switches it off; what
+   * somebody sets by command stands above it.
    * Default: as it is stored, which at first is off.
    */
   readonly history?: HistoryOptions | boolean;
@@ -132,6 +133,8 @@ export interface Queue<Data = unknown, Name extends string = string> extends Gat
   readonly timeoutMs: number;
   readonly delivery: DeliveryMode;
   readonly partitions: number;
+  /** The number was said, and is no default. */
+  readonly saysPartitions?: true | undefined;
   readonly jobs?: JobSchemas | undefined;
   readonly codec?: Codec | undefined;
   /** Undefined: as it is stored. */
@@ -151,7 +154,8 @@ export interface Queue<Data = unknown, Name extends string = string> extends Gat
 }
 
 /**
- * Defines a queue. It sends nothing to Redis: the first use of the queue declares it there.
+ * Defines a queue. It sends nothing to Redis: the first call that makes jobs of it, a worker, a closed tag, a set or a schedule
+ * declares it there. A look or a change of jobs declares none.
  *
  * Without a type argument, the data of its jobs has the type `any`.
  *
@@ -217,6 +221,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
     delivery: deliveryOf(options.delivery ?? 'at-least-once'),
     partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
+    ...(options.partitions === undefined ? {} : { saysPartitions: true as const }),
     ...(options.jobs === undefined ? {} : { jobs: parseJobs(options.jobs) }),
     ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
     ...(history && { history }),

@@ -180,8 +180,8 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groupPending`, `:groups`, `:fair`, `:lingerMs` → the settings of these names; `:lingerMs` without a queue → that of queues that say nothing; `:schema` → the number of the layout of the namespace',
-    bound: 'one per queue, at most eleven settings each. They come and go with the queue in one step',
+    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groupPending`, `:groups`, `:fair`, `:lingerMs` → the settings of these names; `<queue>:overrides` → which of them were set by command, by whom and why, and what the definition says of these, as JSON; `:lingerMs` without a queue → that of queues that say nothing; `:schema` → the number of the layout of the namespace',
+    bound: 'one per queue, at most fourteen settings each. They come and go with the queue in one step',
   },
   schedules: {
     type: 'hash',

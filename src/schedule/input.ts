@@ -19,7 +19,7 @@ import { atOnce, within } from '../kernel/steps.ts';
 import { type CalendarInput, parseCalendar } from '../time/calendar.ts';
 import { parseCron } from '../time/cron.ts';
 import { nextFire, SEARCH_YEARS } from '../time/recurrence.ts';
-import { DEFAULT_DST, type DstPolicy, momentOf, parseZone } from '../time/zone.ts';
+import { DEFAULT_DST, type DstPolicy, momentOf, parseZone, zoneNamed } from '../time/zone.ts';
 import { type CatchUp, type OverlapPolicy, parseScheduleName, recurrenceOf, type Schedule } from './schedule.ts';
 
 /** What a schedule is: where its jobs go, when it fires, and the options of its jobs. */
@@ -89,7 +89,9 @@ export interface ScheduleFrom {
   readonly anchorMs?: number | undefined;
   /** Up to where a clock that was ahead had fired it before. */
   readonly aheadMs?: number | undefined;
-  /** It was accepted before: whether it has any instant is not computed again. */
+  /** Why somebody paused it by hand, perhaps ''; undefined: nobody did. */
+  readonly hand?: string | undefined;
+  /** It was accepted before: it is read as it was then, and whether it has any instant is not computed again. */
   readonly isStored?: boolean;
 }
 
@@ -120,9 +122,11 @@ function checkInstants(schedule: Schedule, sinceMs: number): void {
   );
 }
 
-function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs, aheadMs }: ScheduleFrom): Schedule {
+function read(name: string, input: ScheduleInput, from: ScheduleFrom): Schedule {
+  const { sinceMs, anchorMs = sinceMs, aheadMs, hand, isStored = false } = from;
   checkFields('a schedule', input, FIELDS);
-  const zone = parseZone(input.zone ?? 'UTC');
+  // What was accepted before is read again, also where it is not accepted any more.
+  const zone = (isStored ? zoneNamed : parseZone)(input.zone ?? 'UTC');
   const dst = dstOf(input.dst);
   const startMs = momentOf(input.start, { what: 'start', zone, dst });
   const endMs = momentOf(input.end, { what: 'end', zone, dst, date: 'next' });
@@ -147,8 +151,8 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs,
     jitterMs: between(input.jitter ?? 0, 'jitter', [0, DAY_MS]),
     overlap: oneOf('overlap', input.overlap ?? 'allow', OVERLAPS),
     catchUp: catchUpOf(input.catchUp ?? 'once'),
-    tags: tagsOf(input.tags ?? NO_TAGS),
-    paused: pausedOf(input.paused),
+    tags: tagsOf(input.tags ?? NO_TAGS, isStored),
+    paused: hand === undefined ? pausedOf(input.paused, isStored) : pausedOf(hand || true, true),
   });
 }
 
@@ -212,18 +216,29 @@ function catchUpOf(input: NonNullable<ScheduleInput['catchUp']>): CatchUp {
   };
 }
 
-function tagsOf(input: readonly string[]): readonly string[] {
-  if (input === NO_TAGS) return NO_TAGS;
-  const sane = Array.isArray(input) && input.length <= 16 && input.every((tag) => /^[!-~]{1,64}$/.test(String(tag)));
-  if (!sane) throw bad('tags', input, 'at most 16 texts of 1 to 64 printable ASCII characters without space');
-  return [...new Set(input)];
+function tagsOf(given: readonly string[], isStored: boolean): readonly string[] {
+  if (given === NO_TAGS) return NO_TAGS;
+  if (!Array.isArray(given) || given.length > 16) throw bad('tags', given, TAGS);
+  // Numbers were taken once, and kept as they were.
+  const input: readonly unknown[] = isStored ? given.map(String) : given;
+  const at = input.findIndex((tag) => typeof tag !== 'string' || !/^[!-~]{1,64}$/.test(tag));
+  if (at < 0) return [...new Set(input as readonly string[])];
+  const wrong = input[at];
+  throw bad('a tag', wrong, typeof wrong === 'number' ? `${TAGS}; in quotes it is a text: "${wrong}"` : TAGS);
 }
 
-function pausedOf(input: ScheduleInput['paused']): string | undefined {
+const TAGS = 'at most 16 texts of 1 to 64 printable ASCII characters without space';
+
+/** What YAML 1.1, forms and people write for true and false; YAML 1.2 reads all of it as texts. */
+const SWITCH = /^\s*(|true|false|yes|no|y|n|on|off|0|1|null|none|~)\s*$/i;
+
+function pausedOf(input: ScheduleInput['paused'], isStored: boolean): string | undefined {
   if (input === undefined || input === false) return undefined;
   if (input === true) return '';
-  if (typeof input === 'string' && input.length <= 200) return oneLine(input);
-  throw bad('paused', input, 'true, false, or a reason of at most 200 characters');
+  const isReason = typeof input === 'string' && input.length <= 200;
+  if (isReason && (isStored || !SWITCH.test(input))) return oneLine(input);
+  const hint = isReason ? '. A text is the reason for which it is paused, and this one reads like true or false' : '';
+  throw bad('paused', input, `true, false, or a reason of at most 200 characters${hint}`);
 }
 
 function between(input: DurationInput, what: string, [min, max]: readonly [number, number]): number {

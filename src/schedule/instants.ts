@@ -2,7 +2,7 @@
 
 import { type Steps, within } from '../kernel/steps.ts';
 import { countFires, nextFireOf, type Occurrence, occurrences, type Recurrence } from '../time/recurrence.ts';
-import { parseZone } from '../time/zone.ts';
+import { zoneNamed } from '../time/zone.ts';
 import { type CatchUp, dueOfFire, fireId, recurrenceOf, type Schedule } from './schedule.ts';
 
 // One instant of a schedule as people look at it: local time, UTC, offset and every decision. Pure.
@@ -92,7 +92,7 @@ export function* instantsBefore(
   { beforeMs, count }: { readonly beforeMs: number; readonly count: number },
 ): Steps<readonly PreviewRow[]> {
   const recurrence = recurrenceOf(schedule);
-  const zone = parseZone(schedule.zone);
+  const zone = zoneNamed(schedule.zone);
   const afterMs = Math.max(schedule.sinceMs, (schedule.startMs ?? 0) - 1);
   const found = yield* lastOf(recurrence, { afterMs, beforeMs, count, isWanted: isPlanned });
   return found.map((one) => previewRow(schedule, { ...one, dropped: one.dropped }, zone.offsetMs(one.atMs))).reverse();

@@ -9,7 +9,7 @@
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Steps, within } from '../kernel/steps.ts';
 import { countFires, type Occurrence, occurrences, type Recurrence } from '../time/recurrence.ts';
-import { parseZone } from '../time/zone.ts';
+import { zoneNamed } from '../time/zone.ts';
 import { firesDue, type Held, type PreviewRow, previewRow } from './instants.ts';
 import type { Fired } from './progress.ts';
 import { recurrenceOf, type Schedule } from './schedule.ts';
@@ -76,7 +76,7 @@ const COUNT_STEPS_MAX = 50_000;
 export function* previewOf(schedule: Schedule, range: PreviewRange): Steps<Preview> {
   const { fromMs, next = Number.POSITIVE_INFINITY, left, held } = range;
   const recurrence = recurrenceOf(schedule);
-  const zone = parseZone(schedule.zone);
+  const zone = zoneNamed(schedule.zone);
   const why = held ?? (schedule.paused === undefined ? undefined : 'paused');
   let runs = yield* runsAfter(recurrence, range, schedule.sinceMs);
   const answer: Answer = { rows: [], bytes: 0, droppedRows: 0, dropped: 0, fired: 0, upToMs: fromMs };

@@ -78,8 +78,14 @@ interface Put {
   readonly name: string;
   readonly input: ScheduleInput;
   readonly source: Source;
+  /** Why it is paused by hand; undefined: it is not. */
+  readonly hand?: string | undefined;
   readonly nowMs: number;
 }
+
+/** The pause by hand that goes on when a definition is put: unless the definition says itself what is to be. */
+export const handAfter = (before: Definition | undefined, { paused }: ScheduleInput): string | undefined =>
+  paused === undefined ? before?.hand : undefined;
 
 /**
  * @param fired how far the one before was fired, where it was
@@ -87,11 +93,11 @@ interface Put {
  */
 export function successor(
   before: Definition | undefined,
-  { name, input, source, nowMs }: Put,
+  { name, input, source, hand, nowMs }: Put,
   fired: Pick<Fired, 'reachedMs' | 'runs'> | undefined,
 ): Definition {
   const define = (sinceMs: number, anchorMs = sinceMs, aheadMs?: number) =>
-    defineSchedule(name, input, { sinceMs, anchorMs, aheadMs, source });
+    defineSchedule(name, input, { sinceMs, anchorMs, aheadMs, source, hand });
   const fresh = define(nowMs);
   if (!before) return fresh;
   // An interval that counts from its first put does so however often it is put, paused or moved.

@@ -13,7 +13,7 @@ import { spreadMs } from '../kernel/spread.ts';
 import { type CalendarInput, parseCalendar } from '../time/calendar.ts';
 import { parseCron } from '../time/cron.ts';
 import type { Recurrence } from '../time/recurrence.ts';
-import { type DstPolicy, parseZone } from '../time/zone.ts';
+import { type DstPolicy, zoneNamed } from '../time/zone.ts';
 
 /**
  * What happens when an instant comes while the job of an earlier one is not over: `allow` both, `skip` the new one,
@@ -99,7 +99,7 @@ export function recurrenceOf(schedule: Schedule): Recurrence {
   const { rule, name, zone, dst, calendar, startMs, endMs } = schedule;
   return {
     rule: 'cron' in rule ? { cron: parseCron(rule.cron, name) } : rule,
-    zone: parseZone(zone),
+    zone: zoneNamed(zone),
     dst,
     startMs,
     endMs,

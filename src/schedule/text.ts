@@ -1,6 +1,8 @@
 /**
  * A definition ⇄ the text that is stored: `{"since": ms, "anchor": ms, "source": "call" | "file", "schedule": { … }}`. The
- * anchor is where `align: start` counts from when nobody said, and is there only then. What is inside is what people write, with instants in UTC, so that any client can write one and everybody can read it.
+ * anchor is where `align: start` counts from when nobody said, and is there only then. A pause is `paused` of the schedule,
+ * whoever paused it: with `"pausedBy": "definition"` beside it the definition says so itself, and without it somebody did by
+ * hand, which holds until somebody resumes it, whatever is put meanwhile. What is inside is what people write, with instants in UTC, so that any client can write one and everybody can read it.
  */
 
 import { digestOf } from '../job/record-header.ts';
@@ -19,6 +21,8 @@ export interface Definition {
   readonly source: Source;
   /** As people write it. */
   readonly input: ScheduleInput;
+  /** Why somebody paused it by hand, above what the definition says, perhaps ''; undefined: nobody did. */
+  readonly hand?: string | undefined;
   /** Tells the text that is stored from any other; undefined for a definition that was not read. */
   readonly etag?: string;
 }
@@ -35,28 +39,33 @@ export const etagOfDefinition = (content: string): string => digestOf(content);
 export function defineSchedule(
   name: string,
   input: ScheduleInput,
-  { source, ...from }: Omit<ScheduleFrom, 'isStored'> & { readonly source: Source },
+  { source, hand, ...from }: Omit<ScheduleFrom, 'isStored'> & Pick<Definition, 'source' | 'hand'>,
 ): Definition {
-  const schedule = parseSchedule(name, input, from);
+  const schedule = parseSchedule(name, input, { ...from, hand });
   const { startMs, endMs } = schedule;
   const cleaned = {
     ...(startMs === undefined ? {} : { start: new Date(startMs).toISOString() }),
     ...(endMs === undefined ? {} : { end: new Date(endMs).toISOString() }),
     ...(typeof input.paused === 'string' ? { paused: schedule.paused } : {}),
   };
-  return { schedule, source, input: { ...input, ...cleaned } };
+  return { schedule, source, input: { ...input, ...cleaned }, hand };
 }
 
+/** With a pause by hand above what it says. */
+const pausedBy = (input: ScheduleInput, hand: string | undefined): ScheduleInput =>
+  hand === undefined ? input : { ...input, paused: hand || true };
+
 export function encodeDefinition(definition: Definition): string {
-  const { schedule, source, input } = definition;
+  const { schedule, source, input, hand } = definition;
   const anchor = pinnedOf(definition);
   // Its data was judged when it was parsed.
   return JSON.stringify({
     since: schedule.sinceMs,
     ...(anchor === undefined ? {} : { anchor }),
     ...(schedule.aheadMs === undefined ? {} : { ahead: schedule.aheadMs }),
+    ...(schedule.paused !== undefined && hand === undefined ? { pausedBy: 'definition' } : {}),
     source,
-    schedule: input,
+    schedule: pausedBy(input, hand),
   });
 }
 
@@ -67,11 +76,18 @@ export function pinnedOf({ schedule: { rule, startMs }, input }: Definition): nu
 
 /** @throws DuestreamError `bad-input` for what nobody can read */
 export function decodeDefinition(name: string, content: string): Definition {
-  const { since, anchor, ahead, source, schedule } = parsed(name, content);
+  const { since, anchor, ahead, source, schedule, pausedBy: by } = parsed(name, content);
   const sinceMs = msOf(since) ?? 0;
   const input = (schedule ?? {}) as ScheduleInput;
   const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor), aheadMs: msOf(ahead), isStored: true });
-  return { schedule: parsedInput, source: source === 'file' ? 'file' : 'call', input, etag: etagOfDefinition(content) };
+  const isByHand = parsedInput.paused !== undefined && by !== 'definition';
+  const { paused: _, ...own } = input;
+  return {
+    schedule: parsedInput,
+    source: source === 'file' ? 'file' : 'call',
+    ...(isByHand ? { input: own, hand: parsedInput.paused } : { input }),
+    etag: etagOfDefinition(content),
+  };
 }
 
 /** A field of a type that nobody foresaw is bad input like any other. */
@@ -90,7 +106,8 @@ function msOf(value: unknown): number | undefined {
 
 /** Whether two definitions are the same but for the time since when they hold. */
 export function isSame(one: Definition, other: Definition): boolean {
-  const plain = ({ schedule, source }: Definition) => JSON.stringify({ ...schedule, sinceMs: 0, aheadMs: 0, source });
+  const plain = ({ schedule, source, hand }: Definition) =>
+    JSON.stringify({ ...schedule, sinceMs: 0, aheadMs: 0, source, isByHand: hand !== undefined });
   return plain(one) === plain(other);
 }
 
@@ -104,7 +121,7 @@ export function firesAlike({ schedule: one }: Definition, { schedule: other }: D
 function parsed(
   name: string,
   content: string,
-): { since?: unknown; anchor?: unknown; ahead?: unknown; source?: unknown; schedule?: unknown } {
+): { [Name in 'since' | 'anchor' | 'ahead' | 'source' | 'schedule' | 'pausedBy']?: unknown } {
   try {
     const value: unknown = JSON.parse(content);
     if (typeof value === 'object' && value !== null) return value;

@@ -15,6 +15,7 @@ import type { Parts } from '../client/parts.ts';
 import type { JobResult } from '../client/query/past.ts';
 import { reportOf } from '../client/query/report.ts';
 import type { ScheduleParts } from '../client/schedules/schedule-parts.ts';
+import { isGated } from '../job/gate.ts';
 import type { Queue } from '../job/queue.ts';
 import { createAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -63,7 +64,7 @@ export function createKitClient(
     finding,
     rules: {
       setGroup: async (queue, of) => book.gates.setGroup(queue, of),
-      close: async (queue, of) => book.gates.close(book.use(queue), of),
+      close: async (queue, of) => book.gates.close(isGated(queue) ? book.use(queue) : book.seen(queue), of),
     },
     erasing: {
       ...historyIn(book),

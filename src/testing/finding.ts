@@ -40,8 +40,8 @@ export function findingIn(book: JobBook, settings: ClientSettings): ActParts {
 
 /** A queue of the kit is never resized. It has as many partitions as the definitions say by which its jobs came. */
 function callsIn(book: JobBook, { namespace, clock, budgetMs }: ClientSettings): CallPartitions {
-  return async (queue, call) => {
-    const { name, history, redact, ...declared } = book.use(queue);
+  return async (queue, call, _whole, use) => {
+    const { name, history, redact, ...declared } = use === 'declares' ? book.use(queue) : book.seen(queue);
     const settings = book.gates.settingsOf(name) ?? {};
     let partitions = Math.max(declared.partitions, queue.partitions);
     for (const job of book.inQueue(name)) partitions = Math.max(partitions, job.queue.partitions);

@@ -50,9 +50,33 @@ interface GatedQueue {
   readonly partitions: number;
   readonly isBroadcast: boolean;
   readonly lines: readonly Line[];
+  /** What holds: what definitions say, and above it what was set by command, of the queue and of single groups. */
   settings: GateSettings;
+  layers: Layers;
   /** Undefined: it goes on. */
   pause: Pause | undefined;
+}
+
+interface Layers {
+  readonly code: GateSettings;
+  readonly set: GateSettings;
+  readonly groups: NonNullable<GateSettings['groups']>;
+}
+
+/** What is said of limits, over what was said before. */
+const over = (before: GateSettings, said: GateSettings): GateSettings => ({
+  rate: said.rate ?? before.rate,
+  concurrency: said.concurrency ?? before.concurrency,
+  perGroup: said.perGroup ?? before.perGroup,
+  groupRate: said.groupRate ?? before.groupRate,
+  groupPending: said.groupPending ?? before.groupPending,
+  groups: said.groups ?? before.groups,
+  fair: said.fair ?? before.fair,
+});
+
+function effective({ code, set, groups }: Layers): GateSettings {
+  const settings = over(code, set);
+  return Object.keys(groups).length === 0 ? settings : { ...settings, groups: { ...settings.groups, ...groups } };
 }
 
 /** The limits of all queues, and whether they rest. */
@@ -69,25 +93,29 @@ export class Gates {
     return this.#queues.get(queue)?.settings;
   }
 
-  /** What is said of limits holds from now on, the rest stays. @throws DuestreamError `bad-input` */
+  /** What a definition says of limits holds from now on, where nobody has set another one. @throws DuestreamError `bad-input` */
+  declare(declared: Queue, said: GateSettings): void {
+    const queue = this.#queueOf(declared);
+    this.#layer(queue, { ...queue.layers, code: over(queue.layers.code, said) });
+  }
+
+  /** What is set of limits holds from now on, whatever definitions say; the rest stays. @throws DuestreamError `bad-input` */
   set(declared: Queue, said: GateSettings): void {
     const queue = this.#queueOf(declared);
-    const { settings: before } = queue;
-    const settings = {
-      rate: said.rate ?? before.rate,
-      concurrency: said.concurrency ?? before.concurrency,
-      perGroup: said.perGroup ?? before.perGroup,
-      groupRate: said.groupRate ?? before.groupRate,
-      groupPending: said.groupPending ?? before.groupPending,
-      groups: said.groups ?? before.groups,
-      fair: said.fair ?? before.fair,
-    };
+    const { code, set, groups } = queue.layers;
+    this.#layer(queue, { code, set: over(set, said), groups: said.groups ? {} : groups });
+  }
+
+  #layer(queue: GatedQueue, layers: Layers): void {
+    const settings = effective(layers);
+    checkGroups(settings.groups ?? {});
     checkGateSettings(queue.name, settings, queue);
+    queue.layers = layers;
     this.#share(queue, settings);
   }
 
   /**
-   * The limits of one group, or of all whose names begin so; undefined: it has those of all groups again.
+   * The limits of one group, or of all whose names begin so; undefined: it has what its definition says, or those of all groups.
    *
    * @returns whether anything is different now
    * @throws DuestreamError `not-found`, `bad-input`
@@ -95,13 +123,17 @@ export class Gates {
   setGroup(name: string, { group, limits }: { readonly group: string; readonly limits?: GroupSettings }): boolean {
     const queue = this.#queues.get(name);
     if (!queue) throw new DuestreamError('not-found', `queue ${name} is not declared`);
-    const { [group]: before, ...others } = queue.settings.groups ?? {};
-    if (!limits && !before) return false;
-    const settings = { ...queue.settings, groups: limits ? { ...others, [group]: limits } : others };
-    checkGroups(settings.groups);
-    checkGateSettings(name, settings, queue);
-    this.#share(queue, settings);
-    return JSON.stringify(limits) !== JSON.stringify(before);
+    const before = queue.settings.groups?.[group];
+    const { code, set, groups } = queue.layers;
+    const { [group]: _, ...others } = groups;
+    // Once there were limits of groups there are some, perhaps none.
+    const under = { ...code, groups: code.groups ?? {} };
+    this.#layer(queue, {
+      code: limits || before ? under : code,
+      set,
+      groups: limits ? { ...others, [group]: limits } : others,
+    });
+    return JSON.stringify(queue.settings.groups?.[group]) !== JSON.stringify(before);
   }
 
   #share(queue: GatedQueue, settings: GateSettings): void {
@@ -212,7 +244,8 @@ export class Gates {
     const isServed = this.#parts.isServed(name);
     const lines = Array.from({ length: partitions }, () => new Line(isServed));
     const isBroadcast = broadcast?.isOn === true;
-    const queue = { name, partitions, isBroadcast, lines, settings: {}, pause: undefined };
+    const layers = { code: {}, set: {}, groups: {} };
+    const queue = { name, partitions, isBroadcast, lines, settings: {}, layers, pause: undefined };
     this.#queues.set(name, queue);
     return queue;
   }

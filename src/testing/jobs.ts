@@ -111,6 +111,7 @@ export function createJobBook(parts: JobBookParts) {
     queues: () => registry.names(),
     declare: (queue: Queue) => registry.declare(queue),
     use: (queue: Queue) => registry.use(queue),
+    seen: (queue: Queue) => registry.seen(queue),
     gates,
     nowMs: agenda.nowMs,
     orderOf: new Orders().next,
@@ -174,7 +175,7 @@ class Registry {
   /** The definition by which a queue was declared: that of its worker, or of the first call. */
   declare(queue: Queue): Queue {
     const known = this.#queues.get(queue.name) ?? this.#queueOf(queue);
-    if (!this.#queues.has(queue.name)) this.#gates.set(known, known);
+    if (!this.#queues.has(queue.name)) this.#gates.declare(known, known);
     this.#queues.set(queue.name, known);
     return known;
   }
@@ -182,9 +183,14 @@ class Registry {
   /** The first call of a client about a queue sets the limits that its definition says. @throws DuestreamError `bad-input` */
   use(queue: Queue): Queue {
     const declared = this.declare(queue);
-    if (!this.#used.has(queue.name)) this.#gates.set(declared, queue);
+    if (!this.#used.has(queue.name)) this.#gates.declare(declared, queue);
     this.#used.add(queue.name);
     return declared;
+  }
+
+  /** As a look finds it, which declares nothing. */
+  seen(queue: Queue): Queue {
+    return this.#queues.get(queue.name) ?? this.#queueOf(queue);
   }
 
   /** How many jobs and bytes there may be, and in each group. */

@@ -24,7 +24,7 @@ import type { ScheduleReply } from '../redis/scripts/replies.ts';
 import { partitionOfSchedule } from '../redis/scripts/schedules.ts';
 import { type AnySchedule, plainSchedule, type ScheduleInput } from '../schedule/input.ts';
 import { firesDue } from '../schedule/instants.ts';
-import { successor } from '../schedule/progress.ts';
+import { handAfter, successor } from '../schedule/progress.ts';
 import { dueOfFire, fireId, parseScheduleName, recurrenceOf } from '../schedule/schedule.ts';
 import {
   type Definition,
@@ -146,9 +146,10 @@ async function setPaused(
 ): Promise<ScheduleChange> {
   const [found] = foundIn(book, name);
   if (!found) throw await unknownSchedule(definitions, name);
-  const { input, source, schedule } = found.definition;
-  const state = paused === undefined ? undefined : paused || schedule.paused || true;
-  return put(book, name, { input: { ...input, paused: state }, source, call });
+  const { input: whole, source, schedule } = found.definition;
+  const { paused: _, ...input } = whole;
+  const hand = paused === undefined ? undefined : paused || schedule.paused || '';
+  return put(book, name, { input, source, call, handOf: () => hand });
 }
 
 function waitingIn({ jobs, all }: Book, queue: string | undefined, edges: readonly number[]): Waiting {
@@ -182,11 +183,21 @@ function put(
     input,
     source,
     call = {},
-  }: { readonly input: ScheduleInput; readonly source: Source; readonly call?: ScheduleCall | undefined },
+    handOf = (before) => handAfter(before, input),
+  }: {
+    readonly input: ScheduleInput;
+    readonly source: Source;
+    readonly call?: ScheduleCall | undefined;
+    readonly handOf?: (before: Definition | undefined) => string | undefined;
+  },
 ): ScheduleChange {
   const { agenda, all, queueOf, jobs } = book;
   const before = all.get(parseScheduleName(name));
-  const definition = successor(before?.definition, { name, input, source, nowMs: agenda.nowMs() }, before);
+  const definition = successor(
+    before?.definition,
+    { name, input, source, hand: handOf(before?.definition), nowMs: agenda.nowMs() },
+    before,
+  );
   const redact = queueOf(definition.schedule.queue).redact;
   refuseShownSchedule(input, { before: before?.definition.input, redact: redact ? [redact] : [] });
   if (before && isSame(before.definition, definition))

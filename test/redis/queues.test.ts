@@ -1,14 +1,17 @@
 /** The registry: a queue comes into being by its first use. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
+import type { SettingName } from '../../src/redis/scripts/overrides.ts';
 import {
   declareQueue,
   findQueue,
   listQueues,
   partitionsOf,
+  setGroup,
   setQueue,
   undeclareQueue,
   unreadableQueues,
+  unsetQueue,
 } from '../../src/redis/scripts/queues.ts';
 import { usePartition } from '../support/partition.ts';
 
@@ -148,5 +151,120 @@ test('settings of a queue that was removed meanwhile are refused, so that none a
   await expect(setQueue(p.redis, { namespace, queue: 'emails', maxPending: 7 })).rejects.toMatchObject({
     code: 'not-found',
   });
+  expect(await p.redis.hkeys(keys.queues)).toEqual([':schema']);
+});
+
+// What somebody set by command, above what definitions say.
+
+const mails = (said: object = {}) => declareQueue(p.redis, { namespace, queue: 'mails', partitions: 1, ...said });
+const rate = (limit: number) => ({ limit, perMs: 1000, burst: 1 });
+const ada = { by: 'ada', why: 'incident 7', atMs: 1 };
+const found = () => findQueue(p.redis, namespace, 'mails');
+const set = (said: object) => setQueue(p.redis, { namespace, queue: 'mails', by: ada, ...said });
+const unset = (settings: readonly SettingName[], isForgotten = false) =>
+  unsetQueue(p.redis, { namespace, queue: 'mails', settings, isForgotten });
+const shareOf = () => p.redis.hget('t:v1:{mails:0}:meta', 'gates');
+
+test('a limit by command holds whatever definitions say, until it is taken back; then the last definition counts', async () => {
+  await mails({ rate: rate(100) });
+  await set({ rate: rate(1) });
+  expect(await mails({ rate: rate(100) })).toMatchObject({ rate: rate(1) });
+  expect(await mails({ rate: rate(50) })).toMatchObject({ rate: rate(1), layers: { set: { rate: ada } } });
+  expect(await shareOf()).toBe('1000000 1 0 0');
+  expect(await p.withoutWrite(() => mails({ rate: rate(50) }))).toMatchObject({ rate: rate(1) });
+  await unset(['rate']);
+  expect(await found()).toMatchObject({ rate: rate(50) });
+  expect((await found())?.layers).toBeUndefined();
+  expect(await shareOf()).toBe('20000 1 0 0');
+  expect(await p.redis.hkeys(keys.queues)).not.toContain('mails:overrides');
+});
+
+test.each([
+  ['maxPending', { maxPending: 5 }, { maxPending: 9 }],
+  ['maxBytes', { maxBytes: 2000 }, { maxBytes: 4000 }],
+  ['lingerMs', { lingerMs: 20 }, { lingerMs: 7 }],
+  ['concurrency', { concurrency: 2 }, { concurrency: 20 }],
+  ['perGroup', { perGroup: 1 }, { perGroup: 4 }],
+  ['groupRate', { groupRate: rate(1) }, { groupRate: rate(9) }],
+  ['groupPending', { groupPending: 5 }, { groupPending: 50 }],
+  ['groups', { groups: { acme: { concurrency: 1 } } }, { groups: { umbrella: { weight: 2 } } }],
+  ['redact', { redact: ['email'] }, { redact: ['name'] }],
+] as const)('%s by command holds against a definition', async (name, byCommand, byCode) => {
+  await mails(byCode);
+  await set(byCommand);
+  await set(byCommand);
+  expect(await mails(byCode)).toMatchObject(byCommand);
+  await unset([name]);
+  await unset([name]);
+  expect(await found()).toMatchObject(byCode);
+});
+
+test('a setting that no definition says goes with its override, and a gated queue stays gated without the limit', async () => {
+  await mails();
+  await set({
+    lingerMs: 20,
+    rate: rate(1),
+    maxPending: 3,
+    history: { isOn: true, keepMs: 1000, max: 5, keepsResult: false, resultBytesMax: 1 },
+  });
+  await unset(['lingerMs', 'rate', 'maxPending', 'history']);
+  expect(await found()).toEqual({ queue: 'mails', partitions: 1, layoutGeneration: 0, rate: 0, maxPending: 0 });
+  expect(await shareOf()).toBe('0 1 0 0');
+});
+
+test('what definitions have said is forgotten only where that is asked for', async () => {
+  await mails({ lingerMs: 20 });
+  await unset(['lingerMs']);
+  expect(await found()).toMatchObject({ lingerMs: 20 });
+  await unset(['lingerMs'], true);
+  expect((await found())?.lingerMs).toBeUndefined();
+  expect(await mails({ lingerMs: 20 })).toMatchObject({ lingerMs: 20 });
+});
+
+test('limits of one group by command stand above those of a definition, and the others follow it', async () => {
+  const group = (limits?: object) =>
+    setGroup(p.redis, { namespace, queue: 'mails', group: 'acme', by: ada, ...(limits && { limits }) });
+  await mails({ groups: { acme: { concurrency: 2 }, umbrella: { concurrency: 3 } } });
+  expect(await group({ concurrency: 1 })).toBe(true);
+  expect(await group({ concurrency: 1 })).toBe(false);
+  expect(await mails({ groups: { acme: { concurrency: 5 }, umbrella: { concurrency: 4 } } })).toMatchObject({
+    groups: { acme: { concurrency: 1 }, umbrella: { concurrency: 4 } },
+  });
+  expect(await group()).toBe(true);
+  expect(await group()).toBe(false);
+  expect((await found())?.groups).toEqual({ acme: { concurrency: 5 }, umbrella: { concurrency: 4 } });
+});
+
+test('a process of 0.2.0 that writes its definition over a setting does not undo the override', async () => {
+  await mails({ rate: rate(100) });
+  await set({ rate: rate(1) });
+  expect(await p.redis.hget(keys.queues, 'mails:rate')).toBe('1 1000 1');
+  await p.redis.hset(keys.queues, 'mails:rate', '100 1000 1');
+  expect(await found()).toMatchObject({ rate: rate(1) });
+  expect(await listQueues(p.redis, namespace)).toMatchObject([{ rate: rate(1) }]);
+  await mails({ rate: rate(100) });
+  expect(await p.redis.hget(keys.queues, 'mails:rate')).toBe('1 1000 1');
+});
+
+test('overrides that nobody can read override nothing, and the next one replaces them', async () => {
+  await mails({ rate: rate(100) });
+  for (const text of ['', 'x', '[]', '{"set":{"rate":1},"code":{}}', '{"set":3}']) {
+    await p.redis.hset(keys.queues, 'mails:overrides', text);
+    expect(await found()).toMatchObject({ rate: rate(100) });
+  }
+  await set({ rate: rate(1) });
+  expect(await found()).toMatchObject({ rate: rate(1), layers: { code: { rate: '100 1000 1' } } });
+});
+
+test('overrides that are set at the same time are all kept, and go with the queue', async () => {
+  await mails();
+  await Promise.all([
+    set({ rate: rate(1) }),
+    set({ concurrency: 5 }),
+    set({ maxPending: 7 }),
+    mails({ rate: rate(9) }),
+  ]);
+  expect(await found()).toMatchObject({ rate: rate(1), concurrency: 5, maxPending: 7 });
+  await undeclareQueue(p.redis, namespace, 'mails');
   expect(await p.redis.hkeys(keys.queues)).toEqual([':schema']);
 });

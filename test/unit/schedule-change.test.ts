@@ -1,8 +1,8 @@
 /** What becomes of the place of a schedule when a definition is put over another. */
 import { describe, expect, test } from 'vitest';
 import type { ScheduleInput } from '../../src/schedule/input.ts';
-import { successor } from '../../src/schedule/progress.ts';
-import { type Definition, decodeDefinition, encodeDefinition } from '../../src/schedule/text.ts';
+import { handAfter, successor } from '../../src/schedule/progress.ts';
+import { type Definition, decodeDefinition, encodeDefinition, isSame } from '../../src/schedule/text.ts';
 
 const FIRST = Date.UTC(2026, 0, 1, 0, 7);
 const LATER = FIRST + 86_400_000 + 1234;
@@ -40,6 +40,10 @@ describe('what counts from now', () => {
   test('is a rule that changed, and a schedule that is resumed', () => {
     expect(since([hourly, { ...hourly, every: '2h' }])).toBe(LATER);
     expect(since([{ ...hourly, paused: true }, hourly])).toBe(LATER);
+  });
+
+  test('is one whose definition no longer says that it is paused', () => {
+    expect(puts([{ ...hourly, paused: 'why' }, hourly])?.paused).toBeUndefined();
   });
 
   test('is one that had all its runs and gets more, or loses the limit', () => {
@@ -86,5 +90,39 @@ describe('an interval that counts from its first put', () => {
   test('that was stored without its anchor counts from since when it holds', () => {
     const content = JSON.stringify({ since: FIRST, source: 'call', schedule: aligned });
     expect(decodeDefinition('n', content).schedule.rule).toMatchObject({ anchorMs: FIRST });
+  });
+});
+
+describe('a pause by hand', () => {
+  const byHand = (hand: string): Definition =>
+    decodeDefinition('n', encodeDefinition(successor(undefined, { ...at(FIRST), hand }, undefined)));
+  const at = (nowMs: number, input = hourly) => ({ name: 'n', input, source: 'call', nowMs }) as const;
+  const put = (before: Definition, input: ScheduleInput) =>
+    successor(before, { ...at(LATER, input), hand: handAfter(before, input) }, undefined);
+
+  test('holds whatever is put, and is no part of what was written', () => {
+    for (const hand of ['', 'incident 7']) {
+      const before = byHand(hand);
+      expect(before).toMatchObject({ hand, input: hourly, schedule: { paused: hand } });
+      expect(isSame(before, put(before, hourly))).toBe(true);
+      for (const input of [
+        { ...hourly, data: 1 },
+        { ...hourly, every: '2h' },
+        { ...hourly, queue: 'other' },
+      ])
+        expect(put(before, input)).toMatchObject({ hand, schedule: { paused: hand } });
+    }
+  });
+
+  test('ends where a definition says itself what is to be', () => {
+    expect(put(byHand('incident 7'), { ...hourly, paused: false })).toMatchObject({ hand: undefined });
+    const own = put(byHand('incident 7'), { ...hourly, paused: 'until May' });
+    expect(own).toMatchObject({ hand: undefined, schedule: { paused: 'until May' } });
+    expect(put(decodeDefinition('n', encodeDefinition(own)), hourly).schedule.paused).toBeUndefined();
+  });
+
+  test('is any pause that does not say that its definition did it, as 0.2.0 wrote it', () => {
+    const stored = JSON.stringify({ since: 1, source: 'call', schedule: { ...hourly, paused: true } });
+    expect(put(decodeDefinition('n', stored), hourly)).toMatchObject({ hand: '', schedule: { paused: '' } });
   });
 });

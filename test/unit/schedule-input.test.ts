@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { optionsOfFires } from '../../src/job/fields.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
-import { defineSchedule } from '../../src/schedule/text.ts';
+import { decodeDefinition, defineSchedule } from '../../src/schedule/text.ts';
 
 const SINCE = Date.UTC(2026, 0);
 const nightly = { queue: 'q', cron: '0 0 * * *' };
@@ -146,7 +146,7 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [{ catchUp: { limit: 1001 } }, 'catchUp.limit is 1001; allowed: a whole number from 1 to 1000'],
   [{ catchUp: { most: 5 } }, 'unknown field "most" of catchUp; allowed: policy, window, limit'],
   [{ tags: 'a' }, `tags is "a"; allowed: ${TAGS}`],
-  [{ tags: ['a b'] }, `tags is an array; allowed: ${TAGS}`],
+  [{ tags: ['a b'] }, `a tag is "a b"; allowed: ${TAGS}`],
   [{ tags: Array.from({ length: 17 }, String) }, `tags is an array; allowed: ${TAGS}`],
   [{ paused: 5 }, 'paused is 5; allowed: true, false, or a reason of at most 200 characters'],
   [{ calendar: null }, 'calendar is null; allowed: an object'],
@@ -159,6 +159,39 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
 
 test.each(REFUSED)('%j is refused with the name of the schedule', (given, told) => {
   expect(() => parse(given)).toThrow(expect.objectContaining({ code: 'bad-input', message: `schedule n: ${told}` }));
+});
+
+/** Words that YAML, forms and people take for something else. */
+const WORDS: readonly (readonly [object, string])[] = [
+  ...['no', 'off', 'n', 'false', 'False', 'yes', 'on', 'null', '~', '0', '', ' '].map(
+    (paused) => [{ paused }, `paused is ${JSON.stringify(paused)}; allowed: true, false, or a reason`] as const,
+  ),
+  [{ paused: null }, 'paused is null; allowed: true, false, or a reason'],
+  [{ tags: [2026, 'reports'] }, 'a tag is 2026; allowed: at most 16 texts'],
+  [{ tags: [true] }, 'a tag is a value of type boolean; allowed: at most 16 texts'],
+  [{ tags: [null] }, 'a tag is null; allowed: at most 16 texts'],
+  [{ zone: 'BST' }, 'zone is "BST"; it names no single place; did you mean Europe/London?'],
+  [{ zone: 'EST' }, 'did you mean America/New_York?'],
+  [{ zone: 'GMT' }, 'did you mean UTC?'],
+  [{ zone: 'Japan' }, 'allowed: UTC or an IANA name with a slash'],
+  [
+    { calendar: { hours: { 'mon-fri': ['09:00-12:00', '11:30-17:00'] } } },
+    'hours is "mon 09:00-12:00 and 11:30-17:00"; allowed: hours of a day that do not overlap',
+  ],
+];
+
+test.each(WORDS)('%j is refused, and the refusal says what was given and what is near', (given, told) => {
+  expect(() => parse(given as never)).toThrow(expect.objectContaining({ code: 'bad-input' }));
+  expect(() => parse(given as never)).toThrow(told);
+});
+
+test('what was accepted before is read as it was then', () => {
+  const stored = { since: 0, source: 'call', schedule: { ...nightly, zone: 'BST', tags: [2026], paused: 'no' } };
+  expect(decodeDefinition('n', JSON.stringify(stored)).schedule).toMatchObject({
+    zone: 'BST',
+    tags: ['2026'],
+    paused: 'no',
+  });
 });
 
 test.each(['', '{x}', 'a b', '-a', 'a'.repeat(65)])('the name %j is refused', (name) => {

@@ -300,6 +300,18 @@ describe('limits of single groups', () => {
     expect(await groups.get(q, 'ab')).toMatchObject({ perGroup: 1 });
   });
 
+  test('they hold, as limits of the queue that were set, against what a definition says later', async () => {
+    const { kit } = kitOf(defineQueue('q', { fair: true }));
+    kit.queues.set('q', { perGroup: 2 });
+    await kit.client.groups.set('q', 'a', { concurrency: 5 });
+    const q = defineQueue('q', { perGroup: 9, groups: { a: { concurrency: 7 }, b: { concurrency: 8 } } });
+    await kit.client.scheduleMany(q, [...of('a', 1), ...of('c', 1)]);
+    const most = async (group: string) => (await kit.client.groups.get(q, group)).perGroup;
+    expect([await most('a'), await most('b'), await most('c')]).toEqual([5, 8, 2]);
+    expect(await kit.client.groups.unset(q, 'a')).toEqual({ status: 'changed' });
+    expect(await most('a')).toBe(7);
+  });
+
   test('a group is closed for a time, the longest wins, and it is opened', async () => {
     const q = defineQueue('q', { fair: true });
     const { kit, starts, waiting } = kitOf(q);

@@ -1,8 +1,10 @@
 /**
- * Over how many partitions each queue is split, remembered. The first use of a queue declares it. A layout that is
+ * Over how many partitions each queue is split, remembered. What makes jobs, or is to hold for jobs that come, declares its
+ * queue; a look and a change declare none: a queue that nobody has used is an empty one to them. A layout that is
  * remembered may be wrong at any time (the queue was resized or removed, or a server without persistence lost everything):
  * the scripts then answer `moved`, and the layout is read again. It is also read again beside the work every 30 s and after
- * every reconnection. That declares a queue anew that is not in the registry, and the daemons see its jobs.
+ * every reconnection. That declares a queue anew that this client has declared and that is not in the registry, and the daemons
+ * see its jobs.
  */
 
 import { partitionOf } from '../../job/job-id.ts';
@@ -11,16 +13,26 @@ import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { declareQueue, partitionsOf, settingsOf } from '../../redis/scripts/queues.ts';
+import {
+  declarationOf,
+  declareQueue,
+  findQueue,
+  otherPartitions,
+  partitionsOf,
+  type QueueLayout,
+} from '../../redis/scripts/queues.ts';
 import { withReadRetry } from './retry.ts';
 
 /** The partitions of a queue, in order. */
 export type Layout = readonly PartitionRef[];
 
 interface Entry {
-  readonly queue: Queue;
+  queue: Queue;
   layout: Layout | undefined;
+  /** This client has said what the definition says, and answers for the queue being in the registry. */
+  isDeclared: boolean;
   reading: Promise<Layout> | undefined;
+  finding: Promise<Layout> | undefined;
   readMs: number;
 }
 
@@ -47,25 +59,40 @@ export class Layouts {
     this.#parts = parts;
   }
 
-  /** The layout that is remembered, without waiting. */
+  /** The layout that is remembered of a queue that was declared, without waiting. */
   known(queue: Queue): Layout | undefined {
+    return this.#entries.get(queue.name)?.isDeclared ? this.seen(queue) : undefined;
+  }
+
+  /** The layout that is remembered, whoever has declared the queue. */
+  seen(queue: Queue): Layout | undefined {
     const entry = this.#entries.get(queue.name);
     if (!entry?.layout) return undefined;
     if (this.#parts.clock.monotonicMs() - entry.readMs > FRESH_MS) this.#refresh(entry);
     return entry.layout;
   }
 
-  /** The layout that is remembered, or else the one that Redis says. @throws DuestreamError `unavailable` or `refused` */
+  /** The queue is declared, if this client has not done so yet. @throws DuestreamError `unavailable` or `refused` */
   async load(queue: Queue): Promise<Layout> {
     const entry = this.#entryOf(queue);
-    return entry.layout ?? this.#read(entry);
+    if (entry.isDeclared && entry.layout) return entry.layout;
+    // The definition of this call counts, and not that of a look before it.
+    entry.queue = queue;
+    return this.#read(entry);
+  }
+
+  /** The layout that is remembered, or else the one that Redis says; of a queue that nobody has used, the one that it would get. */
+  async find(queue: Queue): Promise<Layout> {
+    const entry = this.#entryOf(queue);
+    return entry.layout ?? this.#find(entry);
   }
 
   /** Reads again unless another call has since `seen`. */
   async reload(queue: Queue, seen: PartitionRef): Promise<Layout> {
     const entry = this.#entryOf(queue);
     const current = entry.layout?.[0];
-    return entry.layout && current?.layoutGeneration !== seen.layoutGeneration ? entry.layout : this.#read(entry);
+    if (entry.layout && current?.layoutGeneration !== seen.layoutGeneration) return entry.layout;
+    return entry.isDeclared ? this.#read(entry) : this.#find(entry);
   }
 
   /** Another server may answer now: every queue that is remembered is declared and read again, beside the work. */
@@ -77,7 +104,14 @@ export class Layouts {
     const found = this.#entries.get(queue.name);
     if (found) return found;
     if (this.#entries.size >= QUEUES_MAX) this.#entries.clear();
-    const made: Entry = { queue, layout: undefined, reading: undefined, readMs: 0 };
+    const made: Entry = {
+      queue,
+      layout: undefined,
+      isDeclared: false,
+      reading: undefined,
+      finding: undefined,
+      readMs: 0,
+    };
     this.#entries.set(queue.name, made);
     return made;
   }
@@ -86,9 +120,10 @@ export class Layouts {
     entry.readMs = this.#parts.clock.monotonicMs();
     // Only the first call gives the settings: a later one must not undo a setting that somebody made since, for all
     // processes.
-    entry.reading ??= this.#declare(entry.queue, entry.layout !== undefined)
+    entry.reading ??= this.#declare(entry.queue, entry.isDeclared)
       .then((layout) => {
         entry.layout = layout;
+        entry.isDeclared = true;
         return layout;
       })
       .finally(() => {
@@ -99,19 +134,49 @@ export class Layouts {
 
   /** Beside the work. The work itself tells of a failure; where the schema is another, it has to ask again. */
   #refresh(entry: Entry): void {
-    this.#read(entry).catch((error: unknown) => {
+    const reading = entry.isDeclared ? this.#read(entry) : this.#find(entry);
+    reading.catch((error: unknown) => {
       if (error instanceof DuestreamError && error.code === 'wrong-schema') entry.layout = undefined;
     });
   }
 
+  /** Only looks. What is not there is not remembered: it may be there with the next call. */
+  #find(entry: Entry): Promise<Layout> {
+    const { redis, namespace, clock, budgetMs, signal } = this.#parts;
+    const { name, partitions } = entry.queue;
+    entry.readMs = clock.monotonicMs();
+    const look = () => findQueue(redis, namespace, name);
+    entry.finding ??= withReadRetry(`look up queue ${name}`, look, { clock, budgetMs, signal })
+      .then((found) => {
+        const layout = partitionsOf(namespace, found ?? { queue: name, partitions, layoutGeneration: 0 });
+        if (!entry.isDeclared) entry.layout = found && layout;
+        return entry.layout ?? layout;
+      })
+      .finally(() => {
+        entry.finding = undefined;
+      });
+    return entry.finding;
+  }
+
   async #declare(queue: Queue, isRepeated: boolean): Promise<Layout> {
-    const { name, partitions } = queue;
     const { redis, namespace, clock, budgetMs, signal } = this.#parts;
     // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
-    const settings = { ...settingsOf(queue), isRepeated };
-    const call = () => declareQueue(redis, { namespace, queue: name, partitions, ...settings });
-    return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
+    const call = () => declareQueue(redis, { ...declarationOf(namespace, queue), isRepeated });
+    const layout = await withReadRetry(`look up queue ${queue.name}`, call, { clock, budgetMs, signal });
+    if (!isRepeated) warnOfOthers(layout, queue);
+    return partitionsOf(namespace, layout);
   }
+}
+
+const warned = new Set<string>();
+const WARNED_MAX = 1000;
+
+/** A client has no log: what its definition says and the queue has not is told once in a process, as Node tells warnings. */
+function warnOfOthers(layout: QueueLayout, queue: Queue): void {
+  const text = otherPartitions(layout, queue);
+  if (text === undefined || warned.has(text) || warned.size >= WARNED_MAX) return;
+  warned.add(text);
+  process.emitWarning(`queue ${queue.name} is not as its definition says: ${text}`, 'DuestreamWarning');
 }
 
 /** The partition an id of ours lives in. */

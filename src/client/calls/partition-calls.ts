@@ -14,25 +14,29 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import { type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
 
 /**
- * `call` is given the layout and the policy for its own repetitions. `whole`: what it is a part of, if it is one.
+ * `call` is given the layout and the policy for its own repetitions. `whole`: what it is a part of, if it is one. Only a call that
+ * `declares` makes a queue that nobody has used.
  * @throws DuestreamError `moved`
  */
 export type CallPartitions = <T>(
   queue: Queue,
   call: (layout: Layout, policy: RetryPolicy) => Promise<T | Moved>,
   whole?: Whole,
+  use?: 'declares',
 ) => Promise<T>;
 
 export function createPartitionCalls(parts: {
-  readonly layouts: Pick<Layouts, 'known' | 'load' | 'reload'>;
+  readonly layouts: Pick<Layouts, 'known' | 'seen' | 'load' | 'find' | 'reload'>;
   readonly slots: Slots;
   readonly clock: Clock;
   readonly budgetMs: number;
 }): CallPartitions {
   const { layouts, slots, clock, budgetMs } = parts;
-  return (queue, call, whole = { isBegun: false }) =>
+  const layoutOf = (queue: Queue, use: 'declares' | undefined) =>
+    use === 'declares' ? (layouts.known(queue) ?? layouts.load(queue)) : (layouts.seen(queue) ?? layouts.find(queue));
+  return (queue, call, whole = { isBegun: false }, use) =>
     slots.run(async (giveBack) => {
-      let layout = layouts.known(queue) ?? (await layouts.load(queue));
+      let layout = await layoutOf(queue, use);
       for (let moves = 0; moves <= MOVES_MAX; moves += 1) {
         const reply = await call(layout, { clock, budgetMs, whole, onFailure: giveBack });
         if (!isMoved(reply)) return reply;
@@ -45,9 +49,9 @@ export function createPartitionCalls(parts: {
 }
 
 /** Calls that are parts of one: when some of it was carried out, an outage leaves the whole in doubt. */
-export function asOne(callPartitions: CallPartitions): CallPartitions {
+export function asOne(callPartitions: CallPartitions, use?: 'declares'): CallPartitions {
   const whole: Whole = { isBegun: false };
-  return (queue, call) => callPartitions(queue, call, whole);
+  return (queue, call) => callPartitions(queue, call, whole, use);
 }
 
 /** Where a job can be: one partition for an id of ours, any for a bare one, its own first. */

@@ -1,10 +1,12 @@
 /** What a group may have is changed, and groups are closed and opened: by people, and by programs that were told to wait. */
-import { type GroupLimits, type GroupSettings, parseGroupLimits, parseGroupName } from '../../job/gate.ts';
+import { type GroupLimits, type GroupSettings, isGated, parseGroupLimits, parseGroupName } from '../../job/gate.ts';
 import { parseGroup } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { checkNames, durationIn } from '../../kernel/checks.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { userHere } from '../../redis/audit.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -30,14 +32,15 @@ export interface GroupChange {
 export interface GroupRules {
   /**
    * Gives a group limits that differ from those of all groups, or all groups whose names begin so: `'pro-*'`. They take the place
-   * of those that it had, and hold at once, also for what waits. They make the queue gated.
+   * of those that it had, and hold at once, also for what waits, until `unset`: whatever a definition says of the group in
+   * `groups`. They make the queue gated.
    *
    * @throws DuestreamError `bad-input`, also for more than 1,000 names · `not-found` for a queue that is not declared
    * @example await client.groups.set('calls', 'acme', { concurrency: 10, rate: '20/s', maxPending: 1000, weight: 3 });
    */
   set(queue: QueueInput<unknown>, group: string, limits: GroupLimits): Promise<GroupChange>;
   /**
-   * The group has the limits of all groups again.
+   * The group has what the definition says of it in `groups`, or the limits of all groups again.
    *
    * @throws DuestreamError `bad-input` · `not-found` for a queue that is not declared
    */
@@ -119,8 +122,18 @@ export const rulesIn = (
   { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
   callPartitions: CallPartitions,
 ): RuleParts => ({
-  setGroup: (queue, of, steps) => steps.write(() => setGroup(redis, { namespace, queue, ...of })),
-  close: (queue, of) => callPartitions(queue, (layout, policy) => closeIn(redis, layout, of, policy)),
+  setGroup: (queue, of, steps) => {
+    const by = { by: userHere(), why: '', atMs: systemClock.wallMs() };
+    return steps.write(() => setGroup(redis, { namespace, queue, ...of, by }));
+  },
+  // A closing is to hold for jobs that come: a queue that its definition makes gated is there from now on.
+  close: (queue, of) =>
+    callPartitions(
+      queue,
+      (layout, policy) => closeIn(redis, layout, of, policy),
+      undefined,
+      isGated(queue) ? 'declares' : undefined,
+    ),
 });
 
 /** The methods, for `client.groups`. */

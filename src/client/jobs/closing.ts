@@ -221,7 +221,8 @@ async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk, turn?
   const atMs = Math.round(limits(calledMs).nowMs);
   const untilMs = atMs + forMs;
   const text = JSON.stringify({ at: atMs, by, reason });
-  const calls = asOne(finding.callPartitions);
+  // It is to hold for jobs that come later, so their queue is there from now on.
+  const calls = asOne(finding.callPartitions, 'declares');
   const full = new Set<string>();
   const ends = new Map<string, number>();
   for (const queue of queues) {

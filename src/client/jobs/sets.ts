@@ -16,7 +16,7 @@ import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
-import { withRetry } from '../../redis/connection/outage.ts';
+import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import type { SeenSet, SetsAsk } from '../../redis/read/sets.ts';
 import type { SetCallback, SetChange, SetReply } from '../../redis/scripts/sets.ts';
@@ -269,14 +269,15 @@ async function begin({ finding }: Parts, ask: CallbackAsk): Promise<SetMade> {
   }
   const kept = ask.keep(hasContent(queue) ? await seal(queue, then) : then.data);
   let layoutAge: 'remembered' | 'fresh' = 'remembered';
-  const { kind } = await inItsPartition(finding, ask, (ref) => {
+  const gather = (ref: PartitionRef) => {
     checkPlace(ref, ask);
     const callback = ref.gates?.isCounted ? { ...kept, ...countedPlan({ ...kept, id }) } : kept;
     const change: SetChange = { kind: 'gather', name: set, callback, layoutAge };
     // Where the partition has moved, the layout is read again.
     layoutAge = 'fresh';
     return change;
-  });
+  };
+  const { kind } = await inItsPartition(finding, ask, gather, 'declares');
   if (kind === 'exists') {
     throw new DuestreamError(
       'exists',
@@ -344,12 +345,14 @@ function inItsPartition(
   { jobs, callPartitions }: Pick<ActParts, 'jobs' | 'callPartitions'>,
   { queue, callback }: NameAsk,
   changeIn: (ref: PartitionRef) => SetChange,
+  use?: 'declares',
 ): Promise<SetReply> {
-  return callPartitions(queue, (layout, policy) => {
+  const call = (layout: Layout, policy: RetryPolicy) => {
     const ref = homeOf(layout, callback);
     const change = changeIn(ref);
     return withRetry(change.kind, () => jobs.changeSet(ref, change), policy);
-  });
+  };
+  return callPartitions(queue, call, undefined, use);
 }
 
 const notThere = ({ queue, set, group }: NameAsk): DuestreamError =>

@@ -21,12 +21,6 @@ export interface Reconciled {
   readonly kept: readonly string[];
 }
 
-interface Held {
-  readonly fromFile: boolean;
-  /** As it was written; undefined when nobody can read it. */
-  readonly paused: unknown;
-}
-
 /** Few round trips wait for each other, and no more than these at once. */
 const AT_ONCE = 50;
 
@@ -46,11 +40,11 @@ export async function reconcileSchedules(
     unchanged: [],
     removed: [],
   };
-  const kept = [...wanted.keys()].filter((name) => held.get(name)?.fromFile === false);
-  const mine = [...wanted].filter(([name]) => held.get(name)?.fromFile !== false);
-  const left = [...held].flatMap(([name, { fromFile }]) => (fromFile && !wanted.has(name) ? [name] : []));
+  const kept = [...wanted.keys()].filter((name) => held.get(name) === false);
+  const mine = [...wanted].filter(([name]) => held.get(name) !== false);
+  const left = [...held].flatMap(([name, fromFile]) => (fromFile && !wanted.has(name) ? [name] : []));
   await inTurns(mine, async ([name, input]) => {
-    const { status } = await store.put(name, withPause(input, held.get(name)), { source: 'file' });
+    const { status } = await store.put(name, input, { source: 'file' });
     done[status].push(name);
   });
   await inTurns(left, async (name) => {
@@ -60,28 +54,22 @@ export async function reconcileSchedules(
   return { ...done, kept };
 }
 
-/** A pause by hand holds until somebody resumes it, unless the file says what it is to be. */
-function withPause(input: ScheduleInput, before: Held | undefined): ScheduleInput {
-  if (input.paused !== undefined && input.paused !== null) return input;
-  const { paused } = before ?? {};
-  return typeof paused === 'string' || paused === true ? { ...input, paused } : input;
-}
-
-async function heldIn(redis: Redis, namespace: string): Promise<ReadonlyMap<string, Held>> {
-  const held = new Map<string, Held>();
+/** Whether each that there is came from the file. */
+async function heldIn(redis: Redis, namespace: string): Promise<ReadonlyMap<string, boolean>> {
+  const held = new Map<string, boolean>();
   for await (const page of allDefinitions(redis, namespace)) {
-    for (const [name, content] of page) held.set(name, heldOf(content));
+    for (const [name, content] of page) held.set(name, isFromFile(content));
   }
   return held;
 }
 
 /** Only who wrote it is asked, so that one that nobody can read is repaired by the file it came from. */
-function heldOf(content: string): Held {
+function isFromFile(content: string): boolean {
   try {
-    const { source, schedule }: { source?: unknown; schedule?: { paused?: unknown } } = JSON.parse(content);
-    return { fromFile: source === 'file', paused: schedule?.paused };
+    const { source }: { source?: unknown } = JSON.parse(content);
+    return source === 'file';
   } catch {
-    return { fromFile: false, paused: undefined };
+    return false;
   }
 }
 

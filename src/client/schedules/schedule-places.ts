@@ -2,13 +2,13 @@
  * Where schedules are: each is armed in one partition of its queue, which its name decides, and how far it was fired
  * stands there.
  */
-import { defineQueue } from '../../job/queue.ts';
+import { defineQueue, type Queue } from '../../job/queue.ts';
 import { hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { declareQueue, findQueue, listQueues } from '../../redis/scripts/queues.ts';
+import { declarationOf, declareQueue, findQueue, listQueues } from '../../redis/scripts/queues.ts';
 import { arm, firedOf, partitionNumber, partitionOfSchedule } from '../../redis/scripts/schedules.ts';
 import type { Fired } from '../../schedule/progress.ts';
 import type { Schedule } from '../../schedule/schedule.ts';
@@ -32,6 +32,10 @@ export interface StoredSchedule {
   readonly ref: PartitionRef;
 }
 
+/** The queue of a schedule as somebody defines it; of one that only names its queue, with the defaults. */
+export const definedAs = (name: string, definition: Queue | undefined): Queue =>
+  definition?.name === name ? definition : defineQueue(name);
+
 export interface Place {
   readonly ref: PartitionRef;
   readonly fired: Fired | undefined;
@@ -41,10 +45,8 @@ const MOVES_MAX = 5;
 const CHUNK = 1000;
 const FEW_QUEUES = 20;
 
-async function refOf(store: Store, queue: string, name: string): Promise<PartitionRef> {
-  const { namespace, redis } = store;
-  const { partitions } = defineQueue(queue);
-  return partitionOfSchedule(namespace, await declareQueue(redis, { namespace, queue, partitions }), name);
+async function refOf({ namespace, redis }: Store, queue: Queue, name: string): Promise<PartitionRef> {
+  return partitionOfSchedule(namespace, await declareQueue(redis, declarationOf(namespace, queue)), name);
 }
 
 /** For reading many: layouts are asked for once, and each partition is named once. */
@@ -88,14 +90,15 @@ export async function firedIn(
   return found;
 }
 
-export async function armIn(store: Store, queue: string, name: string): Promise<void> {
+/** @param queue as it is defined: it is declared with what its definition says */
+export async function armIn(store: Store, name: string, queue: Queue): Promise<void> {
   const { redis, steps } = store;
   // A look for a schedule that does not come does no harm.
   const armed = () => steps.read(async () => arm(redis, await refOf(store, queue, name), name));
   for (let tries = 0; tries < MOVES_MAX; tries += 1) {
     if ((await armed()) !== 'moved') return;
   }
-  throw new DuestreamError('moved', `schedule ${name}: queue ${queue} is being resized; try again in a moment`);
+  throw new DuestreamError('moved', `schedule ${name}: queue ${queue.name} is being resized; try again in a moment`);
 }
 
 /** Where a schedule is armed, and how far it was fired there. */

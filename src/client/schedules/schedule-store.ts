@@ -4,6 +4,7 @@
  * that was read and, with `ifMatch`, compared: `define` does nothing where another one stands.
  */
 import { type GateSettings, isGated } from '../../job/gate.ts';
+import type { Queue } from '../../job/queue.ts';
 import { REDACTED } from '../../job/redaction.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';
@@ -14,7 +15,7 @@ import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/scripts/queues.ts';
 import { allDefinitions, define, definitions, disarm } from '../../redis/scripts/schedules.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
-import { successor } from '../../schedule/progress.ts';
+import { handAfter, successor } from '../../schedule/progress.ts';
 import { parseScheduleName } from '../../schedule/schedule.ts';
 import {
   type Definition,
@@ -31,6 +32,7 @@ import { refuseShownSchedule } from '../jobs/shown.ts';
 import {
   armIn,
   type Definitions,
+  definedAs,
   firedIn,
   knownRefs,
   type Place,
@@ -50,7 +52,10 @@ export interface ScheduleChange {
 }
 
 /** Under which condition a call changes a schedule. */
-export type ScheduleCall = IfMatchOption;
+export interface ScheduleCall extends IfMatchOption {
+  /** The queue as the caller defines it, where a schedule is put by its definition. */
+  readonly queue?: Queue | undefined;
+}
 
 /** `ref` is undefined while its queue is not declared. */
 export type FoundSchedule = Pick<StoredSchedule, 'definition' | 'fired'> & { readonly ref: PartitionRef | undefined };
@@ -73,7 +78,8 @@ export interface ScheduleStore {
   /** Its jobs stay. @returns whether there was one */
   readonly remove: (name: string, call?: ScheduleCall) => Promise<boolean>;
   /**
-   * `paused` undefined: it fires again, from now on. An empty reason leaves the reason of an earlier pause.
+   * By hand, above what the definition says. `paused` undefined: it fires again, from now on. An empty reason leaves the reason
+   * of an earlier pause.
    *
    * @throws DuestreamError `not-found`
    */
@@ -142,9 +148,10 @@ async function setPaused(
   { name, content, paused, call }: Asked & { readonly paused: string | undefined },
 ): Promise<ScheduleChange | 'lost'> {
   if (content === undefined) throw await store.steps.read(() => unknownSchedule(definitionsIn(store), name));
-  const { input, source, schedule } = decodeDefinition(name, content);
-  const state = paused === undefined ? undefined : paused || schedule.paused || true;
-  return putOver(store, content, { name, input: { ...input, paused: state }, source, call });
+  const { input: whole, source, schedule } = decodeDefinition(name, content);
+  const { paused: _, ...input } = whole;
+  const hand = paused === undefined ? undefined : paused || schedule.paused || '';
+  return putOver(store, content, { name, input, source, call, handOf: () => hand });
 }
 
 /** @throws DuestreamError `changed` for another definition than `ifMatch` says */
@@ -230,16 +237,22 @@ async function putOver(
     input,
     source,
     call,
+    handOf = (before) => handAfter(before, input),
   }: {
     readonly name: string;
     readonly input: ScheduleInput;
     readonly source: Source;
     readonly call: ScheduleCall;
+    readonly handOf?: (before: Definition | undefined) => string | undefined;
   },
 ): Promise<ScheduleChange | 'lost'> {
   const before = replaceable(name, content);
   const place = before && (await placeOf(store, before.schedule));
-  const definition = successor(before, { name, input, source, nowMs: await nowMs(store) }, place?.fired);
+  const definition = successor(
+    before,
+    { name, input, source, hand: handOf(before), nowMs: await nowMs(store) },
+    place?.fired,
+  );
   await store.steps.read(() => refuseCopied(store, { name, input, before: before?.input }));
   const left = before?.schedule.queue === definition.schedule.queue ? undefined : place;
   // What is so already was perhaps the work of the same request before: nothing is left to be refused.
@@ -247,14 +260,16 @@ async function putOver(
   if (!isSo) {
     refuseOther({ name, content, call });
     const { queue } = definition.schedule;
-    refuseUngated(name, input, await store.steps.read(() => findQueue(store.redis, store.namespace, queue)));
+    const known = await store.steps.read(() => findQueue(store.redis, store.namespace, queue));
+    refuseUngated(name, input, call.queue && isGated(call.queue) ? call.queue : known);
   }
-  await armIn(store, definition.schedule.queue, name);
+  const queue = definedAs(definition.schedule.queue, call.queue);
+  await armIn(store, name, queue);
   if (isSo) return { name, status: 'unchanged', etag: etagOfDefinition(content) };
   const after = encodeDefinition(definition);
   const written = await write(store, { name, before: content, after });
   if (written === 'changed') return 'lost';
-  await armIn(store, definition.schedule.queue, name);
+  await armIn(store, name, queue);
   if (left) await forget(store, name, left);
   return { name, status: before ? 'changed' : 'created', etag: etagOfDefinition(after) };
 }
@@ -299,7 +314,7 @@ async function forget(store: Store, name: string, { ref, fired }: Place): Promis
   // Its bytes cannot be named, and a put does not change them: what was put meanwhile gets a new state.
   await steps.read(() => disarm(redis, ref, name));
   const since = replaceable(name, await textOf(store, name));
-  if (since) await armIn(store, since.schedule.queue, name);
+  if (since) await armIn(store, name, definedAs(since.schedule.queue, undefined));
 }
 
 // The schedules of one queue, for those who remove it. One that nobody can read still says where its jobs would go.

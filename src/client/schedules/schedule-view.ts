@@ -12,7 +12,7 @@ import { firedSince, instantOf } from '../../schedule/progress.ts';
 import { recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
 import { type Definition, decodeDefinition, type Source } from '../../schedule/text.ts';
 import { nextFire } from '../../time/recurrence.ts';
-import { DEFAULT_DST, momentOf, parseZone } from '../../time/zone.ts';
+import { DEFAULT_DST, momentOf, zoneNamed } from '../../time/zone.ts';
 import type { Definitions, StoredSchedule } from './schedule-places.ts';
 import type { ScheduleStore } from './schedule-store.ts';
 
@@ -21,13 +21,16 @@ export interface ScheduleView {
   readonly name: string;
   readonly queue: string;
   readonly source: Source;
-  /** As it was written, instants in UTC. */
+  /** As it was written, instants in UTC. A pause by hand is no part of it. */
   readonly input: ScheduleInput;
+  /** As it is computed with. What each of its jobs gets in Redis is `body` and `header`: for programs, `input` is what people read. */
   readonly schedule: Schedule;
   /** Tells its definition from any other, for `ifMatch`. How far it was fired is no part of it. */
   readonly etag: string;
   /** Why it is paused; undefined while it fires. */
   readonly paused: string | undefined;
+  /** Who paused it: its `definition`, or somebody by `hand`, which holds until it is resumed; undefined while it fires. */
+  readonly pausedBy: 'hand' | 'definition' | undefined;
   /** Epoch ms of its next instant; undefined when it is paused, over or unreadable. */
   readonly nextMs: number | undefined;
   /** The instants up to this epoch ms were handled. */
@@ -72,7 +75,7 @@ export interface BackfillOptions {
 }
 
 export function* viewOf(stored: Pick<StoredSchedule, 'definition' | 'fired'>, nowMs: number): Steps<ScheduleView> {
-  const { schedule, source, input, etag = '' } = stored.definition;
+  const { schedule, source, input, hand, etag = '' } = stored.definition;
   const fired = stored.fired && firedSince(schedule, stored.fired, nowMs);
   const { name, queue, paused, maxRuns, sinceMs } = schedule;
   const runs = fired?.runs ?? 0;
@@ -89,6 +92,7 @@ export function* viewOf(stored: Pick<StoredSchedule, 'definition' | 'fired'>, no
     schedule,
     etag,
     paused,
+    pausedBy: paused === undefined ? undefined : hand === undefined ? 'definition' : 'hand',
     runs,
     skipped: fired?.skipped ?? 0,
     unreadable,
@@ -104,7 +108,7 @@ export function* previewRows(
   { next, until, from }: PreviewOptions,
   { nowMs, stored }: { readonly nowMs: number; readonly stored?: Pick<StoredSchedule, 'fired'> },
 ): Steps<Preview> {
-  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
+  const place = { zone: zoneNamed(schedule.zone), dst: DEFAULT_DST };
   const fromMs = momentOf(from, { what: 'from', ...place, date: 'before' }) ?? nowMs;
   const untilMs = momentOf(until, { what: 'until', ...place, date: 'last' });
   const most = next === undefined ? undefined : wholeNumber(next, { what: 'next', min: 1, max: 100_000 });
@@ -119,7 +123,7 @@ export function* previewRows(
 }
 
 export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {
-  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
+  const place = { zone: zoneNamed(schedule.zone), dst: DEFAULT_DST };
   const fromMs = momentOf(from, { what: 'from', ...place }) ?? 0;
   const toMs = momentOf(to, { what: 'to', ...place, date: 'last' }) ?? 0;
   if (toMs < fromMs) throw new DuestreamError('bad-input', 'to is before from; allowed: an instant after it');
@@ -194,7 +198,7 @@ function isWanted(content: string, { queue, tag }: Pick<ListOptions, 'queue' | '
     const { tags } = schedule;
     return (
       (queue === undefined || schedule.queue === queue) &&
-      (tag === undefined || (Array.isArray(tags) && tags.includes(tag)))
+      (tag === undefined || (Array.isArray(tags) && tags.map(String).includes(tag)))
     );
   } catch {
     return true;

@@ -202,7 +202,8 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
         const plain = plainSchedule(input);
         // A call that waits for others is refused when it is its turn.
         if (isPromise(plain)) plain.catch(() => undefined);
-        return async ({ store }, by) => store.put(name, await plain, by);
+        const queue = typeof input.queue === 'object' ? input.queue : undefined;
+        return async ({ store }, by) => store.put(name, await plain, { ...by, queue });
       }),
     remove: (name, options = {}) =>
       change(

@@ -399,6 +399,14 @@ export async function schema({ redis, namespace }: Subject): Promise<Finding> {
       advice: `no daemon of this version leads them: ${remedyFor(example.value)}`,
     };
   }
+  const odd = queues.find(({ asked }) => asked !== undefined);
+  if (odd !== undefined) {
+    return {
+      status: 'warn',
+      saw: `queue ${show(odd.queue)} has ${counted(odd.partitions, 'partition')}, and a definition says ${odd.asked}`,
+      advice: `a queue keeps the number of its first use: say partitions: ${odd.partitions} in the code, or take a new queue for new jobs`,
+    };
+  }
   const unmarked = found === undefined ? '; the namespace does not say, and the first use marks it so' : '';
   return { status: 'ok', saw: `schema ${SCHEMA}, in ${counted(refs.length, 'partition')}${unmarked}` };
 }

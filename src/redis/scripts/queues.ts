@@ -9,6 +9,7 @@ import {
   checkGroups,
   decodeGates,
   encodeGates,
+  encodeGroup,
   type GateSettings,
   type GroupSettings,
   gateShare,
@@ -25,6 +26,20 @@ import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA, SCHEMA_FIELD } from '../schema.ts';
 import { inParts } from './bytes.ts';
 import { limit } from './gates.ts';
+import {
+  effective,
+  fieldsOf,
+  GATES,
+  keyOfGroup,
+  type Layers,
+  layersOf,
+  type Overriding,
+  SETTINGS,
+  type SettingName,
+  type Stored,
+  settingOfKey,
+  toWrite,
+} from './overrides.ts';
 import { allot } from './quotas.ts';
 import { list, run, text } from './scripts.ts';
 
@@ -43,100 +58,232 @@ export interface QueueLayout extends QuotaSettings, GateSettings {
   readonly lingerMs?: number | undefined;
   /** What daemons say, for queues that say nothing. */
   readonly lingerDefaultMs?: number | undefined;
+  /** What somebody set by command, above what the definition says; undefined: nothing. */
+  readonly layers?: Layers | undefined;
+  /** How many partitions the last definition said that said another number than there are. */
+  readonly asked?: number | undefined;
 }
 
 /** What is stored beside a layout. Undefined: what is stored stays. Of `redact` an empty list: nothing is hidden any more. */
-export type QueueSettings = Pick<QueueLayout, (typeof SETTINGS)[number]>;
+export type QueueSettings = Pick<QueueLayout, SettingName>;
 
 /** What the definition of a queue says of them. */
 export function settingsOf(queue: QueueSettings): QueueSettings {
   return Object.fromEntries(SETTINGS.flatMap((name) => (queue[name] === undefined ? [] : [[name, queue[name]]])));
 }
 
-/** The layout of a queue, declaring it with `partitions` when it is new. */
-export async function declareQueue(
+/** What a definition says of a queue. */
+interface Declared extends QueueSettings {
+  readonly namespace: string;
+  readonly queue: string;
+  readonly partitions: number;
+  /** The number was said, and is no default: the registry notes one that is not that of the queue. */
+  readonly saysPartitions?: true | undefined;
+  /** What is said counts only if this call declares the queue: what somebody has set since must not be undone. */
+  readonly isRepeated?: boolean | undefined;
+}
+
+/** All that a definition says. */
+export const declarationOf = (
+  namespace: string,
+  queue: QueueSettings & { readonly name: string } & Partitioned,
+): Declared => {
+  const { name, partitions, saysPartitions } = queue;
+  return { namespace, queue: name, partitions, saysPartitions, ...settingsOf(queue) };
+};
+
+type Partitioned = Pick<Declared, 'partitions' | 'saysPartitions'>;
+
+/** What is to be told where a definition says another number of partitions than its queue has. */
+export const otherPartitions = (
+  { queue, partitions: has }: Pick<QueueLayout, 'queue' | 'partitions'>,
+  { partitions, saysPartitions }: Partitioned,
+): string | undefined =>
+  saysPartitions && partitions !== has
+    ? `it says ${partitions} partitions, and queue ${queue} has ${has} since its first use; it keeps them`
+    : undefined;
+
+/** What of a definition does not hold, each as a sentence for a log. */
+export function unheldOf(layout: QueueLayout, definition: QueueSettings & Partitioned): readonly string[] {
+  const { queue, layers = { code: {}, set: {} } } = layout;
+  const names = Object.keys(encoded(settingsOf(definition))) as SettingName[];
+  const over = names.filter((name) =>
+    Object.entries(layers.set).some(([key, { value }]) => settingOfKey(key) === name && value !== layers.code[name]),
+  );
+  return [
+    ...over.map(
+      (name) =>
+        `${name === 'lingerMs' ? 'linger' : name}: somebody has set another one by command; "duestream queues stats ${queue}" says who, "duestream queues unset" takes it back`,
+    ),
+    ...[otherPartitions(layout, definition) ?? []].flat(),
+  ];
+}
+
+/**
+ * The layout of a queue, declaring it with `partitions` when it is new. What is said of a setting that somebody overrides is
+ * noted below the override, which holds on.
+ */
+export async function declareQueue(redis: Redis, of: Declared): Promise<QueueLayout> {
+  for (;;) {
+    const layout = await declareOnce(redis, of);
+    if (layout !== 'changed') return layout;
+  }
+}
+
+async function declareOnce(
   redis: Redis,
-  {
-    namespace,
-    queue,
-    partitions,
-    isRepeated = false,
-    ...said
-  }: QueueSettings & {
-    readonly namespace: string;
-    readonly queue: string;
-    readonly partitions: number;
-    /** What is said counts only if this call declares the queue: what somebody has set since must not be undone. */
-    readonly isRepeated?: boolean | undefined;
-  },
-): Promise<QueueLayout> {
+  { namespace, queue, partitions, saysPartitions, isRepeated = false, ...said }: Declared,
+): Promise<QueueLayout | 'changed'> {
   const { known, schema, ...stored } = await look(redis, namespace, queue);
   const isNew = known === null || schema === null;
   const wanted = isRepeated && !isNew ? {} : encoded(said);
-  const settings = SETTINGS.flatMap((name) => {
-    const value = wanted[name];
-    return value === undefined || value === stored[name] ? [] : [name, value];
-  });
+  const { code, set } = layersOf(stored);
+  const holds = fieldsOf({ code: { ...code, ...wanted }, set });
+  const settings = [
+    ...(Object.keys(wanted).length === 0 ? [] : toWrite(holds, stored)),
+    ...(saysPartitions && !isNew
+      ? askedToWrite(decode(queue, known, stored), { partitions, asked: stored.asked })
+      : []),
+  ];
   if (gates(wanted) || wanted.broadcast !== undefined) {
-    refuseGates(queue, { ...stored, ...wanted }, isNew ? { partitions } : decode(queue, known ?? '', stored));
+    refuseGates(queue, holds, isNew ? { partitions } : decode(queue, known ?? '', stored));
   }
   const layout = JSON.stringify({ partitions, generation: 0 });
   const isSaid = isNew || settings.length > 0;
-  const holds = isSaid ? await declare(redis, namespace, { queue, layout, settings }) : known;
-  const declared = decode(queue, holds, { ...stored, ...wanted });
+  const found = isSaid ? await declare(redis, namespace, { queue, layout, settings: over(stored, settings) }) : known;
+  if (found === 'changed') return found;
+  const declared = decode(queue, found, holds);
   await shareLimits(redis, namespace, wanted, declared);
   return declared;
 }
 
+/** The number that a definition says, where it is another than that of the queue; it goes when a definition says that one. */
+function askedToWrite(
+  layout: QueueLayout,
+  { partitions, asked }: { readonly partitions: number; readonly asked: string | null | undefined },
+): readonly string[] {
+  const said = layout.partitions === partitions ? '' : String(partitions);
+  return said === (asked ?? '') ? [] : ['asked', said];
+}
+
+/** Fields to write over exactly these overrides, if there are any. */
+const over = ({ overrides }: Stored, fields: readonly string[]): readonly string[] =>
+  overrides ? ['?overrides', overrides, ...fields] : fields;
+
+/** A queue whose settings somebody overrides. */
+interface Overridden {
+  readonly namespace: string;
+  readonly queue: string;
+}
+
 /**
- * What a queue keeps from now on, and whom its jobs go to. Every process follows within half a minute.
+ * Overrides settings of a queue, until they are taken back. Every process follows within half a minute; limits hold at once.
  *
  * @throws DuestreamError `not-found` where it is not declared, or not any more
  */
 export async function setQueue(
   redis: Redis,
-  { namespace, queue, ...said }: QueueSettings & { readonly namespace: string; readonly queue: string },
+  { namespace, queue, by = NOBODY, ...said }: QueueSettings & Overridden & { readonly by?: Overriding | undefined },
 ): Promise<void> {
-  const wanted = encoded(said);
-  const settings = Object.entries(wanted).flat();
-  if (gates(wanted) || wanted.broadcast !== undefined) {
-    const { known, schema: _, ...stored } = await look(redis, namespace, queue);
-    if (known !== null) refuseGates(queue, { ...stored, ...wanted }, decode(queue, known, stored));
-  }
-  const holds = await declare(redis, namespace, { queue, layout: '', settings });
-  if (holds === '')
-    throw new DuestreamError('not-found', `queue ${queue} is not declared any more; its settings stay as they were`);
-  const layout = limits(wanted) || gates(wanted) ? await findQueue(redis, namespace, queue) : undefined;
-  if (layout) await shareLimits(redis, namespace, wanted, layout);
+  await override(redis, { namespace, queue }, ({ code, set }) => {
+    // Limits of groups replace those of all groups, by whichever command these were set.
+    const kept = said.groups === undefined ? Object.entries(set) : without(set, ['groups']);
+    const made = Object.entries(encoded(said)).map(([name, value]) => [name, { value, ...by }]);
+    return { code, set: Object.fromEntries([...kept, ...made]) };
+  });
 }
 
+const NOBODY: Overriding = { by: '', why: '', atMs: 0 };
+
+/** Overrides of other settings than these. */
+const without = (set: Layers['set'], names: readonly string[]) =>
+  Object.entries(set).filter(([key]) => !names.includes(settingOfKey(key)));
+
 /**
- * The limits of one group, or of all whose names begin so; undefined: it has those of all groups again. What somebody else sets
- * of another group meanwhile stays.
+ * Takes overrides back: what definitions say holds again.
+ *
+ * @param isForgotten also what definitions have said, until a process says it again
+ * @throws DuestreamError `not-found` · `bad-input` where the partitions of the queue cannot share what its definition says
+ */
+export async function unsetQueue(
+  redis: Redis,
+  {
+    settings,
+    isForgotten,
+    ...at
+  }: Overridden & { readonly settings: readonly SettingName[]; readonly isForgotten: boolean },
+): Promise<void> {
+  await override(redis, at, ({ code, set }) => {
+    const taken = settings.filter((name) => isForgotten || Object.keys(set).some((key) => settingOfKey(key) === name));
+    const left = taken.map((name) => [name, isForgotten ? AT_REST[name] : (code[name] ?? AT_REST[name])]);
+    return { code: { ...code, ...Object.fromEntries(left) }, set: Object.fromEntries(without(set, settings)) };
+  });
+}
+
+/** What is stored where an override went and no definition says anything: a gated queue stays gated, without a limit. */
+const AT_REST: { readonly [Name in SettingName]?: string } = {
+  ...Object.fromEntries([...GATES, 'maxPending' as const, 'maxBytes' as const].map((name) => [name, '0'])),
+  groups: '{}',
+  fair: '1',
+};
+
+/**
+ * The limits of one group, or of all whose names begin so; undefined: it has what the definition says of it, or those of all
+ * groups again. What somebody else sets of another group meanwhile stays.
  *
  * @returns whether anything is different now
  * @throws DuestreamError `not-found` for a queue that is not declared · `bad-input` where it cannot have these limits
  */
 export async function setGroup(
   redis: Redis,
-  of: { readonly namespace: string; readonly queue: string; readonly group: string; readonly limits?: GroupSettings },
+  {
+    group,
+    limits: wanted,
+    by = NOBODY,
+    ...at
+  }: Overridden & {
+    readonly group: string;
+    readonly limits?: GroupSettings;
+    readonly by?: Overriding | undefined;
+  },
 ): Promise<boolean> {
-  const { namespace, queue, group, limits: wanted } = of;
+  const key = keyOfGroup(group);
+  return override(redis, at, ({ code, set }) => {
+    const { [key]: _, ...others } = set;
+    if (wanted) return { code, set: { ...others, [key]: { value: encodeGroup(wanted), ...by } } };
+    const isLast = set[key] && Object.keys(others).every((one) => settingOfKey(one) !== 'groups');
+    return { code: isLast ? { ...code, groups: code.groups ?? AT_REST.groups } : code, set: others };
+  });
+}
+
+/** Changes the overrides of a queue, once more where somebody else has changed them meanwhile. @returns whether anything else holds now */
+async function override(
+  redis: Redis,
+  { namespace, queue }: Overridden,
+  change: (layers: Layers) => Layers,
+): Promise<boolean> {
   for (;;) {
     const { known, schema: _, ...stored } = await look(redis, namespace, queue);
     if (known === null) throw new DuestreamError('not-found', `queue ${queue} is not declared`);
-    const { [group]: before, ...others } = decodeGates(stored).groups ?? {};
-    if (!wanted && !before) return false;
-    const groups = wanted ? { ...others, [group]: wanted } : others;
-    checkGroups(groups);
-    const said = encoded({ groups });
-    refuseGates(queue, { ...stored, ...said }, decode(queue, known, stored));
-    const settings = ['?groups', stored.groups ?? '', 'groups', said.groups ?? ''];
+    const layers = change(layersOf(stored));
+    const fields = toWrite(fieldsOf(layers), stored);
+    const [before, after] = [effective(layersOf(stored)), effective(layers)];
+    const changed = Object.fromEntries(
+      SETTINGS.flatMap((name) => (before[name] === after[name] ? [] : [[name, after[name] ?? '']])),
+    );
+    if (gates(changed) || changed.broadcast !== undefined) {
+      checkGroups(decodeGates(after).groups ?? {});
+      refuseGates(queue, after, decode(queue, known, stored));
+    }
+    const settings = ['?overrides', stored.overrides ?? '', ...fields];
     const holds = await declare(redis, namespace, { queue, layout: '', settings });
     if (holds === 'changed') continue;
+    if (holds === '')
+      throw new DuestreamError('not-found', `queue ${queue} is not declared any more; its settings stay as they were`);
     const layout = await findQueue(redis, namespace, queue);
-    if (layout) await shareLimits(redis, namespace, said, layout);
-    return said.groups !== stored.groups;
+    // Also what is so already: the call before may have died between the registry and the partitions.
+    if (layout) await shareLimits(redis, namespace, after, layout);
+    return Object.keys(changed).length > 0;
   }
 }
 
@@ -164,12 +311,6 @@ async function shareLimits(redis: Redis, namespace: string, said: Stored, layout
   await Promise.all(refs.map(async (ref) => ref.gates && limit(redis, ref, { share: ref.gates })));
 }
 
-/** As they stand in the registry, each in a field of its own. */
-type Stored = { readonly [Name in (typeof SETTINGS)[number] | 'lingerDefaultMs']?: string | null | undefined };
-
-const GATES = ['rate', 'concurrency', 'perGroup', 'groupRate', 'groupPending', 'groups', 'fair'] as const;
-const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes', 'lingerMs', ...GATES] as const;
-
 const encoded = ({
   history,
   redact,
@@ -178,7 +319,7 @@ const encoded = ({
   maxBytes,
   lingerMs,
   ...gates
-}: QueueSettings): { [Name in (typeof SETTINGS)[number]]?: string } => ({
+}: QueueSettings): { [Name in SettingName]?: string } => ({
   ...(history && { history: encodeHistory(history) }),
   ...(redact && { redact: encodeRedact(redact) }),
   ...(broadcast && { broadcast: encodeBroadcast(broadcast) }),
@@ -190,7 +331,9 @@ const encoded = ({
 
 /** No queue can have a name with a colon, so such a field is never taken for a queue. */
 const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}`;
-const fieldsOf = (queue: string): readonly string[] => SETTINGS.map((setting) => fieldOf(queue, setting));
+/** What stands beside a queue in the registry, and goes with it. */
+const BESIDE = [...SETTINGS, 'overrides', 'asked'] as const;
+const fieldsBeside = (queue: string): readonly string[] => BESIDE.map((setting) => fieldOf(queue, setting));
 
 /** What daemons say of queues that say nothing: the field of a setting without a queue. */
 const LINGER_DEFAULT_FIELD = ':lingerMs';
@@ -210,7 +353,7 @@ export async function claimNamespace(redis: Redis, namespace: string, lingerMs: 
 
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
 export async function undeclareQueue(redis: Redis, namespace: string, queue: string): Promise<void> {
-  await run(redis, 'undeclare', { keys: controlKeys(namespace), args: { queue, mode: 'queue' }, each: SETTINGS });
+  await run(redis, 'undeclare', { keys: controlKeys(namespace), args: { queue, mode: 'queue' }, each: BESIDE });
 }
 
 /** How many settings the registry has, and those whose queue is not declared. */
@@ -249,7 +392,7 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
   } = await naming(redis, [keys], redis.hgetall(keys.queues));
   refuseOther(`namespace ${namespace}`, schema);
   const storedOf = (queue: string): Stored => ({
-    ...Object.fromEntries(SETTINGS.map((setting) => [setting, all[fieldOf(queue, setting)]])),
+    ...Object.fromEntries(BESIDE.map((setting) => [setting, all[fieldOf(queue, setting)]])),
     lingerDefaultMs,
   });
   return Object.entries(all)
@@ -281,7 +424,9 @@ export async function partitionsFound(
 
 /** What a queue keeps of jobs that are over, as it is set now. Undefined: nobody ever set that. */
 export async function historyOf(redis: Redis, namespace: string, queue: string): Promise<History | undefined> {
-  return decodeHistory(await redis.hget(controlKeys(namespace).queues, `${queue}:history`));
+  const fields = [fieldOf(queue, 'history'), fieldOf(queue, 'overrides')];
+  const [history, overrides] = await redis.hmget(controlKeys(namespace).queues, ...fields);
+  return decodeHistory(effective(layersOf({ history, overrides })).history);
 }
 
 /** Which of these queues are declared. */
@@ -318,10 +463,10 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
 
 async function look(redis: Redis, namespace: string, queue: string) {
   const keys = controlKeys(namespace);
-  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, LINGER_DEFAULT_FIELD, ...fieldsOf(queue));
+  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, LINGER_DEFAULT_FIELD, ...fieldsBeside(queue));
   const [known = null, schema = null, lingerDefaultMs, ...values] = await naming(redis, [keys], asked);
   refuseOther(`namespace ${namespace}`, schema);
-  const settings = Object.fromEntries(SETTINGS.map((setting, at) => [setting, values[at] ?? null]));
+  const settings = Object.fromEntries(BESIDE.map((setting, at) => [setting, values[at] ?? null]));
   const stored: Stored = { ...settings, lingerDefaultMs };
   return { known, schema, ...stored };
 }
@@ -349,32 +494,44 @@ function decode(queue: string, value: string, stored: Stored): QueueLayout {
   );
 }
 
-function readable(queue: string, value: string, stored: Stored): QueueLayout | undefined {
+function readable(queue: string, value: string, fields: Stored): QueueLayout | undefined {
   try {
     const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
-    const history = decodeHistory(stored.history);
-    const redact = decodeRedact(stored.redact);
-    const broadcast = decodeBroadcast(stored.broadcast);
-    const [maxPending, maxBytes] = [decodeLimit(stored.maxPending), decodeLimit(stored.maxBytes)];
-    const [lingerMs, lingerDefaultMs] = [decodeLinger(stored.lingerMs), decodeLinger(stored.lingerDefaultMs)];
+    const layers = layersOf(fields);
+    const stored = effective(layers);
+    const lingerDefaultMs = decodeLinger(stored.lingerDefaultMs);
     const layout = {
       queue: parseName(queue, 'queue'),
       partitions: Number(partitions),
       layoutGeneration: Number(generation),
-      ...(history && { history }),
-      ...(redact && { redact }),
-      ...(broadcast && { broadcast }),
-      ...(maxPending !== undefined && { maxPending }),
-      ...(maxBytes !== undefined && { maxBytes }),
-      ...(lingerMs !== undefined && { lingerMs }),
+      ...settingsIn(stored),
       ...(lingerDefaultMs !== undefined && { lingerDefaultMs }),
-      ...decodeGates(stored),
+      ...(Object.keys(layers.set).length > 0 && { layers }),
+      ...(fields.asked && { asked: Number(fields.asked) }),
     };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
     return sane && Number.isInteger(generation) && layout.layoutGeneration >= 0 ? layout : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** What the fields of settings say. */
+export function settingsIn(stored: Stored): QueueSettings {
+  const history = decodeHistory(stored.history);
+  const redact = decodeRedact(stored.redact);
+  const broadcast = decodeBroadcast(stored.broadcast);
+  const [maxPending, maxBytes] = [decodeLimit(stored.maxPending), decodeLimit(stored.maxBytes)];
+  const lingerMs = decodeLinger(stored.lingerMs);
+  return {
+    ...(history && { history }),
+    ...(redact && { redact }),
+    ...(broadcast && { broadcast }),
+    ...(maxPending !== undefined && { maxPending }),
+    ...(maxBytes !== undefined && { maxBytes }),
+    ...(lingerMs !== undefined && { lingerMs }),
+    ...decodeGates(stored),
+  };
 }
 
 /** What cannot be read, or is out of range, was written by somebody else, and says nothing. */

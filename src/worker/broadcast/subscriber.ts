@@ -31,7 +31,7 @@ import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack } from '../../redis/read/broadcast.ts';
 import { checkSchema } from '../../redis/schema.ts';
 import { noteLag } from '../../redis/scripts/presence.ts';
-import { declareQueue, partitionsOf, settingsOf } from '../../redis/scripts/queues.ts';
+import { declarationOf, declareQueue, partitionsOf } from '../../redis/scripts/queues.ts';
 import type { Pace } from '../fetch/polling-fetcher.ts';
 import { createHeartbeat } from '../recover/heartbeat.ts';
 import { createHandlerCalls } from '../run/context.ts';
@@ -445,9 +445,9 @@ function createCastReaders(parts: ReadersParts): CastReaders {
   let isStopped = false;
 
   async function follow(): Promise<void> {
-    const { name, partitions } = queue;
-    const settings = { ...settingsOf(queue), isRepeated: readers.length > 0 };
-    const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
+    const { name } = queue;
+    const isRepeated = readers.length > 0;
+    const layout = await declareQueue(redis, { ...declarationOf(namespace, queue), isRepeated });
     const refs = partitionsOf(namespace, layout);
     if (readers.length === 0 && !refs.every(isBroadcast)) throw ofWorkers(name);
     const isFirst = readers.length === 0;

@@ -13,7 +13,14 @@ import { createShares } from '../../kernel/shares.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import { presence } from '../../redis/scripts/presence.ts';
-import { declareQueue, partitionsOf, type QueueSettings, settingsOf } from '../../redis/scripts/queues.ts';
+import {
+  declarationOf,
+  declareQueue,
+  partitionsOf,
+  type QueueLayout,
+  type QueueSettings,
+  unheldOf,
+} from '../../redis/scripts/queues.ts';
 import { join } from '../../redis/scripts/ready.ts';
 
 export interface Assignment {
@@ -105,18 +112,25 @@ export interface ServedPartitions {
 export function createServedPartitions(parts: {
   readonly redis: Redis;
   readonly namespace: string;
-  readonly queue: Pick<Queue, 'name' | 'partitions' | keyof QueueSettings>;
+  readonly queue: Pick<Queue, 'name' | 'partitions' | 'saysPartitions' | keyof QueueSettings>;
   readonly consumer: string;
   readonly log: Log;
 }): ServedPartitions {
   const { redis, namespace, queue, consumer, log } = parts;
   const refs: PartitionRef[] = [];
 
+  async function declared(isRepeated: boolean): Promise<QueueLayout> {
+    const layout = await declareQueue(redis, { ...declarationOf(namespace, queue), isRepeated });
+    const unheld = isRepeated ? [] : unheldOf(layout, queue);
+    for (const text of unheld) log.warn({ what: text }, 'the definition does not hold');
+    return layout;
+  }
+
   async function declare(): Promise<void> {
-    const { name, partitions } = queue;
+    const { name } = queue;
     // Said once: what somebody sets later, for all processes, must not be undone by the next look.
-    const settings = { ...settingsOf(queue), isRepeated: refs.length > 0 };
-    const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
+    const isRepeated = refs.length > 0;
+    const layout = await declared(isRepeated);
     const next = partitionsOf(namespace, layout);
     if (refs.length === 0 && next.some(isBroadcast)) throw ofSubscribers(name);
     const isSame = layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration;

@@ -387,6 +387,19 @@ describe('settings of a queue', () => {
       },
     });
     expect((await set({ rate })).body.settings).toEqual({ rate, concurrency: 5, maxPending: 1000 });
+    const { overrides } = (await ask(`GET ${at}`)).body;
+    expect(overrides).toContainEqual({
+      setting: 'rate',
+      value: rate,
+      by: expect.any(String),
+      reason: '',
+      atMs: expect.any(Number),
+    });
+    expect(await ask(`DELETE ${at}/maxPending`)).toMatchObject({
+      status: 200,
+      body: { changed: ['maxPending'], settings: { maxPending: false } },
+    });
+    expect(await ask(`DELETE ${at}/nothing`)).toMatchObject({ status: 400 });
     await set({ history: { keep: '7d', max: 10 }, redact: ['email'], perGroup: 1, fair: true });
     const { settings } = (await ask(`GET ${at}`)).body;
     expect(settings).toMatchObject({ history: { keep: '7d', max: 10, result: false }, redact: ['email'], perGroup: 1 });

@@ -35,7 +35,7 @@ const never = () => {
 test('is switched on and off, and says how', async () => {
   const { out } = await switchOn();
   expect(out).toBe(
-    'q keeps jobs for 7d after their end, at most 500, with what their handlers returned\nall processes follow within half a minute\n',
+    'q keeps jobs for 7d after their end, at most 500, with what their handlers returned\nall processes follow within half a minute\nto take it back: duestream queues unset q history\n',
   );
   expect(await the.redis.hget(controlKeys('t').queues, 'q:history')).toBe(
     '{"on":true,"keepMs":604800000,"max":500,"result":true,"resultBytesMax":16384}',

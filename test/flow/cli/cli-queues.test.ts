@@ -459,9 +459,10 @@ describe('limits of what runs', () => {
     [['--fair'], 'groups and priorities of q start in turns'],
   ])('are set by %j', async (flags, words) => {
     const { code, out } = await due(['queues', 'set', 'q', ...flags]);
+    const setting = flags[0]?.slice(2).replace('per-group', 'perGroup');
     expect({ code, out }).toEqual({
       code: 0,
-      out: `${words}\nthis holds from now on; what has no turn waits in line\n`,
+      out: `${words}\nthis holds from now on; what has no turn waits in line\nto take it back: duestream queues unset q ${setting}\n`,
     });
   });
 
@@ -473,6 +474,37 @@ describe('limits of what runs', () => {
     const { code, err } = await due(['queues', 'set', 'q', ...flags]);
     expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining(words) });
     expect(await findQueue(the.redis, namespace, 'q')).toEqual({ queue: 'q', partitions: 1, layoutGeneration: 0 });
+  });
+
+  test('that are set by command hold against a definition, say so, and are taken back', async () => {
+    const declare = () =>
+      declareQueue(the.redis, { namespace, queue: 'q', partitions: 1, rate: { limit: 100, perMs: 1000, burst: 1 } });
+    await declare();
+    const { out } = await due(['queues', 'set', 'q', '--rate', '1/s', '--reason', 'incident 7']);
+    expect(out).toContain('code says 100/s for rate; it counts again when you take this back\n');
+    await declare();
+    const held = /1\/s \(set by \S+, incident 7; code says 100\/s\)/;
+    expect((await due(['queues', 'ls'])).out).toMatch(held);
+    const stats = await due(['queues', 'stats', 'q']);
+    expect(stats.out).toMatch(/^by hand +rate is 1\/s \(set by \S+, incident 7; code says 100\/s\)$/m);
+    expect(await due(['queues', 'unset', 'q', 'rat'])).toMatchObject({
+      code: 64,
+      err: expect.stringContaining('did you mean'),
+    });
+    expect((await due(['queues', 'unset', 'q', 'rate', '--reason', 'it is over'])).out).toBe(
+      'rate of q is 100/s again\n',
+    );
+    expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^limits +100\/s$/m);
+    expect((await due(['audit', 'ls'])).out).toMatch(/queues\.unset .*it is over(.|\n)*queues\.set .*incident 7/);
+  });
+
+  test('and a linger by command, go back to what nobody said', async () => {
+    await due(['queues', 'set', 'q', '--linger', '20ms', '--per-group', '2', '--group-rate', '1/s']);
+    expect((await due(['queues', 'unset', 'q', 'linger', 'per-group'])).out).toBe(
+      'linger of q is as it is by default again\nperGroup of q is none again\n',
+    );
+    expect(await findQueue(the.redis, namespace, 'q')).toMatchObject({ perGroup: 0, groupRate: 0 });
+    expect((await findQueue(the.redis, namespace, 'q'))?.lingerMs).toBeUndefined();
   });
 
   test('are told with how many wait, and every command that is named there is one', async () => {

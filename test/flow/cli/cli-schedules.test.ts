@@ -219,7 +219,11 @@ describe('schedules pause, resume and rm', () => {
     expect((await stored('nightly')).paused).toBe('the database moves');
     expect((await say(['pause', 'nightly', '--reason', 'it moved'])).out).toBe('nightly is paused: it moved\n');
     await say(['put', 'bare', '--queue', 'q', '--every', '1h', '--paused']);
+    // Its definition paused it; from now on somebody does, and a definition without a pause does not resume it.
+    expect((await say(['pause', 'bare'])).out).toBe('bare is paused\n');
     expect((await say(['pause', 'bare'])).out).toBe('bare was already paused\n');
+    await say(['put', 'bare', '--queue', 'q', '--every', '1h']);
+    expect((await say(['show', 'bare'])).out).toContain('by hand: this holds until');
     expect((await say(['pause', 'bare', '--reason', 'why'])).out).toBe('bare is paused: why\n');
   });
 

@@ -267,3 +267,67 @@ describe('a producer', () => {
     expect(timers()).toBeLessThanOrEqual(before);
   });
 });
+
+describe('a queue that nobody has used', () => {
+  const typo = defineQueue('emials', { partitions: 2, perGroup: 1 });
+  /** Every key of the namespace, but what the audit and the clock leave. */
+  const keys = async () => (await admin.keys('duestream:*')).toSorted();
+
+  test('is an empty one to every look and change, and none of them makes it', async () => {
+    await producer.schedule(emails, { to: 'a' }, { id: 'other', delay: '1h' });
+    const before = { keys: await keys(), queues: await admin.hgetall('duestream:v1:{control}:queues') };
+    const unknown = { status: 'unknown' };
+    expect(await producer.get(typo, 'x')).toBeUndefined();
+    expect((await producer.list(typo)).jobs).toEqual([]);
+    expect(await producer.count(typo)).toBe(0);
+    await producer.tally(typo, { tag: 'a' });
+    await producer.result(typo, 'x');
+    await producer.wait(typo, 'x', { timeout: '1ms' }).catch(() => undefined);
+    expect(await producer.cancel(typo, 'x')).toMatchObject(unknown);
+    expect(await producer.cancel(typo, ['x', 'y'])).toMatchObject([unknown, unknown]);
+    await producer.cancel(typo, { tag: 'a' });
+    expect(await producer.edit(typo, 'x', { attempts: 2 })).toMatchObject(unknown);
+    expect(await producer.reschedule(typo, 'x', { delay: '1h' })).toMatchObject(unknown);
+    expect(await producer.runNow(typo, 'x')).toMatchObject(unknown);
+    await producer.deadLetters.list(typo);
+    await producer.deadLetters.groups(typo);
+    await producer.closed(typo);
+    await producer.sets(typo);
+    expect(await producer.open(typo, 'tag')).toEqual({ opened: [] });
+    const refused = [
+      producer.seal(typo, 'set'),
+      producer.removeSet(typo, 'set'),
+      producer.groups.set(typo, 'acme', { weight: 2 }),
+      producer.groups.unset(typo, 'acme'),
+    ];
+    for (const call of refused) await expect(call).rejects.toMatchObject({ code: 'not-found' });
+    await producer.groups.list(typo).catch(() => undefined);
+    await producer.groups.get(typo, 'acme').catch(() => undefined);
+    await expect(producer.groups.close('emials', 'acme', { for: '1m' })).rejects.toMatchObject({ code: 'bad-input' });
+    await producer.erase({ tag: 'user:1' }, { queues: ['emials'], dryRun: true }).catch(() => undefined);
+    await producer.schedules.forecast({ until: '1h' }).catch(() => undefined);
+    expect(await producer.schedules.preview({ queue: 'emials', every: '1h' }, { next: 1 })).toHaveLength(1);
+    expect(await producer.schedules.get('nobody')).toBeUndefined();
+    expect({ keys: await keys(), queues: await admin.hgetall('duestream:v1:{control}:queues') }).toEqual(before);
+  });
+
+  test('is seen by a client that looked before, as soon as another has used it', async () => {
+    expect(await producer.get(typo, 'x')).toBeUndefined();
+    await (await open()).schedule(defineQueue('emials', { partitions: 3 }), 1, { id: 'x', delay: '1h' });
+    expect(await producer.get(typo, 'x')).toMatchObject({ state: 'scheduled' });
+    await producer.schedule(typo, 1, { id: 'y', group: 'acme', delay: '1h' });
+    const settings = await admin.hmget('duestream:v1:{control}:queues', 'emials', 'emials:perGroup', 'emials:asked');
+    expect(settings).toEqual(['{"partitions":3,"generation":0}', '1', '2']);
+  });
+
+  test.each([
+    ['a tag that is closed for jobs that come', () => producer.close(typo, 'tag', { for: '1h' })],
+    ['a set', () => producer.set(typo, 'nightly', { then: { data: 1, delay: '1h' } })],
+    ['a group that is closed', () => producer.groups.close(typo, 'acme', { for: '1h' })],
+    ['a schedule', () => producer.schedules.put('hourly', { queue: typo, every: '1h' })],
+  ])('is made by %s, as its definition says', async (_, call) => {
+    await call();
+    const settings = await admin.hmget('duestream:v1:{control}:queues', 'emials', 'emials:perGroup');
+    expect(settings).toEqual(['{"partitions":2,"generation":0}', '1']);
+  });
+});

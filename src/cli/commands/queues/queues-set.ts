@@ -4,15 +4,25 @@
  * within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
-import { changeSettings, checkReason, parseSettings } from '../../../inspect/queue-settings.ts';
+import {
+  changeSettings,
+  checkReason,
+  parseSettings,
+  type QueueSettingsView,
+  SETTING_WORDS,
+  saidText,
+  unsetSettings,
+} from '../../../inspect/queue-settings.ts';
 import type { Broadcast } from '../../../job/broadcast.ts';
 import { rateText } from '../../../job/gate.ts';
 import type { History } from '../../../job/history.ts';
 import type { Redaction } from '../../../job/redaction.ts';
-import { gateRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
+import { gateRanges, hintOf, quotaRanges, type Range } from '../../../kernel/checks.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
+import { userHere } from '../../../redis/audit.ts';
 import type { QueueSettings } from '../../../redis/scripts/queues.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../../session.ts';
 import { line } from '../../terminal/output.ts';
@@ -107,9 +117,11 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   const { reason = '' } = flags;
   checkReason(reason);
   const { namespace } = session.config;
-  const { changed } = await withRedis(session, (redis) => changeSettings({ redis, namespace }, queue, settings));
+  const by = { by: userHere(), why: reason, atMs: systemClock.wallMs() };
+  const done = await withRedis(session, (redis) => changeSettings({ redis, namespace }, queue, settings, by));
+  const { changed, overrides } = done;
   session.changes.push({ verb: 'queues.set', queue, target: queue, count: changed.length, reason });
-  session.out.answer({ queue, ...settings }, () => [
+  session.out.answer({ queue, ...settings, overrides }, () => [
     ...(history ? [sentence(queue, history)] : []),
     ...(redact ? [redactSentence(queue, redact)] : []),
     ...(broadcast ? [broadcastSentence(queue, broadcast)] : []),
@@ -117,8 +129,85 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
     ...gateSentences(queue, settings),
     ...(lingerMs === undefined ? [] : [lingerSentence(queue, lingerMs)]),
     ...(history || redact || broadcast || lingerMs !== undefined ? ['all processes follow within half a minute'] : []),
+    ...backLines(queue, done, Object.keys(settings)),
   ]);
   return 0;
+}
+
+/** What definitions say below these settings, and how the settings are taken back. */
+function backLines(queue: string, { overrides }: QueueSettingsView, names: readonly string[]): readonly string[] {
+  const words = Object.entries(SETTING_WORDS).flatMap(([word, fields]) =>
+    fields.some((name) => names.includes(name)) ? [word] : [],
+  );
+  const said = overrides.filter(({ setting, code }) => words.includes(setting) && code !== undefined);
+  return [
+    ...said.map(
+      ({ setting, code }) => line`code says ${saidText(code)} for ${setting}; it counts again when you take this back`,
+    ),
+    line`to take it back: duestream queues unset ${queue} ${words.join(' ')}`,
+  ];
+}
+
+// `queues unset <queue> <setting...>`: what the definition says counts again.
+
+export const queuesUnset: Register = (parent, runner) => {
+  const command = parent
+    .command('unset <queue> <setting...>')
+    .description('take back what was set by command, so that what the code says counts again')
+    .option('--stored', 'also forget what definitions have said, until a process says it again')
+    .option('--reason <text>', 'why, for the audit')
+    .action((queue: string, settings: readonly string[], flags: UnsetFlags, command: Command) =>
+      runner.run(command, (session) => runUnset(session, { queue, settings, ...flags })),
+    );
+  withExamples(command, [
+    'duestream queues unset calls rate --reason "the provider has recovered"',
+    'duestream queues unset mails linger',
+  ]);
+};
+
+interface UnsetFlags {
+  readonly stored?: true;
+  readonly reason?: string;
+}
+
+async function runUnset(
+  session: Session,
+  {
+    queue,
+    settings: given,
+    stored,
+    reason = '',
+  }: UnsetFlags & { readonly queue: string; readonly settings: readonly string[] },
+): Promise<Exit> {
+  const settings = given.flatMap(fieldsOfSetting);
+  checkReason(reason);
+  const { namespace } = session.config;
+  const done = await withRedis(session, (redis) =>
+    unsetSettings({ redis, namespace }, queue, { settings, isForgotten: stored === true }),
+  );
+  const { changed } = done;
+  session.changes.push({ verb: 'queues.unset', queue, target: queue, count: changed.length, reason });
+  session.out.answer({ queue, ...done }, () =>
+    given.map((word) => {
+      const name = camelCase(word) as keyof QueueSettingsView['settings'];
+      const value = done.settings[name];
+      if (value === undefined) return line`${name} of ${queue} is as it is by default again`;
+      return line`${name} of ${queue} is ${saidText(value)} again`;
+    }),
+  );
+  return 0;
+}
+
+/** `per-group` and `perGroup`. */
+const camelCase = (word: string): string => word.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** @throws DuestreamError `usage` */
+function fieldsOfSetting(word: string) {
+  const fields = SETTING_WORDS[camelCase(word)];
+  if (fields) return fields;
+  const names = Object.keys(SETTING_WORDS);
+  const hint = hintOf(camelCase(word), names) || ';';
+  throw new DuestreamError('usage', line`setting is ${word}${hint} allowed: ${names.join(', ')}`);
 }
 
 /** @throws DuestreamError `usage` or `bad-input` */

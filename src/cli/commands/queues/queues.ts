@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { type Closing, OPEN, parseClosing } from '../../../client/groups/rules.ts';
 import { leaderName } from '../../../inspect/processes.ts';
-import type { QueueLimits } from '../../../inspect/queue-settings.ts';
+import { overrideNote, type QueueLimits, type SettingOverride, saidText } from '../../../inspect/queue-settings.ts';
 import {
   type BroadcastCounts,
   closeQueue,
@@ -111,8 +111,8 @@ export const queuesStats: Register = (parent, runner) => {
 async function runStats(session: Session, queue: string): Promise<Exit> {
   const { namespace } = session.config;
   const found = await withRedis(session, (redis) => queueStats({ redis, namespace }, queue));
-  const { totals, partitions, dueNext: next, limits, lingerMs, pause, nowMs, workers, broadcast } = found;
-  const state = { workers, broadcast, limits, lingerMs, paused: pause !== undefined, pause };
+  const { totals, partitions, dueNext: next, limits, lingerMs, overrides, pause, nowMs, workers, broadcast } = found;
+  const state = { workers, broadcast, limits, lingerMs, overrides, paused: pause !== undefined, pause };
   const value = { queue, ...totals, ...state, dueNext: next, partitions, nowMs };
   session.out.answer(value, () => [
     ...head(queue, found),
@@ -131,7 +131,7 @@ async function runStats(session: Session, queue: string): Promise<Exit> {
 
 function head(
   queue: string,
-  of: Pick<QueueStats, 'totals' | 'limits' | 'lingerMs' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
+  of: Pick<QueueStats, 'totals' | 'limits' | 'lingerMs' | 'overrides' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
 ): readonly string[] {
   const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, oldestInLine, quota } = of.totals;
   const inLine = waiting === 0 ? '' : `${waiting} waiting, `;
@@ -144,10 +144,14 @@ function head(
     ['limits', of.limits && limitsLine(of.limits, running)],
     ['linger', of.lingerMs > 0 ? `due jobs wait up to ${durationText(of.lingerMs)} for company` : undefined],
     ['quota', quota && quotaText(quota)],
+    ...of.overrides.map((one) => ['by hand', overrideText(one)] as const),
     ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],
   ]);
 }
+
+const overrideText = (one: SettingOverride): string =>
+  line`${one.setting}${one.group === undefined ? '' : ` of ${one.group}`} is ${saidText(one.value)}${overrideNote(one)}`;
 
 function broadcastLines(paint: Paint, broadcast: BroadcastCounts | undefined): readonly string[] {
   if (!broadcast) return [];

@@ -10,7 +10,7 @@ import { newJobId } from '../../../job/job-id.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
 import type { Schedule } from '../../../schedule/schedule.ts';
-import { parseZone } from '../../../time/zone.ts';
+import { zoneNamed } from '../../../time/zone.ts';
 import {
   type Exit,
   newQueueHint,
@@ -34,7 +34,7 @@ function ruleText({ rule }: Schedule): string {
 
 /** The wall-clock time of a zone at an instant, such as `2026-03-08 03:30:00`. */
 function wallText(atMs: number, zone: string): string {
-  const wallMs = atMs + parseZone(zone).offsetMs(atMs);
+  const wallMs = atMs + zoneNamed(zone).offsetMs(atMs);
   return new Date(wallMs)
     .toISOString()
     .replace('T', ' ')
@@ -51,6 +51,11 @@ export function stateText({
   if (paused !== undefined) return paused === '' ? 'paused' : `paused: ${paused}`;
   return nextMs === undefined ? 'over' : 'on';
 }
+
+const PAUSED_BY = {
+  hand: 'by hand: this holds until "duestream schedules resume", whatever is put meanwhile',
+  definition: 'by its definition',
+} as const;
 
 /** As people may see their data. */
 async function shownSchedules(session: Session, views: readonly ScheduleView[]): Promise<readonly ScheduleView[]> {
@@ -178,6 +183,7 @@ function firedPairs(view: ScheduleView): readonly (readonly [string, Cell])[] {
     atMs === undefined ? undefined : `${wallText(atMs, schedule.zone)} ${schedule.zone}, ${moment(atMs, nowMs)}`;
   return [
     ['state', stateText(view)],
+    ['paused', view.pausedBy && PAUSED_BY[view.pausedBy]],
     ['next', seen(nextMs)],
     ['last', seen(lastMs)],
     ['reached', reachedMs && moment(reachedMs, nowMs)],

@@ -1,9 +1,10 @@
 /** Groups of a queue with limits: who waits, who runs, and who holds the limit of a group. */
 import { z } from '@hono/zod-openapi';
 import type { GroupChange } from '../../../client/groups/rules.ts';
+import { changeGroup } from '../../../inspect/queue-settings.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
-import type { GroupLimits } from '../../../job/gate.ts';
 import { GROUP_ALLOWED } from '../../../job/labels.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { seenClosed } from '../caller.ts';
 import {
   closingBody,
@@ -146,10 +147,12 @@ const setGroupLimits = verb({
   path: rulePath,
   body: groupLimits,
   answers: { 200: { schema: groupChange, doc: 'The limits hold.' } },
-  async run({ path: { queue, group }, body, backend }) {
-    await refsOfQueue(await backend.place(), queue);
-    const limits = body as GroupLimits;
-    return answered({ queue, group, ...(await backend.client.groups.set(backend.queueOf(queue), group, limits)) });
+  async run({ path: { queue, group }, body: limits, caller, backend }) {
+    const place = await backend.place();
+    await refsOfQueue(place, queue);
+    const by = { by: caller.name, why: '', atMs: systemClock.wallMs() };
+    const isChanged = await changeGroup(place, { queue, group, limits, by });
+    return answered({ queue, group, status: isChanged ? 'changed' : 'same' });
   },
 });
 

@@ -81,10 +81,10 @@ const getJob = verb({
   answers: { 200: { schema: job, doc: 'The job as it is now.' } },
   problems: ['stopped'],
   async run({ path: { queue, id }, query: { wait, ...query }, caller, backend, signal }) {
-    if (wait !== undefined) await untilOver(backend, { queue, id, isBare: query.bare, wait, signal: signal() });
-    const found = await backend.client.get(backend.queueOf(queue), id, query);
     const place = await backend.place();
     const refs = await refsOfQueue(place, queue);
+    if (wait !== undefined) await untilOver(backend, { queue, id, isBare: query.bare, wait, signal: signal() });
+    const found = await backend.client.get(backend.queueOf(queue), id, query);
     if (!found) {
       throw new Problem('not-found', {
         detail: `queue ${queue} has no job of this id: it never existed, it was over long ago, or it is in another queue`,

@@ -1,12 +1,30 @@
 /** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
 import { OPEN, parseClosing } from '../../../client/groups/rules.ts';
-import { changeSettings, parseSettings, queueSettings } from '../../../inspect/queue-settings.ts';
+import {
+  changeSettings,
+  parseSettings,
+  queueSettings,
+  SETTING_WORDS,
+  unsetSettings,
+} from '../../../inspect/queue-settings.ts';
 import { closeQueue, pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
 import { broadcastRanges, gateRanges, historyRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
+import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { checkScope, mayUse } from '../caller.ts';
-import { closingBody, count, duration, epochMs, ofQueue, reason, strict, whole } from '../schemas.ts';
+import {
+  closingBody,
+  count,
+  duration,
+  epochMs,
+  flagText,
+  ofQueue,
+  queueName,
+  reason,
+  strict,
+  whole,
+} from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const pause = z.object({ sinceMs: epochMs.optional(), reason: z.string() }).openapi('Pause');
@@ -56,6 +74,21 @@ export const limitsShape = z
 const limits = limitsShape
   .optional()
   .openapi({ description: 'How much may run at once; left out where the queue is not gated.' });
+const overrides = z
+  .array(
+    z
+      .object({
+        setting: z.string(),
+        group: z.string().optional().openapi({ description: 'Where the limits of one group are meant.' }),
+        value: z.unknown(),
+        code: z.unknown().optional().openapi({ description: 'What the definition says; left out: nothing.' }),
+        by: z.string().openapi({ description: 'The name of a token, or the user of a machine.' }),
+        reason: z.string(),
+        atMs: epochMs,
+      })
+      .openapi('SettingOverride'),
+  )
+  .openapi({ description: 'Settings that somebody set by command. Each holds until it is taken back.' });
 const more = { over: count, counters: z.record(z.string(), z.number()) };
 
 const queueInList = z
@@ -80,6 +113,7 @@ const queueWhole = z
     ...more,
     quota,
     limits,
+    overrides,
     lingerMs: count.openapi({ description: 'How long due jobs wait for company at most; 0: each is on time.' }),
     workers: count,
     broadcast: z
@@ -334,6 +368,8 @@ const settings = {
     .openapi({ description: 'Groups and priorities start in turns. It cannot be taken back.' }),
 };
 const settingsShape = z.object(settings).openapi('QueueSettings');
+const settingsAnswer = { queue: z.string(), settings: settingsShape, overrides };
+const changedSettings = z.array(z.string()).openapi({ description: 'The settings that were others before.' });
 
 const getSettings = verb({
   name: 'queues.settings',
@@ -345,11 +381,11 @@ const getSettings = verb({
   queues: 'path',
   path: ofQueue,
   answers: {
-    200: { schema: z.object({ queue: z.string(), settings: settingsShape }), doc: 'The settings that are stored.' },
+    200: { schema: z.object(settingsAnswer), doc: 'The settings that hold.' },
   },
   run: async ({ path: { queue }, backend }) => ({
     status: 200,
-    body: { queue, settings: await queueSettings(await backend.place(), queue) },
+    body: { queue, ...(await queueSettings(await backend.place(), queue)) },
   }),
 });
 
@@ -358,18 +394,14 @@ const setVerb = verb({
   method: 'patch',
   at: '/queues/{queue}/settings',
   summary: 'Change settings of a queue',
-  doc: 'What is left out stays; `false` takes a limit back. Limits hold when the answer comes, and what runs goes on; all processes follow the rest within half a minute. To change `redact` a token needs the scope `admin`.',
+  doc: 'What is said holds until it is taken back, whatever definitions in code say. What is left out stays; `false` means no limit. Limits hold when the answer comes, and what runs goes on; all processes follow the rest within half a minute. To change `redact` a token needs the scope `admin`.',
   scope: 'write',
   queues: 'path',
   path: ofQueue,
   body: strict({ ...settings, reason: reason.optional() }).openapi('QueueSettingsRequest'),
   answers: {
     200: {
-      schema: z.object({
-        queue: z.string(),
-        changed: z.array(z.string()).openapi({ description: 'The settings that were others before.' }),
-        settings: settingsShape,
-      }),
+      schema: z.object({ ...settingsAnswer, changed: changedSettings }),
       doc: 'The settings that hold now.',
     },
   },
@@ -383,12 +415,43 @@ const setVerb = verb({
         `nothing is to be changed; allowed: one or more of ${Object.keys(settings).join(', ')}`,
       );
     }
-    const done = await changeSettings(await backend.place(), queue, wanted);
+    const by = { by: caller.name, why: why ?? '', atMs: systemClock.wallMs() };
+    const done = await changeSettings(await backend.place(), queue, wanted, by);
     return { status: 200, body: { queue, ...done }, changed: done.changed.length, target: queue, reason: why };
+  },
+});
+
+const unsetVerb = verb({
+  name: 'queues.unset',
+  method: 'delete',
+  at: '/queues/{queue}/settings/{setting}',
+  summary: 'Take a setting of a queue back',
+  doc: 'What was set by command goes, and what the definition in code says holds again. To take `redact` back a token needs the scope `admin`.',
+  scope: 'write',
+  queues: 'path',
+  path: z.object({
+    queue: queueName,
+    setting: z.enum(Object.keys(SETTING_WORDS) as [string, ...string[]]).openapi({ example: 'rate' }),
+  }),
+  query: z.object({
+    stored: flagText
+      .optional()
+      .openapi({ description: 'Forget also what definitions have said, until a process says it again.' }),
+  }),
+  answers: {
+    200: { schema: z.object({ ...settingsAnswer, changed: changedSettings }), doc: 'The settings that hold now.' },
+  },
+  problems: ['bad-input'],
+  audited: true,
+  async run({ path: { queue, setting }, query: { stored }, caller, backend }) {
+    if (setting === 'redact') checkScope(caller, 'admin');
+    const of = { settings: SETTING_WORDS[setting] ?? [], isForgotten: stored === true };
+    const done = await unsetSettings(await backend.place(), queue, of);
+    return { status: 200, body: { queue, ...done }, changed: done.changed.length, target: queue };
   },
 });
 
 export const leaderShape = leader;
 export const queueVerbs: readonly AnyVerb[] = [
-  ...[listQueues, showQueue, pauseVerb, resumeVerb, closeVerb, openVerb, getSettings, setVerb],
+  ...[listQueues, showQueue, pauseVerb, resumeVerb, closeVerb, openVerb, getSettings, setVerb, unsetVerb],
 ];

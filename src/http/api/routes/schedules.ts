@@ -96,6 +96,10 @@ const schedule = z
       .optional()
       .openapi({ description: 'The `ETag` without its quotes; with the scope `data` or `write`.' }),
     paused: z.string().optional().openapi({ description: 'Why it is paused; left out while it fires.' }),
+    pausedBy: z
+      .enum(['hand', 'definition'])
+      .optional()
+      .openapi({ description: 'A pause by hand holds until it is resumed, whatever is put meanwhile.' }),
     nextMs: epochMs.optional(),
     reachedMs: epochMs.optional().openapi({ description: 'The instants up to it were handled.' }),
     lastMs: epochMs.optional(),
