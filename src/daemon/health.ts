@@ -2,6 +2,7 @@
 import { longestGroups } from '../client/groups/walk.ts';
 import type { Config } from '../config/options.ts';
 import { processesOf, subscribersOf } from '../inspect/processes.ts';
+import { readInTime } from '../inspect/queues.ts';
 import { nextStartMs, partitionSeen } from '../inspect/why.ts';
 import type { Emitter } from '../job/events.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
@@ -121,16 +122,22 @@ export function queueReadings({
     const tells = (ref: PartitionRef) => ref.partition === 0 && isBroadcast(ref);
     const isTelling = partitions.some(({ ref, leadership }) => leadership !== undefined && tells(ref));
     const processes = isTelling ? await processesOf(redis, namespace) : undefined;
-    const all = partitions.map(async ({ ref, leadership }) => {
+    const all = partitions.map(async ({ ref, leadership }): Promise<PartitionReading> => {
       const { queue, partition } = ref;
       const lags = processes && tells(ref) ? subscribersOf(queue, processes).map(({ lag }) => lag) : undefined;
       if (!leadership) return { queue, partition, leading: false as const };
-      const [counts, oldestAgeMs] = await Promise.all([partitionSeen(redis, ref), oldestDueAge(redis, ref)]);
-      const groups = counts.gate && groupsMax > 0 ? await longestIn(redis, ref, groupsMax) : [];
+      const reading = Promise.all([partitionSeen(redis, ref), oldestDueAge(redis, ref)]);
+      const [counts, oldestAgeMs] = await readInTime(reading);
+      const groups = counts.gate && groupsMax > 0 ? await readInTime(longestIn(redis, ref, groupsMax)) : [];
       const led = { leading: true as const, epoch: leadership.epoch, nextStartMs: nextStartMs(counts) };
       return { queue, partition, ...led, stats: counts, oldestAgeMs, lags, groups };
     });
-    return Promise.all(all);
+    const read = await Promise.allSettled(all);
+    const failed = read.find((one) => one.status === 'rejected');
+    const isNone = read.every((one) => one.status === 'rejected' || !one.value.leading);
+    if (failed && isNone) throw failed.reason;
+    // A partition whose node is down, or whose keys are damaged, hides no other.
+    return read.map((one, at) => (one.status === 'fulfilled' ? one.value : unreadOf(partitions[at]?.ref)));
   }
 
   async function alive(): Promise<number | undefined> {
@@ -162,3 +169,9 @@ async function longestIn(redis: Redis, ref: PartitionRef, limit: number): Promis
 }
 
 type PartitionGroups = readonly { readonly group: string; readonly waiting: number }[];
+
+const unreadOf = (ref: PartitionRef | undefined): PartitionReading => ({
+  queue: ref?.queue ?? '',
+  partition: ref?.partition ?? 0,
+  leading: 'unread',
+});

@@ -36,6 +36,10 @@ export interface Schemas {
     readonly perGroup?: number;
     readonly fair?: true;
   };
+  readonly UnreadQueue: {
+    readonly queue: string;
+    readonly why: string;
+  };
   readonly Problem: {
     readonly type: string;
     readonly title: string;
@@ -1184,6 +1188,7 @@ export interface Schemas {
   readonly LiveNow: {
     readonly nowMs: number;
     readonly everyMs: number;
+    readonly unread: readonly Schemas['UnreadQueue'][];
     readonly queues: readonly {
       readonly queue: string;
       readonly partitions: number;

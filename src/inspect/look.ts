@@ -10,7 +10,7 @@ import { askAll } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type Examined, examine, type Result } from './doctor/doctor.ts';
 import { type VersionCount, versionsOf } from './processes.ts';
-import { type QueueNow, queuesNow } from './queues.ts';
+import { type QueueNow, queuesNow, type UnreadQueue } from './queues.ts';
 import type { Namespaced } from './refs.ts';
 
 /** What happens, per second, since the look before. */
@@ -30,6 +30,8 @@ export interface LiveQueue extends Omit<QueueNow, 'counters' | 'nowMs'> {
 export interface Look {
   readonly nowMs: number;
   readonly queues: readonly LiveQueue[];
+  /** Queues that could not be read. */
+  readonly unread: readonly UnreadQueue[];
   readonly processes: {
     readonly daemons: number;
     readonly workers: number;
@@ -77,11 +79,12 @@ export function createLook({ backend, clock, log }: LookParts): () => Promise<Lo
   let before = new Map<string, QueueNow>();
 
   return async () => {
-    const { queues, processes } = await queuesNow(await backend.place());
+    const { queues, unread, processes } = await queuesNow(await backend.place());
     const known = [...processes.values()];
     const look: Look = {
       nowMs: queues.length === 0 ? clock.wallMs() : Math.max(...queues.map(({ nowMs }) => nowMs)),
       queues: queues.map((one) => liveOf(one, before.get(one.queue))),
+      unread,
       processes: {
         daemons: known.filter((one) => one?.role === 'daemon').length,
         workers: known.filter((one) => one?.role === 'worker').length,

@@ -4,7 +4,10 @@ import { withReadRetry } from '../client/calls/retry.ts';
 import { type Closing, closeIn, notGated } from '../client/groups/rules.ts';
 import type { Broadcast } from '../job/broadcast.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
+import { createAbort } from '../kernel/abort.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { reasonOf } from '../kernel/reason.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
@@ -126,25 +129,62 @@ export interface BroadcastCounts {
   readonly subscribers: readonly Subscribed[];
 }
 
-/** Every queue that was ever used, by name. @param wanted which of them are looked at */
+/** A queue that could not be read: its node does not answer, or a key of it is of a wrong type. */
+export interface UnreadQueue {
+  readonly queue: string;
+  readonly why: string;
+}
+
+/**
+ * Every queue that was ever used, by name. Those that cannot be read hide no other.
+ *
+ * @param wanted which of them are looked at
+ * @throws what the first one was told, where none could be read
+ */
 export async function queueCounts(
   place: Namespaced,
   wanted: (queue: string) => boolean = () => true,
-): Promise<readonly QueueCounts[]> {
-  const { queues } = await queuesNow(place, wanted);
-  return queues.map(({ counters: _counters, nowMs: _nowMs, ...counts }) => counts);
+): Promise<{ readonly queues: readonly QueueCounts[]; readonly unread: readonly UnreadQueue[] }> {
+  const { queues, unread } = await queuesNow(place, wanted);
+  return { queues: queues.map(({ counters: _counters, nowMs: _nowMs, ...counts }) => counts), unread };
 }
 
 /** The same with their counters, and the processes that there are. */
 export async function queuesNow(
   place: Namespaced,
   wanted: (queue: string) => boolean = () => true,
-): Promise<{ readonly queues: readonly QueueNow[]; readonly processes: ProcessesById }> {
+): Promise<{
+  readonly queues: readonly QueueNow[];
+  readonly unread: readonly UnreadQueue[];
+  readonly processes: ProcessesById;
+}> {
   const processes = await processesOf(place.redis, place.namespace);
-  const layouts = await listQueues(place.redis, place.namespace);
+  const layouts = (await listQueues(place.redis, place.namespace)).filter(({ queue }) => wanted(queue));
   const queues: QueueNow[] = [];
-  for (const layout of layouts) if (wanted(layout.queue)) queues.push(await countsOf(place, layout, processes));
-  return { queues, processes };
+  const unread: UnreadQueue[] = [];
+  for (let at = 0; at < layouts.length; at += READ_AT_ONCE) {
+    const some = layouts.slice(at, at + READ_AT_ONCE);
+    const read = await Promise.allSettled(some.map((layout) => readInTime(countsOf(place, layout, processes))));
+    for (const [nth, one] of read.entries()) {
+      if (one.status === 'fulfilled') queues.push(one.value);
+      else unread.push({ queue: some[nth]?.queue ?? '', why: reasonOf(one.reason) });
+      if (one.status === 'rejected' && unread.length === layouts.length) throw one.reason;
+    }
+  }
+  return { queues, unread, processes };
+}
+
+/** So many queues are read at a moment, and one for so long: a node that is down takes no look its time. */
+const READ_AT_ONCE = 16;
+const READ_MS = 2000;
+
+/** @throws DuestreamError `unavailable` when it takes too long */
+export async function readInTime<Read>(reading: Promise<Read>): Promise<Read> {
+  const over = createAbort();
+  const late = systemClock.sleep(READ_MS, over.signal).then(() => {
+    throw new DuestreamError('unavailable', `Redis did not answer within ${READ_MS} ms`);
+  });
+  return Promise.race([reading, late]).finally(() => over.abort());
 }
 
 /** @throws DuestreamError `not-found` */

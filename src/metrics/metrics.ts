@@ -324,7 +324,8 @@ function create(registry: Registry): Shared {
     setOrRemove(families.redisMemoryRatio, most(servers.flatMap(({ memoryRatio }) => memoryRatio ?? [])));
     const offsetMs = most(servers.map(({ clockOffsetMs }) => clockOffsetMs));
     setOrRemove(families.redisClockOffset, offsetMs === undefined ? undefined : offsetMs / 1000);
-    const isUp = readings.every((reading) => reading !== undefined) && [...away].every(({ size }) => size === 0);
+    const isRead = (one: Reading | undefined) => one?.partitions.every(({ leading }) => leading !== 'unread') === true;
+    const isUp = readings.every(isRead) && [...away].every(({ size }) => size === 0);
     setOrRemove(families.redisUp, asked.length === 0 ? undefined : Number(isUp));
     const ready = asked.flatMap((source) => (source.ready ? [source.ready()] : []));
     setOrRemove(families.ready, ready.length === 0 ? undefined : Number(ready.every(Boolean)));

@@ -9,7 +9,14 @@ import type { PartitionStats } from '../redis/read/inspect.ts';
 import type { countersOf, Families, queueReadingsOf } from './families.ts';
 
 /** One partition at one moment, as a process that may lead it sees it. Only who leads reads its counts. */
-export type PartitionReading = Led | Followed;
+export type PartitionReading = Led | Followed | Unread;
+
+/** A partition that this process leads, and whose counts Redis did not tell. */
+interface Unread {
+  readonly queue: string;
+  readonly partition: number;
+  readonly leading: 'unread';
+}
 
 interface Followed {
   readonly queue: string;
@@ -81,7 +88,7 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   for (const { queue, partition, leading } of readings) {
     families.moverLeader.set({ queue, partition }, leading ? 1 : 0);
   }
-  const led = readings.filter((one) => one.leading);
+  const led = readings.filter((one) => one.leading === true);
   for (const one of led) {
     families.moverEpoch.set({ queue: one.queue, partition: one.partition }, one.epoch);
     addPartition(families, one);

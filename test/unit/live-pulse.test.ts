@@ -25,6 +25,7 @@ const queue = (name: string) => ({ ...counts, queue: name, leaders: ['host:1', u
 const LOOK: Look = {
   nowMs: 1,
   queues: [queue('emails'), queue('sms')],
+  unread: [],
   processes: { daemons: 1, workers: 2, versions: [] },
   redis: { usedBytes: 1, maxBytes: 0, policy: 'noeviction', durability: 'none' },
   forecast: undefined,

@@ -109,6 +109,7 @@ export function frameOf(look: Look, { namespace, paint, rows }: Frame): readonly
     `per second ${ratesText(look.queues)}`,
     `processes  ${processesText(look, paint)}`,
     `Redis      ${redisText(look)}`,
+    ...look.unread.map(({ queue, why }) => paint.red(line`unread     ${queue}: ${why}`)),
     ...limitLines(look.queues),
     ...comingLines(look.forecast),
     ...doctorLines(look, paint),

@@ -36,6 +36,16 @@ function Seen({ now }: { readonly now: Look }) {
   return (
     <>
       <Headline queues={now.queues} />
+      {now.unread.length === 0 ? null : (
+        <p class="problem" role="alert">
+          {now.unread.length === 1 ? '1 queue could not be read: ' : `${now.unread.length} queues could not be read: `}
+          {now.unread
+            .slice(0, 5)
+            .map(({ queue, why }) => `${queue} (${why})`)
+            .join(', ')}
+          {now.unread.length > 5 ? ' and others' : ''}
+        </p>
+      )}
       <Tiles now={now} />
       <Queues queues={now.queues} />
       <Lateness />

@@ -62,7 +62,11 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
   async function look(): Promise<number> {
     const { part, cursor } = spot;
     const slice = part === 'holds' ? undefined : WALK_SLICE;
-    const found = await checkGates(redis, ref, { part, cursor, slice });
+    const found = await checkGates(redis, ref, { part, cursor, slice }).catch((error: unknown) => {
+      // One damaged key keeps it from no other part.
+      spot = nextPart(part);
+      throw error;
+    });
     // @mend-flaws
     if (found.flaws.length > 0) await mendGates(redis, ref, found.flaws);
     spot = found.cursor === undefined ? nextPart(part) : { part, cursor: found.cursor };

@@ -2,6 +2,7 @@
 import { createConnection } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { revokeToken } from '../../../src/access/tokens.ts';
+import { partitionKeys } from '../../../src/redis/keys.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 
 const served: ServedApi[] = [];
@@ -51,6 +52,29 @@ async function until(events: AsyncGenerator<Event, void>, isIt: (event: Event) =
     if (isIt(value)) return value;
   }
 }
+
+test('a queue whose keys are damaged hides no other: not in the list, not in the live view, not from a scraper', async () => {
+  const api = await serve();
+  for (const queue of ['bad', 'good']) {
+    await api.ask(`POST /v1/queues/${queue}/jobs`, { body: { id: 'a', delay: '30m' } });
+  }
+  const metrics = async () => (await fetch(`${api.url}/metrics`)).text();
+  const led = /duestream_mover_leader\{queue="bad",partition="0"\} 1\n/;
+  await expect.poll(metrics, { timeout: 30_000 }).toMatch(led);
+  const { redis, namespace } = api.place;
+  const { scheduled } = partitionKeys({ namespace, queue: 'bad', partition: 0 });
+  await redis.set(scheduled, 'a person did this');
+  const unread = [{ queue: 'bad', why: expect.stringContaining('WRONGTYPE') }];
+  const listed = await api.ask('GET /v1/queues');
+  expect(listed).toMatchObject({ status: 200, body: { queues: [{ queue: 'good', scheduled: 1 }], unread } });
+  const seen = await until(eventsOf(api), ({ data }) => data.unread?.length > 0);
+  expect(seen.data).toMatchObject({ queues: [{ queue: 'good', scheduled: 1 }], unread, total: { scheduled: 1 } });
+  const text = await metrics();
+  expect(text).toMatch(/duestream_scheduled_jobs\{queue="good"\} 1\n/);
+  expect(text).not.toMatch(/duestream_scheduled_jobs\{queue="bad"\}/);
+  expect(text).toMatch(led);
+  expect(text).toContain('duestream_redis_up 0\n');
+});
 
 test('it tells counts as the lists do, with ids that grow by one, and with Redis, forecast and doctor soon', async () => {
   const api = await serve();

@@ -34,6 +34,7 @@ describe('a frame', () => {
   const look: Look = {
     nowMs: Date.UTC(2026, 2, 1, 10),
     queues: [quiet],
+    unread: [],
     processes: { daemons: 1, workers: 1, versions: [] },
     redis: { usedBytes: 3 * 2 ** 20, maxBytes: 12 * 2 ** 20, policy: 'noeviction', durability: 'everysec' },
     forecast: {

@@ -39,9 +39,9 @@ export const queuesLs: Register = (parent, runner) => {
 
 async function runLs(session: Session): Promise<Exit> {
   const { namespace } = session.config;
-  const queues = await withRedis(session, (redis) => queueCounts({ redis, namespace }));
-  session.out.answer({ namespace, queues }, () => {
-    if (queues.length === 0) {
+  const { queues, unread } = await withRedis(session, (redis) => queueCounts({ redis, namespace }));
+  session.out.answer({ namespace, queues, unread }, () => {
+    if (queues.length + unread.length === 0) {
       return [line`no queue was used in namespace ${namespace} yet; the first "duestream schedule" makes one`];
     }
     const isLimited = queues.some(({ quota }) => quota !== undefined);
@@ -60,9 +60,10 @@ async function runLs(session: Session): Promise<Exit> {
     return [
       ...table(session.out.paint, isLimited ? LS_HEAD.toSpliced(7, 0, 'full') : LS_HEAD, rows),
       ...gatedLines(session.out.paint, queues),
+      ...unread.map(({ queue, why }) => line`queue ${queue} could not be read: ${why}`),
     ];
   });
-  return 0;
+  return unread.length === 0 ? 0 : 1;
 }
 
 const LS_HEAD = ['queue', 'partitions', 'scheduled', 'ready', 'running', 'dead', 'waits', 'workers', 'leader'];

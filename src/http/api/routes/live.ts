@@ -6,7 +6,7 @@ import { BEAT_MS, type Beat, type Farewell, type Pulse } from '../pulse.ts';
 import { count, epochMs, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { backlog, bucket, finding, versions } from './looks.ts';
-import { limitsShape } from './queues.ts';
+import { limitsShape, unreadQueue } from './queues.ts';
 
 const EVENTS_MAX = 1_000_000;
 
@@ -26,6 +26,7 @@ const now = z
   .object({
     nowMs: epochMs,
     everyMs: z.number(),
+    unread: z.array(unreadQueue),
     queues: z.array(
       z.object({
         queue: z.string(),
@@ -197,7 +198,7 @@ function lookEvent({ id, look }: Extract<Beat, { kind: 'now' }>, caller: Caller)
 }
 
 /** Redis, the forecast and what `doctor` finds are about all queues. */
-export function seenLook({ nowMs, queues, processes, redis, forecast, doctor }: Look, caller: Caller): object {
+export function seenLook({ nowMs, queues, unread, processes, redis, forecast, doctor }: Look, caller: Caller): object {
   const mine = queues.filter(({ queue }) => mayUse(caller, queue));
   const leaders = mine.flatMap((one) => one.leaders);
   const led = leaders.filter((one) => one !== undefined);
@@ -206,6 +207,7 @@ export function seenLook({ nowMs, queues, processes, redis, forecast, doctor }: 
     nowMs,
     everyMs: BEAT_MS,
     queues: mine.map((one) => ({ ...one, leaders: one.leaders.map((name) => name ?? null) })),
+    unread: unread.filter(({ queue }) => mayUse(caller, queue)),
     total: totalOf(mine),
     processes: { ...processes, leaders: new Set(led).size, partitions: leaders.length, led: led.length },
     ...whole,

@@ -91,6 +91,11 @@ const overrides = z
   .openapi({ description: 'Settings that somebody set by command. Each holds until it is taken back.' });
 const more = { over: count, counters: z.record(z.string(), z.number()) };
 
+/** The other queues are answered all the same. */
+export const unreadQueue = z.object({ queue: z.string(), why: z.string() }).openapi('UnreadQueue', {
+  description: 'A queue that could not be read: its node does not answer, or a key of it is damaged.',
+});
+
 const queueInList = z
   .object({
     queue: z.string(),
@@ -172,12 +177,15 @@ const listQueues = verb({
   scope: 'read',
   queues: 'own',
   answers: {
-    200: { schema: z.object({ namespace: z.string(), queues: z.array(queueInList) }), doc: 'Every queue, by name.' },
+    200: {
+      schema: z.object({ namespace: z.string(), queues: z.array(queueInList), unread: z.array(unreadQueue) }),
+      doc: 'Every queue, by name.',
+    },
   },
   async run({ backend, caller }) {
-    const all = await queueCounts(await backend.place(), (queue) => mayUse(caller, queue));
+    const { queues: all, unread } = await queueCounts(await backend.place(), (queue) => mayUse(caller, queue));
     const queues = all.map((one) => ({ ...one, leaders: one.leaders.map((name) => name ?? null) }));
-    return { status: 200, body: { namespace: backend.namespace, queues } };
+    return { status: 200, body: { namespace: backend.namespace, queues, unread } };
   },
 });
 
