@@ -61,7 +61,9 @@ export function parseFilter(filter: DeadLetterFilter, owner: string): Filter {
   checkNames(filter, FILTER_OPTIONS, owner, 'bad-input');
   for (const name of TEXTS) checkText(filter[name], name);
   const { reason, name, tag, set, id, error, olderThan, newerThan } = filter;
-  const isPlain = [name, tag, set, id, error, newerThan].every((one) => one === undefined);
+  // A reason as groups tell it is found by us: Redis compares texts.
+  const isTold = reason !== undefined && /[#…]/.test(reason);
+  const isPlain = !isTold && [name, tag, set, id, error, newerThan].every((one) => one === undefined);
   return {
     reason,
     name,
@@ -88,7 +90,7 @@ export function matches(letter: DeadLetter, filter: Filter, nowMs: number): bool
   const ageMs = nowMs - Number(letter.entry.split('-')[0]);
   if (filter.olderMs !== undefined && ageMs < filter.olderMs) return false;
   if (filter.newerMs !== undefined && ageMs > filter.newerMs) return false;
-  if (filter.reason !== undefined && letter.reason !== filter.reason) return false;
+  if (filter.reason !== undefined && ![letter.reason, alike(letter.reason)].includes(filter.reason)) return false;
   if (filter.id !== undefined && letter.id !== filter.id) return false;
   if (filter.tag !== undefined && !tagsOfRecord(letter.record).includes(filter.tag)) return false;
   if (filter.set !== undefined && setOfRecord(letter.record) !== filter.set) return false;
@@ -112,14 +114,34 @@ const ERROR_CHARS = 200;
  *
  * @example errorOf({ history: [{ message: 'no user 4711 in "eu"' }] }) // 'no user # in "…"'
  */
-export function errorOf({ history }: Pick<DeadLetter, 'history'>): string {
-  const message = history.at(-1)?.message ?? '';
-  return message
+export const errorOf = ({ history }: Pick<DeadLetter, 'history'>): string => alike(history.at(-1)?.message ?? '');
+
+/**
+ * A text of an error, or the reason that a handler gave, without what differs from job to job. The code of an answer stays: 503
+ * and 410 are two kinds of trouble.
+ *
+ * @example alike('HTTP 503 for order 4711') // 'HTTP 503 for order #'
+ */
+export function alike(text: string): string {
+  return text
     .slice(0, 2 * ERROR_CHARS)
     .replace(/"[^"]*"/g, '"…"')
     .replace(/'[^']*'/g, "'…'")
     .replace(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, '#')
     .replace(/\b(?=\w*\d)[\w-]{16,}\b/g, '#')
-    .replace(/\d+/g, '#')
+    .replace(/\d+/g, (digits, at: number, whole: string) => (isCode(digits, at, whole) ? digits : '#'))
     .slice(0, ERROR_CHARS);
 }
+
+/**
+ * Whether a number is the code of an answer, as HTTP and SMTP have them: three digits that begin the text, follow a word that
+ * announces a code, or stand before a capital.
+ */
+function isCode(digits: string, at: number, whole: string): boolean {
+  if (!/^[1-5]\d\d$/.test(digits)) return false;
+  const [before, after] = [whole.slice(Math.max(0, at - 24), at), whole.slice(at + 3, at + 7)];
+  if (/[\w.:#-]$/.test(before) || /^[\w#]|^[.:-]\S/.test(after)) return false;
+  return before === '' || ANNOUNCES.test(before) || /^ [A-Z][a-z]/.test(after);
+}
+
+const ANNOUNCES = /\b(?:http|status|code|error|smtp|response|returned|got|answered|answer)\b[^\w]{0,3}$/i;

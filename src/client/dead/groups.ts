@@ -1,10 +1,11 @@
 /** Dead letters that died alike, counted: by reason, last error and name of the job. */
 import type { Layout } from '../calls/layouts.ts';
-import { errorOf, nameOf } from './filter.ts';
+import { alike, errorOf, nameOf } from './filter.ts';
 import { each, type Placed, type Reading, type Scan, type Search, walk } from './walk.ts';
 
 /** Dead letters that died alike. */
 export interface DeadLetterGroup {
+  /** Without numbers and ids too, where a handler gave it: the text of an `Unrecoverable`. */
   readonly reason: string;
   /** The last error, without numbers and ids. */
   readonly error: string;
@@ -39,8 +40,8 @@ export async function groupsOf(reading: Reading, layout: Layout, search: Search)
 }
 
 function count(groups: Map<string, DeadLetterGroup>, { ref, letter }: Placed): boolean {
-  const { reason, atMs, entry: deadLetter, id } = letter;
-  const [error, name] = [errorOf(letter), nameOf(letter.record)];
+  const { atMs, entry: deadLetter, id } = letter;
+  const [reason, error, name] = [alike(letter.reason), errorOf(letter), nameOf(letter.record)];
   const key = JSON.stringify([reason, error, name]);
   const known = groups.get(key);
   if (!known && groups.size >= GROUPS_MAX) return false;

@@ -152,10 +152,26 @@ function Timeline({ job }: { readonly job: Report }) {
           </li>
         ))}
       </ol>
+      <Unlisted job={job} />
       <p>{nextOf(job)}</p>
     </section>
   );
 }
+
+/** Starts of which nothing is kept: a handler put the job aside, or a worker handed it back. */
+function Unlisted({ job: { attempts, failures, crashes, history, timeline } }: { readonly job: Report }) {
+  const listed = timeline.flatMap(({ kind, attempt }) => (STARTS.has(kind) && attempt !== undefined ? [attempt] : []));
+  const missing = attempts - new Set(listed).size - Math.max(0, failures + crashes - history.length);
+  if (missing <= 0) return null;
+  return (
+    <p class="quiet">
+      {countText(missing, 'start')} {missing === 1 ? 'is' : 'are'} not kept. A start that a handler put aside, or a
+      worker handed back, uses no attempt.
+    </p>
+  );
+}
+
+const STARTS: ReadonlySet<Moment['kind']> = new Set(['started', 'failure', 'timeout', 'crash', 'refused']);
 
 /** A job that is due when it was asked for says so once; on which day and at which hour stands above. */
 const isNews = ({ kind, atMs }: Moment, _: number, all: readonly Moment[]): boolean =>
@@ -191,7 +207,7 @@ function Data({ job }: { readonly job: Report }) {
       {job.hidden ? (
         <p class="hidden-data">The data and headers are hidden: your token does not have the scope data.</p>
       ) : (
-        <Tree value={job.data ?? null} />
+        <DataOf job={job} />
       )}
       {job.headers === undefined ? null : (
         <>
@@ -205,7 +221,7 @@ function Data({ job }: { readonly job: Report }) {
           <Tree value={job.options} />
         </>
       )}
-      {job.result === undefined ? null : (
+      {job.result === undefined || job.state !== 'done' ? null : (
         <>
           <h3>Result</h3>
           <ResultOf result={job.result} hidden={job.hidden} />
@@ -213,6 +229,12 @@ function Data({ job }: { readonly job: Report }) {
       )}
     </section>
   );
+}
+
+/** Of a job that is over nobody keeps the data, but for a dead letter. */
+function DataOf({ job }: { readonly job: Report }) {
+  const isKept = job.data !== undefined || !isOver(job) || job.deadLetter !== undefined;
+  return isKept ? <Tree value={job.data ?? null} /> : <p>Not kept: the job is over.</p>;
 }
 
 function ResultOf({ result, hidden }: { readonly result: Schemas['KeptResult']; readonly hidden: boolean }) {
@@ -235,7 +257,7 @@ function Past({ job: { past: ends, result, hidden } }: { readonly job: Report })
             {outcome} <Instant atMs={overMs} isLong /> after {attempts} {attempts === 1 ? 'start' : 'starts'}
             {owner === undefined ? '' : `, worker ${owner}`}
             {tookMs === undefined ? '' : `, took ${durationText(tookMs)}`}
-            {result === undefined ? null : <ResultOf result={result} hidden={hidden} />}
+            {result === undefined || outcome !== 'done' ? null : <ResultOf result={result} hidden={hidden} />}
           </li>
         ))}
       </ol>

@@ -80,8 +80,15 @@ const cell = (value: number | null | undefined, text: (value: number) => string)
 const CLOCK = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const clockText = (seconds: number): string => CLOCK.format(seconds * 1000);
 
-function dataOf({ atMs, lines }: Chart): uPlot.AlignedData {
-  return [atMs.map((ms) => ms / 1000), ...lines.map(({ values }) => [...values])];
+function dataOf({ atMs, lines, kind }: Chart): uPlot.AlignedData {
+  const seconds = atMs.map((ms) => ms / 1000);
+  return [kind === 'bars' ? evenly(seconds) : seconds, ...lines.map(({ values }) => [...values])];
+}
+
+/** The first step may be shorter. As wide as it, all bars would be hairlines, so it stands where a whole step would. */
+function evenly([first = 0, second, third, ...rest]: readonly number[]): number[] {
+  if (second === undefined || third === undefined) return second === undefined ? [first] : [first, second];
+  return [2 * second - third, second, third, ...rest];
 }
 
 function optionsOf({ lines, kind = 'lines', text }: Chart, place: HTMLElement): uPlot.Options {

@@ -100,7 +100,9 @@ test('tells the story of a job whose tombstone is gone', async () => {
   await the.redis.del(the.keys.jobs, the.keys.done);
   const { out } = await due('show', 'q', 'a');
   expect(out).toBe(known);
-  expect(out).toMatch(/^name +welcome\ntags +user:42\nresult +\{"url":"x"\}\nstate +done\n/m);
+  expect(out).toMatch(
+    /^name +welcome\ndata +not kept: the job is over\ntags +user:42\nresult +\{"url":"x"\}\nstate +done\n/m,
+  );
   const times = out.split('\n').filter((text) => /^20/.test(text));
   expect(times.map((text) => text.replace(/^\S+ +/, ''))).toEqual([
     'the due time that was asked for',

@@ -125,6 +125,22 @@ describe('a list', () => {
     expect(await ids({ newerThan: '2d', tag: 'user:1' })).toEqual(['b']);
   });
 
+  test('of handlers that gave a text as the reason are one group, and codes of answers are several', async () => {
+    for (const nth of [1, 2, 3]) {
+      const text = `550 no such user u${nth}@example.org`;
+      await died(`u${nth}`, { reason: text, error: text });
+    }
+    for (const code of [503, 410]) await died(`h${code}`, { reason: `HTTP ${code} for order ${code}1`, error: 'x' });
+    const { groups } = await dead.groups(mails);
+    expect(groups.map(({ count, reason }) => [count, reason]).sort()).toEqual([
+      [1, 'HTTP 410 for order #'],
+      [1, 'HTTP 503 for order #'],
+      [3, '550 no such user u#@example.org'],
+    ]);
+    expect(await ids({ reason: '550 no such user u#@example.org' })).toEqual(['u3', 'u2', 'u1']);
+    expect(await ids({ reason: '550 no such user u2@example.org' })).toEqual(['u2']);
+  });
+
   test('ends when it has looked at enough, and says so', async () => {
     for (const id of ['a', 'b', 'c']) await died(id);
     const page = await dead.list(mails, { id: 'a' }, { scanMax: 2 });

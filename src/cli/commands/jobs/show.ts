@@ -109,7 +109,7 @@ type Report = Known & { readonly waitsFor: ShownWait | undefined };
 
 function reportLines(report: Report, partition: Partition): readonly string[] {
   return [
-    ...jobFields(report),
+    ...jobFields(report, OVER_STATES.has(report.state) && report.deadLetter === undefined),
     ...fields([
       ['deferred', deferredText(report.deferred)],
       ['progress', report.progress && progressText(report.progress, report.nowMs)],
@@ -118,11 +118,29 @@ function reportLines(report: Report, partition: Partition): readonly string[] {
     ]),
     '',
     ...forgotten(report),
+    ...unlisted(report),
     ...report.timeline.flatMap((moment) => momentLines(report, moment)),
     ...now(report),
     ...obstacle(report, partition),
   ];
 }
+
+/** Starts of which nothing is kept. The page of a job says the same. */
+type Starts = Pick<JobReport, 'attempts' | 'failures' | 'crashes' | 'history' | 'timeline'>;
+
+function unlisted({ attempts, failures, crashes, history, timeline }: Starts): readonly string[] {
+  const listed = timeline.flatMap(({ kind, attempt }) => (STARTS.has(kind) && attempt !== undefined ? [attempt] : []));
+  // Failures that are not kept have a line of their own.
+  const missing = attempts - new Set(listed).size - Math.max(0, failures + crashes - history.length);
+  if (missing <= 0) return [];
+  const are = missing === 1 ? 'is' : 'are';
+  return [
+    `${counted(missing, 'start')} ${are} not kept; a start that a handler put aside, or a worker handed back, uses no attempt`,
+  ];
+}
+
+const STARTS: ReadonlySet<string> = new Set(['started', 'failure', 'timeout', 'crash', 'refused']);
+const OVER_STATES: ReadonlySet<string> = new Set(['done', 'cancelled', 'expired', 'dead']);
 
 type Facts = Pick<
   JobReport,
@@ -140,13 +158,13 @@ type Facts = Pick<
   | 'unreadable'
 >;
 
-/** What a job is, whatever became of it. */
-export function jobFields(job: Facts): readonly string[] {
+/** What a job is, whatever became of it. @param isGone it is over, and nobody keeps its data */
+export function jobFields(job: Facts, isGone = false): readonly string[] {
   return fields([
     ['job', job.id + (job.bare ? ' (bare: put by a foreign producer)' : '')],
     ['queue', `${job.queue}, partition ${job.partition}`],
     ['name', job.name],
-    ['data', dataText(job)],
+    ['data', dataText(job, isGone)],
     ['headers', job.headers && json(job.headers)],
     ...optionTexts({ ...job.options, tags: job.tags }),
   ]);
@@ -176,11 +194,11 @@ function optionTexts(options: Options): readonly (readonly [string, string | und
   return Object.values(texts);
 }
 
-function dataText({ readable, data, codec, unreadable }: Facts): string | undefined {
+function dataText({ readable, data, codec, unreadable }: Facts, isGone: boolean): string | undefined {
   if (!readable && unreadable === undefined) return 'the record is missing';
   if (!readable && unreadable === REDACTED) return 'unreadable, and not shown because its queue redacts data';
   if (!readable) return `unreadable: ${unreadable}`;
-  if (data === undefined) return undefined;
+  if (data === undefined) return isGone ? 'not kept: the job is over' : undefined;
   return codec === undefined ? json(data) : `${json(data)}, encoded by ${json(codec)}`;
 }
 

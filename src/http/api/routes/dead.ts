@@ -183,7 +183,7 @@ const listDead = verb({
   method: 'get',
   at: '/queues/{queue}/dead',
   summary: 'List dead letters, newest first, or count those that died alike',
-  doc: 'With `group=error` they are counted by reason, last error (without numbers and ids) and name. A filter may leave little of what was looked at: a page may be empty and still have a `next`.',
+  doc: 'With `group=error` they are counted by reason, last error (without numbers and ids, but with codes of answers such as 503), and name. A reason that a handler gave is told in the same way. A filter may leave little of what was looked at: a page may be empty and still have a `next`.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
