@@ -43,6 +43,7 @@ local function request(member, run, waits)
   leave(member, waits)
   -- Its worker hears of it at once; if it does not, its next extension says it.
   local order = ('%s %s %s'):format(run.owner, run.entry, run.token)
+  -- @order
   redis.pcall('SPUBLISH', meta:sub(1, -5) .. 'stop', order)
   return 'requested'
 end
