@@ -1,35 +1,38 @@
 #!lua flags=allow-oom
--- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
--- letters. Many per call.
+-- expire: jobs that are past their expiry are over without a start: dropped, or dead letters. Many
+-- per call.
 -- USES  clock, run, telling, tombstone, tags, sets, digits, weight, nudge, callback, end-tags,
 --       budget, lateness, pending, dead-letter, compensate, settle, group, head, let-go, line,
 --       gate, own, lanes, opening, leaving, turns, heads, shutting, letting-through, giving-up,
---       named, past
+--       lapsing, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 line  10 lanes
 --       11 holds  12 groups  13 work  14 wake  15 past  16 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
---       now ms, '' = server time; window ms of tombstones, 0 = keep none; bytes of records per
---       call; due ms; compensation: member of a job that is to take half-done effects of earlier
---       starts back, '' = none; compensationRecord: its record
--- RETURN one text per entry: expired | dead | kept (not late, runs anyway, or in scheduled
---        again) | over expired, over dead (the job has expired already, and its entry is gone) |
---        lost (not owned by the caller) | later (not looked at: too many bytes, call again)
+--       now ms, '' = server time; consumer: '' = the leader, which names jobs that no worker has;
+--       entry: '' = the job is in scheduled; window ms of tombstones, 0 = keep none; bytes of
+--       records per call; due ms; compensation: member of a job that is to take half-done effects
+--       of earlier starts back, '' = none; compensationRecord: its record
+-- RETURN one text per entry: expired | dead | kept (not late, runs anyway, in scheduled again, or
+--        named by the leader after a start) | over expired, over dead (the job has expired already,
+--        and its entry is gone) | lost (not owned by the caller, or by a worker) | later (not
+--        looked at: too many bytes, call again)
 -- Judges again: between the start that said late and this call the job may have become another one.
 -- No attempt is used. The compensation job is due at once; no nudge is sent, so the leader sees it
--- within its safety tick. A call that was cut off finds its dead letter again. A caller that names
--- past keeps a history.
+-- within its safety tick. A call that was cut off finds its dead letter again, and takes out of
+-- scheduled what is over. A caller that names past keeps a history.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local work, wake = KEYS[13], KEYS[14]
 local past, ended = KEYS[15], KEYS[16]
-local keys = { scheduled = scheduled, jobs = jobs, ready = ready, meta = meta, tags = tags,
-  line = line, lanes = lanes, holds = holds, groups = groups, work = work, wake = wake }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
+  meta = meta, tags = tags, line = line, lanes = lanes, holds = holds, groups = groups,
+  work = work, wake = wake }
 local now, micros = clock(ARGV[1])
 local consumer = ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local replies, gone, left, spent, newest, lighter = {}, {}, {}, 0, nil, 0
+local replies, gone, left, spent, newest, lighter, count = {}, {}, {}, 0, nil, 0, 0
 
 local function deadLetterId(run)
   newest = newest or newestDeadLetters(dead)
@@ -53,7 +56,7 @@ local function expire(run, header)
     keepPast(past, ended, now, { over })
   end
   settle(jobs, done, run.member, tombstone, now, window)
-  lighter = lighter + #run.record
+  lighter, count = lighter + #run.record, count + 1
   endTags(keys, now, run.member, tagsOf(run.record), outcome)
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
   redis.call('HDEL', runs, run.member)
@@ -69,19 +72,33 @@ local function whatIsLeft(member)
 end
 
 local function judge(entry, member, due, compensation)
-  if not isPending(ready, entry, consumer) then return whatIsLeft(member) end
+  local byLeader, waits = consumer == '', redis.call('ZSCORE', scheduled, member)
+  local isTheirs = not byLeader and isPending(ready, entry, consumer)
+    or byLeader and mayLapse(ready, entry, waits, now)
+  if not isTheirs then return whatIsLeft(member) end
   local record
   spent, record = readWithin(jobs, member, bytes, spent)
   if not spent then return 'later' end
+  if isLeftThere(member, entry, record) then
+    finishEnd(keys, member, waits, now)
+    return whatIsLeft(member)
+  end
   local header = headerOf(record)
   local run = runOf(redis.call('HGET', runs, member) or NEVER_RAN) or {}
-  local isAgain = redis.call('ZSCORE', scheduled, member)
-  if not header or run.owner ~= '-' or isAgain then return 'kept' end
+  local isBegun = run.owner ~= '-' or byLeader and hasStarted(run)
+  local isAgain = waits and entry ~= ''
+  if not header or isBegun or isAgain then return 'kept' end
+  due = entry ~= '' and due or dueOf(waits)
   if not isLate(header, run.entry, askedOf(record), run.due, due, now) then return 'kept' end
   compensate(scheduled, jobs, meta, compensation)
   run.member, run.record = member, record
-  gone[#gone + 1], left[#left + 1] = entry, member
-  return expire(run, header)
+  local reply = expire(run, header)
+  if entry == '' then
+    leaveScheduled(keys, member, waits)
+  else
+    gone[#gone + 1], left[#left + 1] = entry, member
+  end
+  return reply
 end
 
 for at = 5, #ARGV, 5 do
@@ -90,6 +107,6 @@ for at = 5, #ARGV, 5 do
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
 local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'held')
-reweigh(meta, -lighter, -#gone, state[4])
+reweigh(meta, -lighter, -count, state[4])
 giveUp(keys, state, now, micros, gone, left, true)
 return replies

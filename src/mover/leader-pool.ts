@@ -17,6 +17,7 @@ import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/scripts/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/scripts/presence.ts';
 import { claimNamespace, declareQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
+import { createExpirer } from './chores/expirer.ts';
 import { createGatekeeper } from './chores/gatekeeper.ts';
 import { createJanitor } from './chores/janitor.ts';
 import { createRecorder } from './chores/recorder.ts';
@@ -235,6 +236,7 @@ export class LeaderPool {
         createRepairer({ ...duty, promoted }),
         createWeigher(duty),
         createGatekeeper(duty),
+        createExpirer({ ...duty, windowMs: limits.windowMs }),
         ...recorders,
       ],
     };

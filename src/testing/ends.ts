@@ -49,6 +49,8 @@ type Dead = Extract<Outcome, { kind: 'dead' }>;
 export interface Ends {
   readonly settle: (begun: Begun, verdict: EndVerdict) => Promise<void>;
   readonly isLate: (job: Kept) => boolean;
+  /** From then on it is; undefined: never. */
+  readonly lateFromMs: (job: Kept) => number | undefined;
   /** It is over without a start. */
   readonly expire: (job: Kept, compensations: boolean) => Promise<void>;
   /** A tag of it is closed: it is over without a start. */
@@ -68,6 +70,12 @@ export function createEnds(parts: EndsParts): Ends {
       const header = decodeHeader(record);
       const sinceMs = nextDueMs ?? (header?.askedDueMs || dueMs);
       return header !== undefined && isTooLate(header, { nowMs: agenda.nowMs(), sinceMs });
+    },
+    lateFromMs({ record, nextDueMs, dueMs }) {
+      const { expiresAtMs, maxLatenessMs, onLate, askedDueMs } = decodeHeader(record) ?? {};
+      const latestMs = maxLatenessMs === undefined ? undefined : (nextDueMs ?? (askedDueMs || dueMs)) + maxLatenessMs;
+      const lastMs = Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, latestMs ?? Number.POSITIVE_INFINITY);
+      return onLate === 'run' || lastMs === Number.POSITIVE_INFINITY ? undefined : lastMs + 1;
     },
     async expire(job, compensations) {
       await expire(parts, job, compensations ? compensationOfExpired(lifeOf(job), agenda.nowMs()) : undefined);

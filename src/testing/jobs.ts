@@ -47,7 +47,7 @@ export type JobBook = ReturnType<typeof createJobBook>;
 
 type Answer = Exclude<ScheduleReply, { kind: 'later' }>;
 
-export interface JobBookParts extends Omit<RunnerParts, 'deadLetters' | 'closed'> {
+export interface JobBookParts extends Omit<RunnerParts, 'deadLetters' | 'closed' | 'isKept'> {
   /** The definition that counts: the worker's, else the producer's. */
   readonly queueOf: (given: Queue) => Queue;
 }
@@ -57,12 +57,15 @@ export function createJobBook(parts: JobBookParts) {
   /** The newest last. */
   const deadLetters: KeptLetter[] = [];
   const closed = new ClosedTags(agenda.nowMs);
-  const runner = createRunner({ ...parts, deadLetters, closed }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
-    add(queue, { id, record, dueMs, mode: 'keep', strict: false, isOwed: true }),
+  const kept = new Map<string, Kept>();
+  const isKept = (job: Kept) => kept.get(keyOf(job.queue.name, job.id)) === job;
+  const runner = createRunner(
+    { ...parts, deadLetters, closed, isKept },
+    (queue, { id, record, dueMs = agenda.nowMs() }) =>
+      add(queue, { id, record, dueMs, mode: 'keep', strict: false, isOwed: true }),
   );
   const { gates } = runner;
   const registry = new Registry(queueOf, gates);
-  const kept = new Map<string, Kept>();
   const listeners = new Listeners();
   const find = (queue: string, id: string) => kept.get(keyOf(queue, id));
   // The refusals of a call are not for a callback.

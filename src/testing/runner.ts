@@ -46,6 +46,8 @@ export interface RunnerParts {
   readonly deadLetters: KeptLetter[];
   readonly closed: ClosedTags;
   readonly inline: boolean;
+  /** Whether a job has this life still: none has taken its place. */
+  readonly isKept: (job: Kept) => boolean;
 }
 
 type Running = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
@@ -104,9 +106,28 @@ function wait(playing: Playing, job: Kept): void {
 function pass(playing: Playing, job: Kept, hasWaited = false): Promise<void> | undefined {
   const { agenda, gates, passes } = playing;
   const nextMs = passes.nextMs(job, { nowMs: agenda.nowMs(), hasWaited });
-  if (nextMs === undefined) return gates.takes(job) ? undefined : start(playing, job);
+  if (nextMs === undefined) {
+    if (!gates.takes(job)) return start(playing, job);
+    lapse(playing, job);
+    return undefined;
+  }
   job.strike = agenda.at(nextMs, () => pass(playing, job, true));
   return undefined;
+}
+
+/** So long after its expiry the leader finds a job that nobody can start. */
+const LAPSE_MS = 30_000;
+
+/** One that had a start before waits for the next: whether a handler takes half-done work back, only a worker knows. */
+function lapse({ agenda, ends, isKept, inline }: Playing, job: Kept): void {
+  const lateMs = ends.lateFromMs(job);
+  if (lateMs === undefined || inline) return;
+  agenda.at(Math.max(agenda.nowMs(), lateMs) + LAPSE_MS, async () => {
+    const isStuck = job.attempts === 0 && ['scheduled', 'waiting', 'ready'].includes(job.state);
+    if (!isStuck || !isKept(job) || job.dueMs > agenda.nowMs() || !ends.isLate(job)) return;
+    job.strike();
+    await ends.expire(job, false);
+  });
 }
 
 async function start(playing: Playing, job: Kept): Promise<void> {
@@ -118,6 +139,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   const served = servedBy(job.queue.name);
   if (!served) {
     job.state = 'ready';
+    lapse(playing, job);
     return;
   }
   if (playing.closed.by(job.queue.name, job.record)) return ends.cancel(job);

@@ -51,6 +51,11 @@ const BY_OTHERS = ["0, job.entry, 'JUSTID'", 'keys.scheduled, due, job.member', 
 const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly string[]])[] = [
   // A job with tags.
   [['promote', 'start', 'expire', 'serve', 'retry', 'defer', 'edit'], ["redis.call('ZREM', tags,"]],
+  // No leader of the lists ends late jobs; `test/redis/expire.test.ts` cuts it off.
+  [
+    ['expire'],
+    ["'ZREM', keys.scheduled, member)", "'ZADD', keys.done, 'NX', ('%.0f'):format(now)", "'HDEL', keys.runs, member)"],
+  ],
   // A second entry that stands for no job; and nobody holds an acknowledged entry by a turn or a pass.
   [['promote', 'relay', 'schedule', 'complete', 'reschedule'], ["redis.call('ZADD', stale, ms, member .."]],
   [['serve', 'relay'], ["redis.call('ZADD', stale, ms, member"]],

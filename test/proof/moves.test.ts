@@ -22,10 +22,12 @@ const kept = keptIn('test/proof/moves.json');
 /**
  * The model has neither damage nor schedules, and neither a broadcast queue nor limits: `cast.test.ts` shows the rows of the one,
  * `test/redis/gates.test.ts` those of the other. Its debounced jobs have lists of their own; `test/redis/debounce.test.ts` shows their rows.
+ * No leader of it ends late jobs: `test/redis/expire.test.ts` has one.
  */
 const ELSEWHERE = [
   ...['ready repair scheduled', 'running repair scheduled', 'none fire scheduled'],
   ...['ready schedule ready', 'running schedule running'],
+  ...['scheduled expire expired', 'scheduled expire dead', 'scheduled expire none'],
   ...['none commit scheduled', 'ready complete scheduled', 'ready commit scheduled', 'ready bury scheduled'],
   ...[...rows].filter((row) => / cast |\bwaiting\b| limit | mend-gates /.test(row)),
 ];

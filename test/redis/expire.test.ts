@@ -1,9 +1,11 @@
 /** `expire`: an entry whose job is past its expiry is over without a start. */
 import { describe, expect, test } from 'vitest';
 import { decodeTombstone } from '../../src/job/codec.ts';
-import { deadLetters } from '../../src/redis/read/inspect.ts';
+import type { EntryId } from '../../src/job/job.ts';
+import { deadLetters, lapsed } from '../../src/redis/read/inspect.ts';
 import type { Delivery } from '../../src/redis/scripts/replies.ts';
-import { failure, item, only, T0, usePartition } from '../support/partition.ts';
+import { cutOff, luaOf } from '../support/model-cut.ts';
+import { failure, item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
 const LATE = T0 + 1001;
@@ -173,5 +175,102 @@ describe('is kept without a write', () => {
   test('when another consumer holds the entry', async () => {
     const deliveries = await late('a');
     expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE, consumer: 'w2' }))).toEqual(['lost']);
+  });
+});
+
+describe('jobs that no worker has', () => {
+  const asLeader = { consumer: '', nowMs: LATE };
+  const waiting = (id: string): Delivery => ({ entry: '' as EntryId, member: `j:${id}`, dueMs: T0 });
+  const found = async (nowMs = LATE, limit = 200) => {
+    const jobs: Delivery[] = [];
+    let looked = 0;
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const slice: Awaited<ReturnType<typeof lapsed>> = await p.withoutWrite(() =>
+        lapsed(p.redis, p.ref, { cursor: cursor ?? '', nowMs, limit }),
+      );
+      jobs.push(...slice.jobs);
+      looked += slice.looked;
+      cursor = slice.cursor;
+    }
+    return { jobs, looked };
+  };
+
+  test('are found a slice at a time where they are late: due and scheduled, and ready and read by nobody', async () => {
+    for (const id of ['a', 'r1', 'r2', 'r3']) await p.schedule(id, { late: drop });
+    await p.promote();
+    await p.read('w1', 1);
+    for (const id of ['s1', 's2', 's3']) await p.schedule(id, { late: drop });
+    await p.schedule('plain');
+    await p.schedule('runs', { late: { maxLatenessMs: 1000, onLate: 'run' } });
+    await p.schedule('later', { dueMs: T0 + 99_000, late: drop });
+    for (const limit of [1, 2, 3, 200]) {
+      const { jobs, looked } = await found(LATE, limit);
+      expect(jobs.map(({ member }) => member)).toEqual(['j:s1', 'j:s2', 'j:s3', 'j:r1', 'j:r2', 'j:r3']);
+      expect(jobs.map(({ entry }) => entry !== '')).toEqual([false, false, false, true, true, true]);
+      expect(looked).toBe(8);
+    }
+    expect((await found(LATE - 1)).jobs).toEqual([]);
+  });
+
+  test('end as a start would have ended them, once, wherever they are', async () => {
+    await p.schedule('r', { late: dead });
+    await p.promote();
+    await p.schedule('s', { late: drop });
+    const { jobs } = await found();
+    expect(await p.expire(jobs, asLeader)).toEqual(['expired', 'dead']);
+    expect(await p.picture()).toEqual({
+      jobs: { 'j:r': 'tombstone dead', 'j:s': 'tombstone expired' },
+      dead: ['j:r: expired'],
+      done: { 'j:r': LATE, 'j:s': LATE },
+    });
+    expect([await p.count('expired'), await p.count('dead')]).toEqual([1, 1]);
+    expect(await p.withoutWrite(() => p.expire(jobs, asLeader))).toEqual(['over expired', 'over dead']);
+    expect((await found()).jobs).toEqual([]);
+    for (const [id, late, windowMs] of [['d', dead, WINDOW_MS] as const, ['e', drop, 0] as const]) {
+      await p.schedule(id, { late });
+      expect(await p.expire([waiting(id)], { ...asLeader, windowMs })).toEqual([id === 'd' ? 'dead' : 'expired']);
+    }
+    expect((await p.picture()).scheduled).toBeUndefined();
+  });
+
+  test('are kept where they are not late, are due later, have had a start, or a worker has them', async () => {
+    await p.schedule('a', { late: drop });
+    expect(await p.withoutWrite(() => p.expire([waiting('a')], { ...asLeader, nowMs: LATE - 1 }))).toEqual(['kept']);
+    const deliveries = await p.deliver();
+    expect(await p.withoutWrite(() => p.expire(deliveries, asLeader))).toEqual(['lost']);
+    expect(await p.withoutWrite(() => p.expire([waiting('a')], asLeader))).toEqual(['lost']);
+    await p.schedule('b', { dueMs: LATE + 1, late: { expiresAtMs: T0 + 5, onLate: 'drop' } });
+    expect(await p.withoutWrite(() => p.expire([waiting('b')], asLeader))).toEqual(['lost']);
+    await p.retry(only(await p.claim(deliveries)), { delayMs: 0, error: failure('boom') });
+    expect((await found(LATE + 9000)).jobs.map(({ member }) => member)).not.toContain('j:a');
+    expect(await p.withoutWrite(() => p.expire([waiting('a')], { ...asLeader, nowMs: LATE + 9000 }))).toEqual(['kept']);
+  });
+
+  test('end once also where the call is cut off before each of its writes, and made again', async () => {
+    for (const [nth, late] of [drop, dead].entries()) {
+      for (let allowed = 0, site: string | undefined = ''; site !== undefined; allowed += 1) {
+        const id = `c${nth}-${allowed}`;
+        await p.schedule(id, { late });
+        const call = () => p.expire([waiting(id)], asLeader);
+        site = await cutOff(p.redis, { verb: 'expire', lua: luaOf('expire'), allowed, call });
+        expect(only(await call())).toMatch(late === drop ? /expired$/ : /dead$/);
+        expect(await p.redis.zscore(p.keys.scheduled, `j:${id}`)).toBeNull();
+        expect((await p.picture()).jobs).toMatchObject({
+          [`j:${id}`]: `tombstone ${late === drop ? 'expired' : 'dead'}`,
+        });
+      }
+    }
+    const letters = (await p.picture()).dead ?? [];
+    expect(new Set(letters).size).toBe(letters.length);
+    // A count that was cut off is short by one.
+    await p.redis.flushall();
+  });
+
+  test('that a call has ended and not taken out of scheduled leave it with the same call again', async () => {
+    await p.schedule('a', { late: drop });
+    expect(await p.expire([waiting('a')], asLeader)).toEqual(['expired']);
+    await p.redis.zadd(p.keys.scheduled, T0, 'j:a');
+    expect(await p.expire([waiting('a')], asLeader)).toEqual(['over expired']);
+    expect((await p.picture()).scheduled).toBeUndefined();
   });
 });

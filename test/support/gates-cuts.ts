@@ -3,8 +3,10 @@
  * made again, they end as they would have: no limit is exceeded, nobody is stuck, and nothing is left. The scripts may be
  * broken ones, to see whether that is noticed.
  */
+
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
+import { lapsed } from '../../src/redis/read/inspect.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { close, type GateFlaw, limit } from '../../src/redis/scripts/gates.ts';
 import { Desk, NOW } from './gates-desk.ts';
@@ -75,6 +77,20 @@ const given = Object.entries(STATES).flatMap(([state, words]): GateCut[] => {
       most,
       reach: read,
       call: (desk) => desk.jobs.release(desk.ref, desk.given, { consumer: 'w1', nowMs: desk.nowMs }),
+    },
+    {
+      title: `expire in line ${state}`,
+      verb: 'expire',
+      most,
+      async reach(desk) {
+        await desk.begin(SHARE);
+        await desk.line('{a}1');
+        await desk.put(['{a}2'], { header: `;e=${(NOW + 5).toString(36)}` });
+        await desk.line(...words);
+        desk.nowMs += 10;
+        desk.given = (await lapsed(desk.redis, desk.ref, { nowMs: desk.nowMs })).jobs;
+      },
+      call: (desk) => desk.jobs.expire(desk.ref, desk.given, desk.settings('')),
     },
     {
       title: `expire ${state}`,

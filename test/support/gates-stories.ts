@@ -4,9 +4,11 @@
  */
 import { expect } from 'vitest';
 import { digestOf } from '../../src/job/record-header.ts';
+import { lapsed } from '../../src/redis/read/inspect.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { seenText } from '../../src/redis/scripts/edits.ts';
-import { type Desk, NOW, type Story, WAITS } from './gates-desk.ts';
+import type { Delivery } from '../../src/redis/scripts/replies.ts';
+import { type Desk, NOW, type Story, WAITS, WINDOW_MS } from './gates-desk.ts';
 import { ownStories } from './gates-own-stories.ts';
 import { cutOff, luaOf } from './model-cut.ts';
 
@@ -501,6 +503,34 @@ const bells: readonly Story[] = [
       expect(await desk.unread()).toBe(1);
       expect(await desk.calls(() => desk.settle('complete', 'a'))).toBe(0);
       expect(await desk.ready()).toEqual(['b']);
+    },
+  },
+  {
+    title:
+      'who expires in line, or in ready and read by nobody, gives its place up, and a turn of the rate only where it had one',
+    async tell(desk) {
+      await desk.begin('100000 1 0 1');
+      const late = `;e=${(NOW + 5).toString(36)}`;
+      await desk.put(['{a}1', '{a}2', '{a}3'], { inMs: -9, header: late });
+      await desk.put(['{b}1'], { inMs: -5, header: `${late};p=x` });
+      await desk.line('{a}4');
+      expect([await desk.ready(), await desk.holds()]).toEqual([['{a}1'], ['a']]);
+      desk.nowMs += 6;
+      const found = await lapsed(desk.redis, desk.ref, { nowMs: desk.nowMs });
+      expect(found.jobs.map(({ member }) => member)).toEqual(['j:{a}2', 'j:{a}3', 'j:{b}1']);
+      const left = await lapsed(desk.redis, desk.ref, { nowMs: desk.nowMs, cursor: found.cursor ?? '' });
+      expect(left).toMatchObject({ cursor: undefined, jobs: [{ member: 'j:{a}1' }] });
+      const end = (jobs: readonly Delivery[], windowMs = WINDOW_MS) =>
+        desk.jobs.expire(desk.ref, jobs, { ...desk.settings(''), windowMs });
+      expect(await end(found.jobs.slice(0, 1))).toEqual(['expired']);
+      expect(await end(found.jobs.slice(1, 2), 0)).toEqual(['expired']);
+      expect(await end(found.jobs.slice(2))).toEqual(['dead']);
+      expect([await desk.waiting(), (await desk.places()).length]).toEqual([['{a}4'], 1]);
+      expect(await end(left.jobs)).toEqual(['expired']);
+      // Its turn and its hold are those of the next.
+      expect(await desk.ready()).toEqual(['{a}4']);
+      expect(await desk.ahead()).toBe(100_000);
+      expect(await desk.flaws()).toEqual([]);
     },
   },
   {

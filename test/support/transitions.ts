@@ -94,7 +94,15 @@ export const transitions: readonly Transition[] = [
       dead: ['none'],
     },
   },
-  { verb: 'expire', moves: { ready: ['expired', 'dead', 'none'], waiting: ['ready'], none: ['scheduled'] } },
+  {
+    verb: 'expire',
+    moves: {
+      scheduled: ['expired', 'dead', 'none'],
+      waiting: ['ready', 'expired', 'dead', 'none'],
+      ready: ['expired', 'dead', 'none'],
+      none: ['scheduled'],
+    },
+  },
   {
     verb: 'release',
     moves: { ready: ['scheduled'], scheduled: ['scheduled'], waiting: ['ready'], running: ['scheduled', 'running'] },

@@ -58,6 +58,41 @@ test('an instant of a schedule waits for a handler that goes on after its time-o
   expect(starts.map((start, at) => start - (starts[at - 1] ?? start - 2))).toEqual(starts.map(() => 2));
 });
 
+test('jobs past their expiry that nobody can start end within a minute, and give their places back', async () => {
+  const q = defineQueue('q', { rate: '1/h', maxPending: 4 });
+  const { kit, starts, waiting } = kitOf(q);
+  const late = (id: string, onLate: 'drop' | 'dead') => ({ data: 1, id, maxLateness: '10s', onLate }) as const;
+  await kit.client.scheduleMany(q, [late('a', 'drop'), late('b', 'drop'), late('c', 'dead'), { data: 1, id: 'd' }]);
+  await kit.advance('39s');
+  expect([starts().map(([id]) => id), waiting()]).toEqual([['a'], ['b', 'c', 'd']]);
+  await kit.advance('2s');
+  expect(waiting()).toEqual(['d']);
+  expect(kit.jobs().map(({ id, state, reason }) => [id, state, reason])).toEqual([
+    ['a', 'done', undefined],
+    ['b', 'expired', undefined],
+    ['c', 'dead', 'expired'],
+    ['d', 'waiting', undefined],
+  ]);
+  for (const id of ['e', 'f', 'g'])
+    expect(await kit.client.schedule(q, 1, { id })).toMatchObject({ status: 'scheduled' });
+});
+
+test('a job past its expiry in a queue that is paused or has no worker ends, and one that has none stays', async () => {
+  const [paused, idle] = [defineQueue('paused'), defineQueue('idle')];
+  const kit = createTestKit({ queues: [paused, idle], handlers: { paused: () => undefined } });
+  await kit.client.schedule(paused, 1, { id: 'p', maxLateness: '1s', delay: '1s' });
+  await kit.client.schedule(paused, 1, { id: 'stays', delay: '1s' });
+  await kit.client.schedule(idle, 1, { id: 'i', maxLateness: '1s' });
+  kit.queues.pause('paused');
+  await kit.advance('1m');
+  expect(
+    kit
+      .jobs()
+      .map(({ id, state }) => `${id} ${state}`)
+      .sort(),
+  ).toEqual(['i expired', 'p expired', 'stays scheduled']);
+});
+
 test('priorities come in turns of 16 : 4 : 1, and groups one after the other', async () => {
   const q = defineQueue('q', { concurrency: 1 });
   const { kit, starts } = kitOf(q, { lasts: () => 1 });

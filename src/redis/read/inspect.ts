@@ -13,6 +13,7 @@ import {
   type Tombstone,
 } from '../../job/codec.ts';
 import { type GateState, gateState } from '../../job/gate.ts';
+import type { EntryId } from '../../job/job.ts';
 import type { Attempted, Deferred } from '../../job/outcome.ts';
 import { type QuotaUse, quotaUse } from '../../job/quota.ts';
 import type { JobState } from '../../job/state.ts';
@@ -20,7 +21,7 @@ import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
 import { type ConsumerInfo, consumers, ownPending, readEntries } from '../scripts/ready.ts';
-import type { Moved } from '../scripts/replies.ts';
+import type { Delivery, Moved } from '../scripts/replies.ts';
 import { dueOf, fieldsOf, list, type Reply, run, score, scoresOf, text } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
 import { stateAt } from './look.ts';
@@ -159,6 +160,33 @@ export async function oldestDue(redis: Redis, ref: PartitionRef): Promise<Oldest
     after = next;
   }
   return { ageMs: Math.max(ageMs, lineMs), inLine: lineMs > ageMs };
+}
+
+/** Jobs of one slice, and bytes of their records. */
+const LAPSED_MAX = 200;
+const LAPSED_BYTES_MAX = 256 * 1024;
+
+/**
+ * Jobs past their expiry that no worker has and that were never started, of one slice of those that are due.
+ *
+ * @returns where the next slice begins, undefined: that was the last
+ */
+export async function lapsed(
+  redis: Redis,
+  { keys }: PartitionRef,
+  {
+    cursor = '',
+    nowMs,
+    limit = LAPSED_MAX,
+  }: { readonly cursor?: string; readonly nowMs?: number; readonly limit?: number },
+): Promise<{ readonly cursor: string | undefined; readonly looked: number; readonly jobs: readonly Delivery[] }> {
+  const args = { now: nowMs ?? '', cursor, limit, bytes: LAPSED_BYTES_MAX };
+  const [next, looked, ...words] = list(await run(redis, 'lapsed', { keys, args })).map(text);
+  const jobs = Array.from({ length: words.length / 3 }, (_, nth): Delivery => {
+    const [entry = '', member = '', due] = words.slice(3 * nth, 3 * nth + 3);
+    return { entry: entry as EntryId, member, dueMs: Number(due) };
+  });
+  return { cursor: next === '' ? undefined : next, looked: Number(looked), jobs };
 }
 
 /** `evicted` in the meta hash: `<age ms> <when ms>`. */

@@ -344,6 +344,11 @@ export const scripts = {
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'stale', 'tags'],
     args: [],
   }),
+  lapsed: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready'],
+    args: ['now', 'cursor', 'limit', 'bytes'],
+    reply: 'list',
+  }),
   oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
   groups: define({
     keys: ['meta', ...GATE_KEYS, 'tags'],
