@@ -159,8 +159,10 @@ describe('a group', () => {
     const of = { namespace: NAMESPACE, queue: 'work' };
     expect(await setGroup(redis, { ...of, group: 'acme', limits: { concurrency: 4 } })).toBe(true);
     await expect.poll(running, { timeout: 20_000 }).toEqual([4, 2, 5, 1]);
-    expect(await setGroup(redis, { ...of, group: 'pro-*' })).toBe(true);
+    // What its definition says cannot be unset, only overridden.
     expect(await setGroup(redis, { ...of, group: 'pro-*' })).toBe(false);
+    expect(await setGroup(redis, { ...of, group: 'pro-*', limits: { concurrency: 1 } })).toBe(true);
+    expect(await setGroup(redis, { ...of, group: 'pro-*', limits: { concurrency: 1 } })).toBe(false);
     // Both go on, and none starts for one of them until the group has room again.
     const [first = '', second = ''] = [...line.running.keys()].filter((id) => id.startsWith('{pro-a}'));
     line.release(first);
