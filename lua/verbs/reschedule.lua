@@ -1,17 +1,17 @@
 #!lua
 -- reschedule: a job that waits gets another due time. Many jobs per call.
--- USES  clock, run, tombstone, stale, budget, digits, line, seen, waiting, nudge
+-- USES  clock, run, tombstone, stale, budget, digits, line, seen, waiting, lateness, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 wake  6 stale  7 line
 -- ARGV  1 now  2 generation  3 horizon  then per job: member, due, mode, seen
 --       now ms, '' = server time; horizon ms ahead of now; due ms, 0 = now, or from 1e11 (the year
 --       1973); mode any | earlier | later; seen: the token of its last start as the caller saw it,
 --       0 = it was never started, '' = any; or all that was seen of the job, see the part seen
 -- RETURN one text per job: ok <due before, - = it was in ready> <due> | already <due> (its due time
---        is that one) | kept <due> (the mode says so) | ready (it is due and waits for a worker,
---        and would be due again) | running | over <outcome letter> | unknown | started (since it
---        was seen) | changed (it is not what was seen) | later (too many bytes of records, call
---        again) | bad-due <now>; or {'moved', generation} when the partition has another
---        generation
+--        is that one) | kept <due> (the mode says so) | expires <ms> (by then it would be past
+--        its expiry) | ready (it is due and waits for a worker, and would be due again) | running |
+--        over <outcome letter> | unknown | started (since it was seen) | changed (it is not what
+--        was seen) | later (too many bytes of records, call again) | bad-due <now>; or
+--        {'moved', generation} when the partition has another generation
 -- The run record first, scheduled last, which is the commit point: the same call again completes
 -- what was cut off. The due time in the run record is the one that a largest lateness counts from,
 -- and repair. A job that leaves ready leaves its entry there, which stale notes and start drops;
@@ -56,16 +56,19 @@ local function judge(member, asked, mode, seen)
   -- What is due is not put back behind others by a due time that has passed too.
   local isDue = not before or before <= now
   if isDue and (due <= now or mode == 'earlier') then return 'ready' end
-  if isAll then
-    local record
+  local record
+  if isAll or hasRecord and due > now then
     spent, record = readWithin(jobs, member, 655360, spent)
     -- @later
     if not spent then return 'later' end
-    if seenText(hasRecord and record, run, waits) ~= seen then return 'changed' end
   end
+  if isAll and seenText(hasRecord and record, run, waits) ~= seen then return 'changed' end
   -- @kept
   local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
   if stays then return 'kept ' .. dueText(waits) end
+  local expiry = due > now and expiryOf(record)
+  -- @expires
+  if expiry and due > expiry then return ('expires %.0f'):format(expiry) end
   return write(member, due, { waits = waits, run = run, hasRecord = hasRecord })
 end
 

@@ -683,11 +683,15 @@ export interface Schemas {
     readonly status: 'edited' | 'already' | 'changed' | 'running' | 'over' | 'unknown' | 'unreadable' | 'indeterminate';
     readonly digest?: string;
     readonly etag?: string;
+    readonly dueMs?: number;
     readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
   };
   readonly JobChange: {
     readonly data?: unknown;
     readonly name?: string;
+    readonly delay?: number | string;
+    readonly at?: string;
+    readonly zone?: string;
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
     readonly backoff?: Schemas['Backoff'];
@@ -784,6 +788,9 @@ export interface Schemas {
     readonly id: string;
     readonly data?: unknown;
     readonly name?: string;
+    readonly delay?: number | string;
+    readonly at?: string;
+    readonly zone?: string;
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
     readonly backoff?: Schemas['Backoff'];

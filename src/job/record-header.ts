@@ -142,3 +142,9 @@ export function tagsOfRecord(record: string): readonly string[] {
   const header = record.slice(0, Math.max(0, record.indexOf('|')));
   return tagsOfHeader(TAGS.exec(header)?.[1] ?? '') ?? NO_TAGS;
 }
+
+/** The instant after which a job does not start any more, as in `lua/lib/lateness.lua`; undefined: it starts however late. */
+export function expiryIn(record: string): number | undefined {
+  const { expiresAtMs, onLate } = decodeHeader(record) ?? {};
+  return onLate === 'run' ? undefined : expiresAtMs;
+}

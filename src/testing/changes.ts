@@ -2,9 +2,15 @@
 
 import { memberOf } from '../job/codec.ts';
 import type { Token } from '../job/job.ts';
-import { decodeHeader, digestOf, markOf } from '../job/record-header.ts';
+import { decodeHeader, digestOf, expiryIn, markOf } from '../job/record-header.ts';
 import type { Peek } from '../redis/read/inspect.ts';
-import { type EditReply, type RescheduleItem, type RescheduleReply, seenText } from '../redis/scripts/edits.ts';
+import {
+  type EditItem,
+  type EditReply,
+  type RescheduleItem,
+  type RescheduleReply,
+  seenText,
+} from '../redis/scripts/edits.ts';
 import type { CancelReply } from '../redis/scripts/replies.ts';
 import type { JobBook } from './jobs.ts';
 import { dueOf, type Kept, OWNER, overOf, priorityIn } from './kept.ts';
@@ -51,12 +57,17 @@ export async function reschedule(
   if (isDue && (dueMs <= nowMs || mode === 'earlier')) return { kind: 'ready' };
   if (isAll && seenOf(job) !== seen) return { kind: 'changed' };
   if (wasMs !== undefined && forbids(mode, dueMs - wasMs)) return { kind: 'kept', dueMs: wasMs };
-  job.strike();
+  const expiresAtMs = tooLateAt(job, dueMs, nowMs);
+  if (expiresAtMs !== undefined) return { kind: 'expires', expiresAtMs };
   job.generation ??= 0;
-  job.nextDueMs = dueMs;
-  job.dueMs = dueMs;
-  await book.begin(job);
+  await lineUpAnew(book, job, dueMs);
   return { kind: 'ok', wasMs, dueMs };
+}
+
+/** The expiry of a job that could not start any more at a time to come. */
+function tooLateAt({ record }: Kept, dueMs: number, nowMs: number): number | undefined {
+  const expiresAtMs = expiryIn(record) ?? dueMs;
+  return dueMs > Math.max(nowMs, expiresAtMs) ? expiresAtMs : undefined;
 }
 
 /** @param byMs how much later it would be due */
@@ -71,24 +82,31 @@ export async function rewrite(
     id,
     before,
     record,
+    dueMs,
     bytesMax,
-  }: { readonly id: string; readonly before: string; readonly record: string; readonly bytesMax: number },
+  }: Omit<EditItem, 'member'> & { readonly id: string; readonly bytesMax: number },
 ): Promise<EditReply> {
   const job = book.find(queue, id);
-  if (job && !overOf(job.state) && job.record === record) return { kind: 'already' };
+  if (job && !overOf(job.state) && job.record === record && dueMs === undefined) return { kind: 'already' };
   if (Buffer.byteLength(record) > bytesMax) return { kind: 'too-large' };
   const refusal = notWaiting(job);
   if (!job || refusal) return refusal ?? { kind: 'unknown' };
-  if ((before.includes(' ') ? seenOf(job) : digestOf(job.record)) !== before) return { kind: 'changed' };
+  const isMoved = dueMs !== undefined && dueMs !== dueOf(job);
+  if (!isMoved && job.record === record) return { kind: 'already' };
+  if (!isAsSeen(job, before)) return { kind: 'changed' };
   job.generation ??= 0;
-  const isMoved = job.state === 'waiting' && priorityIn(job.record) !== priorityIn(record);
+  const isAnew = job.state === 'waiting' && priorityIn(job.record) !== priorityIn(record);
   job.record = record;
-  if (isMoved) await lineUpAnew(book, job);
+  if (isMoved || isAnew) await lineUpAnew(book, job, isMoved ? dueMs : undefined);
   return { kind: 'ok' };
 }
 
-async function lineUpAnew(book: JobBook, job: Kept): Promise<void> {
+const isAsSeen = (job: Kept, before: string): boolean =>
+  (before.includes(' ') ? seenOf(job) : digestOf(job.record)) === before;
+
+async function lineUpAnew(book: JobBook, job: Kept, dueMs?: number): Promise<void> {
   job.strike();
+  if (dueMs !== undefined) Object.assign(job, { nextDueMs: dueMs, dueMs });
   await book.begin(job);
 }
 

@@ -75,8 +75,8 @@ function jobsIn(book: JobBook): ActParts['jobs'] {
     changeSet: async ({ queue }, change) => book.sets.change(queue, change),
     async edit({ queue }, items, { bytesMax }) {
       const replies = [];
-      for (const { member, before, record } of items) {
-        replies.push(await rewrite(book, queue, { id: idOf(member).id, before, record, bytesMax }));
+      for (const { member, ...item } of items) {
+        replies.push(await rewrite(book, queue, { ...item, id: idOf(member).id, bytesMax }));
       }
       return replies;
     },

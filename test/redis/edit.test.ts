@@ -25,6 +25,33 @@ describe('a job that waits', () => {
     expect(await p.count('edited')).toBe(1);
   });
 
+  test('has the new content at a new due time, in one step, and the same edit again changes nothing', async () => {
+    await p.schedule('a', { dueMs: DUE, data: 1 });
+    const before = await stored('j:a');
+    const edit = () => p.edit('j:a', { data: 2 }, { before, due: DUE + 50 });
+    expect(await edit()).toEqual({ kind: 'ok' });
+    expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': DUE + 50 }, runs: { 'j:a': 'waiting' } });
+    expect(await p.withoutWrite(edit)).toEqual({ kind: 'already' });
+    expect(await p.run({ nowMs: DUE + 49 })).toEqual([]);
+    const reply = only(await p.start(await p.deliver({ nowMs: DUE + 50 })));
+    expect(reply.kind === 'run' && decodeRecord(reply.record).data).toBe(2);
+  });
+
+  test('that was moved when the call was cut off gets its record from the same call', async () => {
+    await p.schedule('a', { dueMs: DUE, data: 1 });
+    await p.redis.zadd(p.keys.scheduled, DUE + 50, 'j:a');
+    expect(await p.edit('j:a', { data: 2 }, { due: DUE + 50 })).toEqual({ kind: 'ok' });
+    expect(decodeRecord(await stored('j:a')).data).toBe(2);
+  });
+
+  test('in ready waits for its new time, and its entry is dropped', async () => {
+    await p.schedule('a', { data: 1 });
+    const deliveries = await p.deliver();
+    expect(await p.edit('j:a', { data: 2 }, { due: DUE + 50 })).toEqual({ kind: 'ok' });
+    expect(only(await p.start(deliveries))).not.toMatchObject({ kind: 'run' });
+    expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': DUE + 50 } });
+  });
+
   test('for a retry keeps its attempts and its history', async () => {
     await p.retry(await p.running('a', { data: 1 }));
     const before = await runOf('j:a');

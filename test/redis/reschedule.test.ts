@@ -65,6 +65,17 @@ describe('a job in scheduled', () => {
     expect(reply).toMatchObject({ kind: 'run' });
   });
 
+  test('is not put behind its expiry, where it could never start; now and before are fine', async () => {
+    const expiresAtMs = T0 + 100;
+    await p.schedule('a', { dueMs: T0 + 9, late: { expiresAtMs } });
+    const refused = await p.withoutWrite(() => p.reschedule('j:a', expiresAtMs + 1));
+    expect(refused).toEqual({ kind: 'expires', expiresAtMs });
+    expect(await p.reschedule('j:a', expiresAtMs)).toMatchObject({ kind: 'ok', dueMs: expiresAtMs });
+    expect(await p.reschedule('j:a', 0, { nowMs: expiresAtMs - 1 })).toMatchObject({ kind: 'ok' });
+    await p.schedule('b', { dueMs: T0 + 9, late: { expiresAtMs, onLate: 'run' } });
+    expect(await p.reschedule('j:b', LATER)).toMatchObject({ kind: 'ok' });
+  });
+
   test('tells the leader when it is due sooner than the next look', async () => {
     await p.schedule('a', { dueMs: LATER });
     await p.promote();

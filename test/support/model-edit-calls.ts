@@ -60,13 +60,15 @@ const edit: Resolve = (world, [a, b, c]) => {
       member,
       before: b % 6 === 5 ? '0123456789abcdef' : (seenFor(world, member, c) ?? digestOf(read)),
       record,
+      ...(b % 4 === 2 ? { dueMs: model.nowMs + (pick(OFFSETS.slice(0, 3), c) ?? 40) } : {}),
     };
   };
   const items = [itemOf(a), ...(c > 18 ? [itemOf(1)] : [])];
   const generation = b === 23 ? 1 : 0;
   return {
     verb: 'edit',
-    real: () => jobs.edit({ ...ref, layoutGeneration: generation }, items, { bytesMax: LIMITS.bytesMax }),
+    real: () =>
+      jobs.edit({ ...ref, layoutGeneration: generation }, items, { bytesMax: LIMITS.bytesMax, nowMs: model.nowMs }),
     model: () => (generation === 0 ? verbs.edit(model, items) : MOVED),
   };
 };

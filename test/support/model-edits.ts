@@ -66,26 +66,37 @@ function putAt(model: Model, { member, job, due }: { member: string; job: Job; d
   count(model, 'rescheduled');
 }
 
-/** Records of the model are small: nothing is ever `later`. */
+/** Records of the model are small: nothing is ever `later`. None of its jobs has an expiry. */
 export function edit(model: Model, items: readonly EditItem[]): EditReply[] {
   return items.map((item) => editOne(model, item));
 }
 
-function editOne(model: Model, { member, before, record }: EditItem): EditReply {
+function editOne(model: Model, { member, before, record, dueMs }: EditItem): EditReply {
   if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
   if (record.length > LIMITS.bytesMax) return { kind: 'too-large' };
   const job = jobOf(model, member);
-  if (job.record === record) return { kind: 'already' };
+  if (job.record === record && dueMs === undefined) return { kind: 'already' };
   const refusal = refusalOf(member, job, undefined);
   if (refusal) return refusal;
-  const isAll = before.includes(' ');
-  if (job.record === undefined || before !== (isAll ? seenOf(model, member, 'nothing') : digestOf(job.record))) {
-    return { kind: 'changed' };
-  }
+  if (job.record === record && job.due === dueMs) return { kind: 'already' };
+  const seen = before.includes(' ') ? seenOf(model, member, 'nothing') : digestOf(job.record ?? '');
+  const [now, then] = job.due === dueMs ? [placeless(seen), placeless(before)] : [seen, before];
+  if (job.record === undefined || now !== then) return { kind: 'changed' };
   if (JSON.stringify(markOf(record)) !== JSON.stringify(markOf(job.record))) return { kind: 'bad-record' };
   job.run ??= freshRun({ generation: 0 });
   job.run.entry = undefined;
   job.record = record;
+  if (dueMs !== undefined) moveTo(model, { member, job, due: dueMs });
   count(model, 'edited');
   return { kind: 'ok' };
+}
+
+/** What was seen, without the place: a call that was cut off has moved the job already. */
+const placeless = (seen: string | undefined) => seen?.split(' ').slice(0, 2).join(' ');
+
+function moveTo(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
+  if (job.due === undefined) noteStale(model, member);
+  if (job.run) job.run.next = due;
+  if (job.due !== due) nudge(model, due);
+  job.due = due;
 }

@@ -201,11 +201,15 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
       return only(reply);
     },
     /** Makes the record what `change` makes of it, unless it is another one than `before` by now. */
-    async edit(member: string, change: Partial<RecordChange>, { before }: { readonly before?: string } = {}) {
+    async edit(
+      member: string,
+      change: Partial<RecordChange>,
+      { before, due, nowMs = T0 }: { readonly before?: string; readonly due?: number; readonly nowMs?: number } = {},
+    ) {
       const record = before ?? (await the().redis.hget(keys.jobs, member)) ?? '';
       const edited = editRecord(record, { hasData: 'data' in change, options: {}, dueMs: T0, ...change }) ?? record;
-      const asked = { member, before: digestOf(record), record: edited };
-      const reply = await the().jobs.edit(ref, [asked], { bytesMax: 1_000_000 });
+      const asked = { member, before: digestOf(record), record: edited, dueMs: due };
+      const reply = await the().jobs.edit(ref, [asked], { bytesMax: 1_000_000, nowMs });
       if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
       return only(reply);
     },

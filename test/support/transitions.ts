@@ -132,8 +132,11 @@ export const transitions: readonly Transition[] = [
   },
   // A job that waits for its time, or was in ready, and gets another due time or another record.
   { verb: 'reschedule', moves: { scheduled: ['scheduled'], waiting: ['scheduled'], ready: ['scheduled'] } },
-  // Another priority: it is lined up anew.
-  { verb: 'edit', moves: { scheduled: ['scheduled'], waiting: ['waiting', 'scheduled'], ready: ['ready'] } },
+  // Another priority, or another due time: it is lined up anew.
+  {
+    verb: 'edit',
+    moves: { scheduled: ['scheduled'], waiting: ['waiting', 'scheduled'], ready: ['ready', 'scheduled'] },
+  },
   {
     verb: 'replay',
     // An older dead letter may be replayed when a later life of its job is over, or a bare member waits.

@@ -57,10 +57,10 @@ type EditableOptions = OptionsOfFires & Pick<ScheduleOptions, 'expiresAt' | 'tag
 /** What is to be different about a job. What is left out stays; `null` takes an option back to what its queue says. */
 export type JobChange<Data = unknown> = {
   readonly [Name in keyof EditableOptions]?: EditableOptions[Name] | null;
-} & {
-  readonly data?: Data | undefined;
-  readonly name?: string | undefined;
-};
+} & Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
+    readonly data?: Data | undefined;
+    readonly name?: string | undefined;
+  };
 
 /** Of a queue with `jobs`, the name is one of theirs, and the data goes with one of the names. */
 export type ChangeIn<Data> = JobChange<InputOf<Data>> & { readonly name?: NameOf<Data> | undefined };
@@ -155,12 +155,13 @@ export interface Changes {
    */
   reschedule(queue: QueueInput<unknown>, filter: JobFilter, due: NewDue, options?: FilterOptions): Promise<ChangedJobs>;
   /**
-   * Another content for a job that waits: data, name, options, tags. It is compared and set, so an edit never undoes another
+   * Another content for a job that waits: data, name, options, tags; with `delay` or `at` also another due time, in the same step.
+   * What is not named stays, and a job that runs or is over is not changed. It is compared and set, so an edit never undoes another
    * one; with `ifMatch` it is refused (`changed`) unless the job is what you have seen, with `ifDigest` unless its content is.
    *
    * @throws DuestreamError `bad-input` for an option that there is not, or one outside its range
    * @example
-   * await client.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, attempts: 3 });
+   * await client.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, delay: '2d' });
    */
   edit<Data>(
     queue: QueueInput<Data>,
@@ -206,7 +207,8 @@ export interface Changes {
 
 const DUE_NAMES = ['delay', 'at', 'zone', 'only'];
 const OPTION_NAMES: readonly string[] = editFields.map(({ name }) => name);
-const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES];
+const TIMES = ['delay', 'at', 'zone'];
+const CHANGE_NAMES = ['data', 'name', ...TIMES, ...OPTION_NAMES];
 const DIGEST = /^[0-9a-f]{16}$/;
 const WAITING: readonly ListState[] = ['scheduled', 'ready'];
 
@@ -258,7 +260,7 @@ export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
     reschedule: ((queue, target, due, options = {}) =>
       run({ queue, target, options }, dueCalls(snapshot(due), settings.clock.monotonicMs()))) as Changes['reschedule'],
     edit: ((queue, target, change, options = {}) =>
-      run({ queue, target, options }, editCalls(change, settings))) as Changes['edit'],
+      run({ queue, target, options }, editCalls(change, settings, settings.clock.monotonicMs()))) as Changes['edit'],
     runNow: ((queue, target, options = {}) => run({ queue, target, options }, RUN_NOW)) as Changes['runNow'],
   };
 }
@@ -423,24 +425,33 @@ async function rescheduleAll(
   });
 }
 
-const editCalls = (change: JobChange, { dataBytesMax }: Pick<ClientSettings, 'dataBytesMax'>): Calling => ({
+const editCalls = (
+  change: JobChange,
+  { dataBytesMax }: Pick<ClientSettings, 'dataBytesMax'>,
+  calledMs: number,
+): Calling => ({
   owner: 'edit',
   kind: 'alone',
   one: ['ifMatch', 'ifDigest'],
   states: WAITING,
   ids(named, { queue }) {
-    const items = named.map(
-      ({ id, ifMatch, ifDigest, ...own }): EditTarget => ({
-        id: parseAnyId(id, false),
-        change: checkedChange({ ...change, ...own }, { queue, dataBytesMax }),
-        ifDigest: parseDigest(ifDigest),
-        ifMatch: parseIfMatch(ifMatch),
-      }),
-    );
-    return ({ finding }) => onIds(finding, { queue, items }, editing(finding, queue));
+    const items = named.map(({ id, ifMatch, ifDigest, ...own }: Named & JobChange) => ({
+      id: parseAnyId(id, false),
+      change: checkedChange({ ...change, ...own }, { queue, dataBytesMax }),
+      due: dueIn(isDue(own) ? own : { ...change, ...own }),
+      ifDigest: parseDigest(ifDigest),
+      ifMatch: parseIfMatch(ifMatch),
+    }));
+    return async ({ finding, server, limits }) => {
+      if (items.some(({ due }) => due)) await server.settle();
+      const within = limits(calledMs);
+      const dated = items.map(({ due, ...item }): EditTarget => (due ? { ...item, dueMs: dueOf(due, within) } : item));
+      return onIds(finding, { queue, items: dated }, editing(finding, queue));
+    };
   },
   filter(asked) {
     const { queue, filter } = asked;
+    if (dueIn(change)) throw dueByFilter();
     const checked = checkedChange(change, { queue, dataBytesMax });
     return async ({ finding }, turn) => {
       // Said before anything is read, where all the jobs will have one name.
@@ -457,6 +468,18 @@ const editCalls = (change: JobChange, { dataBytesMax }: Pick<ClientSettings, 'da
     };
   },
 });
+
+/** The times that a change says; undefined: the due time stays. */
+function dueIn({ delay, at, zone }: JobChange): NewDue | undefined {
+  if (delay === undefined && at === undefined && zone === undefined) return undefined;
+  return snapshot({ delay, at, zone });
+}
+
+const dueByFilter = () =>
+  new DuestreamError(
+    'bad-input',
+    'edit is given a due time with a filter; allowed: with an id or a list of ids, or reschedule with the same filter',
+  );
 
 /** Only a cancel asks jobs to stop. */
 function changedJobs({ requested: _, ...changed }: CancelledJobs): ChangedJobs {
@@ -492,7 +515,7 @@ function checkedChange(
   { queue, dataBytesMax }: { readonly queue: Queue; readonly dataBytesMax: number },
 ): Change {
   checkNames(change, CHANGE_NAMES, 'edit');
-  const { name, data, ...options } = change;
+  const { name, data, delay: _, at: __, zone: ___, ...options } = change;
   if (!CHANGE_NAMES.some((one) => Reflect.get(change, one) !== undefined)) {
     const allowed = CHANGE_NAMES.join(', ');
     throw new DuestreamError('bad-input', `nothing is to be different; allowed: at least one of ${allowed}`);

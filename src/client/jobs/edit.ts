@@ -1,5 +1,5 @@
 /**
- * Another content for jobs that wait: data, name, options. A job is read, changed here, and written if it is still what
+ * Another content for jobs that wait: data, name, options, and with it another due time. A job is read, changed here, and written if it is still what
  * was read (compare and set), so two edits at once cannot undo each other. The same edit again is recognised, because
  * the record it would write stands there.
  */
@@ -7,7 +7,7 @@ import { memberOf } from '../../job/codec.ts';
 import { hasContent, seal } from '../../job/content.ts';
 import type { Queue } from '../../job/queue.ts';
 import { editRecord, type RecordChange } from '../../job/record-edit.ts';
-import { decodeHeader, digestOf } from '../../job/record-header.ts';
+import { decodeHeader, digestOf, expiryIn } from '../../job/record-header.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { OverState } from '../../job/state.ts';
 import { show } from '../../kernel/duration.ts';
@@ -35,6 +35,7 @@ import {
   type Prepared,
   type Target,
 } from './act.ts';
+import { tooLate } from './reschedule.ts';
 import { refuseEncoded } from './shown.ts';
 
 /** What became of a request to edit a job. */
@@ -49,6 +50,8 @@ export interface Edited {
   readonly status: 'edited' | 'already' | 'changed' | 'running' | 'over' | 'unknown' | 'unreadable' | 'indeterminate';
   /** Of what is stored now, with `edited`, `already` and `changed`: for the next edit's `ifDigest`. */
   readonly digest?: string | undefined;
+  /** Epoch ms, with `edited` and `already` of an edit that gives a due time. */
+  readonly dueMs?: number | undefined;
   /** Of the job after it, with `edited` and `already`: for the next change's `ifMatch`. */
   readonly etag?: string | undefined;
   readonly over?: OverState | undefined;
@@ -60,6 +63,8 @@ export type Change = Omit<RecordChange, 'dueMs'>;
 /** A job and its change, checked. */
 export interface EditTarget extends Target {
   readonly change: Change;
+  /** When it is to be due instead. */
+  readonly dueMs?: number | undefined;
   readonly ifDigest?: string | undefined;
   readonly ifMatch?: string | undefined;
 }
@@ -78,7 +83,7 @@ export function editing(parts: Parts, queue: Queue): Act<EditTarget, Edited> {
     jobsMax: EDIT_JOBS_MAX,
     prepare: (jobs, policy) => prepare(parts, { ...jobs, queue }, policy),
     bytesOf: ({ record }) => Buffer.byteLength(record),
-    changes: ({ record, before }) => digestOf(record) !== before.split(' ')[0],
+    changes: ({ record, before, dueMs }) => dueMs !== undefined || digestOf(record) !== before.split(' ')[0],
     send: (ref, items) => parts.jobs.edit(ref, items, { bytesMax: parts.recordBytesMax }),
     decide,
   });
@@ -150,7 +155,7 @@ export const sealed = async (
 ): Promise<unknown> => (hasData && hasContent(queue) ? seal(queue, { name, data }) : data);
 
 function planOf(
-  { id, found, ifDigest, ifMatch }: EditTarget,
+  { id, found, dueMs, ifDigest, ifMatch }: EditTarget,
   change: Change,
   job: Found | Peek | undefined,
 ): Prepared<Sent, Edited> {
@@ -161,17 +166,31 @@ function planOf(
   }
   if (record === undefined) return decided('unreadable', { id, status: 'unreadable' });
   const digest = digestOf(record);
-  const edited = editRecord(record, { ...change, dueMs: job.dueMs ?? nextDueOf(job, record) });
+  const edited = editRecord(record, { ...change, dueMs: dueMs ?? job.dueMs ?? nextDueOf(job, record) });
   if (edited === undefined) return decided('unreadable', { id, status: 'unreadable' });
+  refuseTooLate(id, { dueMs, record: edited });
   // The script compares what the caller or the walk has seen, or else only what was changed here.
   const before = found?.seen ?? seenOfEtag(ifMatch) ?? digest;
+  const sent = { member, record: edited, seen, dueMs };
   // Nothing to do, whatever it does now: the same edit again, or one that changes nothing. The script says so, because
   // a call that is to be durable waits for what it finds as well.
-  if (edited === record) return { sent: { member, before: found?.seen ?? digest, record, seen } };
+  if (edited === record && (dueMs ?? job.dueMs) === job.dueMs)
+    return { sent: { ...sent, before: found?.seen ?? digest } };
   if (run?.owner !== undefined) return decided('running', { id, status: 'running' });
-  const isSeen = (ifDigest ?? digest) === digest && (seenOfEtag(ifMatch) ?? seen) === seen;
-  if (!isSeen) return decided('changed', { id, status: 'changed', digest });
-  return { sent: { member, before, record: edited, seen } };
+  if (!isAsSeen({ ifDigest, ifMatch }, digest, seen)) return decided('changed', { id, status: 'changed', digest });
+  return { sent: { ...sent, before } };
+}
+
+const isAsSeen = (
+  { ifDigest, ifMatch }: Pick<EditTarget, 'ifDigest' | 'ifMatch'>,
+  digest: string,
+  seen: string | undefined,
+): boolean => (ifDigest ?? digest) === digest && (seenOfEtag(ifMatch) ?? seen) === seen;
+
+/** @throws DuestreamError `bad-input` for a job that could never start */
+function refuseTooLate(id: string, { dueMs = 0, record }: Pick<EditItem, 'dueMs' | 'record'>): void {
+  const expiresAtMs = expiryIn(record) ?? dueMs;
+  if (dueMs > expiresAtMs) throw tooLate(id, dueMs, expiresAtMs);
 }
 
 const nextDueOf = ({ run, ...job }: Found | Peek, record: string): number =>
@@ -179,18 +198,18 @@ const nextDueOf = ({ run, ...job }: Found | Peek, record: string): number =>
 
 function decide({
   item: { id, found, ifDigest, ifMatch },
-  sent: { record, seen },
+  sent: { record, seen, dueMs },
   reply,
   isRepeated,
   isLastLook,
 }: Answer<EditTarget, Sent, EditReply>): Decision<Edited> | undefined {
   switch (reply.kind) {
     case 'ok':
-      return { outcome: 'done', result: { id, status: 'edited', ...after(record, seen) } };
+      return { outcome: 'done', result: { id, status: 'edited', ...after(record, { seen, dueMs }) } };
     case 'already':
       return isRepeated
-        ? { outcome: 'done', result: { id, status: 'edited', ...after(record, seen) } }
-        : { outcome: 'already', result: { id, status: 'already', ...after(record, seen) } };
+        ? { outcome: 'done', result: { id, status: 'edited', ...after(record, { seen, dueMs }) } }
+        : { outcome: 'already', result: { id, status: 'already', ...after(record, { seen, dueMs }) } };
     case 'bad-record':
     case 'too-large':
       return { outcome: 'refused', error: tooLarge(id, record) };
@@ -206,10 +225,15 @@ function decide({
   return isAnew && !isLastLook ? undefined : { outcome: 'changed', result: { id, status: 'changed' } };
 }
 
-/** An edit changes neither the due time nor what was started. */
-function after(record: string, seen = ''): Pick<Edited, 'digest' | 'etag'> {
+/** An edit changes the content, and the due time if it says one, but not what was started. */
+function after(
+  record: string,
+  { seen = '', dueMs }: Pick<Sent, 'seen' | 'dueMs'>,
+): Pick<Edited, 'digest' | 'etag' | 'dueMs'> {
   const digest = digestOf(record);
-  return { digest, etag: etagOfJob(seen.replace(/^\S+/, digest)) };
+  const seenNow = seen.replace(/^\S+/, digest);
+  if (dueMs === undefined) return { digest, etag: etagOfJob(seenNow) };
+  return { digest, dueMs, etag: etagOfJob(seenNow.replace(/\S+$/, String(dueMs))) };
 }
 
 const tooLarge = (id: string, record: string): DuestreamError =>

@@ -68,7 +68,7 @@ export function rescheduling({ reader, jobs, horizonMs }: Parts): Act<Reschedule
 }
 
 function decide({
-  item: { id },
+  item: { id, dueMs },
   reply,
   isRepeated,
   isLastLook,
@@ -82,6 +82,8 @@ function decide({
       return { outcome: 'kept', result: { id, status: 'kept', dueMs: reply.dueMs } };
     case 'ready':
       return { outcome: isRepeated ? 'indeterminate' : 'already-due', result: { id, status: 'ready' } };
+    case 'expires':
+      return { outcome: 'refused', error: tooLate(id, dueMs, reply.expiresAtMs) };
     case 'bad-due':
       throw new DuestreamError('bad-input', `the due time of ${id} is beyond the horizon by the clock of Redis`);
     case 'over':
@@ -95,6 +97,12 @@ function decide({
       return isRepeated ? inDoubt(id) : { outcome: reply.kind, result: { id, status: reply.kind } };
   }
 }
+
+export const tooLate = (id: string, dueMs: number, expiresAtMs: number): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `job ${id} would be due at ${new Date(dueMs).toISOString()}, after its expiresAt, ${new Date(expiresAtMs).toISOString()}, and never start; nothing was changed; allowed: an earlier due time, or another expiresAt first, with an edit`,
+  );
 
 const inDoubt = (id: string): Decision<Rescheduled> => ({
   outcome: 'indeterminate',

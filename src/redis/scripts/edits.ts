@@ -30,6 +30,8 @@ export interface EditItem {
   readonly member: string;
   readonly before: string;
   readonly record: string;
+  /** Its new due time; undefined: it stays. */
+  readonly dueMs?: number | undefined;
 }
 
 /** Why a job was not changed: it does not wait any more, or was started since the caller looked. */
@@ -41,7 +43,9 @@ export type RescheduleReply =
   /** `wasMs`: undefined for a job that was in ready. */
   | { readonly kind: 'ok'; readonly wasMs: number | undefined; readonly dueMs: number }
   | { readonly kind: 'already' | 'kept'; readonly dueMs: number }
-  /** `changed`: it is not what was seen · `later`: to be sent again. Both only where all was seen of it. */
+  /** By the new due time it would be too late to start. */
+  | { readonly kind: 'expires'; readonly expiresAtMs: number }
+  /** `changed`: it is not what was seen, only where all was seen of it · `later`: to be sent again. */
   | { readonly kind: 'ready' | 'changed' }
   | { readonly kind: 'later' }
   | { readonly kind: 'bad-due'; readonly nowMs: number }
@@ -93,10 +97,11 @@ export function changed(redis: Redis) {
     async edit(
       ref: PartitionRef,
       items: readonly EditItem[],
-      { bytesMax }: { readonly bytesMax: number },
+      { bytesMax, nowMs }: { readonly bytesMax: number; readonly nowMs?: number },
     ): Promise<readonly EditReply[] | Moved> {
       const args = { generation: ref.layoutGeneration, bytes: bytesMax };
-      const each = items.flatMap(({ member, before, record }) => [member, before, record]);
+      const dueIn = (dueMs: number | undefined) => (dueMs === undefined ? '' : `\0${dueMs} ${nowMs ?? ''}`);
+      const each = items.flatMap(({ member, before, record, dueMs }) => [member, before + dueIn(dueMs), record]);
       const reply = list(await run(redis, 'edit', { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => editReply(text(item)));
     },
@@ -107,6 +112,7 @@ function rescheduleReply(reply: string): RescheduleReply {
   const [kind, first = '', second = ''] = reply.split(' ');
   if (kind === 'ok') return { kind, wasMs: first === '-' ? undefined : score(first), dueMs: Number(second) };
   if (kind === 'already' || kind === 'kept') return { kind, dueMs: score(first) };
+  if (kind === 'expires') return { kind, expiresAtMs: Number(first) };
   if (kind === 'bad-due') return { kind, nowMs: Number(first) };
   if (kind === 'ready' || kind === 'changed' || kind === 'later') return { kind };
   return notWaiting(kind, first);

@@ -189,7 +189,7 @@ export const scripts = {
     each: ['member', 'due', 'mode', 'seen'],
   }),
   edit: define({
-    keys: ['scheduled', 'jobs', 'runs', 'meta', 'tags', 'line', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'meta', 'tags', 'line', 'wake', 'stale'],
     args: ['generation', 'bytes'],
     reply: 'per item',
     each: ['member', 'before', 'record'],

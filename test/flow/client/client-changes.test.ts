@@ -9,6 +9,7 @@ import { createJobs, type Jobs } from '../../../src/redis/scripts/jobs.ts';
 import { elect } from '../../../src/redis/scripts/lease.ts';
 import { readNew } from '../../../src/redis/scripts/ready.ts';
 import type { Claim } from '../../../src/redis/scripts/replies.ts';
+import { createTestKit } from '../../../src/testing/index.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -89,6 +90,25 @@ describe('another due time', () => {
     const local = { at: '2030-06-01T09:00', zone: 'Europe/Berlin' };
     const found = await producer.reschedule(reminders, 'x', local);
     expect(found.dueMs).toBe(Date.parse('2030-06-01T09:00:00+02:00'));
+  });
+
+  test.each(['product', 'kit'])('is refused where the job could never start: %s', async (where) => {
+    const client = where === 'kit' ? createTestKit({ handlers: {} }).client : producer;
+    const { dueMs } = await client.schedule(reminders, { to: 'ada' }, { id: 'x', delay: '1h', tags: ['t'] });
+    const expiresAt = new Date(dueMs + 1000);
+    await client.edit(reminders, 'x', { expiresAt });
+    const at = new Date(dueMs + 1001);
+    const refusal = { code: 'bad-input', message: expect.stringContaining('after its expiresAt') };
+    await expect(client.reschedule(reminders, 'x', { at })).rejects.toMatchObject(refusal);
+    await expect(client.reschedule(reminders, ['x'], { at })).rejects.toMatchObject(refusal);
+    await expect(client.edit(reminders, 'x', { at })).rejects.toMatchObject(refusal);
+    expect(await client.reschedule(reminders, { tag: 't' }, { at })).toMatchObject({
+      changed: 0,
+      skipped: { refused: 1 },
+    });
+    expect(await client.get(reminders, 'x')).toMatchObject({ dueMs });
+    expect(await client.edit(reminders, 'x', { at, expiresAt: at })).toMatchObject({ status: 'edited' });
+    expect(await client.runNow(reminders, 'x')).toMatchObject({ status: 'due' });
   });
 
   test('only if it is earlier, or later', async () => {
@@ -200,6 +220,30 @@ describe('another content', () => {
     });
   });
 
+  test.each(['product', 'kit'])('comes with another due time in one step, and keeps all else: %s', async (where) => {
+    const client = where === 'kit' ? createTestKit({ handlers: {} }).client : producer;
+    const options = { id: 'x', delay: '1h', tags: ['invoice:7'], name: 'first', attempts: 3 } as const;
+    const { dueMs } = await client.schedule(reminders, { to: 'old' }, options);
+    const before = await client.get(reminders, 'x');
+    const change = { data: { to: 'new' }, at: new Date(dueMs + HOUR_MS) };
+    const edited = await client.edit(reminders, 'x', change, { ifMatch: before?.etag });
+    expect(edited).toMatchObject({ status: 'edited', dueMs: dueMs + HOUR_MS });
+    const after = await client.get(reminders, 'x');
+    expect(after).toMatchObject({ data: { to: 'new' }, dueMs: dueMs + HOUR_MS, name: 'first', etag: edited.etag });
+    expect(after?.options).toEqual(before?.options);
+    expect(await client.edit(reminders, 'x', change)).toMatchObject({ status: 'already', etag: edited.etag });
+    expect(await client.edit(reminders, 'x', { delay: '9h' }, { ifMatch: before?.etag })).toMatchObject({
+      status: 'changed',
+    });
+    expect(await client.edit(reminders, ['x', 'y'], { delay: '9h' })).toMatchObject([
+      { status: 'edited' },
+      { status: 'unknown' },
+    ]);
+    await expect(client.edit(reminders, { tag: 'invoice:7' }, { delay: '9h' })).rejects.toThrow('reschedule');
+    await client.cancel(reminders, 'x');
+    expect(await client.edit(reminders, 'x', change)).toMatchObject({ status: 'over', over: 'cancelled' });
+  });
+
   test('again is already there', async () => {
     await schedule('x');
     await producer.edit(reminders, 'x', { data: { to: 'bob' } });
@@ -264,9 +308,9 @@ describe('another content', () => {
   });
 
   test.each([
-    [{}, /nothing is to be different; allowed: at least one of data, name, attempts/],
+    [{}, /nothing is to be different; allowed: at least one of data, name, delay, at, zone, attempts/],
     [{ attempts: 0 }, /attempts is 0/],
-    [{ delay: '1h' }, /edit has no option "delay"/],
+    [{ within: '1h' }, /edit has no option "within"/],
     [{ ifDigest: 'x', name: 'a' }, /edit has no option "ifDigest"/],
     [{ data: 'x'.repeat(300_000) }, /data is 300002 bytes of JSON; allowed: 262144 bytes/],
     [{ name: 'no name' }, /name is "no name"/],

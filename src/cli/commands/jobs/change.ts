@@ -388,7 +388,12 @@ function rescheduleSentence({ id, status, dueMs = 0, wasMs, over }: Rescheduled)
 /** `--name` and `--tag` say what is to be. */
 const PREFIX = 'where-';
 const OPTIONS = editFields.map(({ name, option }) => ({ name, option }));
-const EDITED = [{ name: 'name' as const, option: jobOptions.name }, ...OPTIONS];
+const TIMES = [
+  { name: 'delay' as const, option: jobOptions.delay },
+  { name: 'at' as const, option: jobOptions.at },
+  { name: 'zone' as const, option: jobOptions.zone },
+];
+const EDITED = [{ name: 'name' as const, option: jobOptions.name }, ...TIMES, ...OPTIONS];
 
 interface EditFlags extends JobFlags, ChangeFlags {
   readonly data?: string;
@@ -399,7 +404,9 @@ interface EditFlags extends JobFlags, ChangeFlags {
 export const edit: Register = (parent, runner) => {
   const command = parent
     .command('edit <queue> [id...]')
-    .description('change the data, the name or the options of jobs that wait; id, due time, attempts and history stay')
+    .description(
+      'change the data, the name, the options or the due time of jobs that wait; id, attempts and history stay',
+    )
     .option('--data <json>', 'new data: JSON, @file, or - for stdin');
   withFlags(command, EDITED)
     .option(
@@ -413,7 +420,7 @@ export const edit: Register = (parent, runner) => {
       runner.run(command, (session) => runEdit(session, { queue, ids, flags })),
   );
   withExamples(command, [
-    `duestream edit reminders payment:42 --data '{"to":"new@example.org"}'`,
+    `duestream edit reminders payment:42 --data '{"to":"new@example.org"}' --delay 2d`,
     'duestream edit reminders payment:42 payment:43 --attempts 3 --unset timeout',
     'duestream edit reminders --where-tag user:42 --timeout 1m --dry-run',
   ]);

@@ -285,6 +285,7 @@ export const edited = z
     status: z.enum(['edited', 'already', 'changed', 'running', 'over', 'unknown', 'unreadable', 'indeterminate']),
     digest: z.string().optional(),
     etag: z.string().optional(),
+    dueMs: epochMs.optional().openapi({ description: 'With `delay` or `at`: when it is due now.' }),
     over: over.optional(),
   })
   .openapi('Edited');
@@ -336,20 +337,22 @@ export const data = z.unknown().openapi({
 const newJobShape: Shape = { data: data.optional(), ...shapeOf(allOptions, (schema) => schema.optional()) };
 export const newJob = strict(newJobShape).openapi('NewJob');
 
-/** What can be different about a job that waits; null takes an option back to its queue's. */
-const changeShape: Shape = {
-  data: data.optional(),
-  name: schemaOf(jobOptions.name).optional(),
-  ...shapeOf(editFields, (schema) => schema.nullable().optional()),
-};
-export const jobChange = strict(changeShape).openapi('JobChange');
-
 const dueShape: Shape = {
   ...shapeOf(
     allOptions.filter(({ name }) => name === 'delay' || name === 'at' || name === 'zone'),
     (schema) => schema.optional(),
   ),
 };
+
+/** What can be different about a job that waits; null takes an option back to its queue's. */
+const changeShape: Shape = {
+  data: data.optional(),
+  name: schemaOf(jobOptions.name).optional(),
+  ...dueShape,
+  ...shapeOf(editFields, (schema) => schema.nullable().optional()),
+};
+export const jobChange = strict(changeShape).openapi('JobChange');
+
 /** When a job is to be due instead. */
 export const newDue = strict({
   ...dueShape,
