@@ -17,7 +17,7 @@
  */
 import { expect, test } from 'vitest';
 import { assembledScript, partsNamed } from '../lua/assemble.mjs';
-import { scripts } from '../src/redis/scripts/script-table.ts';
+import { type Late, scripts } from '../src/redis/scripts/script-table.ts';
 import { bindingsOf, boundKeys, callsIn, givenBy, isPacked, type Source, sourcesIn } from './support/lua-source.ts';
 import { read } from './support/repository.ts';
 
@@ -25,6 +25,7 @@ const LINES_MAX = 110;
 const COLUMNS_MAX = 100;
 
 interface Script {
+  readonly late: Late;
   readonly keys: readonly string[];
   readonly args: readonly string[];
   readonly each?: readonly string[];
@@ -134,6 +135,29 @@ test('a script touches nothing but its keys, and a part nothing but those that i
   expect([...foreign, ...inParts]).toEqual([]);
 });
 
+test('a script that changes something is refused when it comes late, fenced, or harmless whenever it comes', () => {
+  const wrong = broken(verbs, ({ name, text, lines, code }) => {
+    const { args, each } = headerOf(lines);
+    const late = table.get(name)?.late;
+    const isBounded = args[0] === 'now' && partsNamed(text).includes('clock');
+    const looksFirst = code
+      .slice(
+        0,
+        code.findIndex((line) => line.includes('redis.')),
+      )
+      .join('')
+      .includes('clock(ARGV[1])');
+    return [
+      ...(late === 'refused' && !(isBounded && looksFirst) ? ['it does not look at its end before all else'] : []),
+      ...(late === 'fenced' && ![...args, ...each].some((one) => one === 'term' || one === 'entry')
+        ? ['no fence']
+        : []),
+      ...((late === 'reads') !== (/^#!lua .*no-writes/.test(text) || name.startsWith('check-')) ? [`${late}?`] : []),
+    ];
+  });
+  expect(wrong).toEqual([]);
+});
+
 test('keys are handed to parts by their names', () => {
   const inScripts = broken(verbs, (script) => {
     const bound = boundKeys(bindingsOf(script));
@@ -241,7 +265,7 @@ function misplaced(source: Parameters<typeof callsIn>[0], isOurs: (key: string) 
 }
 
 /** Names in the order of their numbers; a line of prose below KEYS or ARGV does not begin with a number. */
-function headerOf(lines: readonly string[]): Required<Script> {
+function headerOf(lines: readonly string[]): Required<Omit<Script, 'late'>> {
   const section = (name: string) => {
     const from = lines.findIndex((line) => line.startsWith(`-- ${name}`));
     const rest = lines.slice(from + 1);

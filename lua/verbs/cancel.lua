@@ -4,8 +4,9 @@
 --       end-tags, budget, line, seen, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 past  10 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
---       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
---       zero byte and what was seen of it, see the part seen: another job than that stays
+--       now ms, '' = server time, and @ = the tombstone is of no call, so that the call that made
+--       the job, sent again, makes another one; window ms of tombstones, 0 = keep none; member: or
+--       member, a zero byte and what was seen of it, see the part seen: another job than that stays
 -- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown |
 --        changed (it is not what was seen) | later (not looked at: too many bytes, call again); or
 --        {'moved', generation} when the partition has another generation
@@ -17,7 +18,8 @@
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local line, past, ended = KEYS[8], KEYS[9], KEYS[10]
-local now, generation, window = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local now, _, isForgotten = clock(ARGV[1])
+local generation, window = ARGV[2], tonumber(ARGV[3])
 local keys = { scheduled = scheduled, jobs = jobs, meta = meta, tags = tags }
 
 local replies, count, lighter, spent = {}, 0, 0, 0
@@ -66,6 +68,8 @@ local function cancel(member, record, run, waits)
     redis.call('HDEL', jobs, member)
   else
     local token, attempts = run and run.token or '0', run and run.attempts or '0'
+    -- @of-no-call
+    mark = isForgotten and mark:match('^%w+') .. ' 0000000000000000' or mark
     local tombstone = tombstoneText('c', mark, token, attempts)
     -- @index-tombstone
     if waits then

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- close-tags: no job with a tag starts in this partition until an end, or it may start again. Many
 -- tags per call.
--- USES  open-tags
+-- USES  clock, open-tags
 -- KEYS  1 meta  2 closed  3 why
--- ARGV  1 generation  2 mode  3 until  4 text  5 most  then per tag: tag
+-- ARGV  1 now  2 generation  3 mode  4 until  5 text  6 most  then per tag: tag
+--       now ms, '' = server time
 --       generation: see schedule; mode close | open; until ms; text: why, for people, as JSON;
 --       most: so many tags may be closed
 -- RETURN one text per tag: closed | longer (it was closed, for less long) | already <until> (it is
@@ -15,13 +16,13 @@
 -- comes last. Few bytes, also at the memory limit: who closes a tag spares somebody else a start.
 local meta, closed, why = KEYS[1], KEYS[2], KEYS[3]
 local keys = { meta = meta, closed = closed, why = why }
-local sign, layout = ARGV[1]:match('^([=+]?)(.*)$')
-local mode, untilMs, text, most = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local _, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
+local mode, untilMs, text, most = ARGV[3], tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
 
 local state = redis.call('HMGET', meta, 'generation', 'closed')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 local list, replies = {}, {}
-for at = 6, #ARGV do
+for at = 7, #ARGV do
   list[#list + 1] = ARGV[at]
 end
 local ends = redis.call('ZMSCORE', closed, unpack(list))

@@ -1,8 +1,10 @@
 #!lua flags=allow-oom
 -- declare: a queue enters the registry with its layout and its settings; who is first decides the
 -- layout. So it is with the schema of the namespace.
+-- USES  clock
 -- KEYS  1 queues  2 wake
--- ARGV  1 queue  2 layout  3 schema  then per setting: setting, value
+-- ARGV  1 now  2 queue  3 layout  4 schema  then per setting: setting, value
+--       now ms, '' = server time
 --       queue: its name, '' = none, only the schema, and settings that hold for queues that say
 --       nothing; layout: partitions and generation, as JSON,
 --       '' = only the settings of a queue that is there; schema: the number of the layout of keys
@@ -18,7 +20,8 @@
 -- bytes per queue, allowed at the memory limit as well: without its line nobody would drain the
 -- queue. A registry without the number counts as schema 1. No queue can have the name of that
 -- field, nor of a setting.
-local queues, wake, queue, layout, schema = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
+local queues, wake = KEYS[1], KEYS[2]
+local _, queue, layout, schema = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local found = redis.call('HGET', queues, ':schema')
 if found and found ~= schema then return { '', found } end
 local known = queue ~= '' and redis.call('HGET', queues, queue)
@@ -28,13 +31,13 @@ if queue ~= '' and layout ~= '' then
   local named = queue:find('^[a-z0-9][a-z0-9._-]*$') and #queue <= 64
   if not named or partitions < 1 or partitions > 1024 then return { 'bad', schema } end
 end
-for at = 4, #ARGV, 2 do
+for at = 5, #ARGV, 2 do
   local setting = ARGV[at]:match('^%?(.+)$')
   local value = setting and redis.call('HGET', queues, queue .. ':' .. setting) or ''
   if setting and value ~= ARGV[at + 1] then return { 'changed', schema } end
 end
 redis.call('HSETNX', queues, ':schema', schema)
-for at = 4, #ARGV, 2 do
+for at = 5, #ARGV, 2 do
   local isWritten = ARGV[at]:byte() ~= 63
   if isWritten and ARGV[at + 1] == '' then
     redis.call('HDEL', queues, queue .. ':' .. ARGV[at])

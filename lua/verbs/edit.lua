@@ -3,7 +3,8 @@
 -- USES  clock, run, stale, tombstone, tags, sets, weight, budget, digits, line, seen, waiting,
 --       nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 tags  6 line  7 wake  8 stale
--- ARGV  1 generation  2 bytes  then per job: member, before, record
+-- ARGV  1 now  2 generation  3 bytes  then per job: member, before, record
+--       now ms, '' = server time
 --       bytes: largest record; before: the digest of the record from which the new one was made,
 --       or all that was seen of the job, see the part seen; after a zero byte its new due time in
 --       ms, a space, and now in ms, nothing = server time. Without it the due time stays
@@ -21,7 +22,7 @@
 -- it up front.
 local scheduled, jobs, runs, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local tags, line, wake, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local generation, bytes = ARGV[1], tonumber(ARGV[2])
+local _, generation, bytes = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, tags = tags }
 
 local replies, count, heavier, spent, soonest = {}, 0, 0, 0, math.huge
@@ -87,7 +88,7 @@ local function judge(member, word, record)
   return 'ok'
 end
 
-for at = 3, #ARGV, 3 do
+for at = 4, #ARGV, 3 do
   replies[#replies + 1] = spent and judge(ARGV[at], ARGV[at + 1], ARGV[at + 2]) or 'later'
 end
 if count > 0 then

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- erase: records of the history that have a tag go for ever, or are only counted, a bounded batch
 -- per call, the earliest end first.
--- USES  place
+-- USES  clock, place
 -- KEYS  1 past  2 ended
--- ARGV  1 tag  2 mode  3 score  4 limit  then per place: id
+-- ARGV  1 now  2 tag  3 mode  4 score  5 limit  then per place: id
+--       now ms, '' = server time
 --       mode: count | remove; score, id: the place of the record looked at last, score '' and no id
 --       = from the beginning; limit: records looked at, the most
 -- RETURN {matched, looked at, then score and id of the record looked at last, if there may be more}
@@ -12,7 +13,8 @@
 -- in the order of ends last, as in sweep. An earlier life of the same id is a record of its own: it
 -- moves behind its place, never in front of it, so a walk meets it.
 local past, ended = KEYS[1], KEYS[2]
-local tag, mode, score, limit, id = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local _, tag, mode, score = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local limit, id = tonumber(ARGV[5]), ARGV[6]
 local function firstEnded()
   local low = redis.call('ZCOUNT', ended, '-inf', '(' .. score)
   local high = redis.call('ZCOUNT', ended, '-inf', score)

@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- remove: a partition that holds no job and no dead letter vanishes with all its keys; with force,
 -- whatever it holds.
+-- USES  clock
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 leader  8 meta
 --       9 fires  10 fired  11 stale  12 tags  13 past  14 ended  15 minutes
 --       16 cast  17 line  18 lanes  19 holds  20 groups  21 closed  22 why
--- ARGV  1 force
---       force 1 = also what is not empty
+-- ARGV  1 now  2 force
+--       now ms, '' = server time; force 1 = also what is not empty
 -- RETURN {'ok' | 'holds', scheduled, entries of ready, dead}
 -- The check and the removal are one step, so a job that is scheduled meanwhile is never lost.
 -- UNLINK frees in the background: the size does not matter. Tombstones of jobs that are over hold
@@ -16,7 +17,7 @@ local fires, fired, stale, tags = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local past, ended, minutes, cast = KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local line, lanes, holds, groups = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local closed, why = KEYS[21], KEYS[22]
-local force = ARGV[1]
+local _, force = clock(ARGV[1]), ARGV[2]
 local held = { redis.call('ZCARD', scheduled), redis.call('XLEN', ready), redis.call('XLEN', dead) }
 local goes = force == '1' or held[1] + held[2] + held[3] == 0
 if goes then

@@ -5,20 +5,22 @@
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
 --       10 line  11 groups  12 closed
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
---       now ms, '' = server time; generation: that of the caller's layout. With = before it the
---       layout was read some time ago, and a partition that has no generation may have been removed
---       since: moved. With + it was read just now, and the partition gets this generation.
+--       now ms, '' = server time, and when the call was sent first, see the part clock
+--       generation: that of the caller's layout. With = before it the layout was read some time
+--       ago, and a partition that has no generation may have been removed since: moved. With + it
+--       was read just now, and the partition gets this generation.
 --       mode keep | replace | debounce; horizon ms ahead of now; bytes: largest record; due ms, 0 =
 --       now, or from 1e11 (the year 1973): what is less was meant in seconds
--- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> |
---        running | merged <due>, kept <due>, behind, overtaken <order>, see below | bad-due <now> |
---        bad-member | bad-record | too-large | full pending <limit> <there> | full bytes <limit>
---        <there> | full group <limit> <there> (a limit of its queue, or of its group: nothing was
---        changed) | uncounted (jobs of its group are counted, and its header has no tag for that:
---        nothing was changed) | closed <until> <tag> (no job with the tag may start: nothing was
---        changed) | no-set (it would be a member of a set that is not there, is over, or is of
---        another group: nothing was changed) | later (not looked at: too many bytes, call again);
---        or {'moved', generation} when the partition has another generation
+-- RETURN one text per job: ok | replaced | already <live or outcome letter> | already live <due>
+--        (to a call that says when it was sent first) | exists <due> | running | merged <due>, kept
+--        <due>, behind, overtaken <order>, see below | bad-due <now> | bad-member | bad-record |
+--        too-large | full pending <limit> <there> | full bytes <limit> <there> | full group <limit>
+--        <there> (a limit of its queue, or of its group: nothing was changed) | uncounted (jobs of
+--        its group are counted, and its header has no tag for that: nothing was changed) | closed
+--        <until> <tag> (no job with the tag may start: nothing was changed) | no-set (it would be a
+--        member of a set that is not there, is over, or is of another group: nothing was changed) |
+--        later (not looked at: too many bytes, call again); or {'moved', generation} when the
+--        partition has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
 -- written. No allow-oom: a full Redis refuses the call up front. A live id is never overwritten
@@ -37,14 +39,14 @@
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local line, groups, closed = KEYS[10], KEYS[11], KEYS[12]
-local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
+local now, _, first = clock(ARGV[1])
+local sign, layout = ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale,
-  meta = meta, tags = tags, groups = groups, line = line }
-local call = { mode = mode, spent = 0, entered = 0, now = now }
+  done = done, meta = meta, tags = tags, groups = groups, line = line }
+local call = { mode = mode, spent = 0, entered = 0, now = now, first = first }
 
-local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates',
-  'closed')
+local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates', 'closed')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 call.room = state[3] and roomIn(keys, meta, state[3])
 if state[4] and state[4]:find(' p%d') then
@@ -72,7 +74,7 @@ local function judge(member, record, due)
   if #record > bytes then return 'too-large' end
   local length = redis.call('HSTRLEN', jobs, member)
   if length == 0 and not debounced then return 'ok' end
-  local job = { member = member, record = record, length = length }
+  local job = { member = member, record = record, length = length, due = due }
   if not debounced then return knownAs(keys, call, job) end
   -- @due-now
   job.due = due > 0 and due or now

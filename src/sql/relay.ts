@@ -10,7 +10,8 @@
  */
 import { createCalls } from '../client/calls/session.ts';
 import { type ClientOptions, type ClientSettings, settingsOf } from '../client/calls/settings.ts';
-import { changesOf } from '../client/jobs/changes.ts';
+import { onIds } from '../client/jobs/act.ts';
+import { cancelling, toCancel } from '../client/jobs/cancel.ts';
 import { closingOf } from '../client/jobs/closing.ts';
 import { newJobId } from '../job/job-id.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
@@ -144,12 +145,17 @@ function budgetOf({ doneWindow }: Pick<RelayOptions, 'doneWindow'>): number {
 
 function relayCalls(settings: ClientSettings, queues: ReadonlyMap<string, Queue>) {
   const calls = createCalls(settings);
-  const { cancel } = changesOf(settings, calls);
   const { close } = closingOf(settings, calls);
   const named = (queue: string) => queues.get(queue) ?? queueOf(queue);
   const made: RelayCalls = {
     schedule: (queue, plans) => calls.run(({ batch }) => batch.addMany(named(queue), plans), settings.level),
-    cancel: (queue, ids) => cancel(named(queue), ids),
+    // Rows of an id are made in their order, so no row from before this one comes again; one behind it may be of the same call.
+    cancel: (queue, ids) =>
+      calls.run(
+        ({ finding }) =>
+          onIds(finding, { queue: named(queue), items: ids.map((id) => toCancel(id)) }, cancelling(finding, true)),
+        settings.level,
+      ),
     close(queue, { tags, untilMs, reason, by }) {
       // An end that has passed meanwhile still cancels what is there.
       const forMs = Math.max(CLOSE_MIN_MS, untilMs - Math.round(settings.clock.wallMs()));

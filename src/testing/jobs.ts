@@ -85,7 +85,12 @@ export function createJobBook(parts: JobBookParts) {
     const before = kept.get(keyOf(queue.name, plan.id));
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
     const debounced = debouncedIn(plan, before, agenda.nowMs());
-    const call = { plan, before, asked: askedOf(before, plan, debounced), there: jobsOf(kept, queue.name) };
+    const call = {
+      plan,
+      before,
+      asked: askedOf(before, { ...plan, nowMs: agenda.nowMs() }, debounced),
+      there: jobsOf(kept, queue.name),
+    };
     const room = roomFor(registry.limitsOf(queue), call);
     const reply = unlessClosed(closed, queue.name, plan, joined(room, { sets, queue: queue.name, plan, before }));
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
@@ -291,8 +296,12 @@ const debouncedIn = (plan: Wanted, before: Kept | undefined, nowMs: number): Deb
   plan.mode === 'debounce' ? debouncedAs(before, { ...plan, nowMs }) : undefined;
 
 /** What the call is told where there is room. Newer data of a job that lives ask as a job that is replaced. */
-function askedOf(before: Kept | undefined, plan: Wanted, debounced: Debounced | undefined): Answer {
-  if (!debounced) return before ? replyTo(before, plan) : { kind: 'ok' };
+function askedOf(
+  before: Kept | undefined,
+  plan: Wanted & { readonly nowMs: number },
+  debounced: Debounced | undefined,
+): Answer {
+  if (!debounced) return before ? replyTo(before, plan, plan.nowMs) : { kind: 'ok' };
   const isNews = debounced.record !== undefined && debounced.reply.kind !== 'ok';
   return isNews ? { kind: 'replaced' } : debounced.reply;
 }
@@ -343,11 +352,24 @@ export const pendingIn = (live: readonly Kept[], group: string): number =>
 const isCounted = ({ record }: Pick<Kept, 'record'>): boolean => entriesOfRecord(record).includes(COUNTED_ENTRY);
 
 /** What is told about a job of this id that is there already; `ok` when it is over and gets a new life. */
-function replyTo(before: Kept, { record, mode }: Wanted): Answer {
+function replyTo(before: Kept, wanted: Wanted, nowMs: number): Answer {
   const { state } = before;
   const over = overOf(state);
-  if (markOf(before.record) === markOf(record)) return { kind: 'already', over };
-  if (over) return { kind: 'ok' };
-  if (mode === 'replace') return { kind: state === 'running' ? 'running' : 'replaced' };
+  const isSame = markOf(before.record) === markOf(wanted.record);
+  // A cancel ends what was scheduled before it, and no call is sent twice here.
+  if (over) return isSame && (over !== 'cancelled' || wanted.isOwed) ? { kind: 'already', over } : { kind: 'ok' };
+  if (isSame && !before.cancelRequested && !takesBack(before, wanted, nowMs)) {
+    const dueMs = dueOf(before);
+    return { kind: 'already', over, ...(dueMs !== undefined && { dueMs }) };
+  }
+  if (wanted.mode === 'replace') return { kind: state === 'running' ? 'running' : 'replaced' };
   return { kind: 'exists', dueMs: dueOf(before) ?? decodeHeader(before.record)?.askedDueMs ?? before.dueMs };
+}
+
+/** Whether the same call undoes what was done to its job since: it was edited, or rescheduled before its first start. */
+function takesBack(before: Kept, { mode, record, dueMs }: Wanted, nowMs: number): boolean {
+  if (mode !== 'replace') return false;
+  const there = dueOf(before);
+  const isMoved = there !== undefined && there !== dueMs && (dueMs > 0 || there > nowMs);
+  return before.record !== record || (isMoved && before.attempts === 0);
 }

@@ -10,8 +10,9 @@
 import type { Emitter } from '../job/events.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { Channels } from '../redis/channels.ts';
+import { timeoutOf } from '../redis/connection/call-end.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
-import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/memory.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';

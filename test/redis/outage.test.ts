@@ -73,6 +73,7 @@ async function blockedOn(stream: string, then: () => Promise<unknown>): Promise<
 
 test('a script that was flushed', async () => {
   expect(await refusal(redis.evalsha('f'.repeat(40), 0))).toEqual(['NOSCRIPT', 'busy']);
+  expect(await refusal(redis.eval("#!lua\nerror({ err = 'LATE 1000' })", 0))).toEqual(['LATE', 'busy']);
 });
 
 test('a stream or its group that is missing, or vanishes under a read', async () => {

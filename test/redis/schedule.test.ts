@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeRun, encodeRecord } from '../../src/job/codec.ts';
 import type { JobHeaders } from '../../src/job/labels.ts';
 import { sweep } from '../../src/redis/scripts/lease.ts';
-import { item, only, T0, usePartition } from '../support/partition.ts';
+import { firstSend, item, only, sentBefore, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 const DUE = T0 + 5000;
@@ -181,6 +181,91 @@ describe('the same call again', () => {
     expect(await p.withoutWrite(() => p.schedule('a', { mode: 'replace' }))).toEqual({
       kind: 'already',
       over: undefined,
+    });
+  });
+});
+
+describe('the same call, made after a cancel,', () => {
+  test('is another one: the job runs, with any mode, and a tombstone of any other end is still of this call', async () => {
+    for (const mode of ['keep', 'replace'] as const) {
+      await p.schedule('a', { dueMs: DUE });
+      await p.cancel('j:a');
+      expect(await p.schedule('a', { dueMs: DUE, mode, sends: firstSend() })).toEqual({ kind: 'ok' });
+      expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': DUE }, jobs: { 'j:a': 'record' } });
+      await p.cancel('j:a');
+    }
+    await p.complete([await p.running('b')]);
+    expect(await p.schedule('b', { sends: firstSend() })).toEqual({ kind: 'already', over: 'done' });
+  });
+
+  test('is another one too when the job was ready: its old entry is dropped, and the new one runs', async () => {
+    await p.schedule('a');
+    await p.promote();
+    await p.cancel('j:a');
+    expect(await p.schedule('a', { sends: firstSend() })).toEqual({ kind: 'ok' });
+    await p.promote();
+    const started = await p.start(await p.read());
+    expect(started.map(({ kind }) => kind).toSorted()).toEqual(['dropped', 'run']);
+  });
+
+  test('is not made by a repeat of what was sent before the cancel, also where the job was ready', async () => {
+    await p.schedule('a', { dueMs: DUE, sends: firstSend() });
+    await p.cancel('j:a', { nowMs: T0 + 10 });
+    const repeat = { dueMs: DUE, nowMs: T0 + 20, sends: sentBefore(T0 + 10) };
+    expect(await p.schedule('a', repeat)).toEqual({ kind: 'already', over: 'cancelled' });
+    await p.schedule('b');
+    await p.promote();
+    await p.cancel('j:b', { nowMs: T0 + 10 });
+    expect(await p.schedule('b', { ...repeat, dueMs: T0 })).toEqual({ kind: 'already', over: 'cancelled' });
+  });
+
+  test('is made by a repeat of what was sent after the cancel, once', async () => {
+    await p.schedule('a', { dueMs: DUE });
+    await p.cancel('j:a', { nowMs: T0 + 10 });
+    const repeat = { dueMs: DUE, nowMs: T0 + 20, sends: sentBefore(T0 + 11) };
+    expect(await p.schedule('a', repeat)).toEqual({ kind: 'ok' });
+    expect(await p.schedule('a', repeat)).toEqual({ kind: 'already', over: undefined, dueMs: DUE });
+    await p.cancel('j:a', { nowMs: T0 + 30 });
+    expect(await p.schedule('a', { ...repeat, nowMs: T0 + 40 })).toEqual({ kind: 'already', over: 'cancelled' });
+  });
+
+  test('is told that the job exists, or runs, while a worker has not stopped it yet', async () => {
+    await p.running('a');
+    await p.cancel('j:a');
+    expect(await p.schedule('a', { sends: firstSend() })).toEqual({ kind: 'exists', dueMs: T0 });
+    expect(await p.schedule('a', { mode: 'replace', sends: firstSend() })).toEqual({ kind: 'running' });
+  });
+});
+
+describe('the same call in replace mode', () => {
+  const back = { dueMs: DUE, mode: 'replace' } as const;
+
+  test('takes a job back that was rescheduled, and says its due time where it is only a repeat', async () => {
+    await p.schedule('a', back);
+    await p.reschedule('j:a', DUE + 300);
+    expect(await p.schedule('a', { ...back, sends: sentBefore(T0) })).toEqual({
+      kind: 'already',
+      over: undefined,
+      dueMs: DUE + 300,
+    });
+    expect(await p.schedule('a', { ...back, mode: 'keep', sends: firstSend() })).toMatchObject({ dueMs: DUE + 300 });
+    expect(await p.schedule('a', { ...back, sends: firstSend() })).toEqual({ kind: 'replaced' });
+    expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': DUE } });
+    expect(await p.schedule('a', { ...back, sends: firstSend() })).toMatchObject({ kind: 'already', dueMs: DUE });
+  });
+
+  test('takes the data back of a job that was edited', async () => {
+    await p.schedule('a', { ...back, data: 1 });
+    await p.edit('j:a', { data: 2 });
+    expect(await p.schedule('a', { ...back, data: 1, sends: firstSend() })).toEqual({ kind: 'replaced' });
+    expect(await p.redis.hget(p.keys.jobs, 'j:a')).toBe(item('a', { dueMs: DUE, data: 1 }).record);
+  });
+
+  test('leaves a job alone that waits for its next attempt', async () => {
+    await p.retry(await p.running('a'));
+    expect(await p.schedule('a', { mode: 'replace', sends: firstSend() })).toMatchObject({
+      kind: 'already',
+      dueMs: T0 + 1000,
     });
   });
 });

@@ -1,6 +1,7 @@
 /**
  * A line to a test's Redis that loses replies: what was sent arrives, what comes back does not, and the connection is
- * gone. For a client that is a call of which nobody knows whether it was carried out.
+ * gone. For a client that is a call of which nobody knows whether it was carried out. It can also hold a call, whose bytes
+ * then arrive when everybody has forgotten it.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -23,6 +24,8 @@ export async function openLossyLine(server: TestRedis) {
   let isShut = false;
   let lost = 0;
   let unanswered: readonly string[] = [];
+  let toHold: readonly string[] = [];
+  let releases: (() => void)[] = [];
   const line = createServer((client) => {
     if (isShut || closedFor > 0) {
       closedFor -= isShut ? 0 : 1;
@@ -36,9 +39,10 @@ export async function openLossyLine(server: TestRedis) {
       socket.on('close', () => {
         sockets.delete(socket);
         client.destroy();
-        upstream.destroy();
+        if (held === undefined) upstream.destroy();
       });
     }
+    let held: Buffer[] | undefined;
     let doomed = false;
     // A client that gives up before the reply is there has lost it as well.
     client.once('close', () => {
@@ -49,7 +53,19 @@ export async function openLossyLine(server: TestRedis) {
       // A mark may begin in one piece and end in the next.
       const both = Buffer.concat([before, request]);
       const from = (mark: string) => Math.max(0, before.length - mark.length + 1);
-      const isMarked = unanswered.some((mark) => both.includes(mark, from(mark)));
+      const isOneOf = (marks: readonly string[]) => marks.some((mark) => both.includes(mark, from(mark)));
+      if (isOneOf(toHold)) {
+        const bytes: Buffer[] = [];
+        [held, toHold] = [bytes, []];
+        releases.push(() => {
+          for (const part of bytes) upstream.write(part);
+        });
+      }
+      if (held !== undefined) {
+        held.push(request);
+        return;
+      }
+      const isMarked = isOneOf(unanswered);
       before = both.subarray(-MARK_MAX);
       if (isMarked) {
         doomed = true;
@@ -86,8 +102,17 @@ export async function openLossyLine(server: TestRedis) {
         unanswered = [verb];
         return;
       }
-      const lua = readFileSync(new URL(`../../lua/${verb}.lua`, import.meta.url), 'utf8');
-      unanswered = [createHash('sha1').update(lua).digest('hex'), `-- ${verb}: `];
+      unanswered = marksOf(verb);
+    },
+    /** The bytes of the next call of this script stay here until `letGo`, also when its client has closed the connection. */
+    hold(verb: string) {
+      toHold = marksOf(verb);
+    },
+    /** How many calls are held. */
+    held: () => releases.length,
+    letGo() {
+      for (const release of releases) release();
+      releases = [];
     },
     /** The call has passed whose reply is to be lost. */
     hasPassed: () => unanswered.length === 0,
@@ -102,6 +127,11 @@ export async function openLossyLine(server: TestRedis) {
       await once(line, 'close');
     },
   };
+}
+
+function marksOf(verb: string): readonly string[] {
+  const lua = readFileSync(new URL(`../../lua/${verb}.lua`, import.meta.url), 'utf8');
+  return [createHash('sha1').update(lua).digest('hex'), `-- ${verb}: `];
 }
 
 /**

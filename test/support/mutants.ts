@@ -221,6 +221,24 @@ const OF_GATES: readonly string[] = [
 
 /** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
 export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
+  ...['clock @late: turned >', 'clock @first: turned =='].map(
+    (name) => [name, 'no call of the model has an end; test/redis/late.test.ts has them'] as const,
+  ),
+  ...[
+    'known @first-send: no guard',
+    'known @first-send: turned ==',
+    'known @cancelled-earlier: turned <',
+    'known @cancelled-before: turned ==',
+    'known @sent-again: no guard',
+    'known @sent-again: turned ==',
+    'known @asked-to-stop: no guard',
+    'known @moved: turned > (1 of 2)',
+    'known @moved: turned > (2 of 2)',
+    'known @moved: turned ==',
+    'known @started: turned ==',
+    'known @back-again: turned ==',
+    'known @takes-back: turned ==',
+  ].map((name) => [name, 'no call of the model says when it was sent first; test/redis/schedule.test.ts has them'] as const),
   ['elect @live-lease: turned >', 'a lease in its very last millisecond may as well be void'],
   [
     'elect @live-lease: turned <',

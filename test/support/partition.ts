@@ -13,7 +13,7 @@ import { editRecord, type RecordChange } from '../../src/job/record-edit.ts';
 import { digestOf } from '../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
+import { createJobs, type Jobs, type Sends } from '../../src/redis/scripts/jobs.ts';
 import * as lease from '../../src/redis/scripts/lease.ts';
 import * as ready from '../../src/redis/scripts/ready.ts';
 import type {
@@ -49,9 +49,14 @@ interface Asked {
 }
 interface Call extends When {
   readonly mode?: 'keep' | 'replace' | 'debounce';
+  readonly sends?: Sends;
   readonly horizonMs?: number;
   readonly bytesMax?: number;
 }
+
+/** A call that is sent for the first time, and one that was sent before, at a time by the server's clock. */
+export const firstSend = (): Sends => ({ isRepeat: false, firstMs: undefined });
+export const sentBefore = (firstMs: number): Sends => ({ isRepeat: true, firstMs });
 
 /** A job as `schedule` takes it. */
 export function item(id: string, { dueMs = T0, data, late = {} }: Asked = {}): ScheduleItem {

@@ -20,7 +20,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { Jobs, Sends } from '../../redis/scripts/jobs.ts';
 import type { ScheduleReply } from '../../redis/scripts/replies.ts';
 import { homeOf, type Layout, type Layouts, MOVE_PAUSE_MS, MOVES_MAX, movedAway } from './layouts.ts';
 import { Overtaken } from './orders.ts';
@@ -352,13 +352,15 @@ export class ScheduleBatch {
     const { horizonMs, recordBytesMax, jobs, clock } = this.#parts;
     const { ref, mode, items } = chunk;
     const layoutAge = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
-    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layoutAge };
+    const sends: Sends = { isRepeat: false, firstMs: undefined };
+    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layoutAge, sends };
     while (items.length > 0) {
       const plans = items.map(({ plan }) => plan);
       // @send-chunk
       const policy = { clock, budgetMs: leftMs, onFailure };
       const send = (mayHaveRun: boolean) => {
         if (mayHaveRun) for (const pending of items) pending.isDoubtful = true;
+        sends.isRepeat = items.some(({ isDoubtful, plan }) => isDoubtful || plan.isRepeated);
         return jobs.schedule(ref, plans, settings);
       };
       const reply = await withRetry('schedule', send, policy);
@@ -448,11 +450,15 @@ function lineUp(pending: Pending, lane: Lane): void {
   lane.places.set(plan.member, pending);
 }
 
-/** Another mode closes the chunk, so that calls for one id are sent in the order they were made. */
-function hasRoom(chunk: Chunk, ref: PartitionRef, { mode, bytes }: Plan): boolean {
+/**
+ * Another mode closes the chunk, so that calls for one id are sent in the order they were made. So does one that was made
+ * before, perhaps by somebody else: what is cancelled since is not known of it.
+ */
+function hasRoom(chunk: Chunk, ref: PartitionRef, { mode, bytes, isRepeated = false }: Plan): boolean {
   return (
     chunk.ref === ref &&
     chunk.mode === mode &&
+    (chunk.items[0]?.plan.isRepeated ?? false) === isRepeated &&
     chunk.items.length < CHUNK_JOBS_MAX &&
     chunk.bytes + bytes <= CHUNK_BYTES_MAX
   );

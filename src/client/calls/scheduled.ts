@@ -23,7 +23,8 @@ export interface Scheduled {
   /**
    * `scheduled`: the job is new · `replaced`: it took the place of a job that waited · `exists`: a job of this id lives and
    * was kept · `running`: a job of this id runs and was not replaced · `already`: the same call (same id, due time and
-   * content) was carried out before, for example because its reply was lost · `closed`: a tag of it is closed, and nothing
+   * content) was carried out before, for example because its reply was lost. A cancel ends what was scheduled before it: after
+   * it the same call makes a new job · `closed`: a tag of it is closed, and nothing
    * was changed. With `debounce` also `merged`: the job that waits has this data and the later due time · `kept`: the job is
    * due, or waits for another start, and has this data when it starts · `behind`: the job runs, and its next life, with this
    * data, begins when it has ended · `overtaken`: a newer call has come.
@@ -32,7 +33,7 @@ export interface Scheduled {
     | ('scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed')
     | ('merged' | 'kept' | 'behind' | 'overtaken');
   /**
-   * Epoch ms by the primary's clock from which the job may run; with `exists`, that of the job that was kept. With `behind`
+   * Epoch ms by the primary's clock from which the job may run; with `exists` and `already`, that of the job that is there. With `behind`
    * the job starts again at the end of its run, or at that time where it is later.
    */
   readonly dueMs: number;
@@ -109,7 +110,7 @@ export function scheduledOf(
     case 'running':
       return { id, queue, status: reply.kind, dueMs };
     case 'already':
-      return { id, queue, status: 'already', dueMs, ...(reply.over ? { over: reply.over } : {}) };
+      return { id, queue, status: 'already', dueMs: reply.dueMs ?? dueMs, ...(reply.over ? { over: reply.over } : {}) };
     case 'merged':
     case 'kept':
       return { id, queue, status: reply.kind, dueMs: reply.dueMs };

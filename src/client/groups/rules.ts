@@ -67,7 +67,7 @@ const REASON_CHARS_MAX = 200;
 
 /** @throws DuestreamError `bad-input` */
 export function parseClosing(options: CloseOptions): {
-  readonly until: { readonly forMs: number };
+  readonly until: { readonly forMs: number; readonly calledMs: number };
   readonly why: string;
 } {
   if (typeof options !== 'object' || options === null) {
@@ -82,7 +82,8 @@ export function parseClosing(options: CloseOptions): {
       `reason is ${given}; allowed: a text of at most ${REASON_CHARS_MAX} characters`,
     );
   }
-  return { until: { forMs: durationIn(options.for, 'for', CLOSED_MS) }, why: reason.replaceAll(/\s+/g, ' ') };
+  const until = { forMs: durationIn(options.for, 'for', CLOSED_MS), calledMs: systemClock.monotonicMs() };
+  return { until, why: reason.replaceAll(/\s+/g, ' ') };
 }
 
 /** What these calls stand on. */

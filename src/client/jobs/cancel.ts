@@ -51,13 +51,17 @@ export const foundToCancel = (found: Found): CancelTarget => ({
   found,
 });
 
-export function cancelling({ jobs, windowMs }: Pick<ActParts, 'jobs' | 'windowMs'>): Act<CancelTarget, Cancelled> {
+/** @param forgets whoever schedules after it never repeats what was scheduled before it: see `lua/verbs/cancel.lua` */
+export function cancelling(
+  { jobs, windowMs }: Pick<ActParts, 'jobs' | 'windowMs'>,
+  forgets = false,
+): Act<CancelTarget, Cancelled> {
   return actBy<CancelTarget, string, CancelReply, Cancelled>({
     name: 'cancel',
     jobsMax: CANCEL_JOBS_MAX,
     prepare: async ({ items }) =>
       items.map(({ member, seen }) => ({ sent: seen === undefined ? member : `${member}\0${seen}` })),
-    send: (ref, words) => jobs.cancel(ref, words, { windowMs }),
+    send: (ref, words) => jobs.cancel(ref, words, { windowMs, forgets }),
     // Where a cancel leaves no tombstone, a job that it ended is unknown to the same call again.
     decide: (answer) => decide(answer, windowMs > 0 && answer.item.member === memberOf(answer.item.id)),
   });

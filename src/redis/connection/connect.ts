@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { RHYTHMS } from '../../kernel/rhythm.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput, urlOf } from './address.ts';
+import { COMMAND_TIMEOUT_MS } from './call-end.ts';
 import { openCluster } from './cluster/cluster.ts';
 import {
   connectProblemOf,
@@ -33,8 +34,6 @@ export interface ConnectSettings {
   readonly waitsMs?: number;
 }
 
-const COMMAND_TIMEOUT_MS = 4000;
-
 /** A read without a reply for so long after its wait is lost: it is dropped here, whatever arrives. */
 const BLOCKING_MARGIN_MS = 3000;
 
@@ -56,11 +55,6 @@ export function openBlocking({ waitsMs = RHYTHMS.default.blockMs, ...settings }:
 /** For SSUBSCRIBE and nothing else. Its user subscribes again after each `ready`. */
 export function openSubscriber(settings: ConnectSettings): Redis {
   return open(settings, { timeoutMs: (commandTimeoutMs) => commandTimeoutMs, subscribes: true });
-}
-
-/** No reply within this time counts as lost. */
-export function timeoutOf(redis: Redis): number {
-  return redis.options.commandTimeout ?? COMMAND_TIMEOUT_MS;
 }
 
 /** Resolves when the connection can carry commands. @throws the first connection error, or the signal's reason. */

@@ -27,6 +27,8 @@ export type Outage = 'away' | 'lost' | 'busy' | 'readonly' | 'full' | 'no-group'
 export const SIGNS: readonly { readonly sign: string; readonly pattern: RegExp; readonly outage: Outage }[] = [
   // Of Redis. A script's error is wrapped in some versions: "ERR WRONGTYPE … script: …, on @user_script:3."
   { sign: 'NOSCRIPT', pattern: /^NOSCRIPT\b/, outage: 'busy' },
+  // Ours (`call-end.ts`): the call did nothing, and is sent again with an end of its own.
+  { sign: 'LATE', pattern: /^(ERR )?LATE\b/, outage: 'busy' },
   { sign: 'LOADING', pattern: /^LOADING\b/, outage: 'busy' },
   { sign: 'BUSY', pattern: /^(BUSY\b|ERR Script killed by user)/, outage: 'busy' },
   { sign: 'MASTERDOWN', pattern: /^MASTERDOWN\b/, outage: 'busy' },

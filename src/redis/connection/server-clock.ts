@@ -15,7 +15,7 @@
  *
  * A call never waits for a sample, except for the first, after a long pause, or in doubt.
  */
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
 import type { PartitionRef } from '../keys.ts';
 import { askAll, isCluster, memberOf, membersOf } from './cluster/members.ts';
 
@@ -44,6 +44,15 @@ export interface ServerClock {
   readonly doubt: () => void;
 }
 
+/** Of one server. */
+export interface MemberClock extends ServerClock {
+  /**
+   * Never ahead of the server, whatever its clock and ours did since they were compared; undefined before the first sample.
+   * After a minute without a sample one is taken beside.
+   */
+  readonly knownMs: () => number | undefined;
+}
+
 interface Answer {
   readonly sentMs: number;
   readonly receivedMs: number;
@@ -69,10 +78,15 @@ const TRIPS = 3;
 /** Two good clocks part by about 1 ms in this time. */
 const FRESH_MS = 30_000;
 const STALE_MS = 120_000;
+/** For calls that need no more than an edge. */
+const KNOWN_MS = 60_000;
 /** Wall and monotonic clock disagreeing by this much about how long ago a measurement was. */
 const JUMP_MS = 100;
 /** At most one try per second while Redis is away. */
 const TRY_MS = 1000;
+
+/** Of this time good clocks part by less, even one that is slewed: 500 ppm. */
+const DRIFT = 1 / 2000;
 
 /** Epoch ms by the server's own word, with fractions: one round trip. @throws whatever TIME failed with */
 export async function timeAt(redis: Timed): Promise<number> {
@@ -147,7 +161,14 @@ function following(now: () => ServerClock): ServerClock {
   };
 }
 
-export function createServerClock(redis: Timed, clock: Clock): ServerClock {
+/** What is known of the clock behind a connection to one server, by whoever keeps it; else it is known from now on. */
+export function clockBehind(redis: Timed): MemberClock {
+  return behind.get(redis) ?? createServerClock(redis, systemClock);
+}
+
+const behind = new WeakMap<Timed, MemberClock>();
+
+export function createServerClock(redis: Timed, clock: Clock): MemberClock {
   let range: Range | undefined;
   let measured = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 };
   let triedMs = Number.NEGATIVE_INFINITY;
@@ -168,6 +189,7 @@ export function createServerClock(redis: Timed, clock: Clock): ServerClock {
 
   async function measure(): Promise<void> {
     let anew: Range | undefined;
+    heardMs = clock.monotonicMs();
     for (let trip = 0; trip < TRIPS; trip += 1) anew = narrowed(anew, rangeOf(await askAt(redis, clock)));
     range = anew;
     doubted = false;
@@ -185,7 +207,13 @@ export function createServerClock(redis: Timed, clock: Clock): ServerClock {
     return measuring;
   }
 
-  return {
+  const made: MemberClock = {
+    knownMs() {
+      if (range === undefined) return undefined;
+      const nowMs = clock.monotonicMs();
+      if (nowMs - heardMs > KNOWN_MS) void sample().catch(() => undefined);
+      return nowMs + range.lowMs - (nowMs - range.atMs) * DRIFT;
+    },
     nowMs: read(({ lowMs, highMs }) => (lowMs + highMs) / 2),
     latestMs: read(({ highMs }) => highMs),
     earliestMs: read(({ lowMs }) => lowMs),
@@ -213,6 +241,9 @@ export function createServerClock(redis: Timed, clock: Clock): ServerClock {
       return jumped || doubted || ageMs > STALE_MS ? measurement : undefined;
     },
   };
+  // Who waits for calls uses this clock of the process, whatever time others live in.
+  if (clock === systemClock && !behind.has(redis)) behind.set(redis, made);
+  return made;
 }
 
 async function askAt(redis: Timed, clock: Clock): Promise<Answer> {

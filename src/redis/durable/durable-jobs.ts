@@ -13,6 +13,7 @@
  */
 import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
+import { endsAt } from '../connection/call-end.ts';
 import { isCluster, memberOf, membersOf } from '../connection/cluster/members.ts';
 import { describe, type Redis } from '../connection/connect.ts';
 import { together } from '../connection/cork.ts';
@@ -190,6 +191,8 @@ function next(state: State): void {
 
 /** @throws what goes for all of them, before anything was sent */
 async function carryAll(state: State, calls: readonly Waiting[]): Promise<void> {
+  // Their ends must be known now: a script that waits for its own would go out behind the WAIT.
+  await endsAt(state.redis)?.known();
   const expected = await expectedOf(state);
   state.scripts = 0;
   const { replies, confirming } = together(state.redis, () => ({

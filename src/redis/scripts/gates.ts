@@ -1,6 +1,7 @@
 /** How much a partition may do at once: it gets its share, and its line, lanes and holds are checked, a slice at a time. */
 
 import type { PartitionGates } from '../../job/gate.ts';
+import { serverNowMs } from '../connection/call-end.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { list, run, text } from './scripts.ts';
@@ -30,6 +31,18 @@ export async function limit(
     const reply = text(await run(redis, 'limit', { keys, args, each: share.groups.flat() }));
     if (reply !== 'more') return reply as 'ok' | 'same' | 'fenced';
   }
+}
+
+/** What a partition has in the place of its share of the limits of its queue; undefined where it has that, or none yet, or is getting it. */
+export async function otherShare(redis: Redis, { keys, gates, quota }: PartitionRef): Promise<string | undefined> {
+  const [share, allotted] = await redis.hmget(keys.meta, 'gates', 'quota');
+  const isMoving = share?.startsWith('- ') || share?.startsWith(`${gates?.share} > `);
+  if (gates !== undefined && share && share !== gates.share && !isMoving) {
+    return `the limits ${share} instead of ${gates.share}`;
+  }
+  const wanted = quota && `${quota.pending} ${quota.bytes}`;
+  if (!wanted || !allotted || allotted === wanted) return undefined;
+  return `maxPending and maxBytes ${allotted} instead of ${wanted}`;
 }
 
 /** Whether jobs wait in line here, by what the partition says itself. */
@@ -69,7 +82,7 @@ const rangeOf = (group: string) => [`[${group}\0`, `(${group}\x01`] as const;
  * Lets nobody of a group, or of the whole partition, through until a time.
  *
  * @param of.group '' = the whole partition
- * @param of.until epoch ms, or so many ms from now; 0: it opens at once
+ * @param of.until epoch ms, or so many ms from when it was called (monotonic), or from now; 0: it opens at once
  * @returns `same`: it is closed for as long or longer, or was open; `ungated`: it has no line in which jobs could wait
  */
 export async function close(
@@ -77,13 +90,18 @@ export async function close(
   { keys }: PartitionRef,
   of: {
     readonly group: string;
-    readonly until: number | { readonly forMs: number };
+    readonly until: number | { readonly forMs: number; readonly calledMs?: number };
     readonly why?: string;
     readonly nowMs?: number;
   },
 ): Promise<'ok' | 'same' | 'ungated'> {
   const { group, until, why = '', nowMs = '' } = of;
-  const args = { now: nowMs, group, until: typeof until === 'number' ? until : `+${until.forMs}`, why };
+  const args = {
+    now: nowMs,
+    group,
+    until: typeof until === 'number' ? until : untilText(redis, keys.meta, until),
+    why,
+  };
   return text(await run(redis, 'close', { keys, args })) as 'ok' | 'same' | 'ungated';
 }
 
@@ -131,4 +149,14 @@ export async function mendGates(
   const each = flaws.flatMap(({ kind, name }) => [kind, name]);
   const reply = list(await run(redis, 'mend-gates', { keys, args: { now: nowMs ?? '' }, each }));
   return reply.map((item) => text(item) as 'repaired' | 'sound');
+}
+
+/** An instant where the clock of the server is known, so that a call that is sent again closes for no longer than the first. */
+function untilText(
+  redis: Redis,
+  key: string,
+  { forMs, calledMs }: { readonly forMs: number; readonly calledMs?: number },
+) {
+  const fromMs = calledMs === undefined ? undefined : serverNowMs(redis, key, calledMs);
+  return fromMs === undefined ? `+${forMs}` : Math.round(fromMs + forMs);
 }

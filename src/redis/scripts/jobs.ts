@@ -4,6 +4,7 @@
  * type. A refusal is a value, never an exception.
  */
 
+import { serverNowMs } from '../connection/call-end.ts';
 import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { changed } from './edits.ts';
@@ -35,7 +36,20 @@ interface Aged {
   readonly layoutAge?: 'remembered' | 'fresh';
 }
 
+/**
+ * The sends of one call. The first one is no repeat, so a job of the same call that was cancelled is another one, of before. A
+ * repeat says when the first was sent: what was cancelled after that may have been made by it.
+ */
+export interface Sends {
+  /** A send before this one may have been carried out. */
+  isRepeat: boolean;
+  /** By the clock of the server; undefined of a repeat: nobody knows. */
+  firstMs: number | undefined;
+}
+
 export interface ScheduleSettings extends Aged {
+  /** Undefined: the call is recognised by what it says alone. */
+  readonly sends?: Sends;
   readonly mode: 'keep' | 'replace' | 'debounce';
   readonly horizonMs: number;
   readonly bytesMax: number;
@@ -76,6 +90,12 @@ export function createJobs(redis: Redis) {
 
 export type Jobs = ReturnType<typeof createJobs>;
 
+/** As `lua/lib/clock.lua` reads it. */
+const firstText = (sends: Sends | undefined): string => {
+  if (sends === undefined || (sends.isRepeat && sends.firstMs === undefined)) return '';
+  return sends.isRepeat ? `@${Math.floor(sends.firstMs ?? 0)}` : '@';
+};
+
 const NOT_CLOSED = { untilMs: 0, text: '', most: 0 };
 
 /** Of tags, and so of all jobs that have them. */
@@ -103,23 +123,27 @@ function waiting(redis: Redis) {
     async schedule(
       ref: PartitionRef,
       items: readonly ScheduleItem[],
-      { mode, horizonMs, bytesMax, layoutAge, nowMs }: ScheduleSettings,
+      { mode, horizonMs, bytesMax, layoutAge, nowMs, sends }: ScheduleSettings,
     ): Promise<readonly ScheduleReply[] | Moved> {
       const generation = generationOf(ref, layoutAge);
-      const args = { now: nowMs ?? '', generation, mode, horizon: horizonMs, bytes: bytesMax };
+      if (sends?.isRepeat === false) sends.firstMs = serverNowMs(redis, ref.keys.jobs);
+      const args = { now: `${nowMs ?? ''}${firstText(sends)}`, generation, mode, horizon: horizonMs, bytes: bytesMax };
       const each: string[] = [];
       for (const { member, record, dueMs } of items) each.push(member, record, String(dueMs));
       const reply = list(await run(redis, 'schedule', { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => scheduleReply(text(item)));
     },
 
-    /** What is answered `later` is to be asked again. A member may have a zero byte and what was seen of it behind it. */
+    /**
+     * What is answered `later` is to be asked again. A member may have a zero byte and what was seen of it behind it. `forgets`:
+     * whoever schedules after it never repeats what was scheduled before it.
+     */
     async cancel(
       ref: PartitionRef,
       members: readonly string[],
-      { windowMs, nowMs }: { windowMs: number; nowMs?: number },
+      { windowMs, nowMs, forgets = false }: { windowMs: number; nowMs?: number; forgets?: boolean },
     ): Promise<readonly CancelReply[] | Moved> {
-      const args = { now: nowMs ?? '', generation: ref.layoutGeneration, window: windowMs };
+      const args = { now: `${nowMs ?? ''}${forgets ? '@' : ''}`, generation: ref.layoutGeneration, window: windowMs };
       const reply = list(await run(redis, 'cancel', { keys: ref.keys, keeps: keepsHistory(ref), args, each: members }));
       return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
     },

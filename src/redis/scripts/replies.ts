@@ -22,7 +22,7 @@ export type ScheduleReply =
   | { readonly kind: 'no-set' }
   /** The call had read its share: nothing was looked at or written for this job. */
   | { readonly kind: 'later' }
-  | { readonly kind: 'already'; readonly over: OverState | undefined }
+  | { readonly kind: 'already'; readonly over: OverState | undefined; readonly dueMs?: number }
   | { readonly kind: 'exists'; readonly dueMs: number }
   /** Of a debounce call: the job that waits has its data; `merged` is due anew, `kept` as before. */
   | { readonly kind: 'merged' | 'kept'; readonly dueMs: number }
@@ -171,7 +171,9 @@ export function scheduleReply(reply: string): ScheduleReply {
   if (kind === 'full') {
     return { kind, what: detail as FullOf, limit: Number(limit), there: Number(there) };
   }
-  if (kind === 'already') return { kind, over: outcomeLetters[detail] };
+  if (kind === 'already') {
+    return { kind, over: outcomeLetters[detail], ...(limit !== undefined && { dueMs: score(limit) }) };
+  }
   if (kind === 'exists' || kind === 'merged' || kind === 'kept') return { kind, dueMs: score(detail) };
   if (kind === 'overtaken') return { kind, order: Number(detail) };
   if (kind === 'behind') return { kind };

@@ -7,7 +7,20 @@ import type { ControlKeys, PartitionKeys } from '../keys.ts';
 /** Keys of a partition, and those of the control slot. */
 type KeyName = keyof PartitionKeys | keyof ControlKeys;
 
+/**
+ * What becomes of a call whose bytes come late, when its caller has sent it again, or has given it up, and others have
+ * changed what it was about:
+ *
+ *   refused    it carries the end of the send, and does nothing after it (`connection/call-end.ts`)
+ *   fenced     it names a term, or an entry and its token, or its owner, and does nothing for one that is not of now
+ *   harmless   what it does is judged at the moment in which it runs, and is right whoever asks: a mark that somebody
+ *              waits, a lease, seat or heartbeat that ends by itself, a repair of what is damaged at that moment
+ *   reads      it changes nothing
+ */
+export type Late = 'refused' | 'fenced' | 'harmless' | 'reads';
+
 export interface Script {
+  readonly late: Late;
   readonly keys: readonly KeyName[];
   readonly args: readonly string[];
   /** Names of the arguments that repeat for each item of a bulk call. */
@@ -28,12 +41,14 @@ const GATE_KEYS = ['line', 'lanes', 'holds', 'groups'] as const;
 /** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
+    late: 'refused',
     keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line', 'groups', 'closed'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
   }),
   promote: define({
+    late: 'fenced',
     keys: [
       ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
       ...GATE_KEYS,
@@ -44,6 +59,7 @@ export const scripts = {
     reply: 'list',
   }),
   cast: define({
+    late: 'fenced',
     keys: [
       ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags', 'cast', 'work'],
       ...['closed', 'past', 'ended'],
@@ -53,6 +69,7 @@ export const scripts = {
     mayKeep: true,
   }),
   start: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
       ...['closed', 'past', 'ended'],
@@ -63,6 +80,7 @@ export const scripts = {
     mayKeep: true,
   }),
   expire: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', ...GATE_KEYS, 'work', 'wake'],
       ...['past', 'ended'],
@@ -73,18 +91,21 @@ export const scripts = {
     mayKeep: true,
   }),
   release: define({
+    late: 'fenced',
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'stale', ...GATE_KEYS, 'work'],
     args: ['now', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'due'],
   }),
   extend: define({
+    late: 'fenced',
     keys: ['runs', 'ready'],
     args: ['consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'token', 'progress'],
   }),
   complete: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS, 'work', 'wake'],
       ...['past', 'ended'],
@@ -95,6 +116,7 @@ export const scripts = {
     mayKeep: true,
   }),
   serve: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', ...GATE_KEYS],
       ...['work', 'wake', 'closed', 'past', 'ended'],
@@ -105,6 +127,7 @@ export const scripts = {
     mayKeep: true,
   }),
   relay: define({
+    late: 'fenced',
     keys: [
       ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
       ...GATE_KEYS,
@@ -120,6 +143,7 @@ export const scripts = {
     mayKeep: true,
   }),
   commit: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', ...GATE_KEYS, 'work', 'wake'],
       ...['past', 'ended'],
@@ -130,6 +154,7 @@ export const scripts = {
     moreKeys: true,
   }),
   retry: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work'],
       ...['past', 'ended'],
@@ -139,6 +164,7 @@ export const scripts = {
     mayKeep: true,
   }),
   defer: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work'],
       ...['past', 'ended'],
@@ -150,6 +176,7 @@ export const scripts = {
     mayKeep: true,
   }),
   bury: define({
+    late: 'fenced',
     keys: [
       ...['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS],
       ...['work', 'past', 'ended'],
@@ -170,6 +197,7 @@ export const scripts = {
     mayKeep: true,
   }),
   cancel: define({
+    late: 'refused',
     keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags', 'line', 'past', 'ended'],
     args: ['now', 'generation', 'window'],
     reply: 'per item',
@@ -177,134 +205,185 @@ export const scripts = {
     mayKeep: true,
   }),
   await: define({
+    late: 'harmless',
     keys: ['scheduled', 'jobs', 'runs', 'meta'],
     args: ['generation'],
     reply: 'per item',
     each: ['member'],
   }),
   reschedule: define({
+    late: 'refused',
     keys: ['scheduled', 'jobs', 'runs', 'meta', 'wake', 'stale', 'line'],
     args: ['now', 'generation', 'horizon'],
     reply: 'per item',
     each: ['member', 'due', 'mode', 'seen'],
   }),
   edit: define({
+    late: 'refused',
     keys: ['scheduled', 'jobs', 'runs', 'meta', 'tags', 'line', 'wake', 'stale'],
-    args: ['generation', 'bytes'],
+    args: ['now', 'generation', 'bytes'],
     reply: 'per item',
     each: ['member', 'before', 'record'],
   }),
   'close-tags': define({
+    late: 'refused',
     keys: ['meta', 'closed', 'why'],
-    args: ['generation', 'mode', 'until', 'text', 'most'],
+    args: ['now', 'generation', 'mode', 'until', 'text', 'most'],
     reply: 'per item',
     each: ['tag'],
   }),
   replay: define({
+    late: 'refused',
     keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags', 'closed'],
     args: ['now', 'generation', 'deadLetter', 'due'],
     reply: 'list',
   }),
-  gather: define({ keys: ['jobs', 'meta', 'tags'], args: ['now', 'generation', 'set', 'callback'] }),
-  seal: define({ keys: ['scheduled', 'jobs', 'meta', 'tags'], args: ['now', 'generation', 'set', 'member'] }),
-  disband: define({ keys: ['jobs', 'meta', 'tags'], args: ['generation', 'set'] }),
+  gather: define({ late: 'refused', keys: ['jobs', 'meta', 'tags'], args: ['now', 'generation', 'set', 'callback'] }),
+  seal: define({
+    late: 'refused',
+    keys: ['scheduled', 'jobs', 'meta', 'tags'],
+    args: ['now', 'generation', 'set', 'member'],
+  }),
+  disband: define({ late: 'refused', keys: ['jobs', 'meta', 'tags'], args: ['now', 'generation', 'set'] }),
   tend: define({
+    late: 'fenced',
     keys: ['leader', 'scheduled', 'jobs', 'meta', 'tags'],
     args: ['now', 'term', 'after', 'limit'],
     reply: 'list',
   }),
-  arm: define({ keys: ['fires', 'fired', 'meta', 'wake'], args: ['generation', 'name'] }),
-  disarm: define({ keys: ['fires', 'fired'], args: ['name', 'state'] }),
+  arm: define({ late: 'refused', keys: ['fires', 'fired', 'meta', 'wake'], args: ['now', 'generation', 'name'] }),
+  disarm: define({ late: 'refused', keys: ['fires', 'fired'], args: ['now', 'name', 'state'] }),
   fire: define({
+    late: 'fenced',
     keys: ['leader', 'fires', 'fired', 'scheduled', 'jobs', 'meta', 'wake', 'tags'],
     args: ['now', 'term'],
     each: ['name', 'state', 'reached', 'look', 'overlap', 'most', 'missed', 'count'],
     reply: 'list',
   }),
-  elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease', 'schema'], reply: 'list' }),
-  resign: define({ keys: ['leader', 'wake'], args: ['term'], reply: 'text' }),
+  elect: define({
+    late: 'harmless',
+    keys: ['leader', 'meta'],
+    args: ['now', 'process', 'lease', 'schema'],
+    reply: 'list',
+  }),
+  resign: define({ late: 'fenced', keys: ['leader', 'wake'], args: ['term'], reply: 'text' }),
   reclaim: define({
+    late: 'fenced',
     keys: ['ready', 'runs', 'meta'],
     args: ['now', 'owner', 'consumer', 'idle'],
     reply: 'list',
     each: ['entry'],
   }),
-  enrol: define({ keys: ['ready'], args: ['consumer'] }),
-  retire: define({ keys: ['ready'], args: ['consumer'], reply: 'text' }),
-  watch: define({ keys: ['meta'], args: ['now', 'consumer', 'wish', 'seats', 'term'], reply: 'text' }),
-  beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
+  enrol: define({ late: 'harmless', keys: ['ready'], args: ['consumer'] }),
+  retire: define({ late: 'harmless', keys: ['ready'], args: ['consumer'], reply: 'text' }),
+  watch: define({
+    late: 'harmless',
+    keys: ['meta'],
+    args: ['now', 'consumer', 'wish', 'seats', 'term'],
+    reply: 'text',
+  }),
+  beat: define({ late: 'harmless', keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
   declare: define({
+    late: 'refused',
     keys: ['queues', 'wake'],
-    args: ['queue', 'layout', 'schema'],
+    args: ['now', 'queue', 'layout', 'schema'],
     each: ['setting', 'value'],
     reply: 'list',
   }),
-  undeclare: define({ keys: ['queues', 'wake'], args: ['queue', 'mode'], each: ['setting'] }),
-  identify: define({ keys: ['id'], args: ['candidate'], reply: 'text' }),
-  forget: define({ keys: ['alive', 'beat'], args: ['process'], reply: 'text' }),
+  undeclare: define({ late: 'refused', keys: ['queues', 'wake'], args: ['now', 'queue', 'mode'], each: ['setting'] }),
+  identify: define({ late: 'harmless', keys: ['id'], args: ['candidate'], reply: 'text' }),
+  forget: define({ late: 'harmless', keys: ['alive', 'beat'], args: ['process'], reply: 'text' }),
   issue: define({
+    late: 'refused',
     keys: ['tokens'],
     args: ['now', 'id', 'token', 'most'],
     each: ['known', 'expires'],
     reply: 'text',
   }),
-  define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
+  define: define({ late: 'refused', keys: ['schedules'], args: ['now', 'name', 'before', 'after'] }),
   sweep: define({
+    late: 'fenced',
     keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale', 'closed', 'why', 'past', 'ended'],
     args: ['now', 'term', 'limit', 'window', 'tombstones', 'floor', 'retention', 'deadLetters', 'keep', 'most'],
     reply: 'list',
     mayKeep: true,
   }),
   'check-members': define({
+    late: 'reads',
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags'],
     args: ['part', 'cursor', 'limit'],
   }),
-  'check-tags': define({ keys: ['jobs', 'tags'], args: ['limit'], each: ['after'], reply: 'list' }),
-  'mend-tags': define({ keys: ['jobs', 'tags'], args: ['bytes'], each: ['kind', 'name'], reply: 'per item' }),
-  'check-entries': define({ keys: ['ready'], args: ['part', 'after', 'limit'] }),
+  'check-tags': define({ late: 'reads', keys: ['jobs', 'tags'], args: ['limit'], each: ['after'], reply: 'list' }),
+  'mend-tags': define({
+    late: 'harmless',
+    keys: ['jobs', 'tags'],
+    args: ['bytes'],
+    each: ['kind', 'name'],
+    reply: 'per item',
+  }),
+  'check-entries': define({ late: 'reads', keys: ['ready'], args: ['part', 'after', 'limit'] }),
   repair: define({
+    late: 'harmless',
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'holds'],
     args: ['now', 'seen', 'bytes'],
     reply: 'per item',
     each: ['kind', 'name'],
   }),
-  allot: define({ keys: ['leader', 'meta'], args: ['term', 'pending', 'bytes'], reply: 'text' }),
+  allot: define({
+    late: 'refused',
+    keys: ['leader', 'meta'],
+    args: ['now', 'term', 'pending', 'bytes'],
+    reply: 'text',
+  }),
   limit: define({
+    late: 'refused',
     keys: ['leader', 'scheduled', 'ready', 'meta', 'wake', 'stale', ...GATE_KEYS, 'jobs', 'done'],
     args: ['now', 'term', 'share', 'limit'],
     each: ['group', 'limits'],
     reply: 'text',
   }),
   close: define({
+    late: 'refused',
     keys: ['meta', 'wake', ...GATE_KEYS],
     args: ['now', 'group', 'until', 'why'],
     reply: 'text',
   }),
   'check-gates': define({
+    late: 'reads',
     keys: ['scheduled', 'ready', 'meta', ...GATE_KEYS],
     args: ['part', 'cursor', 'limit'],
     reply: 'list',
   }),
   'mend-gates': define({
+    late: 'harmless',
     keys: ['scheduled', 'ready', 'meta', 'wake', ...GATE_KEYS],
     args: ['now'],
     reply: 'per item',
     each: ['kind', 'name'],
   }),
   weigh: define({
+    late: 'harmless',
     keys: ['scheduled', 'jobs', 'ready', 'meta', 'stale'],
     args: ['part', 'cursor', 'limit', 'bytes', 'count', 'mode'],
     reply: 'list',
   }),
-  pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
-  resume: define({ keys: ['meta', 'wake'], args: [] }),
+  pause: define({ late: 'refused', keys: ['meta'], args: ['now', 'reason'] }),
+  resume: define({ late: 'refused', keys: ['meta', 'wake'], args: ['now'] }),
   purge: define({
+    late: 'refused',
     keys: ['dead', 'meta'],
     args: ['now', 'age', 'reason', 'after', 'last', 'limit', 'mode'],
     each: ['deadLetter'],
   }),
-  erase: define({ keys: ['past', 'ended'], args: ['tag', 'mode', 'score', 'limit'], each: ['id'], reply: 'list' }),
+  erase: define({
+    late: 'refused',
+    keys: ['past', 'ended'],
+    args: ['now', 'tag', 'mode', 'score', 'limit'],
+    each: ['id'],
+    reply: 'list',
+  }),
   remove: define({
+    late: 'refused',
     keys: [
       'scheduled',
       'jobs',
@@ -326,31 +405,41 @@ export const scripts = {
       'closed',
       'why',
     ],
-    args: ['force'],
+    args: ['now', 'force'],
   }),
-  peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),
+  peek: define({ late: 'reads', keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),
   page: define({
+    late: 'reads',
     keys: ['scheduled', 'meta'],
     args: ['generation', 'from', 'to', 'score', 'limit'],
     reply: 'list',
     each: ['member'],
   }),
   count: define({
+    late: 'reads',
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'meta', 'stale'],
     args: ['generation', 'from', 'to', 'after', 'last', 'limit', 'mode'],
     reply: 'list',
   }),
   stats: define({
+    late: 'reads',
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'stale', 'tags'],
     args: [],
   }),
   lapsed: define({
+    late: 'reads',
     keys: ['scheduled', 'jobs', 'runs', 'ready'],
     args: ['now', 'cursor', 'limit', 'bytes'],
     reply: 'list',
   }),
-  oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
+  oldest: define({
+    late: 'reads',
+    keys: ['scheduled', 'jobs', 'runs', 'ready'],
+    args: ['after', 'limit'],
+    reply: 'list',
+  }),
   groups: define({
+    late: 'reads',
     keys: ['meta', ...GATE_KEYS, 'tags'],
     args: ['generation', 'after', 'limit'],
     reply: 'list',

@@ -7,6 +7,7 @@
  */
 import type { Redis } from 'ioredis';
 import { texts } from '../../../lua/scripts.mjs';
+import { endsAt } from '../connection/call-end.ts';
 import { redial } from '../connection/dialing.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { SlotKeys } from '../keys.ts';
@@ -16,7 +17,9 @@ type Part = string | number | Buffer;
 
 export type Verb = keyof typeof scripts;
 type KeysOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['keys'][number]]: string };
-type ArgsOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['args'][number]]: string | number };
+type ArgsOf<V extends Verb> = {
+  readonly [name in Exclude<(typeof scripts)[V]['args'][number], 'now'>]: string | number;
+} & { readonly now?: string | number };
 
 /** What `new Redis({ scripts })` takes: ioredis loads each on first use and falls back to EVAL after a flush. */
 export type ScriptOptions = Readonly<Record<string, { lua: string; numberOfKeys?: number }>>;
@@ -43,35 +46,52 @@ export type Reply = string | number | null | readonly Reply[];
  * Runs one script on one slot. `each` is the flat list of repeated arguments of a bulk call. A reply of another
  * shape than the script has is another command's: this connection has lost count, so it is dropped, and the outcome of
  * the call is as unknown as that of a lost reply.
- * Tests pass `now`; production passes '' and the server's clock decides.
+ * Tests pass `now`; production passes '' and the server's clock decides. Then a call that may not come late carries its end
+ * (`connection/call-end.ts`).
  */
-export async function run<V extends Verb>(
-  redis: Redis,
-  verb: V,
-  call: {
-    readonly keys: KeysOf<V> & SlotKeys;
-    readonly args: ArgsOf<V>;
-    readonly each?: readonly Part[];
-    readonly moreKeys?: readonly string[];
-    /** The queue keeps a history. */
-    readonly keeps?: boolean;
-    /** The reply as bytes, one character from 0 to 255 each: a foreign member need not be text. */
-    readonly bytes?: boolean;
-  },
-): Promise<Reply> {
+export async function run<V extends Verb>(redis: Redis, verb: V, call: Call<V>): Promise<Reply> {
+  const { late, keys }: Script = scripts[verb];
+  const isBounded = late === 'refused' && !/^\d/.test(String(call.args.now ?? ''));
+  const held = call.keys as Readonly<Record<string, string>>;
+  const ends = isBounded ? endsAt(redis, held[keys[0] ?? ''] ?? '') : undefined;
+  if (ends === undefined) return send(redis, verb, call);
+  const end = ends.next();
+  if (end === undefined) await ends.known();
+  try {
+    return await send(redis, verb, call, end ?? ends.next());
+  } catch (error) {
+    if (!ends.isLate(error)) throw error;
+    return send(redis, verb, call, ends.next());
+  }
+}
+
+interface Call<V extends Verb> {
+  readonly keys: KeysOf<V> & SlotKeys;
+  readonly args: ArgsOf<V>;
+  readonly each?: readonly Part[];
+  readonly moreKeys?: readonly string[];
+  /** The queue keeps a history. */
+  readonly keeps?: boolean;
+  /** The reply as bytes, one character from 0 to 255 each: a foreign member need not be text. */
+  readonly bytes?: boolean;
+}
+
+/** Sends it before it returns. `end`: comes before what else `now` says. */
+async function send<V extends Verb>(redis: Redis, verb: V, call: Call<V>, end?: string): Promise<Reply> {
   const script: Script = scripts[verb];
   const held = call.keys as Readonly<Record<string, string>>;
   const named = call.args as Readonly<Record<string, string | number>>;
   const commands = redis as unknown as Record<string, (...parts: (Part | readonly Part[])[]) => Promise<Reply>>;
   // A method that the client library makes from `scriptOptions`; its text is `lua/verbs/<verb>.lua`.
-  const send = commands[names[verb][call.bytes ? 'ofBytes' : 'ofText']];
-  if (!send) throw new Error(`connection was made without the script ${verb}`);
+  const method = commands[names[verb][call.bytes ? 'ofBytes' : 'ofText']];
+  if (!method) throw new Error(`connection was made without the script ${verb}`);
   const parts = keysOf(script, held, call);
-  for (const name of script.args) parts.push(named[name] ?? '');
+  for (const name of script.args)
+    parts.push(name === 'now' && end !== undefined ? `${end}${named[name] ?? ''}` : (named[name] ?? ''));
   const each = call.each ?? [];
   // The client library takes a list for its parts, and a long one is cheaper whole.
   parts.push(each);
-  const sent = send.apply(redis, parts);
+  const sent = method.apply(redis, parts);
   const reply = await naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
   if (isReplyOf(script, reply, each.length)) return reply;
   return lostCount(redis, verb);

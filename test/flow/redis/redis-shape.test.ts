@@ -4,13 +4,8 @@ import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { ladder } from '../../../src/job/backoff.ts';
 import type { EventSource } from '../../../src/job/events.ts';
-import {
-  close,
-  openBlocking,
-  openCommands,
-  type RedisInput,
-  timeoutOf,
-} from '../../../src/redis/connection/connect.ts';
+import { timeoutOf } from '../../../src/redis/connection/call-end.ts';
+import { close, openBlocking, openCommands, type RedisInput } from '../../../src/redis/connection/connect.ts';
 import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';

@@ -61,6 +61,9 @@ export function load(source, execute) {
       try {
         return fromLua(script({ redis, KEYS: new LuaTable(keys), ARGV: new LuaTable(args) }));
       } catch (error) {
+        const raised =
+          error instanceof LuaError && error.value instanceof LuaTable ? error.value.get('err') : undefined;
+        if (typeof raised === 'string') throw new Refusal(`${raised} script: ${sha}, on @user_script:1.`);
         if (error instanceof LuaError) throw new Refusal(`ERR user_script:1: ${error.message} script: ${sha}`);
         throw error;
       }
