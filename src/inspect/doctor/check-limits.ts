@@ -9,7 +9,7 @@ import { show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { hasWaiting, holdsOf } from '../../redis/scripts/gates.ts';
+import { hasWaiting, holdsOf, otherShare } from '../../redis/scripts/gates.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
 import { type ProcessesById, processesOf } from '../processes.ts';
@@ -44,7 +44,8 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
     const refs = partitionsOf(namespace, layout);
     const all = await Promise.all(refs.map((ref) => partitionSeen(redis, ref)));
     const queue = { layout, refs, all };
-    found.push(...undivided(layout), ...uneven(queue), ...(await heldByDead(redis, queue, processes)));
+    found.push(...undivided(layout), ...uneven(queue), ...(await misshared(redis, queue)));
+    found.push(...(await heldByDead(redis, queue, processes)));
   }
   if (found.length === 0) {
     return {
@@ -58,6 +59,21 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
     saw: [...found.slice(0, EXAMPLES_MAX).map(({ text }) => text), ...more].join('; '),
     advice: [...new Set(found.map(({ advice }) => advice))].join('; '),
   };
+}
+
+/** Its leader compares them each minute, so only what was written just now, or has no leader, differs. */
+async function misshared(redis: Redis, { layout: { queue }, refs }: Limited): Promise<readonly Flaw[]> {
+  const shares = await Promise.all(refs.map((ref) => otherShare(redis, ref)));
+  return shares.flatMap((share, partition) =>
+    share === undefined
+      ? []
+      : [
+          {
+            text: `${show(queue)}: partition ${partition} has ${share}`,
+            advice: `see that a daemon leads ${queue}: it writes the share that the registry says within a minute`,
+          },
+        ],
+  );
 }
 
 /** Each partition runs one job at least, whatever the limit: `queues set` refuses such a limit, another program may write it. */

@@ -2,7 +2,11 @@
  * Keeps the gates of a queue true in a led partition: its share of the limits stands beside its jobs, and what calls that were
  * cut off or foreign clients have left in line, lanes and holds is mended. A queue that is not gated costs nothing.
  *
- *  elected ──▶ share written where it differs ──▶ slice of holds ──▶ … each second; each minute a walk through the rest
+ *  elected ──▶ share written where it differs ──▶ slice of holds ──▶ … each second; each minute a walk through the rest,
+ *                                                                    and the share is compared once more
+ *
+ * Somebody who sets limits writes the registry and then the shares; what he was cut off from, or another program wrote, is
+ * mended within that minute.
  *
  * A hold without an entry keeps its group from a start, so holds are looked at all the time. The rest costs no job its turn
  * for longer than a walk and a minute.
@@ -40,6 +44,7 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
   const { redis, ref, current, leading, clock } = parts;
   /** The term and the limits for which the partition has its share. */
   let shared: string | undefined;
+  let sharedMs = clock.monotonicMs();
   let spot = HOLDS;
   let walkedMs = clock.monotonicMs();
 
@@ -52,9 +57,11 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
       return idle(IDLE_MS);
     }
     const { term } = leadership;
-    if (shared !== `${term} ${share.share}`) {
+    // @compare-share
+    if (shared !== `${term} ${share.share}` || clock.monotonicMs() - sharedMs >= WALK_EVERY_MS) {
       if ((await limit(redis, ref, { term, share })) === 'fenced') return IDLE_MS;
       shared = `${term} ${share.share}`;
+      sharedMs = clock.monotonicMs();
     }
     return look();
   }

@@ -1,6 +1,6 @@
 /**
  * Keeps the limits of a queue true in a led partition: its share stands beside its jobs, and the bytes of its records are
- * counted anew, again and again. A queue without limits costs one call for each term of a leader.
+ * counted anew, again and again. A queue without limits costs one call for each term of a leader, one with limits compares its share once a minute.
  *
  *  elected ──▶ share written where it differs ──▶ slice ──▶ slice ──▶ … ──▶ noted ──▶ rest ──▶ slice ──▶ …
  *
@@ -28,10 +28,14 @@ const REST_MS = 1000;
 /** After a count that found the same as the count before. */
 const QUIET_REST_MS = 10_000;
 
+/** What another program, or somebody who was cut off, wrote in the place of the share is mended after this time. */
+const ALLOT_EVERY_MS = 60_000;
+
 export function createWeigher(parts: WeigherParts): Chore {
-  const { redis, ref, current, leading } = parts;
+  const { redis, ref, current, leading, clock } = parts;
   /** The term and the limits for which the partition has its share. */
   let allotted: string | undefined;
+  let allottedMs = clock.monotonicMs();
   let spot: Weighing = UNWEIGHED;
   /** Bytes and records by the last whole count. */
   let counted = '';
@@ -47,10 +51,14 @@ export function createWeigher(parts: WeigherParts): Chore {
     const { term } = leadership;
     const { quota = NO_QUOTA } = current();
     const wanted = `${term} ${quota.pending} ${quota.bytes}`;
-    if (allotted !== wanted) {
-      if ((await allot(redis, ref, { term, quota })) === 'fenced') return IDLE_MS;
+    const isOther = allotted !== wanted;
+    // @compare-quota
+    if (isOther || (quota !== NO_QUOTA && clock.monotonicMs() - allottedMs >= ALLOT_EVERY_MS)) {
+      const reply = await allot(redis, ref, { term, quota });
+      if (reply === 'fenced') return IDLE_MS;
       allotted = wanted;
-      spot = UNWEIGHED;
+      allottedMs = clock.monotonicMs();
+      if (isOther || reply === 'ok') spot = UNWEIGHED;
     }
     return quota.bytes === 0 ? idle(IDLE_MS) : slice();
   }

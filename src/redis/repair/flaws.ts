@@ -23,6 +23,7 @@ type StateKind =
   | 'hollow'
   | 'unswept'
   | 'misweighed'
+  | 'misshared'
   | 'overnoted'
   | 'unmarked'
   | 'unclosed'
@@ -107,6 +108,10 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I17',
     'the bytes that the limit of its queue is compared with are far from those of its records, so jobs may be refused or taken that should not',
     'count them anew, as its leader does all the time',
+  ],
+  misshared: [
+    'I17',
+    'its share of the limits of its queue is another one than the registry says; its leader compares them and writes the right one within a minute',
   ],
   overnoted: [
     'I18',

@@ -13,6 +13,7 @@ import type { Redis } from '../connection/connect.ts';
 import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
 import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
 import { type PartitionStats, stats } from '../read/inspect.ts';
+import { otherShare } from '../scripts/gates.ts';
 import { unreadableQueues } from '../scripts/queues.ts';
 import { weighAll } from '../scripts/quotas.ts';
 import { closureFlaws } from './closures.ts';
@@ -144,6 +145,8 @@ async function sight(
   for (const damage of damages.slice(0, FLAWS_MAX)) found.set(damageKey(damage), damageFlaw(damage));
   // By its name alone: on a queue in use no two looks find the same bytes.
   if (weight) found.set(weight.what, weight);
+  const share = await otherShare(redis, ref);
+  if (share !== undefined) found.set('misshared', flawOf('misshared', '', share));
   const closures = await closureFlaws(redis, { ref, all: partitions, nowMs: after.nowMs });
   for (const flaw of [...(await stateFlaws(redis, ref, { now: after, records: settled })), ...closures]) {
     found.set(`${flaw.what} ${flaw.name} ${flaw.means}`, flaw);

@@ -1,21 +1,24 @@
 /** The weigher of a led partition: its share stands beside its jobs, and what they weigh is counted again and again. */
 import { expect, test } from 'vitest';
 import { createEmitter } from '../../../src/job/events.ts';
+import { gateShare, parseGates } from '../../../src/job/gate.ts';
 import type { Quota } from '../../../src/job/quota.ts';
-import { systemClock } from '../../../src/kernel/clock.ts';
+import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import { idle } from '../../../src/kernel/loop.ts';
+import { createGatekeeper } from '../../../src/mover/chores/gatekeeper.ts';
 import { createWeigher } from '../../../src/mover/chores/weigher.ts';
+import { otherShare } from '../../../src/redis/scripts/gates.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
 
 const p = usePartition();
 const DUE = T0 + 5000;
 
-async function weigherOn(given: { quota?: Quota; term?: string } = {}) {
+async function weigherOn(given: { quota?: Quota; term?: string; clock?: Clock } = {}) {
   const now = { quota: given.quota, term: given.term ?? (await p.lead()) };
   const weigher = createWeigher({
     redis: p.redis,
     ref: p.ref,
-    clock: systemClock,
+    clock: given.clock ?? systemClock,
     events: createEmitter(),
     current: () => ({ ...p.ref, ...(now.quota && { quota: now.quota }) }),
     leading: () => (now.term === '' ? undefined : { term: now.term, epoch: 1 }),
@@ -52,6 +55,44 @@ test('the share is written when the registry says another one, and after a new e
   weigher.now.term = await p.lead();
   await weigher.pass();
   expect(await quota()).toBe('7 0');
+});
+
+test('a share that somebody else wrote is compared with the registry, and mended, within a minute', async () => {
+  let nowMs = 0;
+  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  const { pass } = await weigherOn({ quota: { pending: 5, bytes: 0 }, clock });
+  await pass();
+  await p.redis.hset(p.keys.meta, 'quota', '9 0');
+  nowMs = 59_999;
+  await pass();
+  expect(await quota()).toBe('9 0');
+  nowMs = 60_000;
+  await pass();
+  expect(await quota()).toBe('5 0');
+});
+
+test('a gated partition mends its share just so', async () => {
+  let nowMs = 0;
+  const gates = gateShare(parseGates({ perGroup: 1 }), { partition: 0, partitions: 1 });
+  const { pass } = createGatekeeper({
+    redis: p.redis,
+    ref: p.ref,
+    clock: { ...systemClock, monotonicMs: () => nowMs },
+    events: createEmitter(),
+    current: () => ({ ...p.ref, gates }),
+    leading: () => ({ term, epoch: 1 }),
+  });
+  const term = await p.lead();
+  await pass();
+  await p.redis.hset(p.keys.meta, 'gates', '0 1 0 9');
+  expect(await otherShare(p.redis, { ...p.ref, gates })).toBe('the limits 0 1 0 9 instead of 0 1 0 1');
+  nowMs = 59_999;
+  await pass();
+  expect(await p.meta('gates')).toBe('0 1 0 9');
+  nowMs = 60_000;
+  await pass();
+  expect(await p.meta('gates')).toBe('0 1 0 1');
+  expect(await otherShare(p.redis, { ...p.ref, gates })).toBeUndefined();
 });
 
 test('a deposed leader writes nothing', async () => {
