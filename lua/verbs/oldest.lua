@@ -9,9 +9,9 @@
 --        in line waits, or ''}
 -- The first page looks at scheduled and at the front of what nobody has read as well; the pages are
 -- what workers hold. The first in line is told apart, so that a window can say why it is late. An
--- entry does not wait if its job is over, is in scheduled again, or runs, here or under another entry. A job whose
--- worker died waits since it was taken over, not since its due time. An entry that is younger than
--- one found costs no look.
+-- entry does not wait if its job is over, is in scheduled again, or runs, here or under another
+-- entry. A job whose worker died waits since it was taken over, not since its due time. An entry
+-- that is younger than one found costs no look.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, after, limit = clock(), ARGV[1], tonumber(ARGV[2])
 local since, group = math.huge, groupOf(ready)
