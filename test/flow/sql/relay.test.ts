@@ -109,6 +109,41 @@ describe.each(databases)('in $name', (database) => {
     await carrier.stop();
   });
 
+  /** A relay whose calls were made, and that dies before it deletes the rows. */
+  const killedBeforeDelete = () =>
+    new Promise<void>((resolve) => {
+      const run: Run = (text, params) => {
+        if (!text.startsWith('DELETE')) return db().run(text, params);
+        resolve();
+        return never();
+      };
+      void relay({ run }).pass();
+    });
+
+  test('schedule, cancel and the same schedule again make a job, also when a relay is killed behind each of them', async () => {
+    const at = new Date(Date.now() + 3_600_000);
+    const again = () => outbox.schedule(db().run, mail, { step: 1 }, { id: 'reminder', at });
+    await again();
+    await outbox.cancel(db().run, mail, 'reminder');
+    await again();
+    for (const left of [2, 1, 0]) {
+      await killedBeforeDelete();
+      await expireClaims();
+      expect(await relay().pass()).toMatchObject({ done: 1 });
+      expect(await rows(outbox)).toHaveLength(left);
+    }
+    expect(await client().get(mail, 'reminder')).toMatchObject({ state: 'scheduled' });
+  });
+
+  test('a row that is carried out again does not bring back a job that somebody cancelled meanwhile', async () => {
+    await outbox.schedule(db().run, mail, { step: 1 }, { id: 'gone', delay: '1h' });
+    await killedBeforeDelete();
+    await client().cancel(mail, 'gone');
+    await expireClaims();
+    expect(await relay().pass()).toMatchObject({ done: 1 });
+    expect(await client().get(mail, 'gone')).toMatchObject({ state: 'cancelled' });
+  });
+
   test('a claim runs out while its call is under way, and the other relay keeps its own', async () => {
     await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
     const other = relay();
