@@ -238,7 +238,9 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'known @started: turned ==',
     'known @back-again: turned ==',
     'known @takes-back: turned ==',
-  ].map((name) => [name, 'no call of the model says when it was sent first; test/redis/schedule.test.ts has them'] as const),
+  ].map(
+    (name) => [name, 'no call of the model says when it was sent first; test/redis/schedule.test.ts has them'] as const,
+  ),
   ['elect @live-lease: turned >', 'a lease in its very last millisecond may as well be void'],
   [
     'elect @live-lease: turned <',
