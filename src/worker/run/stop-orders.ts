@@ -69,12 +69,13 @@ export class StopOrders {
     );
   }
 
-  /** The start that is named, and no other: an order may come late. */
+  /** The start that is named, and no other: an order may come late, or before the reply that tells this worker of the start. */
   #heard(ref: PartitionRef, order: string): void {
-    const { inFlight, consumer } = this.#parts;
+    const { inFlight, consumer, clock, onMissed } = this.#parts;
     const [owner, entry, token] = order.split(' ');
     if (owner !== consumer || entry === undefined) return;
     const ours = inFlight.find(ref, entry);
     if (ours && isLeased(ours) && claimOf(ours).token === token) abort(ours, 'cancelled');
+    else clock.timer(LISTEN_AFTER_MS, onMissed);
   }
 }

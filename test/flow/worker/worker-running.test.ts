@@ -132,13 +132,17 @@ it.each(Object.keys(ends))('a running job that is cancelled and whose handler %s
 it.each(['block', 'poll'] as const)(
   'a running job hears of its cancellation at once, long before its next extension, with read: %s',
   async (read) => {
+    const began: string[] = [];
     const told: string[] = [];
-    const tell: QueueHandlers<unknown> = async ({ id }, { signal }) => void told.push(`${id} ${await aborted(signal)}`);
+    const tell: QueueHandlers<unknown> = async ({ id }, { signal }) => {
+      began.push(id);
+      told.push(`${id} ${await aborted(signal)}`);
+    };
     const worker = await line.worker(tell, { read, jobLease: HOUR_MS, extendEvery: HOUR_MS / 2 });
     // Of the first one the worker may not listen yet; it does when that one was told.
     for (const id of ['a', 'b']) {
       await line.plan({ id });
-      await eventually(() => worker.running()).toBe(1);
+      await eventually(() => began).toContain(id);
       expect(await cancel(id)).toBe('requested');
       await eventually(() => worker.heard.of('job.cancelled').length).toBe(id === 'a' ? 1 : 2);
     }
@@ -148,18 +152,20 @@ it.each(['block', 'poll'] as const)(
 
 it('an order to stop that names another start, another worker or another job stops nobody', async () => {
   const told: string[] = [];
+  const began: string[] = [];
   const worker = await line.worker(
     async ({ id }, { signal }) => {
+      began.push(id);
       if (id !== 'c') told.push(`${id} ${await aborted(signal)}`);
     },
     { jobLease: HOUR_MS, extendEvery: HOUR_MS / 2 },
   );
   await line.plan({ id: 'a' });
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => began).toEqual(['a']);
   await cancel('a');
   await eventually(() => told).toEqual(['a job aborted: cancelled']);
   await line.plan({ id: 'b' });
-  await eventually(() => worker.running()).toBe(1);
+  await eventually(() => began).toEqual(['a', 'b']);
   const [token, , , , , entry] = ((await line.redis.hget(line.ref.keys.runs, memberOf('b'))) ?? '').split(' ');
   const orders = [
     `w-other ${entry} ${token}`,
