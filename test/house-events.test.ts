@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { renderEvents } from '../scripts/events-reference.mjs';
-import { createLog, logEvents } from '../src/daemon/log.ts';
+import { createLog } from '../src/daemon/log.ts';
+import { logEvents } from '../src/job/event-log.ts';
 import {
   createEmitter,
   type EventName,

@@ -10,6 +10,7 @@ import { hostname } from 'node:os';
 import { withReadRetry } from '../client/calls/retry.ts';
 import { queueOptions } from '../config/load.ts';
 import { type Config, doneLimits } from '../config/options.ts';
+import { logEvents } from '../job/event-log.ts';
 import { createEmitter, type Emitter, type EventSource, forward } from '../job/events.ts';
 import { newJobId } from '../job/job-id.ts';
 import { asDefined, defineQueue, type Queue, queueFrom } from '../job/queue.ts';
@@ -132,10 +133,20 @@ interface Made {
   listening: { readonly host: string; readonly port: number } | undefined;
 }
 
-/** The same of a configuration that was loaded. @throws DuestreamError `bad-config` */
-export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}): Daemon {
+/**
+ * The same of a configuration that was loaded.
+ *
+ * @param tellEvents how its log tells what happens; the way of `dev` is its own
+ * @throws DuestreamError `bad-config`
+ */
+export function createDaemonOf(
+  settings: DaemonSettings,
+  parts: DaemonParts = {},
+  tellEvents: (events: EventSource, log: Log) => () => void = logEvents,
+): Daemon {
   const made = madeOf(settings, checkParts(parts));
   const { events, opening } = made;
+  const untell = tellEvents(events, parseLog(parts.log));
   const lag = createLagWatch({ clock: systemClock, events });
   const isRunning = () => life.state() === 'running';
   const metrics = createMetrics({ version, state: { ready: isRunning }, ...scrapedOf(made) });
@@ -165,6 +176,7 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
       unobserve();
       metrics.close();
       opening.close();
+      untell();
     },
     atFailure: undefined,
   });

@@ -1,11 +1,14 @@
 /**
- * A worker as an application embeds it: the worker itself, with metrics of its own or in a registry that it shares. The library
+ * A worker as an application embeds it: the worker itself, with its events in the log that it is given, and with metrics of its own
+ * or in a registry that it shares. The library
  * of the metrics is loaded when it starts: a process that only schedules does without. What a daemon runs needs none of this:
  * there the daemon has the metrics.
  */
 
+import { logEvents } from '../job/event-log.ts';
 import type { Queue, Untyped } from '../job/queue.ts';
 import { checkObject } from '../kernel/checks.ts';
+import { type Log, parseLog } from '../kernel/log.ts';
 import { version } from '../kernel/version.ts';
 import type { Registry } from '../metrics/metrics.ts';
 import type { AnyOptions, ManyQueuesOptions, WorkerOptions as PlainOptions } from '../worker/options.ts';
@@ -74,20 +77,22 @@ export function createWorker(
   if (given.length === 1) {
     checkObject(given[0], 'createWorker');
     const { registry, ...options } = given[0];
-    return measured(createWatchedWorker([options]), registry);
+    return measured(createWatchedWorker([options]), options.log, registry);
   }
   const [queue, handlers, all] = given;
   checkObject(all, 'createWorker');
   const { registry, ...options } = all;
-  return measured(createWatchedWorker([queue, handlers, options]), registry);
+  return measured(createWatchedWorker([queue, handlers, options]), options.log, registry);
 }
 
 function measured(
   { notLive, notReady, relay, declared, ...worker }: WatchedWorker,
+  log: Log | undefined,
   registry: Registry | undefined,
 ): Worker {
   let opened: ReturnType<typeof open> | undefined;
   let isOver = false;
+  const unlog = logEvents(worker.events, parseLog(log));
 
   async function open() {
     const { createMetrics } = await import('../metrics/metrics.ts');
@@ -106,6 +111,7 @@ function measured(
 
   async function end(): Promise<void> {
     isOver = true;
+    unlog();
     (await opened)?.close();
   }
 

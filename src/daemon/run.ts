@@ -5,6 +5,7 @@
 import closeWithGrace from 'close-with-grace';
 import type { Config } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
+import { safe } from '../job/event-log.ts';
 import { createEmitter, type Emitter } from '../job/events.ts';
 import { stackOf } from '../job/thrown.ts';
 import { createAbort } from '../kernel/abort.ts';
@@ -13,7 +14,7 @@ import { DuestreamError, errorCatalogue } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import { reasonOf, withoutCredentials } from '../kernel/reason.ts';
 import { createDaemonOf, type Daemon } from './daemon.ts';
-import { createLog, logEvents, safe } from './log.ts';
+import { createLog } from './log.ts';
 
 export interface Service {
   readonly start: () => Promise<void>;
@@ -127,17 +128,12 @@ export async function runStart(config: Config, { only }: { readonly only?: reado
   const log = createLog({ level: config.log.level, role: config.roles.join('+') });
   const around = createEmitter();
   const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, only });
-  const unlog = logEvents(daemon.events, log);
-  const stop = async () => {
-    await daemon.stop();
-    unlog();
-  };
   const { shutdownMs } = config.worker;
   const doomed: Service['doomed'] = (end) => {
     daemon.events.on('worker.exhausted', ({ lost, concurrency }) => end(`${lost} of ${concurrency} slots are lost`));
     daemon.events.on('schema.refused', ({ why }) => end(why, errorCatalogue['wrong-schema'].exit));
   };
-  const service = { start: daemon.start, stop, doomed };
+  const service = { start: daemon.start, stop: daemon.stop, doomed };
   if (!(await runUntilSignal(service, { shutdownMs, log, events: around }))) return daemon;
   const address = daemon.http();
   log.info({ redis: daemon.redisLabel, roles: config.roles, ...(address ? { http: address } : {}) }, 'started');

@@ -1,6 +1,7 @@
 /** The log in a long outage: when it begins, now and then, and when it is over; never a line per failure. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createLog, createOutageLog, fewer, LINE_EVERY_MS, LINES_MAX, logEvents } from '../../src/daemon/log.ts';
+import { createLog } from '../../src/daemon/log.ts';
+import { createOutageLog, fewer, LINE_EVERY_MS, LINES_MAX, logEvents } from '../../src/job/event-log.ts';
 import { createEmitter } from '../../src/job/events.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 

@@ -103,8 +103,8 @@ async function serve(
     const daemon = createDaemonOf(
       { config, redis: redisOf(config), orNextPort: session.loaded.origins['http.port']?.from === 'default' },
       { log, around, handlers },
+      (events) => tellEvents(out, events, (queue) => isServed(looker, config.namespace, queue)),
     );
-    tellEvents(out, daemon.events, (queue) => isServed(looker, config.namespace, queue));
     let watched: Watched | undefined;
     const stop = async () => {
       await watched?.stop(shutdownMs);
@@ -262,12 +262,12 @@ function createDevLog(out: Output, bound: Readonly<Record<string, unknown>> = {}
 }
 
 /** Tells what becomes of each job. `isServed`: whether a living worker serves a queue, in this process or another. */
-function tellEvents(out: Output, events: EventSource, isServed: (queue: string) => Promise<boolean>): void {
+function tellEvents(out: Output, events: EventSource, isServed: (queue: string) => Promise<boolean>): () => void {
   const hint = hints(out, isServed);
   /** Who misses Redis, and why: each connection says so for itself, and a person wants to read it once. */
   const away = new Map<string, string>();
 
-  listenToAll(
+  return listenToAll(
     events,
     {
       'jobs.promoted': ({ queue, count, deadLetters }) => {

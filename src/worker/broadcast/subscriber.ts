@@ -5,6 +5,7 @@
 import { hostname } from 'node:os';
 import { withReadRetry } from '../../client/calls/retry.ts';
 import { createScheduleChain } from '../../client/jobs/scheduling.ts';
+import { logEvents } from '../../job/event-log.ts';
 import { createEmitter, type Emitter, type EventSource } from '../../job/events.ts';
 import { newJobId } from '../../job/job-id.ts';
 import type { Queue, Untyped } from '../../job/queue.ts';
@@ -115,8 +116,9 @@ interface Chains {
 }
 
 function subscriberOf(settings: SubscriberSettings): Subscriber {
-  const { redis, queue, clock } = settings;
+  const { redis, queue, clock, log } = settings;
   const events = createEmitter();
+  const unlog = logEvents(events, log);
   const chains: Chains = { handle: createHandleChain(), schedule: createScheduleChain() };
   const giveUp = createAbort();
   const opening = createOpening({
@@ -139,7 +141,10 @@ function subscriberOf(settings: SubscriberSettings): Subscriber {
       commands.on('ready', readers.doubt).on('ready', heartbeat.wake);
       readers.start();
     },
-    end: (begun) => shutDown(settings, { begun, opening, giveUp }),
+    async end(begun) {
+      await shutDown(settings, { begun, opening, giveUp });
+      unlog();
+    },
     atFailure: undefined,
   });
   events.on('schema.refused', () => void life.stop());

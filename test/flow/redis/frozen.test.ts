@@ -5,7 +5,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { createLog, logEvents } from '../../../src/daemon/log.ts';
+import { createLog } from '../../../src/daemon/log.ts';
+import { logEvents } from '../../../src/job/event-log.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
