@@ -45,7 +45,7 @@ export function tellOfTheDead(worker: Worker): () => void {
 }
 \`\`\`
 
-A daemon writes them into its log at the level in the table, with the same fields; \`–\` stands for events that are there for
+A daemon, a worker and a subscriber write them into their log at the level in the table, with the same fields; \`–\` stands for events that are there for
 metrics and programs only. Events of which an outage makes many are told sparingly in the log: \`unsaid\` and \`missed\` count
 what was left out.
 

@@ -59,7 +59,7 @@ test('its code lies in few files, so that an import is quick', () => {
 
 const UNCAUGHT = {
   'an unknown option': "await client.schedule('q', {}, { delays: 1 })",
-  'a word that is none': "await client.schedule('q', {}, { ifExists: 'error' })",
+  'a word that is none': "await client.schedule('q', {}, { ifExists: 'never' })",
   'a name that is none': "await client.schedule('q q', {})",
   'a cron that is none': "await client.schedules.put('x', { queue: 'reports', cron: '61 * * * *' })",
   'a list of which a limit takes one': `const of = defineQueue('full', { maxPending: 1 });
