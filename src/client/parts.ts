@@ -115,7 +115,6 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
       finding,
     };
   };
-  const limits = callLimits(settings, server.latestMs);
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });
   await refusal.look();
   doubtWhenReady(redis, { server, layouts, refusal });
@@ -135,7 +134,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
       const calls = partitionCalls();
       return writing(made, calls, confirming(made, calls));
     },
-    limits,
+    limits: callLimits(settings, server.latestMs),
     async fit() {
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
       await refusal.look();

@@ -40,6 +40,7 @@ export function createFamilies(collect: () => Promise<void>) {
     ...queueReadingsOf(read),
     ...processReadingsOf(read),
     ...moverFamiliesOf(read),
+    ...workerTimesOf(read),
     ...workerFamiliesOf(read),
     ...processFamiliesOf(),
   };
@@ -95,8 +96,8 @@ function moverFamiliesOf(read: Read) {
   };
 }
 
-/** What the workers of this process do. */
-function workerFamiliesOf(read: Read) {
+/** When handlers of this process start, and how long they run. */
+function workerTimesOf(read: Read) {
   const startLateness = new JobHistogram({
     name: 'duestream_start_lateness_seconds',
     help: 'Time from the due time to the start of the handler.',
@@ -122,6 +123,12 @@ function workerFamiliesOf(read: Read) {
       name: 'duestream_run_duration_max_seconds',
       help: 'The longest run of a handler that ended in the last one or two minutes.',
     }),
+  };
+}
+
+/** What the workers of this process do. */
+function workerFamiliesOf(read: Read) {
+  return {
     overran: new Counter({
       name: 'duestream_overran_total',
       help: 'Handlers that went on for abortGrace after their time-out, so that their place was given away while they ran.',

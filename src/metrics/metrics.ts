@@ -148,10 +148,7 @@ function observeEvents(
       'slots.lost': ({ queue, lost }) => parts.lostSlots.set(queue, lost),
       'promise.rejected': () => families.rejections.inc(),
       'process.ticked': ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs)),
-      'redis.away': ({ who, answered }) => {
-        if (answered) mine.delete(who);
-        else mine.add(who);
-      },
+      'redis.away': ({ who, answered }) => (answered ? mine.delete(who) : mine.add(who)),
       'redis.back': ({ who }) => mine.delete(who),
       'redis.evicts': () => families.redisEvicts.set(1),
       'redis.keeps': () => families.redisEvicts.set(0),

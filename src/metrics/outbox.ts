@@ -17,41 +17,7 @@ export interface OutboxSource {
 /** While the database does not answer, what is read of it is left out instead of showing old values as new. */
 export function createOutboxMetrics({ state, stalled, counts }: OutboxSource) {
   const registry = new Registry();
-  const registers = [registry];
-  const rows = new Gauge({ name: 'duestream_outbox_rows', help: 'Rows of the outbox.', registers });
-  const refusedRows = new Gauge({
-    name: 'duestream_outbox_refused_rows',
-    help: 'Rows that were refused for good and wait for a person.',
-    registers,
-  });
-  const lag = new Gauge({
-    name: 'duestream_outbox_lag_seconds',
-    help: 'Age of the oldest row that was not refused; 0 without one.',
-    registers,
-  });
-  const queueLag = new Gauge({
-    name: 'duestream_outbox_queue_lag_seconds',
-    help: 'Age of the oldest row of a queue that was not refused; of the 100 queues that are furthest behind.',
-    labelNames: ['queue'],
-    registers,
-  });
-  const stalledFor = new Gauge({
-    name: 'duestream_outbox_queue_stalled_seconds',
-    help: 'For how long this relay has not been able to make a call of a queue; no line for a queue that goes on.',
-    labelNames: ['queue'],
-    registers,
-  });
-  const up = new Gauge({
-    name: 'duestream_outbox_up',
-    help: '1 while the database of the outbox answers, else 0.',
-    registers,
-  });
-  const calls = new Counter({
-    name: 'duestream_outbox_calls_total',
-    help: 'Rows that this relay has carried out, by outcome.',
-    labelNames: ['outcome'],
-    registers,
-  });
+  const { rows, refusedRows, lag, queueLag, stalledFor, up, calls } = familiesOf([registry]);
   const before = { done: 0, putOff: 0, refused: 0 };
 
   async function fill(): Promise<void> {
@@ -80,5 +46,44 @@ export function createOutboxMetrics({ state, stalled, counts }: OutboxSource) {
       await fill();
       return registry.metrics();
     },
+  };
+}
+
+function familiesOf(registers: Registry[]) {
+  return {
+    rows: new Gauge({ name: 'duestream_outbox_rows', help: 'Rows of the outbox.', registers }),
+    refusedRows: new Gauge({
+      name: 'duestream_outbox_refused_rows',
+      help: 'Rows that were refused for good and wait for a person.',
+      registers,
+    }),
+    lag: new Gauge({
+      name: 'duestream_outbox_lag_seconds',
+      help: 'Age of the oldest row that was not refused; 0 without one.',
+      registers,
+    }),
+    queueLag: new Gauge({
+      name: 'duestream_outbox_queue_lag_seconds',
+      help: 'Age of the oldest row of a queue that was not refused; of the 100 queues that are furthest behind.',
+      labelNames: ['queue'],
+      registers,
+    }),
+    stalledFor: new Gauge({
+      name: 'duestream_outbox_queue_stalled_seconds',
+      help: 'For how long this relay has not been able to make a call of a queue; no line for a queue that goes on.',
+      labelNames: ['queue'],
+      registers,
+    }),
+    up: new Gauge({
+      name: 'duestream_outbox_up',
+      help: '1 while the database of the outbox answers, else 0.',
+      registers,
+    }),
+    calls: new Counter({
+      name: 'duestream_outbox_calls_total',
+      help: 'Rows that this relay has carried out, by outcome.',
+      labelNames: ['outcome'],
+      registers,
+    }),
   };
 }

@@ -128,16 +128,7 @@ export function createLanes(parts: LaneParts): Lanes {
   function laneOf(queue: string): Lane {
     const known = lanes.get(queue);
     if (known) return known;
-    const lane: Lane = {
-      queue,
-      from: '',
-      failures: 0,
-      why: '',
-      sinceMs: 0,
-      notBeforeMs: Number.NEGATIVE_INFINITY,
-      nth: 0,
-      turn: undefined,
-    };
+    const lane = newLane(queue);
     lanes.set(queue, lane);
     return lane;
   }
@@ -156,10 +147,21 @@ export function createLanes(parts: LaneParts): Lanes {
     stalled: () => all().flatMap((lane) => (lane.failures > 0 ? [stalledOf(lane, clock)] : [])),
     async stop() {
       isStopped = true;
-      await Promise.allSettled(all().map(({ turn }) => turn));
+      await Promise.allSettled(all().flatMap(({ turn }) => turn ?? []));
     },
   };
 }
+
+const newLane = (queue: string): Lane => ({
+  queue,
+  from: '',
+  failures: 0,
+  why: '',
+  sinceMs: 0,
+  notBeforeMs: Number.NEGATIVE_INFINITY,
+  nth: 0,
+  turn: undefined,
+});
 
 function hasRoom(lanes: readonly Lane[], lane: Lane): boolean {
   const under = lanes.filter(({ turn }) => turn !== undefined);

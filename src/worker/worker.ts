@@ -321,12 +321,7 @@ function wire(
     () => openSubscriber({ redis: settings.redis, name: `orders:${names.join(',')}` }),
     giveUp,
   );
-  const connections = [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0);
-  const startedMs = clock.wallMs();
-  const ofProcess = { host: hostname(), pid: process.pid, version, startedMs };
-  const polls = isPolling ? { polls: true } : {};
-  const slots = Object.fromEntries(works.map(({ queue, concurrency }) => [queue.name, concurrency]));
-  const identity = { id: consumer, role: 'worker' as const, ...ofProcess, queues: names, slots, connections, ...polls };
+  const identity = identityOf(shared, [commands, ...readers]);
   const server = serverOf();
   const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
   const heartbeat = createHeartbeat({
@@ -361,6 +356,26 @@ function wire(
     inFlights: served.map(({ inFlight }) => inFlight),
   });
   return { commands, heartbeat, extender, served };
+}
+
+/** What the heartbeat of this worker tells of it. */
+function identityOf(
+  {
+    settings,
+    works,
+    consumer,
+  }: { readonly settings: Settings; readonly works: readonly Work[]; readonly consumer: string },
+  all: readonly Redis[],
+) {
+  return {
+    id: consumer,
+    role: 'worker' as const,
+    ...{ host: hostname(), pid: process.pid, version, startedMs: settings.clock.wallMs() },
+    queues: works.map(({ queue }) => queue.name),
+    slots: Object.fromEntries(works.map(({ queue, concurrency }) => [queue.name, concurrency])),
+    connections: all.reduce((sum, one) => sum + membersOf(one).length, 0),
+    ...(settings.read === 'poll' ? { polls: true } : {}),
+  };
 }
 
 /** The channels that the worker listens to already, or those of a connection of their own, which is closed with the worker. */

@@ -47,6 +47,7 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
   /** Ends what goes on beside the calls, once they have settled. */
   const ending = createAbort();
   const underWay = new Set<Promise<unknown>>();
+  const track = trackingIn(underWay);
   const turns = new Turns(settings);
   let stopping: Promise<void> | undefined;
   const memory = createOpening({
@@ -60,13 +61,6 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
 
   function check(): void {
     if (stopping) throw stopped();
-  }
-
-  function track<T>(call: Promise<T>): Promise<T> {
-    underWay.add(call);
-    const done = () => underWay.delete(call);
-    call.then(done, done);
-    return call;
   }
 
   function run<T>(work: (parts: ConnectedParts) => Promise<T>, level?: Level, turn?: Turn): Promise<T> {
@@ -83,10 +77,7 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
   async function end(): Promise<void> {
     stopAsked.abort(stopped());
     await Promise.allSettled(underWay);
-    const all = [...durable.values(), memory];
-    await Promise.all(all.map(async (opening) => opening.opened()?.batch.quiet()));
-    ending.abort(stopped());
-    for (const opening of all) opening.close();
+    await closeAll([...durable.values(), memory], () => ending.abort(stopped()));
   }
 
   return {
@@ -113,6 +104,23 @@ export function createCalls(settings: ClientSettings, connection?: Redis): Calls
     },
     stop: () => (stopping ??= end()),
   };
+}
+
+/** Remembers a call until it has settled. */
+const trackingIn =
+  (underWay: Set<Promise<unknown>>) =>
+  <T>(call: Promise<T>): Promise<T> => {
+    underWay.add(call);
+    const done = () => underWay.delete(call);
+    call.then(done, done);
+    return call;
+  };
+
+/** Closes the connections when no batch waits any more, behind what goes on beside the calls. */
+async function closeAll(all: readonly Opening<ConnectedParts>[], endOthers: () => void): Promise<void> {
+  await Promise.all(all.map(async (opening) => opening.opened()?.batch.quiet()));
+  endOthers();
+  for (const opening of all) opening.close();
 }
 
 /** The connections of a level of durability, opened once. */
