@@ -67,6 +67,7 @@ end
 local function useOwn(keys, own, count)
   if own.interval == 0 or count == 0 then return end
   own.arrival = math.max(0, own.arrival + count * own.interval)
+  -- @used
   own.since, own.pace = count > 0 and own.micros or own.since, own.interval
   redis.call('HSET', keys.groups, own.group, ownText(own))
 end

@@ -498,6 +498,7 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
     (name) => [name, 'no lane waits for the first millisecond of 1970'] as const,
   ),
   ['turns @turns-left: turned <', 'one turn more is known, and not taken'],
+  ['own @used: turned >', 'of no turns nothing is written'],
   ['own @is-used: turned >', 'without a rate there are turns without end'],
   ['closing @some-closed: turned >', 'what is there is written again'],
   ['shutting @one-turn-each: no guard', 'the order of last turns is that of the turns'],
