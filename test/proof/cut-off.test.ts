@@ -57,7 +57,7 @@ const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly stri
     ["'ZREM', keys.scheduled, member)", "'ZADD', keys.done, 'NX', ('%.0f'):format(now)", "'HDEL', keys.runs, member)"],
   ],
   // A second entry that stands for no job; and nobody holds an acknowledged entry by a turn or a pass.
-  [['promote', 'relay', 'schedule', 'complete', 'reschedule'], ["redis.call('ZADD', stale, ms, member .."]],
+  [['promote', 'relay', 'schedule', 'complete', 'reschedule', 'edit'], ["redis.call('ZADD', stale, ms, member .."]],
   [['serve', 'relay'], ["redis.call('ZADD', stale, ms, member"]],
   // A job with an earlier life in the history.
   [

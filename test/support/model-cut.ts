@@ -99,7 +99,7 @@ const ENTRIES = /'XADD', ready, |'XGROUP', 'CREATE', ready/;
 /** In these scripts only a lane that waits for a time, and who closes and opens, nudges the leader. */
 const OF_TIME = /'wake', text|'SPUBLISH', wake, text/;
 const TIMED_BY: readonly string[] = ['promote', 'relay', 'serve', 'complete', 'commit', 'expire', 'close'];
-const OF_EDIT = /'ZADD', scheduled, 'XX'|'wake'|'SPUBLISH', wake/;
+const OF_EDIT = /'wake'|'SPUBLISH', wake/;
 export function isOfGates(verb: string, site: string): boolean {
   const line = lineOf(verb, site);
   if (OF_GATES.some((words) => words.test(line))) return true;
