@@ -70,6 +70,7 @@ local function knownAs(keys, call, job)
   if isSame then
     -- rarely
     local reply = sameAs(keys, call, job, current, run)
+    -- @same-call
     if reply then return reply end
   end
   if call.mode == 'replace' then

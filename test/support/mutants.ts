@@ -238,6 +238,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'known @started: turned ==',
     'known @back-again: turned ==',
     'known @takes-back: turned ==',
+    'known @same-call: no guard',
   ].map(
     (name) => [name, 'no call of the model says when it was sent first; test/redis/schedule.test.ts has them'] as const,
   ),
