@@ -68,7 +68,6 @@ local function cancel(member, record, run, waits)
     redis.call('HDEL', jobs, member)
   else
     local token, attempts = run and run.token or '0', run and run.attempts or '0'
-    -- @of-no-call
     mark = isForgotten and mark:match('^%w+') .. ' 0000000000000000' or mark
     local tombstone = tombstoneText('c', mark, token, attempts)
     -- @index-tombstone

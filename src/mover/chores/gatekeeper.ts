@@ -57,7 +57,6 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
       return idle(IDLE_MS);
     }
     const { term } = leadership;
-    // @compare-share
     if (shared !== `${term} ${share.share}` || clock.monotonicMs() - sharedMs >= WALK_EVERY_MS) {
       if ((await limit(redis, ref, { term, share })) === 'fenced') return IDLE_MS;
       shared = `${term} ${share.share}`;

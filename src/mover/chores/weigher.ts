@@ -52,7 +52,6 @@ export function createWeigher(parts: WeigherParts): Chore {
     const { quota = NO_QUOTA } = current();
     const wanted = `${term} ${quota.pending} ${quota.bytes}`;
     const isOther = allotted !== wanted;
-    // @compare-quota
     if (isOther || (quota !== NO_QUOTA && clock.monotonicMs() - allottedMs >= ALLOT_EVERY_MS)) {
       const reply = await allot(redis, ref, { term, quota });
       if (reply === 'fenced') return IDLE_MS;
