@@ -59,8 +59,10 @@ const scheduleJob = verb({
     // Each value is of the form of its option, and the library checks the rest.
     const options = given as ScheduleOptions;
     const key = checkedIdempotency(header('idempotency-key'), options);
-    const call = { data, options };
+    const call = { data, options, isRepeat: false };
     const asked = key === undefined ? call : await sameCall(backend, { queue, key, ...call });
+    const ended = asked.isRepeat ? await cancelledBefore(backend, queue, key ?? '') : undefined;
+    if (ended) return { status: 200, body: ended };
     const done = await backend.client.schedule(backend.queueOf(queue), asked.data, asked.options);
     const isNew = done.status === 'scheduled' || done.status === 'replaced';
     const location = `/v1/queues/${queue}/jobs/${writePart(done.id)}`;
@@ -273,7 +275,7 @@ function checkedIdempotency(key: string | undefined, { id, debounce, throttle }:
 async function sameCall(
   backend: Backend,
   { queue, key, data: given, options }: Asked,
-): Promise<Pick<Asked, 'data' | 'options'>> {
+): Promise<Pick<Asked, 'data' | 'options'> & { readonly isRepeat: boolean }> {
   const { delay, ...rest } = options;
   // Headers do not count when calls are compared.
   const { headers: _, ...compared } = options;
@@ -292,5 +294,13 @@ async function sameCall(
     });
   }
   const at = due === '-' ? options.at : new Date(Number(due));
-  return { data, options: { ...rest, at, id: key } };
+  return { data, options: { ...rest, at, id: key }, isRepeat: before !== null };
+}
+
+/** The library takes the same call after a cancel for a new one. A request that comes again with its key is none. */
+async function cancelledBefore(backend: Backend, queue: string, id: string) {
+  const found = await backend.client.get(backend.queueOf(queue), id);
+  if (found?.state !== 'cancelled') return undefined;
+  const { askedDueMs, overMs = 0 } = found;
+  return { id, queue, status: 'already', dueMs: askedDueMs ?? overMs, over: 'cancelled' };
 }
