@@ -151,14 +151,7 @@ export function createDaemonOf(
   const isRunning = () => life.state() === 'running';
   const metrics = createMetrics({ version, state: { ready: isRunning }, ...scrapedOf(made) });
   const unobserve = metrics.observe(events);
-  const health = healthOf({
-    mover: settings.config.mover,
-    clock: systemClock,
-    movers: () => opening.opened()?.movers,
-    worker: () => made.worker,
-    redis: () => opening.opened()?.redis,
-    state: () => life.state(),
-  });
+  const health = healthOfMade(made, () => life.state());
   const shown = { ...health, scrape: metrics.scrape, contentType: metrics.contentType };
   const http = has(settings.config, 'http') ? createHttpWindow(settings, shown, made.parts.log) : undefined;
   const life: Life<undefined> = createLife({
@@ -204,6 +197,16 @@ export function createDaemonOf(
     redisLabel: labelOf(settings.redis),
   };
 }
+
+const healthOfMade = (made: Made, state: Life<undefined>['state']) =>
+  healthOf({
+    mover: made.settings.config.mover,
+    clock: systemClock,
+    movers: () => made.opening.opened()?.movers,
+    worker: () => made.worker,
+    redis: () => made.opening.opened()?.redis,
+    state,
+  });
 
 /** @throws DuestreamError `bad-config` */
 function checkParts(parts: DaemonParts): DaemonParts {

@@ -43,6 +43,16 @@ interface Limits extends Pick<Queue, 'maxPending' | 'maxBytes'> {
   readonly gates: GateSettings;
 }
 
+const keyOf = (queue: string, id: string): string => `${queue} ${id}`;
+
+/** A job that is never refused. */
+const owed = (job: Pick<Wanted, 'id' | 'record' | 'dueMs'>): Wanted => ({
+  ...job,
+  mode: 'keep',
+  strict: false,
+  isOwed: true,
+});
+
 export type JobBook = ReturnType<typeof createJobBook>;
 
 type Answer = Exclude<ScheduleReply, { kind: 'later' }>;
@@ -59,22 +69,17 @@ export function createJobBook(parts: JobBookParts) {
   const closed = new ClosedTags(agenda.nowMs);
   const kept = new Map<string, Kept>();
   const isKept = (job: Kept) => kept.get(keyOf(job.queue.name, job.id)) === job;
-  const runner = createRunner(
-    { ...parts, deadLetters, closed, isKept },
-    (queue, { id, record, dueMs = agenda.nowMs() }) =>
-      add(queue, { id, record, dueMs, mode: 'keep', strict: false, isOwed: true }),
+  const runner = createRunner({ ...parts, deadLetters, closed, isKept }, (queue, { dueMs = agenda.nowMs(), ...job }) =>
+    add(queue, owed({ ...job, dueMs })),
   );
-  const { gates } = runner;
-  const registry = new Registry(queueOf, gates);
+  const registry = new Registry(queueOf, runner.gates);
   const listeners = new Listeners();
   const find = (queue: string, id: string) => kept.get(keyOf(queue, id));
   // The refusals of a call are not for a callback.
   const sets = new KeptSets({ nowMs: agenda.nowMs, inQueue: (name) => jobsOf(kept, name), find }, (queue, job) =>
-    add(registry.declare(queueNamed(queue)), { ...job, mode: 'keep', strict: false, isOwed: true }),
+    add(registry.declare(queueNamed(queue)), owed(job)),
   );
   listeners.add((job) => sets.ended(job));
-
-  const keyOf = (queue: string, id: string) => `${queue} ${id}`;
 
   const add = async (queue: Queue, plan: Wanted): Promise<Scheduled> =>
     scheduledOf(queue.name, plan, await place(queue, plan));
@@ -82,16 +87,11 @@ export function createJobBook(parts: JobBookParts) {
   /** The same answers as `schedule.lua`. */
   async function place(queue: Queue, given: Wanted): Promise<Answer> {
     const plan = registry.admit(queue, given);
-    const before = kept.get(keyOf(queue.name, plan.id));
+    const before = find(queue.name, plan.id);
     if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
     const debounced = debouncedIn(plan, before, agenda.nowMs());
-    const call = {
-      plan,
-      before,
-      asked: askedOf(before, { ...plan, nowMs: agenda.nowMs() }, debounced),
-      there: jobsOf(kept, queue.name),
-    };
-    const room = roomFor(registry.limitsOf(queue), call);
+    const asked = askedOf(before, { ...plan, nowMs: agenda.nowMs() }, debounced);
+    const room = roomFor(registry.limitsOf(queue), { plan, before, asked, there: jobsOf(kept, queue.name) });
     const reply = unlessClosed(closed, queue.name, plan, joined(room, { sets, queue: queue.name, plan, before }));
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     if (debounced && reply.kind === 'replaced' && before) return renew(runner, before, debounced);
@@ -120,7 +120,7 @@ export function createJobBook(parts: JobBookParts) {
     declare: (queue: Queue) => registry.declare(queue),
     use: (queue: Queue) => registry.use(queue),
     seen: (queue: Queue) => registry.seen(queue),
-    gates,
+    gates: runner.gates,
     nowMs: agenda.nowMs,
     orderOf: new Orders().next,
     /** Calls back after virtual time; the returned function calls it off. */
@@ -128,7 +128,7 @@ export function createJobBook(parts: JobBookParts) {
     /** Is told of each job that ends. The returned function ends that. */
     listen: (listener: (job: Kept) => void) => listeners.add(listener),
     find,
-    cancel: (queue: string, id: string) => cancel(kept.get(keyOf(queue, id)), agenda.nowMs()),
+    cancel: (queue: string, id: string) => cancel(find(queue, id), agenda.nowMs()),
     all: (): readonly TestJob[] => [...kept.values()].map(testJobOf),
   };
 }

@@ -314,8 +314,7 @@ function wire(
   const serverOf = createServers(commands, clock);
   const names = works.map(({ queue }) => queue.name);
   const [first] = readers;
-  const isPolling = settings.read === 'poll';
-  const wakeChannel = first && (isCluster(first) || isPolling) ? new Channels(first) : undefined;
+  const wakeChannel = first && (isCluster(first) || settings.read === 'poll') ? new Channels(first) : undefined;
   const channels = lazyChannels(
     wakeChannel,
     () => openSubscriber({ redis: settings.redis, name: `orders:${names.join(',')}` }),

@@ -172,15 +172,12 @@ export function createServerClock(redis: Timed, clock: Clock): MemberClock {
   let range: Range | undefined;
   let measured = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 };
   let triedMs = Number.NEGATIVE_INFINITY;
-  let measuring: Promise<void> | undefined;
   /** When somebody asked last, or was told. */
   let heardMs = Number.NEGATIVE_INFINITY;
   let doubted = false;
 
   const read = (edge: (range: Range) => number) => (monotonicMs?: number) =>
-    range === undefined
-      ? clock.wallMs() + (monotonicMs === undefined ? 0 : monotonicMs - clock.monotonicMs())
-      : (monotonicMs ?? clock.monotonicMs()) + edge(range);
+    readAt(clock, range && edge(range), monotonicMs);
 
   async function sample(): Promise<void> {
     heardMs = clock.monotonicMs();
@@ -196,23 +193,18 @@ export function createServerClock(redis: Timed, clock: Clock): MemberClock {
     measured = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
   }
 
-  /** One measurement at a time, however many wait for it. It fails in silence: outage is told by the calls themselves. */
-  function beside(): Promise<void> {
+  /** It fails in silence: outage is told by the calls themselves. */
+  const beside = oneAtATime(() => {
     triedMs = clock.monotonicMs();
-    measuring ??= measure()
-      .catch(() => undefined)
-      .finally(() => {
-        measuring = undefined;
-      });
-    return measuring;
-  }
+    return measure().catch(() => undefined);
+  });
 
   const made: MemberClock = {
     knownMs() {
       if (range === undefined) return undefined;
       const nowMs = clock.monotonicMs();
       if (nowMs - heardMs > KNOWN_MS) void sample().catch(() => undefined);
-      return nowMs + range.lowMs - (nowMs - range.atMs) * DRIFT;
+      return lowestAt(range, nowMs);
     },
     nowMs: read(({ lowMs, highMs }) => (lowMs + highMs) / 2),
     latestMs: read(({ highMs }) => highMs),
@@ -236,7 +228,7 @@ export function createServerClock(redis: Timed, clock: Clock): MemberClock {
       const ageMs = nowMs - measured.monotonicMs;
       const jumped = Math.abs(clock.wallMs() - measured.wallMs - ageMs) > JUMP_MS;
       if (ageMs < FRESH_MS && !jumped && !doubted) return undefined;
-      if (!measuring && nowMs - triedMs < TRY_MS) return undefined;
+      if (!beside.isUnderWay() && nowMs - triedMs < TRY_MS) return undefined;
       const measurement = beside();
       return jumped || doubted || ageMs > STALE_MS ? measurement : undefined;
     },
@@ -244,6 +236,27 @@ export function createServerClock(redis: Timed, clock: Clock): MemberClock {
   // Who waits for calls uses this clock of the process, whatever time others live in.
   if (clock === systemClock && !behind.has(redis)) behind.set(redis, made);
   return made;
+}
+
+/** However many wait for it, the work is done once at a time. */
+function oneAtATime(work: () => Promise<void>) {
+  let underWay: Promise<void> | undefined;
+  const join = (): Promise<void> => {
+    underWay ??= work().finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
+  return Object.assign(join, { isUnderWay: () => underWay !== undefined });
+}
+
+/** The lower edge, by what good clocks may have parted since the measurement. */
+const lowestAt = ({ lowMs, atMs }: Range, nowMs: number): number => nowMs + lowMs - (nowMs - atMs) * DRIFT;
+
+/** @param offsetMs of the server; undefined while nothing is known of it, so that the clock of this host counts */
+function readAt(clock: Clock, offsetMs: number | undefined, monotonicMs: number | undefined): number {
+  if (offsetMs !== undefined) return (monotonicMs ?? clock.monotonicMs()) + offsetMs;
+  return clock.wallMs() + (monotonicMs === undefined ? 0 : monotonicMs - clock.monotonicMs());
 }
 
 async function askAt(redis: Timed, clock: Clock): Promise<Answer> {
