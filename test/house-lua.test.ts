@@ -46,7 +46,7 @@ const KEY_SECOND = ['XINFO', 'XGROUP', 'OBJECT'];
 const NO_KEY = ['TIME'];
 /** The one channel whose name a part makes itself, from that of `meta`: docs/decisions/0020. It holds nothing. */
 const isMade = ({ command, key }: { readonly command: string; readonly key: string }) =>
-  command === 'SPUBLISH' && key === 'over';
+  command === 'SPUBLISH' && (key === 'over' || key === 'stop');
 
 /** The one call whose command is not ours: what a handler commits with its job, on a key the call declares in KEYS. */
 const HANDLERS_EFFECT = 'redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))';

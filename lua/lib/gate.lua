@@ -58,7 +58,6 @@ local function turnsIn(gate)
     gate.arrival = latest
   end
   gate.arrival = math.max(gate.arrival, gate.micros)
-  -- @own-place
   if gate.phase then
     local nth = math.ceil((gate.arrival - 1 - gate.phase) / gate.interval)
     gate.arrival = gate.phase + nth * gate.interval

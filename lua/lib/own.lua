@@ -40,7 +40,6 @@ local function ownOf(keys, gate, group)
   own.pending = tonumber(pending or nil)
   own.arrival, own.closed = tonumber(arrival or 0), tonumber(closed or 0)
   own.since, own.pace = tonumber(since or own.micros), tonumber(pace)
-  -- @another-rate
   if pace and own.interval > 0 and own.pace ~= own.interval then
     own.arrival = own.since + aheadBy(own, own.arrival - own.since, own.pace)
     own.pace = own.interval

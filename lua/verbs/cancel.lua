@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
 -- USES  clock, run, telling, tombstone, stale, tags, sets, digits, weight, nudge, callback,
---       end-tags, budget, line, seen, named, past
+--       end-tags, budget, line, seen, named, past, stop-order
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 past  10 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time, and @ = the tombstone is of no call, so that the call that made
@@ -43,10 +43,7 @@ local function request(member, run, waits)
   run.cancel = withBit(withoutBit(run.cancel, AGAIN), STOP)
   redis.call('HSET', runs, member, runText(run))
   leave(member, waits)
-  -- Its worker hears of it at once; if it does not, its next extension says it.
-  local order = ('%s %s %s'):format(run.owner, run.entry, run.token)
-  -- @order
-  redis.pcall('SPUBLISH', meta:sub(1, -5) .. 'stop', order)
+  orderStop(meta, run)
   return 'requested'
 end
 

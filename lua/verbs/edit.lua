@@ -56,7 +56,6 @@ local function judge(member, word, record)
   local refusal, waits, run, hasRecord = waitingIn(keys, member, '')
   if refusal then return refusal end
   local isThere = due and due == dueOf(waits)
-  -- @as-asked
   if isThere and current == record then return 'already' end
   local isAll = before:find(' ', 1, true)
   local seen = hasRecord and (isAll and seenText(current, run, waits) or digestOf(current))

@@ -39,7 +39,6 @@ local function lookScheduled(from)
   for at = 1, #words, 2 do
     local member, score = words[at], words[at + 1]
     local due = dueOf(score)
-    -- @later
     if due > now then return due < WAITS and 's ' .. ('%.0f'):format(WAITS - 1) .. ' ' or UNREAD end
     if not look('', member, due) then return last end
     last = 's ' .. score .. ' ' .. member

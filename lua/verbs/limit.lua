@@ -36,7 +36,6 @@ if before == share then return 'same' end
 local function carriedOver()
   local used = redis.call('HGET', meta, 'gate')
   local old, new = gateOf(before, used, now, micros), gateOf(share, used, now, micros)
-  -- @another-rate
   if not (old and used) or new.interval == 0 or new.interval == old.interval then return nil end
   local ahead = math.max(0, old.arrival - old.micros)
   new.arrival = old.micros + aheadBy(new, ahead, old.interval)

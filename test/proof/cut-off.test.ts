@@ -65,8 +65,9 @@ const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly stri
     ["redis.call('ZADD', ended, redis.call('ZSCORE'", "redis.call('HSET', past, id, found)"],
   ],
 ];
-/** What ends eight jobs at once trims; `test/proof/head.test.ts` cuts that off. */
-const isTrim = (site: string) => site.endsWith(' XTRIM');
+/** What ends eight jobs at once trims, and deletes the last of them; `test/proof/head.test.ts` cuts that off. */
+const isTrim = (verb: string, site: string) =>
+  site.endsWith(' XTRIM') || lineOf(verb, site).includes("'XDEL', ready, last)");
 const isByOthers = (verb: string, site: string) =>
   (verb === 'relay' && BY_OTHERS.some((words) => lineOf(verb, site).includes(words))) ||
   SELDOM.some(([of, words]) => of.includes(verb) && words.some((some) => lineOf(verb, site).includes(some)));
@@ -75,7 +76,7 @@ const sitesOf = (verb: string) =>
     (site) =>
       !isByOthers(verb, site) &&
       !isOfHistory(site) &&
-      !isTrim(site) &&
+      !isTrim(verb, site) &&
       !isOfGates(verb, site) &&
       !isOfSets(verb, site) &&
       !isOfDebounce(verb, site),

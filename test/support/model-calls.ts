@@ -219,7 +219,7 @@ const closeTags: Resolve = ({ jobs, ref, model }, [a, b, c]) => {
     real: () => jobs.closeTags({ ...ref, layoutGeneration }, tags, change),
     model: () => {
       if (layoutGeneration !== 0 || (layoutAge === 'remembered' && !model.declared)) return MOVED;
-      if (layoutAge === 'fresh') model.declared = true;
+      if (layoutAge === 'fresh' && change.mode === 'close') model.declared = true;
       return closing.closeTags(model, tags, change);
     },
   };

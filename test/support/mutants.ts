@@ -260,7 +260,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ...['promotion @plain: turned >', 'promotion @plain: turned <'].map(
     (name) => [name, 'what is not plain is judged in full'] as const,
   ),
-  ['cancel @order: no write', 'the model hears no orders to stop; test/flow/worker/worker-running.test.ts does'],
+  ['stop-order @order: no write', 'the model hears no orders to stop; test/flow/worker/worker-running.test.ts does'],
   ...[
     'cancel @later: no guard',
     'purge @largest: turned ==',
