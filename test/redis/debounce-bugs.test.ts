@@ -257,7 +257,7 @@ const SLIPS: readonly (readonly [of: string, words: string, instead: string])[] 
   ['start-one', 'run.cancel = onlyWaited(run.cancel)', 'run.cancel = withoutBit(run.cancel, STOP)'],
   ['turn-away', 'hasBit(run.cancel, STOP) and not hasBit(run.cancel, AGAIN)', 'hasBit(run.cancel, STOP)'],
   ['replay', 'record = withLaterMark(here)', 'record = record'],
-  ['replay', 'unmarked(here) == unmarked(record)', 'here == record'],
+  ['replay', 'bare(here) == bare(record)', 'here == record'],
   ['schedule', "if reply == 'replaced' and news then", "if reply == 'none' and news then"],
 ];
 /** Broken lines that change nothing which could be told, with the reason. */

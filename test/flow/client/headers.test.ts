@@ -129,7 +129,7 @@ test('each subscriber gets them', async () => {
   await subscriber.stop();
 });
 
-test('the same call with other headers is the same call, also when the job is over, and data decides as before', async () => {
+test('the same call with other headers is the same call, also when the job is over, unless it replaces', async () => {
   const { got, worker } = await work('same', () => undefined);
   const at = new Date(Date.now() + 3_600_000);
   const call = async (options: object, data: unknown = { text: 'x'.repeat(1000) }) =>
@@ -137,7 +137,7 @@ test('the same call with other headers is the same call, also when the job is ov
   expect(await call({ headers: { a: '1' } })).toBe('scheduled');
   expect(await call({ headers: { a: '2' } })).toBe('already');
   expect(await call({})).toBe('already');
-  expect(await call({ headers: { a: '3' }, ifExists: 'replace' })).toBe('already');
+  expect(await call({ headers: { a: '3' }, ifExists: 'replace' })).toBe('replaced');
   expect(await call({ headers: { a: '1' } }, 2)).toBe('exists');
   expect((await producer.edit('same', 'a', { attempts: 2 })).status).toBe('edited');
   expect(await call({ headers: { b: '4' } })).toBe('already');
@@ -145,7 +145,7 @@ test('the same call with other headers is the same call, also when the job is ov
   await expect.poll(() => producer.get('same', 'a').then((found) => found?.state)).toBe('done');
   await worker.stop();
   expect(await call({ headers: { c: '5' } })).toBe('already');
-  expect(got).toEqual([['a', { a: '1' }]]);
+  expect(got).toEqual([['a', { a: '3' }]]);
 });
 
 describe('what waits', () => {
