@@ -56,9 +56,9 @@ export const benchFigures: BenchFigures = {
     },
   ],
   idle: [
-    { profile: 'default', partitions: 1, commandsPerSecond: 2.95 },
-    { profile: 'default', partitions: 8, commandsPerSecond: 8.01 },
-    { profile: 'quiet', partitions: 1, commandsPerSecond: 0.24 },
-    { profile: 'quiet', partitions: 8, commandsPerSecond: 0.75 },
+    { profile: 'default', partitions: 1, commandsPerSecond: 4.55 },
+    { profile: 'default', partitions: 8, commandsPerSecond: 19.12 },
+    { profile: 'quiet', partitions: 1, commandsPerSecond: 0.32 },
+    { profile: 'quiet', partitions: 8, commandsPerSecond: 1.33 },
   ],
 };

@@ -83,7 +83,7 @@ test('show says where a job stands, and who is in its way', async () => {
   expect(waitsFor).toMatchObject({
     group: 'acme',
     ahead: 0,
-    obstacles: [{ kind: 'group-full' }, { kind: 'no-worker' }],
+    obstacles: [{ kind: 'no-worker' }, { kind: 'group-full' }],
   });
 });
 
