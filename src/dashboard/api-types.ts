@@ -720,6 +720,7 @@ export interface Schemas {
     readonly delay?: number | string;
     readonly at?: string;
     readonly zone?: string;
+    readonly shift?: number | string;
     readonly only?: 'earlier' | 'later';
   };
   readonly RanNow: {
@@ -773,6 +774,7 @@ export interface Schemas {
     readonly delay?: number | string;
     readonly at?: string;
     readonly zone?: string;
+    readonly shift?: number | string;
     readonly only?: 'earlier' | 'later';
   };
   readonly EditBatchRequest: {

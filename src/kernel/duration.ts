@@ -44,6 +44,22 @@ export function durationMs(input: DurationInput, what: string): number {
 }
 
 /**
+ * Milliseconds by which something moves: a duration, and one with a minus is to earlier.
+ *
+ * @throws DuestreamError `bad-input`, also for none
+ * @example shiftMs('-1h', 'shift') // -3600000
+ */
+export function shiftMs(input: DurationInput, what: string): number {
+  const isEarlier = typeof input === 'number' ? input < 0 : /^\s*-/.test(String(input));
+  const byMs = durationMs(isEarlier ? (typeof input === 'number' ? -input : input.replace(/^\s*-/, '')) : input, what);
+  if (byMs !== 0) return isEarlier ? -byMs : byMs;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} is ${show(input)}; allowed: a duration such as "1d", or "-1h" for earlier`,
+  );
+}
+
+/**
  * Epoch milliseconds of an instant, rounded up: a part of a millisecond too soon is too soon.
  *
  * @throws DuestreamError `bad-input` for an invalid date or a text without zone ("2026-03-01T10:00" means nothing here).

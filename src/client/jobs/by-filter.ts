@@ -4,7 +4,8 @@
  *   page of jobs ──▶ by partition ──▶ calls of bounded size, each job with what was seen of it ──▶ counts
  *
  * A job that was changed, started or ended in between is skipped and counted by its reason. The call can be cut short at
- * any moment and started again, from its cursor or from the beginning: what is done is not done twice.
+ * any moment and started again, from its cursor or from the beginning: what is done is not done twice. Only a
+ * shift is: it counts from the due time that it has given.
  */
 import type { Queue } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';

@@ -10,12 +10,13 @@ import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { InputOf, NameOf } from '../../job/types.ts';
 import { checkObject, hintOf } from '../../kernel/checks.ts';
-import { durationMs, show } from '../../kernel/duration.ts';
+import { type DurationInput, durationMs, shiftMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
+import type { Found } from '../../redis/read/look.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
-import { dueOf } from '../calls/plan.ts';
+import { dueOf, type PlanLimits } from '../calls/plan.ts';
 import type { Calls } from '../calls/session.ts';
 import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
@@ -43,13 +44,15 @@ export type JobRef = string | (IfMatchOption & { readonly id: string });
 /** Which jobs a change means: one by its id, a list, or all that a filter means. */
 export type JobTarget = string | readonly JobRef[] | JobFilter;
 
-/** When a job that waits is to be due instead: `delay` from now, or `at`. */
+/** When a job that waits is to be due instead: `delay` from now, `at`, or a `shift` of its own due time. */
 export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
+  /** So much later than it is due now, or earlier: `'1d'`, `'-1h'`, milliseconds. It is due now at the earliest. */
+  readonly shift?: DurationInput | undefined;
   /** Only if that is `earlier`, or `later`, than it is due now: else it is `kept`. */
   readonly only?: 'earlier' | 'later' | undefined;
 };
 
-/** A job in a list that gets a due time of its own: with `delay` or `at`, that of the call does not count for it. */
+/** A job in a list that gets a due time of its own: with `delay`, `at` or `shift`, that of the call does not count for it. */
 export type JobDue = NewDue & IfMatchOption & { readonly id: string };
 
 type EditableOptions = OptionsOfFires & Pick<ScheduleOptions, 'expiresAt' | 'tags'>;
@@ -96,7 +99,7 @@ type OneOptions = DurabilityOption & IfMatchOption;
 /**
  * Changes of jobs. Each takes a target: one id, and has one result; a list of up to a million ids, and has their results in
  * its order; or a filter, and counts: then it goes through all jobs that the filter means, each is changed only if it is
- * still what was read, and with a `cursor` in the result there are more. Safe to start again.
+ * still what was read, and with a `cursor` in the result there are more. Safe to start again, all but a `shift`.
  *
  * An option that makes no sense for the kind of target is refused: `ifMatch` with a filter, `dryRun` with an id. An element of
  * a list may be an object with the `id` and an `ifMatch` of its own.
@@ -131,7 +134,10 @@ export interface Changes {
    * Another due time for a job that waits: for its time, for a retry, or for a worker. Id, attempts and history stay. A job
    * that runs, is over or unknown is not changed, and the status says so.
    *
-   * @throws DuestreamError `bad-input` without `delay` and `at`, and as `schedule` does
+   * A `shift` moves it from the due time that it has, and a call that is made again moves it again: pass the `etag` that you have
+   * seen as `ifMatch` where that may happen. A reply that was lost within a call does not shift twice.
+   *
+   * @throws DuestreamError `bad-input` without `delay`, `at` and `shift`, and as `schedule` does
    * @example
    * const { status } = await client.reschedule(reminders, 'payment:42', { delay: '1d', only: 'later' });
    */
@@ -150,6 +156,10 @@ export interface Changes {
   /**
    * This due time for every waiting job that the filter means; those that have it already are left out. A `delay` counts
    * from the call that begins: a call that goes on from its `cursor` gives the same due time.
+   *
+   * A `shift` moves each of them once from the due time that it has, also over calls that go on from a `cursor`. It needs the `tag`
+   * or the `set` of a filter, because a walk by due time would meet again what it has moved. It is not safe to start again: a
+   * second call shifts a second time, and going on from the cursor of an error shifts again what the page under way had shifted.
    *
    * @example await client.reschedule(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
    */
@@ -205,7 +215,7 @@ export interface Changes {
   runNow(queue: QueueInput<unknown>, filter: JobFilter, options?: FilterOptions): Promise<ChangedJobs>;
 }
 
-const DUE_NAMES = ['delay', 'at', 'zone', 'only'];
+const DUE_NAMES = ['delay', 'at', 'zone', 'shift', 'only'];
 const OPTION_NAMES: readonly string[] = editFields.map(({ name }) => name);
 const TIMES = ['delay', 'at', 'zone'];
 const CHANGE_NAMES = ['data', 'name', ...TIMES, ...OPTION_NAMES];
@@ -379,17 +389,34 @@ const dueCalls = (due: NewDue, calledMs: number): Calling => ({
     return async ({ server, limits, finding }) => {
       await server.settle();
       const within = limits(calledMs);
-      const items = jobs.map(({ due: given, ...job }) => ({ ...job, dueMs: dueOf(given, within) }));
+      const items = jobs.map(({ due: given, ...job }) => ({ ...job, ...timeOf(given, within) }));
       return onIds(finding, { queue, items }, rescheduling(finding));
     };
   },
   filter(asked) {
     const mode = modeOf(due);
+    if (due.shift !== undefined && asked.filter.tag === undefined && asked.filter.set === undefined)
+      throw shiftByState();
     return async (parts, turn) => changedJobs(await rescheduleAll(parts, { asked, due, mode, calledMs, turn }));
   },
 });
 
-const isDue = ({ delay, at }: NewDue): boolean => delay !== undefined || at !== undefined;
+const isDue = ({ delay, at, shift }: NewDue): boolean => (delay ?? at ?? shift) !== undefined;
+
+/** What a job is to get. */
+function timeOf(
+  { shift, ...due }: NewDue,
+  limits: Pick<PlanLimits, 'horizonMs' | 'nowMs'>,
+): Pick<RescheduleTarget, 'dueMs' | 'shift'> {
+  if (shift === undefined) return { dueMs: dueOf(due, limits) };
+  return { dueMs: 0, shift: { byMs: shiftMs(shift, 'shift'), nowMs: Math.floor(limits.nowMs) } };
+}
+
+const shiftByState = () =>
+  new DuestreamError(
+    'bad-input',
+    'shift is given with a filter that has neither tag nor set; allowed: with one of them, or with an id or a list of ids; a walk by due time would meet again what it has moved',
+  );
 
 async function rescheduleAll(
   { finding, server, limits }: Parts,
@@ -408,7 +435,11 @@ async function rescheduleAll(
   },
 ): Promise<CancelledJobs> {
   await server.settle();
-  const askedMs = dueOf(due, limits(calledMs));
+  const { dueMs: askedMs, shift } = timeOf(due, limits(calledMs));
+  if (shift) {
+    const itemOf = (found: Found): RescheduleTarget => ({ id: found.id, found, dueMs: 0, mode, shift });
+    return onFilter(finding, { ...asked, turn, act: rescheduling(finding), itemOf, means: ['shift', shift.byMs] });
+  }
   // Of a delay the call that began has made an instant.
   const means = ['reschedule', mode, due.delay === undefined ? askedMs : durationMs(due.delay, 'delay'), due.zone];
   const { cursor, filter } = asked;
@@ -497,13 +528,19 @@ function checkNames(given: object, known: readonly string[], what: string): void
 /** @throws DuestreamError `bad-input` */
 function modeOf(due: NewDue): RescheduleTarget['mode'] {
   checkNames(due, DUE_NAMES, 'reschedule');
-  if (due.delay === undefined && due.at === undefined) {
+  const { only, shift } = due;
+  if (!isDue(due)) {
     throw new DuestreamError(
       'bad-input',
-      'neither delay nor at is given; allowed: one of them, or runNow to run it now',
+      'neither delay nor at is given; allowed: one of them, a shift, or runNow to run it now',
     );
   }
-  const { only } = due;
+  if (shift !== undefined) {
+    shiftMs(shift, 'shift');
+    const other = DUE_NAMES.find((name) => name !== 'shift' && Reflect.get(due, name) !== undefined);
+    if (other === undefined) return 'any';
+    throw new DuestreamError('bad-input', `shift is given together with ${other}; allowed: shift alone`);
+  }
   if (only === undefined) return 'any';
   if (only === 'earlier' || only === 'later') return only;
   throw new DuestreamError('bad-input', `only is ${show(only)}; allowed: earlier, later`);

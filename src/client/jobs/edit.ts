@@ -7,7 +7,7 @@ import { memberOf } from '../../job/codec.ts';
 import { hasContent, seal } from '../../job/content.ts';
 import type { Queue } from '../../job/queue.ts';
 import { editRecord, type RecordChange } from '../../job/record-edit.ts';
-import { decodeHeader, digestOf, expiryIn } from '../../job/record-header.ts';
+import { digestOf, expiryIn } from '../../job/record-header.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { OverState } from '../../job/state.ts';
 import { show } from '../../kernel/duration.ts';
@@ -35,7 +35,7 @@ import {
   type Prepared,
   type Target,
 } from './act.ts';
-import { tooLate } from './reschedule.ts';
+import { nextDueOf, tooLate } from './reschedule.ts';
 import { refuseEncoded } from './shown.ts';
 
 /** What became of a request to edit a job. */
@@ -192,9 +192,6 @@ function refuseTooLate(id: string, { dueMs = 0, record }: Pick<EditItem, 'dueMs'
   const expiresAtMs = expiryIn(record) ?? dueMs;
   if (dueMs > expiresAtMs) throw tooLate(id, dueMs, expiresAtMs);
 }
-
-const nextDueOf = ({ run, ...job }: Found | Peek, record: string): number =>
-  run?.nextDueMs ?? decodeHeader(record)?.askedDueMs ?? ('nowMs' in job ? job.nowMs : 0);
 
 function decide({
   item: { id, found, ifDigest, ifMatch },

@@ -77,6 +77,19 @@ export const duration = z
     { error: DURATION },
   )
   .openapi({ description: DURATION, example: '5m' });
+const SHIFT = 'milliseconds, or a text such as "1d"; below 0, as "-1h", for earlier';
+export const signedDuration = z
+  .union(
+    [
+      z.int({ error: SHIFT }),
+      z.string({ error: SHIFT }).regex(/^-?(\d+(\.\d+)?\s*(ms|s|m|h|d|w)|P.*\d.*)$/, { error: SHIFT }),
+    ],
+    { error: SHIFT },
+  )
+  .openapi({
+    description: 'So much later than the job is due now, but never before now; below 0, as "-1h", earlier.',
+    example: '1d',
+  });
 export const instant = z.string({ error: 'ISO 8601' }).min(1).max(64).openapi({
   description: 'ISO 8601 with Z or an offset, such as 2026-03-01T10:00:00+01:00',
   example: '2030-03-01T10:00:00+01:00',

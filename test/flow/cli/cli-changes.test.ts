@@ -33,6 +33,14 @@ describe('reschedule', () => {
     });
   });
 
+  test('shifts each from the due time that it has', async () => {
+    await waits('a');
+    const { jobs } = await answer(['reschedule', 'q', 'a', '--shift', '1d']);
+    expect(jobs).toMatchObject([{ id: 'a', status: 'rescheduled', dueMs: jobs[0].wasMs + DAY_MS }]);
+    const earlier = await answer(['reschedule', 'q', 'a', '--shift=-1d']);
+    expect(earlier.jobs).toMatchObject([{ dueMs: jobs[0].wasMs }]);
+  });
+
   test('says what is missing, and what is not allowed', async () => {
     expect(await due(['reschedule', 'q', 'a'])).toMatchObject({
       code: 64,

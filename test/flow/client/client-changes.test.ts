@@ -167,8 +167,67 @@ describe('another due time', () => {
     expect(new Set(again.slice(0, -1).map(({ status }) => status))).toEqual(new Set(['already']));
   });
 
+  test.each(['product', 'kit'])('is so much later, or earlier, than each had, and each once: %s', async (where) => {
+    const client = where === 'kit' ? createTestKit({ handlers: {} }).client : producer;
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    const given = ids.map((id, at) => ({ id, data: { to: 'ada' }, delay: `${at + 1}h`, tags: ['t'] }));
+    const made = await client.scheduleMany(reminders, given);
+    const moved = async () => {
+      const found = await Promise.all(ids.map((id) => client.get(reminders, id)));
+      return found.map((job, at) => ((job?.dueMs ?? 0) - (made[at]?.dueMs ?? 0)) / HOUR_MS);
+    };
+    const { cursor } = await client.reschedule(reminders, { tag: 't' }, { shift: '1h' }, { limit: 2 });
+    const rest = await client.reschedule(reminders, { tag: 't' }, { shift: HOUR_MS }, { cursor });
+    expect(rest).toMatchObject({ matched: 3, changed: 3, skipped: {} });
+    expect(await moved()).toEqual([1, 1, 1, 1, 1]);
+    const dueMs = made[0]?.dueMs ?? 0;
+    expect(await client.reschedule(reminders, 'a', { shift: '1d' })).toMatchObject({
+      status: 'rescheduled',
+      wasMs: dueMs + HOUR_MS,
+      dueMs: dueMs + 25 * HOUR_MS,
+    });
+    const some = await client.reschedule(reminders, ['b', { id: 'c', shift: -HOUR_MS }, 'none'], { shift: '-2h' });
+    expect(some.map(({ status }) => status)).toEqual(['rescheduled', 'rescheduled', 'unknown']);
+    expect(await moved()).toEqual([25, -1, 0, 1, 1]);
+    const { etag } = (await client.get(reminders, 'd')) ?? {};
+    await client.reschedule(reminders, 'd', { shift: '1m' }, { ifMatch: etag });
+    expect(await client.reschedule(reminders, 'd', { shift: '1m' }, { ifMatch: etag })).toMatchObject({
+      status: 'changed',
+    });
+  });
+
+  test.each(['product', 'kit'])(
+    'is never before now, never after an expiry nor beyond the horizon: %s',
+    async (where) => {
+      const client = where === 'kit' ? createTestKit({ handlers: {} }).client : producer;
+      const { dueMs } = await client.schedule(reminders, { to: 'ada' }, { id: 'x', delay: '1h', tags: ['t'] });
+      await client.edit(reminders, 'x', { expiresAt: new Date(dueMs + 1000) });
+      expect(await client.reschedule(reminders, { tag: 't' }, { shift: 1001 })).toMatchObject({
+        skipped: { refused: 1 },
+      });
+      await expect(client.reschedule(reminders, 'x', { shift: 1001 })).rejects.toThrow('after its expiresAt');
+      await expect(client.reschedule(reminders, 'x', { shift: '9999d' })).rejects.toThrow('beyond the horizon');
+      const beforeMs = dueMs - HOUR_MS;
+      const earlier = await client.reschedule(reminders, 'x', { shift: '-2h' });
+      expect(earlier).toMatchObject({ status: 'rescheduled', wasMs: dueMs });
+      expect(earlier.dueMs).toBeGreaterThanOrEqual(beforeMs);
+      expect(earlier.dueMs).toBeLessThan(dueMs);
+      // The kit is at the same millisecond.
+      const { status } = await client.reschedule(reminders, 'x', { shift: '-2h' });
+      expect(status).toBe(where === 'kit' ? 'already' : 'ready');
+    },
+  );
+
+  test('by a shift needs a tag or a set in a filter, and nothing beside it', async () => {
+    const shifted = (filter: object, due: object) => producer.reschedule(reminders, filter, due);
+    await expect(shifted({ state: 'scheduled' }, { shift: '1d' })).rejects.toThrow('neither tag nor set');
+    await expect(shifted({ tag: 't' }, { shift: '1d', delay: '1d' })).rejects.toThrow('allowed: shift alone');
+    await expect(shifted({ tag: 't' }, { shift: 0 })).rejects.toThrow('shift is 0');
+    await expect(shifted({ tag: 't' }, { shift: 'soon' })).rejects.toThrow('shift is "soon"');
+  });
+
   test.each([
-    [{}, /neither delay nor at is given; allowed: one of them, or runNow/],
+    [{}, /neither delay nor at is given; allowed: one of them, a shift, or runNow/],
     [{ delay: '1h', only: 'sooner' }, /only is "sooner"; allowed: earlier, later/],
     [{ delay: '1h', only: 'any' }, /only is "any"/],
     [{ dealy: '1h' }, /reschedule has no option "dealy"; did you mean delay\?/],
@@ -395,6 +454,16 @@ describe('a lost reply', () => {
     line.lose({ after: 1 });
     expect(await over.reschedule(reminders, 'x', { at })).toMatchObject({ status: 'already', dueMs: at.getTime() });
     expect(line.lost()).toBe(1);
+    expect(await redis.hget(ref.keys.meta, 'n.rescheduled')).toBe('1');
+  });
+
+  test.each([['x'], [{ tag: 't' }]])('of a shift of %o is asked for again, and shifts once', async (target) => {
+    const { line, over } = await overLine();
+    const { dueMs } = await schedule('x', { tags: ['t'] });
+    line.lose({ after: 1 });
+    await over.reschedule(reminders, target as string, { shift: '1d' });
+    expect(line.lost()).toBe(1);
+    expect((await producer.get(reminders, 'x'))?.dueMs).toBe(dueMs + 24 * HOUR_MS);
     expect(await redis.hget(ref.keys.meta, 'n.rescheduled')).toBe('1');
   });
 

@@ -291,7 +291,10 @@ function cancelSentence({ id, status, over }: Cancelled): string {
 
 // `reschedule <queue> [id...]` and `run-now <queue> [id...]`: another due time for jobs that wait, by id or by a filter.
 
-type RescheduleFlags = Pick<JobFlags, 'delay' | 'at' | 'zone'> & Pick<NewDue, 'only'> & FilterFlags & ChangeFlags;
+type RescheduleFlags = Pick<JobFlags, 'delay' | 'at' | 'zone'> &
+  Pick<NewDue, 'only'> &
+  FilterFlags &
+  ChangeFlags & { readonly shift?: string };
 
 const DUE_OPTIONS = allOptions.filter(({ name }) => ['delay', 'at', 'zone'].includes(name));
 
@@ -299,9 +302,14 @@ export const reschedule: Register = (parent, runner) => {
   const command = parent
     .command('reschedule <queue> [id...]')
     .description('give jobs that wait another due time; options, attempts and history stay');
-  withFlags(command, DUE_OPTIONS).addOption(
-    new Option('--only <which>', 'only if that is earlier, or later, than it is due now').choices(['earlier', 'later']),
-  );
+  withFlags(command, DUE_OPTIONS)
+    .option('--shift <duration>', 'so much later than each is due now, as 1d; or earlier, as -1h')
+    .addOption(
+      new Option('--only <which>', 'only if that is earlier, or later, than it is due now').choices([
+        'earlier',
+        'later',
+      ]),
+    );
   withChangeFlags(withFilterFlags(command, { states: ['scheduled', 'waiting', 'ready'] })).action(
     (queue: string, ids: readonly string[], flags: RescheduleFlags, command: Command) =>
       runner.run(command, (session) => runReschedule(session, { queue, ids, flags })),
@@ -310,6 +318,7 @@ export const reschedule: Register = (parent, runner) => {
     'duestream reschedule reminders payment:42 --delay 1d',
     'duestream reschedule reminders payment:42 --at 2026-03-01T09:00 --zone Europe/Berlin --only later',
     'duestream reschedule mail --tag campaign:7 --at 2026-03-01T09:00:00Z --dry-run',
+    'duestream reschedule mail --tag campaign:7 --shift=-1h --yes',
   ]);
 };
 
@@ -321,7 +330,7 @@ interface RescheduleAsked {
 
 function runReschedule(session: Session, { queue, ids, flags: given }: RescheduleAsked): Promise<Exit> {
   const { filter, rest: flags } = takeFilterFlags(given);
-  const due: NewDue = { ...readFlags(flags, DUE_OPTIONS), only: flags.only };
+  const due: NewDue = { ...readFlags(flags, DUE_OPTIONS), shift: flags.shift, only: flags.only };
   return runChange<Rescheduled>(
     session,
     { queue, ids, filter, flags },

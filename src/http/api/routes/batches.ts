@@ -239,7 +239,7 @@ const rescheduleBatch = verb({
   name: 'jobs.rescheduleMany',
   at: '/queues/{queue}/batch/reschedule',
   summary: 'Give many jobs another due time: a list, or all that a filter means',
-  doc: `${DOC} Each of \`jobs\` has a due time of its own; \`due\` is for \`ids\` or a filter. With a filter a \`delay\` counts from the first request: with its \`cursor\` the next ones give the same due time.`,
+  doc: `${DOC} Each of \`jobs\` has a due time of its own; \`due\` is for \`ids\` or a filter. With a filter a \`delay\` counts from the first request: with its \`cursor\` the next ones give the same due time. A \`shift\` with a filter needs a \`tag\` or a \`set\`, and a request that is sent again shifts again.`,
   body: strict({ ...target, jobs: listOf(newDues).optional(), due: newDue.optional() }).openapi(
     'RescheduleBatchRequest',
   ),

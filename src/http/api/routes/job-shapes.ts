@@ -7,7 +7,7 @@ import type { JobOption, Named } from '../../../job/option-kinds.ts';
 import { jobOptions } from '../../../job/options.ts';
 import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
-import { count, duration, epochMs, instant, next, strict, textOf, whole } from '../schemas.ts';
+import { count, duration, epochMs, instant, next, signedDuration, strict, textOf, whole } from '../schemas.ts';
 
 const over = z.enum(['done', 'cancelled', 'expired', 'dead']);
 const state = z.enum(JOB_STATES);
@@ -353,9 +353,12 @@ const changeShape: Shape = {
 };
 export const jobChange = strict(changeShape).openapi('JobChange');
 
+const shiftShape: Shape = { shift: signedDuration.optional() };
+
 /** When a job is to be due instead. */
 export const newDue = strict({
   ...dueShape,
+  ...shiftShape,
   only: z
     .enum(['earlier', 'later'], { error: 'earlier, later' })
     .optional()
@@ -369,6 +372,7 @@ export const jobChanges = strict({ id: z.string().min(1).max(192), ...changeShap
 export const newDues = strict({
   id: z.string().min(1).max(192),
   ...dueShape,
+  ...shiftShape,
   only: z.enum(['earlier', 'later']).optional(),
 }).openapi('NewDueOf');
 
