@@ -714,6 +714,7 @@ export interface Schemas {
     readonly status: 'rescheduled' | 'already' | 'kept' | 'ready' | 'running' | 'over' | 'unknown' | 'indeterminate';
     readonly dueMs?: number;
     readonly wasMs?: number;
+    readonly etag?: string;
     readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
   };
   readonly NewDue: {

@@ -163,6 +163,9 @@ describe('jobs', () => {
   test('are rescheduled, run now and cancelled', async () => {
     const moved = await ask('POST /v1/queues/emails/jobs/b/reschedule', { body: { delay: '2h', only: 'later' } });
     expect(moved).toMatchObject({ status: 200, body: { id: 'b', status: 'rescheduled' } });
+    const { etag } = (await ask('GET /v1/queues/emails/jobs/b')).body;
+    expect(moved).toMatchObject({ body: { etag } });
+    expect(moved.headers.get('etag')).toBe(`"${etag}"`);
     const later = await ask('POST /v1/queues/emails/jobs/b/reschedule', { body: { shift: '1h' } });
     expect(later.body.dueMs).toBe(moved.body.dueMs + 3_600_000);
     const both = { ids: ['b', 'nobody'], due: { shift: -3_600_000 } };

@@ -267,6 +267,7 @@ export const rescheduled = z
     status: z.enum(['rescheduled', 'already', 'kept', 'ready', 'running', 'over', 'unknown', 'indeterminate']),
     dueMs: epochMs.optional(),
     wasMs: epochMs.optional(),
+    etag: z.string().optional().openapi({ description: 'Of one job that was asked for: of the job after it.' }),
     over: over.optional(),
   })
   .openapi('Rescheduled');

@@ -139,11 +139,40 @@ const rescheduleJob = verb({
   audited: true,
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.client.reschedule(backend.queueOf(queue), id, body as NewDue, { ifMatch });
+    const done = await rescheduleAsSeen(backend, { queue, id, due: body as NewDue, ifMatch });
     refuseUnchanged(queue, done);
-    return { status: 200, body: done, changed: countOf([done], 'rescheduled'), target: id };
+    return {
+      status: 200,
+      body: done,
+      headers: etagHeader(done.etag),
+      changed: countOf([done], 'rescheduled'),
+      target: id,
+    };
   },
 });
+
+interface Rescheduling {
+  readonly queue: string;
+  readonly id: string;
+  readonly due: NewDue;
+  readonly ifMatch: string | undefined;
+}
+
+/**
+ * The ETag of a job after it has another due time follows from what it was, so the job is changed only if it still is what
+ * was seen. Where somebody was faster and the caller did not ask for that, it is changed all the same, and has no ETag here.
+ */
+async function rescheduleAsSeen({ client, queueOf }: Backend, { queue: name, id, due, ifMatch }: Rescheduling) {
+  const queue = queueOf(name);
+  const isNamed = ifMatch !== undefined && ifMatch !== '*';
+  const seen = isNamed ? ifMatch : (await client.get(queue, id))?.etag;
+  const done = await client.reschedule(queue, id, due, { ifMatch: seen ?? ifMatch });
+  if (done.status === 'changed' && !isNamed) {
+    return { ...(await client.reschedule(queue, id, due, { ifMatch })), etag: undefined };
+  }
+  const etag = done.status === 'rescheduled' ? seen?.replace(/[^:]+$/, String(done.dueMs)) : undefined;
+  return { ...done, etag };
+}
 
 const runJob = verb({
   name: 'jobs.run',
