@@ -23,6 +23,8 @@ const error = { atMs: 1_763_719_000_000, attempt: 1, kind: 'failure', message: '
 const SAMPLES: Events = {
   'leader.elected': { ...placed, epoch: 7 },
   'leader.lost': { ...placed, epoch: 7, why: 'the trust window ran out' },
+  'leader.away': { queue: 'emails', partitions: [0] },
+  'leader.back': { queue: 'emails', awayMs: 1000 },
   'jobs.promoted': { ...placed, count: 2, deadLetters: 0, lateness: [[1, 2]], tookMs: 1 },
   'mover.passed': { ...placed, state: 'promoted', tookMs: 1 },
   'schedule.fired': { ...placed, schedule: 'nightly', atMs: 1_763_719_000_000, outcome: 'ok', latenessMs: 1 },
@@ -54,6 +56,8 @@ const SAMPLES: Events = {
   'schema.refused': { who: 'registry', why: 'namespace duestream has schema 2' },
   'redis.evicts': { policy: 'allkeys-lru', limitBytes: 1e9, jobs: true },
   'redis.keeps': { after: 'allkeys-lru' },
+  'clock.off': { aheadMs: -2000 },
+  'clock.right': { aheadMs: 3 },
   'promise.rejected': { error: 'smtp said no' },
   'process.ticked': { lagMs: 2000 },
 };

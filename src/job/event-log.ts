@@ -110,6 +110,11 @@ function ofTheRest({ log, few, rare }: Lines) {
   return {
     'leader.elected': (e) => few.info(e, 'leader elected'),
     'leader.lost': (e) => few.info(e, 'leader lost'),
+    'leader.away': (e) => rare.warn(e, 'no daemon leads this queue, and its delayed jobs wait: run "duestream start"'),
+    'leader.back': (e) => few.info(e, 'a daemon leads this queue again'),
+    'clock.off': (e) =>
+      rare.warn(e, 'the clocks of this host and of Redis differ: set both by NTP, due times count by that of Redis'),
+    'clock.right': (e) => few.info(e, 'the clocks of this host and of Redis agree again'),
     'process.ticked': ({ lagMs }) => {
       if (lagMs < LAG_TOLD_MS) return;
       log.warn({ lagMs: round(lagMs) }, 'the event loop was blocked: by a handler, or because the process was frozen');

@@ -19,6 +19,21 @@ export interface Events {
   'leader.elected': { readonly queue: string; readonly partition: number; readonly epoch: number };
   /** This process leads a partition no longer. */
   'leader.lost': { readonly queue: string; readonly partition: number; readonly epoch: number; readonly why: string };
+  /**
+   * No daemon leads some partitions of a queue that this worker serves: their delayed jobs wait. A worker looks now and then, every 17 s
+   * unless it is set otherwise, and a moment between two leaders is not told.
+   */
+  'leader.away': {
+    readonly queue: string;
+    /** Their numbers. */
+    readonly partitions: readonly number[];
+  };
+  /** Each partition of the queue is led again, after `leader.away`. */
+  'leader.back': {
+    readonly queue: string;
+    /** How long a worker saw that one was not led. */
+    readonly awayMs: number;
+  };
   /** A pass of the leader made jobs ready, or sent them to all subscribers. Not of a pass that moved nothing. The log warns of dead letters. */
   'jobs.promoted': {
     readonly queue: string;
@@ -226,6 +241,16 @@ export interface Events {
   };
   /** It may no longer, after it had this policy. */
   'redis.keeps': { readonly after: string };
+  /** The clock of a worker's host and that of Redis differ by more than half a second. */
+  'clock.off': {
+    /** How far Redis is ahead of this host; negative where it is behind. */
+    readonly aheadMs: number;
+  };
+  /** They no longer do, after `clock.off`. */
+  'clock.right': {
+    /** How far Redis is ahead of this host. */
+    readonly aheadMs: number;
+  };
   /** A promise was rejected and nobody listened. Nobody knows of which job it was. */
   'promise.rejected': { readonly error: string };
   /** A timer of this process fired, twice a second: how much later than asked. Logged from a second on. */
@@ -257,6 +282,8 @@ export interface Emitter extends EventSource {
 export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' | 'error' | 'none'>> = {
   'leader.elected': 'info',
   'leader.lost': 'info',
+  'leader.away': 'warn',
+  'leader.back': 'info',
   'jobs.promoted': 'debug',
   'mover.passed': 'none',
   'schedule.fired': 'none',
@@ -288,6 +315,8 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'schema.refused': 'error',
   'redis.evicts': 'error',
   'redis.keeps': 'info',
+  'clock.off': 'warn',
+  'clock.right': 'info',
   'promise.rejected': 'error',
   'process.ticked': 'warn',
 };

@@ -166,7 +166,17 @@ function observeEvents(
 
 /** Counted in Redis, so that a restart forgets nothing, or no number at all. */
 const PASSED_OVER = [
-  ...(['leader.elected', 'leader.lost', 'job.expired', 'job.cancelled', 'schedule.unreadable'] as const),
+  ...([
+    'leader.elected',
+    'leader.lost',
+    'leader.away',
+    'leader.back',
+    'clock.off',
+    'clock.right',
+    'job.expired',
+    'job.cancelled',
+    'schedule.unreadable',
+  ] as const),
   ...([
     'entries.reclaimed',
     'consumer.retired',

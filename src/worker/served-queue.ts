@@ -99,6 +99,11 @@ export class ServedQueue {
     return this.#partitions.declare();
   }
 
+  /** The partitions that it reads now. */
+  get refs(): readonly PartitionRef[] {
+    return this.#partitions.refs;
+  }
+
   /** Begins to fetch. The queue was declared before. */
   start(): void {
     const { source } = this.#parts;

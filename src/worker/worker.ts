@@ -48,6 +48,7 @@ import {
   type WorkerOptions,
 } from './options.ts';
 import { createHeartbeat } from './recover/heartbeat.ts';
+import { createSurroundings } from './recover/surroundings.ts';
 import { createHandlerCalls } from './run/context.ts';
 import { createExtender } from './run/extender.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from './run/handlers.ts';
@@ -333,8 +334,13 @@ function wire(
     events,
     onBeat: timekeeper.pass,
     lookBeats: rhythm.layoutBeats,
-    onLook: () => Promise.all(served.map((one) => one.declare())),
+    async onLook() {
+      await Promise.all(served.map((one) => one.declare()));
+      await lookAround();
+    },
   });
+  const refs = () => served.flatMap((one) => one.refs);
+  const lookAround = createSurroundings({ redis: commands, refs, server, beatTtlMs, clock, events });
   const served = works.flatMap((work, at) => {
     const blocking = readers[at];
     const source = wakeChannel ?? blocking;

@@ -337,6 +337,10 @@ const PASSED_OVER = [
   ...([
     'leader.elected',
     'leader.lost',
+    'leader.away',
+    'leader.back',
+    'clock.off',
+    'clock.right',
     'mover.passed',
     'process.ticked',
     'schedule.fired',

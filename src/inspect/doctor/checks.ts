@@ -9,7 +9,7 @@ import { reasonOf } from '../../kernel/reason.ts';
 import { CLUSTER_COMMANDS, ruleOf } from '../../redis/connection/access.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
-import { createServerClock } from '../../redis/connection/server-clock.ts';
+import { createServerClock, OFFSET_MAX_MS, offsetOf } from '../../redis/connection/server-clock.ts';
 import { controlKeys, GROUP, partitionKeys, partitionRef, placeOf } from '../../redis/keys.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { scriptOptions } from '../../redis/scripts/scripts.ts';
@@ -146,17 +146,13 @@ async function setting(redis: Redis, name: string): Promise<string | undefined> 
 async function clock({ redis }: Subject): Promise<Finding> {
   const server = createServerClock(redis, systemClock);
   await server.measure();
-  const [atMs, hereMs] = [systemClock.monotonicMs(), systemClock.wallMs()];
-  const offsetMs = server.nowMs(atMs) - hereMs;
-  const errorMs = (server.latestMs(atMs) - server.earliestMs(atMs)) / 2;
+  const { offsetMs, errorMs } = offsetOf(server, systemClock);
   const saw = `Redis is ${span(offsetMs)} ${offsetMs < 0 ? 'behind' : 'ahead of'} this machine`;
   if (Math.abs(offsetMs) - errorMs <= OFFSET_MAX_MS) return { status: 'ok', saw };
   const advice =
     'set both clocks by NTP: due times count by the clock of Redis, but this machine reads an --at by its own';
   return { status: 'warn', saw, advice };
 }
-
-const OFFSET_MAX_MS = 500;
 
 /** Whether there is Lua at all; then it loads every script, and runs the one that only reads. */
 async function scripts({ redis, namespace }: Subject): Promise<Finding> {

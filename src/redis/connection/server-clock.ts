@@ -94,6 +94,21 @@ export async function timeAt(redis: Timed): Promise<number> {
   return Number(seconds) * 1000 + Number(micros) / 1000;
 }
 
+/** From so many ms on two clocks are told to differ. */
+export const OFFSET_MAX_MS = 500;
+
+/** How far a server is ahead of this machine, and by how much that may be wrong: the line may be slow. */
+export function offsetOf(
+  server: Pick<ServerClock, 'nowMs' | 'latestMs' | 'earliestMs'>,
+  clock: Pick<Clock, 'monotonicMs' | 'wallMs'>,
+): { readonly offsetMs: number; readonly errorMs: number } {
+  const [atMs, hereMs] = [clock.monotonicMs(), clock.wallMs()];
+  return {
+    offsetMs: server.nowMs(atMs) - hereMs,
+    errorMs: (server.latestMs(atMs) - server.earliestMs(atMs)) / 2,
+  };
+}
+
 /** One primary holds all partitions, so all of them have one clock. In a cluster each master has its own. */
 export function createServers(redis: Timed, clock: Clock): ServerOf {
   if (isCluster(redis)) return createClusterClocks(redis, clock);

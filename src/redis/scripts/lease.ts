@@ -3,6 +3,7 @@
  * `<process>:<epoch>:<leaseMs>`. A name alone is not enough: a process that lost its lease would renew the winner's.
  */
 import type { History } from '../../job/history.ts';
+import { isCluster } from '../connection/cluster/members.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
@@ -54,6 +55,21 @@ export async function renew(
 export function leaseTtl(redis: Redis, { keys }: PartitionRef): Promise<number> {
   return redis.pttl(keys.leader);
 }
+
+/** The partitions that nobody leads at this moment. While all are led, a hundred of one server cost one number. */
+export async function withoutLeader(redis: Redis, refs: readonly PartitionRef[]): Promise<readonly PartitionRef[]> {
+  const unled: PartitionRef[] = [];
+  for (let from = 0; from < refs.length; from += AT_ONCE) {
+    const some = refs.slice(from, from + AT_ONCE);
+    // The partitions of a cluster have a slot each, and no command may name keys of two.
+    if (!isCluster(redis) && (await redis.exists(some.map(({ keys }) => keys.leader))) === some.length) continue;
+    const there = await Promise.all(some.map(({ keys }) => redis.exists(keys.leader)));
+    unled.push(...some.filter((_, index) => there[index] === 0));
+  }
+  return unled;
+}
+
+const AT_ONCE = 100;
 
 export async function resign(redis: Redis, ref: PartitionRef, term: string): Promise<'ok' | 'lost'> {
   return text(await run(redis, 'resign', { keys: ref.keys, args: { term } })) as 'ok' | 'lost';

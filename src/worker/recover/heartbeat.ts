@@ -69,8 +69,9 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   async function look(): Promise<void> {
     beatsLeft = lookBeats;
     try {
-      await onLook?.();
+      // First, because the look compares the clocks.
       await server.sample();
+      await onLook?.();
     } catch (error) {
       beatsLeft = 0;
       throw error;
