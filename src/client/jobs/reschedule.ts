@@ -78,7 +78,7 @@ export function rescheduling({ reader, jobs, horizonMs }: Parts): Act<Reschedule
       const isSeen = items.every(({ found, shift }) => found !== undefined || shift !== undefined);
       const look = async () => (isSeen ? [] : reader.lastTokens(ref, members));
       const tokens = await withReadRetry('reschedule', look, policy);
-      const shifted = await Promise.all(items.map((item) => item.shift && shifts(ref, item, policy)));
+      const shifted = await Promise.all(items.map(async (item) => item.shift && (await shifts(ref, item, policy))));
       const moved = shifted.find(isMoved);
       if (moved) return moved;
       return items.map(({ dueMs, mode, ifMatch, found }, at) => {
