@@ -206,7 +206,11 @@ describe('the page', { timeout: HOOK_MS }, () => {
     await show(window, '#/dead/emails');
     const groups = page.getByRole('region', { name: 'Table of errors' }).locator('tbody tr');
     expect(await groups.count()).toBe(2);
-    await groups.filter({ hasText: MARKUP }).getByRole('link').click();
+    // Numbers are taken out of a reason.
+    await groups
+      .filter({ hasText: MARKUP.replace('=1', '=#') })
+      .getByRole('link')
+      .click();
     await told('2 dead letters shown');
     await button('Replay them …').click();
     await page.getByLabel('Spread over').fill('1h');

@@ -122,6 +122,7 @@ describe('a page', { timeout: HOOK_MS }, () => {
     expect(await tiles.allTextContents()).toEqual([
       'Lateness p50< 1 ms',
       'Lateness p99≈ 625 ms',
+      'Lateness, longest–',
       'Started in the last hour100',
     ]);
     expect(await section.locator('tbody tr', { hasText: 'late' }).locator('td').allTextContents()).toEqual([
