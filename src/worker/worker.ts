@@ -314,13 +314,7 @@ function wire(
   const jobs = createJobs(commands);
   const serverOf = createServers(commands, clock);
   const names = works.map(({ queue }) => queue.name);
-  const [first] = readers;
-  const wakeChannel = first && (isCluster(first) || settings.read === 'poll') ? new Channels(first) : undefined;
-  const channels = lazyChannels(
-    wakeChannel,
-    () => openSubscriber({ redis: settings.redis, name: `orders:${names.join(',')}` }),
-    giveUp,
-  );
+  const { wakeChannel, channels } = channelsOf(settings, readers[0], { names, giveUp });
   const identity = identityOf(shared, [commands, ...readers]);
   const server = serverOf();
   const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
@@ -361,6 +355,17 @@ function wire(
     inFlights: served.map(({ inFlight }) => inFlight),
   });
   return { commands, heartbeat, extender, served };
+}
+
+/** The channels of a worker that polls, which its reader listens to, and those on which a worker hears orders to stop. */
+function channelsOf(
+  { redis, read }: Settings,
+  reader: Redis | undefined,
+  { names, giveUp }: { readonly names: readonly string[]; readonly giveUp: AbortSignal },
+) {
+  const wakeChannel = reader && (isCluster(reader) || read === 'poll') ? new Channels(reader) : undefined;
+  const open = () => openSubscriber({ redis, name: `orders:${names.join(',')}` });
+  return { wakeChannel, channels: lazyChannels(wakeChannel, open, giveUp) };
 }
 
 /** What the heartbeat of this worker tells of it. */
