@@ -16,6 +16,8 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 const FROZEN_MS = 30_000;
 /** Retry budget, one command time-out and the second that a busy machine takes. */
 const CALL_MS = 16_000;
+/** What concerns a whole queue waits for the earlier calls of the client first, and then tries once. */
+const BEHIND_MS = CALL_MS + 6000;
 
 const cli = useCli();
 let server: TestRedis;
@@ -66,8 +68,8 @@ test('every promise settles within its time, and work resumes within 5 s after t
     schedule: timed(producer.schedule('mail', {}, { id: 'x', delay: '1h' })),
     scheduleMany: timed(producer.scheduleMany('mail', [{ data: 1 }, { data: 2 }])),
     newQueue: timed(producer.schedule('never-seen', 1)),
-    cancel: timed(producer.cancel('mail', 'x')),
-    cancelList: timed(producer.cancel('mail', ['x', 'y'])),
+    cancel: timed(producer.cancel('mail', 'y')),
+    cancelList: timed(producer.cancel('mail', ['v', 'w'])),
     get: timed(producer.get('mail', 'x')),
     replay: timed(producer.deadLetters.replay('mail', '1-0')),
     createClient: timed(newProducer.ready()),
@@ -89,7 +91,8 @@ test('every promise settles within its time, and work resumes within 5 s after t
   const ended = Object.fromEntries(
     await Promise.all(Object.entries(calls).map(async ([name, call]) => [name, await call] as const)),
   );
-  expect(Object.entries(ended).filter(([, { ms }]) => ms > CALL_MS)).toEqual([]);
+  const mostOf = (name: string) => (name === 'replay' ? BEHIND_MS : CALL_MS);
+  expect(Object.entries(ended).filter(([name, { ms }]) => ms > mostOf(name))).toEqual([]);
   const codes = Object.fromEntries(Object.entries(ended).map(([name, { end }]) => [name, end]));
   expect(codes).toMatchObject({
     schedule: 'indeterminate',
