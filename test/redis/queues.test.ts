@@ -1,5 +1,5 @@
 /** The registry: a queue comes into being by its first use. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
 import type { SettingName } from '../../src/redis/scripts/overrides.ts';
 import {
@@ -177,6 +177,28 @@ test('a limit by command holds whatever definitions say, until it is taken back;
   expect((await found())?.layers).toBeUndefined();
   expect(await shareOf()).toBe('20000 1 0 0');
   expect(await p.redis.hkeys(keys.queues)).not.toContain('mails:overrides');
+});
+
+test('of two that set limits at once the partitions have what the registry has, whichever reaches them last', async () => {
+  await mails({ rate: rate(100), maxPending: 50 });
+  let isDone = false;
+  const slow = new Proxy(p.redis, {
+    get(redis, name) {
+      const value = Reflect.get(redis, name);
+      if (name !== 'duestream_limit' && name !== 'duestream_allot') return value;
+      return async (...args: unknown[]) => {
+        await vi.waitUntil(() => isDone, { timeout: 60_000 });
+        return Reflect.apply(value, redis, args);
+      };
+    },
+  });
+  const first = setQueue(slow, { namespace, queue: 'mails', by: ada, rate: rate(1), maxPending: 7 });
+  await vi.waitFor(async () => expect(await found()).toMatchObject({ rate: rate(1) }));
+  await set({ rate: rate(2), maxPending: 8 });
+  isDone = true;
+  await first;
+  expect(await found()).toMatchObject({ rate: rate(2), maxPending: 8 });
+  expect(await p.redis.hmget('t:v1:{mails:0}:meta', 'gates', 'quota')).toEqual(['500000 1 0 0', '8 0']);
 });
 
 test.each([

@@ -302,14 +302,21 @@ function refuseGates(queue: string, stored: Stored, layout: Pick<QueueLayout, 'p
 
 /**
  * Gives each partition its limits at once, where some were said. Its leader does the same when it reads the registry, so a
- * failure here mends itself.
+ * failure here mends itself. Of two that set limits at once, the one that is late here finds those of the other in the registry.
  */
 async function shareLimits(redis: Redis, namespace: string, said: Stored, layout: QueueLayout): Promise<void> {
-  const refs = partitionsOf(namespace, layout);
-  if (limits(said)) await Promise.all(refs.map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA })));
-  if (!gates(said)) return;
-  await Promise.all(refs.map(async (ref) => ref.gates && limit(redis, ref, { share: ref.gates })));
+  if (!limits(said) && !gates(said)) return;
+  for (let shared: QueueLayout | undefined = layout; shared; ) {
+    const refs = partitionsOf(namespace, shared);
+    if (limits(said)) await Promise.all(refs.map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA })));
+    if (gates(said)) await Promise.all(refs.map(async (ref) => ref.gates && limit(redis, ref, { share: ref.gates })));
+    const found = await findQueue(redis, namespace, layout.queue);
+    shared = found && sharesOf(namespace, found) !== sharesOf(namespace, shared) ? found : undefined;
+  }
 }
+
+const sharesOf = (namespace: string, layout: QueueLayout): string =>
+  JSON.stringify(partitionsOf(namespace, layout).map(({ gates: share, quota }) => [share, quota]));
 
 const encoded = ({
   history,
