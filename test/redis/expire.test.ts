@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeTombstone } from '../../src/job/codec.ts';
 import type { EntryId } from '../../src/job/job.ts';
 import { deadLetters, lapsed } from '../../src/redis/read/inspect.ts';
-import type { Delivery } from '../../src/redis/scripts/replies.ts';
+import type { Claim, Delivery } from '../../src/redis/scripts/replies.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { failure, item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
@@ -106,6 +106,47 @@ describe('a late job', () => {
   test('says expired to the call that scheduled it', async () => {
     await p.expire(await late('a'), { nowMs: LATE });
     expect(await p.schedule('a', { late: drop })).toEqual({ kind: 'already', over: 'expired' });
+  });
+});
+
+/** How a job comes back that was not done when it left: what is late at its next start is its expiry, which stays. */
+const COMES_BACK: readonly (readonly [way: string, leave: (claim: Claim) => Promise<unknown>])[] = [
+  ['fails and is retried', (claim) => p.retry(claim)],
+  ['is deferred', (claim) => p.defer(claim, { why: '{"t":1,"k":"defer"}' })],
+  ['is given back by its worker', (claim) => p.defer(claim, { delayMs: 0 })],
+  ['is taken over from a dead worker', async () => undefined],
+];
+const WAYS_AND_POLICIES = COMES_BACK.flatMap(([way, leave]) =>
+  (['drop', 'dead'] as const).map((onLate) => [way, onLate, leave] as const),
+);
+
+describe('a job whose next start comes after its expiry', () => {
+  test.each(WAYS_AND_POLICIES)(
+    'and that %s waits for that start and ends then, by onLate: %s',
+    async (_, onLate, leave) => {
+      const expiresAtMs = T0 + 500;
+      const nowMs = T0 + 1000;
+      await p.schedule('a', { late: { expiresAtMs, onLate } });
+      await leave(only(await p.run()));
+      expect(await p.await('j:a')).toMatchObject([{ kind: 'waits' }]);
+      const taken = await p.reclaim('w1');
+      const deliveries = taken.deliveries.length > 0 ? taken.deliveries : await p.deliver({ consumer: 'w2', nowMs });
+      expect(await p.withoutWrite(() => p.start(deliveries, { consumer: 'w2', nowMs }))).toEqual([{ kind: 'late' }]);
+      const ends = onLate === 'dead' ? 'dead' : 'expired';
+      expect(await p.expire(deliveries, { consumer: 'w2', nowMs })).toEqual([ends]);
+      expect(await p.await('j:a')).toMatchObject([{ kind: 'over', over: ends }]);
+      const letters = await deadLetters(p.redis, p.ref, { limit: 10 });
+      expect(letters.map(({ id, reason }) => [id, reason])).toEqual(onLate === 'dead' ? [['a', 'expired']] : []);
+      expect(await p.picture()).toMatchObject({ jobs: { 'j:a': `tombstone ${ends}` }, done: { 'j:a': nowMs } });
+    },
+  );
+
+  test('is given back unread, and ends by onLate as well', async () => {
+    await p.schedule('a', { late: { expiresAtMs: T0 + 500, onLate: 'dead' } });
+    await p.release(await p.deliver());
+    const deliveries = await p.deliver();
+    expect(await p.start(deliveries, { nowMs: T0 + 501 })).toEqual([{ kind: 'late' }]);
+    expect(await p.expire(deliveries, { nowMs: T0 + 501 })).toEqual(['dead']);
   });
 });
 

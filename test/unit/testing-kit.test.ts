@@ -142,6 +142,32 @@ describe('jobs, by the rules of the product', () => {
     expect(kit.jobs()).toMatchObject([{ state: 'dead', reason: 'attempts-exhausted' }]);
   });
 
+  test.each([
+    ['a retry', new Error('no'), 'drop', 'expired'],
+    ['a retry', new Error('no'), 'dead', 'dead'],
+    ['a Defer', new Defer('1h'), 'drop', 'expired'],
+    ['a Defer', new Defer('1h'), 'dead', 'dead'],
+  ] as const)(
+    'wait for %s beyond their expiry, and end then as onLate says (%s, %s)',
+    async (_, thrown, onLate, ends) => {
+      const q = defineQueue('q', { backoff: fixed('1h') });
+      const handlers = {
+        q: () => {
+          throw thrown;
+        },
+      };
+      const kit = createTestKit({ start, queues: [q], handlers });
+      await kit.schedule(q, 1, { id: 'a', expiresAt: '2026-03-01T00:30:00Z', onLate });
+      await kit.advance('59m');
+      expect(kit.jobs()).toMatchObject([{ state: 'scheduled' }]);
+      await kit.advance('1m');
+      expect(kit.jobs().map(({ state, reason }) => [state, reason])).toEqual([
+        [ends, ends === 'dead' ? 'expired' : undefined],
+      ]);
+      expect(kit.runs).toHaveLength(1);
+    },
+  );
+
   test('leave a compensation job also when they expire after a time-out', async () => {
     const taken: unknown[] = [];
     const q = defineQueue('q', { timeout: '1m', backoff: fixed('1h') });

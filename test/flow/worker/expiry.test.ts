@@ -4,6 +4,7 @@ import { createClient } from '../../../src/client/client.ts';
 import { fixed } from '../../../src/job/backoff.ts';
 import type { Abandoned } from '../../../src/job/compensation.ts';
 import type { Job } from '../../../src/job/job.ts';
+import { Defer } from '../../../src/job/outcome.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
 import { stats } from '../../../src/redis/read/inspect.ts';
@@ -135,21 +136,24 @@ it('a job that is not late runs', async () => {
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);
 });
 
-it('a retry starts its lateness anew, but not its expiry', async () => {
+it('a retry or a Defer starts its lateness anew, but not its expiry, and who waits is told', async () => {
   const producer = await open();
   const worker = await line.worker(
     async (job) => {
       if (job.attempt > 1) return;
       await passed(soonMs);
-      throw new Error('once');
+      throw job.id === 'deferred' ? new Defer(1) : new Error('once');
     },
     { backoff: fixed(1) },
   );
   const soonMs = Date.now() + IN_TIME_MS;
   await producer.schedule(line.queue, 'x', { id: 'lateness', maxLateness: IN_TIME_MS });
   await producer.schedule(line.queue, 'x', { id: 'expiry', expiresAt: new Date(soonMs), onLate: 'dead' });
+  await producer.schedule(line.queue, 'x', { id: 'deferred', expiresAt: new Date(soonMs) });
+  const ends = await producer.wait(line.queue, ['expiry', 'deferred']);
+  expect(ends.map(({ status }) => status)).toEqual(['dead', 'expired']);
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'lateness' }]);
-  await eventually(() => worker.heard.of('job.expired')).toMatchObject([{ id: 'expiry', dead: true }]);
+  await eventually(() => worker.heard.of('job.expired').length).toBe(2);
   const [deadLetter] = await line.deadLetters();
   expect(deadLetter).toMatchObject({ member: 'j:expiry', reason: 'expired', attempts: '1' });
   expect(deadLetter?.history).toContain('once');
