@@ -96,13 +96,11 @@ const CROWDS: readonly List[] = [
 ];
 const begin: List = parse('elect 0 0 0');
 
-test.each(keptIn('test/proof/scenes.json'))(
-  'cut off anywhere and called again: $title',
-  { timeout: 120_000 },
-  async ({ commands }) => {
+for (const { title, commands } of keptIn('test/proof/scenes.json')) {
+  test(`cut off anywhere and called again: ${title}`, { timeout: 120_000 }, async () => {
     for (const crowd of CROWDS) expect(await cut([...begin, ...crowd, ...commands])).toEqual([]);
-  },
-);
+  });
+}
 
 test('an entry that a cut-off end has deleted is taken off its consumer by a reclaim', async () => {
   for (const crowd of CROWDS) {

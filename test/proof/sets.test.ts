@@ -30,26 +30,28 @@ beforeAll(open);
 afterAll(shut);
 
 describe('cut off before each of its writes, and looked after by the leader', () => {
-  test.each(stories)('$verb: $title', async (story) => {
-    const { wrong, sites } = await cutSets(new SetDesk(redis, ref), story, luaOf);
-    expect(wrong).toEqual([]);
-    expect(sites.length).toBeGreaterThan(4);
-  });
+  for (const story of stories) {
+    test(`${story.verb}: ${story.title}`, async () => {
+      const { wrong, sites } = await cutSets(new SetDesk(redis, ref), story, luaOf);
+      expect(wrong).toEqual([]);
+      expect(sites.length).toBeGreaterThan(4);
+    });
 
-  test.each(stories)('$verb, without a done window: $title', async (story) => {
-    // The end of a callback is forgotten at once, and a member that was cut off leaves nothing to count.
-    const { wrong } = await cutSets(new SetDesk(redis, ref, { windowMs: 0 }), story, luaOf);
-    expect(wrong.filter((one) => !one.includes('the callback says'))).toEqual([]);
-  });
+    test(`${story.verb}, without a done window: ${story.title}`, async () => {
+      // The end of a callback is forgotten at once, and a member that was cut off leaves nothing to count.
+      const { wrong } = await cutSets(new SetDesk(redis, ref, { windowMs: 0 }), story, luaOf);
+      expect(wrong.filter((one) => !one.includes('the callback says'))).toEqual([]);
+    });
 
-  test.each(stories)('$verb, in a queue with limits: $title', async (story) => {
-    const { wrong, sites } = await cutSets(new SetDesk(redis, ref, { gates: { concurrency: 2 } }), story, luaOf);
-    expect(wrong).toEqual([]);
-    expect(sites.length).toBeGreaterThan(4);
-  });
+    test(`${story.verb}, in a queue with limits: ${story.title}`, async () => {
+      const { wrong, sites } = await cutSets(new SetDesk(redis, ref, { gates: { concurrency: 2 } }), story, luaOf);
+      expect(wrong).toEqual([]);
+      expect(sites.length).toBeGreaterThan(4);
+    });
+  }
 });
 
-test.each(tales)('$title', ({ tell }) => tell(new SetDesk(redis, ref)));
+for (const { title, tell } of tales) test(title, () => tell(new SetDesk(redis, ref)));
 
 /** A call that never ends is noticed as well. */
 const PATIENCE_MS = 20_000;

@@ -22,13 +22,15 @@ export function smoke(ids: readonly string[]): void {
     expect(chosen.map(({ id }) => id)).toEqual(ids);
   });
 
-  test.each(chosen)('$id $title', { timeout: ROW_TIMEOUT_MS }, async (row) => {
-    const binary = await testBinary();
-    const verdict = await runRow(row, { binary, product: root, seed: SEED, mode: 'everysec', quick: true });
-    const { seed, kept } = verdict;
-    // How long things took is judged by `npm run chaos`, where nothing else runs: here all that happened counts.
-    const complaints = verdict.complaints.filter((line) => !needsQuiet(line));
-    expect({ complaints, seed, ...(complaints.length > 0 ? { kept } : {}) }).toEqual({ complaints: [], seed: SEED });
-    expect(verdict.asked).toBeGreaterThanOrEqual(250);
-  });
+  for (const row of chosen) {
+    test(`${row.id} ${row.title}`, { timeout: ROW_TIMEOUT_MS }, async () => {
+      const binary = await testBinary();
+      const verdict = await runRow(row, { binary, product: root, seed: SEED, mode: 'everysec', quick: true });
+      const { seed, kept } = verdict;
+      // How long things took is judged by `npm run chaos`, where nothing else runs: here all that happened counts.
+      const complaints = verdict.complaints.filter((line) => !needsQuiet(line));
+      expect({ complaints, seed, ...(complaints.length > 0 ? { kept } : {}) }).toEqual({ complaints: [], seed: SEED });
+      expect(verdict.asked).toBeGreaterThanOrEqual(250);
+    });
+  }
 }

@@ -94,6 +94,8 @@ function requestOf(random: Random, known: Known): Request {
   const query = (operation.spec.parameters ?? []).flatMap(
     ({ in: place, name, required, schema }: Operation['spec']) => {
       if (place !== 'query' || NEVER.includes(name)) return [];
+      // Unless a request says how long it waits for an end that never comes, it waits for half a minute.
+      if (name === 'wait') return ['wait=10ms'];
       if (name !== 'events' && !required && random.chance(0.7)) return [];
       return [`${name}=${encodeURIComponent(String(made(document, schema, { random, pools, field: name })))}`];
     },

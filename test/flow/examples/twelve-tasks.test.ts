@@ -52,11 +52,13 @@ test(`there are twelve, of at most ${LINES_MAX} lines`, () => {
   expect(long.map(({ title }) => title)).toEqual([]);
 });
 
-test.each(tasks)('$title', { timeout: 180_000 }, async ({ title, language, code, printed }) => {
-  const program =
-    language === 'ts' ? ts.transpile(code, { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext }) : code;
-  const file = join(dir, `task-${Number.parseInt(title, 10)}.mjs`);
-  await writeFile(file, program.replaceAll(ADDRESS, server.url));
-  const { stdout } = await run(process.execPath, [file], { timeout: 150_000 });
-  expect(stdout).toBe(printed);
-});
+for (const { title, language, code, printed } of tasks) {
+  test(title, { timeout: 180_000 }, async () => {
+    const program =
+      language === 'ts' ? ts.transpile(code, { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext }) : code;
+    const file = join(dir, `task-${Number.parseInt(title, 10)}.mjs`);
+    await writeFile(file, program.replaceAll(ADDRESS, server.url));
+    const { stdout } = await run(process.execPath, [file], { timeout: 150_000 });
+    expect(stdout).toBe(printed);
+  });
+}

@@ -2,6 +2,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
+import { RHYTHMS } from '../../../src/kernel/rhythm.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { declareQueue, listQueues } from '../../../src/redis/scripts/queues.ts';
 import { runHere } from '../../support/console.ts';
@@ -34,6 +35,11 @@ async function inUse() {
   await eventually(() => daemon.leads()).toBe(true);
   await producer.cancel(line.queue, id);
   return { daemon, producer };
+}
+
+/** A daemon looks at the registry with one of so many heartbeats. */
+async function looks(daemon: Awaited<ReturnType<typeof daemonOn>>): Promise<void> {
+  for (let beat = 0; beat < RHYTHMS.default.registryBeats; beat += 1) await daemon.pass();
 }
 
 it('a producer that knew the queue schedules after its removal: it is declared anew, and a daemon serves it', async () => {
@@ -89,7 +95,7 @@ it('a job that a foreign producer puts into a removed queue is found by the daem
   expect(await remove()).toMatchObject({ code: 0 });
   await eventually(() => daemon.leads()).toBe(false);
   await line.redis.zadd(line.ref.keys.scheduled, Date.now(), 'order-1');
-  await daemon.pass();
+  await looks(daemon);
   await eventually(ready).toBe(1);
   expect(await queues()).toContain(line.queue);
 });
@@ -98,8 +104,8 @@ it('a removed queue that stays empty is left in peace', async () => {
   const { daemon } = await inUse();
   expect(await remove()).toMatchObject({ code: 0 });
   await eventually(() => daemon.leads()).toBe(false);
-  await daemon.pass();
-  await daemon.pass();
+  await looks(daemon);
+  await looks(daemon);
   expect(await queues()).not.toContain(line.queue);
   expect(await line.redis.keys(`${NAMESPACE}:v1:{${line.queue}*`)).toEqual([]);
 });
