@@ -9,6 +9,7 @@
 --         Behind the end may come @ and when the call was sent first.
 local function clock(given)
   local now = tonumber(given)
+  -- @given
   if now then return now end
   local named, last, first = (given or ''):match('^(%d*)<?(%d*)(.*)$')
   local micros

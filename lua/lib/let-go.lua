@@ -15,6 +15,7 @@ local function letGo(ready, ...)
   end
   if last then
     redis.call('XTRIM', ready, 'MINID', last)
+    -- @last-of-head
     redis.call('XDEL', ready, last)
   else
     -- @delete

@@ -6,6 +6,7 @@
 local function strayOf(keys, entry)
   local member = entry:match('%z(.*)$')
   local length = redis.call('HSTRLEN', keys.jobs, member)
+  -- @any-text
   local text = length > 0 and length <= 300 and redis.call('HGET', keys.jobs, member)
   if length > 0 and not isTombstone(text) then return nil end
   return text and text:sub(2, 2) or ''

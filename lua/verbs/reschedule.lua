@@ -57,6 +57,7 @@ local function judge(member, asked, mode, seen)
   local isDue = not before or before <= now
   if isDue and (due <= now or mode == 'earlier') then return 'ready' end
   local record
+  -- @reads
   if isAll or hasRecord and due > now then
     spent, record = readWithin(jobs, member, 655360, spent)
     -- @later
@@ -66,6 +67,7 @@ local function judge(member, asked, mode, seen)
   -- @kept
   local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
   if stays then return 'kept ' .. dueText(waits) end
+  -- @due-later
   local expiry = due > now and expiryOf(record)
   -- @expires
   if expiry and due > expiry then return ('expires %.0f'):format(expiry) end

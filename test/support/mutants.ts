@@ -224,6 +224,10 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ...['clock @late: turned >', 'clock @first: turned =='].map(
     (name) => [name, 'no call of the model has an end; test/redis/late.test.ts has them'] as const,
   ),
+  ['clock @given: no guard', 'only a shorter way to the same'],
+  ['let-go @last-of-head: no write', 'calls of the model end fewer; test/proof/head.test.ts has streams of its own'],
+  ['reschedule @reads: turned >', 'what is due at once has no use for the record'],
+  ['reschedule @due-later: turned >', 'a job that waits for later has not reached its expiry yet'],
   ...[
     'known @first-send: no guard',
     'known @first-send: turned ==',
@@ -512,6 +516,7 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
 export const EQUIVALENT_OF_SETS: ReadonlyMap<string, string> = new Map([
   ['joining @no-tags-key: no guard', 'the stories name every key; test/redis/sets.test.ts has a call that does not'],
   ['tend @many-strays: turned >', 'one entry more goes in a call'],
+  ['stray @any-text: turned >', 'what is not there has no text'],
 ]);
 
 /** The same of `cast` and its own parts. */
