@@ -86,6 +86,33 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     expect({ data, attempts: options.attempts }).toEqual({ data: { both: true }, attempts: 7 });
   });
 
+  test('gets new data and another due time in one step; one that is left empty stays', async () => {
+    await scheduleAll(api, 'emails', [{ id: 'both', at: '2031-05-05T10:00:00Z', data: { to: 'old' } }]);
+    await show(window, '#/job/emails/both');
+    await desk.button('Edit …').click();
+    expect(await desk.dialog.innerText()).toContain('2031-05-05 12:00:00');
+    await desk.field('Data (JSON)').fill('{"to": "newer"}');
+    await desk.inDialog('Save').click();
+    await desk.told('Changed.');
+    expect(await jobOf(api, 'emails', 'both')).toMatchObject({ dueMs: Date.parse('2031-05-05T10:00:00Z') });
+    await lookAgain();
+    await desk.button('Edit …').click();
+    await desk.field('Data (JSON)').fill('{"to": "newest"}');
+    await desk.field('Delay from now').fill('some day');
+    await desk.inDialog('Save').click();
+    expect(await desk.refused('bad-input')).toContain('delay is "some day"');
+    expect((await jobOf(api, 'emails', 'both')).data).toEqual({ to: 'newer' });
+    // What is typed last counts.
+    await desk.field('or at').fill('2032-05-05T12:00');
+    expect(await desk.field('Delay from now').inputValue()).toBe('');
+    await desk.inDialog('Save').click();
+    await fact('Due').locator('time[datetime="2032-05-05T10:00:00.000Z"]').waitFor();
+    expect(await jobOf(api, 'emails', 'both')).toMatchObject({
+      data: { to: 'newest' },
+      dueMs: Date.parse('2032-05-05T10:00:00Z'),
+    });
+  });
+
   test('keeps the digits that somebody typed: a number that would lose some is refused, and nothing is saved', async () => {
     await scheduleAll(api, 'emails', [{ id: 'digits', delay: '1h', data: { user: 1 } }]);
     await show(window, '#/job/emails/digits');

@@ -183,6 +183,38 @@ describe('all jobs of a filter', { timeout: HOOK_MS }, () => {
     expect((await jobOf(api, 'bulk', 'r4')).dueMs).toBeLessThan(Date.parse('2031-01-01'));
   });
 
+  test('move each from its own due time, once: a run that failed goes on where it stopped', async () => {
+    const hours = (n: number) => new Date(Date.parse('2031-01-01T00:00:00Z') + n * 3_600_000).toISOString();
+    const many = Array.from({ length: 1100 }, (_, n) => ({ id: numbered('s', n), at: hours(n), tags: ['shift'] }));
+    await scheduleAll(api, 'shifted', many);
+    await show(window, '#/jobs/shifted');
+    await desk.button('Reschedule …').click();
+    expect(await desk.dialog.innerText()).toContain('filter by a tag or a set');
+    await desk.escape();
+    await show(window, '#/jobs/shifted?tag=shift');
+    await desk.button('Reschedule …').click();
+    await desk.field('or at').fill('2033-05-05T12:00');
+    await desk.field('or each later by').fill('1d');
+    expect(await desk.field('or at').inputValue()).toBe('');
+    await desk.inDialog('Show which').click();
+    await desk.inDialog('Reschedule: 1,100 jobs').waitFor();
+    // The second request of the change is lost on its way there.
+    let asked = 0;
+    await window.page.route('**/batch/reschedule', (route) => {
+      asked += 1;
+      return asked === 2
+        ? route.fulfill({ status: 503, json: { code: 'unavailable', detail: 'try again' } })
+        : route.continue();
+    });
+    await desk.inDialog('Reschedule: 1,100 jobs').click();
+    await desk.refused('unavailable');
+    await desk.inDialog('Reschedule: 1,100 jobs').click();
+    await status().filter({ hasText: '1,100 jobs rescheduled' }).waitFor();
+    for (const n of [0, 1, 999, 1000, 1099]) {
+      expect((await jobOf(api, 'shifted', numbered('s', n))).dueMs).toBe(Date.parse(hours(n + 24)));
+    }
+  });
+
   test('are run now, and others are left where they are', async () => {
     const jobs = ['n1', 'n2'].map((id) => ({ id, delay: '1h', tags: ['now'] }));
     await scheduleAll(api, 'bulk', [...jobs, { id: 'n3', delay: '1h' }]);

@@ -11,7 +11,7 @@ import { Tree } from '../parts/tree.tsx';
 import { changeText, countText, durationText, percentText, relativeText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
 import { Holders } from './groups.tsx';
-import { DueField, dueOf } from './jobs/bulk.tsx';
+import { DueField, isDue, type NewDue } from './jobs/bulk.tsx';
 import { LIVE } from './jobs/filters.ts';
 
 export function Job({ path: [queue = '', id = ''], query }: Route) {
@@ -312,7 +312,7 @@ interface Questions {
 }
 
 function Question({ job, action, finish, close }: Questions) {
-  const [due, setDue] = useState('');
+  const [due, setDue] = useState<NewDue>({});
   const asksDue = action === 'reschedule' || action === 'replay';
   const { title, yes, told, what } = wordsOf(action, job);
   return (
@@ -321,10 +321,10 @@ function Question({ job, action, finish, close }: Questions) {
       yes={yes}
       no={action === 'cancel' ? 'Keep it' : 'Back'}
       isDangerous={action === 'cancel'}
-      canConfirm={action !== 'reschedule' || due !== ''}
+      canConfirm={action !== 'reschedule' || isDue(due)}
       close={close}
       act={async () => {
-        await ask(what, bodyOf(action, due));
+        await ask(what, asksDue ? due : undefined);
         finish(told);
       }}
     >
@@ -334,12 +334,6 @@ function Question({ job, action, finish, close }: Questions) {
       {asksDue ? <DueField due={due} setDue={setDue} /> : null}
     </Confirm>
   );
-}
-
-function bodyOf(action: Questions['action'], due: string): object | undefined {
-  if (action === 'reschedule') return dueOf(due);
-  if (action !== 'replay') return undefined;
-  return due === '' ? {} : dueOf(due);
 }
 
 function wordsOf(action: Questions['action'], { queue, id, bare, deadLetter = '' }: Report) {
@@ -377,15 +371,19 @@ interface Edit {
   readonly close: () => void;
 }
 
-/** Changes name, attempts and data of a job that waits: only if it still is what was shown. */
+/** Changes name, attempts, data and due time of a job that waits, in one step: only if it still is what was shown. */
 function EditJob({ job, finish, close }: Edit) {
   const before = job.data === undefined ? '' : JSON.stringify(job.data, undefined, 2);
   const [data, setData] = useState(before);
   const [attempts, setAttempts] = useState(String(job.options.attempts ?? ''));
   const [name, setName] = useState(job.name ?? '');
+  const [due, setDue] = useState<NewDue>({});
 
   async function act(): Promise<void> {
-    const change = changeText(changeOf(job, { name, attempts }), data === before || job.hidden ? undefined : data);
+    const change = changeText(
+      { ...changeOf(job, { name, attempts }), ...due },
+      data === before || job.hidden ? undefined : data,
+    );
     if (change === '{}') {
       finish('Nothing was changed.');
       return;
@@ -424,6 +422,10 @@ function EditJob({ job, finish, close }: Edit) {
           </label>
         )}
       </div>
+      <p>
+        Due <Instant atMs={job.dueMs} isLong />. Another due time, empty: it stays.
+      </p>
+      <DueField due={due} setDue={setDue} />
     </Confirm>
   );
 }

@@ -55,22 +55,25 @@ interface Questions extends Omit<Bulks, 'done'> {
 }
 
 function Question({ queue, filter, action, finish, close }: Questions) {
-  const [due, setDue] = useState('');
+  const [due, setDue] = useState<NewDue>({});
   const [dry, setDry] = useState<Sum>();
-  const [sum, setSum] = useState(NOTHING);
+  const [reached, setReached] = useState(BEGINNING);
   const left = useRef(new AbortController());
   useEffect(() => () => left.current.abort(), []);
   const what = `POST ${at`queues/${queue}/batch/${action}`}`;
-  const body = { filter: bodyOf(filter), ...(action === 'reschedule' ? { due: dueOf(due) } : {}) };
+  const body = { filter: bodyOf(filter), ...(action === 'reschedule' ? { due } : {}) };
   const { signal } = left.current;
 
   async function act(): Promise<void> {
     if (dry === undefined) {
-      setDry(await eachSlice({ what, body: { ...body, dryRun: true }, signal, onSum: setSum }));
+      const of = { what, body: { ...body, dryRun: true }, signal, from: BEGINNING, onSlice: setReached };
+      setDry(await eachSlice(of));
+      setReached(BEGINNING);
       return;
     }
-    const result = await eachSlice({ what, body: { ...body, dryRun: false }, signal, onSum: setSum });
-    finish(resultText(action, result));
+    // After an error it goes on where it stopped: a shift that began anew would move jobs twice.
+    const of = { what, body: { ...body, dryRun: false }, signal, from: reached, onSlice: setReached };
+    finish(resultText(action, await eachSlice(of)));
   }
 
   return (
@@ -78,49 +81,78 @@ function Question({ queue, filter, action, finish, close }: Questions) {
       title={`${ACTIONS[action].label}: all jobs of the filter`}
       yes={dry === undefined ? 'Show which' : `${ACTIONS[action].label}: ${countText(dry.matched, 'job')}`}
       isDangerous={dry !== undefined && action === 'cancel'}
-      canConfirm={(action !== 'reschedule' || due !== '') && dry?.matched !== 0}
+      canConfirm={(action !== 'reschedule' || isDue(due)) && dry?.matched !== 0}
       act={act}
       close={close}
     >
       {action === 'reschedule' ? (
         <DueField
           due={due}
-          setDue={(text) => {
-            setDue(text);
+          setDue={(given) => {
+            setDue(given);
             setDry(undefined);
           }}
+          canShift={filter.tag !== '' || filter.set !== ''}
         />
       ) : null}
       {dry === undefined ? <p>The next step changes nothing. It shows which jobs are meant.</p> : <DryRun sum={dry} />}
-      <p role="status">{sum.matched > 0 ? `${countText(sum.matched, 'job')} looked at` : ''}</p>
+      <p role="status">{reached.sum.matched > 0 ? `${countText(reached.sum.matched, 'job')} looked at` : ''}</p>
     </Confirm>
   );
 }
 
+/** A due time for a body of the API: at most one of them. */
+export type NewDue = Readonly<Partial<Record<'delay' | 'at' | 'shift', string>>>;
+
 interface Due {
-  readonly due: string;
-  readonly setDue: (due: string) => void;
+  readonly due: NewDue;
+  readonly setDue: (due: NewDue) => void;
+  /** Many jobs: each may move from the due time that it has. The API asks for a tag or a set then. */
+  readonly canShift?: boolean;
 }
 
-/** A delay from now, or a local time. */
-export function DueField({ due, setDue }: Due) {
+/** A delay from now, or a local time, or so much from the due time of each. What is typed last counts, and empties the others. */
+export function DueField({ due, setDue, canShift }: Due) {
+  const time = useRef<HTMLInputElement>(null);
+  const isOther = due.delay !== undefined || due.shift !== undefined;
+  useEffect(() => {
+    if (isOther && time.current) time.current.value = '';
+  }, [isOther]);
+  const text = (name: keyof NewDue) => (event: { readonly currentTarget: HTMLInputElement }) =>
+    setDue(given(name, event.currentTarget.value.trim()));
   return (
-    <div class="fields">
-      <label>
-        Delay from now, such as 2h
-        <input value={/^\d{4}-/.test(due) ? '' : due} onInput={(event) => setDue(event.currentTarget.value.trim())} />
-      </label>
-      <label>
-        or at
-        <input type="datetime-local" onInput={(event) => setDue(instantOf(event.currentTarget.value))} />
-      </label>
-    </div>
+    <>
+      <div class="fields">
+        <label>
+          Delay from now, such as 2h
+          <input value={due.delay ?? ''} onInput={text('delay')} />
+        </label>
+        <label>
+          or at
+          <input
+            ref={time}
+            type="datetime-local"
+            onInput={(event) => setDue(given('at', instantOf(event.currentTarget.value)))}
+          />
+        </label>
+        {canShift ? (
+          <label>
+            or each later by, such as 1d, or earlier by, such as -1h
+            <input value={due.shift ?? ''} onInput={text('shift')} />
+          </label>
+        ) : null}
+      </div>
+      {canShift === false ? <p>To move each job from its own due time, filter by a tag or a set.</p> : null}
+      {due.shift === undefined ? null : (
+        <p>Where a request fails, look at its jobs before you go on: they may have been moved.</p>
+      )}
+    </>
   );
 }
 
-/** For a body: an instant, else a delay. */
-export const dueOf = (due: string): Readonly<Record<string, string>> =>
-  /^\d{4}-/.test(due) ? { at: due } : { delay: due };
+const given = (name: keyof NewDue, text: string): NewDue => (text === '' ? {} : { [name]: text });
+
+export const isDue = (due: NewDue): boolean => Object.keys(due).length > 0;
 
 function DryRun({ sum }: { readonly sum: Sum }) {
   return (
@@ -177,23 +209,31 @@ interface Sum {
 const NOTHING: Sum = { matched: 0, changed: 0, requested: 0, skipped: {}, ids: [] };
 const IDS_SHOWN = 20;
 
+/** How far a change has come. */
+interface Reached {
+  readonly sum: Sum;
+  readonly cursor: string | undefined;
+}
+
+const BEGINNING: Reached = { sum: NOTHING, cursor: undefined };
+
 interface Slices {
   /** `POST queues/emails/batch/cancel` */
   readonly what: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
-  readonly onSum: (sum: Sum) => void;
+  readonly from: Reached;
+  readonly onSlice: (reached: Reached) => void;
 }
 
 /** Until there is no more, or it is aborted: what was changed by then stays changed. */
-async function eachSlice({ what, body, signal, onSum }: Slices): Promise<Sum> {
-  let sum = NOTHING;
-  let cursor: string | undefined;
+async function eachSlice({ what, body, signal, from, onSlice }: Slices): Promise<Sum> {
+  let { sum, cursor } = from;
   do {
     const slice: Slice = await ask(what, cursor === undefined ? body : { ...body, cursor });
     sum = add(sum, slice);
-    onSum(sum);
     cursor = slice.next;
+    onSlice({ sum, cursor });
   } while (cursor !== undefined && !signal.aborted);
   return sum;
 }
