@@ -1,6 +1,6 @@
 /**
  * What duestream does on more than one Redis: `npm run bench:beyond`. A cluster of three primaries on this machine, and real
- * processes. Writes `bench/results/beyond-one.json` and `docs/reference/beyond-one.md`; a part that is not measured keeps its figures.
+ * processes. Writes `bench/results/beyond-one.json` and its section of `docs/reference/measured.md`; a part that is not measured keeps its figures.
  *
  *     --only spread,failing  these parts: spread (shares and idle commands of 64 partitions), burst (beside one primary),
  *                            failing (a primary is killed or frozen), resharding (one comes, one goes)
@@ -17,11 +17,11 @@ import { join } from 'node:path';
 import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { capture } from '../scripts/run.mjs';
 import { root } from '../scripts/steps.mjs';
-import { missed, NAMES, pageOf } from './beyond/page.mjs';
+import { missed, NAMES, sectionOf } from './beyond/page.mjs';
+import { writeMeasured } from './measured.mjs';
 import { prepare } from './parts.mjs';
 
 const RESULTS = join(root, 'bench', 'results', 'beyond-one.json');
-const PAGE = join(root, 'docs', 'reference', 'beyond-one.md');
 const ROUNDS = { spread: 3, burst: 5, failing: 1, resharding: 3 };
 
 const values = argumentsFor(import.meta.filename, {
@@ -82,7 +82,7 @@ process.exit(wrong.length > 0 && !quick ? 1 : 0);
 function write() {
   mkdirSync(join(root, 'bench', 'results'), { recursive: true });
   writeFileSync(RESULTS, `${JSON.stringify(parts, null, 2)}\n`);
-  writeFileSync(PAGE, pageOf(parts));
+  writeMeasured('beyond', sectionOf(parts));
 }
 
 /** @returns {import('./beyond/page.mjs').Parts} */

@@ -3,14 +3,15 @@
  * on a Redis of its own: a daemon that is mover and worker, which starts jobs with one call, and then a mover beside a worker,
  * which take two. Jobs come alone, 25 ms and a bit apart, so that none waits for another. The calls of each job are timed where
  * they leave the client and where their replies arrive. Writes
- * `bench/results/lateness.json` and the table in `docs/explanation/lateness.md`.
+ * `bench/results/lateness.json` and its section of `docs/reference/measured.md`.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
+import { writeMeasured } from './measured.mjs';
 import { keep, prepare, rounded, withRedis } from './parts.mjs';
 
 const JOBS = 600;
@@ -19,7 +20,6 @@ const APART_MS = 25;
 /** So many of the jobs go the way that is measured; the rest is left out. */
 const USUAL = 0.9;
 const TIMED = new Set(['relay', 'promote', 'serve']);
-const PAGE = join(root, 'docs/explanation/lateness.md');
 
 /** @typedef {Readonly<Record<string, number>>} Sample ms of each step */
 /** The steps of each way, in the order in which a job meets them. */
@@ -165,8 +165,5 @@ function writeTables(result) {
     return [`| ${title} | p50 ms | p90 ms | p99 ms |`, '|---|--:|--:|--:|', ...lines].join('\n');
   });
   const said = `Measured on ${result.date} (${result.host}, Node ${result.node}) by \`npm run bench:lateness\`: ${result.what}.`;
-  const page = readFileSync(PAGE, 'utf8');
-  const [before = '', rest = ''] = page.split('<!-- measured -->\n');
-  const [, after = ''] = rest.split('<!-- /measured -->');
-  writeFileSync(PAGE, `${before}<!-- measured -->\n\n${[said, ...tables].join('\n\n')}\n\n<!-- /measured -->${after}`);
+  writeMeasured('lateness', ['## From the due time to the handler', said, ...tables].join('\n\n'));
 }

@@ -1,4 +1,4 @@
-/** `docs/reference/limits-measured.md` from the figures of `bench:limits`. */
+/** What `bench:limits` writes into `docs/reference/measured.md`. */
 
 /** @typedef {Readonly<Record<string, string | number>>} Row as `bench/limits.mjs` makes them, with its name in `row` */
 /** @typedef {{ host: string, node: string, date: string, rows: readonly Row[] }} Measured */
@@ -6,9 +6,9 @@
 /**
  * @param {Measured | undefined} one with one partition
  * @param {Measured | undefined} cluster with six, on a Redis Cluster
- * @returns {string} the whole page
+ * @returns {string} the section
  */
-export function pageOf(one, cluster) {
+export function sectionOf(one, cluster) {
   /** @param {string} name @param {(row: Row) => string} cell */
   const cells = (name, cell) =>
     [one, cluster].map((measured) => {
@@ -28,13 +28,12 @@ export function pageOf(one, cluster) {
     const [here, there] = cells(name, ({ redisMicrosPerJob }) => String(redisMicrosPerJob));
     return `| ${what} | ${timesOf(here, plain)} | ${timesOf(there, inCluster)} |`;
   };
-  return `<!-- Made by \`npm run bench:limits\`. -->
-# What limits do and cost, measured
+  return `## What limits do and cost
 
 One queue, a daemon that leads and two workers, all on one machine. ${whereOf('One partition', one)} ${whereOf('Six partitions on a Redis Cluster of three primaries', cluster)}
 [The results](../../bench/results/limits.json). Absolute figures move from host to host; ratios hold. A dash: it waits for a machine with nothing else to do.
 
-## Rates
+### Rates
 
 Starts per second without the first second / by how many milliseconds a job came before the rate and the burst alone would let
 it, in the stretch of time that had the most: 50 are promised, and the id of an entry, by which this is counted, is as late as
@@ -51,7 +50,7 @@ ${[
 
 With several partitions each keeps its share.
 
-## One at a time
+### One at a time
 
 Starts / time until 60 jobs of 20 ms of one account were done.
 
@@ -63,7 +62,7 @@ From the end of a job to the start of the next, p50 / p99, in a row of 1,000:
 ${HEAD}
 ${line('`perGroup: 1`', 'handover', (row) => `${row.endToNextStartP50Ms} / ${row.endToNextStartP99Ms} ms`)}
 
-## Turns
+### Turns
 
 One tenant has 100,000 jobs in line when each of the others gets one. So many jobs started until each of the others had
 started:
@@ -81,7 +80,7 @@ Of 3,500 starts while three groups of weight 1, 2 and 4 wait, they had (that is 
 ${HEAD}
 ${line('`groups`', 'weights', ({ one, two, four }) => `${one} : ${two} : ${four}`)}
 
-## Full groups
+### Full groups
 
 10,000 groups of one run a job each, and others wait behind them.
 
@@ -96,7 +95,7 @@ ${[
   line('the longest of them', 'full', ({ handingOverSlowest }) => String(handingOverSlowest)),
 ].join('\n')}
 
-## What it costs
+### What a line costs
 
 CPU time of Redis per job of a burst of 20,000 in microseconds, all of it, from the promotion to the end; and the ratio to a
 queue that is not gated.

@@ -1,6 +1,6 @@
 /**
  * What limits of a queue do and cost: `npm run bench:limits`. A daemon leads and two workers run the jobs; each row has a
- * Redis of its own. Writes `bench/results/limits.json` and `docs/reference/limits-measured.md`.
+ * Redis of its own. Writes `bench/results/limits.json` and its section of `docs/reference/measured.md`.
  *
  * - `rate-…`: how close a rate is kept, by the ids of the entries, which are the times at which jobs are let through; and by
  *   how much a job came before the rate and the burst alone would let it, in the stretch of time that had the most: 50 ms are
@@ -19,7 +19,7 @@
  *     --only full,cost    rows whose names begin so, which take the place of those in the results of the same machine
  *     --partitions 6      a Redis Cluster of three primaries; writes `bench/results/limits-cluster.json`
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
@@ -28,7 +28,8 @@ import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { startCluster } from '../src/embedded/cluster.mjs';
 import { commandsIn, shaOf } from './idle-commands.mjs';
-import { pageOf } from './limits-page.mjs';
+import { sectionOf } from './limits-page.mjs';
+import { writeMeasured } from './measured.mjs';
 import { cpuMsIn, hostAndNode, keep, prepare, rounded, startDaemon, withRedis } from './parts.mjs';
 
 /** @typedef {import('duestream').QueueOptions} QueueOptions */
@@ -120,8 +121,7 @@ function keepAll() {
   const where = partitions === 1 ? 'one partition' : `${partitions} partitions on a Cluster of three primaries`;
   const inOrder = Object.keys(measures).flatMap((name) => rows.get(name) ?? []);
   keep(file, { what: `one queue, two workers, ${where}`, rows: inOrder });
-  const page = pageOf(resultsOf('limits'), resultsOf('limits-cluster'));
-  writeFileSync(join(root, 'docs', 'reference', 'limits-measured.md'), page);
+  writeMeasured('limits', sectionOf(resultsOf('limits'), resultsOf('limits-cluster')));
 }
 
 /** Rows of an earlier run on the same machine. @returns {[string, object][]} */

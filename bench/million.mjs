@@ -1,15 +1,15 @@
 /**
  * Work on a million jobs: `npm run bench:million`. Purge, replay, cancel by tag and erase run as commands of their own, are
  * killed in the middle with SIGKILL and begun again. Redis counts (`INFO latencystats`) how long its scripts and its longest
- * other command took at p99.9. Writes `bench/results/million.json` and `docs/reference/large-work.md`; with fewer jobs
+ * other command took at p99.9. Writes `bench/results/million.json` and its section of `docs/reference/measured.md`; with fewer jobs
  * (`--jobs 20000`) it only prints.
  */
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
+import { writeMeasured } from './measured.mjs';
 import { keep, prepare, rounded, withRedis } from './parts.mjs';
 
 /** @typedef {import('ioredis').Redis} Redis */
@@ -79,7 +79,7 @@ await withRedis(binary, async ({ redis, url, socketPath }) => {
   commands.disconnect();
   const what = `${count.toLocaleString('en')} each, killed in the middle and begun again; times of single commands in ms at p99.9, by Redis itself`;
   if (count < JOBS) console.table(rows);
-  else writePage(keep('million', { what, rows }));
+  else writeSection(keep('million', { what, rows }));
 });
 
 /** @param {{ redis: Redis, commands: any, url: string }} at @param {(typeof WORK)['purge']} how */
@@ -175,7 +175,7 @@ async function fillDead(redis, _, all) {
 }
 
 /** @param {ReturnType<typeof keep>} kept */
-function writePage({ what, host, node, date, rows }) {
+function writeSection({ what, host, node, date, rows }) {
   const cells = rows.map((row) => {
     const { work, items, doneWhenKilled, seconds, perSecond, scriptsMs, longestCommand, longestMs } =
       /** @type {any} */ (row);
@@ -185,8 +185,7 @@ function writePage({ what, host, node, date, rows }) {
   const head =
     '| work | items | done when it was killed | seconds in all | per second | scripts, p99.9 ms | longest command, p99.9 ms |';
   const lines = [
-    '<!-- Made by `npm run bench:million`. -->',
-    '# Work on a million jobs',
+    '## Work on a million jobs',
     '',
     'Each command is killed with SIGKILL half-way and run again. After that, no item is left. Redis serves everybody else',
     'between two calls, so the longest call is the longest that others wait.',
@@ -196,7 +195,6 @@ function writePage({ what, host, node, date, rows }) {
     ...cells,
     '',
     `${what}. ${host}, Node.js ${node}, ${date}.`,
-    '',
   ];
-  writeFileSync(join(root, 'docs/reference/large-work.md'), lines.join('\n'));
+  writeMeasured('million', lines.join('\n'));
 }

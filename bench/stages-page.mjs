@@ -1,4 +1,4 @@
-/** `docs/reference/script-times.md` from the figures of `bench:stages`. */
+/** What `bench:stages` writes into `docs/reference/measured.md`. */
 
 /** @typedef {import('./stages-round.mjs').Row} Row */
 
@@ -10,18 +10,17 @@ const SIZES = [
 
 /**
  * @param {{ host: string, node: string, redis: string, date: string, rounds: number, rows: readonly Row[] }} measured
- * @returns {string} the whole page
+ * @returns {string} the section
  */
-export function pageOf({ host, node, redis, date, rounds, rows }) {
-  return `<!-- Made by \`npm run bench:stages\`. -->
-# What each script costs
+export function sectionOf({ host, node, redis, date, rounds, rows }) {
+  return `## What each script costs
 
 Redis runs one script at a time, so the longest script is the longest that any other client waits for us. Measured on
 Redis ${redis}, Node.js ${node.slice(1)}, ${host}, ${date}: medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of \`npm run bench:stages\`,
 which measures one script at a time. Absolute figures move from host to host, and where the machine does other work as well the p99 and p99.9 are those of Redis
 waiting for a processor.
 
-## The longest call
+### The longest call
 
 The p50 / p99 / p99.9 of one call inside Redis in milliseconds (\`INFO latencystats\` after \`CONFIG RESETSTAT\`), at the
 largest batch that our own callers send at default settings: 1,000 calls each, of 256 KiB as many as 256 jobs make. A script
@@ -31,17 +30,9 @@ that meets large records stops after it has read 640 KiB (256 KiB of dead letter
 |---|--:|${SIZES.map(() => '--:').join('|')}|
 ${longest(rows).join('\n')}
 
-## Time per job
-
-Microseconds per job inside Redis / CPU of the caller in Node.js.
-
-| script | batch | ${SIZES.map(([, name]) => name).join(' | ')} |
-|---|--:|${SIZES.map(() => '--:').join('|')}|
-${perJob(rows).join('\n')}
-
-\`debounce\`: a newer call of a job that waits. \`-tagged\`: each job has a tag of its own; \`-closed\`: the same while 1,000 tags of other jobs are
-[closed](../how-to/close-tags.md). \`check-members\`, \`check-entries\`, \`oldest\`: per job that is looked at; \`check-members-all\` is the check of a whole small
-partition by \`fsck\`. \`expire\`: all become dead letters. \`fire\`: a schedule that has to catch up. \`xreadgroup\` is the command of Redis that gives a worker its entries.
+\`check-members-all\` is the check of a whole small partition by \`fsck\`. \`expire\`: all become dead letters. \`fire\`: a schedule that
+has to catch up. \`xreadgroup\` is the command of Redis that gives a worker its entries. What one job costs at each batch size, in
+Redis and in Node.js, also with tags, with 1,000 closed tags, and for \`debounce\`, is in [the results](../../bench/results/stages.json).
 `;
 }
 
@@ -53,18 +44,8 @@ function longest(rows) {
   );
 }
 
-/** @param {readonly Row[]} rows */
-function perJob(rows) {
-  return lines(rows, ({ redisMicros, nodeMicros }) => `${figure(redisMicros)} / ${figure(nodeMicros)}`);
-}
-
 /** @param {number} ms */
 const shown = (ms) => ms.toFixed(ms < 10 ? 2 : 0);
-
-/** @param {number} micros */
-function figure(micros) {
-  return micros < 100 ? micros.toFixed(1) : Math.round(micros).toLocaleString('en');
-}
 
 /**
  * One line per script and batch.

@@ -1,7 +1,7 @@
 /**
  * What each script costs: `npm run bench:stages`. For every script, batch size and record size the time inside Redis
  * (INFO commandstats and latencystats, one script at a time) and the CPU of the caller, as medians over rounds. Writes
- * `bench/results/stages.json` and `docs/reference/script-times.md`.
+ * `bench/results/stages.json` and its section of `docs/reference/measured.md`.
  *
  * `npm run bench:stages -- --against <folder>` compares with another built checkout instead: the two take turns, each
  * with its own code, and the table has the ratio within each round. Nothing is written then.
@@ -9,14 +9,14 @@
  *     --rounds 5        how many
  *     --only start,…    these scripts alone; nothing is written then
  */
-import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { capture, Failed } from '../scripts/run.mjs';
 import { root } from '../scripts/steps.mjs';
+import { writeMeasured } from './measured.mjs';
 import { keep, median, rounded } from './parts.mjs';
 import { cases } from './stages-cases.mjs';
-import { pageOf } from './stages-page.mjs';
+import { sectionOf } from './stages-page.mjs';
 
 /** @typedef {import('./stages-round.mjs').Row} Row */
 
@@ -55,7 +55,7 @@ if (values.against !== undefined) {
   if (only.length > 0) console.table(rows);
   else {
     const result = keep('stages', { what: `each script by batch and record size, medians of ${rounds} rounds`, rows });
-    writeFileSync(join(root, 'docs', 'reference', 'script-times.md'), pageOf({ ...result, redis, rounds, rows }));
+    writeMeasured('stages', sectionOf({ ...result, redis, rounds, rows }));
   }
 }
 

@@ -2,18 +2,18 @@
  * What watching costs: `npm run bench:viewers`. A daemon with a worker and 5 queues, once without the role http, then with it and
  * 0, 1 and 10 viewers of `/v1/live`: the commands that Redis carries out per second at rest, the CPU of both, and the time in
  * which 20,000 jobs are started and over. Medians of the rounds, in which the settings take turns. Writes
- * `bench/results/viewers.json` and `docs/reference/viewer-cost.md`.
+ * `bench/results/viewers.json` and its section of `docs/reference/measured.md`.
  *
  *     --rounds 3   how many
  */
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { freePort } from '../src/embedded/port.mjs';
 import { commandsOf } from './idle-commands.mjs';
+import { writeMeasured } from './measured.mjs';
 import { cpuMs, keep, median, prepare, redisCpuMs, rounded, withRedis } from './parts.mjs';
 
 const QUEUES = ['a', 'b', 'c', 'd', 'bench'];
@@ -52,7 +52,7 @@ const rows = SETTINGS.map((viewers) => {
   };
 });
 keep('viewers', { what: `5 queues at rest, and a burst of ${JOBS} jobs, medians of ${rounds} rounds`, rows });
-writeFileSync(join(root, 'docs', 'reference', 'viewer-cost.md'), pageOf());
+writeMeasured('viewers', sectionOf());
 
 /** @param {number | undefined} viewers */
 function nameOf(viewers) {
@@ -128,11 +128,9 @@ async function burst(producer, redis) {
   return Date.now() - Math.max(atMs, startedMs - 3000);
 }
 
-function pageOf() {
+function sectionOf() {
   return [
-    '# What watching costs',
-    '',
-    '<!-- made by npm run bench:viewers -->',
+    '## What watching costs',
     '',
     'A daemon with a worker in its process and 5 queues of one partition; viewers of the [dashboard](../how-to/dashboard.md) read',
     `\`/v1/live\`. Commands are those that Redis carries out at rest, with those of scripts. Medians of ${rounds} rounds on two cores.`,
@@ -143,6 +141,5 @@ function pageOf() {
       ({ viewers, commandsPerSecond, daemonPercent, redisPercent, jobsPerSecond }) =>
         `| ${viewers} | ${commandsPerSecond} | ${daemonPercent} % | ${redisPercent} % | ${jobsPerSecond.toLocaleString('en')} |`,
     ),
-    '',
   ].join('\n');
 }

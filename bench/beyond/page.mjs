@@ -1,5 +1,5 @@
 /**
- * What `bench:beyond` measured → `docs/reference/beyond-one.md`, and what was wanted of it. Each part says when and how it was
+ * What `bench:beyond` measured → its section of `docs/reference/measured.md`, and what was wanted of it. Each part says when and how it was
  * made, for they can be measured one by one; a quick run says so.
  */
 
@@ -46,19 +46,17 @@ export function missed({ spread, failing, resharding }) {
 }
 
 /** @param {Parts} parts */
-export function pageOf(parts) {
+export function sectionOf(parts) {
   const sections = NAMES.map((name) => {
     const part = parts[name];
     return [
-      `## ${TITLES[name]}`,
+      `### ${TITLES[name]}`,
       '',
       ...(part ? [saidOf(part.made, name), '', ...BODIES[name](part)] : ['Not measured yet.']),
     ];
   });
   return `${[
-    '# Beyond one Redis, in figures',
-    '',
-    '<!-- Made by `npm run bench:beyond`. Edit bench/beyond/page.mjs instead. -->',
+    '## Beyond one Redis',
     '',
     'What duestream does on a [Redis Cluster](../how-to/cluster.md) of three primaries. All servers and all processes are on one',
     'machine, so the rates say little about yours: they share its cores. The ratios and the counts do. Each process has its default settings.',

@@ -53,7 +53,7 @@ caches. Tried without a gain: passes 2.5 and 3 ms apart.`,
 carries ten jobs, at 2,000/s forty.`,
   late: `**Lateness** is counted by the clocks of processes that share two cores with Redis, the producer and each other. The floor
 has the same way to go with less to do, and its lateness in the same run says how much of it is the machine.`,
-  script: `**Scripts** of default size end within 4 ms in 99 of 100 calls ([all of them](reference/script-times.md)); one of a thousand waits for
+  script: `**Scripts** of default size end within 4 ms in 99 of 100 calls ([all of them](reference/measured.md#what-each-script-costs)); one of a thousand waits for
 a core as well.`,
   minute: `**Schedules of one minute** share two cores: one daemon that fires them, Redis, and two workers that run their jobs.`,
 };

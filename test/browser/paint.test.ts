@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { writeMeasured } from '../../bench/measured.mjs';
 import { build } from '../../scripts/steps.mjs';
 import { createClient } from '../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../src/daemon/daemon.ts';
@@ -189,10 +190,8 @@ function write(found: {
     `| first paint | ${result.firstPaintMs} ms |`,
     ...lists.map(([name, times]) => `| ${name} | ${median(times)} ms |`),
   ];
-  const page = [
-    '# How fast the pages are',
-    '',
-    '<!-- made by npm run bench:pages -->',
+  const section = [
+    '## How fast the pages are',
     '',
     `Beside ${SCHEDULED.toLocaleString('en')} scheduled and ${DEAD.toLocaleString('en')} dead jobs, in Chromium on the same machine as`,
     `Redis and the daemon (two cores), medians of ${ROUNDS} rounds. A list counts from the click to the filled table.`,
@@ -206,7 +205,6 @@ function write(found: {
     '| command | µs |',
     '|---|---|',
     ...found.slowest.map(({ command, p999Us }) => `| ${command.replace('|', ' ')} | ${Math.round(p999Us)} |`),
-    '',
   ];
-  writeFileSync(join(root, 'docs', 'reference', 'page-times.md'), page.join('\n'));
+  writeMeasured('pages', section.join('\n'));
 }

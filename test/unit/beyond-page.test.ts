@@ -1,11 +1,12 @@
-/** The page of figures beyond one Redis is made from the committed results, and tells what was wanted from what is. */
+/** What the page of measurements says of more than one Redis is made from the committed results, and tells what was wanted from what is. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { missed, pageOf } from '../../bench/beyond/page.mjs';
+import { missed, sectionOf } from '../../bench/beyond/page.mjs';
+import { withMeasured } from '../../bench/measured.mjs';
 import { read, root } from '../support/repository.ts';
 
-type Parts = Parameters<typeof pageOf>[0];
+type Parts = Parameters<typeof sectionOf>[0];
 
 const RESULTS = 'bench/results/beyond-one.json';
 const made = { date: '2026-11-23', host: '2 × a CPU', node: '20.20.2', redis: 'Redis 7.0.15', rounds: 3, quick: false };
@@ -18,9 +19,10 @@ const good: Parts = {
   resharding: { made, rows: [{ phase: 'before' }, all] },
 };
 
-test('the committed page is what the committed results make of it', () => {
+test('the committed section is what the committed results make of it', () => {
   const parts: Parts = existsSync(join(root, RESULTS)) ? JSON.parse(read(RESULTS)) : {};
-  expect(read('docs/reference/beyond-one.md')).toBe(pageOf(parts));
+  const page = read('docs/reference/measured.md');
+  expect(withMeasured(page, 'beyond', sectionOf(parts))).toBe(page);
 });
 
 test('what is not as wanted is told, and nothing where all is', () => {
