@@ -27,6 +27,14 @@ const failure = (list: List) =>
     (error: unknown) => messageOf(error),
   );
 
+/** @throws what the shortest such list that fails says, or what the list said if it fails no more. */
+async function holds(list: List): Promise<void> {
+  const first = await failure(list);
+  if (first === undefined) return;
+  const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
+  throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${(await failure(short)) ?? first}`);
+}
+
 for (const { title, commands } of keptIn('test/proof/regressions.json')) {
   test(`kept: ${title}`, async () => {
     expect(await failure(commands)).toBeUndefined();
@@ -44,9 +52,7 @@ test(`the sum of a limited queue is what the model says after each of ${LENGTH} 
 }, async () => {
   for (const list of lists({ seed: SEED + 1, runs: RUNS / 4, length: LENGTH })) {
     const limited = [...LIMITED, ...list.slice(1).toSpliced(20, 0, ['weigh', list.length % 3, 0, 0])];
-    if ((await failure(limited)) === undefined) continue;
-    const short = await shorten(limited, async (shorter) => (await failure(shorter)) !== undefined);
-    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
+    await holds(limited);
   }
 });
 
@@ -62,11 +68,7 @@ const withClosedTags = (list: List): List =>
 test(`no job of a closed tag is made or started by ${LENGTH} random commands (seed ${SEED})`, {
   timeout: 300_000 + RUNS * 1500,
 }, async () => {
-  for (const list of lists({ seed: SEED + 2, runs: RUNS / 4, length: LENGTH }).map(withClosedTags)) {
-    if ((await failure(list)) === undefined) continue;
-    const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
-    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
-  }
+  for (const list of lists({ seed: SEED + 2, runs: RUNS / 4, length: LENGTH }).map(withClosedTags)) await holds(list);
 });
 
 const ENDS = ['complete', 'commit', 'bury', 'serve', 'retry', 'defer', 'cancel'];
@@ -96,11 +98,24 @@ const withDebounce = (list: List): List =>
 test(`calls of debounced jobs and their next lives are as the model says after each of ${LENGTH} random commands (seed ${SEED})`, {
   timeout: 300_000 + RUNS * 1500,
 }, async () => {
-  for (const list of lists({ seed: SEED + 3, runs: RUNS / 4, length: LENGTH }).map(withDebounce)) {
-    if ((await failure(list)) === undefined) continue;
-    const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
-    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
-  }
+  for (const list of lists({ seed: SEED + 3, runs: RUNS / 4, length: LENGTH }).map(withDebounce)) await holds(list);
+});
+
+/** A list whose calls carry ends that are past or not; some of those calls come a second time, without one. */
+const withEnds = (list: List): List =>
+  withClosedTags(list).flatMap((command, at): List => {
+    const [, a, b, c] = command;
+    return [
+      ...(at % 2 === 0 ? [['late', a + b + c, 0, 0] as const] : []),
+      command,
+      ...(at % 5 === 4 ? [['repeat', 0, 0, 0] as const] : []),
+    ];
+  });
+
+test(`a call that comes after its end does nothing, and one in time acts, after each of ${LENGTH} random commands (seed ${SEED})`, {
+  timeout: 300_000 + RUNS * 1500,
+}, async () => {
+  for (const list of lists({ seed: SEED + 4, runs: RUNS / 4, length: LENGTH }).map(withEnds)) await holds(list);
 });
 
 test(`after each of ${LENGTH} random commands Redis holds what the model holds (seed ${SEED})`, {
@@ -109,9 +124,7 @@ test(`after each of ${LENGTH} random commands Redis holds what the model holds (
   const used = new Set<string>();
   for (const list of lists({ seed: SEED, runs: RUNS, length: LENGTH })) {
     for (const [word] of list) used.add(word);
-    if ((await failure(list)) === undefined) continue;
-    const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
-    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
+    await holds(list);
   }
   if (RUNS >= 50) expect([...used].sort()).toEqual([...randomWords].sort());
 });

@@ -40,8 +40,9 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   cancel: 4,
   reclaim: 4,
   putHuge: 0,
-  // Limits and closed tags would refuse what the others need, and debounced jobs keep them out; they have lists of their own.
+  // Limits and closed tags would refuse what the others need, late calls are refused, and debounced jobs keep them out; they have lists of their own.
   closeTags: 0,
+  late: 0,
   debounced: 0,
   allot: 0,
   weigh: 0,

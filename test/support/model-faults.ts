@@ -129,6 +129,12 @@ const lose: Resolve = (world) => {
   return undefined;
 };
 
+/** The next call that may carry an end has one: it comes a millisecond or an hour later, or at the last moment, or in time. */
+const late: Resolve = (world, [a]) => {
+  world.endsInMs = pick([-1, -3_600_000, 0, 1000], a);
+  return undefined;
+};
+
 export const disturbing = {
   put,
   putHuge,
@@ -141,4 +147,5 @@ export const disturbing = {
   tokenAhead,
   repeat,
   lose,
+  late,
 };

@@ -10,7 +10,8 @@ import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import type { Claim, Delivery, ScheduleItem } from '../../src/redis/scripts/replies.ts';
-import { scripts } from '../../src/redis/scripts/script-table.ts';
+import { type Script, scripts } from '../../src/redis/scripts/script-table.ts';
+import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
 import { bind, createModel, type Model, render, stored } from './model.ts';
 import { movesOf, rows } from './model-moves.ts';
@@ -61,6 +62,8 @@ export interface World {
   terms: string[];
   calls: Call[];
   loseNext: boolean;
+  /** How long from now the next call may be carried out that may carry an end. Before it comes: ms below 0. */
+  endsInMs: number | undefined;
   last: Snapshot | undefined;
   /** The rows of the table of transitions that were seen. */
   readonly moves: Set<string>;
@@ -84,6 +87,7 @@ export function createWorld(redis: Redis, namespace: string): World {
     model: createModel(T0),
     ...known,
     loseNext: false,
+    endsInMs: undefined,
     last: undefined,
     moves: new Set(),
   };
@@ -92,9 +96,9 @@ export function createWorld(redis: Redis, namespace: string): World {
 /** @throws Disagreement */
 export async function make(world: World, call: Call): Promise<void> {
   const { model } = world;
-  const reply = await call.real().catch(refused);
+  const { reply, isLate } = await sent(world, call);
   const snapshot = await takeSnapshot(world.redis, world.ref.keys);
-  const expected = expectedOf(model, call, reply);
+  const expected = isLate ? LATE : expectedOf(model, call, reply);
   bind(model, snapshot);
   same(`${call.verb} replied`, reply, expected);
   const [real, wanted] = [stored(snapshot), render(model)];
@@ -117,11 +121,41 @@ export async function make(world: World, call: Call): Promise<void> {
     ...(promotedUpTo ? { promotedUpTo } : {}),
   });
   if (wrong.length > 0) throw new Disagreement(`after ${call.verb}: ${wrong.join('; ')}`);
-  if (world.last) recordMoves(world, { call, reply, before: world.last, after: snapshot });
+  if (world.last && !isLate) recordMoves(world, { call, reply, before: world.last, after: snapshot });
   world.last = snapshot;
   if (!call.once) world.calls = [call, ...world.calls].slice(0, 8);
   if (world.loseNext) world.loseNext = false;
-  else call.learn?.(reply);
+  else if (!isLate) call.learn?.(reply);
+}
+
+/** Such a call does nothing, and its reply is this word and the time. */
+const LATE = 'LATE';
+
+async function sent(world: World, call: Call): Promise<{ readonly reply: unknown; readonly isLate: boolean }> {
+  const { endsInMs } = world;
+  const { late }: Partial<Script> = call.verb in scripts ? scripts[call.verb as keyof typeof scripts] : {};
+  if (endsInMs === undefined || late !== 'refused') return { reply: await call.real().catch(refused), isLate: false };
+  world.endsInMs = undefined;
+  return { reply: await withEnd(world, call, endsInMs).catch(refused), isLate: endsInMs < 0 };
+}
+
+/** Carries a call out with an end behind its time, so many ms from now. What is sent again has that end as well. */
+async function withEnd({ redis, model }: World, { verb, real }: Call, endsInMs: number): Promise<unknown> {
+  const name = `duestream_${verb}`;
+  const { numberOfKeys } = scriptOptions()[name] ?? {};
+  const method = Reflect.get(redis, name) as (...parts: readonly unknown[]) => unknown;
+  Reflect.set(redis, name, (...parts: readonly unknown[]) => {
+    const at = numberOfKeys ?? 1 + Number(parts[0]);
+    const [given = ''] = String(parts[at]).split('<');
+    // Without a time of its own it goes by the clock of the server, of which it cannot name a certain millisecond.
+    const endMs = given === '' ? Date.now() + (endsInMs < 0 ? -3_600_000 : 3_600_000) : model.nowMs + endsInMs;
+    return method.call(redis, ...parts.with(at, `${given}<${endMs}`));
+  });
+  try {
+    return await real();
+  } finally {
+    Reflect.set(redis, name, method);
+  }
 }
 
 interface Made {
@@ -164,6 +198,7 @@ function expectedOf(model: Model, call: Call, reply: unknown): unknown {
 
 function refused(error: unknown): string {
   const message = messageOf(error);
+  if (message.startsWith(`${LATE} `)) return LATE;
   return message.includes(NO_GROUP) ? NO_GROUP : message;
 }
 

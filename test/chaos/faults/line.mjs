@@ -26,8 +26,8 @@ export async function openLine({ socketPath, folder, product }) {
   const lostTo = new Map();
   /** @type {((reply: Buffer) => boolean) | undefined} */
   let worth;
-  /** @type {{ marks: readonly string[], held: (request: string, release: () => void) => void } | undefined} */
-  let trap;
+  /** @type {{ verb: readonly string[], sign: string, caught: (request: string, release: () => void) => void }[]} */
+  let traps = [];
   let deaf = false;
   let lost = 0;
   let target = socketPath;
@@ -42,17 +42,30 @@ export async function openLine({ socketPath, folder, product }) {
       socket.on('close', () => {
         sockets.delete(socket);
         client.destroy();
-        upstream.destroy();
+        // What is held arrives after its client has gone.
+        if (held === undefined) upstream.destroy();
       });
     }
     let doomed = '';
+    /** What follows on the way is behind it. @type {Buffer[] | undefined} */
+    let held;
     client.on('data', (request) => {
       if (deaf) return;
       spoiler.hear?.(request, client);
-      if (trap?.marks.some((mark) => request.includes(mark))) {
-        const { held } = trap;
-        trap = undefined;
-        held(request.toString('latin1'), () => upstream.write(request));
+      if (held !== undefined) {
+        held.push(request);
+        return;
+      }
+      const trap = traps.find(({ verb, sign }) => request.includes(sign) && verb.some((mark) => request.includes(mark)));
+      if (trap !== undefined) {
+        const bytes = [request];
+        held = bytes;
+        traps = traps.filter((one) => one !== trap);
+        trap.caught(request.toString('latin1'), () => {
+          held = undefined;
+          for (const part of bytes) upstream.write(part);
+          if (client.destroyed) upstream.end();
+        });
         return;
       }
       const asked = unanswered.find(({ marks }) => marks.some((mark) => request.includes(mark)));
@@ -99,14 +112,16 @@ export async function openLine({ socketPath, folder, product }) {
       worth = (reply) => reply.includes('member');
     },
     /**
-     * The next call of a script does not arrive before it is released, whatever became of its caller.
+     * The next call of a script does not arrive before it is released, whatever became of its caller. The sign is a text of
+     * its own, where others call the script meanwhile.
      *
      * @param {string} verb
+     * @param {string} [sign]
      * @returns {Promise<{ request: string, release: () => void }>}
      */
-    hold: (verb) =>
+    hold: (verb, sign = '') =>
       new Promise((resolve) => {
-        trap = { marks: marksOf(verb), held: (request, release) => resolve({ request, release }) };
+        traps.push({ verb: marksOf(verb), sign, caught: (request, release) => resolve({ request, release }) });
       }),
     /** While deaf, nothing passes and nothing is closed. @param {boolean} now */
     setDeaf(now) {
