@@ -13,7 +13,7 @@ import { type Config, doneLimits } from '../config/options.ts';
 import { logEvents } from '../job/event-log.ts';
 import { createEmitter, type Emitter, type EventSource, forward } from '../job/events.ts';
 import { newJobId } from '../job/job-id.ts';
-import { asDefined, defineQueue, type Queue, queueFrom } from '../job/queue.ts';
+import { type Queue, queueFrom } from '../job/queue.ts';
 import { asConfig, checkNames, hintOf } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { show } from '../kernel/duration.ts';
@@ -270,12 +270,14 @@ function scrapedOf(made: Made) {
 async function begin(made: Made, signal: AbortSignal): Promise<void> {
   const { settings, parts, events, opening } = made;
   const { config } = settings;
-  if (has(config, 'worker')) made.worker ??= workerOf(made, await loadHandlers(config.worker.module));
+  const handlers = has(config, 'worker') ? (parts.handlers ?? (await loadHandlers(config.worker.module))) : undefined;
+  if (handlers) made.worker ??= workerOf(made, handlers);
   const log = parseLog(parts.log);
   made.keeper = scheduleKeeperOf(config, { log, events, clock: systemClock });
   signal.throwIfAborted();
   const { redis, movers, guard } = await opening.use(signal);
-  const announce = () => (movers ? declareQueues(redis, config, log) : checkSchema(redis, config.namespace));
+  const announce = () =>
+    movers ? declareQueues(redis, { config, handlers }, log) : checkSchema(redis, config.namespace);
   await whileStarting('daemon', announce, { clock: systemClock, signal });
   await movers?.start(signal);
   if (movers) guard.start();
@@ -317,11 +319,15 @@ function createServices(
 type Services = ReturnType<typeof createServices>;
 
 /** Declares each queue of the configuration, so that it has movers before its first job, and the partitions it was given. */
-async function declareQueues(redis: Redis, config: Config, log: Log): Promise<void> {
-  const { namespace, mover } = config;
+async function declareQueues(
+  redis: Redis,
+  of: { readonly config: Config; readonly handlers: Handlers | undefined },
+  log: Log,
+): Promise<void> {
+  const { namespace, mover, queues } = of.config;
   await claimNamespace(redis, namespace, mover.lingerMs);
-  for (const name of Object.keys(config.queues)) {
-    const queue = defineQueue(name, queueOptions(config, name));
+  for (const name of Object.keys(queues)) {
+    const queue = definitionOf(name, of);
     const layout = await declareQueue(redis, declarationOf(namespace, queue));
     for (const text of unheldOf(layout, queue)) log.warn({ queue: name, what: text }, 'the definition does not hold');
   }
@@ -410,17 +416,10 @@ export function createModuleWorker(
   return worker;
 }
 
-function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue {
-  const coded = handlers.queues.find((queue) => queue.name === name);
-  const said = queueOptions(config, name);
-  const { attempts, crashes, backoff, delivery, timeoutMs, jobs, codec } = coded ?? queueFrom(name, {});
-  const split = coded?.saysPartitions && { partitions: coded.partitions };
-  const timeout = coded ? timeoutMs : config.worker.timeoutMs;
-  const content = { ...(jobs && { jobs }), ...(codec && { codec }) };
-  const defined = queueFrom(name, { attempts, crashes, backoff, delivery, timeout, ...split, ...content, ...said });
-  const history = said.history === undefined && coded?.history;
-  const redact = said.redact === undefined && coded?.redact;
-  return asDefined({ ...defined, ...(history && { history }), ...(redact && { redact }) });
+/** What the configuration says of a queue, and for the rest what its definition in code says. */
+function definitionOf(name: string, { handlers, config }: { handlers?: Handlers | undefined; config: Config }): Queue {
+  const coded = handlers?.queues.find((queue) => queue.name === name);
+  return queueFrom(name, queueOptions(config, name), coded ?? { timeoutMs: config.worker.timeoutMs });
 }
 
 function workerOptions({ worker, done, namespace, profile }: Config) {

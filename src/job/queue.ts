@@ -203,24 +203,40 @@ function shownQueue(input: unknown): string {
 /** Known to every copy of this package in a process. It is not enumerable, so a spread does not take it along. */
 const DEFINED = Symbol.for('duestream.queue');
 
-/** The same where the types are not known. @throws DuestreamError `bad-input` */
-export function queueFrom(name: string, options: AnyQueueOptions): Queue {
+/** What a queue has of which nobody has said anything. */
+const DEFAULTS = {
+  attempts: 5,
+  crashes: 3,
+  backoff: defaultBackoff,
+  timeoutMs: 900_000,
+  delivery: 'at-least-once',
+  partitions: 1,
+} as const;
+
+/**
+ * The same where the types are not known.
+ *
+ * @param below what the options do not say is as it says
+ * @throws DuestreamError `bad-input`
+ */
+export function queueFrom(name: string, options: AnyQueueOptions, below: Partial<Queue> = {}): Queue {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
+  const base = { ...DEFAULTS, ...below };
   const history = parseHistory(options.history);
   const redact = parseRedact(options.redact);
   const broadcast = parseBroadcast(options.broadcast);
   const maxPending = parseLimit('maxPending', options.maxPending);
   const maxBytes = parseLimit('maxBytes', options.maxBytes);
   const lingerMs = parseLinger(options.linger);
-  const gates = parseGates(options);
   const queue: Queue = {
+    ...base,
     name: parseName(name, 'queue'),
-    attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
-    crashes: wholeNumber(options.crashes ?? 3, { what: 'crashes', ...queueRanges.crashes }),
-    backoff: backoffOf(options.backoff ?? defaultBackoff),
-    timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
-    delivery: deliveryOf(options.delivery ?? 'at-least-once'),
-    partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
+    attempts: wholeNumber(options.attempts ?? base.attempts, { what: 'attempts', ...queueRanges.attempts }),
+    crashes: wholeNumber(options.crashes ?? base.crashes, { what: 'crashes', ...queueRanges.crashes }),
+    backoff: backoffOf(options.backoff ?? base.backoff),
+    timeoutMs: durationIn(options.timeout ?? base.timeoutMs, 'timeout', queueRanges.timeoutMs),
+    delivery: deliveryOf(options.delivery ?? base.delivery),
+    partitions: wholeNumber(options.partitions ?? base.partitions, { what: 'partitions', ...queueRanges.partitions }),
     ...(options.partitions === undefined ? {} : { saysPartitions: true as const }),
     ...(options.jobs === undefined ? {} : { jobs: parseJobs(options.jobs) }),
     ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
@@ -230,14 +246,14 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(maxPending !== undefined && { maxPending }),
     ...(maxBytes !== undefined && { maxBytes }),
     ...(lingerMs !== undefined && { lingerMs }),
-    ...gates,
+    ...parseGates(options),
   };
-  checkGateSettings(queue.name, gates, { ...queue, isBroadcast: broadcast?.isOn === true });
+  checkGateSettings(queue.name, queue, { ...queue, isBroadcast: queue.broadcast?.isOn === true });
   return asDefined(queue);
 }
 
 /** Marks what was checked, or made from what was. */
-export const asDefined = (queue: Queue): Queue => Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
+const asDefined = (queue: Queue): Queue => Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
 
 function backoffOf(policy: BackoffPolicy): BackoffPolicy {
   if (typeof policy !== 'function') return storable(policy);
