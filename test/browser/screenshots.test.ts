@@ -56,8 +56,8 @@ describe('the pictures in the docs', () => {
     expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(BYTES_MAX);
   });
 
-  test('are shown in the tour', () => {
-    const tour = read('docs/tour.md');
+  test('are shown in the tour through the dashboard', () => {
+    const tour = read('docs/how-to/dashboard.md');
     for (const page of Object.keys(PAGES)) expect(tour).toContain(`screenshots/${page}-light-desktop.jpg`);
   });
 
