@@ -1,5 +1,5 @@
 /**
- * The pages behind proxies, in a browser: those of `docs/how-to/behind-a-proxy.md`, nginx and Caddy as they stand there, and
+ * The pages behind proxies, in a browser: those of `docs/how-to/http-api.md`, nginx and Caddy as they stand there, and
  * stand-ins that send what Traefik, oauth2-proxy and an nginx without settings send. And what a page says that cannot work.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -230,9 +230,9 @@ async function reachOnlyWhatIsAsked(url: string): Promise<void> {
 
 /** The example below a heading, with the addresses of this test, and without TLS. */
 function snippet(heading: string, { port, to }: { readonly port: number; readonly to: string }): string {
-  const text = read('docs/how-to/behind-a-proxy.md');
+  const text = read('docs/how-to/http-api.md');
   const [, code = ''] =
-    new RegExp(`^## ${heading}\\n[\\s\\S]*?^\`\`\`\\w+\\n([\\s\\S]*?)^\`\`\``, 'm').exec(text) ?? [];
+    new RegExp(`^### ${heading}\\n[\\s\\S]*?^\`\`\`\\w+\\n([\\s\\S]*?)^\`\`\``, 'm').exec(text) ?? [];
   expect(code).toContain('127.0.0.1:7420');
   return code
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)

@@ -1,5 +1,5 @@
 /**
- * nginx and Caddy for the tests of `docs/how-to/behind-a-proxy.md`. One on PATH is taken; else Debian's package is unpacked
+ * nginx and Caddy for the tests of `docs/how-to/http-api.md`. One on PATH is taken; else Debian's package is unpacked
  * once, with the libraries that the system lacks, into the cache of the repository, as the embedded Redis is. Nothing is
  * installed.
  */
