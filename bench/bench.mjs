@@ -2,7 +2,7 @@
  * duestream beside its peers and the floor: `npm run bench`. Real processes on a Redis of their own; every round puts each
  * system through each workload, one after the other, so that a ratio compares what ran within the same minutes. Figures
  * are medians over rounds; a job that is missing, doubled or early ends the bench. Writes `bench/results/peers.json`,
- * `docs/benchmarks.md` with its charts, and what README and `docs/how-to/linger.md` show of it.
+ * `docs/benchmarks.md` with its charts, and what the README shows of it.
  *
  *     --quick                a fifth of the jobs, 2 rounds, nothing is written; at most 6 minutes
  *     --rounds 5             how many; what hardly moves is measured in the first only
@@ -133,13 +133,10 @@ if (before !== undefined) await compare(before);
 
 /** @param {Parameters<typeof import('./peers/page.mjs').pageOf>[0]} run */
 async function writePage(run) {
-  const { chartsOf, pageOf, withLinger } = await import('./peers/page.mjs');
+  const { chartsOf, pageOf } = await import('./peers/page.mjs');
   const { withPeers } = await import('./peers/readme.mjs');
-  for (const [path, made] of /** @type {const} */ ([
-    ['README.md', withPeers],
-    ['docs/how-to/linger.md', withLinger],
-  ]))
-    writeFileSync(join(root, path), made(readFileSync(join(root, path), 'utf8'), run));
+  const readme = join(root, 'README.md');
+  writeFileSync(readme, withPeers(readFileSync(readme, 'utf8'), run));
   writeFileSync(join(root, 'docs/benchmarks.md'), pageOf(run));
   mkdirSync(join(root, 'docs/charts'), { recursive: true });
   for (const [name, svg] of chartsOf(run)) writeFileSync(join(root, 'docs/charts', name), svg);

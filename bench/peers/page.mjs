@@ -150,7 +150,7 @@ const LINGER_RATES = new Map([
   ['steady500', '500'],
   ['steady2000', '2,000'],
 ]);
-const LINGER = `[\`linger\`](how-to/linger.md) says how long due jobs may wait for company, so that one call carries several. This table alone:
+const LINGER = `[\`linger\`](explanation/lateness.md#linger-fewer-calls-per-job) says how long due jobs may wait for company, so that one call carries several. This table alone:
 \`npm run bench -- --only linger\`.`;
 const LINGER_FIGURES = ['serverMicros', 'workerMicros', 'daemonMicros', 'allMicros', 'commands'];
 
@@ -180,15 +180,6 @@ ${[
   '|---:|---|---:|---:|---:|---:|---:|---:|---:|',
   ...lines,
 ].join('\n')}`;
-}
-
-/** The page on linger with the table of this run. @param {string} page @param {Run} run */
-export function withLinger(page, run) {
-  const table = lingerTable(run);
-  if (table === undefined) return page;
-  const body = `Measured on ${run.host}, ${run.redis}, on ${run.date}, by \`npm run bench\`; what the columns count is in [the
-benchmarks](../benchmarks.md#which-processes-a-cpu-figure-counts). ${table}`;
-  return between(page, { begin: '<!-- linger-table -->', end: '<!-- /linger-table -->', body });
 }
 
 /** @param {string} page @param {{ begin: string, end: string, body: string }} block what stands between two marks */

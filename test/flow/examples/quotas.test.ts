@@ -1,4 +1,4 @@
-/** The example of docs/how-to/quotas.md, run as it stands there: only the address of Redis is replaced. */
+/** The example of docs/how-to/limits.md, run as it stands there: only the address of Redis is replaced. */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,8 @@ afterAll(async () => {
 });
 
 test('the third job of a queue with room for two is refused', { timeout: 300_000 }, async () => {
-  const [, code = ''] = /```ts\n([\s\S]*?)```/.exec(read('docs/how-to/quotas.md')) ?? [];
+  const [, code = ''] =
+    /## How many jobs may wait\n[\s\S]*?```ts\n([\s\S]*?)```/.exec(read('docs/how-to/limits.md')) ?? [];
   expect(code.split('\n').length).toBeLessThan(25);
   const path = join(dir, 'example.mjs');
   const plain = code.replace('redis://127.0.0.1:6379', server.url).replace('<{ to: string }>', '');
