@@ -41,7 +41,7 @@ export default defineConfig({
     globalSetup: ['lua/assemble.mjs', 'test/support/titles.mjs'],
     // A title that a table makes is not cut at 40 characters: `-t` finds the test.
     chaiConfig: { truncateThreshold: 200 },
-    setupFiles: ['test/support/arguments.ts'],
+    setupFiles: ['test/support/arguments.ts', 'test/support/lua-errors.ts'],
     // Scripts as text: nothing in it is to be transformed.
     server: { deps: { external: [/\/lua\/scripts\.mjs$/] } },
     pool: 'forks',

@@ -1,5 +1,10 @@
 /** What a person who runs tests may rely on: titles, tiers, and where a mistake is said to be. */
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { close, openCommands, whenReady } from '../src/redis/connection/connect.ts';
+import { partitionRef } from '../src/redis/keys.ts';
+import { run, scriptOptions } from '../src/redis/scripts/scripts.ts';
+import { placeOf } from './support/lua-errors.ts';
+import { startRedis } from './support/redis.ts';
 import { read, walk } from './support/repository.ts';
 import { setup } from './support/titles.mjs';
 
@@ -28,4 +33,34 @@ test('a run by a title that no test has is red', () => {
 test('a sentence that a table has is the title of its test as it stands, without quotes or escapes', () => {
   const tables = walk('test').filter((path) => path.endsWith('.ts') && /\$title\b/.test(read(path)));
   expect(tables).toEqual(['test/house-runs.test.ts']);
+});
+
+describe('a mistake in Lua', () => {
+  test.each(['serve', 'schedule'])('is found where somebody wrote it, in all of %s', (verb) => {
+    const lines = (scriptOptions()[`duestream_${verb}`]?.lua ?? '').split('\n');
+    for (const [at, line] of lines.entries()) {
+      // What the assembler writes itself.
+      if (line.trim() === '' || /^\s*-- lua\/lib\//.test(line)) continue;
+      const [path = '', of] = (placeOf(verb, at + 1) ?? '').split(':');
+      expect(path, `${at + 1}: ${line}`).not.toBe('');
+      expect(read(path).split('\n')[Number(of) - 1]?.trim()).toBe(line.trim());
+    }
+  });
+
+  test('is told with that place, and with the line of the test', async () => {
+    const server = await startRedis();
+    const redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
+    const { keys } = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
+    try {
+      await whenReady(redis);
+      // No process of ours has such a lease.
+      const args = { now: '1', process: 'p', lease: 'long', schema: '1' };
+      const error = await run(redis, 'elect', { keys, args }).catch((reason) => reason);
+      expect(error.message).toMatch(/@user_script:\d+\. \(lua\/verbs\/elect\.lua:\d+\)$/);
+      expect(error.stack).toMatch(/house-runs\.test\.ts:\d+/);
+    } finally {
+      close(redis);
+      await server.stop();
+    }
+  });
 });
