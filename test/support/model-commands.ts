@@ -26,6 +26,11 @@ export const words: Readonly<Record<string, Resolve>> = {
   ...limiting,
 };
 
+/** Words that are not the names of the scripts that they call. */
+const OTHER_NAMES: Readonly<Record<string, string>> = { again: 'schedule', adopt: 'start', closeTags: 'close-tags' };
+/** The script that a command calls, if any has its name. */
+export const verbOf = ([word]: Command): string => OTHER_NAMES[word] ?? word;
+
 /** How often a word comes up; 1 unless named. What is costly comes up in scenes only. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   schedule: 8,
