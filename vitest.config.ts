@@ -17,7 +17,7 @@ const ALONE = [
   'test/flow/worker/worker-stop.test.ts',
 ];
 const shared = include.filter((path) => SHARING.test(path) && !ALONE.includes(path));
-const lone = tier === 'rest' || tier === 'verify' ? ALONE.filter((path) => include.includes(path)) : ALONE;
+const lone = tier === 'verify' ? ALONE.filter((path) => include.includes(path)) : ALONE;
 const alone = [...include.filter((path) => !SHARING.test(path)), ...lone];
 
 /** The order of vitest, but what takes minutes is first among the files of its project. */
@@ -46,7 +46,7 @@ export default defineConfig({
     server: { deps: { external: [/\/lua\/scripts\.mjs$/] } },
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // What was transformed is kept in node_modules, for the second half of `npm run test:all` and the next `npm test`.
+    // What was transformed is kept in node_modules, for the next `npm test`.
     experimental: { fsModuleCache: true },
     // For 2 cores: files wait for processes and clocks half of their time, and no verdict depends on speed.
     maxWorkers: 4,

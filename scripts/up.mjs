@@ -51,42 +51,28 @@ async function demo(args) {
 /**
  * Tests see none of the caller's settings: they bring their own, and a Redis that somebody uses is not theirs to fill.
  *
- * @param {readonly string[]} args for vitest; with any, the checks are left out and what is named runs whole
+ * @param {readonly string[]} args for vitest; with any, what is named runs whole
  */
 async function test(args) {
   const env = await prepare(withoutSettings(process.env));
-  return told([args.length === 0 ? await quick(env) : await vitest(args, env)]);
+  return told([await vitest(args, args.length === 0 ? { ...env, TEST_TIER: 'quick' } : env)]);
 }
 
-/** `npm test`, and then the tests that are too long for it; also when a short one failed. */
+/** What CI runs: the checks and the tests at the same time, for the tests wait a lot. What the checks found is a test that failed. */
 async function all() {
   const env = await prepare(withoutSettings(process.env));
-  const first = await quick(env);
-  if (first.counts === undefined) return told([first]);
-  say('rest', `the tests of test/tiers.mjs; so far ${lineOf(first.counts)}`);
-  return told([first, await vitest([], { ...env, TEST_TIER: 'rest' })]);
+  const lint = show('npm', ['run', '--silent', 'lint'], { cwd: root, env });
+  const tests = await vitest([], { ...env, TEST_TIER: 'ci' });
+  const code = await lint;
+  if (code !== 0) process.stderr.write('\nThe checks found something: see above, or run npm run lint.\n');
+  const { counts } = tests;
+  return told([tests, { code, ...(counts && { counts: { passed: 0, failed: code === 0 ? 0 : 1, skipped: 0 } }) }]);
 }
 
 /** What CI runs a part of, whole, and the tests that CI leaves out. */
 async function verify() {
   const env = await prepare(withoutSettings(process.env));
   return told([await vitest([], { ...env, TEST_TIER: 'verify' })]);
-}
-
-/**
- * The checks and the tests, at the same time: the checks need one core for half a minute, the tests wait a lot.
- *
- * @param {NodeJS.ProcessEnv} env
- * @returns {Promise<Ended>} what the checks found counts as one test that failed
- */
-async function quick(env) {
-  const lint = show('npm', ['run', '--silent', 'lint'], { cwd: root, env });
-  const tests = await vitest([], { ...env, TEST_TIER: 'quick' });
-  const code = await lint;
-  if (code === 0) return tests;
-  process.stderr.write('\nThe checks found something: see above, or run npm run lint.\n');
-  const { counts } = tests;
-  return { code, ...(counts ? { counts: { ...counts, failed: counts.failed + 1 } } : {}) };
 }
 
 /**

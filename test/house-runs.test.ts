@@ -7,6 +7,7 @@ import { placeOf } from './support/lua-errors.ts';
 import { startRedis } from './support/redis.ts';
 import { read, walk } from './support/repository.ts';
 import { setup } from './support/titles.mjs';
+import { filesOf } from './tiers.mjs';
 
 const before = process.exitCode;
 afterEach(() => {
@@ -33,6 +34,16 @@ test('a run by a title that no test has is red', () => {
 test('a sentence that a table has is the title of its test as it stands, without quotes or escapes', () => {
   const tables = walk('test').filter((path) => path.endsWith('.ts') && /\$title\b/.test(read(path)));
   expect(tables).toEqual(['test/house-runs.test.ts']);
+});
+
+test('every folder of src has tests that `npm test` runs', () => {
+  const { exclude } = filesOf('quick');
+  const quick = walk('test').filter((path) => path.endsWith('.test.ts') && !exclude.includes(path));
+  const imported = new Set(
+    quick.flatMap((path) => [...read(path).matchAll(/\/src\/([\w-]+)\//g)].map(([, folder]) => folder)),
+  );
+  const folders = new Set(walk('src').flatMap((path) => path.split('/').slice(1, -1).slice(0, 1)));
+  expect([...folders].filter((folder) => !imported.has(folder))).toEqual([]);
 });
 
 describe('a mistake in Lua', () => {

@@ -1,15 +1,15 @@
 /**
  * Which tests run when.
  *
- *  `npm test`          every file that is not listed here, and of the files of `SLICED` a slice
- *  `npm run test:all`  `npm test`, and then the files of `ONLY_IN_ALL`. CI runs it. No file runs twice
+ *  `npm test`          every file that is not listed here: what runs on every change, in 250 seconds of CPU at most
+ *  `npm run test:all`  those too, the files of `ONLY_IN_ALL`, and of the files of `SLICED` a slice. CI runs it, with the checks
  *  `npm run verify`    the files of `ONLY_IN_VERIFY`, and those of `SLICED` whole: all seeds, all rows, all zones, more servers.
  *                      CI does not run it
  *
  * Without a tier, as in `npm test -- test/proof/model.test.ts`, a file runs whole.
  */
 
-/** @typedef {'quick' | 'rest' | 'ci' | 'verify'} Tier `ci` is `quick` and `rest` */
+/** @typedef {'quick' | 'ci' | 'verify'} Tier */
 
 /** Path → why CI does not run it. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_VERIFY = {
@@ -18,8 +18,110 @@ export const ONLY_IN_VERIFY = {
   'test/proof/sealed.test.ts': 'runs the tests of the embedded Redis again, where nothing outside can be written',
 };
 
+/**
+ * What takes seconds of CPU, or of waiting, in each file: why → paths. Of each folder of `src` other files are in `npm test`.
+ *
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+const COSTLY = {
+  'proves by random lists and walks': [
+    'test/flow/mover/schedule-handover.test.ts',
+    'test/proof/head.test.ts',
+    'test/proof/kit-gates.test.ts',
+    'test/proof/model.test.ts',
+    'test/proof/moves.test.ts',
+    'test/redis/debounce-bugs.test.ts',
+    'test/redis/quota-mixes.test.ts',
+  ],
+  'three databases, and thousands of rows': [
+    'test/flow/sql/inbox.test.ts',
+    'test/flow/sql/outbox-killed.test.ts',
+    'test/flow/sql/outbox-processes.test.ts',
+    'test/flow/sql/recipes.test.ts',
+    'test/flow/sql/relay.test.ts',
+  ],
+  'large counts: thousands of jobs, or each call many times': [
+    'test/flow/cli/cli-purge.test.ts',
+    'test/flow/client/client-find-cluster.test.ts',
+    'test/flow/client/durability.test.ts',
+    'test/flow/client/durability-cluster.test.ts',
+    'test/flow/client/schedules-lost.test.ts',
+    'test/flow/mover/mover-janitor.test.ts',
+    'test/flow/mover/repairer.test.ts',
+    'test/flow/redis/fsck-leftovers.test.ts',
+    'test/flow/redis/full-redis.test.ts',
+    'test/flow/worker/order.test.ts',
+    'test/flow/worker/reclaim-spread.test.ts',
+    'test/flow/worker/worker-turns.test.ts',
+    'test/redis/check-members.test.ts',
+    'test/redis/count.test.ts',
+    'test/redis/erase.test.ts',
+    'test/redis/garbage.test.ts',
+    'test/redis/inspect.test.ts',
+    'test/redis/issue.test.ts',
+  ],
+  'every path, option or example, one after the other': [
+    'test/flow/api/api-fuzz.test.ts',
+    'test/flow/api/api-gates.test.ts',
+    'test/flow/api/api-if-match.test.ts',
+    'test/flow/api/api-unseen.test.ts',
+    'test/flow/api/api-verbs.test.ts',
+    'test/flow/api/curl-examples.test.ts',
+    'test/flow/api/generated-clients.test.ts',
+    'test/flow/cli/cli-job-options.test.ts',
+    'test/flow/cli/cli-newcomer.test.ts',
+    'test/flow/client/wire-producers.test.ts',
+    'test/flow/examples/kit-and-product.test.ts',
+    'test/flow/examples/kit-producer.test.ts',
+    'test/flow/http/alerts.test.ts',
+  ],
+  'waits for outages, time-outs and late replies': [
+    'test/flow/client/client-outage.test.ts',
+    'test/flow/daemon/liveness.test.ts',
+    'test/flow/daemon/log-unread.test.ts',
+    'test/flow/daemon/start-lost-replies.test.ts',
+    'test/flow/redis/served-redis.test.ts',
+    'test/flow/redis/silent-socket.test.ts',
+    'test/flow/worker/lost-ends.test.ts',
+    'test/flow/worker/quarantine.test.ts',
+    'test/flow/worker/worker-frozen.test.ts',
+    'test/flow/worker/worker-outage.test.ts',
+    'test/flow/worker/worker-stop.test.ts',
+  ],
+  'processes of its own, or servers with Sentinels or in a Cluster': [
+    'test/flow/cli/dev-several.test.ts',
+    'test/flow/daemon/embedding.test.ts',
+    'test/flow/daemon/handler-module.test.ts',
+    'test/flow/redis/beyond-one-secure.test.ts',
+    'test/flow/redis/redis-declared.test.ts',
+    'test/flow/redis/redis-shape.test.ts',
+    'test/flow/topology/debounce-sets.test.ts',
+    'test/flow/topology/subscriber.test.ts',
+    'test/redis/cluster.test.ts',
+    'test/redis/sentinel.test.ts',
+    'test/unit/embedded-server.test.ts',
+  ],
+  'a browser': ['test/browser/groups.test.ts', 'test/browser/sets.test.ts'],
+  'many commands, in long stories': [
+    'test/flow/api/api-live.test.ts',
+    'test/flow/api/api-login.test.ts',
+    'test/flow/api/api-proxy.test.ts',
+    'test/flow/api/api-wait.test.ts',
+    'test/flow/cli/cli-outbox.test.ts',
+    'test/flow/cli/cli-privacy.test.ts',
+    'test/flow/cli/cli-queues.test.ts',
+    'test/flow/cli/cli-schedules-runs.test.ts',
+    'test/flow/client/client-find.test.ts',
+    'test/flow/client/forecast.test.ts',
+    'test/flow/mover/enqueuer.test.ts',
+    'test/flow/worker/handler-calls.test.ts',
+  ],
+  'checks of the checks': ['test/house-marks.test.ts'],
+};
+
 /** Path → why it is not part of `npm test`. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_ALL = {
+  ...Object.fromEntries(Object.entries(COSTLY).flatMap(([why, paths]) => paths.map((path) => [path, why]))),
   'test/api-reference.test.ts': 'reads the types of the whole library',
   'test/browser/behind-a-proxy.test.ts': 'downloads nginx and Caddy, and opens pages through them',
   'test/browser/closed.test.ts': 'the page of closed tags, in a browser',
@@ -101,7 +203,9 @@ export const SLICED = {
   'test/flow/worker/closed-ladders.test.ts': '100 of 1,000 ladders',
   'test/flow/worker/sets-run.test.ts': '20 of 200 sets, of 20 members',
   'test/proof/cast.test.ts': 'a sixth of the lists and cuts, and every planted bug',
-  'test/proof/cut-off.test.ts': 'the scenes; without the search for every other write',
+  'test/proof/cut-off.test.ts': 'scenes with a script that has changed; without the search for every other write',
+  'test/proof/gates-mutants.test.ts': 'planted bugs whose scripts have changed',
+  'test/proof/mutants.test.ts': 'planted bugs whose scripts have changed',
   'test/proof/gates.test.ts': '2 of 8 walks, and planted bugs that a few walks notice',
   'test/proof/sets-walk.test.ts': '60 of 400 walks',
   'test/proof/head.test.ts': '200 of 500 lists, and 40 of 100 cuts',
@@ -147,7 +251,6 @@ export function filesOf(wanted) {
   const only = Object.keys(ONLY_IN_ALL);
   const verified = Object.keys(ONLY_IN_VERIFY);
   if (wanted === 'verify') return { include: [...verified, ...Object.keys(SLICED)], exclude: [] };
-  if (wanted === 'rest') return { include: only, exclude: [] };
   const include = [
     'test/house*.test.ts',
     'test/!(house)*.test.ts',
@@ -159,6 +262,6 @@ export function filesOf(wanted) {
 
 /** @param {string | undefined} text @returns {Tier | undefined} */
 function tierOf(text) {
-  if (text === undefined || text === 'quick' || text === 'rest' || text === 'ci' || text === 'verify') return text;
-  throw new Error(`TEST_TIER is ${text}; allowed: quick, rest, ci, verify`);
+  if (text === undefined || text === 'quick' || text === 'ci' || text === 'verify') return text;
+  throw new Error(`TEST_TIER is ${text}; allowed: quick, ci, verify`);
 }

@@ -17,8 +17,7 @@ import { root } from '../steps.mjs';
  * @property {string} title for the table
  * @property {readonly string[]} paths of tests
  * @property {readonly string[]} [few] of them with `--few`
- * @property {boolean} [whole] also what `npm test` leaves out of them, because it takes long
- * @property {boolean} [ci] also files that `npm test` leaves out, each as CI runs it
+ * @property {boolean} [whole] also what CI leaves out of them, because it takes long
  */
 
 /** @type {Readonly<Record<string, Tier>>} */
@@ -26,7 +25,6 @@ export const TIERS = {
   scripts: { title: 'scripts', paths: ['test/redis/'] },
   proofs: {
     title: 'proofs',
-    ci: true,
     paths: ['model', 'cut-off', 'moves', 'invariants'].map((name) => `test/proof/${name}.test.ts`),
   },
   topologies: {
@@ -84,16 +82,15 @@ export const TOPOLOGIES = {
 export const tiersOn = (topology) => (TOPOLOGIES[topology]?.flow ? ['flow'] : Object.keys(TIERS));
 
 /**
- * What a cell runs. Files that are named for it run whole, also those that `npm test` leaves out, and proofs as CI runs them;
- * of a folder, what is part of `npm test`.
+ * What a cell runs: what CI runs of its files, or all of it. A proof tries all scripts there, for it is another server that runs them.
  *
  * @param {{ topology: string, tier: string, few: boolean }} cell
- * @returns {{ paths: readonly string[], tier: 'quick' | 'ci' | undefined }} tier: as `test/tiers.mjs` has it
+ * @returns {{ paths: readonly string[], tier: 'ci' | undefined }} tier: as `test/tiers.mjs` has it
  */
 export function testsOf({ topology, tier, few }) {
   const { flow } = TOPOLOGIES[topology] ?? {};
-  const { paths = [], few: some = paths, whole = false, ci = false } = TIERS[tier] ?? {};
-  return { paths: flow ?? (few ? some : paths), tier: flow || whole ? undefined : ci ? 'ci' : 'quick' };
+  const { paths = [], few: some = paths, whole = false } = TIERS[tier] ?? {};
+  return { paths: flow ?? (few ? some : paths), tier: flow || whole ? undefined : 'ci' };
 }
 
 /**
@@ -125,7 +122,13 @@ export async function runCell({ binary, ...cell }) {
     const args = ['run', '--reporter=json', `--outputFile=${report}`, ...paths];
     const trust = secure ? await trusted(folder) : {};
     const kept = Object.entries(process.env).filter(([name]) => !/^(DUESTREAM_|VITEST|TEST)/.test(name));
-    const of = { ...topology, ...trust, ...(tier ? { TEST_TIER: tier } : {}), DUESTREAM_REDIS_SERVER_BIN: binary };
+    const of = {
+      ...topology,
+      ...trust,
+      ...(tier ? { TEST_TIER: tier } : {}),
+      PROOF_OF: 'all',
+      DUESTREAM_REDIS_SERVER_BIN: binary,
+    };
     const env = { ...Object.fromEntries(kept), ...of };
     const ended = await capture(join(root, 'node_modules', '.bin', 'vitest'), args, { cwd: root, env });
     const counts = judged(existsSync(report) ? countsOf(report) : unreported(ended.output), ended);

@@ -5,6 +5,7 @@
  *
  *     npm run verify                                                      # tries all, and keeps what was proven
  *     PROOF_OF=new PROOF_KEEP=1 npx vitest run test/proof/mutants.test.ts # tries what is new, and keeps it
+ *     PROOF_OF=all …                                                      # tries all, also in a slice
  *
  * A verdict depends on who judges, too: on the model, the scenes and the stories. When one of these has changed, CI tries an
  * eighth of what is known, and another eighth after the next change. What else it depends on is the other scripts that a
@@ -45,19 +46,19 @@ export function verdictsOf(proof: string, judges: readonly string[]): Verdicts {
   const by = digest(...paths.toSorted().map(read));
   const isShare = (text: string) => Number.parseInt(text, 16) % SHARE === Number.parseInt(by, 16) % SHARE;
   const isKnown = (text: string) => proven.has(text) && (by === kept.judges || !isShare(text));
-  const asksForNew = isSlice || process.env.PROOF_OF === 'new';
+  const asksForNew = process.env.PROOF_OF === 'new' || (isSlice && process.env.PROOF_OF !== 'all');
   return {
     isAsked: (text) => !(asksForNew && isKnown(text)),
     async keep(all) {
-      const isWhole = process.env.PROOF_OF === undefined || process.env.PROOF_OF === 'new';
-      if (!isWhole || (tier !== 'verify' && !process.env.PROOF_KEEP)) return;
+      if (isOfNames || (tier !== 'verify' && !process.env.PROOF_KEEP)) return;
       await write({ ...keptOf(), [proof]: { judges: by, proven: [...new Set(all)].toSorted() } });
     },
   };
 }
 
+const isOfNames = !['new', 'all', undefined].includes(process.env.PROOF_OF);
 /** Names in `PROOF_OF`: only bugs of these scripts and parts are planted. */
-export const named = process.env.PROOF_OF === 'new' ? undefined : process.env.PROOF_OF?.split(',');
+export const named = isOfNames ? process.env.PROOF_OF?.split(',') : undefined;
 
 /** Of a bug: the whole text of every script that has it, by verb. */
 export function digestOfBug(scripts: ReadonlyMap<string, string>): string {
