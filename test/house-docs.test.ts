@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
 import { SIGNS } from '../src/redis/connection/outage.ts';
-import { scripts } from '../src/redis/scripts/script-table.ts';
+import { scripts, scriptsByVerb } from '../src/redis/scripts/script-table.ts';
 import { read, root, walk } from './support/repository.ts';
 import { BEGUN_FIRST, ONLY_IN_ALL, ONLY_IN_VERIFY, SLICED } from './tiers.mjs';
 
@@ -58,6 +58,8 @@ describe('the architecture', () => {
     expect(named.filter((path) => !isThere(path))).toEqual([]);
   });
 
+  const nameOf = (verb: string) => Object.entries(scripts).find(([, script]) => script.verb === verb)?.[0];
+
   test('says of every script in which file it is called', () => {
     const rows = [...text.matchAll(/^ {3}\| (`[\w/.-]+`.*) \| (.+) \|$/gm)].map(([, files = '', verbs = '']) => ({
       source: namesIn(files)
@@ -65,8 +67,10 @@ describe('the architecture', () => {
         .join('\n'),
       verbs: namesIn(verbs),
     }));
-    expect(rows.flatMap(({ verbs }) => verbs).sort()).toEqual(Object.keys(scripts).sort());
-    const wrong = rows.flatMap(({ source, verbs }) => verbs.filter((verb) => !source.includes(`, '${verb}', {`)));
+    expect(rows.flatMap(({ verbs }) => verbs).sort()).toEqual([...scriptsByVerb.keys()].sort());
+    const wrong = rows.flatMap(({ source, verbs }) =>
+      verbs.filter((verb) => !source.includes(`, scripts.${nameOf(verb)}, {`)),
+    );
     expect(wrong).toEqual([]);
   });
 });

@@ -17,7 +17,7 @@
  */
 import { expect, test } from 'vitest';
 import { assembledScript, partsNamed } from '../lua/assemble.mjs';
-import { type Late, scripts } from '../src/redis/scripts/script-table.ts';
+import { type Late, scriptsByVerb } from '../src/redis/scripts/script-table.ts';
 import { bindingsOf, boundKeys, callsIn, givenBy, isPacked, type Source, sourcesIn } from './support/lua-source.ts';
 import { read } from './support/repository.ts';
 
@@ -30,7 +30,7 @@ interface Script {
   readonly args: readonly string[];
   readonly each?: readonly string[];
 }
-const table = new Map<string, Script>(Object.entries(scripts));
+const table = new Map<string, Script>(scriptsByVerb);
 const verbs = sourcesIn('verbs');
 const parts = sourcesIn('lib');
 const all = [...verbs, ...parts];

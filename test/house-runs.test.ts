@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { close, openCommands, whenReady } from '../src/redis/connection/connect.ts';
 import { partitionRef } from '../src/redis/keys.ts';
+import { scripts } from '../src/redis/scripts/script-table.ts';
 import { run, scriptOptions } from '../src/redis/scripts/scripts.ts';
 import { placeOf } from './support/lua-errors.ts';
 import { startRedis } from './support/redis.ts';
@@ -66,7 +67,7 @@ describe('a mistake in Lua', () => {
       await whenReady(redis);
       // No process of ours has such a lease.
       const args = { now: '1', process: 'p', lease: 'long', schema: '1' };
-      const error = await run(redis, 'elect', { keys, args }).catch((reason) => reason);
+      const error = await run(redis, scripts.elect, { keys, args }).catch((reason) => reason);
       expect(error.message).toMatch(/@user_script:\d+\. \(lua\/verbs\/elect\.lua:\d+\)$/);
       expect(error.stack).toMatch(/house-runs\.test\.ts:\d+/);
     } finally {

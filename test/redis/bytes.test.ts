@@ -7,7 +7,8 @@ import { everyDeadLetter } from '../../src/redis/read/ends.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { createStep, READ_BYTES_MAX } from '../../src/redis/scripts/bytes.ts';
 import { type Delivery, takenOf } from '../../src/redis/scripts/replies.ts';
-import { list, type Reply, text, type Verb } from '../../src/redis/scripts/scripts.ts';
+import { type NamedScript, scripts } from '../../src/redis/scripts/script-table.ts';
+import { list, type Reply, text } from '../../src/redis/scripts/scripts.ts';
 import { purge } from '../../src/redis/scripts/upkeep.ts';
 import { page } from '../support/first-jobs.ts';
 import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
@@ -25,8 +26,12 @@ const members = ids.map((id) => `j:${id}`);
 const late = { expiresAtMs: T0 + 1000, onLate: 'dead' as const };
 
 type Args = Readonly<Record<string, string | number>>;
-const weigh = (verb: Verb, args: Args, each: readonly (string | number)[] = []) =>
-  weighed(p.redis, verb, { keys: p.keys, args: { now: T0, window: WINDOW_MS, bytes: READ_BYTES_MAX, ...args }, each });
+const weigh = (script: NamedScript, args: Args, each: readonly (string | number)[] = []) =>
+  weighed(p.redis, script, {
+    keys: p.keys,
+    args: { now: T0, window: WINDOW_MS, bytes: READ_BYTES_MAX, ...args },
+    each,
+  });
 const scheduleAll = (asked: Parameters<typeof item>[1] = {}) =>
   p.scheduleAll(ids.map((id) => item(id, { data, ...asked })));
 const wordsOf = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
@@ -62,7 +67,7 @@ test('start reads what fits, and nothing after the first record that does not', 
   await scheduleAll();
   const deliveries = await p.deliver();
   const told = await calledAgain(deliveries, async (rest) => {
-    const { bytes, reply } = await weigh('start', { consumer: 'w1', suspects: 0 }, rest.flatMap(wordsOf));
+    const { bytes, reply } = await weigh(scripts.start, { consumer: 'w1', suspects: 0 }, rest.flatMap(wordsOf));
     return { bytes, reply: startKinds(reply) };
   });
   expect(told).toMatchObject({ answers: ['run'] });
@@ -72,7 +77,7 @@ test('start reads what fits, and nothing after the first record that does not', 
 
 test('cancel reads what fits, and the rest when it is called again', async () => {
   await scheduleAll({ dueMs: T0 + 1000 });
-  const told = await calledAgain(members, (rest) => weigh('cancel', { generation: 0 }, rest));
+  const told = await calledAgain(members, (rest) => weigh(scripts.cancel, { generation: 0 }, rest));
   expect(told).toMatchObject({ answers: ['cancelled'] });
   expect(told.most).toBeLessThan(HASHED_MAX);
   expect(told.calls).toBeGreaterThan(4);
@@ -83,7 +88,7 @@ test('expire reads what fits, and few of the dead letters that are there', async
   const deliveries = await p.deliver();
   const told = await calledAgain(deliveries, (rest) =>
     weigh(
-      'expire',
+      scripts.expire,
       { now: T0 + 2000, consumer: 'w1' },
       rest.flatMap((one) => [...wordsOf(one), '', '']),
     ),
@@ -104,7 +109,7 @@ test.each([
   ['another record of the same length', 'exists', { data: 'y'.repeat(LARGE) }],
 ])('schedule over live jobs: %s', async (_what, answer, asked) => {
   await scheduleAll();
-  const told = await calledAgain(ids, (rest) => weigh('schedule', SETTINGS, rest.flatMap(wordsOfItem(asked))));
+  const told = await calledAgain(ids, (rest) => weigh(scripts.schedule, SETTINGS, rest.flatMap(wordsOfItem(asked))));
   expect(told).toMatchObject({ answers: [answer] });
   expect(told.most).toBeLessThan(READ_BYTES_MAX + LARGE);
 });
@@ -112,7 +117,9 @@ test.each([
 test('schedule over jobs in ready reads a large record for its due time, and no more of them than fit', async () => {
   await scheduleAll();
   await p.promote();
-  const told = await calledAgain(ids, (rest) => weigh('schedule', SETTINGS, rest.flatMap(wordsOfItem({ data: 1 }))));
+  const told = await calledAgain(ids, (rest) =>
+    weigh(scripts.schedule, SETTINGS, rest.flatMap(wordsOfItem({ data: 1 }))),
+  );
   expect(told).toMatchObject({ answers: ['exists'] });
   expect(told.most).toBeLessThan(READ_BYTES_MAX + LARGE);
   expect(told.calls).toBeGreaterThan(4);
@@ -121,14 +128,16 @@ test('schedule over jobs in ready reads a large record for its due time, and no 
 test('schedule over jobs that are over hashes no more than fits', async () => {
   await scheduleAll();
   await p.complete(await p.run());
-  const told = await calledAgain(ids, (rest) => weigh('schedule', SETTINGS, rest.flatMap(wordsOfItem({ data }))));
+  const told = await calledAgain(ids, (rest) => weigh(scripts.schedule, SETTINGS, rest.flatMap(wordsOfItem({ data }))));
   expect(told).toMatchObject({ answers: ['already'] });
   expect(told.most).toBeLessThan(READ_BYTES_MAX + LARGE);
 });
 
 test('schedule over scheduled jobs of another length reads no more than fits', async () => {
   await scheduleAll();
-  const told = await calledAgain(ids, (rest) => weigh('schedule', SETTINGS, rest.flatMap(wordsOfItem({ data: 1 }))));
+  const told = await calledAgain(ids, (rest) =>
+    weigh(scripts.schedule, SETTINGS, rest.flatMap(wordsOfItem({ data: 1 }))),
+  );
   expect(told).toMatchObject({ answers: ['exists'] });
   expect(told.most).toBeLessThan(READ_BYTES_MAX + LARGE);
 });
@@ -137,7 +146,7 @@ async function promoteAll() {
   let [most, passes] = [0, 0];
   const args = { term: await p.lead(), lease: LEASE_MS, limit: 500, cap: 10_000 };
   for (; (await p.redis.zcard(p.keys.scheduled)) > 0; passes += 1) {
-    most = Math.max(most, (await weigh('promote', args)).bytes);
+    most = Math.max(most, (await weigh(scripts.promote, args)).bytes);
   }
   return { most, passes };
 }
@@ -175,12 +184,12 @@ const STEP_OF_HASH = 10 * LARGE;
 
 test('checkMembers calls a partition large when it is large in bytes, and a slice ends in time', async () => {
   await scheduleAll({ dueMs: T0 + 1000 });
-  const all = await weigh('check-members', { part: 'all', cursor: 0, limit: 5000 });
+  const all = await weigh(scripts.checkMembers, { part: 'all', cursor: 0, limit: 5000 });
   expect(list(all.reply)[0]).toBe('large');
   expect(all.bytes).toBeLessThan(MIB + STEP_OF_HASH);
   let [cursor, looked, most] = ['0', 0, 0];
   do {
-    const { bytes, reply } = await weigh('check-members', { part: 'jobs', cursor, limit: 5000 });
+    const { bytes, reply } = await weigh(scripts.checkMembers, { part: 'jobs', cursor, limit: 5000 });
     cursor = text(list(reply)[0]);
     looked += Number(list(reply)[1]);
     most = Math.max(most, bytes);
@@ -198,7 +207,7 @@ test.each(['scheduled', 'runs'])('checkMembers of %s reads few large members at 
     await (part === 'scheduled' ? p.redis.zscore(p.keys.scheduled, 'nobody') : p.redis.hexists(p.keys.runs, 'nobody'));
   }
   // Each one that is found is named in the reply as well, which is not read.
-  expect((await weigh('check-members', { part, cursor: 0, limit: 5000 })).bytes).toBeLessThan(MIB + STEP_OF_HASH);
+  expect((await weigh(scripts.checkMembers, { part, cursor: 0, limit: 5000 })).bytes).toBeLessThan(MIB + STEP_OF_HASH);
   await p.reset();
 });
 
@@ -209,7 +218,7 @@ test('checkEntries ends a page of ready, and of what is held, when foreign entri
   for (const part of ['ready', 'pending']) {
     let [after, looked, most] = ['', 0, 0];
     do {
-      const { bytes, reply } = await weigh('check-entries', { part, after, limit: 1000 });
+      const { bytes, reply } = await weigh(scripts.checkEntries, { part, after, limit: 1000 });
       after = text(list(reply)[0]);
       looked += Number(list(reply)[1]);
       most = Math.max(most, bytes);
@@ -224,7 +233,7 @@ test('reclaim leaves what does not fit where it is', async () => {
   await p.promote();
   for (const id of ids) await p.redis.xadd(p.keys.ready, '*', 'member', id.padEnd(LARGE, 'x'), 'due', '1');
   const entries = (await p.read()).map(({ entry }) => entry);
-  const { bytes, reply } = await weigh('reclaim', { owner: 'w1', consumer: 'w2', idle: 0 }, entries);
+  const { bytes, reply } = await weigh(scripts.reclaim, { owner: 'w1', consumer: 'w2', idle: 0 }, entries);
   expect(bytes).toBeLessThan(MIB + 2 * LARGE);
   expect(list(reply).length / 3).toBeGreaterThan(9);
   const rest = await p.reclaim('w1', { entries });
@@ -237,7 +246,7 @@ test('repair reads what fits of the records of orphans, and repairs all of them 
   await p.redis.del(p.keys.scheduled);
   const orphans = members.map((name) => ({ kind: 'orphan' as const, name, detail: '-' }));
   const { bytes, reply } = await weigh(
-    'repair',
+    scripts.repair,
     { seen: '-' },
     orphans.flatMap(({ kind, name }) => [kind, name]),
   );
@@ -255,13 +264,13 @@ test('settles and releases read no record; a death reads few of the dead letters
   for (const one of deliveries.slice(0, 20)) claims.push(...(await p.claim([one])));
   for (const claim of claims.slice(0, 10)) await p.bury(claim);
   const death = { ...claims[10], reason: 'attempts', error: '', compensation: '', compensationRecord: '' };
-  expect((await weigh('bury', death)).bytes).toBeLessThan(262_144 + 3 * LARGE);
+  expect((await weigh(scripts.bury, death)).bytes).toBeLessThan(262_144 + 3 * LARGE);
   const ends = claims.slice(11, 20).flatMap(({ entry, member, token }) => [entry, member, token, 'mi8or64g abc']);
-  expect((await weigh('complete', {}, ends)).bytes).toBeLessThan(LARGE);
+  expect((await weigh(scripts.complete, {}, ends)).bytes).toBeLessThan(LARGE);
   const others = deliveries.slice(20);
   const unknown = others.flatMap(({ entry, member }) => [entry, member, '7', '']);
-  expect((await weigh('complete', {}, unknown)).bytes).toBeLessThan(LARGE);
-  const released = await weigh('release', { consumer: 'w1' }, others.flatMap(wordsOf));
+  expect((await weigh(scripts.complete, {}, unknown)).bytes).toBeLessThan(LARGE);
+  const released = await weigh(scripts.release, { consumer: 'w1' }, others.flatMap(wordsOf));
   expect(released.bytes).toBeLessThan(LARGE);
   expect(new Set(kinds(released.reply))).toEqual(new Set(['ok']));
 });
@@ -272,7 +281,7 @@ test('purge ends when it has read 256 KiB of dead letters, also where small ones
   let [after, most, looked] = ['', 0, 0];
   do {
     const call = { age: -1e12, reason: '', after, limit: 500, mode: 'count' };
-    const { bytes, reply } = await weigh('purge', call);
+    const { bytes, reply } = await weigh(scripts.purge, call);
     most = Math.max(most, bytes);
     looked += Number(list(reply)[1]);
     after = text(list(reply)[2]);

@@ -4,6 +4,7 @@ import { isMoved } from '../../src/client/calls/partition-calls.ts';
 import { parseHistory } from '../../src/job/history.ts';
 import { encodeNote } from '../../src/job/past.ts';
 import { endsOf, pastOf } from '../../src/redis/read/ends.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
 import { erase } from '../../src/redis/scripts/upkeep.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
@@ -150,7 +151,7 @@ test('cut off after each write and called again it leaves no record of the tag, 
     await done('c', 'other');
     // The reply as text: that is the method which is cut off.
     const args = { tag: 'user:42', mode: 'remove', score: '', limit: 200 };
-    const asText = () => run(p.redis, 'erase', { keys: p.keys, args });
+    const asText = () => run(p.redis, scripts.erase, { keys: p.keys, args });
     const site = await cutOff(p.redis, { verb: 'erase', lua: luaOf('erase'), allowed: cuts, call: asText });
     isCut = site !== undefined;
     const [records = 0, places = 0] = await counts();

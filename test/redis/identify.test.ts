@@ -1,12 +1,13 @@
 /** `identify`: the data of a namespace get an id, once. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 const keys = controlKeys('t');
-const identify = (candidate: string) => run(p.redis, 'identify', { keys, args: { candidate } });
+const identify = (candidate: string) => run(p.redis, scripts.identify, { keys, args: { candidate } });
 
 test('the first id stays, whoever comes after', async () => {
   expect(await identify('first')).toBe('first');

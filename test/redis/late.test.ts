@@ -10,7 +10,7 @@ import { endsAt } from '../../src/redis/connection/call-end.ts';
 import { close, openCommands, whenReady } from '../../src/redis/connection/connect.ts';
 import { clockBehind } from '../../src/redis/connection/server-clock.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { type Script, scripts } from '../../src/redis/scripts/script-table.ts';
+import { type NamedScript, scripts } from '../../src/redis/scripts/script-table.ts';
 import { pause } from '../../src/redis/scripts/upkeep.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { T0, usePartition } from '../support/partition.ts';
@@ -19,8 +19,7 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 const p = usePartition();
 
 /** The call of a script with the words that it takes, of which only the first matters here. */
-function evaluate(verb: string, now: string): Promise<unknown> {
-  const { keys, args, each = [] }: Script = scripts[verb as keyof typeof scripts];
+function evaluate({ verb, keys, args, each = [] }: NamedScript, now: string): Promise<unknown> {
   const all: Readonly<Record<string, unknown>> = {
     ...controlKeys('t'),
     ...p.keys,
@@ -30,22 +29,22 @@ function evaluate(verb: string, now: string): Promise<unknown> {
   return p.redis.eval(lua, named.length, ...named, now, ...args.slice(1).map(() => '1'), ...each.map(() => '1'));
 }
 
-const bounded = Object.entries(scripts).flatMap(([verb, { late }]) => (late === 'refused' ? [verb] : []));
+const bounded = Object.values<NamedScript>(scripts).filter(({ late }) => late === 'refused');
 
 describe('after its end', () => {
-  test.each(bounded)('%s is refused and changes nothing', async (verb) => {
+  test.each(bounded)('$verb is refused and changes nothing', async (script) => {
     await p.schedule('a');
     const before = await p.redis.dbsize();
-    const refused = evaluate(verb, `${T0}<${T0 - 1}`);
+    const refused = evaluate(script, `${T0}<${T0 - 1}`);
     await expect(refused).rejects.toThrow(new RegExp(`^LATE ${T0}\\b`));
-    await expect(evaluate(verb, '<1000')).rejects.toThrow(/^LATE \d{13}\b/);
+    await expect(evaluate(script, '<1000')).rejects.toThrow(/^LATE \d{13}\b/);
     expect(await p.redis.dbsize()).toBe(before);
     expect(await p.redis.zscore(p.keys.scheduled, 'j:a')).toBe(String(T0));
   });
 
   test('a call is carried out until the very millisecond of its end, and without an end at any time', async () => {
-    expect(await evaluate('pause', `${T0}<${T0}`)).toEqual(['ok', `${T0} 1`]);
-    expect(await evaluate('resume', '')).toEqual(['ok', `${T0} 1`]);
+    expect(await evaluate(scripts.pause, `${T0}<${T0}`)).toEqual(['ok', `${T0} 1`]);
+    expect(await evaluate(scripts.resume, '')).toEqual(['ok', `${T0} 1`]);
   });
 });
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { oldestDueAge } from '../../src/redis/read/inspect.ts';
 import { reclaim } from '../../src/redis/scripts/ready.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { list, run, text } from '../../src/redis/scripts/scripts.ts';
 import { item, only, usePartition } from '../support/partition.ts';
 
@@ -77,7 +78,7 @@ test('more running jobs than a page has do not hide one behind them', async () =
   await promote();
   await p.read('w1', 1);
   expect(await minutes()).toBe(6);
-  const page = await run(p.redis, 'oldest', { keys: p.keys, args: { after: '', limit: 100 } });
+  const page = await run(p.redis, scripts.oldest, { keys: p.keys, args: { after: '', limit: 100 } });
   expect(list(page).map(text).slice(1)).toEqual(['', expect.stringMatching(/^\d+-\d+$/), '']);
 });
 

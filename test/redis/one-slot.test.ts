@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { slotOf } from '../../src/redis/connection/cluster/nodes.ts';
 import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
-import { type Script, scripts } from '../../src/redis/scripts/script-table.ts';
+import { scriptsByVerb } from '../../src/redis/scripts/script-table.ts';
 import { type ClusterOfTests, startCluster } from '../support/topology-lite.ts';
 
 const namespace = 'due';
@@ -32,7 +32,7 @@ test.each(Object.entries({ ...ofPartition, 'of another queue': '{a}{b}', ...ofCo
   async (_, key) => expect(await node().call('CLUSTER', 'KEYSLOT', key)).toBe(slotOf(key)),
 );
 
-describe.each(Object.entries<Script>(scripts))('%s', (verb, script) => {
+describe.each([...scriptsByVerb])('%s', (verb, script) => {
   test('names keys of one slot', () => {
     const names: readonly string[] = script.keys;
     const isControl = names.some((name) => !(name in ofPartition)) || verb === 'define';

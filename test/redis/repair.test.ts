@@ -4,6 +4,7 @@ import { decodeRun } from '../../src/job/codec.ts';
 import type { DamageKind } from '../../src/redis/repair/damage.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { READ_BYTES_MAX } from '../../src/redis/scripts/bytes.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
 
@@ -152,7 +153,7 @@ test('when ready has grown by too much since it was read, nothing is touched', a
   await p.redis.del(p.keys.scheduled);
   for (let nth = 1; nth <= 1000; nth += 1) await p.redis.xadd(p.keys.ready, `${nth}-1`, 'member', 'x', 'due', 1);
   const args = { now: T0, seen: '-', bytes: READ_BYTES_MAX };
-  const call = () => run(p.redis, 'repair', { keys: p.keys, args, each: ['orphan', 'j:a'] });
+  const call = () => run(p.redis, scripts.repair, { keys: p.keys, args, each: ['orphan', 'j:a'] });
   expect(await p.withoutWrite(call)).toEqual(['unsure']);
   expect(await repaired('orphan', 'j:a')).toBe('repaired');
   await p.reset();

@@ -22,6 +22,7 @@ import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
 import { ownPending, readEntries, readNew } from '../../src/redis/scripts/ready.ts';
 import type { Claim, Delivery, Taken } from '../../src/redis/scripts/replies.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run, text } from '../../src/redis/scripts/scripts.ts';
 import { remove } from '../../src/redis/scripts/upkeep.ts';
 import { takeSnapshot } from './invariants.ts';
@@ -100,7 +101,7 @@ export class Desk {
   async limitOnce(limits: Limits, slice: number, term = ''): Promise<string> {
     const { share, groups } = shareOf(limits);
     const args = { now: this.nowMs, term, share, limit: slice };
-    return text(await run(this.redis, 'limit', { keys: this.ref.keys, args, each: groups.flat() }));
+    return text(await run(this.redis, scripts.limit, { keys: this.ref.keys, args, each: groups.flat() }));
   }
 
   /** Nobody of a group, or of the queue, which is '', is let through for so long. */

@@ -26,6 +26,7 @@ import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
 import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/scripts/ready.ts';
 import type { Claim, Delivery, Ended, Served } from '../../src/redis/scripts/replies.ts';
+import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
 
 import { cutOff, luaOf } from './model-cut.ts';
@@ -579,7 +580,7 @@ export class GatesWorld {
       const other = shareOf(this.#settingsOfNow());
       const args = { now: this.#nowMs, term: '', share: other.share, limit: 1 };
       const each = other.groups.flat();
-      if (this.#random() < 0.3) await run(this.#redis, 'limit', { keys: this.#ref.keys, args, each });
+      if (this.#random() < 0.3) await run(this.#redis, scripts.limit, { keys: this.#ref.keys, args, each });
       await this.#call('limit', () => limit(this.#redis, this.#ref, { share, slice: 3, nowMs: this.#nowMs }));
       this.#limits = settings;
       this.#turns = new Map();

@@ -10,7 +10,7 @@ import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import type { Claim, Delivery, ScheduleItem } from '../../src/redis/scripts/replies.ts';
-import { type Script, scripts } from '../../src/redis/scripts/script-table.ts';
+import { scriptsByVerb } from '../../src/redis/scripts/script-table.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';
 import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
 import { bind, createModel, type Model, render, stored } from './model.ts';
@@ -133,7 +133,7 @@ const LATE = 'LATE';
 
 async function sent(world: World, call: Call): Promise<{ readonly reply: unknown; readonly isLate: boolean }> {
   const { endsInMs } = world;
-  const { late }: Partial<Script> = call.verb in scripts ? scripts[call.verb as keyof typeof scripts] : {};
+  const late = scriptsByVerb.get(call.verb)?.late;
   if (endsInMs === undefined || late !== 'refused') return { reply: await call.real().catch(refused), isLate: false };
   world.endsInMs = undefined;
   return { reply: await withEnd(world, call, endsInMs).catch(refused), isLate: endsInMs < 0 };
@@ -167,7 +167,7 @@ interface Made {
 
 /** What a script did to jobs must be a row of the table of transitions. */
 function recordMoves(world: World, { call: { verb, touched }, reply, ...between }: Made): void {
-  if (!(verb in scripts)) return;
+  if (!scriptsByVerb.has(verb)) return;
   const moves = movesOf(verb, { ...between, touched: touched?.(reply) ?? [] });
   const unknown = moves.filter((move) => !rows.has(move));
   if (unknown.length > 0) throw new Disagreement(`no row of the table of transitions: ${unknown.join('; ')}`);

@@ -3,8 +3,8 @@
  * that is hashed. That is what Redis spends its time on, and it is the same on a slow machine.
  */
 import type { Redis } from '../../src/redis/connection/connect.ts';
-import { scripts } from '../../src/redis/scripts/script-table.ts';
-import { bytesOf, list, type Reply, type Verb } from '../../src/redis/scripts/scripts.ts';
+import type { NamedScript } from '../../src/redis/scripts/script-table.ts';
+import { bytesOf, list, type Reply } from '../../src/redis/scripts/scripts.ts';
 import { read } from './repository.ts';
 
 export interface Weighed {
@@ -34,7 +34,7 @@ return { weight, reply }
 /** Runs one script as `run` does. */
 export async function weighed(
   redis: Redis,
-  verb: Verb,
+  { verb, keys, args }: NamedScript,
   call: {
     readonly keys: object;
     readonly args: Readonly<Record<string, string | number>>;
@@ -43,7 +43,6 @@ export async function weighed(
 ): Promise<Weighed> {
   const lua = read(`lua/${verb}.lua`);
   const flags = /^#!lua[^\n]*\n/.exec(lua)?.[0] ?? '';
-  const { keys, args } = scripts[verb];
   const held: Readonly<Record<string, string>> = { ...call.keys };
   const words = [...keys.map((key) => held[key] ?? ''), ...args.map((name) => call.args[name] ?? '')];
   const text = `${flags}${BEFORE}${lua.slice(flags.length)}${AFTER}`;

@@ -10,6 +10,7 @@
 import type { Emitter } from '../../job/events.ts';
 import { newJobId } from '../../job/job-id.ts';
 import { controlKeys } from '../keys.ts';
+import { scripts } from '../scripts/script-table.ts';
 import { run, text } from '../scripts/scripts.ts';
 import { memberOf } from './cluster/members.ts';
 import type { Redis } from './connect.ts';
@@ -58,7 +59,7 @@ export function createServerWatch(parts: {
   async function ask() {
     // Of a cluster: where the id of the data is.
     const runId = await runIdOf(memberOf(redis, keys.id));
-    const id = text(await run(redis, 'identify', { keys, args: { candidate: newJobId() } }));
+    const id = text(await run(redis, scripts.identify, { keys, args: { candidate: newJobId() } }));
     return { runId, id, empty: (await redis.exists(keys.queues)) === 0 };
   }
 }

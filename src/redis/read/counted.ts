@@ -7,6 +7,7 @@ import { LIVE_STATES, type LiveState } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { type Moved, moved } from '../scripts/replies.ts';
+import { scripts } from '../scripts/script-table.ts';
 import { list, run, text } from '../scripts/scripts.ts';
 import type { DueRange, Place } from './places.ts';
 
@@ -44,7 +45,7 @@ export async function countPage(
   { due, after, last }: CountAsk,
 ): Promise<Counted | Moved> {
   const args = { ...countArgs(ref, due), after: after ?? '', last: last ?? '', mode: 'count' };
-  const reply = list(await run(redis, 'count', { keys: ref.keys, args }));
+  const reply = list(await run(redis, scripts.count, { keys: ref.keys, args }));
   const other = moved(reply);
   if (other) return other;
   const [, scheduled, waiting, ready, running, next, newest, mark] = reply;
@@ -64,7 +65,7 @@ export async function membersOf(
   due: DueRange,
 ): Promise<readonly Member[] | Moved | undefined> {
   const args = { ...countArgs(ref, due), after: '', last: '', mode: 'members' };
-  const reply = list(await run(redis, 'count', { keys: ref.keys, args, bytes: true }));
+  const reply = list(await run(redis, scripts.count, { keys: ref.keys, args, bytes: true }));
   const other = moved(reply);
   if (other) return other;
   if (text(reply[0]) === 'large') return undefined;

@@ -10,6 +10,7 @@ import type { Redis } from '../connection/connect.ts';
 import type { PartitionKeys, PartitionRef } from '../keys.ts';
 import { deliveryOf, readEntries } from '../scripts/ready.ts';
 import { type Delivery, type Moved, moved } from '../scripts/replies.ts';
+import { scripts } from '../scripts/script-table.ts';
 import { list, type Reply, run, text } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
 import { startOf } from './inspect.ts';
@@ -67,7 +68,7 @@ const WORDS = 7;
 export async function groupsOf(redis: Redis, ref: PartitionRef, ask: GroupsAsk): Promise<SeenGroups | Moved> {
   const { named, after, limit } = 'named' in ask ? { ...ask, after: '', limit: 0 } : { ...ask, named: [] };
   const args = { generation: ref.layoutGeneration, after, limit };
-  const reply = list(await run(redis, 'groups', { keys: ref.keys, args, each: named }));
+  const reply = list(await run(redis, scripts.groups, { keys: ref.keys, args, each: named }));
   const other = moved(reply);
   if (other) return other;
   const [now, share = '', used = '', closing = '', ungrouped, ...words] = reply.map(text);

@@ -22,6 +22,7 @@ import type { PartitionRef } from '../keys.ts';
 import { seenIn } from '../scripts/edits.ts';
 import { type ConsumerInfo, consumers, ownPending, readEntries } from '../scripts/ready.ts';
 import type { Delivery, Moved } from '../scripts/replies.ts';
+import { scripts } from '../scripts/script-table.ts';
 import { dueOf, fieldsOf, list, type Reply, run, score, scoresOf, text } from '../scripts/scripts.ts';
 import { type Pause, pauseOf } from '../scripts/upkeep.ts';
 import { stateAt } from './look.ts';
@@ -91,7 +92,7 @@ export interface DeadLetter {
 }
 
 export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionStats> {
-  const reply = list(await run(redis, 'stats', { keys: ref.keys, args: {} })).map(text);
+  const reply = list(await run(redis, scripts.stats, { keys: ref.keys, args: {} })).map(text);
   const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, waiting, since, sets, ...flat] =
     reply;
   const meta = fieldsOf(flat);
@@ -152,7 +153,7 @@ export async function oldestDue(redis: Redis, ref: PartitionRef): Promise<Oldest
   let after = '';
   for (let pages = 0; pages < OLDEST_PAGES_MAX; pages += 1) {
     const args = { after, limit: OLDEST_PAGE };
-    const reply = list(await run(redis, 'oldest', { keys: ref.keys, args })).map(text);
+    const reply = list(await run(redis, scripts.oldest, { keys: ref.keys, args })).map(text);
     const [now = '', since = '', next = '', lined = ''] = reply;
     if (since !== '') ageMs = Math.max(ageMs, Number(now) - Number(since));
     if (lined !== '') lineMs = Math.max(lineMs, Number(now) - Number(lined));
@@ -181,7 +182,7 @@ export async function lapsed(
   }: { readonly cursor?: string; readonly nowMs?: number; readonly limit?: number },
 ): Promise<{ readonly cursor: string | undefined; readonly looked: number; readonly jobs: readonly Delivery[] }> {
   const args = { now: nowMs ?? '', cursor, limit, bytes: LAPSED_BYTES_MAX };
-  const [next, looked, ...words] = list(await run(redis, 'lapsed', { keys, args })).map(text);
+  const [next, looked, ...words] = list(await run(redis, scripts.lapsed, { keys, args })).map(text);
   const jobs = Array.from({ length: words.length / 3 }, (_, nth): Delivery => {
     const [entry = '', member = '', due] = words.slice(3 * nth, 3 * nth + 3);
     return { entry: entry as EntryId, member, dueMs: Number(due) };
@@ -209,7 +210,7 @@ function quotaOf(meta: ReadonlyMap<string, string>, pending: number): Pick<Parti
 /** The story of one member, or undefined when nothing is known about it. */
 export async function peek(redis: Redis, ref: PartitionRef, member: string): Promise<Peek | Moved | undefined> {
   const args = { generation: ref.layoutGeneration, member };
-  const reply = list(await run(redis, 'peek', { keys: ref.keys, args })).map(text);
+  const reply = list(await run(redis, scripts.peek, { keys: ref.keys, args })).map(text);
   if (reply[0] === 'moved') return { kind: 'moved', layoutGeneration: Number(reply[1]) };
   const [now, value = '', due = '', runText = '', over = ''] = reply;
   if (value === '' && due === '') return undefined;

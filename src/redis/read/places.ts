@@ -16,6 +16,7 @@ import type { Redis } from '../connection/connect.ts';
 import { GROUP, type PartitionRef } from '../keys.ts';
 import { readEntries } from '../scripts/ready.ts';
 import { type Moved, moved } from '../scripts/replies.ts';
+import { scripts } from '../scripts/script-table.ts';
 import {
   bytesOf,
   dueOf,
@@ -176,7 +177,7 @@ async function scheduled(
   const to = last === undefined || score(last) >= scores.to ? `(${scores.to}` : last;
   const bounds = { from: scores.from, to, score: from, limit };
   const args = { generation: ref.layoutGeneration, ...bounds };
-  const reply = list(await run(redis, 'page', { keys: ref.keys, args, each, bytes: true }));
+  const reply = list(await run(redis, scripts.page, { keys: ref.keys, args, each, bytes: true }));
   const other = moved(reply);
   if (other) return other;
   const words = reply.slice(1).map(text);

@@ -5,6 +5,7 @@
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { checkGates, GATE_PARTS, type GateFlaw } from '../scripts/gates.ts';
+import { scripts } from '../scripts/script-table.ts';
 import { list, type Reply, run, text } from '../scripts/scripts.ts';
 
 /** What can be wrong with one member or one entry; the header of each script says what it means. */
@@ -60,7 +61,7 @@ export async function checkMembers(
 ): Promise<Counted | { readonly kind: 'large'; readonly size: number }> {
   const args = { part: of.part, cursor: of.cursor ?? '0', limit: of.limit };
   const [cursor, looked, records, surplus, ...found] = list(
-    await run(redis, 'check-members', { keys: ref.keys, args, bytes: true }),
+    await run(redis, scripts.checkMembers, { keys: ref.keys, args, bytes: true }),
   );
   if (cursor === 'large') return { kind: 'large', size: Number(looked) };
   const next = cursor === '0' ? undefined : text(cursor);
@@ -74,7 +75,7 @@ export async function checkEntries(
 ): Promise<CheckedEntries> {
   const args = { part: of.part, after: of.after ?? '', limit: of.limit };
   const [next, looked, delivered, ...found] = list(
-    await run(redis, 'check-entries', { keys: ref.keys, args, bytes: true }),
+    await run(redis, scripts.checkEntries, { keys: ref.keys, args, bytes: true }),
   );
   const group: readonly Damage[] = delivered === '' ? [{ kind: 'group', name: '', detail: '' }] : [];
   return {
@@ -91,7 +92,7 @@ export async function checkTags(
   { after, limit }: { readonly after: string | undefined; readonly limit: number },
 ): Promise<CheckedEntries> {
   const each = after === undefined ? [] : [Buffer.from(after, 'latin1')];
-  const reply = list(await run(redis, 'check-tags', { keys: ref.keys, args: { limit }, each, bytes: true }));
+  const reply = list(await run(redis, scripts.checkTags, { keys: ref.keys, args: { limit }, each, bytes: true }));
   const [more, looked, last, ...found] = reply;
   return {
     next: more === 1 ? text(last) : undefined,

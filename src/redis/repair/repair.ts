@@ -6,6 +6,7 @@
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionKeys, PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from '../scripts/bytes.ts';
+import { scripts } from '../scripts/script-table.ts';
 import { bytesOf, list, type Reply, run, text } from '../scripts/scripts.ts';
 import { type Damage, type DamageKind, damageKey } from './damage.ts';
 
@@ -34,12 +35,12 @@ export async function repair(
   const args = { now: nowMs ?? '', seen, bytes: bytesMax };
   const parts = absent.filter((damage) => !isOfTags(damage) && !isOfGates(damage));
   const tags = absent.filter(isOfTags);
-  await inBatches(parts, replies, (each) => run(redis, 'repair', { keys: ref.keys, args, each }));
+  await inBatches(parts, replies, (each) => run(redis, scripts.repair, { keys: ref.keys, args, each }));
   await inBatches(tags, replies, (each) =>
-    run(redis, 'mend-tags', { keys: ref.keys, args: { bytes: bytesMax }, each }),
+    run(redis, scripts.mendTags, { keys: ref.keys, args: { bytes: bytesMax }, each }),
   );
   await inBatches(absent.filter(isOfGates), replies, (each) =>
-    run(redis, 'mend-gates', { keys: ref.keys, args: { now: nowMs ?? '' }, each }),
+    run(redis, scripts.mendGates, { keys: ref.keys, args: { now: nowMs ?? '' }, each }),
   );
   for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
   return replies;

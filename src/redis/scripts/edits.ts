@@ -4,6 +4,7 @@ import { type OverState, outcomeLetters } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { type Moved, moved } from './replies.ts';
+import { scripts } from './script-table.ts';
 import { dueOf, list, run, score, text } from './scripts.ts';
 
 /**
@@ -90,7 +91,7 @@ export function changed(redis: Redis) {
     ): Promise<readonly RescheduleReply[] | Moved> {
       const args = { now: nowMs ?? '', generation: ref.layoutGeneration, horizon: horizonMs };
       const each = items.flatMap(({ member, dueMs, mode, seen = '' }) => [member, String(dueMs), mode, seen]);
-      const reply = list(await run(redis, 'reschedule', { keys: ref.keys, args, each }));
+      const reply = list(await run(redis, scripts.reschedule, { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => rescheduleReply(text(item)));
     },
 
@@ -102,7 +103,7 @@ export function changed(redis: Redis) {
       const args = { generation: ref.layoutGeneration, bytes: bytesMax };
       const dueIn = (dueMs: number | undefined) => (dueMs === undefined ? '' : `\0${dueMs} ${nowMs ?? ''}`);
       const each = items.flatMap(({ member, before, record, dueMs }) => [member, before + dueIn(dueMs), record]);
-      const reply = list(await run(redis, 'edit', { keys: ref.keys, args, each }));
+      const reply = list(await run(redis, scripts.edit, { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => editReply(text(item)));
     },
   };

@@ -4,6 +4,7 @@ import type { PartitionGates } from '../../job/gate.ts';
 import { serverNowMs } from '../connection/call-end.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
+import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
 
 /** Entries or groups of one slice, so that no call takes Redis long. */
@@ -28,7 +29,7 @@ export async function limit(
   const { share, term = '', slice = SLICE, nowMs = '' } = of;
   for (;;) {
     const args = { now: nowMs, term, share: share.share, limit: slice };
-    const reply = text(await run(redis, 'limit', { keys, args, each: share.groups.flat() }));
+    const reply = text(await run(redis, scripts.limit, { keys, args, each: share.groups.flat() }));
     if (reply !== 'more') return reply as 'ok' | 'same' | 'fenced';
   }
 }
@@ -102,7 +103,7 @@ export async function close(
     until: typeof until === 'number' ? until : untilText(redis, keys.meta, until),
     why,
   };
-  return text(await run(redis, 'close', { keys, args })) as 'ok' | 'same' | 'ungated';
+  return text(await run(redis, scripts.close, { keys, args })) as 'ok' | 'same' | 'ungated';
 }
 
 /** What is compared with what. */
@@ -131,7 +132,7 @@ export async function checkGates(
   }: { readonly part: GatePart; readonly cursor?: string; readonly slice?: number | undefined },
 ): Promise<{ readonly cursor: string | undefined; readonly looked: number; readonly flaws: readonly GateFlaw[] }> {
   const args = { part, cursor, limit: slice };
-  const [next, looked, ...words] = list(await run(redis, 'check-gates', { keys, args })).map(text);
+  const [next, looked, ...words] = list(await run(redis, scripts.checkGates, { keys, args })).map(text);
   const flaws = Array.from({ length: words.length / 2 }, (_, nth) => ({
     kind: words[2 * nth] as GateFlaw['kind'],
     name: words[2 * nth + 1] ?? '',
@@ -147,7 +148,7 @@ export async function mendGates(
   nowMs?: number,
 ): Promise<readonly ('repaired' | 'sound')[]> {
   const each = flaws.flatMap(({ kind, name }) => [kind, name]);
-  const reply = list(await run(redis, 'mend-gates', { keys, args: { now: nowMs ?? '' }, each }));
+  const reply = list(await run(redis, scripts.mendGates, { keys, args: { now: nowMs ?? '' }, each }));
   return reply.map((item) => text(item) as 'repaired' | 'sound');
 }
 

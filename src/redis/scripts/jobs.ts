@@ -24,6 +24,7 @@ import {
   type ScheduleReply,
   scheduleReply,
 } from './replies.ts';
+import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
 import { changesOfSets } from './sets.ts';
 import { ended, given, together } from './worker-jobs.ts';
@@ -110,7 +111,7 @@ function ofTags(redis: Redis) {
       const { untilMs: until, text: why, most } = change.mode === 'close' ? change : NOT_CLOSED;
       const generation = generationOf(ref, change.layoutAge);
       const args = { generation, mode: change.mode, until, text: why, most };
-      const reply = list(await run(redis, 'close-tags', { keys: ref.keys, args, each: tags }));
+      const reply = list(await run(redis, scripts.closeTags, { keys: ref.keys, args, each: tags }));
       return moved(reply) ?? reply.map((item) => closeTagReply(text(item)));
     },
   };
@@ -130,7 +131,7 @@ function waiting(redis: Redis) {
       const args = { now: `${nowMs ?? ''}${firstText(sends)}`, generation, mode, horizon: horizonMs, bytes: bytesMax };
       const each: string[] = [];
       for (const { member, record, dueMs } of items) each.push(member, record, String(dueMs));
-      const reply = list(await run(redis, 'schedule', { keys: ref.keys, args, each }));
+      const reply = list(await run(redis, scripts.schedule, { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => scheduleReply(text(item)));
     },
 
@@ -144,14 +145,16 @@ function waiting(redis: Redis) {
       { windowMs, nowMs, forgets = false }: { windowMs: number; nowMs?: number; forgets?: boolean },
     ): Promise<readonly CancelReply[] | Moved> {
       const args = { now: `${nowMs ?? ''}${forgets ? '@' : ''}`, generation: ref.layoutGeneration, window: windowMs };
-      const reply = list(await run(redis, 'cancel', { keys: ref.keys, keeps: keepsHistory(ref), args, each: members }));
+      const reply = list(
+        await run(redis, scripts.cancel, { keys: ref.keys, keeps: keepsHistory(ref), args, each: members }),
+      );
       return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
     },
 
     /** Marks jobs as waited for, at most `AWAIT_JOBS_MAX`. The same call again changes nothing. */
     async await(ref: PartitionRef, members: readonly string[]): Promise<readonly AwaitReply[] | Moved> {
       const args = { generation: ref.layoutGeneration };
-      const reply = list(await run(redis, 'await', { keys: ref.keys, args, each: members }));
+      const reply = list(await run(redis, scripts.await, { keys: ref.keys, args, each: members }));
       return moved(reply) ?? reply.map((item) => awaitReply(text(item)));
     },
 
@@ -160,7 +163,7 @@ function waiting(redis: Redis) {
       { term, leaseMs, limit, cap, lineMax = LINE_MAX, nowMs }: LeadersPass & { readonly nowMs?: number },
     ): Promise<PromoteReply> {
       const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap, lineMax };
-      return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
+      return promoteReply(list(await run(redis, scripts.promote, { keys: ref.keys, args })));
     },
 
     /** What `promote` is to other queues: due jobs go to every subscriber, and are over. */
@@ -170,7 +173,7 @@ function waiting(redis: Redis) {
     ): Promise<PromoteReply> {
       const bounds = { entries: broadcast.max, bytes: broadcast.bytes, age: broadcast.ageMs };
       const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, window: windowMs, ...bounds };
-      return promoteReply(list(await run(redis, 'cast', { keys: ref.keys, keeps: keepsHistory(ref), args })));
+      return promoteReply(list(await run(redis, scripts.cast, { keys: ref.keys, keeps: keepsHistory(ref), args })));
     },
 
     async replay(
@@ -179,7 +182,7 @@ function waiting(redis: Redis) {
       { dueMs, nowMs }: { dueMs?: number; nowMs?: number } = {},
     ): Promise<ReplayReply> {
       const args = { now: nowMs ?? '', generation: ref.layoutGeneration, deadLetter, due: dueMs ?? '' };
-      return replayReply(list(await run(redis, 'replay', { keys: ref.keys, args })));
+      return replayReply(list(await run(redis, scripts.replay, { keys: ref.keys, args })));
     },
   };
 }

@@ -8,6 +8,7 @@ import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA } from '../schema.ts';
+import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
 
 export type ElectReply =
@@ -31,7 +32,7 @@ export async function elect(
   { processId, leaseMs, nowMs }: { readonly processId: string; readonly leaseMs: number; readonly nowMs?: number },
 ): Promise<ElectReply> {
   const args = { now: nowMs ?? '', process: processId, lease: leaseMs, schema: SCHEMA };
-  const [kind, term, detail] = list(await run(redis, 'elect', { keys: ref.keys, args }));
+  const [kind, term, detail] = list(await run(redis, scripts.elect, { keys: ref.keys, args }));
   if (kind === 'schema') refuseOther(`partition ${ref.partition} of queue ${ref.queue}`, text(term));
   if (kind === 'held') return { kind, term: text(term), ttlMs: Number(detail) };
   return { kind: 'elected', term: text(term), epoch: epochOf(text(term)) };
@@ -72,7 +73,7 @@ export async function withoutLeader(redis: Redis, refs: readonly PartitionRef[])
 const AT_ONCE = 100;
 
 export async function resign(redis: Redis, ref: PartitionRef, term: string): Promise<'ok' | 'lost'> {
-  return text(await run(redis, 'resign', { keys: ref.keys, args: { term } })) as 'ok' | 'lost';
+  return text(await run(redis, scripts.resign, { keys: ref.keys, args: { term } })) as 'ok' | 'lost';
 }
 
 export interface Swept {
@@ -114,7 +115,7 @@ export async function sweep(
   };
   // What was kept goes in its time, also when nothing more is.
   const keeps = history !== undefined;
-  const [tombstones, deadLetters, more, past] = list(await run(redis, 'sweep', { keys: ref.keys, keeps, args }));
+  const [tombstones, deadLetters, more, past] = list(await run(redis, scripts.sweep, { keys: ref.keys, keeps, args }));
   return tombstones === -1
     ? 'fenced'
     : { tombstones: Number(tombstones), deadLetters: Number(deadLetters), past: Number(past), more: more === 1 };

@@ -10,6 +10,7 @@ import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { controlKeys } from '../keys.ts';
 import { inParts } from './bytes.ts';
+import { scripts } from './script-table.ts';
 import { run, text } from './scripts.ts';
 
 export interface Identity {
@@ -46,7 +47,7 @@ export async function beat(
   const keys = controlKeys(namespace);
   if ((await redis.pexpire(keys.beat(identity.id), ttlMs)) === 1) return 'kept';
   const args = { process: identity.id, identity: JSON.stringify({ ...identity, beatTtlMs: ttlMs }), ttl: ttlMs };
-  const reply = await run(redis, 'beat', { keys: { ...keys, beat: keys.beat(identity.id) }, args });
+  const reply = await run(redis, scripts.beat, { keys: { ...keys, beat: keys.beat(identity.id) }, args });
   if (text(reply) === 'kept') return 'kept';
   // It lives, whether or not others can be taken away.
   await forgetSome(redis, namespace).catch(() => undefined);
@@ -149,7 +150,7 @@ export async function forget(redis: Redis, namespace: string, ...ids: readonly s
   for (let from = 0; from < ids.length; from += AT_ONCE) {
     const some = ids.slice(from, from + AT_ONCE);
     const calls = some.map((id) =>
-      run(redis, 'forget', { keys: { ...keys, beat: keys.beat(id) }, args: { process: id } }),
+      run(redis, scripts.forget, { keys: { ...keys, beat: keys.beat(id) }, args: { process: id } }),
     );
     await Promise.all(calls);
   }

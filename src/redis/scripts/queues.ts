@@ -41,6 +41,7 @@ import {
   toWrite,
 } from './overrides.ts';
 import { allot } from './quotas.ts';
+import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
 
 /** With how much it may hold and how much may run at once; 0: no limit, undefined: there never was one. */
@@ -360,7 +361,7 @@ export async function claimNamespace(redis: Redis, namespace: string, lingerMs: 
 
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
 export async function undeclareQueue(redis: Redis, namespace: string, queue: string): Promise<void> {
-  await run(redis, 'undeclare', { keys: controlKeys(namespace), args: { queue, mode: 'queue' }, each: BESIDE });
+  await run(redis, scripts.undeclare, { keys: controlKeys(namespace), args: { queue, mode: 'queue' }, each: BESIDE });
 }
 
 /** How many settings the registry has, and those whose queue is not declared. */
@@ -386,7 +387,7 @@ export async function dropSetting(
   { queue, setting }: { readonly queue: string; readonly setting: string },
 ): Promise<boolean> {
   const args = { queue, mode: 'settings' };
-  return (await run(redis, 'undeclare', { keys: controlKeys(namespace), args, each: [setting] })) === 1;
+  return (await run(redis, scripts.undeclare, { keys: controlKeys(namespace), args, each: [setting] })) === 1;
 }
 
 /** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
@@ -485,7 +486,9 @@ async function declare(
   { settings, ...what }: { readonly queue: string; readonly layout: string; readonly settings: readonly string[] },
 ): Promise<string> {
   const args = { ...what, schema: SCHEMA };
-  const [holds, schema] = list(await run(redis, 'declare', { keys: controlKeys(namespace), args, each: settings }));
+  const [holds, schema] = list(
+    await run(redis, scripts.declare, { keys: controlKeys(namespace), args, each: settings }),
+  );
   refuseOther(`namespace ${namespace}`, text(schema));
   if (text(holds) === 'bad')
     throw new DuestreamError('bad-input', `queue ${what.queue} cannot have ${what.layout}; allowed: ${LAYOUT}`);

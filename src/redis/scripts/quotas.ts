@@ -2,6 +2,7 @@
 import type { Quota } from '../../job/quota.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
+import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
 
 export type AllotReply = 'ok' | 'same' | 'fenced';
@@ -13,7 +14,7 @@ export async function allot(
   of: { readonly quota: Quota; readonly term?: string | undefined },
 ): Promise<AllotReply> {
   const { quota, term = '' } = of;
-  return text(await run(redis, 'allot', { keys, args: { term, ...quota } })) as AllotReply;
+  return text(await run(redis, scripts.allot, { keys, args: { term, ...quota } })) as AllotReply;
 }
 
 /** How far a walk has come, and what it has counted. */
@@ -45,7 +46,7 @@ export async function weigh(
   { limit, mode }: { readonly limit: number; readonly mode: WeighMode },
 ): Promise<WeighReply> {
   const args = { part, cursor, limit, bytes, count, mode };
-  const [next, at, ...sums] = list(await run(redis, 'weigh', { keys, args })).map(text);
+  const [next, at, ...sums] = list(await run(redis, scripts.weigh, { keys, args })).map(text);
   if (next === 'unlimited') return { kind: 'unlimited' };
   const [allBytes = 0, all = 0] = sums.map(Number);
   return next === undefined || next === ''

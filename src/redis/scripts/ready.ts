@@ -8,6 +8,7 @@ import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { GROUP, type PartitionKeys, type PartitionRef } from '../keys.ts';
 import type { Delivery } from './replies.ts';
+import { scripts } from './script-table.ts';
 import { fieldsOf, list, type Reply, run, text } from './scripts.ts';
 
 export interface ConsumerInfo {
@@ -18,7 +19,7 @@ export interface ConsumerInfo {
 
 /** Makes the stream and its group if they are not there. Safe to call at any time. */
 export async function ensureGroup(redis: Redis, keys: PartitionKeys): Promise<void> {
-  await run(redis, 'enrol', { keys, args: { consumer: '' } });
+  await run(redis, scripts.enrol, { keys, args: { consumer: '' } });
 }
 
 /**
@@ -65,7 +66,7 @@ export async function readEntries(
  * the survivors of a crash would not count on it.
  */
 export async function join(redis: Redis, keys: PartitionKeys, consumer: string): Promise<void> {
-  await run(redis, 'enrol', { keys, args: { consumer } });
+  await run(redis, scripts.enrol, { keys, args: { consumer } });
 }
 
 export async function consumers(redis: Redis, keys: PartitionKeys): Promise<readonly ConsumerInfo[]> {
@@ -116,7 +117,7 @@ export async function reclaim(
   const { owner, consumer, idleMs, limit } = take;
   const entries = take.entries ?? (await ownPending(redis, ref.keys, { consumer: owner, idleMs, limit }));
   const args = { now: take.nowMs ?? '', owner, consumer, idle: idleMs };
-  const flat = list(await run(redis, 'reclaim', { keys: ref.keys, args, each: entries.slice(0, limit) }));
+  const flat = list(await run(redis, scripts.reclaim, { keys: ref.keys, args, each: entries.slice(0, limit) }));
   const deliveries = Array.from({ length: flat.length / 3 }, (_, index) => ({
     entry: text(flat[3 * index]) as EntryId,
     member: text(flat[3 * index + 1]),
@@ -142,12 +143,12 @@ export async function watch(
 ): Promise<'seat' | 'alarm' | 'rest'> {
   const { consumer, wish, seats, termMs } = ask;
   const args = { now: ask.nowMs ?? '', consumer, wish, seats, term: termMs };
-  return text(await run(redis, 'watch', { keys: ref.keys, args })) as 'seat' | 'alarm' | 'rest';
+  return text(await run(redis, scripts.watch, { keys: ref.keys, args })) as 'seat' | 'alarm' | 'rest';
 }
 
 /** Removes a consumer that provably owns nothing; `gone`: there is none of that name. */
 export async function retire(redis: Redis, ref: PartitionRef, consumer: string): Promise<'ok' | 'busy' | 'gone'> {
-  return text(await run(redis, 'retire', { keys: ref.keys, args: { consumer } })) as 'ok' | 'busy' | 'gone';
+  return text(await run(redis, scripts.retire, { keys: ref.keys, args: { consumer } })) as 'ok' | 'busy' | 'gone';
 }
 
 /** A write that changes nothing and needs no memory: proof that this partition's primary takes writes. */

@@ -14,6 +14,7 @@ import { timeAt } from '../connection/server-clock.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import { inParts } from './bytes.ts';
 import type { QueueLayout } from './queues.ts';
+import { scripts } from './script-table.ts';
 import { list, type Reply, run, text } from './scripts.ts';
 
 export type FireOutcome = 'ok' | 'already' | 'skipped' | 'waiting' | 'ended';
@@ -97,12 +98,12 @@ export async function define(
   { name, before, after }: { readonly name: string; readonly before: string | undefined; readonly after?: string },
 ): Promise<'ok' | 'changed'> {
   const args = { name, before: before ?? '', after: after ?? '' };
-  return text(await run(redis, 'define', { keys: controlKeys(namespace), args })) as 'ok' | 'changed';
+  return text(await run(redis, scripts.define, { keys: controlKeys(namespace), args })) as 'ok' | 'changed';
 }
 
 /** Has a schedule looked at, now and from now on; `unreadable`: its state is, and stays as it is. */
 export async function arm(redis: Redis, ref: PartitionRef, name: string): Promise<ArmReply> {
-  const reply = await run(redis, 'arm', { keys: ref.keys, args: { generation: ref.layoutGeneration, name } });
+  const reply = await run(redis, scripts.arm, { keys: ref.keys, args: { generation: ref.layoutGeneration, name } });
   return Array.isArray(reply) ? 'moved' : (text(reply) as ArmReply);
 }
 
@@ -113,7 +114,7 @@ export async function disarm(
   name: string,
   state = '',
 ): Promise<'ok' | 'unknown' | 'changed'> {
-  const reply = await run(redis, 'disarm', { keys: ref.keys, args: { name, state } });
+  const reply = await run(redis, scripts.disarm, { keys: ref.keys, args: { name, state } });
   return text(reply) as 'ok' | 'unknown' | 'changed';
 }
 
@@ -223,7 +224,7 @@ export async function fire(redis: Redis, ref: PartitionRef, { term, schedules, n
     each.push(name, state, reachedMs ?? '', lookMs ?? '', overlap, maxRuns ?? 0, missed ?? 0, items.length);
     for (const { member, record, dueMs } of items) each.push(member, record, dueMs);
   }
-  const reply = await run(redis, 'fire', { keys: ref.keys, args: { now: nowMs ?? '', term }, each });
+  const reply = await run(redis, scripts.fire, { keys: ref.keys, args: { now: nowMs ?? '', term }, each });
   const [kind, now, ...states] = list(reply);
   if (kind === 'fenced') return { kind };
   return { kind: 'fired', nowMs: Number(now), schedules: states.map(scheduleFired) };

@@ -38,8 +38,8 @@ const define = <const S extends Script>(script: S): S => script;
 /** Of a gated queue: who waits, whose turn it is, what each group has and may have. */
 const GATE_KEYS = ['line', 'lanes', 'holds', 'groups'] as const;
 
-/** One entry per file in `lua/verbs/`, in the order a job meets them. */
-export const scripts = {
+/** One row per file in `lua/verbs/`, in the order a job meets them: `closeTags` is `close-tags.lua`. */
+export const scripts = named({
   schedule: define({
     late: 'refused',
     keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready', 'line', 'groups', 'closed'],
@@ -225,7 +225,7 @@ export const scripts = {
     reply: 'per item',
     each: ['member', 'before', 'record'],
   }),
-  'close-tags': define({
+  closeTags: define({
     late: 'refused',
     keys: ['meta', 'closed', 'why'],
     args: ['now', 'generation', 'mode', 'until', 'text', 'most'],
@@ -308,20 +308,20 @@ export const scripts = {
     reply: 'list',
     mayKeep: true,
   }),
-  'check-members': define({
+  checkMembers: define({
     late: 'reads',
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags'],
     args: ['part', 'cursor', 'limit'],
   }),
-  'check-tags': define({ late: 'reads', keys: ['jobs', 'tags'], args: ['limit'], each: ['after'], reply: 'list' }),
-  'mend-tags': define({
+  checkTags: define({ late: 'reads', keys: ['jobs', 'tags'], args: ['limit'], each: ['after'], reply: 'list' }),
+  mendTags: define({
     late: 'harmless',
     keys: ['jobs', 'tags'],
     args: ['bytes'],
     each: ['kind', 'name'],
     reply: 'per item',
   }),
-  'check-entries': define({ late: 'reads', keys: ['ready'], args: ['part', 'after', 'limit'] }),
+  checkEntries: define({ late: 'reads', keys: ['ready'], args: ['part', 'after', 'limit'] }),
   repair: define({
     late: 'harmless',
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'holds'],
@@ -348,13 +348,13 @@ export const scripts = {
     args: ['now', 'group', 'until', 'why'],
     reply: 'text',
   }),
-  'check-gates': define({
+  checkGates: define({
     late: 'reads',
     keys: ['scheduled', 'ready', 'meta', ...GATE_KEYS],
     args: ['part', 'cursor', 'limit'],
     reply: 'list',
   }),
-  'mend-gates': define({
+  mendGates: define({
     late: 'harmless',
     keys: ['scheduled', 'ready', 'meta', 'wake', ...GATE_KEYS],
     args: ['now'],
@@ -445,4 +445,20 @@ export const scripts = {
     reply: 'list',
     each: ['group'],
   }),
-} as const satisfies Record<string, Script>;
+});
+
+/** A row of the table, and the name of its file. */
+export type NamedScript = Script & { readonly verb: string };
+
+function named<const T extends Readonly<Record<string, Script>>>(
+  table: T,
+): { readonly [Name in keyof T]: T[Name] & { readonly verb: string } } {
+  const verbOf = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const rows = Object.entries(table).map(([name, script]) => [name, { ...script, verb: verbOf(name) }]);
+  return Object.fromEntries(rows);
+}
+
+/** The rows by the names of their files. */
+export const scriptsByVerb: ReadonlyMap<string, NamedScript> = new Map(
+  Object.values<NamedScript>(scripts).map((script) => [script.verb, script]),
+);

@@ -11,14 +11,13 @@ import { endsAt } from '../connection/call-end.ts';
 import { redial } from '../connection/dialing.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { SlotKeys } from '../keys.ts';
-import { type Script, scripts } from './script-table.ts';
+import { type NamedScript, type Script, scriptsByVerb } from './script-table.ts';
 
 type Part = string | number | Buffer;
 
-export type Verb = keyof typeof scripts;
-type KeysOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['keys'][number]]: string };
-type ArgsOf<V extends Verb> = {
-  readonly [name in Exclude<(typeof scripts)[V]['args'][number], 'now'>]: string | number;
+type KeysOf<S extends Script> = { readonly [name in S['keys'][number]]: string };
+type ArgsOf<S extends Script> = {
+  readonly [name in Exclude<S['args'][number], 'now'>]: string | number;
 } & { readonly now?: string | number };
 
 /** What `new Redis({ scripts })` takes: ioredis loads each on first use and falls back to EVAL after a flush. */
@@ -27,7 +26,7 @@ export type ScriptOptions = Readonly<Record<string, { lua: string; numberOfKeys?
 /** Put together for the first connection: half a megabyte of text that a process without one never needs. */
 export function scriptOptions(): ScriptOptions {
   made ??= Object.fromEntries(
-    Object.entries(scripts).map(([verb, script]: [string, Script]) => {
+    [...scriptsByVerb].map(([verb, script]) => {
       const lua = texts[verb];
       if (lua === undefined) throw new Error(`lua/scripts.mjs has no ${verb}: node lua/assemble.mjs makes it anew`);
       const numberOfKeys = script.keys.length;
@@ -49,25 +48,25 @@ export type Reply = string | number | null | readonly Reply[];
  * Tests pass `now`; production passes '' and the server's clock decides. Then a call that may not come late carries its end
  * (`connection/call-end.ts`).
  */
-export async function run<V extends Verb>(redis: Redis, verb: V, call: Call<V>): Promise<Reply> {
-  const { late, keys }: Script = scripts[verb];
+export async function run<S extends NamedScript>(redis: Redis, script: S, call: Call<S>): Promise<Reply> {
+  const { late, keys }: Script = script;
   const isBounded = late === 'refused' && !/^\d/.test(String(call.args.now ?? ''));
   const held = call.keys as Readonly<Record<string, string>>;
   const ends = isBounded ? endsAt(redis, held[keys[0] ?? ''] ?? '') : undefined;
-  if (ends === undefined) return send(redis, verb, call);
+  if (ends === undefined) return send(redis, script, call);
   const end = ends.next();
   if (end === undefined) await ends.known();
   try {
-    return await send(redis, verb, call, end ?? ends.next());
+    return await send(redis, script, call, end ?? ends.next());
   } catch (error) {
     if (!ends.isLate(error)) throw error;
-    return send(redis, verb, call, ends.next());
+    return send(redis, script, call, ends.next());
   }
 }
 
-interface Call<V extends Verb> {
-  readonly keys: KeysOf<V> & SlotKeys;
-  readonly args: ArgsOf<V>;
+interface Call<S extends Script> {
+  readonly keys: KeysOf<S> & SlotKeys;
+  readonly args: ArgsOf<S>;
   readonly each?: readonly Part[];
   readonly moreKeys?: readonly string[];
   /** The queue keeps a history. */
@@ -77,14 +76,13 @@ interface Call<V extends Verb> {
 }
 
 /** Sends it before it returns. `end`: comes before what else `now` says. */
-async function send<V extends Verb>(redis: Redis, verb: V, call: Call<V>, end?: string): Promise<Reply> {
-  const script: Script = scripts[verb];
+async function send<S extends NamedScript>(redis: Redis, script: S, call: Call<S>, end?: string): Promise<Reply> {
   const held = call.keys as Readonly<Record<string, string>>;
   const named = call.args as Readonly<Record<string, string | number>>;
   const commands = redis as unknown as Record<string, (...parts: (Part | readonly Part[])[]) => Promise<Reply>>;
   // A method that the client library makes from `scriptOptions`; its text is `lua/verbs/<verb>.lua`.
-  const method = commands[names[verb][call.bytes ? 'ofBytes' : 'ofText']];
-  if (!method) throw new Error(`connection was made without the script ${verb}`);
+  const method = commands[names.get(script.verb)?.[call.bytes ? 'ofBytes' : 'ofText'] ?? ''];
+  if (!method) throw new Error(`connection was made without the script ${script.verb}`);
   const parts = keysOf(script, held, call);
   for (const name of script.args)
     parts.push(name === 'now' && end !== undefined ? `${end}${named[name] ?? ''}` : (named[name] ?? ''));
@@ -94,7 +92,7 @@ async function send<V extends Verb>(redis: Redis, verb: V, call: Call<V>, end?: 
   const sent = method.apply(redis, parts);
   const reply = await naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
   if (isReplyOf(script, reply, each.length)) return reply;
-  return lostCount(redis, verb);
+  return lostCount(redis, script);
 }
 
 /** The keys of a call, and before them their number where it differs. One list, filled in place: at low rates every list of a call shows. */
@@ -113,7 +111,7 @@ function keysOf(
 const NO_KEYS: readonly string[] = [];
 
 /** A reply of another shape than the call has: that of another command. */
-export function lostCount(redis: Redis, verb: Verb): never {
+export function lostCount(redis: Redis, { verb }: NamedScript): never {
   redial(redis);
   throw new Error(`connection lost count: ${verb} was answered with the reply of another command`);
 }
@@ -205,6 +203,6 @@ function command(verb: string): string {
 }
 
 /** The methods of a connection that call a script, by how they give its reply. */
-const names = Object.fromEntries(
-  Object.keys(scripts).map((verb) => [verb, { ofText: command(verb), ofBytes: `${command(verb)}Buffer` }]),
-) as Readonly<Record<Verb, { readonly ofText: string; readonly ofBytes: string }>>;
+const names: ReadonlyMap<string, { readonly ofText: string; readonly ofBytes: string }> = new Map(
+  [...scriptsByVerb.keys()].map((verb) => [verb, { ofText: command(verb), ofBytes: `${command(verb)}Buffer` }]),
+);

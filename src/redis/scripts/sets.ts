@@ -3,6 +3,7 @@ import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import type { PartitionRef } from '../keys.ts';
 import { type Moved, moved } from './replies.ts';
+import { scripts } from './script-table.ts';
 import { list, type Reply, run, text } from './scripts.ts';
 
 export type SetChange =
@@ -42,12 +43,15 @@ export function changesOfSets(redis: Redis) {
       case 'gather': {
         const { layoutAge, callback } = change;
         const generation = `${layoutAge === undefined ? '' : SIGNS[layoutAge]}${layoutGeneration}`;
-        return run(redis, 'gather', { keys, args: { now, generation, set, callback: callbackText(callback) } });
+        return run(redis, scripts.gather, { keys, args: { now, generation, set, callback: callbackText(callback) } });
       }
       case 'seal':
-        return run(redis, 'seal', { keys, args: { now, generation: layoutGeneration, set, member: change.member } });
+        return run(redis, scripts.seal, {
+          keys,
+          args: { now, generation: layoutGeneration, set, member: change.member },
+        });
       case 'disband':
-        return run(redis, 'disband', { keys, args: { generation: layoutGeneration, set } });
+        return run(redis, scripts.disband, { keys, args: { generation: layoutGeneration, set } });
     }
   };
   return {
@@ -78,7 +82,7 @@ export async function tendSets(
   { term, after, limit, nowMs }: { term: string; after: string; limit: number; nowMs?: number },
 ): Promise<{ readonly over: number; readonly next: string } | 'fenced'> {
   const args = { now: nowMs ?? '', term, after, limit };
-  const [over, next] = list(await run(redis, 'tend', { keys, args }));
+  const [over, next] = list(await run(redis, scripts.tend, { keys, args }));
   return over === -1 ? 'fenced' : { over: Number(over), next: text(next) };
 }
 

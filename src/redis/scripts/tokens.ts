@@ -1,6 +1,7 @@
 /** Tokens of the HTTP API, as they are stored: one hash in the control slot. What is in one, `access/tokens.ts` knows. */
 import type { Redis } from '../connection/connect.ts';
 import { controlKeys } from '../keys.ts';
+import { scripts } from './script-table.ts';
 import { run, text } from './scripts.ts';
 
 /** How many there may be that have not expired. */
@@ -24,5 +25,8 @@ export async function issueToken(
 ): Promise<'ok' | 'changed' | 'full'> {
   const each = known.flatMap((one) => [one.id, one.expiresMs ?? '']);
   const args = { now: nowMs ?? '', id, token, most };
-  return text(await run(redis, 'issue', { keys: controlKeys(namespace), args, each })) as 'ok' | 'changed' | 'full';
+  return text(await run(redis, scripts.issue, { keys: controlKeys(namespace), args, each })) as
+    | 'ok'
+    | 'changed'
+    | 'full';
 }

@@ -4,6 +4,7 @@
  */
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
+import { scripts } from './script-table.ts';
 import { bytesOf, list, run, text } from './scripts.ts';
 
 export interface Pause {
@@ -39,11 +40,13 @@ export async function pause(
   ref: PartitionRef,
   { reason, nowMs }: { readonly reason: string; readonly nowMs?: number },
 ): Promise<PauseReply> {
-  return pauseReply(list(await run(redis, 'pause', { keys: ref.keys, args: { now: nowMs ?? '', reason } })).map(text));
+  return pauseReply(
+    list(await run(redis, scripts.pause, { keys: ref.keys, args: { now: nowMs ?? '', reason } })).map(text),
+  );
 }
 
 export async function resume(redis: Redis, ref: PartitionRef): Promise<PauseReply> {
-  return pauseReply(list(await run(redis, 'resume', { keys: ref.keys, args: {} })).map(text));
+  return pauseReply(list(await run(redis, scripts.resume, { keys: ref.keys, args: {} })).map(text));
 }
 
 export interface PurgeAsk {
@@ -65,14 +68,14 @@ export async function purge(
   { mode, ageMs, limit, reason = '', after = '', last = '', nowMs }: PurgeAsk,
 ): Promise<PurgeReply> {
   const args = { now: nowMs ?? '', age: ageMs ?? '', reason, after, last, limit, mode };
-  const [matched, looked, next] = list(await run(redis, 'purge', { keys: ref.keys, args })).map(text);
+  const [matched, looked, next] = list(await run(redis, scripts.purge, { keys: ref.keys, args })).map(text);
   return { matched: Number(matched), looked: Number(looked), next: next === '' ? undefined : next };
 }
 
 /** Removes the dead letters that are named. @returns how many of them were there */
 export async function forget(redis: Redis, ref: PartitionRef, deadLetters: readonly string[]): Promise<number> {
   const args = { now: '', age: '', reason: '', after: '', last: '', limit: 0, mode: 'named' };
-  const [gone] = list(await run(redis, 'purge', { keys: ref.keys, args, each: deadLetters })).map(text);
+  const [gone] = list(await run(redis, scripts.purge, { keys: ref.keys, args, each: deadLetters })).map(text);
   return Number(gone);
 }
 
@@ -91,7 +94,7 @@ export async function erase(
 ): Promise<PurgeReply> {
   const [, score = '', id = ''] = /^(\S+) (.*)$/s.exec(after ?? '') ?? [];
   const each = after === undefined ? [] : [Buffer.from(id, 'latin1')];
-  const reply = await run(redis, 'erase', { keys, args: { tag, mode, score, limit }, each, bytes: true });
+  const reply = await run(redis, scripts.erase, { keys, args: { tag, mode, score, limit }, each, bytes: true });
   const [matched, looked, atScore, atId] = list(reply);
   const next = atId === undefined ? undefined : `${text(atScore)} ${text(atId)}`;
   return { matched: Number(matched), looked: Number(looked), next };
@@ -109,7 +112,7 @@ export async function remove(
   ref: PartitionRef,
   { force }: { readonly force: boolean },
 ): Promise<{ readonly kind: 'ok' | 'holds'; readonly holds: Holds }> {
-  const reply = list(await run(redis, 'remove', { keys: ref.keys, args: { force: force ? 1 : 0 } }));
+  const reply = list(await run(redis, scripts.remove, { keys: ref.keys, args: { force: force ? 1 : 0 } }));
   const [scheduled = 0, entries = 0, dead = 0] = reply.slice(1).map(Number);
   return { kind: reply[0] === 'ok' ? 'ok' : 'holds', holds: { scheduled, entries, dead } };
 }

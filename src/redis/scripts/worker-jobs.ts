@@ -21,6 +21,7 @@ import {
   settleReply,
   takenOf,
 } from './replies.ts';
+import { scripts } from './script-table.ts';
 import { list, lostCount, run, spent, text } from './scripts.ts';
 
 export interface StartSettings {
@@ -71,7 +72,7 @@ function starting(redis: Redis) {
     ): Promise<readonly StartReply[]> {
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, suspects };
       const [first, others] = list(
-        await run(redis, 'start', {
+        await run(redis, scripts.start, {
           keys: ref.keys,
           keeps: keepsHistory(ref),
           args,
@@ -79,9 +80,9 @@ function starting(redis: Redis) {
         }),
       );
       const taken = takenOf(first, others);
-      if (taken.length !== deliveries.length) lostCount(redis, 'start');
+      if (taken.length !== deliveries.length) lostCount(redis, scripts.start);
       const byEntry = new Map(taken.map(({ entry, member, dueMs, ...reply }) => [entry, reply]));
-      return deliveries.map(({ entry }) => byEntry.get(entry) ?? lostCount(redis, 'start'));
+      return deliveries.map(({ entry }) => byEntry.get(entry) ?? lostCount(redis, scripts.start));
     },
 
     /** Entries that start called late: over without a start, if they still are late. What is `later` is to be asked again. */
@@ -96,7 +97,7 @@ function starting(redis: Redis) {
         one.compensation?.member ?? '',
         one.compensation?.record ?? '',
       ]);
-      const reply = await run(redis, 'expire', { keys: ref.keys, keeps: keepsHistory(ref), args, each });
+      const reply = await run(redis, scripts.expire, { keys: ref.keys, keeps: keepsHistory(ref), args, each });
       return list(reply).map((item) => text(item) as ExpireReply);
     },
   };
@@ -111,7 +112,7 @@ function holding(redis: Redis) {
     ): Promise<readonly ReleaseReply[]> {
       const args = { now: nowMs ?? '', consumer };
       const release = async (some: readonly Delivery[]) =>
-        list(await run(redis, 'release', { keys: ref.keys, args, each: some.flatMap(deliveryArgs) }));
+        list(await run(redis, scripts.release, { keys: ref.keys, args, each: some.flatMap(deliveryArgs) }));
       // A read or an adoption that a stop meets brings any number.
       const replies = await inParts(deliveries, release, READ_JOBS_MAX);
       return replies.map((item) => text(item) as ReleaseReply);
@@ -124,7 +125,7 @@ function holding(redis: Redis) {
       consumer: string,
     ): Promise<readonly ExtendReply[]> {
       const each = claims.flatMap((claim) => [...claimArgs(claim), claim.progress ?? '']);
-      const reply = await run(redis, 'extend', { keys: ref.keys, args: { consumer }, each });
+      const reply = await run(redis, scripts.extend, { keys: ref.keys, args: { consumer }, each });
       return list(reply).map((item) => text(item) as ExtendReply);
     },
   };
@@ -142,10 +143,10 @@ export function together(redis: Redis) {
       const numbers = { suspects, take, given: given.length };
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
       const each = serveArgs(given, ended);
-      const reply = list(await run(redis, 'serve', { keys: ref.keys, keeps: keepsHistory(ref), args, each }));
+      const reply = list(await run(redis, scripts.serve, { keys: ref.keys, keeps: keepsHistory(ref), args, each }));
       const served = servedOf(reply);
       spent(reply);
-      if (!answers(served, { ended, given })) lostCount(redis, 'serve');
+      if (!answers(served, { ended, given })) lostCount(redis, scripts.serve);
       return served;
     },
 
@@ -159,11 +160,11 @@ export function together(redis: Redis) {
       const leader = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap, lineMax };
       const args = { ...leader, consumer, bytes: bytesMax, window: windowMs, suspects, take };
       const each = serveArgs([], ended);
-      const reply = list(await run(redis, 'relay', { keys: ref.keys, keeps: keepsHistory(ref), args, each }));
+      const reply = list(await run(redis, scripts.relay, { keys: ref.keys, keeps: keepsHistory(ref), args, each }));
       const [promoted, ...rest] = reply;
       const served = servedOf(rest);
       spent(reply);
-      if (!answers(served, { ended, given: [] })) lostCount(redis, 'relay');
+      if (!answers(served, { ended, given: [] })) lostCount(redis, scripts.relay);
       return { ...served, promoted: promoteReply(list(promoted)) };
     },
   };
@@ -191,7 +192,7 @@ export function ended(redis: Redis) {
     ): Promise<readonly SettleReply[]> {
       const args = { now: nowMs ?? '', window: windowMs, hold: hold ? 1 : 0, consumer };
       const each = claims.flatMap((claim) => [...claimArgs(claim), claim.mark ?? '']);
-      const reply = await run(redis, 'complete', { keys: ref.keys, keeps: keepsHistory(ref), args, each });
+      const reply = await run(redis, scripts.complete, { keys: ref.keys, keeps: keepsHistory(ref), args, each });
       return list(reply).map((item) => text(item) as SettleReply);
     },
 
@@ -204,7 +205,7 @@ export function ended(redis: Redis) {
       const args = { now: nowMs ?? '', window: windowMs, ...claim, note: keepsHistory(ref) ? note || BARE_NOTE : '' };
       const each = effects.flatMap(({ command, args: words }) => [words.length, command, ...words]);
       const moreKeys = effects.map(({ key }) => key);
-      return text(await run(redis, 'commit', { keys: ref.keys, args, each, moreKeys })) as CommitReply;
+      return text(await run(redis, scripts.commit, { keys: ref.keys, args, each, moreKeys })) as CommitReply;
     },
 
     async retry(
@@ -213,7 +214,7 @@ export function ended(redis: Redis) {
       { windowMs, delayMs, error, note = '', nowMs }: Noted & { readonly delayMs: number; readonly error: string },
     ): Promise<SettleReply> {
       const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, error, note };
-      return settleReply(await run(redis, 'retry', { keys: ref.keys, keeps: keepsHistory(ref), args }));
+      return settleReply(await run(redis, scripts.retry, { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
 
     async defer(ref: PartitionRef, claim: Claim, options: DeferSettings): Promise<SettleReply> {
@@ -221,7 +222,7 @@ export function ended(redis: Redis) {
       const { scope = '', forMs = 0, reason = '' } = closing ?? {};
       const closes = { close: scope, closeMs: forMs, reason };
       const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, why, note, ...closes };
-      return settleReply(await run(redis, 'defer', { keys: ref.keys, keeps: keepsHistory(ref), args }));
+      return settleReply(await run(redis, scripts.defer, { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
 
     async bury(
@@ -231,7 +232,7 @@ export function ended(redis: Redis) {
     ): Promise<SettleReply> {
       const inheritance = { compensation: compensation?.member ?? '', compensationRecord: compensation?.record ?? '' };
       const args = { now: nowMs ?? '', window: windowMs, ...claim, reason, error, ...inheritance, note };
-      return settleReply(await run(redis, 'bury', { keys: ref.keys, keeps: keepsHistory(ref), args }));
+      return settleReply(await run(redis, scripts.bury, { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
   };
 }
