@@ -1,4 +1,5 @@
 /** How a job that waits is changed, on the model: see `model.ts`. */
+import { expiryIn } from '../../src/job/record-header.ts';
 import { outcomeLetters } from '../../src/job/state.ts';
 import type {
   EditItem,
@@ -32,8 +33,9 @@ export function reschedule(model: Model, items: readonly RescheduleItem[]): Resc
   return replies;
 }
 
-function rescheduleOne(model: Model, { member, dueMs, mode, seen }: RescheduleItem): RescheduleReply {
+function rescheduleOne(model: Model, item: RescheduleItem): RescheduleReply {
   const { nowMs } = model;
+  const { member, dueMs, mode, seen } = item;
   if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= nowMs + LIMITS.horizonMs)) return { kind: 'bad-due', nowMs };
   const job = jobOf(model, member);
   const isAll = seen?.includes(' ') === true;
@@ -44,17 +46,32 @@ function rescheduleOne(model: Model, { member, dueMs, mode, seen }: RescheduleIt
   if (was === due) return { kind: 'already', dueMs: due };
   if ((was ?? 0) <= nowMs && (due <= nowMs || mode === 'earlier')) return { kind: 'ready' };
   if (isAll && seen !== seenOf(model, member, 'nothing')) return { kind: 'changed' };
+  return moved(model, { member, job, due }, mode);
+}
+
+function moved(model: Model, to: Place, mode: RescheduleItem['mode']): RescheduleReply {
+  const { job, due } = to;
+  const was = job.due;
   const before = was ?? due;
   if (forbids(mode, due - before)) return { kind: 'kept', dueMs: before };
-  putAt(model, { member, job, due });
+  const expiresAtMs = due > model.nowMs ? expiryIn(job.record ?? '') : undefined;
+  if (expiresAtMs !== undefined && due > expiresAtMs) return { kind: 'expires', expiresAtMs };
+  putAt(model, to);
   return { kind: 'ok', wasMs: was, dueMs: due };
+}
+
+/** A job, and when it is to be due. */
+interface Place {
+  readonly member: string;
+  readonly job: Job;
+  readonly due: number;
 }
 
 /** @param byMs how much later it would be due */
 const forbids = (mode: RescheduleItem['mode'], byMs: number): boolean =>
   (mode === 'earlier' && byMs > 0) || (mode === 'later' && byMs < 0);
 
-function putAt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
+function putAt(model: Model, { member, job, due }: Place): void {
   // Its entry stays in ready: it was there, or was when it was put again.
   const isAgain = isBare(member) && job.record !== undefined && job.run?.next !== job.due;
   if (job.due === undefined || isAgain) noteStale(model, member);
@@ -66,7 +83,7 @@ function putAt(model: Model, { member, job, due }: { member: string; job: Job; d
   count(model, 'rescheduled');
 }
 
-/** Records of the model are small: nothing is ever `later`. None of its jobs has an expiry. */
+/** Records of the model are small: nothing is ever `later`. The caller of an edit asks whether the job could start. */
 export function edit(model: Model, items: readonly EditItem[]): EditReply[] {
   return items.map((item) => editOne(model, item));
 }
@@ -94,7 +111,7 @@ function editOne(model: Model, { member, before, record, dueMs }: EditItem): Edi
 /** What was seen, without the place: a call that was cut off has moved the job already. */
 const placeless = (seen: string | undefined) => seen?.split(' ').slice(0, 2).join(' ');
 
-function moveTo(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
+function moveTo(model: Model, { member, job, due }: Place): void {
   if (job.due === undefined) noteStale(model, member);
   if (job.run) job.run.next = due;
   if (job.due !== due) nudge(model, due);

@@ -323,13 +323,10 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'tags @no-key: no guard',
     'the model names every key; test/golden/wire-v1.json has calls of others that do not name that of tags',
   ],
-  ...['no guard', 'turned >'].map(
-    (what) =>
-      [
-        `reschedule @expires: ${what}`,
-        'no job of the model has an expiry; test/redis/reschedule.test.ts has one',
-      ] as const,
-  ),
+  [
+    'reschedule @expires: turned >',
+    'no list moves a job to the very moment of its expiry; test/redis/reschedule.test.ts does',
+  ],
   ['edit @same-set: no guard', 'no job of the model is in a set; test/redis/sets.test.ts has one'],
   ['completion @kept-mark: turned >', 'the model keeps a history, so the mark is needed in any case'],
   ['end-mark @known-mark: no guard', 'the record that is read instead says the same'],
