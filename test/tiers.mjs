@@ -77,6 +77,7 @@ const COSTLY = {
   ],
   'waits for outages, time-outs and late replies': [
     'test/flow/client/client-outage.test.ts',
+    'test/flow/daemon/constructors.test.ts',
     'test/flow/daemon/liveness.test.ts',
     'test/flow/daemon/log-unread.test.ts',
     'test/flow/daemon/start-lost-replies.test.ts',

@@ -14,6 +14,7 @@ import { randomFrom } from '../support/gates-world.ts';
 import { isOfGates, isReadOnly, lineOf, writesOf } from '../support/model-cut.ts';
 import { rows } from '../support/model-moves.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { tier } from '../tiers.mjs';
 
 const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 let server: TestRedis;
@@ -74,7 +75,8 @@ test('the table of transitions says of jobs that wait no more than happens, and 
 /** What each cut was before. */
 const sites = new Set<string>();
 
-describe('cut off before each write and made again', () => {
+// 156 calls, each as often as it writes: for CI.
+describe.runIf(tier !== 'quick')('cut off before each write and made again', () => {
   async function whole(cut: GateCut, own?: string): Promise<void> {
     const found = await cutGates(redis, ref, cut, own === undefined ? {} : { own });
     for (const site of found.sites) sites.add(site);

@@ -113,6 +113,20 @@ const rates: readonly Story[] = [
     },
   },
   {
+    title: 'a group that is closed and opened while it has no rate has its turns used as before',
+    async tell(desk) {
+      const perHour = { groupRate: { limit: 1, perMs: 3_600_000, burst: 1 } };
+      await desk.begin(perHour);
+      await desk.line('{a}1', '{a}2');
+      expect(await desk.serve(9)).toEqual(['{a}1']);
+      await desk.limit({ perGroup: 9 });
+      await desk.close('a', 20, SAID);
+      await desk.open('a');
+      await desk.limit(perHour);
+      expect(await desk.serve(9)).toEqual([]);
+    },
+  },
+  {
     title: 'a worker that uses the turn of a group tells the leader when the next comes',
     async tell(desk) {
       await desk.begin({ ...RATED, concurrency: 1 });

@@ -75,6 +75,19 @@ const rates: readonly Story[] = [
     },
   },
   {
+    title: 'a rate that comes after none has the turns used that are still ahead, and no more',
+    async tell(desk) {
+      await desk.begin('1000000 1 0 0');
+      await desk.line('a', 'b');
+      expect(await desk.serve(5)).toEqual(['a']);
+      await desk.limit('0 1 0 0');
+      desk.nowMs += 600;
+      await desk.limit('1000000 1 0 0');
+      expect(await desk.ahead()).toBe(400_000);
+      expect(await desk.serve(5)).toEqual([]);
+    },
+  },
+  {
     title: 'a lower rate waits for one of its turns after a burst, not for all that were used',
     async tell(desk) {
       await desk.begin('100000 3 0 0');

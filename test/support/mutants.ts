@@ -493,6 +493,7 @@ export const EQUIVALENT_OF_GATES: ReadonlyMap<string, string> = new Map([
   ['opening @was-full: turned ==', 'a lane that is open stays so'],
   ['turns @read-in-part: turned <', 'what is there whole is read again'],
   ['promotion @ring: turned <', 'none is wanted, and none is let through'],
+  ['promotion @long-line: turned >', 'no line of the stories has a hundred thousand jobs'],
   ['promotion @any-lanes: turned >', 'of no lanes none waits for a time'],
   ['gate @has-own: turned >', 'one look more in that very millisecond: the group is open'],
   ...['opening @waits-for-time: turned >', 'opening @any-open: turned <'].map(

@@ -4,9 +4,12 @@ import { expect, it } from 'vitest';
 import { isTombstone } from '../../../src/job/codec.ts';
 import { findQueue } from '../../../src/redis/scripts/queues.ts';
 import { readNew } from '../../../src/redis/scripts/ready.ts';
+import { useRhythm } from '../../support/rhythm.ts';
 import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
 
 const line = useLine({ check: false });
+// What no reply has told of is adopted as soon as no read can bring it any more.
+useRhythm({ adoptMs: 300, blockMs: 500 });
 
 /** How many jobs of this queue are done, as Redis sees it. */
 async function doneCount(): Promise<number> {
