@@ -49,6 +49,6 @@ function isOfTest(): boolean {
   const caller = stack
     .split('\n')
     .slice(1)
-    .find((line) => !/node_modules|node:|support\/arguments|src\/redis\//.test(line));
+    .find((line) => !/node_modules|node:|support\/(arguments|lua-errors)|src\/redis\//.test(line));
   return caller !== undefined && /\/(test|bench)\//.test(caller) && !caller.includes('arguments.test');
 }
