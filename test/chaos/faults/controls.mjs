@@ -184,6 +184,17 @@ export const controls = [
       edit: () => 'do return nil end',
     })),
   },
+  {
+    id: 'N15',
+    title: 'a call is carried out after its end',
+    row: 'F112',
+    expected: ['calls that acted too late'],
+    patches: ['cancel', 'close-tags', 'close', 'limit'].map((verb) => ({
+      file: `lua/${verb}.lua`,
+      mark: 'late',
+      edit: () => 'if false then',
+    })),
+  },
 ];
 
 /**

@@ -23,6 +23,8 @@ import { edited } from '../marks.mjs';
  * @property {(line: string) => string} edit
  */
 
+/** The actors of a row, and what they import beside the product. */
+const ACTORS = ['test/chaos', 'test/support/streams.mjs', 'src/embedded'];
 /** @type {Set<string>} */
 const copies = new Set();
 process.once('exit', () => {
@@ -39,7 +41,7 @@ export function patchedCopy(product, patches) {
   const copy = newFolder();
   mkdirSync(join(copy, 'dist'), { recursive: true });
   // No links: the copy is written to.
-  for (const part of ['dist', 'lua', 'package.json', 'test/chaos', 'src/embedded'])
+  for (const part of ['dist', 'lua', 'package.json', ...ACTORS])
     cpSync(join(product, part), join(copy, part), { recursive: true, dereference: true });
   symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
   for (const { file, mark, edit } of patches) {
@@ -63,7 +65,7 @@ export function publishedCopy(product) {
   if (tarball === undefined || !existsSync(tarball)) return undefined;
   const copy = newFolder();
   execFileSync('tar', ['xzf', tarball, '-C', copy, '--strip-components=1']);
-  for (const part of ['test/chaos', 'src/embedded']) {
+  for (const part of ACTORS) {
     cpSync(join(product, part), join(copy, part), { recursive: true, dereference: true });
   }
   symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));

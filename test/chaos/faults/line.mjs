@@ -26,7 +26,7 @@ export async function openLine({ socketPath, folder, product }) {
   const lostTo = new Map();
   /** @type {((reply: Buffer) => boolean) | undefined} */
   let worth;
-  /** @type {{ verb: readonly string[], sign: string, caught: (request: string, release: () => void) => void }[]} */
+  /** @type {{ marks: readonly string[], isIt: (request: string) => boolean, caught: (request: string, release: () => Promise<void>) => void }[]} */
   let traps = [];
   let deaf = false;
   let lost = 0;
@@ -49,25 +49,30 @@ export async function openLine({ socketPath, folder, product }) {
     let doomed = '';
     /** What follows on the way is behind it. @type {Buffer[] | undefined} */
     let held;
+    const isHeld = (/** @type {Buffer} */ request) => {
+      if (held === undefined) {
+        const text = traps.length > 0 ? request.toString('latin1') : '';
+        const trap = traps.find(({ marks, isIt }) => marks.some((mark) => text.includes(mark)) && isIt(text));
+        if (trap === undefined) return false;
+        traps = traps.filter((one) => one !== trap);
+        trap.caught(text, release);
+      }
+      held = [...(held ?? []), request];
+      return true;
+    };
+    async function release() {
+      const answered = new Promise((resolve) => {
+        upstream.once('data', resolve).once('close', resolve);
+      });
+      for (const part of held ?? []) upstream.write(part);
+      held = undefined;
+      await answered;
+      if (client.destroyed) upstream.end();
+    }
     client.on('data', (request) => {
       if (deaf) return;
       spoiler.hear?.(request, client);
-      if (held !== undefined) {
-        held.push(request);
-        return;
-      }
-      const trap = traps.find(({ verb, sign }) => request.includes(sign) && verb.some((mark) => request.includes(mark)));
-      if (trap !== undefined) {
-        const bytes = [request];
-        held = bytes;
-        traps = traps.filter((one) => one !== trap);
-        trap.caught(request.toString('latin1'), () => {
-          held = undefined;
-          for (const part of bytes) upstream.write(part);
-          if (client.destroyed) upstream.end();
-        });
-        return;
-      }
+      if (isHeld(request)) return;
       const asked = unanswered.find(({ marks }) => marks.some((mark) => request.includes(mark)));
       if (asked) {
         doomed = asked.name;
@@ -112,16 +117,16 @@ export async function openLine({ socketPath, folder, product }) {
       worth = (reply) => reply.includes('member');
     },
     /**
-     * The next call of a script does not arrive before it is released, whatever became of its caller. The sign is a text of
-     * its own, where others call the script meanwhile.
+     * The next call of a script does not arrive before it is released, whatever became of its caller. What the same
+     * connection sends meanwhile stays behind it.
      *
      * @param {string} verb
-     * @param {string} [sign]
-     * @returns {Promise<{ request: string, release: () => void }>}
+     * @param {(request: string) => boolean} [isIt] where others call the script as well
+     * @returns {Promise<{ request: string, release: () => Promise<void> }>} released, it resolves when Redis has answered
      */
-    hold: (verb, sign = '') =>
+    hold: (verb, isIt = () => true) =>
       new Promise((resolve) => {
-        traps.push({ verb: marksOf(verb), sign, caught: (request, release) => resolve({ request, release }) });
+        traps.push({ marks: marksOf(verb), isIt, caught: (request, release) => resolve({ request, release }) });
       }),
     /** While deaf, nothing passes and nothing is closed. @param {boolean} now */
     setDeaf(now) {

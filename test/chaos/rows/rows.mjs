@@ -8,8 +8,10 @@ import { fleetRows } from './fleet.mjs';
 import { foreignRows } from './foreign.mjs';
 import { gateRows } from './gates.mjs';
 import { handlerRows } from './handlers.mjs';
+import { lateRows } from './late.mjs';
 import { loadRows } from './load.mjs';
 import { networkRows } from './network.mjs';
+import { outboxRows } from './outbox.mjs';
 import { processRows } from './processes.mjs';
 import { redisRows } from './redis.mjs';
 import { scheduleRows } from './schedules.mjs';
@@ -21,7 +23,7 @@ import { timeRows } from './time.mjs';
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
   ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows, ...scheduleRows],
-  ...[...clusterRows, ...sentinelRows, ...gateRows, ...tagRows],
+  ...[...clusterRows, ...sentinelRows, ...gateRows, ...tagRows, ...lateRows, ...outboxRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**
