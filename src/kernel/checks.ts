@@ -129,6 +129,15 @@ export function wholeNumber(value: unknown, { what, min, max }: Range & { readon
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
 }
 
+const TEXT_CHARS_MAX = 200;
+
+/** Words for people, on one line: a reason, a name. @throws DuestreamError `bad-input` */
+export function textIn(given: unknown, what: string): string {
+  if (typeof given === 'string' && given.length <= TEXT_CHARS_MAX) return given.replaceAll(/\s+/g, ' ');
+  const said = typeof given === 'string' ? `a text of ${given.length} characters` : show(given);
+  throw new DuestreamError('bad-input', `${what} is ${said}; allowed: a text of at most ${TEXT_CHARS_MAX} characters`);
+}
+
 /** Milliseconds of a duration within a range. @throws DuestreamError `bad-input` */
 export function durationIn(input: DurationInput, what: string, { min, max }: Range): number {
   const ms = durationMs(input, what);

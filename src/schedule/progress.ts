@@ -9,7 +9,7 @@ import { idOf } from '../job/codec.ts';
 import { show } from '../kernel/duration.ts';
 import type { ScheduleInput } from './input.ts';
 import { firedBy, type Schedule } from './schedule.ts';
-import { type Definition, defineSchedule, firesAlike, pinnedOf, type Source } from './text.ts';
+import { type Definition, defineSchedule, firesAlike, type Hand, pinnedOf, type Source } from './text.ts';
 
 export interface Fired {
   /** As it is stored; a call that fires must name it. */
@@ -78,14 +78,25 @@ interface Put {
   readonly name: string;
   readonly input: ScheduleInput;
   readonly source: Source;
-  /** Why it is paused by hand; undefined: it is not. */
-  readonly hand?: string | undefined;
+  /** Undefined: it is not paused by hand. */
+  readonly hand?: Hand | undefined;
   readonly nowMs: number;
 }
 
 /** The pause by hand that goes on when a definition is put: unless the definition says itself what is to be. */
-export const handAfter = (before: Definition | undefined, { paused }: ScheduleInput): string | undefined =>
+export const handAfter = (before: Definition | undefined, { paused }: ScheduleInput): Hand | undefined =>
   paused === undefined ? before?.hand : undefined;
+
+/** What a call that pauses a schedule says. */
+export interface Pausing {
+  /** '' = the reason of an earlier pause stays. */
+  readonly why: string;
+  readonly by: string;
+}
+
+/** The pause by hand after such a call; undefined: the schedule fires again. */
+export const handOf = (before: Definition, pausing: Pausing | undefined, atMs: number): Hand | undefined =>
+  pausing && { why: pausing.why || before.schedule.paused || '', who: { by: pausing.by, atMs } };
 
 /**
  * @param fired how far the one before was fired, where it was

@@ -2,7 +2,8 @@
  * A definition ⇄ the text that is stored: `{"since": ms, "anchor": ms, "source": "call" | "file", "schedule": { … }}`. The
  * anchor is where `align: start` counts from when nobody said, and is there only then. A pause is `paused` of the schedule,
  * whoever paused it: with `"pausedBy": "definition"` beside it the definition says so itself, and without it somebody did by
- * hand, which holds until somebody resumes it, whatever is put meanwhile. What is inside is what people write, with instants in UTC, so that any client can write one and everybody can read it.
+ * hand, which holds until somebody resumes it, whatever is put meanwhile; `"hand": {"by", "at": ms}` says who and when, where
+ * that is known. What is inside is what people write, with instants in UTC, so that any client can write one and everybody can read it.
  */
 
 import { digestOf } from '../job/record-header.ts';
@@ -21,10 +22,26 @@ export interface Definition {
   readonly source: Source;
   /** As people write it. */
   readonly input: ScheduleInput;
-  /** Why somebody paused it by hand, above what the definition says, perhaps ''; undefined: nobody did. */
-  readonly hand?: string | undefined;
+  /** A pause by hand, above what the definition says; undefined: nobody paused it. */
+  readonly hand?: Hand | undefined;
   /** Tells the text that is stored from any other; undefined for a definition that was not read. */
   readonly etag?: string;
+}
+
+/** A pause by hand. */
+export interface Hand {
+  /** Perhaps ''. */
+  readonly why: string;
+  /** Undefined where a version wrote it that did not say so. */
+  readonly who?: PausedBy | undefined;
+}
+
+/** Who paused a schedule, and when. */
+export interface PausedBy {
+  /** The name of a token, or the user of a process. */
+  readonly by: string;
+  /** Epoch ms by the clock of Redis. */
+  readonly atMs: number;
 }
 
 /** Tells a stored definition from any other. */
@@ -39,9 +56,9 @@ export const etagOfDefinition = (content: string): string => digestOf(content);
 export function defineSchedule(
   name: string,
   input: ScheduleInput,
-  { source, hand, ...from }: Omit<ScheduleFrom, 'isStored'> & Pick<Definition, 'source' | 'hand'>,
+  { source, hand, ...from }: Omit<ScheduleFrom, 'isStored' | 'hand'> & Pick<Definition, 'source' | 'hand'>,
 ): Definition {
-  const schedule = parseSchedule(name, input, { ...from, hand });
+  const schedule = parseSchedule(name, input, { ...from, hand: hand?.why });
   const { startMs, endMs } = schedule;
   const cleaned = {
     ...(startMs === undefined ? {} : { start: new Date(startMs).toISOString() }),
@@ -52,8 +69,8 @@ export function defineSchedule(
 }
 
 /** With a pause by hand above what it says. */
-const pausedBy = (input: ScheduleInput, hand: string | undefined): ScheduleInput =>
-  hand === undefined ? input : { ...input, paused: hand || true };
+const pausedBy = (input: ScheduleInput, hand: Hand | undefined): ScheduleInput =>
+  hand === undefined ? input : { ...input, paused: hand.why || true };
 
 export function encodeDefinition(definition: Definition): string {
   const { schedule, source, input, hand } = definition;
@@ -64,6 +81,7 @@ export function encodeDefinition(definition: Definition): string {
     ...(anchor === undefined ? {} : { anchor }),
     ...(schedule.aheadMs === undefined ? {} : { ahead: schedule.aheadMs }),
     ...(schedule.paused !== undefined && hand === undefined ? { pausedBy: 'definition' } : {}),
+    ...(hand?.who ? { hand: { by: hand.who.by, at: hand.who.atMs } } : {}),
     source,
     schedule: pausedBy(input, hand),
   });
@@ -76,18 +94,26 @@ export function pinnedOf({ schedule: { rule, startMs }, input }: Definition): nu
 
 /** @throws DuestreamError `bad-input` for what nobody can read */
 export function decodeDefinition(name: string, content: string): Definition {
-  const { since, anchor, ahead, source, schedule, pausedBy: by } = parsed(name, content);
+  const { since, anchor, ahead, source, schedule, pausedBy: by, hand } = parsed(name, content);
   const sinceMs = msOf(since) ?? 0;
   const input = (schedule ?? {}) as ScheduleInput;
   const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor), aheadMs: msOf(ahead), isStored: true });
-  const isByHand = parsedInput.paused !== undefined && by !== 'definition';
+  const why = by === 'definition' ? undefined : parsedInput.paused;
   const { paused: _, ...own } = input;
   return {
     schedule: parsedInput,
     source: source === 'file' ? 'file' : 'call',
-    ...(isByHand ? { input: own, hand: parsedInput.paused } : { input }),
+    ...(why === undefined ? { input } : { input: own, hand: { why, who: whoIn(hand) } }),
     etag: etagOfDefinition(content),
   };
+}
+
+/** What nobody can read says nothing. */
+function whoIn(given: unknown): PausedBy | undefined {
+  const { by, at }: { readonly by?: unknown; readonly at?: unknown } =
+    typeof given === 'object' && given !== null ? given : {};
+  const atMs = msOf(at);
+  return typeof by === 'string' && atMs !== undefined ? { by, atMs } : undefined;
 }
 
 /** A field of a type that nobody foresaw is bad input like any other. */
@@ -121,7 +147,7 @@ export function firesAlike({ schedule: one }: Definition, { schedule: other }: D
 function parsed(
   name: string,
   content: string,
-): { [Name in 'since' | 'anchor' | 'ahead' | 'source' | 'schedule' | 'pausedBy']?: unknown } {
+): { [Name in 'since' | 'anchor' | 'ahead' | 'source' | 'schedule' | 'pausedBy' | 'hand']?: unknown } {
   try {
     const value: unknown = JSON.parse(content);
     if (typeof value === 'object' && value !== null) return value;

@@ -24,13 +24,14 @@ import type { ScheduleReply } from '../redis/scripts/replies.ts';
 import { partitionOfSchedule } from '../redis/scripts/schedules.ts';
 import { type AnySchedule, plainSchedule, type ScheduleInput } from '../schedule/input.ts';
 import { firesDue } from '../schedule/instants.ts';
-import { handAfter, successor } from '../schedule/progress.ts';
+import { handAfter, handOf, type Pausing, successor } from '../schedule/progress.ts';
 import { dueOfFire, fireId, parseScheduleName, recurrenceOf } from '../schedule/schedule.ts';
 import {
   type Definition,
   decodeDefinition,
   encodeDefinition,
   etagOfDefinition,
+  type Hand,
   isSame,
   type Source,
 } from '../schedule/text.ts';
@@ -92,7 +93,7 @@ function partsOf(book: Book): ScheduleParts {
       findAll,
       put: async (name, input, { source = 'call', ...call } = {}) => put(book, name, { input, source, call }),
       remove: async (name, call = {}) => remove(book, name, call),
-      setPaused: async (name, paused, call) => setPaused(book, parts, { name, paused, call }),
+      setPaused: async (name, pausing, call) => setPaused(book, parts, { name, pausing, call }),
     },
     jobs: {
       async schedule({ queue }, items) {
@@ -140,16 +141,16 @@ async function setPaused(
   { definitions }: ScheduleParts,
   {
     name,
-    paused,
+    pausing,
     call,
-  }: { readonly name: string; readonly paused: string | undefined; readonly call?: ScheduleCall | undefined },
+  }: { readonly name: string; readonly pausing: Pausing | undefined; readonly call?: ScheduleCall | undefined },
 ): Promise<ScheduleChange> {
   const [found] = foundIn(book, name);
   if (!found) throw await unknownSchedule(definitions, name);
-  const { input: whole, source, schedule } = found.definition;
+  const { input: whole, source } = found.definition;
   const { paused: _, ...input } = whole;
-  const hand = paused === undefined ? undefined : paused || schedule.paused || '';
-  return put(book, name, { input, source, call, handOf: () => hand });
+  const hand = handOf(found.definition, pausing, book.agenda.nowMs());
+  return put(book, name, { input, source, call, handAs: () => hand });
 }
 
 function waitingIn({ jobs, all }: Book, queue: string | undefined, edges: readonly number[]): Waiting {
@@ -183,19 +184,19 @@ function put(
     input,
     source,
     call = {},
-    handOf = (before) => handAfter(before, input),
+    handAs = (before) => handAfter(before, input),
   }: {
     readonly input: ScheduleInput;
     readonly source: Source;
     readonly call?: ScheduleCall | undefined;
-    readonly handOf?: (before: Definition | undefined) => string | undefined;
+    readonly handAs?: (before: Definition | undefined) => Hand | undefined;
   },
 ): ScheduleChange {
   const { agenda, all, queueOf, jobs } = book;
   const before = all.get(parseScheduleName(name));
   const definition = successor(
     before?.definition,
-    { name, input, source, hand: handOf(before?.definition), nowMs: agenda.nowMs() },
+    { name, input, source, hand: handAs(before?.definition), nowMs: agenda.nowMs() },
     before,
   );
   const redact = queueOf(definition.schedule.queue).redact;

@@ -213,3 +213,38 @@ describe('the charts', { timeout: HOOK_MS }, () => {
     await window.page.getByRole('heading', { name: 'The last hour' }).waitFor();
   });
 });
+
+describe('what somebody set by command', { timeout: HOOK_MS }, () => {
+  test('is shown with who and why, and is taken back by whoever may', async () => {
+    await scheduleAll(api, 'calls', [{ id: 'later', delay: '1h' }]);
+    const set = (what: string, body: object) => must(api, what, api.admin, body);
+    await set('PATCH /v1/queues/calls/settings', { rate: '1/s', reason: 'incident 7' });
+    await set('PATCH /v1/queues/calls/settings', { redact: ['card'] });
+    await set('PUT /v1/queues/calls/groups/pro-*/limits', { concurrency: 3, reason: 'they pay for it' });
+    const writer = await api.tokenOf({ name: 'bob', scopes: ['read', 'write'] });
+    const window = await enter(browser, api, { token: writer });
+    const viewer = await enter(browser, api, { token: api.reader });
+    await Promise.all([show(window, '#/queue/calls'), show(viewer, '#/queue/calls')]);
+    const row = ({ page }: Window, name: string) =>
+      page.getByRole('region', { name: 'Table of settings that were set by command' }).locator('tr', { hasText: name });
+    for (const text of ['1/s', 'nothing', 'incident 7']) expect(await row(window, 'rate').innerText()).toContain(text);
+    expect(await row(viewer, 'the limits of pro-*').innerText()).toContain('they pay for it');
+    expect(await viewer.page.getByRole('button', { name: 'Take back' }).count()).toBe(0);
+    // Redaction is taken back with the scope admin alone.
+    expect(await row(window, 'redact').getByRole('button').count()).toBe(0);
+
+    const desk = deskOf(window);
+    for (const name of ['rate', 'the limits of pro-*']) {
+      await row(window, name).getByRole('button').click();
+      await desk.escape();
+      await row(window, name).getByRole('button').click();
+      await desk.inDialog('Take it back').click();
+      await desk.told(`${name} is as the code says again.`);
+    }
+    await row(window, 'redact').waitFor();
+    expect(await row(window, 'rate').count()).toBe(0);
+    const { overrides } = await must(api, 'GET /v1/queues/calls/settings', api.admin);
+    expect(overrides.map((one: { readonly setting: string }) => one.setting)).toEqual(['redact']);
+    await Promise.all([window.close(), viewer.close()]);
+  });
+});

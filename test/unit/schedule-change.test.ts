@@ -1,7 +1,7 @@
 /** What becomes of the place of a schedule when a definition is put over another. */
 import { describe, expect, test } from 'vitest';
 import type { ScheduleInput } from '../../src/schedule/input.ts';
-import { handAfter, successor } from '../../src/schedule/progress.ts';
+import { handAfter, handOf, successor } from '../../src/schedule/progress.ts';
 import { type Definition, decodeDefinition, encodeDefinition, isSame } from '../../src/schedule/text.ts';
 
 const FIRST = Date.UTC(2026, 0, 1, 0, 7);
@@ -94,23 +94,25 @@ describe('an interval that counts from its first put', () => {
 });
 
 describe('a pause by hand', () => {
-  const byHand = (hand: string): Definition =>
-    decodeDefinition('n', encodeDefinition(successor(undefined, { ...at(FIRST), hand }, undefined)));
+  const who = { by: 'ada', atMs: FIRST };
+  const byHand = (why: string): Definition =>
+    decodeDefinition('n', encodeDefinition(successor(undefined, { ...at(FIRST), hand: { why, who } }, undefined)));
   const at = (nowMs: number, input = hourly) => ({ name: 'n', input, source: 'call', nowMs }) as const;
   const put = (before: Definition, input: ScheduleInput) =>
     successor(before, { ...at(LATER, input), hand: handAfter(before, input) }, undefined);
 
   test('holds whatever is put, and is no part of what was written', () => {
-    for (const hand of ['', 'incident 7']) {
-      const before = byHand(hand);
-      expect(before).toMatchObject({ hand, input: hourly, schedule: { paused: hand } });
+    for (const why of ['', 'incident 7']) {
+      const before = byHand(why);
+      const hand = { why, who };
+      expect(before).toMatchObject({ hand, input: hourly, schedule: { paused: why } });
       expect(isSame(before, put(before, hourly))).toBe(true);
       for (const input of [
         { ...hourly, data: 1 },
         { ...hourly, every: '2h' },
         { ...hourly, queue: 'other' },
       ])
-        expect(put(before, input)).toMatchObject({ hand, schedule: { paused: hand } });
+        expect(put(before, input)).toMatchObject({ hand, schedule: { paused: why } });
     }
   });
 
@@ -123,6 +125,23 @@ describe('a pause by hand', () => {
 
   test('is any pause that does not say that its definition did it, as 0.2.0 wrote it', () => {
     const stored = JSON.stringify({ since: 1, source: 'call', schedule: { ...hourly, paused: true } });
-    expect(put(decodeDefinition('n', stored), hourly)).toMatchObject({ hand: '', schedule: { paused: '' } });
+    const before = decodeDefinition('n', stored);
+    expect(before.hand).toEqual({ why: '', who: undefined });
+    expect(put(before, hourly)).toMatchObject({ hand: { why: '' }, schedule: { paused: '' } });
+  });
+
+  test.each([[7], [{ by: 7, at: 1 }], [{ by: 'ada' }], [{ by: 'ada', at: 'now' }]])(
+    'of which %j says who did it was done by nobody knows whom',
+    (hand) => {
+      const stored = JSON.stringify({ since: 1, source: 'call', hand, schedule: { ...hourly, paused: 'why' } });
+      expect(decodeDefinition('n', stored).hand).toEqual({ why: 'why', who: undefined });
+    },
+  );
+
+  test('keeps the reason and the name of the first where a second one says nothing', () => {
+    const before = byHand('incident 7');
+    const after = { ...before, hand: handOf(before, { why: '', by: 'bob' }, LATER) };
+    expect(after.hand).toEqual({ why: 'incident 7', who: { by: 'bob', atMs: LATER } });
+    expect(isSame(before, after)).toBe(true);
   });
 });

@@ -2,11 +2,13 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
 import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
-import type { RateInput } from '../../job/gate.ts';
+import { changeGroup, checkReason } from '../../inspect/queue-settings.ts';
 import { gateRanges } from '../../kernel/checks.ts';
+import { systemClock } from '../../kernel/clock.ts';
 import { durationText } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
+import { userHere } from '../../redis/audit.ts';
 import {
   checkQueue,
   type Exit,
@@ -15,6 +17,7 @@ import {
   wholeNumber,
   withClient,
   withExamples,
+  withRedis,
 } from '../session.ts';
 import { relative } from '../terminal/instants.ts';
 import { fields, line, type Paint, table } from '../terminal/output.ts';
@@ -145,6 +148,7 @@ interface SetFlags {
   readonly burst?: number;
   readonly maxPending?: number | 'none';
   readonly weight?: number;
+  readonly reason?: string;
 }
 
 export const groupsSet: Register = (parent, runner) => {
@@ -160,19 +164,21 @@ export const groupsSet: Register = (parent, runner) => {
       limit(gateRanges.groupPending),
     )
     .option('--weight <n>', 'so many turns where another group has one', wholeNumber(1, 100))
+    .option('--reason <text>', 'why, for the next person who looks, and for the audit')
     .action((queue: string, group: string, flags: SetFlags, command: Command) =>
       runner.run(command, (session) => runSet(session, queue, group, flags)),
     );
   withExamples(command, [
-    'duestream groups set calls acme --concurrency 10 --rate 20/s',
+    'duestream groups set calls acme --concurrency 10 --rate 20/s --reason "they pay for it"',
     "duestream groups set calls 'pro-*' --weight 3",
     "duestream groups set imports 'free-*' --max-pending 100",
   ]);
 };
 
 async function runSet(session: Session, queue: string, group: string, flags: SetFlags): Promise<Exit> {
-  const { concurrency, rate, burst, maxPending, weight } = flags;
-  if (Object.keys(flags).length === 0) {
+  const { concurrency, rate, burst, maxPending, weight, reason = '' } = flags;
+  checkReason(reason);
+  if (Object.keys(flags).every((name) => name === 'reason')) {
     throw new DuestreamError(
       'usage',
       'say what it may have: --concurrency 10, --rate 20/s, --max-pending 1000 or --weight 3',
@@ -182,10 +188,16 @@ async function runSet(session: Session, queue: string, group: string, flags: Set
   const limits = {
     concurrency: most(concurrency),
     maxPending: most(maxPending),
-    rate: rateFlag(rate, burst, '--rate') as RateInput | false | undefined,
+    rate: rateFlag(rate, burst, '--rate'),
     weight,
   };
-  return change(session, { verb: 'set', queue, group }, ({ groups }) => groups.set(queue, group, limits));
+  const { namespace } = session.config;
+  const by = { by: userHere(), why: reason, atMs: systemClock.wallMs() };
+  await checkQueue(session, queue);
+  const isChanged = await withRedis(session, (redis) =>
+    changeGroup({ redis, namespace }, { queue, group, limits, by }),
+  );
+  return tell(session, { verb: 'set', queue, group, reason }, isChanged);
 }
 
 export const groupsUnset: Register = (parent, runner) => {
@@ -233,15 +245,21 @@ const DONE = {
   open: ['is open', 'was open'],
 } as const;
 
-async function change(
-  session: Session,
-  { verb, queue, group }: { readonly verb: keyof typeof DONE; readonly queue: string; readonly group: string },
-  call: (client: Client) => Promise<GroupChange>,
-): Promise<Exit> {
-  await checkQueue(session, queue);
+interface Done {
+  readonly verb: keyof typeof DONE;
+  readonly queue: string;
+  readonly group: string;
+  readonly reason?: string;
+}
+
+async function change(session: Session, of: Done, call: (client: Client) => Promise<GroupChange>): Promise<Exit> {
+  await checkQueue(session, of.queue);
   const { status } = await withClient(session, call);
-  const changed = status === 'changed';
-  session.changes.push({ verb: `groups.${verb}`, queue, target: group, count: changed ? 1 : 0 });
+  return tell(session, of, status === 'changed');
+}
+
+function tell(session: Session, { verb, queue, group, reason }: Done, changed: boolean): Exit {
+  session.changes.push({ verb: `groups.${verb}`, queue, target: group, count: changed ? 1 : 0, reason });
   session.out.answer({ queue, group, changed }, () => [line`${group} of ${queue} ${DONE[verb][changed ? 0 : 1]}`]);
   return 0;
 }

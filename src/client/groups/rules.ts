@@ -2,7 +2,7 @@
 import { type GroupLimits, type GroupSettings, isGated, parseGroupLimits, parseGroupName } from '../../job/gate.ts';
 import { parseGroup } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
-import { checkNames, durationIn } from '../../kernel/checks.ts';
+import { checkNames, durationIn, textIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -63,7 +63,6 @@ export interface GroupRules {
 /** At once. */
 export const OPEN = { until: 0 } as const;
 const CLOSED_MS = { min: 1, max: 365 * 86_400_000 };
-const REASON_CHARS_MAX = 200;
 
 /** @throws DuestreamError `bad-input` */
 export function parseClosing(options: CloseOptions): {
@@ -74,16 +73,8 @@ export function parseClosing(options: CloseOptions): {
     throw new DuestreamError('bad-input', `close is given ${show(options)}; allowed: { for, reason }`);
   }
   checkNames(options, ['for', 'reason'], 'close', 'bad-input');
-  const { reason = '' } = options;
-  if (typeof reason !== 'string' || reason.length > REASON_CHARS_MAX) {
-    const given = typeof reason === 'string' ? `a text of ${reason.length} characters` : show(reason);
-    throw new DuestreamError(
-      'bad-input',
-      `reason is ${given}; allowed: a text of at most ${REASON_CHARS_MAX} characters`,
-    );
-  }
   const until = { forMs: durationIn(options.for, 'for', CLOSED_MS), calledMs: systemClock.monotonicMs() };
-  return { until, why: reason.replaceAll(/\s+/g, ' ') };
+  return { until, why: textIn(options.reason ?? '', 'reason') };
 }
 
 /** What these calls stand on. */

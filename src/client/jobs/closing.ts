@@ -5,8 +5,8 @@
  */
 import { parseTag } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
-import { checkNames, durationIn, wholeNumber } from '../../kernel/checks.ts';
-import { type DurationInput, show } from '../../kernel/duration.ts';
+import { checkNames, durationIn, textIn, wholeNumber } from '../../kernel/checks.ts';
+import type { DurationInput } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { userHere } from '../../redis/audit.ts';
 import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
@@ -123,7 +123,6 @@ export interface Closing {
 const CLOSE_NAMES = ['for', 'reason', 'by', 'durability'];
 const LIST_NAMES = ['tag', 'search', 'limit', 'cursor'];
 const FOR_MS = { min: 1000, max: 3650 * 86_400_000 };
-const TEXT_CHARS_MAX = 200;
 /** Tags of one call, and of one call of the script. */
 const TAGS_MAX = 500;
 const QUEUES_MAX = 100;
@@ -206,12 +205,6 @@ export function closeAskOf(options: CloseTagsOptions): Pick<CloseAsk, 'forMs' | 
     reason: textIn(options.reason ?? '', 'reason'),
     by: textIn(options.by ?? userHere(), 'by'),
   };
-}
-
-function textIn(given: unknown, what: string): string {
-  if (typeof given === 'string' && given.length <= TEXT_CHARS_MAX) return given.replaceAll(/\s+/g, ' ');
-  const said = typeof given === 'string' ? `a text of ${given.length} characters` : show(given);
-  throw new DuestreamError('bad-input', `${what} is ${said}; allowed: a text of at most ${TEXT_CHARS_MAX} characters`);
 }
 
 /** The end and the text are the same in all partitions, and in every repetition of a call whose reply was lost. */

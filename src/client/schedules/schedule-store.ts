@@ -15,13 +15,14 @@ import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/scripts/queues.ts';
 import { allDefinitions, define, definitions, disarm } from '../../redis/scripts/schedules.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
-import { handAfter, successor } from '../../schedule/progress.ts';
+import { handAfter, handOf, type Pausing, successor } from '../../schedule/progress.ts';
 import { parseScheduleName } from '../../schedule/schedule.ts';
 import {
   type Definition,
   decodeDefinition,
   encodeDefinition,
   etagOfDefinition,
+  type Hand,
   isSame,
   type Source,
 } from '../../schedule/text.ts';
@@ -78,12 +79,11 @@ export interface ScheduleStore {
   /** Its jobs stay. @returns whether there was one */
   readonly remove: (name: string, call?: ScheduleCall) => Promise<boolean>;
   /**
-   * By hand, above what the definition says. `paused` undefined: it fires again, from now on. An empty reason leaves the reason
-   * of an earlier pause.
+   * By hand, above what the definition says. `pausing` undefined: it fires again, from now on.
    *
    * @throws DuestreamError `not-found`
    */
-  readonly setPaused: (name: string, paused: string | undefined, call?: ScheduleCall) => Promise<ScheduleChange>;
+  readonly setPaused: (name: string, pausing: Pausing | undefined, call?: ScheduleCall) => Promise<ScheduleChange>;
 }
 
 /** The texts that are stored in a namespace. */
@@ -102,8 +102,8 @@ export function createScheduleStore({ steps = once, ...place }: Omit<Store, 'ste
     find: (name) => find(store, name),
     findAll: (all) => findAll(store, all),
     remove: (name, call = {}) => change(store, name, (content) => remove(store, { name, content, call })),
-    setPaused: (name, paused, call = {}) =>
-      change(store, name, (content) => setPaused(store, { name, content, paused, call })),
+    setPaused: (name, pausing, call = {}) =>
+      change(store, name, (content) => setPaused(store, { name, content, pausing, call })),
   };
 }
 
@@ -145,13 +145,14 @@ async function remove(store: Store, { name, content, call }: Asked): Promise<boo
 
 async function setPaused(
   store: Store,
-  { name, content, paused, call }: Asked & { readonly paused: string | undefined },
+  { name, content, pausing, call }: Asked & { readonly pausing: Pausing | undefined },
 ): Promise<ScheduleChange | 'lost'> {
   if (content === undefined) throw await store.steps.read(() => unknownSchedule(definitionsIn(store), name));
-  const { input: whole, source, schedule } = decodeDefinition(name, content);
-  const { paused: _, ...input } = whole;
-  const hand = paused === undefined ? undefined : paused || schedule.paused || '';
-  return putOver(store, content, { name, input, source, call, handOf: () => hand });
+  const definition = decodeDefinition(name, content);
+  const { paused: _, ...input } = definition.input;
+  const { source } = definition;
+  const hand = handOf(definition, pausing, await nowMs(store));
+  return putOver(store, content, { name, input, source, call, handAs: () => hand });
 }
 
 /** @throws DuestreamError `changed` for another definition than `ifMatch` says */
@@ -237,20 +238,20 @@ async function putOver(
     input,
     source,
     call,
-    handOf = (before) => handAfter(before, input),
+    handAs = (before) => handAfter(before, input),
   }: {
     readonly name: string;
     readonly input: ScheduleInput;
     readonly source: Source;
     readonly call: ScheduleCall;
-    readonly handOf?: (before: Definition | undefined) => string | undefined;
+    readonly handAs?: (before: Definition | undefined) => Hand | undefined;
   },
 ): Promise<ScheduleChange | 'lost'> {
   const before = replaceable(name, content);
   const place = before && (await placeOf(store, before.schedule));
   const definition = successor(
     before,
-    { name, input, source, hand: handOf(before), nowMs: await nowMs(store) },
+    { name, input, source, hand: handAs(before), nowMs: await nowMs(store) },
     place?.fired,
   );
   await store.steps.read(() => refuseCopied(store, { name, input, before: before?.input }));

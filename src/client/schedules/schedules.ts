@@ -7,11 +7,12 @@ import { encodeRecord, memberOf } from '../../job/codec.ts';
 import { ID_BYTES_MAX, parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
 import { quietly } from '../../kernel/callbacks.ts';
-import { checkNames, isPromise } from '../../kernel/checks.ts';
+import { checkNames, isPromise, textIn } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
+import { userHere } from '../../redis/audit.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { ScheduleItem } from '../../redis/scripts/replies.ts';
@@ -25,6 +26,7 @@ import {
 } from '../../schedule/input.ts';
 import type { PreviewRow } from '../../schedule/instants.ts';
 import type { LeftOut, Preview } from '../../schedule/preview.ts';
+import type { Pausing } from '../../schedule/progress.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../schedule/schedule.ts';
 import { occurrences } from '../../time/recurrence.ts';
 import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';
@@ -99,8 +101,11 @@ export interface Schedules {
    * await client.schedules.remove('nightly', { ifMatch: seen?.etag });
    */
   remove(name: string, options?: IfMatchOption): Promise<boolean>;
-  /** Pauses a schedule: it makes no jobs until `resume`. A second pause without a reason keeps the first reason. */
-  pause(name: string, reason?: string, options?: IfMatchOption): Promise<ScheduleChange>;
+  /**
+   * Pauses a schedule: it makes no jobs until `resume`. A second pause without a reason keeps the first reason. `by` is who
+   * pauses it, for people who look at it, at most 200 characters; default: the user of this process.
+   */
+  pause(name: string, reason?: string, options?: PauseOptions): Promise<ScheduleChange>;
   /** Resumes a schedule from now on; instants that passed while it was paused are not caught up. */
   resume(name: string, options?: IfMatchOption): Promise<ScheduleChange>;
   /**
@@ -115,6 +120,11 @@ export interface Schedules {
   backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
   /** How many jobs become due when: jobs that wait, and jobs that schedules are going to make. */
   forecast(options?: ForecastOptions): Promise<Forecast>;
+}
+
+/** Who pauses a schedule, and under which condition. */
+export interface PauseOptions extends IfMatchOption {
+  readonly by?: string | undefined;
 }
 
 /** The methods, over the calls of a client. */
@@ -187,15 +197,12 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
   const setPaused = (
     verb: 'pause' | 'resume',
     of: { readonly name: string; readonly options: IfMatchOption },
-    paused: string | undefined,
+    pausing: () => Pausing | undefined,
   ) =>
-    change(
-      verb,
-      of,
-      () =>
-        ({ store }, by) =>
-          store.setPaused(of.name, paused, by),
-    );
+    change(verb, of, () => {
+      const wanted = pausing();
+      return ({ store }, by) => store.setPaused(of.name, wanted, by);
+    });
   return {
     put: (name: string, input: AnySchedule, options: IfMatchOption = {}) =>
       change('put', { name, options }, () => {
@@ -213,8 +220,9 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
           ({ store }, by) =>
             store.remove(name, by),
       ),
-    pause: (name, reason = '', options = {}) => setPaused('pause', { name, options }, reason),
-    resume: (name, options = {}) => setPaused('resume', { name, options }, undefined),
+    pause: (name, reason = '', options = {}) =>
+      setPaused('pause', { name, options }, () => ({ why: reason, by: textIn(options.by ?? userHere(), 'by') })),
+    resume: (name, options = {}) => setPaused('resume', { name, options }, () => undefined),
     trigger: (name, options = {}) =>
       change('trigger', { name, options }, () => {
         const id = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
@@ -296,7 +304,7 @@ const METHOD_OPTIONS = {
   preview: { next: 0, until: 0, from: 0, name: 0, onLeftOut: 0 } satisfies Record<keyof PreviewOptions, number>,
   put: IF_MATCH,
   remove: IF_MATCH,
-  pause: IF_MATCH,
+  pause: { by: 0, ...IF_MATCH } satisfies Record<keyof PauseOptions, number>,
   resume: IF_MATCH,
   trigger: { id: 0, ...IF_MATCH },
   backfill: { from: 0, to: 0, dryRun: 0, limit: 0 } satisfies Record<keyof BackfillOptions, number>,

@@ -8,6 +8,7 @@ import { type Line, TimeChart } from '../parts/chart.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { May, useMay } from '../parts/may.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
+import { Instant, Table } from '../parts/table.tsx';
 import { latenessText, numberText } from '../parts/words.ts';
 import type { Route } from '../router.ts';
 import { LongestGroups } from './groups.tsx';
@@ -32,6 +33,7 @@ export function Queue({ path: [queue = ''] }: Route) {
           <May scope="write" queue={queue}>
             <Actions queue={found} />
           </May>
+          <Overrides queue={queue} />
           {found.limits === undefined ? null : <LongestGroups queue={queue} />}
         </>
       )}
@@ -130,6 +132,98 @@ function Actions({ queue: { queue, paused } }: { readonly queue: LiveQueue }) {
     </div>
   );
 }
+
+// What somebody set by command, above what the code says, and the way back to that.
+
+type Override = Schemas['SettingOverride'];
+
+function Overrides({ queue }: { readonly queue: string }) {
+  const path = at`queues/${queue}/settings`;
+  const { value, problem, reload } = useAsked<{ readonly overrides: readonly Override[] }>(path);
+  const [asked, setAsked] = useState<Override>();
+  const [told, setTold] = useState('');
+  if (value === undefined) return <ProblemNote problem={problem} />;
+  return (
+    <>
+      <p role="status">{told}</p>
+      {value.overrides.length === 0 ? null : (
+        <section aria-labelledby="overrides">
+          <h2 id="overrides">Set by command</h2>
+          <Table
+            of="settings that were set by command"
+            columns={['Setting', 'Holds', 'The code says', 'By', 'Since', 'Reason', '']}
+          >
+            {value.overrides.map((one) => (
+              <tr key={`${one.setting} ${one.group ?? ''}`}>
+                <th scope="row">{nameOf(one)}</th>
+                <td class="id">{saidText(one.value)}</td>
+                <td class="id">{one.code === undefined ? 'nothing' : saidText(one.code)}</td>
+                <td>{one.by}</td>
+                <td>
+                  <Instant atMs={one.atMs} />
+                </td>
+                <td>{one.reason}</td>
+                <td>
+                  <May scope={one.setting === 'redact' ? 'admin' : 'write'} queue={queue}>
+                    <button type="button" onClick={() => setAsked(one)}>
+                      Take back …
+                    </button>
+                  </May>
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </section>
+      )}
+      {asked === undefined ? null : (
+        <TakeBack
+          {...{ queue, path, override: asked }}
+          close={() => setAsked(undefined)}
+          finish={() => {
+            setTold(`${nameOf(asked)} is as the code says again.`);
+            setAsked(undefined);
+            reload();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface TakesBack {
+  readonly queue: string;
+  readonly path: string;
+  readonly override: Override;
+  readonly finish: () => void;
+  readonly close: () => void;
+}
+
+function TakeBack({ queue, path, override, finish, close }: TakesBack) {
+  const { setting, group, code } = override;
+  const what = group === undefined ? `${path}/${setting}` : at`queues/${queue}/groups/${group}/limits`;
+  return (
+    <Confirm
+      title={`Take ${nameOf(override)} back`}
+      yes="Take it back"
+      close={close}
+      act={async () => {
+        await ask(`DELETE ${what}`);
+        finish();
+      }}
+    >
+      <p>
+        {code === undefined
+          ? 'The code says nothing, so it is as it is by default.'
+          : `Then what the code says holds: ${saidText(code)}.`}
+      </p>
+    </Confirm>
+  );
+}
+
+const nameOf = ({ setting, group }: Override): string => (group === undefined ? setting : `the limits of ${group}`);
+
+const saidText = (value: unknown): string =>
+  value === false ? 'no limit' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 // Throughput, lateness and run time of the last hour or day.
 

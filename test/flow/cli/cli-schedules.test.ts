@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { userHere } from '../../../src/redis/audit.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { runHere } from '../../support/console.ts';
 import { usePartition } from '../../support/partition.ts';
@@ -223,7 +224,10 @@ describe('schedules pause, resume and rm', () => {
     expect((await say(['pause', 'bare'])).out).toBe('bare is paused\n');
     expect((await say(['pause', 'bare'])).out).toBe('bare was already paused\n');
     await say(['put', 'bare', '--queue', 'q', '--every', '1h']);
-    expect((await say(['show', 'bare'])).out).toContain('by hand: this holds until');
+    const { out } = await say(['show', 'bare']);
+    expect(out).toContain('by hand: this holds until');
+    expect(out).toMatch(new RegExp(`^paused by +${userHere()}, `, 'm'));
+    expect(await answer(['show', 'bare'])).toMatchObject({ hand: { by: userHere(), atMs: expect.any(Number) } });
     expect((await say(['pause', 'bare', '--reason', 'why'])).out).toBe('bare is paused: why\n');
   });
 

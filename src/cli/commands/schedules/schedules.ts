@@ -184,6 +184,7 @@ function firedPairs(view: ScheduleView): readonly (readonly [string, Cell])[] {
   return [
     ['state', stateText(view)],
     ['paused', view.pausedBy && PAUSED_BY[view.pausedBy]],
+    ['paused by', view.hand && `${view.hand.by}, ${moment(view.hand.atMs, nowMs)}`],
     ['next', seen(nextMs)],
     ['last', seen(lastMs)],
     ['reached', reachedMs && moment(reachedMs, nowMs)],

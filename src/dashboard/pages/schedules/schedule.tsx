@@ -56,7 +56,7 @@ export function SchedulePage({ path: [name = ''] }: Route) {
 }
 
 function Facts({ schedule }: { readonly schedule: Schedule }) {
-  const { queue, paused, nextMs, lastMs, runs, skipped, source } = schedule;
+  const { queue, paused, hand, nextMs, lastMs, runs, skipped, source } = schedule;
   return (
     <dl class="facts">
       <div>
@@ -75,6 +75,14 @@ function Facts({ schedule }: { readonly schedule: Schedule }) {
         <dt>State</dt>
         <dd>{paused === undefined ? 'fires' : `paused ${paused}`}</dd>
       </div>
+      {hand === undefined ? null : (
+        <div>
+          <dt>Paused by</dt>
+          <dd>
+            {hand.by}, <Instant atMs={hand.atMs} isLong />
+          </dd>
+        </div>
+      )}
       <div>
         <dt>Next</dt>
         <dd>

@@ -21,7 +21,7 @@ import {
 } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { holder } from './job-shapes.ts';
-import { groupLimits } from './queues.ts';
+import { groupLimitsRequest } from './queues.ts';
 
 const group = {
   group: z.string(),
@@ -145,14 +145,14 @@ const setGroupLimits = verb({
   summary: 'Give a group limits of its own',
   doc: 'By its name, or all groups whose names begin so: `pro-*`. They replace those that it had, and hold at once.',
   path: rulePath,
-  body: groupLimits,
+  body: groupLimitsRequest,
   answers: { 200: { schema: groupChange, doc: 'The limits hold.' } },
-  async run({ path: { queue, group }, body: limits, caller, backend }) {
+  async run({ path: { queue, group }, body: { reason = '', ...limits }, caller, backend }) {
     const place = await backend.place();
     await refsOfQueue(place, queue);
-    const by = { by: caller.name, why: '', atMs: systemClock.wallMs() };
+    const by = { by: caller.name, why: reason, atMs: systemClock.wallMs() };
     const isChanged = await changeGroup(place, { queue, group, limits, by });
-    return answered({ queue, group, status: isChanged ? 'changed' : 'same' });
+    return { ...answered({ queue, group, status: isChanged ? 'changed' : 'same' }), reason };
   },
 });
 

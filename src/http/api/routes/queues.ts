@@ -313,13 +313,15 @@ const ofGroup = {
     'New jobs of the group are refused while this many wait or run',
   ).optional(),
 };
-/** What a group may have of its own. */
-export const groupLimits = strict({
+const ownOfGroup = {
   ...ofGroup,
   weight: inRange(gateRanges.weight)
     .optional()
     .openapi({ description: 'How many turns it has where another group has one.' }),
-}).openapi('GroupLimits');
+};
+/** What a group may have of its own. */
+const groupLimits = strict(ownOfGroup).openapi('GroupLimits');
+export const groupLimitsRequest = strict({ ...ownOfGroup, reason: reason.optional() }).openapi('GroupLimitsRequest');
 
 const settings = {
   history: z

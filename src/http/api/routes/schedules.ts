@@ -100,6 +100,10 @@ const schedule = z
       .enum(['hand', 'definition'])
       .optional()
       .openapi({ description: 'A pause by hand holds until it is resumed, whatever is put meanwhile.' }),
+    hand: z
+      .object({ by: z.string(), atMs: epochMs })
+      .optional()
+      .openapi({ description: 'Who paused it by hand, and when; left out where nobody did, or nobody knows.' }),
     nextMs: epochMs.optional(),
     reachedMs: epochMs.optional().openapi({ description: 'The instants up to it were handled.' }),
     lastMs: epochMs.optional(),
@@ -350,7 +354,7 @@ const pauseSchedule = verb({
   audited: true,
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
-    const done = await backend.client.schedules.pause(name, body.reason ?? '', { ifMatch });
+    const done = await backend.client.schedules.pause(name, body.reason ?? '', { ifMatch, by: caller.name });
     return { ...(await afterwards(backend, queue, done)), reason: body.reason };
   },
 });
