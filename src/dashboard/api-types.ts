@@ -315,6 +315,17 @@ export interface Schemas {
     readonly group: string;
     readonly changed: boolean;
   };
+  readonly GroupLimitsRequest: {
+    readonly concurrency?: number | false;
+    readonly rate?: string | {
+      readonly limit: number;
+      readonly per: number | string;
+      readonly burst?: number;
+    } | false;
+    readonly maxPending?: number | false;
+    readonly weight?: number;
+    readonly reason?: string;
+  };
   readonly ClosedTagsPage: {
     readonly queue: string;
     readonly tags: readonly Schemas['ClosedTag'][];
@@ -974,6 +985,10 @@ export interface Schemas {
     readonly etag?: string;
     readonly paused?: string;
     readonly pausedBy?: 'hand' | 'definition';
+    readonly hand?: {
+      readonly by: string;
+      readonly atMs: number;
+    };
     readonly nextMs?: number;
     readonly reachedMs?: number;
     readonly lastMs?: number;
