@@ -65,7 +65,35 @@ const CALM_FRAMES = 5;
 const FRAMES_MAX = 5000;
 const AXE = "axe.run({ resultTypes: ['violations'] })";
 
+/** Files that share a process share a browser: to start one takes seconds. It ends with the process. */
+const SHARED = Symbol.for('duestream.test.browser');
+const shared = globalThis as { [SHARED]?: Promise<Launched> };
+
+interface Launched {
+  readonly browser: Browser;
+  readonly version: string;
+}
+
+/** Windows of it that are open when it is stopped are closed. */
 export async function startBrowser(): Promise<TestBrowser> {
+  shared[SHARED] ??= launch();
+  const { browser, version } = await shared[SHARED];
+  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  const windows = new Set<Window>();
+  return {
+    version,
+    async open(origin, options = {}) {
+      const window = await openWindow(browser, { origin, axe, options });
+      windows.add(window);
+      return window;
+    },
+    async stop() {
+      await Promise.all([...windows].map((window) => window.close()));
+    },
+  };
+}
+
+async function launch(): Promise<Launched> {
   const { path, env, version } = await testChromium();
   const browser = await chromium.launch({
     executablePath: path,
@@ -75,12 +103,9 @@ export async function startBrowser(): Promise<TestBrowser> {
     env: { ...definedOf(process.env), ...env },
     timeout: PATIENCE_MS,
   });
-  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  return {
-    version,
-    open: (origin, options = {}) => openWindow(browser, { origin, axe, options }),
-    stop: () => browser.close(),
-  };
+  // Whoever finds that it has died starts another one.
+  browser.on('disconnected', () => delete shared[SHARED]);
+  return { browser, version };
 }
 
 interface Opening {

@@ -2,6 +2,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import initSqlJs from 'sql.js';
 import type { Dialect, Run } from '../../src/sql/index.ts';
+import { tier } from '../tiers.mjs';
 import { hasPostgres, startPostgres } from './postgres.ts';
 
 export interface TestDatabase {
@@ -15,16 +16,20 @@ export interface TestDatabase {
   readonly close: () => Promise<void>;
 }
 
-/** PostgreSQL is there twice where this machine has its server: only that one has transactions beside each other. */
-export const databases: readonly {
+interface Database {
   readonly name: string;
   readonly dialect: Dialect;
   readonly open: () => Promise<TestDatabase>;
-}[] = [
-  { name: 'PGlite', dialect: 'postgres', open: openPostgres },
+}
+
+/** PostgreSQL is there twice where this machine has its server: only that one has transactions beside each other. */
+const all: readonly Database[] = [
   { name: 'SQLite', dialect: 'sqlite', open: openSqlite },
+  { name: 'PGlite', dialect: 'postgres', open: openPostgres },
   ...(hasPostgres() ? [{ name: 'PostgreSQL', dialect: 'postgres' as const, open: openPostgresServer }] : []),
 ];
+/** `npm test` has the cheapest alone. */
+export const databases = all.slice(0, tier === 'quick' ? 1 : undefined);
 
 async function openPostgresServer(): Promise<TestDatabase> {
   const server = await startPostgres();
