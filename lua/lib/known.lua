@@ -11,7 +11,8 @@
 --         is known by that, whatever it says now. A cancel ends what was scheduled before it: a
 --         call that was sent for the first time after it is another one, whatever it says, and so
 --         is one with mode replace that finds the job due at another time or with other data. When
---         a job that was ready was cancelled is noted in stale, until its entry is dropped.
+--         a job that was ready was cancelled is noted in stale, until its entry is dropped. Mode
+--         update knows no call: what is over stays over, and what lives is the caller's to edit.
 local function mayRead(call, size)
   -- @spent
   call.isFull = call.spent > 0 and call.spent + size > 655360
@@ -29,6 +30,7 @@ end
 
 local function endOf(keys, call, member, tombstone, record)
   local outcome, mark = tombstone:match('^%.(.)(%w+ %x+)')
+  if outcome and call.mode == 'update' then return 'already ' .. outcome end
   if mark ~= markOf(record) then return 'ok', true end
   -- @cancelled-before
   local isOther = outcome == 'c' and call.first and wasCancelledBefore(keys, member, call.first)
@@ -63,6 +65,7 @@ local function knownAs(keys, call, job)
   if not mayRead(call, math.max(job.length, #record)) then return 'later' end
   local current = redis.call('HGET', keys.jobs, member)
   if isTombstone(current) then return endOf(keys, call, member, current, record) end
+  if call.mode == 'update' then return existsAs(keys, member, current) end
   local isMarked = firstMark(current) or firstMark(record)
   local isSame = current == record or isMarked and markOf(current) == markOf(record)
   if isSame and not call.first then return 'already live' end

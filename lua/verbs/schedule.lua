@@ -9,8 +9,8 @@
 --       generation: that of the caller's layout. With = before it the layout was read some time
 --       ago, and a partition that has no generation may have been removed since: moved. With + it
 --       was read just now, and the partition gets this generation.
---       mode keep | replace | debounce; horizon ms ahead of now; bytes: largest record; due ms, 0 =
---       now, or from 1e11 (the year 1973): what is less was meant in seconds
+--       mode keep | replace | update | debounce; horizon ms ahead of now; bytes: largest record;
+--       due ms, 0 = now, or from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | already live <due>
 --        (to a call that says when it was sent first) | exists <due> | running | merged <due>, kept
 --        <due>, behind, overtaken <order>, see below | bad-due <now> | bad-member | bad-record |

@@ -26,6 +26,7 @@ import { type RuleParts, rulesIn } from './groups/rules.ts';
 import type { ActParts } from './jobs/act.ts';
 import type { EndSource } from './jobs/end-watch.ts';
 import { CheckedBatch } from './jobs/shown.ts';
+import { updating } from './jobs/update.ts';
 import { createPast, type Past } from './query/past.ts';
 import { createGet, type Get } from './query/report.ts';
 import { readerOf } from './query/walk.ts';
@@ -110,7 +111,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
     const seen = { reader: readerOf(redis, namespace), jobs: made, callPartitions, confirm };
     const finding: ActParts = { ...seen, windowMs, horizonMs, recordBytesMax };
     return {
-      batch: new CheckedBatch({ ...sending, redis, jobs: unlessEvicting }),
+      batch: new CheckedBatch({ ...sending, redis, jobs: unlessEvicting, update: updating(finding) }),
       letters: createLetters({ store: lettersIn(redis, made), callPartitions, confirm }),
       finding,
     };

@@ -534,7 +534,7 @@ export interface Schemas {
   readonly Scheduled: {
     readonly id: string;
     readonly queue: string;
-    readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed' | 'merged' | 'kept' | 'behind' | 'overtaken';
+    readonly status: 'scheduled' | 'updated' | 'replaced' | 'exists' | 'running' | 'already' | 'closed' | 'merged' | 'kept' | 'behind' | 'overtaken';
     readonly dueMs: number;
     readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
     readonly closed?: {
@@ -551,7 +551,7 @@ export interface Schemas {
     readonly id?: string;
     readonly group?: string;
     readonly name?: string;
-    readonly ifExists?: 'keep' | 'replace' | 'error';
+    readonly ifExists?: 'keep' | 'update' | 'replace' | 'error';
     readonly debounce?: {
       readonly wait: number | string;
       readonly max?: number | string;

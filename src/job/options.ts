@@ -136,16 +136,18 @@ export const jobOptions = {
     schedule: 'job',
   },
   /**
-   * What to do when a job of this id is scheduled, ready or running: `keep` (default) leaves it, `replace` puts this job
-   * in its place unless it runs, `error` throws `exists`. The same call again is no conflict: its status is `already`.
+   * What to do when a job of this id is scheduled, ready or running: `keep` (default) leaves it, `update` gives a job that waits
+   * the data, the time and the options that this call names, as `edit` does, `replace` puts this job in its place unless it
+   * runs, `error` throws `exists`. The same call again is no conflict: its status is `already`. A job that is over stays over
+   * with `update`; with the others another call makes it anew.
    *
-   * @example { id: 'welcome:42', ifExists: 'replace' }
+   * @example { id: 'welcome:42', delay: '2d', ifExists: 'update' }
    */
   ifExists: {
-    ...choice(['keep', 'replace', 'error']),
+    ...choice(['keep', 'update', 'replace', 'error']),
     doc: 'what to do if a job with this id already waits or runs',
     otherwise: '`keep`',
-    example: 'replace',
+    example: 'update',
   },
   /**
    * Many calls with one id become one job, with the data of the last: it is due `wait` after the last call, and at most

@@ -275,10 +275,11 @@ function inPlace<Result>(at: number, act: () => Result): Result {
   }
 }
 
-const limitsOf = ({ delivery }: Queue<unknown>, { clock, ...limits }: Parts): PlanLimits => ({
+const limitsOf = ({ delivery, jobs }: Queue<unknown>, { clock, ...limits }: Parts): PlanLimits => ({
   ...limits,
   nowMs: clock.wallMs(),
   delivery,
+  jobs,
 });
 
 const jobOf = ({ name }: Queue<unknown>, { id, dueMs }: Plan): OutboxJob => ({ id, queue: name, dueMs });

@@ -44,8 +44,8 @@ export interface ClosedTags {
   readonly by: string;
 }
 
-export function scheduleRow(queue: string, { id, record, mode, strict, gated }: Plan): NewRow {
-  const body = { record, mode: strict ? 'error' : mode, ...(gated !== undefined && { gated }) };
+export function scheduleRow(queue: string, { id, record, mode, strict, gated, names }: Plan): NewRow {
+  const body = { record, mode: strict ? 'error' : mode, ...(gated !== undefined && { gated }), names };
   return { verb: 'schedule', queue, key: id, body: JSON.stringify(body) };
 }
 
@@ -99,14 +99,15 @@ function parsed(text: string): unknown {
   }
 }
 
-const MODES = ['keep', 'replace', 'error', 'debounce'] as const;
+const MODES = ['keep', 'update', 'replace', 'error', 'debounce'] as const;
 
-function planOf({ key, attempts }: ClaimedRow, { record, mode: given, gated }: Body): Plan {
+function planOf({ key, attempts }: ClaimedRow, { record, mode: given, gated, names }: Body): Plan {
   const id = parseJobId(key);
   const member = memberOf(id);
   const mode = MODES.find((one) => one === given);
   if (typeof record !== 'string') throw notIn('record', record, 'the record of a job');
   if (mode === undefined) throw notIn('mode', given, MODES.join(', '));
+  if (mode === 'update' && !Array.isArray(names)) throw notIn('names', names, 'a list of what is to be updated');
   return {
     id,
     member,
@@ -115,6 +116,7 @@ function planOf({ key, attempts }: ClaimedRow, { record, mode: given, gated }: B
     bytes: Buffer.byteLength(record) + member.length,
     mode: mode === 'error' ? 'keep' : mode,
     strict: mode === 'error',
+    ...(mode === 'update' && Array.isArray(names) && { names: names.map(String) }),
     ...(typeof gated === 'string' && { gated }),
     ...(attempts > 1 && { isRepeated: true }),
   };

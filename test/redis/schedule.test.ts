@@ -185,6 +185,55 @@ describe('the same call again', () => {
   });
 });
 
+describe('an update', () => {
+  const news = { data: 'new', dueMs: DUE + 1, mode: 'update' } as const;
+  const exists = (dueMs: number) => ({ kind: 'exists', dueMs });
+  /** The same call again, and one that was sent before, find the same and change nothing. */
+  const update = async (id: string, call: Parameters<typeof p.schedule>[1] = news) => {
+    const all = [];
+    for (const sends of [undefined, firstSend(), sentBefore(T0 - 1)]) {
+      all.push(await p.withoutWrite(() => p.schedule(id, { ...call, ...(sends && { sends }) })));
+    }
+    expect(all).toEqual([all[0], all[0], all[0]]);
+    return all[0];
+  };
+
+  test('makes a job that nobody knows, once', async () => {
+    expect(await p.schedule('a', news)).toEqual({ kind: 'ok' });
+    expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': DUE + 1 } });
+    expect(await update('a')).toEqual(exists(DUE + 1));
+  });
+
+  test('leaves each job that lives to its caller, and says when it is due, also one that the same call has made', async () => {
+    await p.schedule('a', { dueMs: DUE });
+    expect(await update('a')).toEqual(exists(DUE));
+    expect(await update('a', { dueMs: DUE, mode: 'update' })).toEqual(exists(DUE));
+    await p.schedule('b');
+    await p.deliver();
+    expect(await update('b')).toEqual(exists(T0));
+    await p.running('c');
+    expect(await update('c')).toEqual(exists(T0));
+    await p.retry(await p.running('d'));
+    expect(await update('d')).toMatchObject({ kind: 'exists' });
+  });
+
+  test('never makes a job again that is over: other data, and a cancel, make no difference', async () => {
+    await p.complete([await p.running('done')]);
+    await p.schedule('cancelled');
+    await p.cancel('j:cancelled');
+    await p.dead('dead');
+    for (const over of ['done', 'cancelled', 'dead'] as const) {
+      expect(await update(over)).toEqual({ kind: 'already', over });
+      expect(await update(over, { mode: 'update' })).toEqual({ kind: 'already', over });
+    }
+  });
+
+  test('makes a job whose tombstone is damaged', async () => {
+    await p.redis.hset(p.keys.jobs, 'j:a', '.');
+    expect(await p.schedule('a', news)).toEqual({ kind: 'ok' });
+  });
+});
+
 describe('the same call, made after a cancel,', () => {
   test('is another one: the job runs, with any mode, and a tombstone of any other end is still of this call', async () => {
     for (const mode of ['keep', 'replace'] as const) {

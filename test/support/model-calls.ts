@@ -11,6 +11,7 @@ import { seenOf } from './model.ts';
 import * as closing from './model-closing.ts';
 import type { Resolve } from './model-commands.ts';
 import { debounce, lastOrder } from './model-debounce.ts';
+import type { Mode } from './model-verbs.ts';
 import * as verbs from './model-verbs.ts';
 import type { Call, World } from './model-world.ts';
 
@@ -72,7 +73,8 @@ const schedule: Resolve = (world, [a, b, c]) => {
   const one = itemOf(world, { id: pick(['a', 'b', 'c'], a) ?? 'a', off, kind: c, n: a });
   const items = b > 17 ? [one, itemOf(world, { id: pick(['a', 'b', 'c'], c) ?? 'a', off: 0, kind: a, n: c })] : [one];
   world.items = items;
-  return scheduleCall(world, { items, mode: c % 3 === 2 ? 'replace' : 'keep', generation: a === 23 ? 1 : 0 });
+  const mode = c > 8 && c < 14 ? 'update' : c % 3 === 2 ? 'replace' : 'keep';
+  return scheduleCall(world, { items, mode, generation: a === 23 ? 1 : 0 });
 };
 
 /** The same id, due and content, by whoever asks again; with a layout that was read some time ago, or just now. */
@@ -91,7 +93,7 @@ function withHeader(record: string): string {
 
 interface Scheduling {
   readonly items: readonly ScheduleItem[];
-  readonly mode: 'keep' | 'replace';
+  readonly mode: Mode;
   readonly generation: number;
   readonly layoutAge?: 'remembered' | 'fresh' | undefined;
 }

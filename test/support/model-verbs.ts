@@ -32,7 +32,10 @@ import { noteRoom, roomFor, roomOf } from './model-quota.ts';
 
 export const LIMITS = { horizonMs: 100_000, bytesMax: 200, leaseMs: 600_000 };
 
-export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'keep' | 'replace'): ScheduleReply[] {
+/** Those of calls without an order; `model-debounce.ts` has the others. */
+export type Mode = 'keep' | 'replace' | 'update';
+
+export function schedule(model: Model, items: readonly ScheduleItem[], mode: Mode): ScheduleReply[] {
   let soonest = Number.POSITIVE_INFINITY;
   const room = roomOf(model);
   const replies = items.map((item): ScheduleReply => {
@@ -56,13 +59,17 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
   return replies;
 }
 
-function judged(model: Model, item: ScheduleItem, mode: 'keep' | 'replace'): ScheduleReply {
+function judged(model: Model, item: ScheduleItem, mode: Mode): ScheduleReply {
   const refusal = refusalOf(model, item);
   if (refusal) return refusal;
   const { record: live, tombstone, run, due } = jobOf(model, item.member);
-  if (tombstone && isOf(item.record, tombstone)) return { kind: 'already', over: outcomeLetters[tombstone.outcome] };
+  const isUpdate = mode === 'update';
+  if (tombstone && (isUpdate || isOf(item.record, tombstone))) {
+    return { kind: 'already', over: outcomeLetters[tombstone.outcome] };
+  }
   if (live === undefined) return { kind: 'ok' };
-  if (live === item.record || isOf(item.record, markOf(live))) return { kind: 'already', over: undefined };
+  const isSame = live === item.record || isOf(item.record, markOf(live));
+  if (isSame && !isUpdate) return { kind: 'already', over: undefined };
   if (mode === 'replace') return { kind: run?.owner === undefined ? 'replaced' : 'running' };
   return { kind: 'exists', dueMs: due ?? Number.parseInt(askedOf(live), 36) };
 }

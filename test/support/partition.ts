@@ -48,7 +48,7 @@ interface Asked {
   readonly late?: HeaderOptions;
 }
 interface Call extends When {
-  readonly mode?: 'keep' | 'replace' | 'debounce';
+  readonly mode?: 'keep' | 'replace' | 'update' | 'debounce';
   readonly sends?: Sends;
   readonly horizonMs?: number;
   readonly bytesMax?: number;

@@ -25,6 +25,8 @@ const plan = (id: string, bytes = 100): Plan => ({
   mode: 'keep',
   strict: false,
 });
+/** No test here has an update that finds a job. */
+const update: BatchParts['update'] = async () => ({ status: 'unknown' });
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -39,7 +41,7 @@ function batchByHand() {
         sent.push({ size: items.length, answer: (replies = ok) => resolve(replies) });
       }),
   };
-  const limits = { budgetMs: 1000, horizonMs: 1e9, recordBytesMax: 1e6 };
+  const limits = { budgetMs: 1000, horizonMs: 1e9, recordBytesMax: 1e6, update };
   return {
     sent,
     batch: new ScheduleBatch({
@@ -155,7 +157,7 @@ test('a call that waits for others in an outage still ends after its budget and 
   const sleep = (ms: number) => wait(ms).then(() => true);
   const schedule = () => wait(timeoutMs).then(() => Promise.reject(new Error('Command timed out')));
   const clock = { ...systemClock, monotonicMs: () => nowMs, sleep };
-  const limits = { budgetMs, horizonMs: 1e9, recordBytesMax: 1e6 };
+  const limits = { budgetMs, horizonMs: 1e9, recordBytesMax: 1e6, update };
   const batch = new ScheduleBatch({
     turns: new Turns({ clock: systemClock, budgetMs: 1000 }),
     jobs: { schedule },
@@ -194,7 +196,7 @@ test('a partition that does not answer holds up no other, and is sent the rest w
     if (partition === 0 && isAway) throw new Error('Connection is closed.');
     return items.map((): ScheduleReply => ({ kind: 'ok' }));
   };
-  const limits = { budgetMs: 60_000, horizonMs: 1e9, recordBytesMax: 1e6 };
+  const limits = { budgetMs: 60_000, horizonMs: 1e9, recordBytesMax: 1e6, update };
   const known = { known: () => two, load: async () => two, reload: async () => two };
   const batch = new ScheduleBatch({
     turns: new Turns({ clock: systemClock, budgetMs: 1000 }),

@@ -85,7 +85,11 @@ describe('a job is refused with what was given and what is allowed', () => {
     ['an id that is too long', { id: 'x'.repeat(129) }, /job id is "x+…"; allowed: 1 to 128/],
     ['an id of another type', { id: 7 }, /job id is 7; allowed/],
     ['a name outside the grammar', { name: 'two words' }, /job name is "two words"; allowed: 1 to 64/],
-    ['an unknown way with conflicts', { ifExists: 'maybe' }, /ifExists is "maybe"; allowed: keep, replace, error/],
+    [
+      'an unknown way with conflicts',
+      { ifExists: 'maybe' },
+      /ifExists is "maybe"; allowed: keep, update, replace, error/,
+    ],
     ['no attempts', { attempts: 0 }, /attempts is 0; allowed: a whole number from 1 to 1000/],
     ['a time-out of another type', { timeout: 'soon' }, /timeout is "soon"; allowed/],
     [

@@ -27,7 +27,7 @@ import { Overtaken } from './orders.ts';
 import { tooMany } from './partition-calls.ts';
 import { countedPlan, newerPlan, type Plan } from './plan.ts';
 import { tooFewReplies } from './repeats.ts';
-import { failureOf, notGated, type Scheduled, scheduledOf } from './scheduled.ts';
+import { failureOf, notGated, type Scheduled, scheduledOf, type Updated, updatedOf } from './scheduled.ts';
 import { type Lane, neverSent, type Phase, type Place, type Turns, waitBehind } from './turns.ts';
 
 /** What sends a chunk: `createJobs` in `redis/scripts/jobs.ts`, behind the refusals of `client/parts.ts`. */
@@ -42,7 +42,11 @@ export interface BatchParts {
   readonly recordBytesMax: number;
   /** The order of the calls of the client. */
   readonly turns: Pick<Turns, 'lane' | 'isInside'>;
+  readonly update: UpdateJob;
 }
+
+/** Edits a live job as a plan with `names` says: see `jobs/update.ts`. `isDoubtful`: the call itself may have made the job. */
+export type UpdateJob = (queue: Queue, plan: Plan, sent: { readonly isDoubtful: boolean }) => Promise<Updated>;
 
 /** What became of a list of jobs, by their places in it: a result or an error each. */
 export interface Answers {
@@ -246,7 +250,9 @@ export class ScheduleBatch {
     let chunk = open && hasRoom(open, ref, plan) ? open : undefined;
     // Calls for one id are in one script call, in their order, or one after the other: of two on the way at once the first
     // might have to be repeated, and be carried out last.
-    if (before && !before.isOver && (!chunk || !('chunk' in before) || before.chunk !== chunk)) {
+    // An update is more than one call.
+    const isApart = !chunk || !before || !('chunk' in before) || before.chunk !== chunk || plan.mode === 'update';
+    if (before && !before.isOver && isApart) {
       return this.#holdBehind(before, pending);
     }
     if (!chunk) {
@@ -404,12 +410,34 @@ export class ScheduleBatch {
         void this.#placeLater(pending, this.#parts.layouts.reload(pending.queue, ref));
         return true;
       }
+      if (reply.kind === 'exists' && pending.plan.names) {
+        void this.#update(pending, reply.dueMs);
+        return true;
+      }
       pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply), pending.at);
     } catch (error) {
       pending.reject(error, pending.at);
     }
     this.#settled(pending);
     return true;
+  }
+
+  /** The job lives, or did just now: where nobody knows it any more, it is made after all. */
+  async #update(pending: Pending, dueMs: number): Promise<void> {
+    const { queue, plan, at, isDoubtful = false } = pending;
+    const { update, layouts } = this.#parts;
+    try {
+      const updated = await update(queue, plan, { isDoubtful });
+      if (updated.status === 'unknown' && pending.moves < MOVES_MAX) {
+        pending.moves += 1;
+        void this.#placeLater(pending, layouts.load(queue));
+        return;
+      }
+      pending.resolve(updatedOf(queue.name, { id: plan.id, dueMs }, updated), at);
+      this.#settled(pending);
+    } catch (error) {
+      this.#fail(pending, error);
+    }
   }
 
   #fail(pending: Pending, error: unknown): void {

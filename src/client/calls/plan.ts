@@ -5,7 +5,15 @@
  */
 import { encodeBody, encodeRecord, memberOf } from '../../job/codec.ts';
 import { debounceLetter, withOrder } from '../../job/debounce.ts';
-import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../../job/fields.ts';
+import {
+  allOptions,
+  editFields,
+  headerOf,
+  type JobOverrides,
+  NOTHING,
+  optionNames,
+  overridesOf,
+} from '../../job/fields.ts';
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
 import { COUNTED_ENTRY, groupedId, groupOf, memberId, TAGS_MAX } from '../../job/labels.ts';
@@ -25,7 +33,9 @@ export interface Plan {
   readonly record: string;
   readonly dueMs: number;
   readonly bytes: number;
-  readonly mode: 'keep' | 'replace' | 'debounce';
+  readonly mode: 'keep' | 'replace' | 'update' | 'debounce';
+  /** Of an update: what of a job that waits is to be as this one says: `data`, `name`, `at` (its due time), options. */
+  readonly names?: readonly string[];
   /** A live job of this id is an error. */
   readonly strict: boolean;
   /** What only a gated queue can honour, in words; undefined: any queue will do. */
@@ -47,6 +57,8 @@ export interface PlanLimits {
   readonly orderOf?: (id: string, nowMs: number) => number;
   /** How the queue delivers, where that is known. */
   readonly delivery?: Queue['delivery'];
+  /** The schemas of the queue, by the names of its jobs. */
+  readonly jobs?: Queue['jobs'];
 }
 
 /** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
@@ -59,6 +71,8 @@ const JOB_OPTIONS: readonly (readonly [string, boolean])[] = allOptions.map(({ n
 ]);
 /** Those of one call. */
 const OPTIONS: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['durability', false]]);
+/** Those that an update can change, beside the name. */
+const EDITABLE: readonly string[] = editFields.map(({ name }) => name);
 /** Those of a job in a list, which has its data beside its options, and its durability from the call. */
 const OPTIONS_AND_DATA: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['data', false]]);
 
@@ -95,11 +109,24 @@ function planned(
     record,
     dueMs,
     bytes,
-    mode: debounced ? 'debounce' : ifExists === 'replace' ? 'replace' : 'keep',
+    mode: debounced ? 'debounce' : ifExists === 'error' ? 'keep' : ifExists,
     strict: ifExists === 'error',
     isNewId: options.id === undefined,
+    ...(ifExists === 'update' && { names: namesOf(options, { hasData: data !== undefined, jobs: limits.jobs }) }),
     ...needsGate(id, options),
   };
+}
+
+/** Where data was checked by its name, the job that has the data has that name. */
+function namesOf(
+  { at, delay, ...options }: ScheduleOptions,
+  { hasData, jobs }: Pick<PlanLimits, 'jobs'> & { readonly hasData: boolean },
+): readonly string[] {
+  const named = ['name', ...EDITABLE].filter((name) => Reflect.get(options, name) !== undefined);
+  if (hasData) named.push('data');
+  if (hasData && jobs && options.name === undefined) named.push('name');
+  if ((at ?? delay) !== undefined) named.push('at');
+  return named;
 }
 
 /** The member of the job whose id a caller gives, for its place among other calls; undefined where that is made, or is refused. */

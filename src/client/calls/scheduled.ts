@@ -21,19 +21,20 @@ export interface Scheduled {
   readonly id: string;
   readonly queue: string;
   /**
-   * `scheduled`: the job is new · `replaced`: it took the place of a job that waited · `exists`: a job of this id lives and
-   * was kept · `running`: a job of this id runs and was not replaced · `already`: the same call (same id, due time and
+   * `scheduled`: the job is new · `updated`: a job that waits has what this call names · `replaced`: it took the place of a job
+   * that waited · `exists`: a job of this id lives and was kept; with `update` its record cannot be read, or others changed it each
+   * time · `running`: a job of this id runs and was not changed · `already`: the same call (same id, due time and
    * content) was carried out before, for example because its reply was lost. A cancel ends what was scheduled before it: after
-   * it the same call makes a new job · `closed`: a tag of it is closed, and nothing
+   * it the same call makes a new job. With `update`: the job is as this call says, or it is over and stays so · `closed`: a tag of it is closed, and nothing
    * was changed. With `debounce` also `merged`: the job that waits has this data and the later due time · `kept`: the job is
    * due, or waits for another start, and has this data when it starts · `behind`: the job runs, and its next life, with this
    * data, begins when it has ended · `overtaken`: a newer call has come.
    */
   readonly status:
-    | ('scheduled' | 'replaced' | 'exists' | 'running' | 'already' | 'closed')
+    | ('scheduled' | 'updated' | 'replaced' | 'exists' | 'running' | 'already' | 'closed')
     | ('merged' | 'kept' | 'behind' | 'overtaken');
   /**
-   * Epoch ms by the primary's clock from which the job may run; with `exists` and `already`, that of the job that is there. With `behind`
+   * Epoch ms by the primary's clock from which the job may run; with `exists`, `already` and `update`, that of the job that is there. With `behind`
    * the job starts again at the end of its run, or at that time where it is later.
    */
   readonly dueMs: number;
@@ -148,6 +149,43 @@ export function scheduledOf(
       throw new DuestreamError(
         'bad-input',
         `job ${id} was refused by Redis as ${reply.kind}: it is not of wire version 1`,
+      );
+  }
+}
+
+/** What became of the edit of an update, in the words of `Edited`. */
+export interface Updated {
+  readonly status: 'edited' | 'already' | 'changed' | 'running' | 'over' | 'unknown' | 'unreadable' | 'indeterminate';
+  readonly dueMs?: number | undefined;
+  readonly over?: OverState | undefined;
+}
+
+/**
+ * The end of an update as the caller's result.
+ *
+ * @param there the id, and when the job was due that was found
+ * @throws Indeterminate where nobody knows whether the job was changed
+ */
+export function updatedOf(
+  queue: string,
+  { id, dueMs: foundMs }: Pick<Plan, 'id' | 'dueMs'>,
+  { status, dueMs = foundMs, over }: Updated,
+): Scheduled {
+  switch (status) {
+    case 'edited':
+      return { id, queue, status: 'updated', dueMs };
+    case 'already':
+    case 'running':
+      return { id, queue, status, dueMs };
+    case 'over':
+      return { id, queue, status: 'already', dueMs, ...(over ? { over } : {}) };
+    case 'changed':
+    case 'unreadable':
+      return { id, queue, status: 'exists', dueMs };
+    case 'unknown':
+    case 'indeterminate':
+      throw new Indeterminate(
+        'a reply of Redis was lost, and others have changed the job since, so nobody knows whether it was updated: repeat the same call',
       );
   }
 }

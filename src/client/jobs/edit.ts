@@ -7,7 +7,7 @@ import { memberOf } from '../../job/codec.ts';
 import { hasContent, seal } from '../../job/content.ts';
 import type { Queue } from '../../job/queue.ts';
 import { editRecord, type RecordChange } from '../../job/record-edit.ts';
-import { digestOf, expiryIn } from '../../job/record-header.ts';
+import { digestOf, expiryIn, markOf } from '../../job/record-header.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { OverState } from '../../job/state.ts';
 import { show } from '../../kernel/duration.ts';
@@ -67,6 +67,8 @@ export interface EditTarget extends Target {
   readonly dueMs?: number | undefined;
   readonly ifDigest?: string | undefined;
   readonly ifMatch?: string | undefined;
+  /** The mark of a call that may have made the job, in a send whose reply was lost. */
+  readonly madeBy?: string | undefined;
 }
 
 /** What the script is sent, and all that was seen of the job from which the record was made. */
@@ -155,7 +157,7 @@ export const sealed = async (
 ): Promise<unknown> => (hasData && hasContent(queue) ? seal(queue, { name, data }) : data);
 
 function planOf(
-  { id, found, dueMs, ifDigest, ifMatch }: EditTarget,
+  { id, found, dueMs, ifDigest, ifMatch, madeBy }: EditTarget,
   change: Change,
   job: Found | Peek | undefined,
 ): Prepared<Sent, Edited> {
@@ -168,6 +170,8 @@ function planOf(
   const digest = digestOf(record);
   const edited = editRecord(record, { ...change, dueMs: dueMs ?? job.dueMs ?? nextDueOf(job, record) });
   if (edited === undefined) return decided('unreadable', { id, status: 'unreadable' });
+  const own = madeBy === markOf(record) ? sinceMade(id, edited === record) : undefined;
+  if (own) return own;
   refuseTooLate(id, { dueMs, record: edited });
   // The script compares what the caller or the walk has seen, or else only what was changed here.
   const before = found?.seen ?? seenOfEtag(ifMatch) ?? digest;
@@ -180,6 +184,12 @@ function planOf(
   if (!isAsSeen({ ifDigest, ifMatch }, digest, seen)) return decided('changed', { id, status: 'changed', digest });
   return { sent: { ...sent, before } };
 }
+
+/** A job that the call itself has made, perhaps: as that left it, or somebody has edited it since. */
+const sinceMade = (id: string, isAsMade: boolean): Prepared<Sent, Edited> => {
+  const status = isAsMade ? 'already' : 'indeterminate';
+  return decided(status, { id, status });
+};
 
 const isAsSeen = (
   { ifDigest, ifMatch }: Pick<EditTarget, 'ifDigest' | 'ifMatch'>,

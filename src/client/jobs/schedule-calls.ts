@@ -114,10 +114,11 @@ const claimOfPlans = (queue: Queue<unknown>, plans: readonly Plan[]): Claim => (
 function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Calls) {
   const { clock } = settings;
   const levelIn = createLevels(settings);
-  const limitsIn = (parts: Parts, { delivery }: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits => ({
+  const limitsIn = (parts: Parts, { delivery, jobs }: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits => ({
     ...parts.limits(calledMs),
     newId,
     delivery,
+    jobs,
   });
 
   function scheduleNow({ queue, data, options }: OneCall, moment: Moment): Promise<Scheduled> {

@@ -51,7 +51,7 @@ export interface Sends {
 export interface ScheduleSettings extends Aged {
   /** Undefined: the call is recognised by what it says alone. */
   readonly sends?: Sends;
-  readonly mode: 'keep' | 'replace' | 'debounce';
+  readonly mode: 'keep' | 'replace' | 'update' | 'debounce';
   readonly horizonMs: number;
   readonly bytesMax: number;
   readonly nowMs?: number;

@@ -62,6 +62,29 @@ describe('jobs', () => {
     expect(seen.headers.get('etag')).toBe(`"${seen.body.etag}"`);
   });
 
+  test('of an id that waits are updated by what they name, in a batch too, and made anew no more when it is over', async () => {
+    const at = 'POST /v1/queues/emails/jobs';
+    const update = { id: 'moved', ifExists: 'update' };
+    await ask(at, { body: { id: 'moved', delay: '1h', data: { to: 'old' }, tags: ['invoice:7'] } });
+    const due = '2035-03-01T09:00:00Z';
+    const updated = { id: 'moved', queue: 'emails', status: 'updated', dueMs: Date.parse(due) };
+    expect(await ask(at, { body: { ...update, data: { to: 'new' }, at: due } })).toMatchObject({
+      status: 200,
+      body: updated,
+    });
+    const many = await ask('POST /v1/queues/emails/batch/schedule', {
+      body: { jobs: [{ ...update, attempts: 2 }, update] },
+    });
+    expect(many.body).toMatchObject({ jobs: [updated, { ...updated, status: 'already' }] });
+    const job = { data: { to: 'new' }, tags: ['invoice:7'], dueMs: Date.parse(due), options: { attempts: 2 } };
+    expect((await ask('GET /v1/queues/emails/jobs/moved')).body).toMatchObject(job);
+    await ask('DELETE /v1/queues/emails/jobs/moved');
+    const over = { status: 'already', over: 'cancelled' };
+    expect(await ask(at, { body: { ...update, data: {}, at: due } })).toMatchObject({ status: 200, body: over });
+    const keyed = await ask(at, { body: { ifExists: 'update' }, headers: { 'Idempotency-Key': 'k' } });
+    expect(keyed).toMatchObject(problem(400, 'bad-input'));
+  });
+
   test('of an id that lives are kept, replaced or refused', async () => {
     const body = { id: 'twice', delay: '1h' };
     await ask('POST /v1/queues/emails/jobs', { body });

@@ -110,6 +110,28 @@ describe('schedule', () => {
     expect((await again('replace')).out).toMatch(/^a {2}replaced {2}now due .*\(in 60 min\)\n$/);
   });
 
+  test('updates a job that waits, from flags and from lines, and says why it does not', async () => {
+    const update = (...flags: readonly string[]) =>
+      due(['schedule', 'q', '--id', 'a', '--if-exists', 'update', ...flags]);
+    await the.schedule('a', { dueMs: T0 + 5 * 365 * DAY_MS, late: { tags: ['invoice:7'] } });
+    expect((await update('--data', '{"n":1}')).out).toMatch(/^a {2}updated {2}due 2030-11-20/);
+    expect((await update('--data', '{"n":1}')).out).toMatch(/^a {2}already as this call says {2}due 2030-11-20/);
+    const line = '{"id":"a","ifExists":"update","at":"2031-01-01T00:00:00Z"}';
+    const { code, out } = await due(['schedule', 'q', '--bulk', '-', '--json'], { input: `${line}\n${line}` });
+    expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ updated: 1, already: 1 })]);
+    const record = (await the.redis.hget(the.keys.jobs, 'j:a')) ?? '';
+    expect(decodeRecord(record)).toMatchObject({ data: { n: 1 }, tags: ['invoice:7'] });
+    expect(await the.redis.zscore(the.keys.scheduled, 'j:a')).toBe(String(Date.UTC(2031, 0, 1)));
+    await the.cancel('j:a');
+    expect((await update('--data', '2')).out).toBe('a  already cancelled  it is not made again\n');
+    const claim = await the.running('a');
+    expect(await update('--data', '2')).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/^a {2}running {2}not changed/),
+    });
+    await the.complete([claim]);
+  });
+
   test('debounces and throttles, and says what became of each call', async () => {
     const call = (id: string, ...flags: readonly string[]) => due(['schedule', 'q', '--id', id, ...flags]);
     expect((await call('a', '--debounce', '1m,5m', '--data', '1')).out).toMatch(/^a {2}scheduled {2}due /);

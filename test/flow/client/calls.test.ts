@@ -130,7 +130,7 @@ function randomCall(random: Random, nth: number): Call {
   const data = { v: nth };
   const some = IDS.filter(() => random.chance(0.5));
   const filter = { tag: random.of(['x', 'y']) };
-  const ifExists = random.of(['keep', 'replace'] as const);
+  const ifExists = random.of(['keep', 'replace', 'update'] as const);
   const one: Call = (client) => client.schedule(to, data, { id, at, tags, ifExists });
   return random.of<Call>([
     one,

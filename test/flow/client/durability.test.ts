@@ -110,6 +110,13 @@ describe('replicated', () => {
     expect([await dueMs('b'), await dueMs('c')]).toEqual([later.getTime(), later.getTime()]);
     await producer.edit(QUEUE, { tag: 'user:42' }, { name: 'other' });
     expect(await record('c')).toContain('"n":"other"');
+    const update = { id: 'b', at, ifExists: 'update' } as const;
+    for (const status of ['updated', 'already']) {
+      const before = await calls('wait');
+      expect(await producer.schedule(QUEUE, { new: 1 }, update)).toMatchObject({ status });
+      expect(await dueMs('b')).toBe(at.getTime());
+      expect(await calls('wait')).toBeGreaterThan(before + 1);
+    }
     const waits = await calls('wait');
     await producer.runNow(QUEUE, 'c', { durability: 'memory' });
     await producer.cancel(QUEUE, { idPrefix: 'c' }, { durability: 'memory' });

@@ -105,6 +105,30 @@ describe.each(databases)('in $name', (database) => {
     expect(again.status).toBe('already');
   });
 
+  test('a row updates a job that waits by what its call names, and the same row once more changes nothing', async () => {
+    const codec = { encode: (text: string) => `#${text}`, decode: (text: string) => text.slice(1) };
+    const sealed = defineQueue('sealed', { codec });
+    const update = { ifExists: 'update' } as const;
+    await client().schedule(mail, { step: 1 }, { id: 'a', delay: '1h', tags: ['invoice:7'], attempts: 2 });
+    await client().schedule(sealed, { step: 1 }, { id: 'b', at: new Date(2e12), name: 'remind' });
+    const { dueMs } = await outbox.schedule(db().run, mail, { step: 2 }, { id: 'a', delay: '2h', ...update });
+    await outbox.scheduleMany(db().run, sealed, [
+      { data: { step: 2 }, id: 'b', ...update },
+      { data: { step: 3 }, id: 'c', delay: '1h', ...update },
+    ]);
+    expect(await relay().pass()).toMatchObject({ claimed: 3, done: 3 });
+    const job = { data: { step: 2 }, dueMs, tags: ['invoice:7'], options: { attempts: 2 } };
+    expect(await client().get(mail, 'a')).toMatchObject(job);
+    expect(await client().get(sealed, 'b')).toMatchObject({ data: '#{"step":2}', dueMs: 2e12, name: 'remind' });
+    expect(await client().get(sealed, 'c')).toMatchObject({ data: '#{"step":3}' });
+    // A relay that died after its call: another one makes it again.
+    await outbox.schedule(db().run, mail, { step: 2 }, { id: 'a', at: new Date(dueMs), ...update });
+    await createClaims({ dialect, run: db().run }, 'dead').claim({ queue: 'mail', from: '', limit: 1 });
+    await expireClaims();
+    expect(await relay().pass()).toMatchObject({ done: 1 });
+    expect(await client().get(mail, 'a')).toMatchObject(job);
+  });
+
   test('a job of the outbox is cancelled by it, behind its own row', async () => {
     await outbox.schedule(db().run, mail, { step: 1 }, { id: 'a', delay: '1h' });
     await outbox.cancel(db().run, mail, 'a');
@@ -238,21 +262,23 @@ describe.each(databases)('in $name', (database) => {
     await insert(1003, 'b', '{"record":"2x|","mode":"keep"}');
     await insert(1004, 'c', good, 'shout');
     await insert(1005, 'd', good);
+    await insert(1006, 'e', good.replace('keep', 'update'));
     const carrier = relay();
-    expect(await carrier.pass()).toEqual({ claimed: 4, done: 1, putOff: 0, refused: 3 });
+    expect(await carrier.pass()).toEqual({ claimed: 5, done: 1, putOff: 0, refused: 4 });
     expect(await carrier.pass()).toEqual(idle);
     const [first, second] = await rows(outbox);
     expect(first).toMatchObject({ seq: 1001, state: 'refused', attempts: 1 });
     expect(first?.error).toContain('allowed: an object of JSON');
     expect(second).toMatchObject({ seq: 1002, state: 'waits', attempts: 0 });
-    expect(await outbox.state(run)).toMatchObject({ rows: 4, refused: 3 });
+    expect(await outbox.state(run)).toMatchObject({ rows: 5, refused: 4 });
     expect((await outbox.list(run, { refused: true, limit: 2 })).map(({ seq }) => seq)).toEqual([1001, 1003]);
-    expect((await outbox.list(run, { after: 1003 })).map(({ seq }) => seq)).toEqual([1004]);
+    expect((await outbox.list(run, { after: 1003 })).map(({ seq }) => seq)).toEqual([1004, 1006]);
+    expect((await outbox.list(run, { after: 1004 }))[0]?.error).toContain('names in the body is undefined');
     expect(await outbox.remove(run, [1001, 7])).toEqual([1001]);
     expect(await carrier.pass()).toMatchObject({ claimed: 1, done: 1 });
     expect(await client().get(mail, 'a')).toMatchObject({ state: 'scheduled', dueMs: due });
-    expect(await outbox.retry(run, 'all')).toEqual([1003, 1004]);
-    expect(await carrier.pass()).toMatchObject({ refused: 2 });
+    expect(await outbox.retry(run, 'all')).toEqual([1003, 1004, 1006]);
+    expect(await carrier.pass()).toMatchObject({ refused: 3 });
     expect(await outbox.retry(run, [1003])).toEqual([1003]);
     await expect(outbox.remove(run, [])).rejects.toMatchObject({ code: 'bad-input' });
   });

@@ -72,23 +72,27 @@ async function run(session: Session, name: string, { data, bulk, durability, ...
   const hint = await newQueueHint(session, name);
   const scheduled = await withClient(session, (producer) => producer.schedule(queue, content, options));
   if (hint !== '') session.out.note(line`queue ${name} is new${hint}`);
-  session.out.answer(scheduled, () => [sentence(scheduled)]);
+  session.out.answer(scheduled, () => [sentence(scheduled, options.ifExists === 'update')]);
   return scheduled.status === 'running' ? 1 : 0;
 }
 
-function sentence({ id, status, dueMs, over, closed }: Scheduled): string {
+function sentence({ id, status, dueMs, over, closed }: Scheduled, isUpdate: boolean): string {
   const due = moment(dueMs, systemClock.wallMs());
   switch (status) {
     case 'scheduled':
       return line`${id}  scheduled  due ${due}`;
+    case 'updated':
+      return line`${id}  updated  due ${due}`;
     case 'replaced':
       return line`${id}  replaced  now due ${due}`;
     case 'exists':
-      return line`${id}  exists  a job of this id is live, due ${due}; --if-exists replace changes it`;
+      return line`${id}  exists  a job of this id is live, due ${due}; --if-exists update changes it`;
     case 'already':
-      return over === undefined
-        ? line`${id}  already scheduled by the same call  due ${due}`
-        : line`${id}  already ${over}  this same call was made before`;
+      if (over !== undefined && isUpdate) return line`${id}  already ${over}  it is not made again`;
+      if (over !== undefined) return line`${id}  already ${over}  this same call was made before`;
+      return isUpdate
+        ? line`${id}  already as this call says  due ${due}`
+        : line`${id}  already scheduled by the same call  due ${due}`;
     case 'closed':
       return line`${id}  closed  not scheduled: tag ${closed?.tag ?? ''} is closed until ${moment(closed?.untilMs ?? 0, systemClock.wallMs())}`;
     case 'merged':
@@ -100,7 +104,7 @@ function sentence({ id, status, dueMs, over, closed }: Scheduled): string {
     case 'overtaken':
       return line`${id}  overtaken  a newer call has come; nothing was changed`;
     case 'running':
-      return line`${id}  running  not replaced; try again when it has ended`;
+      return line`${id}  running  not changed; try again when it has ended`;
   }
 }
 

@@ -248,7 +248,7 @@ export const scheduled = z
     queue: z.string(),
     status: z
       .enum([
-        ...(['scheduled', 'replaced', 'exists', 'running', 'already', 'closed'] as const),
+        ...(['scheduled', 'updated', 'replaced', 'exists', 'running', 'already', 'closed'] as const),
         ...(['merged', 'kept', 'behind', 'overtaken'] as const),
       ])
       .openapi({ description: 'The last four with `debounce` or `throttle` only.' }),

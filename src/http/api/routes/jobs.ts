@@ -282,12 +282,13 @@ function sorted(value: unknown): unknown {
 }
 
 /** The key, if there is one. @throws DuestreamError `bad-input`, Problem `bad-input` for a key beside another id */
-function checkedIdempotency(key: string | undefined, { id, debounce, throttle }: ScheduleOptions): string | undefined {
+function checkedIdempotency(key: string | undefined, options: ScheduleOptions): string | undefined {
+  const { id, debounce, throttle, ifExists } = options;
   if (key === undefined) return undefined;
-  if ((debounce ?? throttle) !== undefined) {
+  if ((debounce ?? throttle) !== undefined || ifExists === 'update') {
     throw new Problem('bad-input', {
       detail:
-        'Idempotency-Key is given with debounce or throttle, of which each request is a newer call; allowed: body.id',
+        'Idempotency-Key is given with debounce, throttle or ifExists update, of which each request is a newer call; allowed: body.id',
     });
   }
   if (id !== undefined && id !== key) {
