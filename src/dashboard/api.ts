@@ -91,14 +91,17 @@ export async function askText(path: string, withinMs: number): Promise<string> {
 async function refuse(response: Response, path: string): Promise<never> {
   const answer: object = await response.json().catch(() => ({}));
   const error = new ApiError(response.status, answer);
-  if (response.status === 401 && path !== 'session') for (const tell of strangers) tell(error);
+  if (response.status === 401 && path !== SESSION && path !== 'session') for (const tell of strangers) tell(error);
   throw error;
 }
+
+/** A browser writes each 401 into its console, and that nobody has logged in yet is no error. */
+const SESSION = 'session?optional=true';
 
 /** Who has logged in here before, if anybody has. */
 export async function resume(): Promise<Session | undefined> {
   try {
-    session = await ask<Session>('GET session');
+    session = await ask<Session | undefined>(`GET ${SESSION}`);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
     session = undefined;

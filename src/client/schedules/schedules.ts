@@ -105,7 +105,11 @@ export interface Schedules {
    * Pauses a schedule: it makes no jobs until `resume`. A second pause without a reason keeps the first reason. `by` is who
    * pauses it, for people who look at it, at most 200 characters; default: the user of this process.
    */
-  pause(name: string, reason?: string, options?: PauseOptions): Promise<ScheduleChange>;
+  pause(
+    name: string,
+    reason?: string,
+    options?: IfMatchOption & { readonly by?: string | undefined },
+  ): Promise<ScheduleChange>;
   /** Resumes a schedule from now on; instants that passed while it was paused are not caught up. */
   resume(name: string, options?: IfMatchOption): Promise<ScheduleChange>;
   /**
@@ -120,11 +124,6 @@ export interface Schedules {
   backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
   /** How many jobs become due when: jobs that wait, and jobs that schedules are going to make. */
   forecast(options?: ForecastOptions): Promise<Forecast>;
-}
-
-/** Who pauses a schedule, and under which condition. */
-export interface PauseOptions extends IfMatchOption {
-  readonly by?: string | undefined;
 }
 
 /** The methods, over the calls of a client. */
@@ -304,7 +303,7 @@ const METHOD_OPTIONS = {
   preview: { next: 0, until: 0, from: 0, name: 0, onLeftOut: 0 } satisfies Record<keyof PreviewOptions, number>,
   put: IF_MATCH,
   remove: IF_MATCH,
-  pause: { by: 0, ...IF_MATCH } satisfies Record<keyof PauseOptions, number>,
+  pause: { by: 0, ...IF_MATCH },
   resume: IF_MATCH,
   trigger: { id: 0, ...IF_MATCH },
   backfill: { from: 0, to: 0, dryRun: 0, limit: 0 } satisfies Record<keyof BackfillOptions, number>,

@@ -905,6 +905,8 @@ describe('sessions', () => {
     expect(await ask('GET /v1/session', { headers: { Cookie } })).toMatchObject({ status: 200, body: opened.body });
     expect((await ask('DELETE /v1/session', { headers: { Cookie } })).status).toBe(204);
     expect(await ask('GET /v1/session', { headers: { Cookie } })).toMatchObject(problem(401, 'unauthorized'));
+    // A page that asks whether anybody is logged in finds no error in the console of its browser.
+    expect(await ask('GET /v1/session?optional=true', { headers: { Cookie } })).toMatchObject({ status: 204 });
     expect(await ask('POST /v1/session', { body: { token: 'nobody' } })).toMatchObject(problem(401, 'unauthorized'));
     expect(await ask('DELETE /v1/session', { headers: { Origin: 'https://evil.example' } })).toMatchObject(
       problem(403, 'forbidden'),

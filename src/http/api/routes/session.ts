@@ -21,7 +21,7 @@ import { type Caller, LOGINS } from '../caller.ts';
 import { cookieNameOf, isLoopback, OPENS_NOTHING } from '../gate.ts';
 import { stranger } from '../guests.ts';
 import { Problem } from '../problem.ts';
-import { epochMs, strict } from '../schemas.ts';
+import { epochMs, flagText, strict } from '../schemas.ts';
 import { type Answer, type AnyVerb, type Call, verb } from '../verb.ts';
 
 const session = z
@@ -84,14 +84,23 @@ const look = verb({
   doc: 'By the cookie, or as an application or a proxy says. Those get the cookie here that their CSRF token belongs to.',
   scope: 'none',
   queues: 'own',
-  answers: { 200: { schema: session, doc: 'Whose session it is, and its CSRF token.' } },
+  query: strict({
+    optional: flagText
+      .optional()
+      .openapi({ description: 'That nobody is logged in is no problem: the answer is 204 then, and not 401.' }),
+  }),
+  answers: {
+    200: { schema: session, doc: 'Whose session it is, and its CSRF token.' },
+    204: { doc: 'Nobody is logged in; only with `optional=true`.' },
+  },
   problems: ['unauthorized'],
-  async run({ cookie, backend, caller, arrival }) {
+  async run({ query: { optional = false }, cookie, backend, caller, arrival }) {
     const kept = cookie(cookieNameOf(arrival));
     if (caller.login !== 'none') return lookOfGuest(caller, arrival, kept);
     const place = await backend.place();
     const secret = kept ?? '';
     const found = await findSession(place, secret, nowOf(place));
+    if (!found && optional) return { status: 204 };
     if (!found) throw stranger('there is no session; log in with a token');
     return { status: 200, body: told(found.token, secret, found.expiresMs) };
   },
