@@ -116,12 +116,10 @@ export type {
 } from './client/schedules/schedules.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './job/backoff.ts';
-export type { BroadcastOptions } from './job/broadcast.ts';
 export type { Abandoned } from './job/compensation.ts';
 export type { Codec, CodecContext, JobSchemas, SchemaIssue, SchemaResult, StandardSchema } from './job/content.ts';
 export type { Debounce } from './job/debounce.ts';
 export type { EventName, EventSource, Events } from './job/events.ts';
-export type { HistoryOptions } from './job/history.ts';
 export type { Job, SetEnds } from './job/job.ts';
 export type { IfExists } from './job/options.ts';
 export {
@@ -134,6 +132,7 @@ export {
 } from './job/outcome.ts';
 export type { KeptResult, PastJob } from './job/past.ts';
 export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './job/queue.ts';
+export type { BroadcastOptions, HistoryOptions } from './job/queue-settings.ts';
 export type { JobState } from './job/state.ts';
 export type { JobData, NamedData } from './job/types.ts';
 export type { DurationInput, InstantInput } from './kernel/duration.ts';

@@ -1,12 +1,18 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
 import type { Backoff } from '../job/backoff.ts';
-import type { BroadcastOptions } from '../job/broadcast.ts';
-import { type GroupLimits, type PerGroup, parseGates, parseRate, type RateInput } from '../job/gate.ts';
-import type { HistoryOptions } from '../job/history.ts';
-import { parseRedact, REDACT_ALLOWED } from '../job/redaction.ts';
-import { broadcastRanges, gateRanges, historyRanges, queueRanges, quotaRanges } from '../kernel/checks.ts';
-import { duration, milliseconds, number, option } from './table.ts';
+import {
+  parseSettings,
+  type QueueSetting,
+  type QueueSettingName,
+  type QueueSettingOptions,
+  type queueSettings,
+  settingOf,
+  settingWords,
+} from '../job/queue-settings.ts';
+import type { PartKind } from '../job/setting-kinds.ts';
+import { queueRanges, type Range } from '../kernel/checks.ts';
+import { duration, type Ms, milliseconds, number, option } from './table.ts';
 
 const YEAR = 365 * 86_400_000;
 
@@ -56,54 +62,72 @@ const made = z.discriminatedUnion('kind', [
 
 const backoff = z.union([written, made]);
 
-const { keepMs, max, resultBytesMax } = historyRanges;
-const inRange = ({ min, max }: { readonly min: number; readonly max: number }) => z.int().min(min).max(max);
-const history = z.union([
-  z.boolean(),
-  z
-    .strictObject({
-      keep: milliseconds(keepMs).exactOptional(),
-      max: inRange(max).exactOptional(),
-      result: z.boolean().exactOptional(),
-      resultBytesMax: inRange(resultBytesMax).exactOptional(),
-    })
-    .transform((given): HistoryOptions => given),
-]);
+const inRange = ({ min, max }: Range) => z.int().min(min).max(max);
 
-function isRate(given: unknown): boolean {
+/** Whether the table of settings takes it. */
+const isTaken = (word: QueueSettingName) => (given: unknown) => {
   try {
-    return parseRate(given) !== 0;
-  } catch {
-    return false;
-  }
-}
-
-const isGate = (name: 'perGroup' | 'groups') => (given: unknown) => {
-  try {
-    return given !== false && parseGates({ [name]: given }) !== undefined;
+    parseSettings({ [word]: given });
+    return true;
   } catch {
     return false;
   }
 };
 
-function isRedact(paths: unknown): boolean {
-  try {
-    parseRedact(paths);
-    return true;
-  } catch {
-    return false;
+/** Parts of what is on or off. */
+function partShape(part: PartKind): z.ZodType {
+  switch (part.kind) {
+    case 'duration':
+      return milliseconds(part.range);
+    case 'count':
+      return inRange(part.range);
+    case 'flag':
+      return z.boolean();
   }
 }
-const broadcast = z.union([
-  z.boolean(),
-  z
-    .strictObject({
-      max: inRange(broadcastRanges.max).exactOptional(),
-      bytes: inRange(broadcastRanges.bytes).exactOptional(),
-      age: milliseconds(broadcastRanges.ageMs).exactOptional(),
-    })
-    .transform((given): BroadcastOptions => given),
-]);
+
+function shapeOf(word: QueueSettingName, setting: QueueSetting): z.ZodType {
+  switch (setting.kind) {
+    case 'limit':
+      return z.union([inRange(setting.range), z.literal(false)]);
+    case 'duration':
+      return milliseconds(setting.range);
+    case 'bounds': {
+      const parts = Object.entries(setting.parts).map(([name, part]) => [name, partShape(part).exactOptional()]);
+      return z.union([z.boolean(), z.strictObject(Object.fromEntries(parts))]);
+    }
+    case 'paths':
+      return z.array(z.string()).refine(isTaken(word));
+    case 'yes':
+      return z.literal(true);
+    default:
+      return z.custom(isTaken(word));
+  }
+}
+
+const KINDS: { readonly [Kind in QueueSetting['kind']]?: 'number' | 'duration' | 'list' } = {
+  limit: 'number',
+  duration: 'duration',
+  paths: 'list',
+};
+
+/** The rows of `queueSettings`. */
+const settings = Object.fromEntries(
+  settingWords.map((word) => {
+    const setting = settingOf(word);
+    const { kind, doc, allowed } = setting;
+    const schema = option(shapeOf(word, setting), { kind: KINDS[kind] ?? 'text', doc: `${doc}.`, allowed });
+    return [word, schema.exactOptional()];
+  }),
+) as unknown as SettingShapes;
+
+type Shape<Word extends QueueSettingName> = z.ZodExactOptional<
+  z.ZodType<
+    (typeof queueSettings)[Word]['kind'] extends 'duration' ? Ms : NonNullable<QueueSettingOptions[Word]>,
+    NonNullable<QueueSettingOptions[Word]>
+  >
+>;
+type SettingShapes = { readonly [Word in QueueSettingName]: Shape<Word> };
 
 const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
 
@@ -135,57 +159,5 @@ export const queue = z.strictObject({
     allowed:
       'kind: fixed (delay), linear (delay, max), exponential (delay, factor, max) or ladder (steps), each with jitter: none, full or equal',
   }).exactOptional(),
-  history: option(history, {
-    kind: 'history',
-    doc: 'What is kept of jobs that are over.',
-    allowed:
-      'true, false, or keep (1s to 365d), max (1 to 10000000), result (true or false) and resultBytesMax (1 to 262144)',
-  }).exactOptional(),
-  redact: option(z.array(z.string()).refine(isRedact), {
-    kind: 'list',
-    doc: 'Fields of the data that views, messages of errors and the log do not show.',
-    allowed: REDACT_ALLOWED,
-  }).exactOptional(),
-  broadcast: option(broadcast, {
-    kind: 'broadcast',
-    doc: 'Whether every subscriber gets each job, and how much of what was sent is kept for them.',
-    allowed: 'true, false, or max (1 to 1000000), bytes (1024 to 1073741824) and age (1s to 7d)',
-  }).exactOptional(),
-  maxPending: number({
-    ...quotaRanges.maxPending,
-    doc: 'New jobs are refused while this many wait or run.',
-  }).exactOptional(),
-  maxBytes: number({
-    ...quotaRanges.maxBytes,
-    doc: 'New jobs are refused while their records take this many bytes.',
-  }).exactOptional(),
-  linger: duration({
-    ...queueRanges.lingerMs,
-    doc: 'How long due jobs may wait for company, so that one pass carries several. Default: mover.linger.',
-  }).exactOptional(),
-  rate: option(z.custom<RateInput>(isRate), {
-    kind: 'text',
-    doc: 'How many jobs may start in a time; the others wait in line.',
-    allowed: 'a text such as 10/s, 600/m, 100/h or 50/d, or limit, per and burst; from 1/d to 100000/s',
-  }).exactOptional(),
-  concurrency: number({
-    ...gateRanges.concurrency,
-    doc: 'How many jobs may run at a time, in all workers together; the others wait in line.',
-  }).exactOptional(),
-  perGroup: option(z.custom<number | PerGroup>(isGate('perGroup')), {
-    kind: 'text',
-    doc: 'How many jobs of each group may run at a time, or also how many may start in a time; the others wait in line. With maxPending new jobs of a group are refused while this many wait or run.',
-    allowed: '1 to 1000, or concurrency (1 to 1000), rate and maxPending (1 to 1000000000)',
-  }).exactOptional(),
-  groups: option(z.custom<Readonly<Record<string, GroupLimits>>>(isGate('groups')), {
-    kind: 'text',
-    doc: 'Limits of single groups that differ from those of all: by name, or by the beginning of names and an asterisk.',
-    allowed:
-      'at most 1000 names, each with concurrency (1 to 1000), rate, maxPending (1 to 1000000000) or weight (1 to 100)',
-  }).exactOptional(),
-  fair: option(z.literal(true), {
-    kind: 'text',
-    doc: 'Groups and priorities start in turns, also without a limit.',
-    allowed: 'true',
-  }).exactOptional(),
+  ...settings,
 });

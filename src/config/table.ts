@@ -13,8 +13,8 @@ export type Unit = 'bytes';
 export type Ms = number & z.$brand<'ms'>;
 
 interface About {
-  /** How text from the environment or the command line becomes a value; backoffs and histories can only be written in the file. */
-  readonly kind: 'number' | 'duration' | 'text' | 'list' | 'backoff' | 'history' | 'broadcast';
+  /** How text from the environment or the command line becomes a value; what belongs to a queue can only be written in the file. */
+  readonly kind: 'number' | 'duration' | 'text' | 'list' | 'backoff';
   readonly doc: string;
   readonly allowed: string;
   readonly unit?: Unit;
@@ -108,9 +108,9 @@ function aboutNumber({ min, max, ...rest }: AboutRange): About {
 }
 
 /** The environment variable of an option: `mover.lease` → `DUESTREAM_MOVER__LEASE`; none for queues. */
-export function envName({ key, env, kind }: Option): string | undefined {
+export function envName({ key, env }: Option): string | undefined {
   if (env !== undefined) return env;
-  if (['backoff', 'history', 'broadcast'].includes(kind) || key.startsWith('queues.')) return undefined;
+  if (key.startsWith('queues.')) return undefined;
   const words = key.split('.').map((part) => part.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase());
   return `DUESTREAM_${words.join('__')}`;
 }

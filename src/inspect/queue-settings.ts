@@ -3,68 +3,27 @@
  * they are said, and changed at any time.
  */
 import { createRepeating } from '../client/calls/retry.ts';
-import { type Broadcast, type BroadcastOptions, parseBroadcast } from '../job/broadcast.ts';
+import { isGated, limitsText } from '../job/gate.ts';
 import {
-  type GateOptions,
+  decodeSettings,
+  fieldSaid,
+  type GateName,
   type GateSettings,
-  type GroupSettings,
-  isGated,
-  limitsText,
-  parseGates,
   parseGroupLimits,
   parseGroupName,
-  type Rate,
-  type RateInput,
-  rateInput,
-} from '../job/gate.ts';
-import { type History, type HistoryOptions, parseHistory } from '../job/history.ts';
-import { parseLinger } from '../job/queue.ts';
-import { parseLimit } from '../job/quota.ts';
-import { parseRedact } from '../job/redaction.ts';
-import { systemClock } from '../kernel/clock.ts';
-import { type DurationInput, durationText } from '../kernel/duration.ts';
-import { DuestreamError } from '../kernel/errors.ts';
-import {
-  groupOfKey,
-  type Layers,
-  type Overriding,
-  type SettingName,
-  settingOfKey,
-} from '../redis/scripts/overrides.ts';
-import {
-  type QueueLayout,
+  type QueueSettingOptions,
   type QueueSettings,
-  setGroup,
-  setQueue,
-  settingsIn,
-  settingsOf,
-  unsetQueue,
-} from '../redis/scripts/queues.ts';
+  type SettingName,
+  saidOf,
+  settingFields,
+  settingNames,
+} from '../job/queue-settings.ts';
+import type { Rate } from '../job/rate.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { groupOfKey, type Layers, type Overriding, settingOfKey } from '../redis/scripts/overrides.ts';
+import { type QueueLayout, setGroup, setQueue, unsetQueue } from '../redis/scripts/queues.ts';
 import { layoutOfQueue, type Namespaced } from './refs.ts';
-
-/** As they are said; left out: nobody ever said it. */
-export interface SaidSettings {
-  readonly history?: HistoryOptions | boolean | undefined;
-  readonly redact?: readonly string[] | undefined;
-  readonly broadcast?: BroadcastOptions | boolean | undefined;
-  readonly maxPending?: number | false | undefined;
-  readonly maxBytes?: number | false | undefined;
-  readonly linger?: DurationInput | undefined;
-  readonly rate?: SaidRate | undefined;
-  readonly concurrency?: number | false | undefined;
-  readonly perGroup?: number | false | Omit<SaidGroup, 'weight'> | undefined;
-  readonly groups?: Readonly<Record<string, SaidGroup>> | undefined;
-  readonly fair?: true | undefined;
-}
-
-type SaidRate = string | Exclude<RateInput, string> | false;
-
-interface SaidGroup {
-  readonly concurrency?: number | false | undefined;
-  readonly rate?: SaidRate | undefined;
-  readonly maxPending?: number | false | undefined;
-  readonly weight?: number | undefined;
-}
 
 /** How much runs at once, of a gated queue. */
 export interface QueueLimits {
@@ -85,18 +44,6 @@ export function checkReason(reason: string): void {
   throw new DuestreamError('usage', `the reason has ${reason.length} characters; allowed: ${REASON_CHARS_MAX}`);
 }
 
-/** As they are stored: only what is said. @throws DuestreamError `bad-input` */
-export const parseSettings = ({ history, redact, broadcast, maxPending, maxBytes, linger, ...gates }: SaidSettings) =>
-  settingsOf({
-    history: parseHistory(history),
-    redact: parseRedact(redact),
-    broadcast: parseBroadcast(broadcast),
-    maxPending: parseLimit('maxPending', maxPending),
-    maxBytes: parseLimit('maxBytes', maxBytes),
-    lingerMs: parseLinger(linger),
-    ...parseGates(gates as GateOptions),
-  });
-
 /** A setting that somebody set by command, above what the definition says. */
 export interface SettingOverride {
   /** As it is said; `perGroup` stands for all that is said of each group. */
@@ -113,7 +60,7 @@ export interface SettingOverride {
 
 /** The settings of a queue, and which of them are overrides. */
 export interface QueueSettingsView {
-  readonly settings: SaidSettings;
+  readonly settings: QueueSettingOptions;
   readonly overrides: readonly SettingOverride[];
 }
 
@@ -159,10 +106,10 @@ async function changed(
   await write(change);
   const layout = await read(() => layoutOfQueue(place, queue));
   const after: QueueSettings = layout;
-  const names = Object.keys(settingsOf({ ...before, ...after })) as SettingName[];
+  const isOther = (name: SettingName) => JSON.stringify(before[name]) !== JSON.stringify(after[name]);
   return {
     ...settingsView(layout),
-    changed: names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name])).map(wordOf),
+    changed: settingNames.filter(isOther).map(fieldSaid),
   };
 }
 
@@ -186,39 +133,20 @@ export async function changeGroup(
   return write(() => setGroup(redis, { namespace, queue, group: name, limits: parseGroupLimits(name, limits), by }));
 }
 
-const wordOf = (name: string): string => (name === 'lingerMs' ? 'linger' : name);
-
-/** The settings as people say them, each with the fields that it is stored in. `perGroup` is all that is said of each group. */
-export const SETTING_WORDS: Readonly<Record<string, readonly SettingName[]>> = {
-  history: ['history'],
-  redact: ['redact'],
-  broadcast: ['broadcast'],
-  maxPending: ['maxPending'],
-  maxBytes: ['maxBytes'],
-  linger: ['lingerMs'],
-  rate: ['rate'],
-  concurrency: ['concurrency'],
-  perGroup: ['perGroup', 'groupRate', 'groupPending'],
-  groups: ['groups'],
-  fair: ['fair'],
-};
-
 export function overridesOf({ layers = NONE }: Pick<QueueLayout, 'layers'>): readonly SettingOverride[] {
   return Object.entries(layers.set).map(([key, { value, by, why: reason, atMs }]) => {
     const [name, group] = [settingOfKey(key) as SettingName, groupOfKey(key)];
-    const [word = name] = Object.entries(SETTING_WORDS).find(([, fields]) => fields.includes(name)) ?? [];
+    const word = settingFields.find((field) => field.name === name)?.word;
     const said = (text: string | null | undefined) =>
-      text ? valueSaid(word, settingsIn({ [name]: text })) : undefined;
+      text && word ? saidOf(decodeSettings({ [name]: text }))[word] : undefined;
     const whole = group === undefined ? value : JSON.stringify({ [group]: JSON.parse(value) });
     const code = said(layers.code[name]);
-    const own = (of: unknown) => (group === undefined ? of : (of as SaidSettings['groups'])?.[group]);
-    return { setting: word, group, value: own(said(whole)), code: own(code), by, reason, atMs };
+    const own = (of: unknown) => (group === undefined ? of : (of as QueueSettingOptions['groups'])?.[group]);
+    return { setting: word ?? name, group, value: own(said(whole)), code: own(code), by, reason, atMs };
   });
 }
 
 const NONE: Layers = { code: {}, set: {} };
-
-const valueSaid = (word: string, settings: QueueSettings): unknown => saidOf(settings)[word as keyof SaidSettings];
 
 /** ` (set by ada, incident 7; code says 100/s)` */
 export function overrideNote({ by, reason, code }: SettingOverride): string {
@@ -232,52 +160,12 @@ export function saidText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-function saidOf({ history, redact, broadcast, maxPending, maxBytes, lingerMs, ...gates }: QueueSettings): SaidSettings {
-  const { rate, concurrency, groups, fair } = gates;
-  return {
-    history: history && historyInput(history),
-    redact,
-    broadcast: broadcast && broadcastInput(broadcast),
-    maxPending: mostSaid(maxPending),
-    maxBytes: mostSaid(maxBytes),
-    linger: lingerMs && durationText(lingerMs),
-    rate: rateSaid(rate),
-    concurrency: mostSaid(concurrency),
-    perGroup: perGroupSaid(gates),
-    groups: groups && Object.fromEntries(Object.entries(groups).map(([name, limits]) => [name, groupSaid(limits)])),
-    fair,
-  };
-}
-
-const rateSaid = (rate: Rate | 0 | undefined) => (rate === 0 ? false : rate && rateInput(rate));
-
-const mostSaid = (count: number | undefined) => (count === 0 ? false : count);
-
-/** A number where nothing else is limited. */
-function perGroupSaid({ perGroup, groupRate, groupPending }: GateSettings): SaidSettings['perGroup'] {
-  if (!groupRate && !groupPending) return mostSaid(perGroup ?? groupRate ?? groupPending);
-  return { concurrency: mostSaid(perGroup), rate: rateSaid(groupRate), maxPending: mostSaid(groupPending) };
-}
-
-const groupSaid = ({ concurrency, rate, maxPending, weight }: GroupSettings): SaidGroup => ({
-  concurrency: mostSaid(concurrency),
-  rate: rateSaid(rate),
-  maxPending: mostSaid(maxPending),
-  weight,
-});
-
-const historyInput = ({ isOn, keepMs, max, keepsResult, resultBytesMax }: History): HistoryOptions | false =>
-  isOn && { keep: durationText(keepMs), max, result: keepsResult, resultBytesMax };
-
-const broadcastInput = ({ isOn, max, bytes, ageMs }: Broadcast): BroadcastOptions | false =>
-  isOn && { max, bytes, age: durationText(ageMs) };
-
 /** Undefined: the queue is not gated. */
 export function limitsOf(settings: GateSettings & Pick<QueueLayout, 'layers'>): QueueLimits | undefined {
   if (!isGated(settings)) return undefined;
   const { rate, concurrency, perGroup, fair } = settings;
   const all = Object.entries(settings.layers?.set ?? {});
-  const noteOf = (name: keyof GateSettings) => {
+  const noteOf = (name: GateName) => {
     const [one] = overridesOf({
       layers: { ...NONE, ...settings.layers, set: Object.fromEntries(all.filter(([key]) => key === name)) },
     });

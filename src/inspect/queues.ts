@@ -2,7 +2,7 @@
 
 import { withReadRetry } from '../client/calls/retry.ts';
 import { type Closing, closeIn, notGated } from '../client/groups/rules.ts';
-import type { Broadcast } from '../job/broadcast.ts';
+import type { Broadcast } from '../job/queue-settings.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { systemClock } from '../kernel/clock.ts';

@@ -17,11 +17,11 @@
 import { messageOf, oneLine } from '../kernel/errors.ts';
 import { decodeDeferred, decodeHistory, idOf } from './codec.ts';
 import { dataJson } from './data-json.ts';
-import type { History } from './history.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import { setInEntries } from './labels.ts';
 import type { Attempted, Deferred } from './outcome.ts';
+import type { History } from './queue-settings.ts';
 import { entriesOfRecord } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 

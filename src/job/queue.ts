@@ -7,17 +7,14 @@ import { checkFunction, checkNames, durationIn, queueRanges, wholeNumber } from 
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
-import { type Broadcast, type BroadcastOptions, parseBroadcast } from './broadcast.ts';
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
-import { checkGateSettings, type GateOptions, type GateSettings, parseGates } from './gate.ts';
-import { type History, type HistoryOptions, parseHistory } from './history.ts';
+import { checkGateSettings } from './gate.ts';
 import { parseName } from './job.ts';
-import { parseLimit } from './quota.ts';
-import { parseRedact } from './redaction.ts';
+import { parseSettings, type QueueSettingOptions, type QueueSettings, settingWords } from './queue-settings.ts';
 import type { DataBySchemas } from './types.ts';
 
 /** How the jobs of a queue are run, unless a job says otherwise. Producers and workers take the same object. */
-export interface QueueOptions extends GateOptions {
+export interface QueueOptions extends QueueSettingOptions {
   /** How often handlers may fail before the job is dead. 1 to 1000, default 5. */
   readonly attempts?: number;
   /** How often workers may die under the job before it is dead. 1 to 100, default 3. */
@@ -36,49 +33,10 @@ export interface QueueOptions extends GateOptions {
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has; another number is told once. */
   readonly partitions?: number;
   /**
-   * Keeps jobs that are over, with their errors, times, worker and, if asked for, results: `true`, or for how long and how
-   * many. It is stored in Redis and holds for every process: whoever says something sets it, `false` switches it off; what
-   * somebody sets by command stands above it.
-   * Default: as it is stored, which at first is off.
-   */
-  readonly history?: HistoryOptions | boolean;
-  /**
-   * Every process that subscribes gets each job, and no worker does: `true`, or how much of what was sent is kept for those
-   * who are behind. A job is done when it was sent: no attempts, no retries. It is stored in Redis and holds for every
-   * process: whoever says something sets it, `false` makes it a queue of workers again. Default: as it is stored, which at
-   * first is off.
-   */
-  readonly broadcast?: BroadcastOptions | boolean;
-  /**
    * What data goes through on its way into Redis, for encryption or compression. Only handlers see it decoded: `get`, the
    * command line, dead letters and logs show what is stored. Producers and workers need the same one.
    */
   readonly codec?: Codec | undefined;
-  /**
-   * Fields of the data that people do not see: paths such as `card.number` or `items.*.email`. The command line, the HTTP
-   * API, the messages of errors and the log have `[redacted]` in their place; handlers and programs get the whole data. It
-   * is stored in Redis and holds for every process: whoever says something sets it, `[]` takes it back. Default: as it is
-   * stored, which at first is nothing.
-   */
-  readonly redact?: readonly string[] | undefined;
-  /**
-   * How many jobs may wait or run at a time: 1 to 1,000,000,000. Each partition has its share, rounded up. A new job for
-   * which there is no room is refused with `queue-full`. It is stored in Redis and holds for every process: whoever says
-   * something sets it, `false` takes it back. Default: as it is stored, which at first is no limit.
-   */
-  readonly maxPending?: number | false | undefined;
-  /**
-   * How many bytes their records may take: 1024 to 2^50. A record is the data as JSON and the options of its job; Redis
-   * needs about 200 bytes more for each. Each partition has its share, rounded up. It is stored as `maxPending` is.
-   */
-  readonly maxBytes?: number | false | undefined;
-  /**
-   * How long due jobs may wait for company: passes of a leader are so far apart at least, counted from the last pass, so
-   * that a lone job is on time. Completions wait for 5 ms more, and travel with the next start. 0 to 1 s; `0` is on time to
-   * the millisecond. It is stored in Redis and holds for every process: whoever says something sets it. Default: as it is
-   * stored, which at first is what daemons say (`mover.linger`).
-   */
-  readonly linger?: DurationInput | undefined;
 }
 
 /** Options of a queue whose jobs have names, with a schema each. */
@@ -97,35 +55,30 @@ type AnyQueueOptions = QueueOptions & { readonly jobs?: JobSchemas | undefined }
 /** When a job is acknowledged, and so what a crash means: see `QueueOptions.delivery`. */
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
-const QUEUE_OPTIONS: readonly string[] = Object.keys({
-  attempts: 0,
-  crashes: 0,
-  backoff: 0,
-  timeout: 0,
-  delivery: 0,
-  partitions: 0,
-  history: 0,
-  jobs: 0,
-  codec: 0,
-  redact: 0,
-  broadcast: 0,
-  maxPending: 0,
-  maxBytes: 0,
-  rate: 0,
-  concurrency: 0,
-  perGroup: 0,
-  groups: 0,
-  fair: 0,
-  linger: 0,
-} satisfies Record<keyof NamedQueueOptions, number>);
+const QUEUE_OPTIONS: readonly string[] = [
+  ...Object.keys({
+    attempts: 0,
+    crashes: 0,
+    backoff: 0,
+    timeout: 0,
+    delivery: 0,
+    partitions: 0,
+    jobs: 0,
+    codec: 0,
+  } satisfies Record<Exclude<keyof NamedQueueOptions, keyof QueueSettingOptions>, number>),
+  ...settingWords,
+];
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
 /** The data of jobs without a type argument: the type that `JSON.parse` returns. */
 export type Untyped = ReturnType<typeof JSON.parse>;
 
-/** A defined queue; `Data` is the type of its jobs' data, or `NamedData` where its jobs have names with schemas. */
-export interface Queue<Data = unknown, Name extends string = string> extends GateSettings {
+/**
+ * A defined queue; `Data` is the type of its jobs' data, or `NamedData` where its jobs have names with schemas. Of a setting
+ * that it says nothing of, what is stored holds.
+ */
+export interface Queue<Data = unknown, Name extends string = string> extends QueueSettings {
   readonly name: Name;
   readonly attempts: number;
   readonly crashes: number;
@@ -137,18 +90,6 @@ export interface Queue<Data = unknown, Name extends string = string> extends Gat
   readonly saysPartitions?: true | undefined;
   readonly jobs?: JobSchemas | undefined;
   readonly codec?: Codec | undefined;
-  /** Undefined: as it is stored. */
-  readonly history?: History | undefined;
-  /** Paths of fields that views do not show. Undefined: as it is stored. */
-  readonly redact?: readonly string[] | undefined;
-  /** Undefined: as it is stored. */
-  readonly broadcast?: Broadcast | undefined;
-  /** 0: no limit. Undefined: as it is stored. */
-  readonly maxPending?: number | undefined;
-  /** The same of bytes. */
-  readonly maxBytes?: number | undefined;
-  /** Undefined: as it is stored. */
-  readonly lingerMs?: number | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -222,12 +163,6 @@ const DEFAULTS = {
 export function queueFrom(name: string, options: AnyQueueOptions, below: Partial<Queue> = {}): Queue {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
   const base = { ...DEFAULTS, ...below };
-  const history = parseHistory(options.history);
-  const redact = parseRedact(options.redact);
-  const broadcast = parseBroadcast(options.broadcast);
-  const maxPending = parseLimit('maxPending', options.maxPending);
-  const maxBytes = parseLimit('maxBytes', options.maxBytes);
-  const lingerMs = parseLinger(options.linger);
   const queue: Queue = {
     ...base,
     name: parseName(name, 'queue'),
@@ -240,13 +175,7 @@ export function queueFrom(name: string, options: AnyQueueOptions, below: Partial
     ...(options.partitions === undefined ? {} : { saysPartitions: true as const }),
     ...(options.jobs === undefined ? {} : { jobs: parseJobs(options.jobs) }),
     ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
-    ...(history && { history }),
-    ...(redact && { redact }),
-    ...(broadcast && { broadcast }),
-    ...(maxPending !== undefined && { maxPending }),
-    ...(maxBytes !== undefined && { maxBytes }),
-    ...(lingerMs !== undefined && { lingerMs }),
-    ...parseGates(options),
+    ...parseSettings(options),
   };
   checkGateSettings(queue.name, queue, { ...queue, isBroadcast: queue.broadcast?.isOn === true });
   return asDefined(queue);
@@ -260,10 +189,6 @@ function backoffOf(policy: BackoffPolicy): BackoffPolicy {
   checkFunction(policy, 'backoff');
   return policy;
 }
-
-/** @throws DuestreamError `bad-input` */
-export const parseLinger = (given: DurationInput | undefined): number | undefined =>
-  given === undefined ? undefined : durationIn(given === '0' ? 0 : given, 'linger', queueRanges.lingerMs);
 
 function deliveryOf(value: DeliveryMode): DeliveryMode {
   if (DELIVERIES.includes(value)) return value;

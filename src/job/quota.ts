@@ -3,9 +3,7 @@
  * and each partition has its share beside its jobs, where `schedule` reads it with what it reads anyway.
  */
 
-import { quotaRanges, wholeNumber } from '../kernel/checks.ts';
-import { show } from '../kernel/duration.ts';
-import { DuestreamError } from '../kernel/errors.ts';
+import type { QueueSettings } from './queue-settings.ts';
 
 /** What a queue, or one of its partitions, may hold. 0: as much as there is. */
 export interface Quota {
@@ -15,33 +13,13 @@ export interface Quota {
   readonly bytes: number;
 }
 
-/** What stands in the registry; undefined: nobody ever said anything. */
-export interface QuotaSettings {
-  readonly maxPending?: number | undefined;
-  readonly maxBytes?: number | undefined;
-}
-
 export const NO_QUOTA: Quota = Object.freeze({ pending: 0, bytes: 0 });
 
-/** @returns 0 for `false`, which takes a limit back. @throws DuestreamError `bad-input` */
-export function parseLimit(name: 'maxPending' | 'maxBytes', given: number | false | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  if (given === false) return 0;
-  const { min, max } = quotaRanges[name];
-  if (typeof given === 'number') return wholeNumber(given, { what: name, min, max });
-  throw new DuestreamError(
-    'bad-input',
-    `${name} is ${show(given)}; allowed: a whole number from ${min} to ${max}, or false for no limit`,
-  );
-}
-
-/** What cannot be read was written by somebody else, and limits nothing. */
-export function decodeLimit(text: string | null | undefined): number | undefined {
-  return text !== null && text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : undefined;
-}
-
 /** The share of each of several partitions: rounded up, so that none is 0. Undefined: nobody ever set a limit. */
-export function quotaShare({ maxPending, maxBytes }: QuotaSettings, partitions: number): Quota | undefined {
+export function quotaShare(
+  { maxPending, maxBytes }: Pick<QueueSettings, 'maxPending' | 'maxBytes'>,
+  partitions: number,
+): Quota | undefined {
   if (maxPending === undefined && maxBytes === undefined) return undefined;
   const share = (limit = 0) => Math.ceil(limit / partitions);
   return Object.freeze({ pending: share(maxPending), bytes: share(maxBytes) });

@@ -19,9 +19,8 @@ const PATHS_MAX = 50;
 const PATH_CHARS_MAX = 200;
 export const REDACT_ALLOWED = `a list of at most ${PATHS_MAX} paths of at most ${PATH_CHARS_MAX} characters, such as card.number or items.*.email`;
 
-/** Undefined: as it is stored; an empty list: nothing is redacted. @throws DuestreamError `bad-input` */
-export function parseRedact(input: unknown): Redaction | undefined {
-  if (input === undefined) return undefined;
+/** An empty list: nothing is redacted. @throws DuestreamError `bad-input` */
+export function parseRedact(input: unknown): Redaction {
   if (Array.isArray(input) && input.length <= PATHS_MAX && input.every(isPath)) {
     return Object.freeze([...new Set(input)].sort());
   }
@@ -38,10 +37,9 @@ const isPath = (path: unknown): path is string =>
 export const encodeRedact = (paths: Redaction): string => JSON.stringify(paths);
 
 /** What somebody else wrote there and cannot be read redacts everything: it was meant to hide something. */
-export function decodeRedact(text: string | null | undefined): Redaction | undefined {
-  if (text === null || text === undefined) return undefined;
+export function decodeRedact(text: string): Redaction | undefined {
   try {
-    const paths = parseRedact(JSON.parse(text)) ?? [];
+    const paths = parseRedact(JSON.parse(text));
     return paths.length === 0 ? undefined : paths;
   } catch {
     return ['*'];

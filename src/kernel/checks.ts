@@ -89,40 +89,6 @@ export const closedMaxRange = { default: 200_000, min: 1, max: 10_000_000 } as c
   readonly default: number;
 };
 
-/** What a queue keeps of jobs that are over. */
-export const historyRanges = {
-  keepMs: { default: 7 * DAY_MS, min: 1000, max: 365 * DAY_MS },
-  max: { default: 100_000, min: 1, max: 10_000_000 },
-  resultBytesMax: { default: 16_384, min: 1, max: 262_144 },
-} as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
-
-/** What a broadcast queue keeps of what was sent, for subscribers that are behind. */
-export const broadcastRanges = {
-  max: { default: 10_000, min: 1, max: 1_000_000 },
-  bytes: { default: 16 * 1024 * 1024, min: 1024, max: 1024 * 1024 * 1024 },
-  ageMs: { default: 3_600_000, min: 1000, max: 7 * DAY_MS },
-} as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
-
-/** How much a queue may hold. */
-export const quotaRanges = {
-  maxPending: { min: 1, max: 1_000_000_000 },
-  maxBytes: { min: 1024, max: 1024 ** 5 },
-} as const satisfies Readonly<Record<string, Range>>;
-
-/** How much of a queue runs at once. */
-export const gateRanges = {
-  rateLimit: { min: 1, max: 1_000_000_000 },
-  ratePerMs: { min: 1, max: 365 * DAY_MS },
-  burst: { min: 1, max: 1_000_000 },
-  concurrency: { min: 1, max: 1_000_000 },
-  perGroup: { min: 1, max: 1000 },
-  weight: { min: 1, max: 100 },
-  /** Jobs of a group that wait or run. */
-  groupPending: { min: 1, max: 1_000_000_000 },
-  /** Names of groups with limits of their own. */
-  groups: { min: 0, max: 1000 },
-} as const satisfies Readonly<Record<string, Range>>;
-
 /** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
 export function wholeNumber(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;

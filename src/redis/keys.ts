@@ -8,9 +8,8 @@
  * itself, `lua/verbs/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
-import type { Broadcast } from '../job/broadcast.ts';
 import type { PartitionGates } from '../job/gate.ts';
-import type { History } from '../job/history.ts';
+import { type Broadcast, type History, settingNames } from '../job/queue-settings.ts';
 import type { Quota } from '../job/quota.ts';
 import type { Redaction } from '../job/redaction.ts';
 
@@ -180,8 +179,8 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes`, `:rate`, `:concurrency`, `:perGroup`, `:groupRate`, `:groupPending`, `:groups`, `:fair`, `:lingerMs` → the settings of these names; `<queue>:overrides` → which of them were set by command, by whom and why, and what the definition says of these, as JSON; `:lingerMs` without a queue → that of queues that say nothing; `:schema` → the number of the layout of the namespace',
-    bound: 'one per queue, at most fourteen settings each. They come and go with the queue in one step',
+    doc: `queue → its partitions and generation as JSON; \`<queue>:history\` and so on → its settings: ${settingNames.map((name) => `\`:${name}\``).join(', ')}; \`<queue>:overrides\` → which of them were set by command, by whom and why, and what the definition says of these, as JSON; \`:lingerMs\` without a queue → that of queues that say nothing; \`:schema\` → the number of the layout of the namespace`,
+    bound: 'one per queue, and what it says of each setting. They come and go with the queue in one step',
   },
   schedules: {
     type: 'hash',

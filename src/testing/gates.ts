@@ -13,11 +13,8 @@ import type { Closing } from '../client/groups/rules.ts';
 import {
   aheadUs,
   checkGateSettings,
-  checkGroups,
-  type GateSettings,
   type GateShare,
   type GroupGate,
-  type GroupSettings,
   gateShare,
   groupGate,
   isGated,
@@ -30,6 +27,7 @@ import { partitionOf } from '../job/job-id.ts';
 import { groupOf, PRIORITIES } from '../job/labels.ts';
 import type { Closing as JobClosing } from '../job/outcome.ts';
 import type { Queue } from '../job/queue.ts';
+import { checkGroups, type GateSettings, type GroupSettings } from '../job/queue-settings.ts';
 import { decodeHeader } from '../job/record-header.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { GroupState, SeenWait } from '../redis/read/groups.ts';

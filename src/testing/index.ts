@@ -12,10 +12,10 @@ import type { Scheduled } from '../client/calls/scheduled.ts';
 import type { Client } from '../client/client.ts';
 import { type CloseOptions, type Closing, notGated, OPEN, parseClosing } from '../client/groups/rules.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
-import { parseGates } from '../job/gate.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import { defineQueue, type Queue, type QueueOptions, queueOf, type Untyped } from '../job/queue.ts';
+import { gateWords, parseSettings } from '../job/queue-settings.ts';
 import { checkNames } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../kernel/duration.ts';
 import type { ScheduleInput } from '../schedule/input.ts';
@@ -211,8 +211,8 @@ function queuesOver({ gates, declare }: JobBook, knownAs: (name: string) => Queu
   };
   return {
     set(queue, limits) {
-      checkNames(limits, ['rate', 'concurrency', 'perGroup', 'groups', 'fair'], 'queues.set', 'bad-input');
-      gates.set(declared(queue), parseGates(limits));
+      checkNames(limits, gateWords, 'queues.set', 'bad-input');
+      gates.set(declared(queue), parseSettings(limits));
     },
     pause: (queue, reason) => gates.pause(declared(queue), reason),
     resume: (queue) => gates.resume(declared(queue)),

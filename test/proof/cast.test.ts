@@ -5,9 +5,8 @@
  *     PROOF_SEED=123 PROOF_RUNS=500 npx vitest run test/proof/cast.test.ts
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BroadcastOptions, parseBroadcast } from '../../src/job/broadcast.ts';
 import type { HeaderOptions } from '../../src/job/fields.ts';
-import { parseHistory } from '../../src/job/history.ts';
+import { type BroadcastOptions, parseSettings } from '../../src/job/queue-settings.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { createJobs } from '../../src/redis/scripts/jobs.ts';
@@ -56,7 +55,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const HISTORY = parseHistory(true);
+const HISTORY = parseSettings({ history: true }).history;
 const refOf = (keeps: boolean) =>
   partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0, ...(keeps && HISTORY && { history: HISTORY }) });
 
@@ -112,7 +111,7 @@ async function fresh(keeps: boolean): Promise<World> {
 
 function passOf(world: World, a: number, b: number) {
   const bounds = pick<BroadcastOptions>([{}, {}, { max: 2 }, { max: 1 }, { bytes: 1024 }, { max: 3 }], a);
-  const broadcast = parseBroadcast({ age: '7d', ...bounds });
+  const broadcast = parseSettings({ broadcast: { age: '7d', ...bounds } }).broadcast;
   if (!broadcast) throw new Error('no broadcast');
   return {
     term: b % 13 === 12 ? 'm0:1:1000' : world.term,

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeRecord } from '../../src/job/codec.ts';
-import { countsGroups, type GateSettings } from '../../src/job/gate.ts';
+import { countsGroups } from '../../src/job/gate.ts';
+import type { GateSettings } from '../../src/job/queue-settings.ts';
 import { countedRecord, digestOf, markOf } from '../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';

@@ -4,7 +4,7 @@
  *     SETS_WALKS=2000 npx vitest run test/proof/sets-walk.test.ts
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { GateSettings } from '../../src/job/gate.ts';
+import type { GateSettings } from '../../src/job/queue-settings.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';

@@ -3,7 +3,8 @@
  * entries is asked for in parts, in its order. That the count notices a longer one is shown first.
  */
 import { describe, expect, test } from 'vitest';
-import { gateShare, parseGates } from '../../src/job/gate.ts';
+import { gateShare } from '../../src/job/gate.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { subscribeAll } from '../../src/redis/channels.ts';
 import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
 import { ARGUMENTS_MAX, inParts } from '../../src/redis/scripts/bytes.ts';
@@ -91,7 +92,7 @@ describe('in parts, and in its order, come', () => {
 
 test('a thousand groups with limits of their own fit into one command', async () => {
   const groups = Object.fromEntries(names.slice(0, 1000).map((name) => [name, { concurrency: 1 }]));
-  const share = gateShare(parseGates({ groups }), { partition: 0, partitions: 1 });
+  const share = gateShare(parseSettings({ groups }), { partition: 0, partitions: 1 });
   if (!share) throw new Error('it is not gated');
   expect(share.groups).toHaveLength(1000);
   expect(await limit(p.redis, p.ref, { share })).toBe('ok');

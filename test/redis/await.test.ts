@@ -1,7 +1,7 @@
 /** `await`: somebody waits for the end of jobs, and whoever ends one says so on `K:over`. */
 import { describe, expect, test } from 'vitest';
-import { parseBroadcast } from '../../src/job/broadcast.ts';
 import { decodeRun } from '../../src/job/codec.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { endTold } from '../../src/redis/scripts/replies.ts';
 import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
@@ -248,7 +248,7 @@ describe('the end of a job that is waited for is told, once, by', () => {
   test('cast', async () => {
     await p.scheduleAll([item('a'), item('b')]);
     await p.await('j:a');
-    const broadcast = parseBroadcast({ age: '7d' });
+    const broadcast = parseSettings({ broadcast: { age: '7d' } }).broadcast;
     if (!broadcast) throw new Error('no broadcast');
     const pass = { term: await p.lead(), leaseMs: LEASE_MS, limit: 10, windowMs: WINDOW_MS, broadcast, nowMs: T0 };
     const heard = await told(() => p.jobs.cast(p.ref, pass));

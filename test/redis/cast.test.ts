@@ -1,6 +1,6 @@
 /** `cast`: due jobs of a broadcast queue go to the stream of all subscribers and are over, for the leader of this term only. */
 import { describe, expect, test } from 'vitest';
-import { type BroadcastOptions, parseBroadcast } from '../../src/job/broadcast.ts';
+import { type BroadcastOptions, parseSettings } from '../../src/job/queue-settings.ts';
 import { castAfter, castCount, newestCast, wentBack } from '../../src/redis/read/broadcast.ts';
 import { peek } from '../../src/redis/read/inspect.ts';
 import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
@@ -17,7 +17,7 @@ interface Asked extends BroadcastOptions {
 }
 /** Ids of entries are of the server's clock, so nothing is too old where time is given. */
 async function cast({ nowMs = T0, limit = 500, windowMs = WINDOW_MS, term, ...bounds }: Asked = {}) {
-  const broadcast = parseBroadcast({ age: '7d', ...bounds });
+  const broadcast = parseSettings({ broadcast: { age: '7d', ...bounds } }).broadcast;
   if (!broadcast) throw new Error('no broadcast');
   const pass = { term: term ?? (await p.lead()), leaseMs: LEASE_MS, limit, windowMs, broadcast, nowMs };
   return p.jobs.cast(p.ref, pass);

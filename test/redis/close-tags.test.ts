@@ -1,6 +1,6 @@
 /** `close-tags`: no job with a closed tag starts, however it came to be, until its end or until somebody opens it. */
 import { describe, expect, test } from 'vitest';
-import { parseBroadcast } from '../../src/job/broadcast.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { markOf } from '../../src/job/record-header.ts';
 import { closedTags } from '../../src/redis/read/closed.ts';
 import type { TagsChange } from '../../src/redis/scripts/jobs.ts';
@@ -179,7 +179,7 @@ describe('a job with a closed tag', () => {
   });
 
   test('goes to no subscriber', async () => {
-    const broadcast = parseBroadcast({ age: '7d' });
+    const broadcast = parseSettings({ broadcast: { age: '7d' } }).broadcast;
     if (!broadcast) throw new Error('no broadcast');
     await p.scheduleAll([tagged('a', 'x'), tagged('b', 'y')]);
     await close(['x']);

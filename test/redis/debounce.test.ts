@@ -1,6 +1,6 @@
 /** `schedule` with mode `debounce`: many calls for an id are one job, and newer data of a running job make its next life. */
 import { describe, expect, test } from 'vitest';
-import { parseBroadcast } from '../../src/job/broadcast.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { decodeHeader } from '../../src/job/record-header.ts';
 import { effectsOf } from '../../src/worker/run/commit-jobs.ts';
 import { begun, debounceDesk, J, MAX, sent, WAIT } from '../support/debounce-desk.ts';
@@ -354,7 +354,7 @@ test('a replayed job keeps the later mark of its tombstone, and its attempts', a
 });
 
 test('a broadcast job is merged until it is due, and is over when it is cast', async () => {
-  const broadcast = parseBroadcast(true);
+  const broadcast = parseSettings({ broadcast: true }).broadcast;
   if (!broadcast) throw new Error('no broadcast');
   await send();
   expect(await send({ atMs: T0 + 500 })).toMatchObject({ kind: 'merged' });

@@ -1,8 +1,8 @@
 /** `erase`: records of the history that have a tag go, a bounded batch per call, and nothing else does. */
 import { expect, test } from 'vitest';
 import { isMoved } from '../../src/client/calls/partition-calls.ts';
-import { parseHistory } from '../../src/job/history.ts';
 import { encodeNote } from '../../src/job/past.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { endsOf, pastOf } from '../../src/redis/read/ends.ts';
 import { scripts } from '../../src/redis/scripts/script-table.ts';
 import { run } from '../../src/redis/scripts/scripts.ts';
@@ -10,7 +10,7 @@ import { erase } from '../../src/redis/scripts/upkeep.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
-const history = parseHistory({ keep: '1h', max: 100_000, result: true, resultBytesMax: 262_144 });
+const history = parseSettings({ history: { keep: '1h', max: 100_000, result: true, resultBytesMax: 262_144 } }).history;
 if (!history) throw new Error('no history');
 const p = usePartition({ history });
 

@@ -3,7 +3,8 @@
  * its writes.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { gateShare, type Rate } from '../../src/job/gate.ts';
+import { gateShare } from '../../src/job/gate.ts';
+import type { Rate } from '../../src/job/rate.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { scriptOptions } from '../../src/redis/scripts/scripts.ts';

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { assembled, partsNamed } from '../../lua/assemble.mjs';
 import type { HeaderOptions } from '../../src/job/fields.ts';
-import { type GateSettings, gateShare } from '../../src/job/gate.ts';
+import { gateShare } from '../../src/job/gate.ts';
+import type { GateSettings } from '../../src/job/queue-settings.ts';
 import { countedRecord, tagsOfRecord } from '../../src/job/record-header.ts';
 import { groupsOf } from '../../src/redis/read/groups.ts';
 import { limit } from '../../src/redis/scripts/gates.ts';

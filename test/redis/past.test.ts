@@ -1,8 +1,8 @@
 /** The history of a queue: each verb that ends a job keeps a record of it, once, and a queue without one keeps nothing. */
 import { describe, expect, test } from 'vitest';
 import { isMoved } from '../../src/client/calls/partition-calls.ts';
-import { parseHistory } from '../../src/job/history.ts';
 import { decodePast, encodeNote } from '../../src/job/past.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { type EndPlace, endsOf, pastOf } from '../../src/redis/read/ends.ts';
 import { createJobs } from '../../src/redis/scripts/jobs.ts';
@@ -11,7 +11,7 @@ import type { Claim } from '../../src/redis/scripts/replies.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { failure, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
-const history = parseHistory({ keep: '1h', max: 1000, result: true, resultBytesMax: 100 });
+const history = parseSettings({ history: { keep: '1h', max: 1000, result: true, resultBytesMax: 100 } }).history;
 if (!history) throw new Error('no history');
 const p = usePartition({ history });
 

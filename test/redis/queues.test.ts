@@ -1,7 +1,7 @@
 /** The registry: a queue comes into being by its first use. */
 import { expect, test, vi } from 'vitest';
+import type { SettingName } from '../../src/job/queue-settings.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
-import type { SettingName } from '../../src/redis/scripts/overrides.ts';
 import {
   declareQueue,
   findQueue,

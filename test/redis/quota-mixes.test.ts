@@ -5,8 +5,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/client/calls/plan.ts';
-import { parseBroadcast } from '../../src/job/broadcast.ts';
 import { isTombstone } from '../../src/job/codec.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { stats } from '../../src/redis/read/inspect.ts';
 import { createJobs } from '../../src/redis/scripts/jobs.ts';
 import { allot, UNWEIGHED, type Weighing, weigh, weighAll } from '../../src/redis/scripts/quotas.ts';
@@ -246,7 +246,7 @@ describe('the sum is what is there after', () => {
   test('what a leader has cast', async () => {
     await limit(1_000_000);
     await put([...many('a', 20, LARGE), sized('keep', 200, LATER)]);
-    const broadcast = parseBroadcast({ age: '7d' });
+    const broadcast = parseSettings({ broadcast: { age: '7d' } }).broadcast;
     if (!broadcast) throw new Error('no broadcast');
     for (const windowMs of [60_000, 0]) {
       const pass = { term: await p.lead(), leaseMs: 60_000, limit: 10, windowMs, broadcast, nowMs: NOW };

@@ -2,7 +2,8 @@
 import { decodeRecord, decodeRun, encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
 import { debounceLetter } from '../../src/job/debounce.ts';
 import type { HeaderOptions } from '../../src/job/fields.ts';
-import { type GateSettings, gateShare } from '../../src/job/gate.ts';
+import { gateShare } from '../../src/job/gate.ts';
+import type { GateSettings } from '../../src/job/queue-settings.ts';
 import { countedRecord, endMark } from '../../src/job/record-header.ts';
 import { limit } from '../../src/redis/scripts/gates.ts';
 import type { Claim, Delivery, ScheduleReply, StartReply } from '../../src/redis/scripts/replies.ts';

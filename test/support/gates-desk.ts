@@ -5,7 +5,8 @@
  */
 import { encodeRecord } from '../../src/job/codec.ts';
 import { debounceLetter } from '../../src/job/debounce.ts';
-import { type GateSettings, gateShare, type PartitionGates } from '../../src/job/gate.ts';
+import { gateShare, type PartitionGates } from '../../src/job/gate.ts';
+import type { GateSettings } from '../../src/job/queue-settings.ts';
 import { digestOf } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';

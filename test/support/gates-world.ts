@@ -4,13 +4,9 @@
  */
 
 import { encodeRecord } from '../../src/job/codec.ts';
-import {
-  type GateSettings,
-  type GroupSettings,
-  gateShare,
-  type PartitionGates,
-  type Rate,
-} from '../../src/job/gate.ts';
+import { gateShare, type PartitionGates } from '../../src/job/gate.ts';
+import type { GateSettings, GroupSettings } from '../../src/job/queue-settings.ts';
+import type { Rate } from '../../src/job/rate.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import {

@@ -5,9 +5,10 @@
  */
 import { fixed } from '../../src/job/backoff.ts';
 import { memberOf } from '../../src/job/codec.ts';
-import { type GateSettings, gateShare } from '../../src/job/gate.ts';
+import { gateShare } from '../../src/job/gate.ts';
 import { type CloseScope, Defer, Unrecoverable } from '../../src/job/outcome.ts';
 import { defineQueue } from '../../src/job/queue.ts';
+import type { GateSettings } from '../../src/job/queue-settings.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import { peek } from '../../src/redis/read/inspect.ts';

@@ -4,7 +4,7 @@
  * can be forgotten, as by a crash, or never be learned, as with a lost reply.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { parseHistory } from '../../src/job/history.ts';
+import { parseSettings } from '../../src/job/queue-settings.ts';
 import { messageOf } from '../../src/kernel/errors.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
@@ -75,7 +75,7 @@ export class Disagreement extends Error {}
 export const effectKey = (ref: PartitionRef): string => ref.keys.meta.replace(/:meta$/, ':effects');
 
 /** Long and large enough that no sweep of a list ends it. */
-const history = parseHistory({ keep: '365d', max: 10_000_000 });
+const history = parseSettings({ history: { keep: '365d', max: 10_000_000 } }).history;
 
 export function createWorld(redis: Redis, namespace: string): World {
   const ref = partitionRef(namespace, { queue: 'q', partition: 0, layoutGeneration: 0, ...(history && { history }) });

@@ -7,8 +7,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
 import type { HeaderOptions } from '../../src/job/fields.ts';
-import type { History } from '../../src/job/history.ts';
 import type { EntryId } from '../../src/job/job.ts';
+import type { History } from '../../src/job/queue-settings.ts';
 import { editRecord, type RecordChange } from '../../src/job/record-edit.ts';
 import { digestOf } from '../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';

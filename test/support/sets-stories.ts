@@ -5,8 +5,9 @@
  */
 import { encodeBody, encodeRecord, memberOf } from '../../src/job/codec.ts';
 import type { HeaderOptions } from '../../src/job/fields.ts';
-import { type GateSettings, gateShare } from '../../src/job/gate.ts';
+import { gateShare } from '../../src/job/gate.ts';
 import { callbackId } from '../../src/job/labels.ts';
+import type { GateSettings } from '../../src/job/queue-settings.ts';
 import { decodeHeader } from '../../src/job/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';

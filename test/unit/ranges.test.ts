@@ -102,6 +102,20 @@ test('the lowest and the highest configuration make a worker', () => {
   }
 });
 
+test('a queue of a handler module has every setting of its definition where the file says nothing of it', () => {
+  const handlers = defineHandlers({ q: () => undefined }, { queues: [defineQueue('q', { concurrency: 1 })] });
+  const workerOf = (q: NonNullable<ConfigInput['queues']>[string]) => {
+    const config = defineConfig({ queues: { q } });
+    return createModuleWorker(handlers, { config, redis: config.redis.url, log: silentLog });
+  };
+  expect(workerOf({ maxPending: 5 }).queues).toEqual(['q']);
+  // The limit of the definition counts beside what the file says.
+  expect(() => workerOf({ partitions: 2 })).toThrow(
+    /concurrency 1 of queue q cannot be divided among its 2 partitions/,
+  );
+  expect(workerOf({ partitions: 2, concurrency: false }).queues).toEqual(['q']);
+});
+
 test('dataBytesMax has one range and one default, for the configuration and for a producer', () => {
   const { min, max, default: otherwise } = dataBytesMaxRange;
   const redis = 'redis://127.0.0.1:1';

@@ -65,7 +65,7 @@ test('paths are checked, sorted and kept once; what nobody can read hides every 
   expect(defineQueue('mail').redact).toBeUndefined();
   expect(parseRedact([])).toEqual([]);
   expect(decodeRedact(encodeRedact(['a.*.b']))).toEqual(['a.*.b']);
-  for (const text of [null, undefined, '[]']) expect(decodeRedact(text)).toBeUndefined();
+  expect(decodeRedact('[]')).toBeUndefined();
   for (const text of ['nonsense', '{"a":1}', '["a..b"]']) expect(decodeRedact(text)).toEqual(['*']);
   for (const redact of [
     'to',

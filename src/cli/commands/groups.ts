@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
 import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
 import { changeGroup, checkReason } from '../../inspect/queue-settings.ts';
-import { gateRanges } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationText } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -21,7 +20,7 @@ import {
 } from '../session.ts';
 import { relative } from '../terminal/instants.ts';
 import { fields, line, type Paint, table } from '../terminal/output.ts';
-import { limit, rateFlag } from './queues/queues-set.ts';
+import { groupExamples, readGroupFlags, type SettingFlags, withGroupFlags } from '../terminal/setting-flags.ts';
 
 // `groups ls <queue>`: all groups by name, or the longest.
 
@@ -142,31 +141,17 @@ function holderLines(session: Session, { holders, running, nowMs }: GroupReport)
 
 // `groups set`, `unset`, `close` and `open`: what a group may have, and whether anybody of it is let through.
 
-interface SetFlags {
-  readonly concurrency?: number | 'none';
-  readonly rate?: string;
-  readonly burst?: number;
-  readonly maxPending?: number | 'none';
-  readonly weight?: number;
-  readonly reason?: string;
-}
-
 export const groupsSet: Register = (parent, runner) => {
-  const command = parent
-    .command('set <queue> <group>')
-    .description('give a group limits of its own, or all whose names begin so: pro-*; they replace those that it had')
-    .option('--concurrency <n>', 'run at most this many of its jobs at a time; or none', limit(gateRanges.perGroup))
-    .option('--rate <rate>', 'start at most this many of its jobs in a time: 10/s, 600/m; or none')
-    .option('--burst <n>', 'with --rate: how many may start at once after a while', wholeNumber(1, 1_000_000))
-    .option(
-      '--max-pending <n>',
-      'refuse new jobs of it while this many wait or run; or none',
-      limit(gateRanges.groupPending),
-    )
-    .option('--weight <n>', 'so many turns where another group has one', wholeNumber(1, 100))
+  const command = withGroupFlags(
+    parent
+      .command('set <queue> <group>')
+      .description(
+        'give a group limits of its own, or all whose names begin so: pro-*; they replace those that it had',
+      ),
+  )
     .option('--reason <text>', 'why, for the next person who looks, and for the audit')
-    .action((queue: string, group: string, flags: SetFlags, command: Command) =>
-      runner.run(command, (session) => runSet(session, queue, group, flags)),
+    .action((queue: string, group: string, flags: SettingFlags & { readonly reason?: string }, command: Command) =>
+      runner.run(command, (session) => runSet(session, { queue, group, ...flags })),
     );
   withExamples(command, [
     'duestream groups set calls acme --concurrency 10 --rate 20/s --reason "they pay for it"',
@@ -175,22 +160,23 @@ export const groupsSet: Register = (parent, runner) => {
   ]);
 };
 
-async function runSet(session: Session, queue: string, group: string, flags: SetFlags): Promise<Exit> {
-  const { concurrency, rate, burst, maxPending, weight, reason = '' } = flags;
+async function runSet(
+  session: Session,
+  {
+    queue,
+    group,
+    reason = '',
+    ...flags
+  }: SettingFlags & { readonly queue: string; readonly group: string; readonly reason?: string },
+): Promise<Exit> {
   checkReason(reason);
-  if (Object.keys(flags).every((name) => name === 'reason')) {
+  const limits = readGroupFlags(flags);
+  if (Object.keys(flags).length === 0) {
     throw new DuestreamError(
       'usage',
-      'say what it may have: --concurrency 10, --rate 20/s, --max-pending 1000 or --weight 3',
+      `say what it may have: ${groupExamples.slice(0, -1).join(', ')} or ${groupExamples.at(-1)}`,
     );
   }
-  const most = (given: number | 'none' | undefined) => (given === 'none' ? (false as const) : given);
-  const limits = {
-    concurrency: most(concurrency),
-    maxPending: most(maxPending),
-    rate: rateFlag(rate, burst, '--rate'),
-    weight,
-  };
   const { namespace } = session.config;
   const by = { by: userHere(), why: reason, atMs: systemClock.wallMs() };
   await checkQueue(session, queue);

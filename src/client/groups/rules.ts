@@ -1,7 +1,8 @@
 /** What a group may have is changed, and groups are closed and opened: by people, and by programs that were told to wait. */
-import { type GroupLimits, type GroupSettings, isGated, parseGroupLimits, parseGroupName } from '../../job/gate.ts';
+import { isGated } from '../../job/gate.ts';
 import { parseGroup } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
+import { type GroupLimits, type GroupSettings, parseGroupLimits, parseGroupName } from '../../job/queue-settings.ts';
 import { checkNames, durationIn, textIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';

@@ -13,9 +13,9 @@
  * come from the history of the queue; without one, from what is remembered of them within the done window, which knows little.
  */
 import { decodeRecord, memberOf } from '../../job/codec.ts';
-import type { History } from '../../job/history.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import type { Queue } from '../../job/queue.ts';
+import type { History } from '../../job/queue-settings.ts';
 import { decodeHeader } from '../../job/record-header.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';

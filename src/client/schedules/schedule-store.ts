@@ -3,8 +3,10 @@
  * was lost: the call made anew from its beginning would meet its own work and deny it. Each is written over the very text
  * that was read and, with `ifMatch`, compared: `define` does nothing where another one stands.
  */
-import { type GateSettings, isGated } from '../../job/gate.ts';
+
+import { isGated } from '../../job/gate.ts';
 import type { Queue } from '../../job/queue.ts';
+import type { GateSettings } from '../../job/queue-settings.ts';
 import { REDACTED } from '../../job/redaction.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';

@@ -2,7 +2,7 @@
  * The leader's lease of one partition: taking it, keeping it, giving it back, always by the whole term
  * `<process>:<epoch>:<leaseMs>`. A name alone is not enough: a process that lost its lease would renew the winner's.
  */
-import type { History } from '../../job/history.ts';
+import type { History } from '../../job/queue-settings.ts';
 import { isCluster } from '../connection/cluster/members.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';

@@ -8,12 +8,7 @@
  * its definition over the setting all the same; whoever reads both takes the override.
  */
 
-/** Settings that decide how much runs at once. */
-export const GATES = ['rate', 'concurrency', 'perGroup', 'groupRate', 'groupPending', 'groups', 'fair'] as const;
-/** Each is a field of its own in the registry. */
-export const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes', 'lingerMs', ...GATES] as const;
-
-export type SettingName = (typeof SETTINGS)[number];
+import { type SettingName, settingNames } from '../../job/queue-settings.ts';
 
 /** As they stand in the registry. */
 export type Stored = {
@@ -84,7 +79,7 @@ export function fieldsOf(layers: Layers): Stored {
 
 /** What is to be written where this is stored: fields and values as pairs; '' = the field goes. */
 export const toWrite = (fields: Stored, stored: Stored): readonly string[] =>
-  [...SETTINGS, 'overrides' as const].flatMap((name) => {
+  [...settingNames, 'overrides' as const].flatMap((name) => {
     const value = fields[name] ?? '';
     return value === (stored[name] ?? '') ? [] : [name, value];
   });

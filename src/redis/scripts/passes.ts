@@ -1,5 +1,5 @@
 /** A leader's pass: what it asks, what `promote` and `relay` answer, and how a worker in its process takes part in it. */
-import type { Broadcast } from '../../job/broadcast.ts';
+import type { Broadcast } from '../../job/queue-settings.ts';
 import type { PartitionRef } from '../keys.ts';
 import type { Reply } from './scripts.ts';
 

@@ -3,22 +3,25 @@
  * its first use; whoever is first decides the number of partitions, everybody else takes what is there. Whoever reads it
  * reads the schema of the namespace with it, and goes no further if it is another one.
  */
-import { type Broadcast, broadcastShare, decodeBroadcast, encodeBroadcast } from '../../job/broadcast.ts';
-import {
-  checkGateSettings,
-  checkGroups,
-  decodeGates,
-  encodeGates,
-  encodeGroup,
-  type GateSettings,
-  type GroupSettings,
-  gateShare,
-} from '../../job/gate.ts';
-import { decodeHistory, encodeHistory, type History, shareOf } from '../../job/history.ts';
+import { checkGateSettings, gateShare } from '../../job/gate.ts';
 import { parseName } from '../../job/job.ts';
-import { decodeLimit, NO_QUOTA, type QuotaSettings, quotaShare } from '../../job/quota.ts';
-import { decodeRedact, encodeRedact, type Redaction } from '../../job/redaction.ts';
-import { queueRanges } from '../../kernel/checks.ts';
+import {
+  atRest,
+  checkGroups,
+  decodeSettings,
+  encodeGroup,
+  encodeSettings,
+  fieldSaid,
+  type GroupSettings,
+  gateNames,
+  type History,
+  type QueueSettings,
+  queueSettings,
+  type SettingName,
+  settingNames,
+  settingsOf,
+} from '../../job/queue-settings.ts';
+import { NO_QUOTA, quotaShare } from '../../job/quota.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
@@ -29,13 +32,10 @@ import { limit } from './gates.ts';
 import {
   effective,
   fieldsOf,
-  GATES,
   keyOfGroup,
   type Layers,
   layersOf,
   type Overriding,
-  SETTINGS,
-  type SettingName,
   type Stored,
   settingOfKey,
   toWrite,
@@ -44,33 +44,17 @@ import { allot } from './quotas.ts';
 import { scripts } from './script-table.ts';
 import { list, run, text } from './scripts.ts';
 
-/** With how much it may hold and how much may run at once; 0: no limit, undefined: there never was one. */
-export interface QueueLayout extends QuotaSettings, GateSettings {
+/** With its settings as they hold. */
+export interface QueueLayout extends QueueSettings {
   readonly queue: string;
   readonly partitions: number;
   readonly layoutGeneration: number;
-  /** What it keeps of jobs that are over; undefined: nothing, and it never did. */
-  readonly history?: History | undefined;
-  /** Fields of data that views do not show; undefined: none. */
-  readonly redact?: Redaction | undefined;
-  /** Whether its jobs go to every subscriber; undefined: they do not, and never did. */
-  readonly broadcast?: Broadcast | undefined;
-  /** How long its due jobs may wait for company; undefined: as daemons say. */
-  readonly lingerMs?: number | undefined;
   /** What daemons say, for queues that say nothing. */
   readonly lingerDefaultMs?: number | undefined;
   /** What somebody set by command, above what the definition says; undefined: nothing. */
   readonly layers?: Layers | undefined;
   /** How many partitions the last definition said that said another number than there are. */
   readonly asked?: number | undefined;
-}
-
-/** What is stored beside a layout. Undefined: what is stored stays. Of `redact` an empty list: nothing is hidden any more. */
-export type QueueSettings = Pick<QueueLayout, SettingName>;
-
-/** What the definition of a queue says of them. */
-export function settingsOf(queue: QueueSettings): QueueSettings {
-  return Object.fromEntries(SETTINGS.flatMap((name) => (queue[name] === undefined ? [] : [[name, queue[name]]])));
 }
 
 /** What a definition says of a queue. */
@@ -107,14 +91,14 @@ export const otherPartitions = (
 /** What of a definition does not hold, each as a sentence for a log. */
 export function unheldOf(layout: QueueLayout, definition: QueueSettings & Partitioned): readonly string[] {
   const { queue, layers = { code: {}, set: {} } } = layout;
-  const names = Object.keys(encoded(settingsOf(definition))) as SettingName[];
+  const names = Object.keys(settingsOf(definition)) as SettingName[];
   const over = names.filter((name) =>
     Object.entries(layers.set).some(([key, { value }]) => settingOfKey(key) === name && value !== layers.code[name]),
   );
   return [
     ...over.map(
       (name) =>
-        `${name === 'lingerMs' ? 'linger' : name}: somebody has set another one by command; "duestream queues stats ${queue}" says who, "duestream queues unset" takes it back`,
+        `${fieldSaid(name)}: somebody has set another one by command; "duestream queues stats ${queue}" says who, "duestream queues unset" takes it back`,
     ),
     ...[otherPartitions(layout, definition) ?? []].flat(),
   ];
@@ -137,7 +121,7 @@ async function declareOnce(
 ): Promise<QueueLayout | 'changed'> {
   const { known, schema, ...stored } = await look(redis, namespace, queue);
   const isNew = known === null || schema === null;
-  const wanted = isRepeated && !isNew ? {} : encoded(said);
+  const wanted = isRepeated && !isNew ? {} : encodeSettings(said);
   const { code, set } = layersOf(stored);
   const holds = fieldsOf({ code: { ...code, ...wanted }, set });
   const settings = [
@@ -189,7 +173,7 @@ export async function setQueue(
   await override(redis, { namespace, queue }, ({ code, set }) => {
     // Limits of groups replace those of all groups, by whichever command these were set.
     const kept = said.groups === undefined ? Object.entries(set) : without(set, ['groups']);
-    const made = Object.entries(encoded(said)).map(([name, value]) => [name, { value, ...by }]);
+    const made = Object.entries(encodeSettings(said)).map(([name, value]) => [name, { value, ...by }]);
     return { code, set: Object.fromEntries([...kept, ...made]) };
   });
 }
@@ -216,17 +200,10 @@ export async function unsetQueue(
 ): Promise<void> {
   await override(redis, at, ({ code, set }) => {
     const taken = settings.filter((name) => isForgotten || Object.keys(set).some((key) => settingOfKey(key) === name));
-    const left = taken.map((name) => [name, isForgotten ? AT_REST[name] : (code[name] ?? AT_REST[name])]);
+    const left = taken.map((name) => [name, isForgotten ? atRest[name] : (code[name] ?? atRest[name])]);
     return { code: { ...code, ...Object.fromEntries(left) }, set: Object.fromEntries(without(set, settings)) };
   });
 }
-
-/** What is stored where an override went and no definition says anything: a gated queue stays gated, without a limit. */
-const AT_REST: { readonly [Name in SettingName]?: string } = {
-  ...Object.fromEntries([...GATES, 'maxPending' as const, 'maxBytes' as const].map((name) => [name, '0'])),
-  groups: '{}',
-  fair: '1',
-};
 
 /**
  * The limits of one group, or of all whose names begin so; undefined: it has what the definition says of it, or those of all
@@ -253,7 +230,7 @@ export async function setGroup(
     const { [key]: _, ...others } = set;
     if (wanted) return { code, set: { ...others, [key]: { value: encodeGroup(wanted), ...by } } };
     const isLast = set[key] && Object.keys(others).every((one) => settingOfKey(one) !== 'groups');
-    return { code: isLast ? { ...code, groups: code.groups ?? AT_REST.groups } : code, set: others };
+    return { code: isLast ? { ...code, groups: code.groups ?? atRest.groups } : code, set: others };
   });
 }
 
@@ -270,10 +247,10 @@ async function override(
     const fields = toWrite(fieldsOf(layers), stored);
     const [before, after] = [effective(layersOf(stored)), effective(layers)];
     const changed = Object.fromEntries(
-      SETTINGS.flatMap((name) => (before[name] === after[name] ? [] : [[name, after[name] ?? '']])),
+      settingNames.flatMap((name) => (before[name] === after[name] ? [] : [[name, after[name] ?? '']])),
     );
     if (gates(changed) || changed.broadcast !== undefined) {
-      checkGroups(decodeGates(after).groups ?? {});
+      checkGroups(decodeSettings(after).groups ?? {});
       refuseGates(queue, after, decode(queue, known, stored));
     }
     const settings = ['?overrides', stored.overrides ?? '', ...fields];
@@ -290,15 +267,12 @@ async function override(
 
 const limits = ({ maxPending, maxBytes }: Stored): boolean => (maxPending ?? maxBytes) !== undefined;
 
-const gates = (stored: Stored): boolean => GATES.some((name) => stored[name] !== undefined);
+const gates = (stored: Stored): boolean => gateNames.some((name) => stored[name] !== undefined);
 
 /** @throws DuestreamError `bad-input` for limits that the partitions of a queue cannot share */
 function refuseGates(queue: string, stored: Stored, layout: Pick<QueueLayout, 'partitions' | 'broadcast'>): void {
-  const broadcast = decodeBroadcast(stored.broadcast) ?? layout.broadcast;
-  checkGateSettings(queue, decodeGates(stored), {
-    partitions: layout.partitions,
-    isBroadcast: broadcast?.isOn === true,
-  });
+  const { broadcast = layout.broadcast, ...settings } = decodeSettings(stored);
+  checkGateSettings(queue, settings, { partitions: layout.partitions, isBroadcast: broadcast?.isOn === true });
 }
 
 /**
@@ -319,28 +293,10 @@ async function shareLimits(redis: Redis, namespace: string, said: Stored, layout
 const sharesOf = (namespace: string, layout: QueueLayout): string =>
   JSON.stringify(partitionsOf(namespace, layout).map(({ gates: share, quota }) => [share, quota]));
 
-const encoded = ({
-  history,
-  redact,
-  broadcast,
-  maxPending,
-  maxBytes,
-  lingerMs,
-  ...gates
-}: QueueSettings): { [Name in SettingName]?: string } => ({
-  ...(history && { history: encodeHistory(history) }),
-  ...(redact && { redact: encodeRedact(redact) }),
-  ...(broadcast && { broadcast: encodeBroadcast(broadcast) }),
-  ...(maxPending !== undefined && { maxPending: String(maxPending) }),
-  ...(maxBytes !== undefined && { maxBytes: String(maxBytes) }),
-  ...(lingerMs !== undefined && { lingerMs: String(lingerMs) }),
-  ...encodeGates(gates),
-});
-
 /** No queue can have a name with a colon, so such a field is never taken for a queue. */
 const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}`;
 /** What stands beside a queue in the registry, and goes with it. */
-const BESIDE = [...SETTINGS, 'overrides', 'asked'] as const;
+const BESIDE = [...settingNames, 'overrides', 'asked'] as const;
 const fieldsBeside = (queue: string): readonly string[] => BESIDE.map((setting) => fieldOf(queue, setting));
 
 /** What daemons say of queues that say nothing: the field of a setting without a queue. */
@@ -434,7 +390,7 @@ export async function partitionsFound(
 export async function historyOf(redis: Redis, namespace: string, queue: string): Promise<History | undefined> {
   const fields = [fieldOf(queue, 'history'), fieldOf(queue, 'overrides')];
   const [history, overrides] = await redis.hmget(controlKeys(namespace).queues, ...fields);
-  return decodeHistory(effective(layersOf({ history, overrides })).history);
+  return decodeSettings(effective(layersOf({ history, overrides }))).history;
 }
 
 /** Which of these queues are declared. */
@@ -458,9 +414,9 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
     return gates === undefined ? {} : { gates };
   };
   const settings = {
-    ...(layout.history && { history: shareOf(layout.history, partitions) }),
+    ...(layout.history && { history: queueSettings.history.share(layout.history, partitions) }),
     ...(layout.redact && { redact: layout.redact }),
-    ...(layout.broadcast && { broadcast: broadcastShare(layout.broadcast, partitions) }),
+    ...(layout.broadcast && { broadcast: queueSettings.broadcast.share(layout.broadcast, partitions) }),
     ...(quota && { quota }),
     ...(lingerMs > 0 && { lingerMs }),
   };
@@ -509,12 +465,12 @@ function readable(queue: string, value: string, fields: Stored): QueueLayout | u
     const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
     const layers = layersOf(fields);
     const stored = effective(layers);
-    const lingerDefaultMs = decodeLinger(stored.lingerDefaultMs);
+    const lingerDefaultMs = decodeSettings({ lingerMs: stored.lingerDefaultMs }).lingerMs;
     const layout = {
       queue: parseName(queue, 'queue'),
       partitions: Number(partitions),
       layoutGeneration: Number(generation),
-      ...settingsIn(stored),
+      ...decodeSettings(stored),
       ...(lingerDefaultMs !== undefined && { lingerDefaultMs }),
       ...(Object.keys(layers.set).length > 0 && { layers }),
       ...(fields.asked && { asked: Number(fields.asked) }),
@@ -524,30 +480,6 @@ function readable(queue: string, value: string, fields: Stored): QueueLayout | u
   } catch {
     return undefined;
   }
-}
-
-/** What the fields of settings say. */
-export function settingsIn(stored: Stored): QueueSettings {
-  const history = decodeHistory(stored.history);
-  const redact = decodeRedact(stored.redact);
-  const broadcast = decodeBroadcast(stored.broadcast);
-  const [maxPending, maxBytes] = [decodeLimit(stored.maxPending), decodeLimit(stored.maxBytes)];
-  const lingerMs = decodeLinger(stored.lingerMs);
-  return {
-    ...(history && { history }),
-    ...(redact && { redact }),
-    ...(broadcast && { broadcast }),
-    ...(maxPending !== undefined && { maxPending }),
-    ...(maxBytes !== undefined && { maxBytes }),
-    ...(lingerMs !== undefined && { lingerMs }),
-    ...decodeGates(stored),
-  };
-}
-
-/** What cannot be read, or is out of range, was written by somebody else, and says nothing. */
-function decodeLinger(text: string | null | undefined): number | undefined {
-  const ms = decodeLimit(text);
-  return ms !== undefined && ms <= queueRanges.lingerMs.max ? ms : undefined;
 }
 
 const PARTITIONS_MAX = 1024;

@@ -6,6 +6,7 @@
  */
 
 import type { Queue } from '../../job/queue.ts';
+import type { QueueSettings } from '../../job/queue-settings.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -13,14 +14,7 @@ import { createShares } from '../../kernel/shares.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import { presence } from '../../redis/scripts/presence.ts';
-import {
-  declarationOf,
-  declareQueue,
-  partitionsOf,
-  type QueueLayout,
-  type QueueSettings,
-  unheldOf,
-} from '../../redis/scripts/queues.ts';
+import { declarationOf, declareQueue, partitionsOf, type QueueLayout, unheldOf } from '../../redis/scripts/queues.ts';
 import { join } from '../../redis/scripts/ready.ts';
 
 export interface Assignment {

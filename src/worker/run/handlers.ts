@@ -141,7 +141,7 @@ export interface Handlers {
  * carry; without it, the compiler lets their data pass as anything.
  *
  * @param map queue name → handler, or queue name → job name → handler.
- * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults;
+ * @param options `queues`: definitions whose options and settings count instead of the defaults;
  * `use`: middleware around the handlers, the first one outermost;
  * `onAbandoned`: queue name → what takes back the half-done work of jobs that died after a crash or a timeout.
  * @throws DuestreamError `bad-input` for a queue name outside the grammar or a handler that is no function.

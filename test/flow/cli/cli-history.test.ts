@@ -1,13 +1,13 @@
 /** The history of a queue on the command line: switched on, listed, and told by `show` after everything else is gone. */
 import { beforeEach, expect, test } from 'vitest';
-import { parseHistory } from '../../../src/job/history.ts';
 import { encodeNote } from '../../../src/job/past.ts';
+import { parseSettings } from '../../../src/job/queue-settings.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { failure, only, T0, usePartition } from '../../support/partition.ts';
 
-const history = parseHistory({ result: true });
+const history = parseSettings({ history: { result: true } }).history;
 if (!history) throw new Error('no history');
 const cli = useCli();
 const the = usePartition({ history });

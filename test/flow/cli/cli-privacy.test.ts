@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { reconcileSchedules } from '../../../src/client/schedules/reconcile.ts';
-import { parseHistory } from '../../../src/job/history.ts';
 import { encodeNote } from '../../../src/job/past.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
+import { parseSettings } from '../../../src/job/queue-settings.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { declareQueue, findQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { T0, usePartition } from '../../support/partition.ts';
 
-const history = parseHistory({ result: true });
+const history = parseSettings({ history: { result: true } }).history;
 if (!history) throw new Error('no history');
 const cli = useCli();
 const the = usePartition({ history });

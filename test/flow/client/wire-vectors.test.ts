@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeRecord, decodeTombstone, encodeBody, encodeRecord, idOf, memberOf } from '../../../src/job/codec.ts';
 import type { HeaderOptions } from '../../../src/job/fields.ts';
-import { decodeGates } from '../../../src/job/gate.ts';
 import { parseJobId, parseJobName, parseName } from '../../../src/job/job.ts';
 import { crc16, createJobIds, partitionOf, routingText } from '../../../src/job/job-id.ts';
 import { groupOf, parseGroup } from '../../../src/job/labels.ts';
+import { decodeSettings } from '../../../src/job/queue-settings.ts';
 import { countedRecord, decodeHeader } from '../../../src/job/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
@@ -136,7 +136,7 @@ test.each(vectors.registry)('the registry says $value', async ({ value, partitio
 });
 
 test.each(vectors.limits)('the registry says $value of $setting', async ({ setting, value, means }) => {
-  expect(decodeGates({ [setting]: value })[setting]).toEqual(means ?? undefined);
+  expect(decodeSettings({ [setting]: value })[setting]).toEqual(means ?? undefined);
 });
 
 test.each(vectors.scores)('a score of $score is due at $dueMs', ({ score, ...means }) => {

@@ -1,7 +1,8 @@
 /** The weigher of a led partition: its share stands beside its jobs, and what they weigh is counted again and again. */
 import { expect, test } from 'vitest';
 import { createEmitter } from '../../../src/job/events.ts';
-import { gateShare, parseGates } from '../../../src/job/gate.ts';
+import { gateShare } from '../../../src/job/gate.ts';
+import { parseSettings } from '../../../src/job/queue-settings.ts';
 import type { Quota } from '../../../src/job/quota.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import { idle } from '../../../src/kernel/loop.ts';
@@ -73,7 +74,7 @@ test('a share that somebody else wrote is compared with the registry, and mended
 
 test('a gated partition mends its share just so', async () => {
   let nowMs = 0;
-  const gates = gateShare(parseGates({ perGroup: 1 }), { partition: 0, partitions: 1 });
+  const gates = gateShare(parseSettings({ perGroup: 1 }), { partition: 0, partitions: 1 });
   const { pass } = createGatekeeper({
     redis: p.redis,
     ref: p.ref,

@@ -19,9 +19,9 @@ import {
   textOf,
   wholeText,
 } from '../schemas.ts';
+import { groupLimitsRequest } from '../setting-shapes.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { holder } from './job-shapes.ts';
-import { groupLimitsRequest } from './queues.ts';
 
 const group = {
   group: z.string(),

@@ -1,30 +1,20 @@
 /** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
 import { OPEN, parseClosing } from '../../../client/groups/rules.ts';
-import {
-  changeSettings,
-  parseSettings,
-  queueSettings,
-  SETTING_WORDS,
-  unsetSettings,
-} from '../../../inspect/queue-settings.ts';
+import { changeSettings, queueSettings, unsetSettings } from '../../../inspect/queue-settings.ts';
 import { closeQueue, pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
-import { broadcastRanges, gateRanges, historyRanges, quotaRanges, type Range } from '../../../kernel/checks.ts';
+import {
+  fieldsOfWord,
+  parseSettings,
+  type QueueSettingName,
+  settingOf,
+  settingWords,
+} from '../../../job/queue-settings.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { checkScope, mayUse } from '../caller.ts';
-import {
-  closingBody,
-  count,
-  duration,
-  epochMs,
-  flagText,
-  ofQueue,
-  queueName,
-  reason,
-  strict,
-  whole,
-} from '../schemas.ts';
+import { closingBody, count, epochMs, flagText, ofQueue, queueName, reason, strict } from '../schemas.ts';
+import { settingShapes } from '../setting-shapes.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const pause = z.object({ sinceMs: epochMs.optional(), reason: z.string() }).openapi('Pause');
@@ -282,102 +272,8 @@ const openVerb = verb({
 
 // Settings of a queue: stored with it, for every process. What is taken back is `false`; what nobody ever said is left out.
 
-const inRange = ({ min, max }: Range) => whole(min, max);
-const limit = (range: Range, doc: string) => {
-  const error = `a whole number from ${range.min} to ${range.max}, or false for no limit`;
-  return z.union([inRange(range), z.literal(false)], { error }).openapi({ description: `${doc}: ${error}` });
-};
-const HISTORY = 'true, false, or { keep, max, result, resultBytesMax }';
-const BROADCAST = 'true, false, or { max, bytes, age }';
-const RATE = 'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }, or false for no limit';
-const REDACT = 'at most 50 paths of fields, such as card.number';
-
-const PER_GROUP = 'a number, or { concurrency, rate, maxPending }, or false for no limit';
-const rateShape = z.union(
-  [
-    z.string().regex(/^\d{1,9}\/[smhd]$/, { error: RATE }),
-    strict({
-      limit: inRange(gateRanges.rateLimit),
-      per: duration,
-      burst: inRange(gateRanges.burst).optional(),
-    }),
-    z.literal(false),
-  ],
-  { error: RATE },
-);
-const ofGroup = {
-  concurrency: limit(gateRanges.perGroup, 'How many jobs of the group may run at a time').optional(),
-  rate: rateShape.optional().openapi({ description: `How many of its jobs may start in a time: ${RATE}` }),
-  maxPending: limit(
-    gateRanges.groupPending,
-    'New jobs of the group are refused while this many wait or run',
-  ).optional(),
-};
-const ownOfGroup = {
-  ...ofGroup,
-  weight: inRange(gateRanges.weight)
-    .optional()
-    .openapi({ description: 'How many turns it has where another group has one.' }),
-};
-/** What a group may have of its own. */
-const groupLimits = strict(ownOfGroup).openapi('GroupLimits');
-export const groupLimitsRequest = strict({ ...ownOfGroup, reason: reason.optional() }).openapi('GroupLimitsRequest');
-
-const settings = {
-  history: z
-    .union(
-      [
-        z.boolean(),
-        strict({
-          keep: duration.optional(),
-          max: inRange(historyRanges.max).optional(),
-          result: z.boolean().optional(),
-          resultBytesMax: inRange(historyRanges.resultBytesMax).optional(),
-        }),
-      ],
-      { error: HISTORY },
-    )
-    .optional()
-    .openapi({ description: `What is kept of jobs that are over: ${HISTORY}` }),
-  redact: z
-    .array(z.string({ error: REDACT }), { error: REDACT })
-    .max(50, { error: REDACT })
-    .optional()
-    .openapi({ description: `Fields of data that views do not show: ${REDACT}. Only with the scope \`admin\`.` }),
-  broadcast: z
-    .union(
-      [
-        z.boolean(),
-        strict({
-          max: inRange(broadcastRanges.max).optional(),
-          bytes: inRange(broadcastRanges.bytes).optional(),
-          age: duration.optional(),
-        }),
-      ],
-      { error: BROADCAST },
-    )
-    .optional()
-    .openapi({ description: `Whether every subscriber gets each job: ${BROADCAST}` }),
-  maxPending: limit(quotaRanges.maxPending, 'New jobs are refused while this many wait or run').optional(),
-  maxBytes: limit(quotaRanges.maxBytes, 'New jobs are refused while their records take this many bytes').optional(),
-  linger: duration.optional().openapi({
-    description: 'How long due jobs may wait for company, 0 to 1s. With `0` each job is on time.',
-  }),
-  rate: rateShape.optional().openapi({ description: `How many jobs may start in a time: ${RATE}` }),
-  concurrency: limit(gateRanges.concurrency, 'How many jobs may run at a time').optional(),
-  perGroup: z
-    .union([limit(gateRanges.perGroup, 'At a time'), strict(ofGroup)], { error: PER_GROUP })
-    .optional()
-    .openapi({ description: `How many jobs of each group may run at a time: ${PER_GROUP}` }),
-  groups: z.record(z.string(), groupLimits).optional().openapi({
-    description: 'Limits of single groups, by name or by the beginning of names and `*`. They replace all of them.',
-  }),
-  fair: z
-    .literal(true, { error: 'true' })
-    .optional()
-    .openapi({ description: 'Groups and priorities start in turns. It cannot be taken back.' }),
-};
-const settingsShape = z.object(settings).openapi('QueueSettings');
+const scopeOf = (word: QueueSettingName) => settingOf(word).scope ?? 'write';
+const settingsShape = z.object(settingShapes).openapi('QueueSettings');
 const settingsAnswer = { queue: z.string(), settings: settingsShape, overrides };
 const changedSettings = z.array(z.string()).openapi({ description: 'The settings that were others before.' });
 
@@ -408,7 +304,7 @@ const setVerb = verb({
   scope: 'write',
   queues: 'path',
   path: ofQueue,
-  body: strict({ ...settings, reason: reason.optional() }).openapi('QueueSettingsRequest'),
+  body: strict({ ...settingShapes, reason: reason.optional() }).openapi('QueueSettingsRequest'),
   answers: {
     200: {
       schema: z.object({ ...settingsAnswer, changed: changedSettings }),
@@ -417,12 +313,12 @@ const setVerb = verb({
   },
   audited: true,
   async run({ path: { queue }, body: { reason: why, ...said }, caller, backend }) {
-    if (said.redact !== undefined) checkScope(caller, 'admin');
+    for (const word of settingWords) if (said[word] !== undefined) checkScope(caller, scopeOf(word));
     const wanted = parseSettings(said);
     if (Object.keys(wanted).length === 0) {
       throw new DuestreamError(
         'bad-input',
-        `nothing is to be changed; allowed: one or more of ${Object.keys(settings).join(', ')}`,
+        `nothing is to be changed; allowed: one or more of ${settingWords.join(', ')}`,
       );
     }
     const by = { by: caller.name, why: why ?? '', atMs: systemClock.wallMs() };
@@ -441,7 +337,7 @@ const unsetVerb = verb({
   queues: 'path',
   path: z.object({
     queue: queueName,
-    setting: z.enum(Object.keys(SETTING_WORDS) as [string, ...string[]]).openapi({ example: 'rate' }),
+    setting: z.enum(settingWords).openapi({ example: 'rate' }),
   }),
   query: z.object({
     stored: flagText
@@ -454,8 +350,8 @@ const unsetVerb = verb({
   problems: ['bad-input'],
   audited: true,
   async run({ path: { queue, setting }, query: { stored }, caller, backend }) {
-    if (setting === 'redact') checkScope(caller, 'admin');
-    const of = { settings: SETTING_WORDS[setting] ?? [], isForgotten: stored === true };
+    checkScope(caller, scopeOf(setting));
+    const of = { settings: fieldsOfWord(setting), isForgotten: stored === true };
     const done = await unsetSettings(await backend.place(), queue, of);
     return { status: 200, body: { queue, ...done }, changed: done.changed.length, target: queue };
   },

@@ -1,0 +1,177 @@
+/** The settings of a queue and of its groups on the command line: a flag for each row of `job/queue-settings.ts`. */
+import { type Command, Option } from 'commander';
+import {
+  groupLimitRows,
+  perGroupRows,
+  type QueueSetting,
+  type QueueSettingName,
+  type QueueSettingOptions,
+  settingOf,
+  settingWords,
+} from '../../job/queue-settings.ts';
+import { rateRanges } from '../../job/rate.ts';
+import type { BoundsKind, Part } from '../../job/setting-kinds.ts';
+import type { Range } from '../../kernel/checks.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { wholeNumber } from '../session.ts';
+import { dashed } from './job-flags.ts';
+
+/** What commander reads of them, by their names in camelCase. */
+export type SettingFlags = Readonly<Record<string, unknown>>;
+
+/** One flag, and how its value is said in code. */
+interface SettingFlag {
+  /** Without its dashes. */
+  readonly flag: string;
+  readonly kind: Exclude<QueueSetting['kind'], 'perGroup' | 'groups' | 'bounds'> | 'count' | 'flag' | 'bounds';
+  readonly help: string;
+  readonly range?: Range;
+  readonly metavar?: string;
+}
+
+const METAVARS: { readonly [Kind in SettingFlag['kind']]: string } = {
+  limit: ' <n>',
+  count: ' <n>',
+  rate: ' <rate>',
+  duration: ' <duration>',
+  paths: ' <paths>',
+  yes: '',
+  flag: '',
+  bounds: ' <on|off>',
+};
+
+/** Of `queues set`. */
+function flagsOf(word: QueueSettingName): readonly SettingFlag[] {
+  const setting = settingOf(word);
+  const flag = dashed(word);
+  switch (setting.kind) {
+    case 'groups':
+      return [];
+    case 'perGroup':
+      return perGroupRows.flatMap(({ row }) => (row.each ? withBurst({ ...row, ...row.each }) : []));
+    case 'bounds':
+      return [
+        { kind: 'bounds', flag, help: setting.help, metavar: setting.by === undefined ? ' <on|off>' : ' <duration>' },
+        ...partsOf(setting).map(([name, part]) => ({ ...part, flag: partFlag(word, name, part) })),
+      ];
+    default:
+      return withBurst({ ...setting, flag });
+  }
+}
+
+/** Of `groups set`. */
+const groupFlags: readonly SettingFlag[] = groupLimitRows.flatMap(({ name, row }) =>
+  withBurst({ ...row, flag: dashed(name) }),
+);
+
+/** The parts that have flags of their own. */
+const partsOf = ({ parts, by }: BoundsKind): readonly (readonly [string, Part])[] =>
+  Object.entries(parts).filter(([name]) => name !== by);
+const partFlag = (word: string, name: string, part: Part): string => dashed(`${word}-${part.flag ?? name}`);
+
+function burstOf(flag: string): string {
+  return flag.replace('rate', 'burst');
+}
+
+function withBurst(one: SettingFlag): readonly SettingFlag[] {
+  if (one.kind !== 'rate') return [one];
+  const help = `with --${one.flag}: how many may start at once after a while`;
+  return [one, { flag: burstOf(one.flag), kind: 'count', help, range: rateRanges.burst }];
+}
+
+export const withQueueFlags = (command: Command): Command => withFlags(command, settingWords.flatMap(flagsOf));
+/** @example queueFlagsOf('rate') // ['--rate <rate>', '--burst <n>'] */
+export const queueFlagsOf = (word: QueueSettingName): readonly string[] =>
+  flagsOf(word).map(({ flag, kind, metavar = METAVARS[kind] }) => `--${flag}${metavar}`);
+export const withGroupFlags = (command: Command): Command => withFlags(command, groupFlags);
+
+function withFlags(command: Command, flags: readonly SettingFlag[]): Command {
+  for (const { flag, kind, help, range, metavar = METAVARS[kind] } of flags) {
+    const canBeNone = kind === 'limit' || kind === 'rate';
+    const option = new Option(`--${flag}${metavar}`, canBeNone ? `${help}; or none` : help);
+    if (kind === 'limit' && range) option.argParser(numberOrNone(range));
+    if (kind === 'count' && range) option.argParser(wholeNumber(range.min, range.max));
+    command.addOption(option);
+  }
+  return command;
+}
+
+function numberOrNone({ min, max }: Range): (given: string) => number | 'none' {
+  const read = wholeNumber(min, max);
+  return (given) => (given === 'none' ? given : read(given));
+}
+
+/** What the flags of `queues set` say, as code says it. @throws DuestreamError `usage` */
+export function readQueueFlags(flags: SettingFlags): QueueSettingOptions {
+  const said = settingWords.map((word) => {
+    const setting = settingOf(word);
+    if (setting.kind === 'perGroup') return [word, perGroupSaid(flags)];
+    if (setting.kind === 'bounds') return [word, boundsSaid(word, setting, flags)];
+    return [word, readFlag({ kind: setting.kind, flag: dashed(word) }, flags)];
+  });
+  return Object.fromEntries(said);
+}
+
+/** What those of `groups set` say. @throws DuestreamError `usage` */
+export const readGroupFlags = (flags: SettingFlags): object =>
+  Object.fromEntries(groupLimitRows.map(({ name, row }) => [name, readFlag({ ...row, flag: dashed(name) }, flags)]));
+
+function perGroupSaid(flags: SettingFlags): object | undefined {
+  const said = perGroupRows.flatMap(({ name, row }) => {
+    const value = row.each && readFlag({ ...row, ...row.each }, flags);
+    return value === undefined ? [] : [[name, value]];
+  });
+  return said.length === 0 ? undefined : Object.fromEntries(said);
+}
+
+const flagValue = (flags: SettingFlags, flag: string): unknown =>
+  flags[flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())];
+
+function readFlag({ kind, flag }: { readonly kind: string; readonly flag: string }, flags: SettingFlags): unknown {
+  const value = flagValue(flags, flag);
+  if (kind === 'rate') return rateSaid(flag, value, flagValue(flags, burstOf(flag)));
+  if (kind === 'limit') return value === 'none' ? false : value;
+  if (kind !== 'paths' || typeof value !== 'string') return value;
+  return value === 'none' ? [] : value.split(',').map((path) => path.trim());
+}
+
+/** A rate with its burst, `false` for none. @throws DuestreamError `usage` for a burst without a rate */
+function rateSaid(flag: string, rate: unknown, burst: unknown): unknown {
+  if (typeof rate === 'string' && rate !== 'none') return rateOf(rate, burst);
+  if (burst === undefined) return rate === undefined ? undefined : false;
+  throw new DuestreamError('usage', `say --${flag} beside --${burstOf(flag)}: --${flag} 10/s`);
+}
+
+/** `10/s`, or with a time of its own: `7/90s`. */
+function rateOf(rate: string, burst: unknown): unknown {
+  const [, limit = '', per = ''] = /^(\d+)\/(.+)$/.exec(rate) ?? [];
+  if (limit === '') return rate;
+  return { limit: Number(limit), per: /^[smhd]$/.test(per) ? `1${per}` : per, burst };
+}
+
+/** On with its bounds, or off. @throws DuestreamError `usage` */
+function boundsSaid(word: string, setting: BoundsKind & { readonly example: string }, flags: SettingFlags): unknown {
+  const first = flagValue(flags, dashed(word));
+  const { by } = setting;
+  const parts = partsOf(setting).flatMap(([name, part]) => {
+    const value = flagValue(flags, partFlag(word, name, part));
+    return value === undefined ? [] : [[name, value]];
+  });
+  if (first === undefined && parts.length === 0) return undefined;
+  if (first === 'off' && parts.length === 0) return false;
+  const isOn = by === undefined ? first === 'on' : first !== undefined && first !== 'off';
+  if (isOn) return { ...(by !== undefined && { [by]: first }), ...Object.fromEntries(parts) };
+  const flag = `--${dashed(word)}`;
+  throw new DuestreamError('usage', `say ${flag} ${setting.example} with its bounds, or ${flag} off and nothing else`);
+}
+
+/** How each setting is said. @example '--rate 10/s' */
+export const queueExamples: readonly string[] = settingWords.flatMap((word) => {
+  const { kind, example } = settingOf(word);
+  const flag = `--${dashed(word)}`;
+  if (kind === 'groups') return [];
+  return kind === 'bounds' ? [`${flag} ${example}`, `${flag} off`] : [example === '' ? flag : `${flag} ${example}`];
+});
+export const groupExamples: readonly string[] = groupLimitRows.map(
+  ({ name, row }) => `--${dashed(name)} ${row.example}`,
+);

@@ -1,0 +1,109 @@
+/** The settings of a queue and of its groups over HTTP: a shape for each row of `job/queue-settings.ts`. */
+import { z } from '@hono/zod-openapi';
+import {
+  type GroupSetting,
+  groupLimitRows,
+  perGroupRows,
+  type QueueSetting,
+  type QueueSettingName,
+  type QueueSettingOptions,
+  settingOf,
+  settingWords,
+} from '../../job/queue-settings.ts';
+import { rateRanges } from '../../job/rate.ts';
+import type { Part } from '../../job/setting-kinds.ts';
+import type { Range } from '../../kernel/checks.ts';
+import { duration, reason, strict, whole } from './schemas.ts';
+
+const inRange = ({ min, max }: Range) => whole(min, max);
+const limitWords = ({ min, max }: Range): string => `a whole number from ${min} to ${max}, or false for no limit`;
+const limitShape = (range: Range) => z.union([inRange(range), z.literal(false)], { error: limitWords(range) });
+
+const RATE = 'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }, or false for no limit';
+const rateShape = z.union(
+  [
+    z.string().regex(/^\d{1,9}\/[smhd]$/, { error: RATE }),
+    strict({ limit: inRange(rateRanges.limit), per: duration, burst: inRange(rateRanges.burst).optional() }),
+    z.literal(false),
+  ],
+  { error: RATE },
+);
+
+/** With what is said of it, which ends in what is allowed. */
+const described = (shape: z.ZodType, description: string) => shape.optional().openapi({ description });
+
+function groupShape(row: GroupSetting) {
+  switch (row.kind) {
+    case 'limit':
+      return described(limitShape(row.range), `${row.doc}: ${limitWords(row.range)}`);
+    case 'rate':
+      return described(rateShape, `${row.doc}: ${RATE}`);
+    case 'count':
+      return described(inRange(row.range), `${row.doc}.`);
+  }
+}
+
+const shapesOf = (rows: typeof groupLimitRows) =>
+  Object.fromEntries(rows.map(({ name, row }) => [name, groupShape(row)]));
+
+/** What a group may have of its own. */
+const groupLimits = strict(shapesOf(groupLimitRows)).openapi('GroupLimits');
+export const groupLimitsRequest = strict({ ...shapesOf(groupLimitRows), reason: reason.optional() }).openapi(
+  'GroupLimitsRequest',
+);
+
+function partShape(part: Part): z.ZodType {
+  switch (part.kind) {
+    case 'duration':
+      return duration;
+    case 'count':
+      return inRange(part.range);
+    case 'flag':
+      return z.boolean();
+  }
+}
+
+const PATHS = 'at most 50 paths of fields, such as card.number';
+const PER_GROUP = `a number, or { ${perGroupRows.map(({ name }) => name).join(', ')} }, or false for no limit`;
+
+function shapeOf(setting: QueueSetting) {
+  const { doc } = setting;
+  switch (setting.kind) {
+    case 'limit':
+    case 'rate':
+      return groupShape(setting as GroupSetting);
+    case 'duration':
+      return described(duration, `${doc}: ${setting.allowed}.`);
+    case 'paths':
+      return described(
+        z.array(z.string({ error: PATHS }), { error: PATHS }).max(50, { error: PATHS }),
+        `${doc}: ${PATHS}.`,
+      );
+    case 'yes':
+      return described(z.literal(true, { error: 'true' }), `${doc}. It cannot be taken back.`);
+    case 'bounds': {
+      const error = `true, false, or { ${Object.keys(setting.parts).join(', ')} }`;
+      const parts = Object.entries(setting.parts).map(([name, part]) => [name, partShape(part).optional()]);
+      return described(z.union([z.boolean(), strict(Object.fromEntries(parts))], { error }), `${doc}: ${error}`);
+    }
+    case 'perGroup': {
+      const [first] = perGroupRows;
+      const most = first?.row.kind === 'limit' ? limitShape(first.row.range) : z.never();
+      return described(z.union([most, strict(shapesOf(perGroupRows))], { error: PER_GROUP }), `${doc}: ${PER_GROUP}`);
+    }
+    case 'groups':
+      return described(z.record(z.string(), groupLimits), `${doc}.`);
+  }
+}
+
+const withScope = (shape: z.ZodType, { scope }: QueueSetting): z.ZodType =>
+  scope === undefined
+    ? shape
+    : shape.openapi({ description: `${shape.description ?? ''} Only with the scope \`${scope}\`.` });
+
+/** Each as it is said; what nobody ever said is left out. */
+export const settingShapes = Object.fromEntries(
+  settingWords.map((word) => [word, withScope(shapeOf(settingOf(word)), settingOf(word))]),
+) as unknown as {
+  readonly [Word in QueueSettingName]: z.ZodOptional<z.ZodType<NonNullable<QueueSettingOptions[Word]>>>;
+};

@@ -1,0 +1,87 @@
+/** How many jobs may start in a time: as people say it, as it is stored, and as it is shown. */
+
+import { checkNames, durationIn, type Range, wholeNumber } from '../kernel/checks.ts';
+import { type DurationInput, durationText, show } from '../kernel/duration.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+
+/** How many jobs may start in a time: `10/s`, `600/m`, `100/h`, `50/d`; or with a time of your own and a burst. */
+export type RateInput =
+  | `${number}/${'s' | 'm' | 'h' | 'd'}`
+  | {
+      /** How many. */
+      readonly limit: number;
+      /** In which time. */
+      readonly per: DurationInput;
+      /** How many may start at once after a while without any. 1 to 1,000,000, default 1. */
+      readonly burst?: number | undefined;
+    };
+
+/** A rate as it is stored. */
+export interface Rate {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+}
+
+const DAY_MS = 86_400_000;
+
+export const rateRanges = {
+  limit: { min: 1, max: 1_000_000_000 },
+  perMs: { min: 1, max: 365 * DAY_MS },
+  burst: { min: 1, max: 1_000_000 },
+} as const satisfies Readonly<Record<string, Range>>;
+
+const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+/** How it is said in a file. */
+export const RATE_WRITTEN = 'a text such as 10/s, 600/m, 100/h or 50/d, or limit, per and burst';
+const RATE_ALLOWED =
+  'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst } with a burst from 1 to 1000000; from 1 per day to 100000 per second';
+
+/** @returns 0 for `false`, which takes the rate back. @throws DuestreamError `bad-input` */
+export function parseRate(given: unknown, what: string): Rate | 0 {
+  if (given === false) return 0;
+  const rate = typeof given === 'string' ? rateOfText(given) : rateOfObject(given);
+  const perSecond = rate && (rate.limit * 1000) / rate.perMs;
+  if (rate && perSecond !== undefined && perSecond >= 1 / 86_400 && perSecond <= 100_000) return Object.freeze(rate);
+  throw new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${RATE_ALLOWED}`);
+}
+
+function rateOfText(text: string): Rate | undefined {
+  const [, limit, unit] = /^(\d{1,9})\/([smhd])$/.exec(text) ?? [];
+  if (limit === undefined || unit === undefined) return undefined;
+  return { limit: Number(limit), perMs: UNITS_MS[unit as keyof typeof UNITS_MS], burst: 1 };
+}
+
+function rateOfObject(given: unknown): Rate | undefined {
+  if (typeof given !== 'object' || given === null) return undefined;
+  checkNames(given, ['limit', 'per', 'burst'], 'rate', 'bad-input');
+  const { limit, per, burst = 1 } = given as { limit: unknown; per: DurationInput; burst?: unknown };
+  return {
+    limit: wholeNumber(limit, { what: 'limit of rate', ...rateRanges.limit }),
+    perMs: durationIn(per, 'per of rate', rateRanges.perMs),
+    burst: wholeNumber(burst, { what: 'burst of rate', ...rateRanges.burst }),
+  };
+}
+
+/** As it stands in the registry of queues. */
+export const encodeRate = (rate: Rate | 0): string => (rate === 0 ? '0' : `${rate.limit} ${rate.perMs} ${rate.burst}`);
+
+/** What cannot be read was written by somebody else, and limits nothing. */
+export function decodeRate(text: string): Rate | 0 | undefined {
+  if (text === '0') return 0;
+  const [, limit, perMs, burst] = /^([1-9]\d{0,8}) ([1-9]\d{0,8}) ([1-9]\d{0,6})$/.exec(text) ?? [];
+  return limit === undefined ? undefined : { limit: Number(limit), perMs: Number(perMs), burst: Number(burst) };
+}
+
+/** A rate for people: `10/s`, `7 per 1m, burst 3`. */
+export function rateText({ limit, perMs, burst }: Rate): string {
+  const unit = Object.entries(UNITS_MS).find(([, ms]) => ms === perMs)?.[0];
+  const text = unit === undefined ? `${limit} per ${durationText(perMs)}` : `${limit}/${unit}`;
+  return burst === 1 ? text : `${text}, burst ${burst}`;
+}
+
+/** A rate as it is said, so that it can be said again. @example rateInput({ limit: 10, perMs: 1000, burst: 1 }) // '10/s' */
+export function rateInput({ limit, perMs, burst }: Rate): RateInput {
+  const text = rateText({ limit, perMs, burst });
+  return burst === 1 && text.includes('/') ? (text as RateInput) : { limit, per: durationText(perMs), burst };
+}

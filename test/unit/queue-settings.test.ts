@@ -1,0 +1,104 @@
+/**
+ * The table of the settings of a queue: every row is whole, and its example goes through every window. `npm run generate`
+ * rewrites `docs/reference/queue-settings.md`.
+ */
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { renderQueueSettings } from '../../scripts/queue-settings-reference.mjs';
+import { defineConfig, queueOptions } from '../../src/config/load.ts';
+import { type ConfigInput, options } from '../../src/config/options.ts';
+import { settingShapes } from '../../src/http/api/setting-shapes.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import {
+  decodeSettings,
+  encodeSettings,
+  fieldsOfWord,
+  groupLimitRows,
+  parseGroupLimits,
+  parseSettings,
+  type QueueSettingName,
+  saidOf,
+  settingFields,
+  settingNames,
+  settingOf,
+  settingWords,
+} from '../../src/job/queue-settings.ts';
+import { read, root } from '../support/repository.ts';
+
+/** Values of each kind that are said so: as they are said again. */
+const SAID: { readonly [Word in QueueSettingName]?: readonly unknown[] } & {
+  readonly [word: string]: readonly unknown[];
+} = {
+  history: [false, { keep: '7d', max: 5, result: true, resultBytesMax: 10 }],
+  redact: [['card.number', 'to']],
+  broadcast: [false, { max: 5, bytes: 2048, age: '1h' }],
+  rate: [false, '10/s', { limit: 7, per: '90s', burst: 3 }],
+  perGroup: [false, 3, { concurrency: false, rate: '1/s', maxPending: 9 }],
+  groups: [{}, { acme: { concurrency: 5, rate: false, maxPending: 7, weight: 2 }, 'free-*': { rate: '1/m' } }],
+};
+const KINDS: { readonly [kind: string]: readonly unknown[] } = {
+  limit: [false, 1024],
+  duration: [0, '20ms'],
+  yes: [true],
+};
+const saidOfWord = (word: QueueSettingName): readonly unknown[] => SAID[word] ?? KINDS[settingOf(word).kind] ?? [];
+
+test('the reference lists every setting', async () => {
+  await expect(renderQueueSettings()).toMatchFileSnapshot(join(root, 'docs/reference/queue-settings.md'));
+});
+
+describe.each(settingWords)('%s', (word) => {
+  const setting = settingOf(word);
+
+  test('has a comment for editors, and a sentence for people', () => {
+    const [, comment = ''] =
+      new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\n {2}${word}: \\{`).exec(read('src/job/queue-settings.ts')) ?? [];
+    expect(comment).toMatch(/^\s+(\* )?[A-Z`]/);
+    expect(setting.doc).toMatch(/^[A-Z][^|\n]*[^.\n]$/);
+    expect(setting.allowed).not.toMatch(/[|\n]/);
+  });
+
+  test('is said again as it was said, and comes out of the registry as it went in', () => {
+    expect(saidOfWord(word)).not.toEqual([]);
+    for (const said of saidOfWord(word)) {
+      const settings = parseSettings({ [word]: said });
+      expect(saidOf(settings)).toEqual({ [word]: said });
+      expect(decodeSettings(encodeSettings(settings))).toEqual(settings);
+      expect(Object.keys(settings)).not.toEqual([]);
+      expect(fieldsOfWord(word)).toEqual(expect.arrayContaining(Object.keys(settings)));
+      expect(defineQueue('q', { [word]: said })).toMatchObject(settings);
+    }
+  });
+
+  test('is taken by the file and over HTTP as by code, and nothing else that is odd', () => {
+    const inFile = (value: unknown) => defineConfig({ queues: { q: { [word]: value } } } as ConfigInput);
+    for (const said of saidOfWord(word)) {
+      expect(parseSettings(queueOptions(inFile(said), 'q'))).toEqual(parseSettings({ [word]: said }));
+      expect(settingShapes[word].parse(said)).toEqual(said);
+    }
+    for (const odd of [Number.NaN, '', -1, null, { odd: 1 }, [7]]) {
+      expect(() => parseSettings({ [word]: odd })).toThrow(/ (is|are) .*(allowed|did you mean)/);
+      // A line of the file whose value was deleted says nothing.
+      if (odd !== null) expect(() => inFile(odd)).toThrow(/allowed/);
+      expect(settingShapes[word].safeParse(odd).success).toBe(false);
+    }
+    expect(options.find(({ key }) => key === `queues.*.${word}`)).toMatchObject({ allowed: setting.allowed });
+  });
+});
+
+test.each(groupLimitRows)('$name of a group is read as it is said', ({ name, row }) => {
+  const said = row.kind === 'rate' ? '20/s' : 3;
+  const settings = parseSettings({ groups: { acme: { [name]: said } } });
+  expect(settings.groups?.acme).toEqual(parseGroupLimits('acme', { [name]: said }));
+  expect(encodeSettings(settings).groups).toMatch(new RegExp(`^\\{"acme":\\{"${row.key}":`));
+  expect(decodeSettings(encodeSettings(settings))).toEqual(settings);
+});
+
+test('no two settings share a field or a key of a group, and text that nobody can read says nothing', () => {
+  expect(new Set(settingNames).size).toBe(settingNames.length);
+  expect(new Set(groupLimitRows.map(({ row }) => row.key)).size).toBe(groupLimitRows.length);
+  const odd = Object.fromEntries(settingNames.map((name) => [name, '!']));
+  // What was meant to hide something hides everything, and a queue that is gated stays so.
+  expect(decodeSettings(odd)).toEqual({ redact: ['*'], fair: true });
+  expect(settingFields.every(({ kind, limits }) => limits === undefined || kind.atRest !== undefined)).toBe(true);
+});
