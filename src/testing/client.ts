@@ -3,14 +3,16 @@
  * they stand, over the jobs of the kit instead of a connection. What these answer is what the scripts would answer.
  */
 
-import type { Answers, Order } from '../client/calls/batch.ts';
+import type { Answers, Order, UpdateJob } from '../client/calls/batch.ts';
 import type { Plan } from '../client/calls/plan.ts';
+import { type Scheduled, updatedOf } from '../client/calls/scheduled.ts';
 import { type Calls, stopped } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
 import { Turns } from '../client/calls/turns.ts';
 import { type Client, clientOver } from '../client/client.ts';
 import { createLetters } from '../client/dead/letters.ts';
 import type { ScheduleChain } from '../client/jobs/scheduling.ts';
+import { updating } from '../client/jobs/update.ts';
 import type { Parts } from '../client/parts.ts';
 import type { JobResult } from '../client/query/past.ts';
 import { reportOf } from '../client/query/report.ts';
@@ -46,7 +48,7 @@ export function createKitClient(
   const parts: Parts = {
     server: { settle: () => undefined },
     limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs(), orderOf: book.orderOf }),
-    batch: batchIn(book, turns),
+    batch: batchIn(adding(book, updating(finding)), turns),
     letters: createLetters({ store, callPartitions }),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
@@ -120,8 +122,19 @@ function callsOver(parts: Parts, { turns, stopping }: Going): Calls {
   };
 }
 
+type Add = (queue: Queue, plan: Plan) => Promise<Scheduled>;
+
+/** An update edits the job that is there, as `ScheduleBatch` has it. */
+const adding =
+  (book: JobBook, update: UpdateJob): Add =>
+  async (queue, plan) => {
+    const added = await book.add(queue, plan);
+    if (added.status !== 'exists' || !plan.names) return added;
+    return updatedOf(queue.name, added, await update(queue, plan, { isDoubtful: false }));
+  };
+
 /** Jobs go in one after the other. */
-function batchIn(book: JobBook, turns: Turns): Parts['batch'] {
+function batchIn(add: Add, turns: Turns): Parts['batch'] {
   const inOrder = <T>(queue: Queue, plans: readonly Plan[], order: Order, work: () => Promise<T>): Promise<T> => {
     if (order !== 'own') return work();
     const keys = plans.flatMap(({ member, isNewId }) => (isNewId === true ? [] : [member]));
@@ -129,17 +142,17 @@ function batchIn(book: JobBook, turns: Turns): Parts['batch'] {
     return turns.run(turn, () => turns.inside(turn, work));
   };
   return {
-    add: (queue, plan, order = 'own') => inOrder(queue, [plan], order, () => book.add(queue, plan)),
-    addMany: (queue, plans, order = 'own') => inOrder(queue, plans, order, () => addMany(book, queue, plans)),
+    add: (queue, plan, order = 'own') => inOrder(queue, [plan], order, () => add(queue, plan)),
+    addMany: (queue, plans, order = 'own') => inOrder(queue, plans, order, () => addMany(add, queue, plans)),
     quiet: async () => undefined,
   };
 }
 
-async function addMany(book: JobBook, queue: Queue, plans: readonly Plan[]): Promise<Answers> {
+async function addMany(add: Add, queue: Queue, plans: readonly Plan[]): Promise<Answers> {
   const results: Answers['results'][number][] = [];
   const errors = new Map<number, unknown>();
   for (const [at, plan] of plans.entries()) {
-    const adding = book.add(queue, plan).catch((error: unknown) => void errors.set(at, error));
+    const adding = add(queue, plan).catch((error: unknown) => void errors.set(at, error));
     results.push((await adding) ?? undefined);
   }
   return { results, errors };

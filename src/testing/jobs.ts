@@ -356,6 +356,11 @@ const isCounted = ({ record }: Pick<Kept, 'record'>): boolean => entriesOfRecord
 function replyTo(before: Kept, wanted: Wanted, nowMs: number): Answer {
   const { state } = before;
   const over = overOf(state);
+  const exists = {
+    kind: 'exists',
+    dueMs: dueOf(before) ?? decodeHeader(before.record)?.askedDueMs ?? before.dueMs,
+  } as const;
+  if (wanted.mode === 'update') return over ? { kind: 'already', over } : exists;
   const isSame = markOf(before.record) === markOf(wanted.record);
   // A cancel ends what was scheduled before it, and no call is sent twice here.
   if (over) return isSame && (over !== 'cancelled' || wanted.isOwed) ? { kind: 'already', over } : { kind: 'ok' };
@@ -364,7 +369,7 @@ function replyTo(before: Kept, wanted: Wanted, nowMs: number): Answer {
     return { kind: 'already', over, ...(dueMs !== undefined && { dueMs }) };
   }
   if (wanted.mode === 'replace') return { kind: state === 'running' ? 'running' : 'replaced' };
-  return { kind: 'exists', dueMs: dueOf(before) ?? decodeHeader(before.record)?.askedDueMs ?? before.dueMs };
+  return exists;
 }
 
 /** Whether the same call undoes what was done to its job since: it was edited, or rescheduled before its first start. */

@@ -68,6 +68,21 @@ function listener(queue: string) {
 
 type Note = (call: Promise<unknown>) => Promise<void>;
 
+async function updates(p: Client, q: string, note: Note) {
+  const update = { id: 'u', ifExists: 'update' } as const;
+  const calls = [{ at: day(2), tags: ['t'] }, { data: 2 }, { data: 2 }, { at: day(3), attempts: 2, name: 'other' }];
+  for (const { data, ...options } of calls) await note(p.schedule(q, data, { ...options, ...update }));
+  await note(p.get(q, 'u'));
+  await note(p.cancel(q, 'u'));
+  await note(
+    p.scheduleMany(q, [
+      { data: 3, at: day(1), ...update },
+      { data: 3, at: day(1), ...update, id: 'v' },
+    ]),
+  );
+  await note(p.cancel(q, 'v'));
+}
+
 async function whileTheyWait(p: Client, q: string, note: Note) {
   for (const options of [{}, {}, { at: day(2) }, { at: day(2), ifExists: 'replace' }, { ifExists: 'error' }] as const) {
     await note(p.schedule(q, { n: 1 }, { ...waiting('a'), attempts: 3, ...options }));
@@ -84,6 +99,7 @@ async function whileTheyWait(p: Client, q: string, note: Note) {
       { data: 9, ...waiting('b'), ifExists: 'error' },
     ]),
   );
+  await updates(p, q, note);
   await note(p.get(q, 'a'));
   await note(p.get(q, 'none'));
   await note(p.get(q, 'a', { bare: true }));
