@@ -3,7 +3,7 @@
  * a new one without a line in `docs/reference` fails here, and so does a line for one that went.
  */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
 import { SIGNS } from '../src/redis/connection/outage.ts';
@@ -75,8 +75,39 @@ describe('the architecture', () => {
   });
 });
 
-describe('the README says what shows each promise', () => {
-  const text = read('README.md');
+describe('a reader finds every page', () => {
+  const pages = walk('docs').filter(
+    (path) => path.endsWith('.md') && !/^docs\/(decisions|reference\/api)\//.test(path),
+  );
+  const linksOf = (path: string) =>
+    [...read(path).matchAll(/\]\(([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+      .filter(([, to = '']) => !/^[a-z]+:/.test(to))
+      .map(([, to = '', heading]) => ({ to: to === '' ? path : normalize(join(dirname(path), to)), heading }));
+
+  test('the list of all pages names each', () => {
+    const listed = linksOf('docs/README.md').map(({ to }) => to);
+    expect(pages.filter((path) => path !== 'docs/README.md' && !listed.includes(path))).toEqual([]);
+  });
+
+  test('a link to a heading finds it', () => {
+    const headings = new Map(
+      pages.concat('README.md', 'CONTRIBUTING.md').map((path) => [path, headingsOf(read(path))]),
+    );
+    const broken = ['CHANGELOG.md', ...headings.keys()].flatMap((path) =>
+      linksOf(path)
+        .filter(({ to, heading }) => heading !== undefined && headings.get(to)?.includes(heading) === false)
+        .map(({ to, heading }) => `${path} -> ${to}#${heading}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('the README stays short', () => {
+    expect(read('README.md').split('\n').length).toBeLessThanOrEqual(201);
+  });
+});
+
+describe('the page of proofs says what shows each promise', () => {
+  const text = read('docs/explanation/proof.md');
   const table = text.slice(text.indexOf('<!-- what shows it'), text.indexOf('<!-- end of what shows it'));
   const rows = [...table.matchAll(/^\| (.+) \|$/gm)].slice(2).map(([, row = '']) => row.split('|'));
   const namedIn = (column: number) =>
@@ -122,4 +153,15 @@ describe('errors of Redis', () => {
 
 function namesIn(text: string): readonly string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+}
+
+/** What a link writes for each heading of a page. */
+function headingsOf(text: string): readonly string[] {
+  return [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-'),
+  );
 }

@@ -14,8 +14,6 @@ const SYSTEMS = ['duestream', 'duestream-20', 'BullMQ', 'bee-queue', 'bunqueue']
 const ROWS = /** @type {const} */ ([
   ['steady500', ['lateP50Ms', 'lateP99Ms'], false, '500 jobs/s: start lateness, p50 · p99, ms'],
   ['steady500', ['serverMicros'], false, '500 jobs/s: CPU of the server per job, µs'],
-  ['steady500', ['workerMicros'], false, '500 jobs/s: CPU of the worker process per job, µs'],
-  ['steady500', ['daemonMicros'], false, '500 jobs/s: CPU of the daemon per job, µs'],
   ['steady500', ['allMicros'], false, '500 jobs/s: CPU of all three per job, µs'],
   ['steady2000', ['lateP50Ms', 'lateP99Ms'], false, '2,000 jobs/s: start lateness, p50 · p99, ms'],
   ['steady2000', ['allMicros'], false, '2,000 jobs/s: CPU of all three per job, µs'],
@@ -56,9 +54,8 @@ function besideOthers({ rows, systems, rounds, quick }) {
     `|---|${shown.map(() => '---:').join('|')}|`,
     ...lines,
     '',
-    `duestream is measured as people deploy it, with the daemon in a process of its own; a worker figure counts worker processes
-only. BullMQ and bee-queue promote in their workers, and bunqueue in its server, which takes the place of Redis. So compare
-the sum.`,
+    `All three are server, workers and daemon: duestream has the daemon in a process of its own, as people deploy it. BullMQ and bee-queue promote in their
+workers, and bunqueue in its server, which takes the place of Redis. So compare the sum.`,
   ].join('\n');
 }
 
