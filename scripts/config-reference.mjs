@@ -1,5 +1,5 @@
 /**
- * Renders the table of options as `config/default.yaml`, `config/duestream.schema.json` and `docs/reference/configuration.md`.
+ * Renders the table of options as `config/duestream.schema.json` and `docs/reference/configuration.md`.
  * Pure: a test compares the files with it byte for byte, and `npm run generate` lets that test rewrite them.
  */
 import { z } from 'zod';
@@ -9,34 +9,6 @@ import { durationText } from '../src/kernel/duration.ts';
 /** @typedef {import('../src/config/table.ts').Option} Option */
 
 const NOTE = 'Generated from src/config/options.ts by `npm run generate`; a test compares it.';
-
-const QUEUE_EXAMPLE = `# What one queue does differently from its definition in code. Only in the file.
-queues: {}
-#  emails:
-#    partitions: 4
-#    attempts: 5
-#    crashes: 3
-#    timeout: 60s
-#    backoff: { kind: exponential, delay: 10s, factor: 2, max: 1h, jitter: full }
-`;
-
-/** @param {readonly Option[]} options */
-export function renderYaml(options) {
-  const lines = [
-    `# Every option with its default. ${NOTE}`,
-    '# Never loaded: copy what you change into duestream.yaml. Times are written as 500ms, 90s, 15m, 1h, 3d or P3D; a number is milliseconds.',
-  ];
-  let open = '';
-  for (const option of options.filter(({ key }) => !key.startsWith('queues.'))) {
-    const [section = '', name] = option.key.split('.');
-    const indent = name === undefined ? '' : '  ';
-    if (name === undefined || section !== open) lines.push('');
-    if (name !== undefined && section !== open) lines.push(`${section}:`);
-    open = section;
-    lines.push(`${indent}# ${option.doc} Allowed: ${option.allowed}.`, `${indent}${name ?? section}: ${yaml(option)}`);
-  }
-  return `${lines.join('\n')}\n\n${QUEUE_EXAMPLE}`;
-}
 
 /**
  * A JSON Schema of `duestream.yaml`: an editor completes names, shows what they mean, and marks what would be refused. What JSON
@@ -103,8 +75,7 @@ Kubernetes makes for a service called duestream are passed over.
 ${options.map(row).join('\n')}
 
 What is written for a queue wins over the queue's definition in code; what is not written stays as the code has it.
-Every option with its default is in [\`config/default.yaml\`](../../config/default.yaml), and a realistic file is
-[\`config/production.example.yaml\`](../../config/production.example.yaml). An editor that knows JSON Schema completes and checks
+A realistic file is [\`config/production.example.yaml\`](../../config/production.example.yaml). An editor that knows JSON Schema completes and checks
 the file, if its first line says where the schema is:
 
 \`\`\`yaml
@@ -130,7 +101,7 @@ function row(option) {
 }
 
 /** @param {Option} option */
-function yaml({ fallback, kind }) {
+export function yaml({ fallback, kind }) {
   if (kind === 'duration' && typeof fallback === 'number') return durationText(fallback);
   if (Array.isArray(fallback)) return `[${fallback.join(', ')}]`;
   return fallback === '' ? "''" : String(fallback);

@@ -1,6 +1,6 @@
 /**
  * Every option there is: type, default, allowed range, flag and one line of prose, in one table. The type `Config`,
- * the names of environment variables, `config/default.yaml`, the reference and every error message come from here,
+ * the names of environment variables, the reference and every error message come from here,
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
