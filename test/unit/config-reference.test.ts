@@ -51,7 +51,9 @@ function namesOf({ additionalProperties, properties = {} }: Section, path: reado
 test('the defaults, as the reference writes them, are those that count', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'duestream-config-'));
   const lines = options.flatMap((option) =>
-    option.fallback === undefined ? [] : [`${option.key.replace('.', ': { ')}: ${yaml(option)}${option.key.includes('.') ? ' }' : ''}`],
+    option.fallback === undefined
+      ? []
+      : [`${option.key.replace('.', ': { ')}: ${yaml(option)}${option.key.includes('.') ? ' }' : ''}`],
   );
   for (const line of lines) {
     writeFileSync(join(cwd, 'duestream.yaml'), `${line}\n`);
