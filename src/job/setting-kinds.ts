@@ -217,15 +217,22 @@ interface Bound {
   readonly part: Part;
 }
 
+const boundsIn = (parts: Parts): readonly Bound[] =>
+  Object.entries(parts).map(([name, part]) => {
+    const key = storedName(name, part);
+    return { name, key, stored: part.stored ?? key, part };
+  });
+
+/** Whether what the registry has can be these parts. */
+const isSane = (all: readonly Bound[], read: Readonly<Record<string, unknown>>): boolean =>
+  all.every(({ key, part }) => part.kind === 'flag' || (Number.isInteger(read[key]) && Number(read[key]) > 0));
+
 /** @param by the part that stands for being on where one flag says it */
 export function bounds<Given extends object, Stored extends object>(
   parts: Parts,
   by?: string,
 ): BoundsKind<Given, Stored> {
-  const all: readonly Bound[] = Object.entries(parts).map(([name, part]) => {
-    const key = storedName(name, part);
-    return { name, key, stored: part.stored ?? key, part };
-  });
+  const all = boundsIn(parts);
   const names = all.map(({ name }) => name);
   const made = (isOn: boolean, partOf: (of: Bound) => unknown): Stored =>
     Object.freeze({ isOn, ...Object.fromEntries(all.map((of) => [of.stored, partOf(of)])) }) as unknown as Stored;
@@ -269,10 +276,7 @@ export function bounds<Given extends object, Stored extends object>(
     decode(text) {
       try {
         const { on, ...read } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-        const isSane = all.every(
-          ({ key, part }) => part.kind === 'flag' || (Number.isInteger(read[key]) && Number(read[key]) > 0),
-        );
-        if (!isSane) return undefined;
+        if (!isSane(all, read)) return undefined;
         return made(on === true, ({ key, part }) => (part.kind === 'flag' ? read[key] === true : Number(read[key])));
       } catch {
         return undefined;
