@@ -373,10 +373,11 @@ class RemovedQueues {
     for (const { queue } of declared) removed.delete(queue);
     this.#declared = declared;
     for (const queue of [...removed.keys()].slice(0, Math.max(0, removed.size - REMEMBERED_MAX))) removed.delete(queue);
-    for (const layout of removed.values()) {
-      // The next pass leads it: a call that declares a queue wakes all daemons.
-      if (await this.#hasJobs(layout)) await declareQueue(redis, { namespace, ...layout });
-    }
+    const all = [...removed.values()];
+    // Where a node is down the next look asks again: queues of others are led meanwhile.
+    const have = await Promise.all(all.map((layout) => this.#hasJobs(layout).catch(() => false)));
+    // The next pass leads it: a call that declares a queue wakes all daemons.
+    for (const layout of all.filter((_, at) => have[at])) await declareQueue(redis, { namespace, ...layout });
   }
 
   async #hasJobs(layout: QueueLayout): Promise<boolean> {

@@ -47,16 +47,20 @@ export function decodeFired(stored: string): Fired {
   const sane =
     fired.reachedMs <= REACHED_MAX && Number.isSafeInteger(fired.runs) && Number.isSafeInteger(fired.skipped);
   if (sane && (fired.waiting === undefined || instantOf(fired.waiting) !== undefined)) return fired;
-  return {
-    text: stored,
-    reachedMs: 0,
-    runs: 0,
-    skipped: 0,
-    waiting: undefined,
-    last: undefined,
-    unreadable: `its state is ${show(stored.slice(0, SHOWN_CHARS))}; allowed: reached runs skipped waiting last armed`,
-  };
+  const text = show(stored.slice(0, SHOWN_CHARS));
+  return unreadFired(`its state is ${text}; allowed: reached runs skipped waiting last armed`, stored);
 }
+
+/** @param why for people */
+export const unreadFired = (why: string, stored = ''): Fired => ({
+  text: stored,
+  reachedMs: 0,
+  runs: 0,
+  skipped: 0,
+  waiting: undefined,
+  last: undefined,
+  unreadable: why,
+});
 
 /**
  * How far a schedule was fired as its definition counts it: what a clock that was ahead had fired before a resume or

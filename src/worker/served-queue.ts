@@ -73,6 +73,8 @@ export class ServedQueue {
   readonly #handover: Handover;
   /** Some reads without an answer, and three heartbeats. */
   readonly #stuckAfterMs: number;
+  /** From its start until its stop. */
+  #isStarted = false;
   /** From the start on, when the partitions are known. */
   #running: Running | undefined;
 
@@ -94,9 +96,10 @@ export class ServedQueue {
     this.#stuckAfterMs = Math.max(readsMs, settings.beatTtlMs);
   }
 
-  /** Declares the queue unless it is declared, and follows its layout. May be repeated. */
-  declare(): Promise<void> {
-    return this.#partitions.declare();
+  /** Declares the queue unless it is declared, and follows its layout. May be repeated: what could not begin before begins then. */
+  async declare(): Promise<void> {
+    await this.#partitions.declare();
+    if (this.#isStarted) this.start();
   }
 
   /** The partitions that it reads now. */
@@ -104,8 +107,10 @@ export class ServedQueue {
     return this.#partitions.refs;
   }
 
-  /** Begins to fetch. The queue was declared before. */
+  /** Begins to fetch, at once or when the queue is declared. */
   start(): void {
+    this.#isStarted = true;
+    if (this.#running || this.refs.length === 0) return;
     const { source } = this.#parts;
     const { inFlight } = this;
     const { refs } = this.#partitions;
@@ -119,6 +124,7 @@ export class ServedQueue {
 
   /** Stops fetching and hands over: entries that were not started at once, jobs that run at `endMs` by the monotonic clock. */
   async stop(endMs: number): Promise<void> {
+    this.#isStarted = false;
     const { fetcher, adopter, reclaimer } = this.#running ?? {};
     await Promise.all([fetcher?.stop(), adopter?.stop(), reclaimer?.stop()]);
     this.#running?.stopOrders.stop();

@@ -47,6 +47,7 @@ import {
   type Work,
   type WorkerOptions,
 } from './options.ts';
+import { createDeclaring } from './recover/declaring.ts';
 import { createHeartbeat } from './recover/heartbeat.ts';
 import { createSurroundings } from './recover/surroundings.ts';
 import { createHandlerCalls } from './run/context.ts';
@@ -246,10 +247,13 @@ async function declaredIn(opened: Shared | undefined, { namespace }: Settings, a
 }
 
 async function begin(parts: Shared, { clock, namespace }: Settings, signal: AbortSignal): Promise<void> {
-  const { commands, heartbeat, extender, served } = parts;
+  const { commands, heartbeat, extender, served, declaring } = parts;
   // The first heartbeat writes already.
   await whileStarting('worker', () => checkSchema(commands, namespace), { clock, signal });
-  await whileStarting('worker', heartbeat.start, { clock, signal });
+  await whileStarting('worker', heartbeat.start, { clock, signal }).catch((error: unknown) => {
+    if (!declaring.goesWithout(error)) throw error;
+    return whileStarting('worker', heartbeat.start, { clock, signal });
+  });
   signal.throwIfAborted();
   commands.on('ready', () => {
     for (const one of [heartbeat, extender, ...served]) one.wake();
@@ -329,7 +333,7 @@ function wire(
     onBeat: timekeeper.pass,
     lookBeats: rhythm.layoutBeats,
     async onLook() {
-      await Promise.all(served.map((one) => one.declare()));
+      await declaring.pass();
       await lookAround();
     },
   });
@@ -343,6 +347,7 @@ function wire(
     const told = { reported: () => extender.reported(), onMissed: () => extender.wake(), channels };
     return [new ServedQueue({ ...own, ...told, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
   });
+  const declaring = createDeclaring(served, { clock, events });
   const extender = createExtender({
     jobs,
     consumer,
@@ -354,7 +359,7 @@ function wire(
     jobLeaseMs: settings.jobLeaseMs,
     inFlights: served.map(({ inFlight }) => inFlight),
   });
-  return { commands, heartbeat, extender, served };
+  return { commands, heartbeat, extender, served, declaring };
 }
 
 /** The channels of a worker that polls, which its reader listens to, and those on which a worker hears orders to stop. */

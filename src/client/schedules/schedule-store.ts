@@ -10,6 +10,7 @@ import type { GateSettings } from '../../job/queue-settings.ts';
 import { REDACTED } from '../../job/redaction.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';
+import { reasonOf } from '../../kernel/reason.ts';
 import { memberOf } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
@@ -17,7 +18,7 @@ import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/scripts/queues.ts';
 import { allDefinitions, define, definitions, disarm } from '../../redis/scripts/schedules.ts';
 import type { ScheduleInput } from '../../schedule/input.ts';
-import { handAfter, handOf, type Pausing, successor } from '../../schedule/progress.ts';
+import { handAfter, handOf, type Pausing, successor, unreadFired } from '../../schedule/progress.ts';
 import { parseScheduleName } from '../../schedule/schedule.ts';
 import {
   type Definition,
@@ -124,8 +125,17 @@ async function findAll(store: Store, all: readonly Definition[]): Promise<readon
     byRef.set(ref.keys.fired, group);
     group.of.push(definition);
   }
-  const found = await Promise.all([...byRef.values()].map(({ ref, of }) => firedIn(store, ref, of)));
-  return found.flat();
+  const groups = [...byRef.values()];
+  const found = await Promise.allSettled(groups.map(({ ref, of }) => firedIn(store, ref, of)));
+  const failed = found.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  if (failed.length > 0 && failed.length === found.length) throw failed[0];
+  // A queue that cannot be read hides the schedules of no other.
+  return groups.flatMap(({ ref, of }, at) => {
+    const one = found[at];
+    if (one?.status !== 'rejected') return one?.value ?? [];
+    const fired = unreadFired(`queue ${show(ref.queue)} cannot be read: ${reasonOf(one.reason)}`);
+    return of.map((definition) => ({ definition, ref, fired }));
+  });
 }
 
 /** A call about what is stored of one schedule. */

@@ -113,13 +113,22 @@ export async function restored(redis: Redis, namespace: string): Promise<readonl
   const layouts = await listQueues(redis, namespace);
   const found: Result[] = [];
   for (const layout of layouts) {
-    found.push(resultOf(await mayRepeat(redis, layout.queue, partitionsOf(namespace, layout))));
+    const looked = mayRepeat(redis, layout.queue, partitionsOf(namespace, layout)).then(resultOf);
+    found.push(await looked.catch((error: unknown) => unreadable(layout.queue, error)));
   }
   if (found.length > 0) return found;
   return [{ check: 'restored', status: 'warn', saw: `no queue in namespace ${show(namespace)}`, advice: OTHER }];
 }
 
 const OTHER = 'check --namespace and --redis: a backup with jobs has queues';
+
+/** It hides no other queue. */
+const unreadable = (queue: string, error: unknown): Result => ({
+  check: 'restored',
+  status: 'fail',
+  saw: `${show(queue)}: it cannot be read, so nobody knows what of it may run twice: ${reasonOf(error)}`,
+  advice: 'before you start anything: mend it, then run this again',
+});
 
 async function mayRepeat(redis: Redis, queue: string, refs: readonly PartitionRef[]): Promise<MayRepeat> {
   const all = await Promise.all(refs.map((ref) => stats(redis, ref)));

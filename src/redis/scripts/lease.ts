@@ -63,8 +63,15 @@ export async function withoutLeader(redis: Redis, refs: readonly PartitionRef[])
   for (let from = 0; from < refs.length; from += AT_ONCE) {
     const some = refs.slice(from, from + AT_ONCE);
     // The partitions of a cluster have a slot each, and no command may name keys of two.
-    if (!isCluster(redis) && (await redis.exists(some.map(({ keys }) => keys.leader))) === some.length) continue;
-    const there = await Promise.all(some.map(({ keys }) => redis.exists(keys.leader)));
+    const isMany = isCluster(redis);
+    if (!isMany && (await redis.exists(some.map(({ keys }) => keys.leader))) === some.length) continue;
+    // Who leads the partitions of a node that is down nobody can say; that does not hide the others.
+    const isThere = async ({ keys }: PartitionRef) =>
+      redis.exists(keys.leader).catch((error: unknown) => {
+        if (!isMany) throw error;
+        return 1;
+      });
+    const there = await Promise.all(some.map(isThere));
     unled.push(...some.filter((_, index) => there[index] === 0));
   }
   return unled;

@@ -22,6 +22,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
+import { reasonOf } from '../../../kernel/reason.ts';
 import type { Pause } from '../../../redis/scripts/upkeep.ts';
 import { type Exit, type Register, type Session, withExamples, withRedis } from '../../session.ts';
 import { moment } from '../../terminal/instants.ts';
@@ -283,7 +284,12 @@ interface Told {
   readonly lines: () => readonly string[];
 }
 
-/** One answer for the queue that was named, or one for all of them. @throws DuestreamError `usage` */
+/**
+ * One answer for the queue that was named, or one for all of them. Of all, one that is refused stops no other: the answer names it,
+ * and the command ends with 1.
+ *
+ * @throws DuestreamError `usage`
+ */
 async function each(
   session: Session,
   { queue, all }: { readonly queue: string | undefined; readonly all?: boolean | undefined },
@@ -297,11 +303,25 @@ async function each(
   }
   const { namespace } = session.config;
   const told: Told[] = [];
-  for (const name of await withRedis(session, (redis) => queueNames({ redis, namespace }))) told.push(await act(name));
-  session.out.answer({ namespace, queues: told.map(({ value }) => value) }, () =>
-    told.length === 0 ? [line`no queue was used in namespace ${namespace} yet`] : told.flatMap(({ lines }) => lines()),
+  const failed: { readonly queue: string; readonly error: unknown }[] = [];
+  for (const name of await withRedis(session, (redis) => queueNames({ redis, namespace }))) {
+    await act(name).then(
+      (one) => told.push(one),
+      (error: unknown) => failed.push({ queue: name, error }),
+    );
+  }
+  const [first] = failed;
+  if (first && told.length === 0) throw first.error;
+  const refused = failed.map(({ queue: name, error }) => ({ queue: name, why: reasonOf(error) }));
+  session.out.answer({ namespace, queues: told.map(({ value }) => value), failed: refused }, () =>
+    told.length === 0
+      ? [line`no queue was used in namespace ${namespace} yet`]
+      : [
+          ...told.flatMap(({ lines }) => lines()),
+          ...refused.map(({ queue: name, why }) => line`queue ${name} stays as it was: ${why}`),
+        ],
   );
-  return 0;
+  return first ? 1 : 0;
 }
 
 /** Since when and why. */

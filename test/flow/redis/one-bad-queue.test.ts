@@ -1,0 +1,151 @@
+/**
+ * One bad queue never stops the others: here somebody put a value of another type under each of its keys. What looks after all
+ * queues, serves several or asks about all goes on with the others, and says which one it could not look at.
+ */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createClient } from '../../../src/client/client.ts';
+import { createDaemon } from '../../../src/daemon/daemon.ts';
+import { createWorker } from '../../../src/daemon/embedded-worker.ts';
+import { partitionKeys, storedKeys } from '../../../src/redis/keys.ts';
+import { defineHandlers } from '../../../src/worker/run/handlers.ts';
+import { useCli } from '../../support/cli.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const cli = useCli();
+const patience = { timeout: 60_000, interval: 20 };
+const runs: string[] = [];
+const handlers = defineHandlers({
+  bad: async ({ id }) => void runs.push(id),
+  good: async ({ id }) => void runs.push(id),
+  young: async ({ id }) => void runs.push(id),
+});
+const stored = storedKeys(partitionKeys({ namespace: 'duestream', queue: 'bad', partition: 0 }));
+let server: TestRedis;
+let client: ReturnType<typeof createClient>;
+let daemon: ReturnType<typeof createDaemon>;
+
+async function daemonAnew(handled: Parameters<typeof createDaemon>[1] = {}): Promise<void> {
+  const isWorker = handled.handlers !== undefined;
+  const roles = isWorker ? (['mover', 'worker'] as const) : (['mover'] as const);
+  daemon = createDaemon({ redis: { url: server.url }, roles: [...roles], mover: { lease: 1000 } }, handled);
+  await daemon.start();
+}
+
+beforeAll(async () => {
+  server = await startRedis({ port: true });
+  client = createClient({ redis: server.url });
+  await daemonAnew({ handlers });
+  for (const queue of ['bad', 'good']) {
+    await client.schedule(queue, {}, { id: `first-of-${queue}` });
+    await client.schedules.put(`of-${queue}`, { queue, every: '1h' });
+  }
+  await vi.waitUntil(() => runs.length === 2, patience);
+  const redis = await server.client();
+  await redis
+    .multi(
+      stored.flatMap(({ key }) => [
+        ['del', key],
+        ['set', key, 'a person did this'],
+      ]),
+    )
+    .exec();
+});
+afterAll(async () => {
+  await client.stop();
+  await daemon.stop();
+  await server.stop();
+});
+
+test('a daemon that leads it and a worker that serves it go on with the others, and with a queue that is new', async () => {
+  for (const queue of ['good', 'young']) await client.schedule(queue, {}, { id: `${queue}-goes-on`, delay: '1s' });
+  await expect.poll(() => runs, patience).toEqual(expect.arrayContaining(['good-goes-on', 'young-goes-on']));
+});
+
+test('a worker of it and another queue that starts now serves the other one', async () => {
+  const started: string[] = [];
+  const told: string[] = [];
+  const worker = createWorker({
+    queues: [
+      { queue: 'bad', handler: async () => undefined },
+      { queue: 'good', handler: async ({ id }) => void started.push(id) },
+    ],
+    redis: server.url,
+  });
+  worker.events.on('redis.away', ({ who, why }) => told.push(`${who}: ${why}`));
+  await worker.start();
+  try {
+    const jobs = Array.from({ length: 60 }, (_, nth) => ({ data: {}, id: `many-${nth}` }));
+    await client.scheduleMany('good', jobs);
+    await expect.poll(() => started.length, patience).toBeGreaterThan(0);
+    expect(told).toEqual([expect.stringMatching(/^queue bad: .*WRONGTYPE/)]);
+    expect(worker.isReady()).toBe(false);
+  } finally {
+    await worker.stop();
+  }
+});
+
+test('a daemon that starts now leads the others', async () => {
+  await daemon.stop();
+  await daemonAnew({ handlers });
+  await client.schedule('good', {}, { id: 'with-a-new-daemon' });
+  await expect.poll(() => runs, patience).toContain('with-a-new-daemon');
+});
+
+test('of all queues, one that is damaged is paused and resumed by nobody, and stops no other', async () => {
+  for (const [verb, paused] of [
+    ['pause', true],
+    ['resume', false],
+  ] as const) {
+    const { code, out } = await cli.run(['queues', verb, '--all', '--json', '--redis', server.url]);
+    const { queues, failed } = JSON.parse(out);
+    expect(queues).toMatchObject([
+      { queue: 'good', paused, changed: true },
+      { queue: 'young', paused, changed: true },
+    ]);
+    expect(failed).toEqual([{ queue: 'bad', why: expect.stringContaining('WRONGTYPE') }]);
+    expect(code).toBe(1);
+  }
+});
+
+test('after a restore doctor says what of the others may run twice, and that nobody knows it of the damaged one', async () => {
+  const { out } = await cli.run(['doctor', '--restored', '--json', '--redis', server.url]);
+  const saw = JSON.parse(out)
+    .checks.filter(({ check }: { readonly check: string }) => check === 'restored')
+    .map((one: { readonly saw: string }) => one.saw);
+  expect(saw).toEqual([
+    expect.stringMatching(/^"bad": it cannot be read, .*WRONGTYPE/),
+    expect.stringMatching(/^"good": /),
+    expect.stringMatching(/^"young": /),
+  ]);
+});
+
+test('schedules of the others are listed with their next instants, and those of the damaged one with what is wrong', async () => {
+  const schedules = await client.schedules.list();
+  expect(schedules.map(({ name, nextMs, unreadable }) => [name, nextMs, unreadable])).toEqual([
+    ['of-bad', undefined, expect.stringMatching(/^queue "bad" cannot be read: .*WRONGTYPE/)],
+    ['of-good', expect.any(Number), undefined],
+  ]);
+});
+
+test('a worker that started without a queue serves it as soon as it is mended', async () => {
+  const started: string[] = [];
+  const worker = createWorker({
+    queues: [
+      { queue: 'bad', handler: async ({ id }) => void started.push(id) },
+      { queue: 'good', handler: async () => undefined },
+    ],
+    redis: server.url,
+    beatTtl: 1000,
+  });
+  await worker.start();
+  try {
+    await daemon.stop();
+    await (await server.client()).del(stored.map(({ key }) => key));
+    await client.schedule('bad', {}, { id: 'once-more' });
+    await daemonAnew();
+    await expect.poll(() => started, patience).toEqual(['once-more']);
+    expect(worker.isReady()).toBe(true);
+  } finally {
+    await worker.stop();
+  }
+});
