@@ -13,6 +13,7 @@ import {
   unreadableQueues,
   unsetQueue,
 } from '../../src/redis/scripts/queues.ts';
+import { cutOff, luaOf } from '../support/model-cut.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -290,3 +291,26 @@ test('overrides that are set at the same time are all kept, and go with the queu
   await undeclareQueue(p.redis, namespace, 'mails');
   expect(await p.redis.hkeys(keys.queues)).toEqual([':schema']);
 });
+
+test.each([
+  ['a setting by command', () => set({ rate: rate(1) }), { rate: rate(1), layers: { set: { rate: ada } } }],
+  ['a setting that is taken back', () => unset(['rate']), { rate: rate(100) }],
+  ['a setting that is forgotten', () => unset(['rate'], true), { rate: rate(100) }],
+] as const)(
+  '%s is whole when its call was cut off at any write and is made again, whoever declares the queue meanwhile',
+  async (_, call, holds) => {
+    for (let allowed = 0, site: string | undefined = ''; site !== undefined; allowed += 1) {
+      await p.redis.del(keys.queues);
+      await mails({ rate: rate(100) });
+      if ('layers' in holds === false) await set({ rate: rate(1) });
+      site = await cutOff(p.redis, { verb: 'declare', lua: luaOf('declare'), allowed, call });
+      await mails({ rate: rate(100) });
+      await call();
+      await call();
+      await mails({ rate: rate(100) });
+      expect(await found()).toMatchObject(holds);
+      expect((await found())?.layers !== undefined).toBe('layers' in holds);
+      if (allowed === 0) expect(site).toMatch(/^declare:/);
+    }
+  },
+);
