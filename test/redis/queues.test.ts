@@ -1,5 +1,7 @@
 /** The registry: a queue comes into being by its first use. */
 import { expect, test, vi } from 'vitest';
+import { type Subject, schema } from '../../src/inspect/doctor/check-namespace.ts';
+import { defineQueue } from '../../src/job/queue.ts';
 import type { SettingName } from '../../src/job/queue-settings.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
 import {
@@ -13,6 +15,7 @@ import {
   unreadableQueues,
   unsetQueue,
 } from '../../src/redis/scripts/queues.ts';
+import { createServedPartitions } from '../../src/worker/fetch/assignment.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { usePartition } from '../support/partition.ts';
 
@@ -314,3 +317,30 @@ test.each([
     }
   },
 );
+
+test('a worker whose definition says otherwise than a command and the first use says each once, however often it looks', async () => {
+  await declareQueue(p.redis, { namespace, queue: 'mails', partitions: 1, rate: rate(100) });
+  await set({ rate: rate(1), maxPending: 7 });
+  const said: unknown[] = [];
+  const quiet = () => undefined;
+  const log = {
+    debug: quiet,
+    info: quiet,
+    error: quiet,
+    warn: (...words: unknown[]) => said.push(words),
+    child: () => log,
+  };
+  const queue = defineQueue('mails', { rate: '50/s', partitions: 4 });
+  const served = createServedPartitions({ redis: p.redis, namespace, queue, consumer: 'w', log });
+  for (let looks = 0; looks < 3; looks += 1) await served.declare();
+  const text = 'the definition does not hold';
+  expect(said).toEqual([
+    [{ what: expect.stringMatching(/^rate: somebody has set another one by command/) }, text],
+    [{ what: expect.stringMatching(/^it says 4 partitions, and queue mails has 1 /) }, text],
+  ]);
+  const seen = { redis: p.redis, namespace } as Subject;
+  expect(await schema(seen)).toMatchObject({
+    status: 'warn',
+    saw: 'queue "mails" has 1 partition, and a definition says 4',
+  });
+});
