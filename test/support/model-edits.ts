@@ -97,7 +97,8 @@ function editOne(model: Model, { member, before, record, dueMs }: EditItem): Edi
   if (refusal) return refusal;
   if (job.record === record && job.due === dueMs) return { kind: 'already' };
   const seen = before.includes(' ') ? seenOf(model, member, 'nothing') : digestOf(job.record ?? '');
-  const [now, then] = job.due === dueMs ? [placeless(seen), placeless(before)] : [seen, before];
+  const isThere = dueMs !== undefined && job.due === dueMs;
+  const [now, then] = isThere ? [placeless(seen), placeless(before)] : [seen, before];
   if (job.record === undefined || now !== then) return { kind: 'changed' };
   if (JSON.stringify(markOf(record)) !== JSON.stringify(markOf(job.record))) return { kind: 'bad-record' };
   job.run ??= freshRun({ generation: 0 });
