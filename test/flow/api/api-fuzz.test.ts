@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentOf } from '../../../src/http/api/api.ts';
 import { refsOf } from '../../../src/inspect/refs.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
+import { writePart } from '../../../src/kernel/path-part.ts';
 import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import {
@@ -237,7 +238,7 @@ async function askUntilThere({ what, ...options }: Pick<Request, 'what'> & AskOp
 async function lostOf(known: Known): Promise<readonly string[]> {
   const lost: string[] = [];
   for (const [queue, id = ''] of [...known.jobs].map((text) => text.split(' '))) {
-    const { status } = await askUntilThere({ what: `GET /v1/queues/${queue}/jobs/${encodeURIComponent(id)}` });
+    const { status } = await askUntilThere({ what: `GET /v1/queues/${queue}/jobs/${writePart(id)}` });
     if (status !== 200) lost.push(`${queue} ${id}: ${status}`);
   }
   return lost;
