@@ -445,7 +445,7 @@ export type GateName = Exclude<
 /** As they stand in the registry; 0: no such limit, undefined: nobody ever said anything. */
 export type GateSettings = Pick<QueueSettings, GateName>;
 /** As a queue is defined with them. */
-export type GateOptions = Pick<
+type GateOptions = Pick<
   QueueSettingOptions,
   {
     readonly [Word in QueueSettingName]: Table[Word] extends { readonly limits: 'line' } ? Word : never;

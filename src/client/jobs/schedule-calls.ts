@@ -111,15 +111,16 @@ const claimOfPlans = (queue: Queue<unknown>, plans: readonly Plan[]): Claim => (
   keys: plans.flatMap(({ id, isNewId }) => (isNewId === true ? [] : [memberOf(id)])),
 });
 
+const limitsIn = (parts: Parts, { delivery, jobs }: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits => ({
+  ...parts.limits(calledMs),
+  newId,
+  delivery,
+  jobs,
+});
+
 function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Calls) {
   const { clock } = settings;
   const levelIn = createLevels(settings);
-  const limitsIn = (parts: Parts, { delivery, jobs }: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits => ({
-    ...parts.limits(calledMs),
-    newId,
-    delivery,
-    jobs,
-  });
 
   function scheduleNow({ queue, data, options }: OneCall, moment: Moment): Promise<Scheduled> {
     if (!moment.turn) check();

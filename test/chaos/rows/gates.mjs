@@ -378,7 +378,7 @@ async function lateCalls(scene) {
   await say(4);
   await until(isFour, 'another leader has set the limits');
   note('limits', { ...LIMITS, concurrency: 4 });
-  release();
+  void release();
   await sleep(500);
   const late = (await isFour()) ? 0 : 1;
   cast.send(leader, 'SIGCONT');
@@ -405,7 +405,7 @@ async function latePromote({ cast, theLine, pidOf, leaderOf, redis, until, sleep
   const late = ['late-1', 'late-2', 'late-3'];
   for (const id of late) asked(id);
   await redis.zadd(keyOf(0, 'scheduled'), ...late.flatMap((id) => [Date.now(), id]));
-  release();
+  void release();
   await sleep(300);
   for (const daemon of [next, leader]) cast.send(daemon, 'SIGCONT');
 }

@@ -60,9 +60,9 @@ async function besideOneThatIsDown(scene) {
   const outbox = createOutbox({ dialect: 'sqlite' });
   const relay = createRelay({ dialect: 'sqlite', run: db.run, redis: server.url, queues });
   let rows = 0;
-  const write = async (/** @type {string} */ queue) => {
+  const write = (/** @type {string} */ queue) => {
     rows += 1;
-    await outbox.schedule(db.run, defineQueue(queue), rows, { id: `row-${rows}`, delay: '2h' });
+    outbox.schedule(db.run, defineQueue(queue), rows, { id: `row-${rows}`, delay: '2h' });
   };
   const waited = { [down]: 0, [well]: 0 };
   const look = async () => {
@@ -70,15 +70,15 @@ async function besideOneThatIsDown(scene) {
   };
   try {
     relay.start();
-    for (const queue of [down, well]) await write(queue);
+    for (const queue of [down, well]) write(queue);
     const isEmpty = async () => (await relay.state()).rows === 0;
     await within(20_000, isEmpty, 'both queues are declared');
     shard.replica.signal('SIGSTOP');
     shard.master.signal('SIGSTOP');
-    for (let nth = 0; nth < BACKLOG; nth += 1) await write(down);
+    for (let nth = 0; nth < BACKLOG; nth += 1) write(down);
     await repeatedly(AWAY_MS, EVERY_MS, async () => {
-      await write(down);
-      await write(well);
+      write(down);
+      write(well);
       await look();
     });
     shard.master.signal('SIGCONT');

@@ -130,7 +130,7 @@ export const processRows = [
       const next = await leaderOf(partition);
       cast.send(next, 'SIGSTOP');
       await redis.zadd(keyOf(partition, 'scheduled'), ...late.flatMap((id) => [Date.now(), id]));
-      release();
+      void release();
       await sleep(LEASE_MS / 5);
       cast.send(next, 'SIGCONT');
       await sleep(Math.max(0, 3 * LEASE_MS - (Date.now() - frozenMs)));

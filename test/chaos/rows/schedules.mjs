@@ -145,7 +145,7 @@ async function freezeFiring({ theLine, pidOf, redis, cast, until, sleep }) {
   try {
     await until(async () => ![null, term].includes(await redis.get(load.loadKey('leader'))), 'another leader of load');
     await until(async () => (await overdue(redis)) === 0, 'the other leader has fired');
-    release();
+    void release();
     await sleep(200);
   } finally {
     cast.send(leader, 'SIGCONT');
