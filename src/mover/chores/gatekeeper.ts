@@ -14,9 +14,11 @@
 import { type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { checkGates, GATE_PARTS, type GatePart, limit, mendGates } from '../../redis/scripts/gates.ts';
+import { giveShare } from '../../redis/scripts/queues.ts';
 import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
 
 export interface GatekeeperParts extends Duty {
+  readonly namespace: string;
   /** The partition with the settings of its queue as they are now. */
   readonly current: () => PartitionRef;
 }
@@ -41,7 +43,7 @@ interface Spot {
 const HOLDS: Spot = { part: 'holds', cursor: '' };
 
 export function createGatekeeper(parts: GatekeeperParts): Chore {
-  const { redis, ref, current, leading, clock } = parts;
+  const { redis, ref, namespace, current, leading, clock } = parts;
   /** The term and the limits for which the partition has its share. */
   let shared: string | undefined;
   let sharedMs = clock.monotonicMs();
@@ -58,7 +60,10 @@ export function createGatekeeper(parts: GatekeeperParts): Chore {
     }
     const { term } = leadership;
     if (shared !== `${term} ${share.share}` || clock.monotonicMs() - sharedMs >= WALK_EVERY_MS) {
-      if ((await limit(redis, ref, { term, share })) === 'fenced') return IDLE_MS;
+      const reply = await giveShare(redis, { namespace, ref: current() }, ({ gates }) =>
+        limit(redis, ref, { term, share: gates ?? share }),
+      );
+      if (reply === 'fenced') return IDLE_MS;
       shared = `${term} ${share.share}`;
       sharedMs = clock.monotonicMs();
     }

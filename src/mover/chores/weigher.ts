@@ -11,10 +11,12 @@
 import { NO_QUOTA } from '../../job/quota.ts';
 import { type Idle, idle } from '../../kernel/loop.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { giveShare } from '../../redis/scripts/queues.ts';
 import { allot, UNWEIGHED, WEIGH_MAX, type Weighing, weigh } from '../../redis/scripts/quotas.ts';
 import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
 
 export interface WeigherParts extends Duty {
+  readonly namespace: string;
   /** The partition with the settings of its queue as they are now. */
   readonly current: () => PartitionRef;
 }
@@ -32,7 +34,7 @@ const QUIET_REST_MS = 10_000;
 const ALLOT_EVERY_MS = 60_000;
 
 export function createWeigher(parts: WeigherParts): Chore {
-  const { redis, ref, current, leading, clock } = parts;
+  const { redis, ref, namespace, current, leading, clock } = parts;
   /** The term and the limits for which the partition has its share. */
   let allotted: string | undefined;
   let allottedMs = clock.monotonicMs();
@@ -53,7 +55,9 @@ export function createWeigher(parts: WeigherParts): Chore {
     const wanted = `${term} ${quota.pending} ${quota.bytes}`;
     const isOther = allotted !== wanted;
     if (isOther || (quota !== NO_QUOTA && clock.monotonicMs() - allottedMs >= ALLOT_EVERY_MS)) {
-      const reply = await allot(redis, ref, { term, quota });
+      const reply = await giveShare(redis, { namespace, ref: current() }, (now) =>
+        allot(redis, ref, { term, quota: now.quota ?? NO_QUOTA }),
+      );
       if (reply === 'fenced') return IDLE_MS;
       allotted = wanted;
       allottedMs = clock.monotonicMs();

@@ -290,8 +290,33 @@ async function shareLimits(redis: Redis, namespace: string, said: Stored, layout
   }
 }
 
+/**
+ * Gives a partition what the registry says at that moment, and once more where that changes meanwhile: what its leader read
+ * some time ago may be older than what somebody has set.
+ *
+ * @param of.ref what holds where the registry does not know the queue, or does not answer
+ */
+export async function giveShare<T>(
+  redis: Redis,
+  { namespace, ref }: { readonly namespace: string; readonly ref: PartitionRef },
+  give: (ref: PartitionRef) => Promise<T>,
+): Promise<T> {
+  const read = async () => {
+    const layout = await findQueue(redis, namespace, ref.queue).catch(() => undefined);
+    return layout && partitionsOf(namespace, layout)[ref.partition];
+  };
+  for (let now = (await read()) ?? ref; ; ) {
+    const given = await give(now);
+    const next = await read();
+    if (!next || shareText(next) === shareText(now)) return given;
+    now = next;
+  }
+}
+
+const shareText = ({ gates: share, quota }: PartitionRef): string => JSON.stringify([share, quota]);
+
 const sharesOf = (namespace: string, layout: QueueLayout): string =>
-  JSON.stringify(partitionsOf(namespace, layout).map(({ gates: share, quota }) => [share, quota]));
+  partitionsOf(namespace, layout).map(shareText).join();
 
 /** No queue can have a name with a colon, so such a field is never taken for a queue. */
 const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}`;

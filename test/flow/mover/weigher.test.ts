@@ -9,6 +9,7 @@ import { idle } from '../../../src/kernel/loop.ts';
 import { createGatekeeper } from '../../../src/mover/chores/gatekeeper.ts';
 import { createWeigher } from '../../../src/mover/chores/weigher.ts';
 import { otherShare } from '../../../src/redis/scripts/gates.ts';
+import { declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
 
 const p = usePartition();
@@ -19,6 +20,7 @@ async function weigherOn(given: { quota?: Quota; term?: string; clock?: Clock } 
   const weigher = createWeigher({
     redis: p.redis,
     ref: p.ref,
+    namespace: 't',
     clock: given.clock ?? systemClock,
     events: createEmitter(),
     current: () => ({ ...p.ref, ...(now.quota && { quota: now.quota }) }),
@@ -78,6 +80,7 @@ test('a gated partition mends its share just so', async () => {
   const { pass } = createGatekeeper({
     redis: p.redis,
     ref: p.ref,
+    namespace: 't',
     clock: { ...systemClock, monotonicMs: () => nowMs },
     events: createEmitter(),
     current: () => ({ ...p.ref, gates }),
@@ -94,6 +97,20 @@ test('a gated partition mends its share just so', async () => {
   await pass();
   expect(await p.meta('gates')).toBe('0 1 0 1');
   expect(await otherShare(p.redis, { ...p.ref, gates })).toBeUndefined();
+});
+
+test('a leader that read the registry some time ago undoes nothing of what somebody has set since', async () => {
+  const said = { namespace: 't', queue: p.ref.queue };
+  await declareQueue(p.redis, { ...said, partitions: 1, perGroup: 1, maxPending: 5 });
+  const gates = gateShare(parseSettings({ perGroup: 1 }), { partition: 0, partitions: 1 });
+  const ref = { ...p.ref, gates, quota: { pending: 5, bytes: 0 } };
+  const term = await p.lead();
+  const duty = { redis: p.redis, ref, namespace: 't', clock: systemClock, events: createEmitter(), current: () => ref };
+  const leading = () => ({ term, epoch: 1 });
+  await setQueue(p.redis, { ...said, perGroup: 3, maxPending: 7 });
+  await createGatekeeper({ ...duty, leading }).pass();
+  await createWeigher({ ...duty, leading }).pass();
+  expect([await p.meta('gates'), await quota()]).toEqual(['0 1 0 3', '7 0']);
 });
 
 test('a deposed leader writes nothing', async () => {
