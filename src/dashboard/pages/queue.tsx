@@ -151,7 +151,7 @@ function Overrides({ queue }: { readonly queue: string }) {
           <h2 id="overrides">Set by command</h2>
           <Table
             of="settings that were set by command"
-            columns={['Setting', 'Holds', 'The code says', 'By', 'Since', 'Reason', '']}
+            columns={['Setting', 'Holds', 'The code says', 'By', 'Since', 'Reason', 'Change']}
           >
             {value.overrides.map((one) => (
               <tr key={`${one.setting} ${one.group ?? ''}`}>
