@@ -58,12 +58,11 @@ async function test(args) {
   return told([await vitest(args, args.length === 0 ? { ...env, TEST_TIER: 'quick' } : env)]);
 }
 
-/** What CI runs: the checks and the tests at the same time, for the tests wait a lot. What the checks found is a test that failed. */
+/** What CI runs: the checks, which keep all cores busy, and then the tests. What the checks found is a test that failed. */
 async function all() {
   const env = await prepare(withoutSettings(process.env));
-  const lint = show('npm', ['run', '--silent', 'lint'], { cwd: root, env });
+  const code = await show('npm', ['run', '--silent', 'lint'], { cwd: root, env });
   const tests = await vitest([], { ...env, TEST_TIER: 'ci' });
-  const code = await lint;
   if (code !== 0) process.stderr.write('\nThe checks found something: see above, or run npm run lint.\n');
   const { counts } = tests;
   return told([tests, { code, ...(counts && { counts: { passed: 0, failed: code === 0 ? 0 : 1, skipped: 0 } }) }]);
