@@ -444,13 +444,6 @@ export type GateName = Exclude<
 >;
 /** As they stand in the registry; 0: no such limit, undefined: nobody ever said anything. */
 export type GateSettings = Pick<QueueSettings, GateName>;
-/** As a queue is defined with them. */
-type GateOptions = Pick<
-  QueueSettingOptions,
-  {
-    readonly [Word in QueueSettingName]: Table[Word] extends { readonly limits: 'line' } ? Word : never;
-  }[QueueSettingName]
->;
 
 /** The settings as people say them, in their order. */
 export const settingWords = Object.keys(queueSettings) as readonly QueueSettingName[];

@@ -43,8 +43,8 @@ test('the records that a turn of a worker brings', async () => {
   const warm = 16;
   const items = (nth: number) =>
     Array.from({ length: take }, (_, at) => item(`${nth}-${at}`, { data: 'x'.repeat(BYTES / take) }));
-  for (let nth = 0; nth < CALLS + warm; nth += 1) await p.scheduleAll(items(nth));
-  while ((await p.redis.xlen(p.keys.ready)) < (CALLS + warm) * take) await p.promote();
+  for (let nth = 0; nth < 2 * CALLS + warm; nth += 1) await p.scheduleAll(items(nth));
+  while ((await p.redis.xlen(p.keys.ready)) < (2 * CALLS + warm) * take) await p.promote();
   const jobs = createJobs(p.redis);
   const settings = { consumer: 'w1', bytesMax: 1_000_000, windowMs: 60_000, nowMs: T0 };
   const turn = async () => {
@@ -53,5 +53,6 @@ test('the records that a turn of a worker brings', async () => {
     if (taken.length !== take) throw new Error(`${taken.length} came`);
   };
   await keptOf(warm, turn);
-  expect(await keptOf(CALLS, turn)).toBeLessThan(SOME);
+  // What is kept is kept each time; code that the compiler made meanwhile is there once.
+  expect(Math.min(await keptOf(CALLS, turn), await keptOf(CALLS, turn))).toBeLessThan(SOME);
 });
