@@ -31,7 +31,7 @@ export function sectionOf(one, cluster) {
   return `## What limits do and cost
 
 One queue, a daemon that leads and two workers, all on one machine. ${whereOf('One partition', one)} ${whereOf('Six partitions on a Redis Cluster of three primaries', cluster)}
-[The results](../../bench/results/limits.json). Absolute figures move from host to host; ratios hold. A dash: it waits for a machine with nothing else to do.
+[The results](../../bench/results/limits.json). Absolute figures move from host to host; ratios hold. A dash: not measured yet.
 
 ### Rates
 
@@ -48,7 +48,7 @@ ${[
   rate('2000/s', 'rate-2000'),
 ].join('\n')}
 
-With several partitions each keeps its share.
+Each partition keeps its share of the rate.
 
 ### One at a time
 

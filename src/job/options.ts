@@ -145,7 +145,7 @@ export const jobOptions = {
    */
   ifExists: {
     ...choice(['keep', 'update', 'replace', 'error']),
-    doc: 'what to do if a job with this id already waits or runs',
+    doc: 'what to do if a job with this id already waits or runs; update makes none that is over',
     otherwise: '`keep`',
     example: 'update',
   },

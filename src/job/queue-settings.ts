@@ -7,7 +7,6 @@
  * The comment above a row is what users see in their editor. A mapped type keeps it if `keyof typeof queueSettings` stands in
  * the mapping itself: by way of `QueueSettingName` the comments are lost.
  */
-
 import { checkNames, queueRanges } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
@@ -69,7 +68,7 @@ export type GroupSetting = (LimitKind | RateKind | CountKind) &
   };
 
 /** What each group may have, and a single group of its own. The order is that of the JSON in the registry. */
-export const groupSettings = {
+const groupSettings = {
   /** How many of its jobs may run at a time: 1 to 1000. */
   concurrency: {
     ...limit({ min: 1, max: 1000 }),
@@ -126,10 +125,10 @@ export const groupSettings = {
 } as const satisfies Readonly<Record<string, GroupSetting>>;
 
 type GroupTable = typeof groupSettings;
-export type GroupSettingName = keyof GroupTable;
+type GroupSettingName = keyof GroupTable;
 
 /** What each group may have. */
-export type PerGroup = {
+type PerGroup = {
   readonly [Name in keyof typeof groupSettings as (typeof groupSettings)[Name] extends { readonly each: object }
     ? Name
     : never]?: GivenOf<(typeof groupSettings)[Name]> | undefined;
@@ -452,7 +451,7 @@ export const settingOf = (word: QueueSettingName): QueueSetting => queueSettings
 export const gateWords = settingWords.filter((word) => settingOf(word).limits === 'line');
 
 /** One field of the registry. */
-export interface SettingField {
+interface SettingField {
   readonly name: SettingName;
   /** As people say it; several fields are said as `perGroup`. */
   readonly word: QueueSettingName;
@@ -547,7 +546,7 @@ const groupSaid = (limits: GroupSettings): object =>
   );
 
 /** The texts of the registry, by field. */
-export type SettingTexts = { readonly [Name in SettingName]?: string | null | undefined };
+type SettingTexts = { readonly [Name in SettingName]?: string | null | undefined };
 
 export function encodeSettings(settings: QueueSettings): { [Name in SettingName]?: string } {
   const texts = settingFields.flatMap(({ name, kind }) =>

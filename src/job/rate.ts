@@ -1,5 +1,4 @@
 /** How many jobs may start in a time: as people say it, as it is stored, and as it is shown. */
-
 import { checkNames, durationIn, type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';

@@ -4,7 +4,6 @@
  * command line or over HTTP; how it is said again; and which text of the registry stands for it. What cannot be read in the
  * registry was written by somebody else, and says nothing.
  */
-
 import { checkNames, durationIn, type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';

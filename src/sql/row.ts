@@ -2,7 +2,7 @@
  * A row of the outbox ⇄ the call that it stands for. All that decides what the call is stands in the row, fixed: the id, the
  * due instant, the bytes of the record, the end of a closed tag. A relay that carries it out twice makes the same call twice.
  */
-import type { Plan } from '../client/calls/plan.ts';
+import { type Plan, UPDATABLE } from '../client/calls/plan.ts';
 import { parseAnyId } from '../client/calls/settings.ts';
 import { decodeRecord, memberOf } from '../job/codec.ts';
 import { parseJobId, parseName } from '../job/job.ts';
@@ -107,7 +107,6 @@ function planOf({ key, attempts }: ClaimedRow, { record, mode: given, gated, nam
   const mode = MODES.find((one) => one === given);
   if (typeof record !== 'string') throw notIn('record', record, 'the record of a job');
   if (mode === undefined) throw notIn('mode', given, MODES.join(', '));
-  if (mode === 'update' && !Array.isArray(names)) throw notIn('names', names, 'a list of what is to be updated');
   return {
     id,
     member,
@@ -116,10 +115,16 @@ function planOf({ key, attempts }: ClaimedRow, { record, mode: given, gated, nam
     bytes: Buffer.byteLength(record) + member.length,
     mode: mode === 'error' ? 'keep' : mode,
     strict: mode === 'error',
-    ...(mode === 'update' && Array.isArray(names) && { names: names.map(String) }),
+    ...(mode === 'update' && { names: namesIn(names) }),
     ...(typeof gated === 'string' && { gated }),
     ...(attempts > 1 && { isRepeated: true }),
   };
+}
+
+/** What of the job an update changes. A name of a later version is refused: the job would not be as the row says. */
+function namesIn(names: unknown): readonly string[] {
+  if (Array.isArray(names) && names.every((name) => UPDATABLE.includes(name))) return names;
+  throw notIn('names', names, `a list of ${UPDATABLE.join(', ')}`);
 }
 
 function dueOf(record: string): number {

@@ -251,7 +251,7 @@ async function begin(parts: Shared, { clock, namespace }: Settings, signal: Abor
   // The first heartbeat writes already.
   await whileStarting('worker', () => checkSchema(commands, namespace), { clock, signal });
   await whileStarting('worker', heartbeat.start, { clock, signal }).catch((error: unknown) => {
-    if (!declaring.goesWithout(error)) throw error;
+    if (!declaring.startsWithout(error)) throw error;
     return whileStarting('worker', heartbeat.start, { clock, signal });
   });
   signal.throwIfAborted();

@@ -220,6 +220,7 @@ describe('what somebody set by command', { timeout: HOOK_MS }, () => {
     const set = (what: string, body: object) => must(api, what, api.admin, body);
     await set('PATCH /v1/queues/calls/settings', { rate: '1/s', reason: 'incident 7' });
     await set('PATCH /v1/queues/calls/settings', { redact: ['card'] });
+    await set('PATCH /v1/queues/calls/settings', { perGroup: { concurrency: 2, maxPending: 9 }, history: false });
     await set('PUT /v1/queues/calls/groups/pro-*/limits', { concurrency: 3, reason: 'they pay for it' });
     const writer = await api.tokenOf({ name: 'bob', scopes: ['read', 'write'] });
     const window = await enter(browser, api, { token: writer });
@@ -239,12 +240,19 @@ describe('what somebody set by command', { timeout: HOOK_MS }, () => {
       await desk.escape();
       await row(window, name).getByRole('button').click();
       await desk.inDialog('Take it back').click();
-      await desk.told(`${name} is as the code says again.`);
+      await desk.told(`The override of ${name} is taken back.`);
     }
+    // Limits of each group go together, and the page says so.
+    expect(await row(window, 'perGroup').count()).toBe(2);
+    await row(window, 'perGroup').first().getByRole('button').click();
+    await window.page.getByText('All that was set of perGroup by command is taken back.').waitFor();
+    await desk.inDialog('Take it back').click();
+    await desk.told('The override of perGroup is taken back.');
     await row(window, 'redact').waitFor();
-    expect(await row(window, 'rate').count()).toBe(0);
+    expect(await row(window, 'history').innerText()).toContain('off');
+    expect(await row(window, 'perGroup').count()).toBe(0);
     const { overrides } = await must(api, 'GET /v1/queues/calls/settings', api.admin);
-    expect(overrides.map((one: { readonly setting: string }) => one.setting)).toEqual(['redact']);
+    expect(overrides.map((one: { readonly setting: string }) => one.setting).toSorted()).toEqual(['history', 'redact']);
     await Promise.all([window.close(), viewer.close()]);
   });
 });

@@ -56,6 +56,7 @@ describe.each(settingWords)('%s', (word) => {
     expect(comment).toMatch(/^\s+(\* )?[A-Z`]/);
     expect(setting.doc).toMatch(/^[A-Z][^|\n]*[^.\n]$/);
     expect(setting.allowed).not.toMatch(/[|\n]/);
+    expect(read('docs/reference/openapi.json')).toContain(JSON.stringify(setting.doc).slice(1, -1));
   });
 
   test('is said again as it was said, and comes out of the registry as it went in', () => {

@@ -23,7 +23,7 @@ export type SettingFlags = Readonly<Record<string, unknown>>;
 interface SettingFlag {
   /** Without its dashes. */
   readonly flag: string;
-  readonly kind: Exclude<QueueSetting['kind'], 'perGroup' | 'groups' | 'bounds'> | 'count' | 'flag' | 'bounds';
+  readonly kind: Exclude<QueueSetting['kind'], 'perGroup' | 'groups'> | 'count' | 'flag';
   readonly help: string;
   readonly range?: Range;
   readonly metavar?: string;
@@ -124,8 +124,11 @@ function perGroupSaid(flags: SettingFlags): object | undefined {
   return said.length === 0 ? undefined : Object.fromEntries(said);
 }
 
-const flagValue = (flags: SettingFlags, flag: string): unknown =>
-  flags[flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())];
+const flagValue = (flags: SettingFlags, flag: string): unknown => flags[camelCase(flag)];
+
+/** `per-group` as `perGroup`. */
+export const camelCase = (word: string): string =>
+  word.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 function readFlag({ kind, flag }: { readonly kind: string; readonly flag: string }, flags: SettingFlags): unknown {
   const value = flagValue(flags, flag);

@@ -249,8 +249,8 @@ export class ScheduleBatch {
     const open = this.#open.get(ref.keys.jobs);
     let chunk = open && hasRoom(open, ref, plan) ? open : undefined;
     // Calls for one id are in one script call, in their order, or one after the other: of two on the way at once the first
-    // might have to be repeated, and be carried out last.
-    // An update is more than one call.
+    // might have to be repeated, and be carried out last. An update is more than one call, so it shares none with an earlier
+    // call for its id.
     const isApart = !chunk || !before || !('chunk' in before) || before.chunk !== chunk || plan.mode === 'update';
     if (before && !before.isOver && isApart) {
       return this.#holdBehind(before, pending);

@@ -71,8 +71,10 @@ const JOB_OPTIONS: readonly (readonly [string, boolean])[] = allOptions.map(({ n
 ]);
 /** Those of one call. */
 const OPTIONS: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['durability', false]]);
-/** Those that an update can change, beside the name. */
+/** Options that an update can change, beside the name. */
 const EDITABLE: readonly string[] = editFields.map(({ name }) => name);
+/** What an update can name. */
+export const UPDATABLE: readonly string[] = ['data', 'name', 'at', ...EDITABLE];
 /** Those of a job in a list, which has its data beside its options, and its durability from the call. */
 const OPTIONS_AND_DATA: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['data', false]]);
 

@@ -34,7 +34,7 @@ export interface Scheduled {
     | ('scheduled' | 'updated' | 'replaced' | 'exists' | 'running' | 'already' | 'closed')
     | ('merged' | 'kept' | 'behind' | 'overtaken');
   /**
-   * Epoch ms by the primary's clock from which the job may run; with `exists`, `already` and `update`, that of the job that is there. With `behind`
+   * Epoch ms by the primary's clock from which the job may run; with `exists`, `already`, and each status of `ifExists: 'update'` where a job is there, that of this job. With `behind`
    * the job starts again at the end of its run, or at that time where it is later.
    */
   readonly dueMs: number;
@@ -164,7 +164,7 @@ export interface Updated {
  * The end of an update as the caller's result.
  *
  * @param there the id, and when the job was due that was found
- * @throws Indeterminate where nobody knows whether the job was changed
+ * @throws Indeterminate where nobody knows whether the job was changed · DuestreamError `unavailable`
  */
 export function updatedOf(
   queue: string,
@@ -183,6 +183,10 @@ export function updatedOf(
     case 'unreadable':
       return { id, queue, status: 'exists', dueMs };
     case 'unknown':
+      throw new DuestreamError(
+        'unavailable',
+        `job ${id} of queue ${queue} ended and was forgotten each time that it was to be updated; nothing was changed: repeat the same call`,
+      );
     case 'indeterminate':
       throw new Indeterminate(
         'a reply of Redis was lost, and others have changed the job since, so nobody knows whether it was updated: repeat the same call',

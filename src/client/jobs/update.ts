@@ -2,7 +2,7 @@
  * `ifExists: 'update'`: a call of `schedule` whose id has a live job edits that job.
  *
  *   schedule, mode update ──▶ ok, already <how it ended>                              the job is made, or stays over
- *             ▲          └──▶ exists ──▶ edit ──▶ edited, already, running, over      compare and set, as any edit
+ *             ▲          └──▶ exists ──▶ edit ──▶ edited, already, running, over      compare and set, like every edit
  *             └──────────────────── unknown: its end is forgotten since ─┘
  *
  * The batch (`calls/batch.ts`) has the circle, because the call keeps its place in line until it is through. What the call names
@@ -18,7 +18,7 @@ import type { Plan } from '../calls/plan.ts';
 import { type ActParts, onIds } from './act.ts';
 import { type EditTarget, editing } from './edit.ts';
 
-/** Its data is encoded already, so the queue that edits has neither a schema nor a codec. */
+/** The data of a plan are encoded already, so the queue that edits has neither a schema nor a codec. */
 export const updating =
   (finding: ActParts): UpdateJob =>
   async (queue, plan, { isDoubtful }) => {

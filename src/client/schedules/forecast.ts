@@ -8,7 +8,6 @@
  * Where jobs wait in line for the rate of their queue, it also says when the rate will be through with them. This is the earliest
  * time: a limit of concurrency, groups that are full, and too few workers make it later.
  */
-
 import { parseName } from '../../job/job.ts';
 import { rateText } from '../../job/rate.ts';
 import { hintOf } from '../../kernel/checks.ts';

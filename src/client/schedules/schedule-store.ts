@@ -3,7 +3,6 @@
  * was lost: the call made anew from its beginning would meet its own work and deny it. Each is written over the very text
  * that was read and, with `ifMatch`, compared: `define` does nothing where another one stands.
  */
-
 import { isGated } from '../../job/gate.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { GateSettings } from '../../job/queue-settings.ts';

@@ -10,7 +10,7 @@ import type { ScheduleInput } from '../../schedule/input.ts';
 import { handledAhead, type LeftOut, type Preview, previewOf, runsLeft } from '../../schedule/preview.ts';
 import { firedSince, instantOf } from '../../schedule/progress.ts';
 import { recurrenceOf, type Schedule } from '../../schedule/schedule.ts';
-import { type Definition, decodeDefinition, type Source } from '../../schedule/text.ts';
+import { type Definition, decodeDefinition, type PausedBy, type Source } from '../../schedule/text.ts';
 import { nextFire } from '../../time/recurrence.ts';
 import { DEFAULT_DST, momentOf, zoneNamed } from '../../time/zone.ts';
 import type { Definitions, StoredSchedule } from './schedule-places.ts';
@@ -32,7 +32,7 @@ export interface ScheduleView {
   /** Who paused it: its `definition`, or somebody by `hand`, which holds until it is resumed; undefined while it fires. */
   readonly pausedBy: 'hand' | 'definition' | undefined;
   /** Who paused it by hand, and when; undefined where nobody did, or where an older version wrote it. */
-  readonly hand: { readonly by: string; readonly atMs: number } | undefined;
+  readonly hand: PausedBy | undefined;
   /** Epoch ms of its next instant; undefined when it is paused, over or unreadable. */
   readonly nextMs: number | undefined;
   /** The instants up to this epoch ms were handled. */

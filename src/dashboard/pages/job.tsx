@@ -423,7 +423,7 @@ function EditJob({ job, finish, close }: Edit) {
         )}
       </div>
       <p>
-        Due <Instant atMs={job.dueMs} isLong />. Another due time, empty: it stays.
+        Due <Instant atMs={job.dueMs} isLong />. Leave this empty to keep the due time.
       </p>
       <DueField due={due} setDue={setDue} />
     </Confirm>

@@ -154,10 +154,10 @@ function Overrides({ queue }: { readonly queue: string }) {
             columns={['Setting', 'Holds', 'The code says', 'By', 'Since', 'Reason', 'Change']}
           >
             {value.overrides.map((one) => (
-              <tr key={`${one.setting} ${one.group ?? ''}`}>
+              <tr key={`${nameOf(one)} ${JSON.stringify(one.value)}`}>
                 <th scope="row">{nameOf(one)}</th>
-                <td class="id">{saidText(one.value)}</td>
-                <td class="id">{one.code === undefined ? 'nothing' : saidText(one.code)}</td>
+                <td class="id">{saidText(one, one.value)}</td>
+                <td class="id">{one.code === undefined ? 'nothing' : saidText(one, one.code)}</td>
                 <td>{one.by}</td>
                 <td>
                   <Instant atMs={one.atMs} />
@@ -178,9 +178,10 @@ function Overrides({ queue }: { readonly queue: string }) {
       {asked === undefined ? null : (
         <TakeBack
           {...{ queue, path, override: asked }}
+          isOneOfSeveral={value.overrides.filter((one) => nameOf(one) === nameOf(asked)).length > 1}
           close={() => setAsked(undefined)}
           finish={() => {
-            setTold(`${nameOf(asked)} is as the code says again.`);
+            setTold(`The override of ${nameOf(asked)} is taken back.`);
             setAsked(undefined);
             reload();
           }}
@@ -194,11 +195,13 @@ interface TakesBack {
   readonly queue: string;
   readonly path: string;
   readonly override: Override;
+  /** Several limits of each group are set by command, and go together. */
+  readonly isOneOfSeveral: boolean;
   readonly finish: () => void;
   readonly close: () => void;
 }
 
-function TakeBack({ queue, path, override, finish, close }: TakesBack) {
+function TakeBack({ queue, path, override, isOneOfSeveral, finish, close }: TakesBack) {
   const { setting, group, code } = override;
   const what = group === undefined ? `${path}/${setting}` : at`queues/${queue}/groups/${group}/limits`;
   return (
@@ -212,9 +215,11 @@ function TakeBack({ queue, path, override, finish, close }: TakesBack) {
       }}
     >
       <p>
-        {code === undefined
-          ? 'The code says nothing, so it is as it is by default.'
-          : `Then what the code says holds: ${saidText(code)}.`}
+        {isOneOfSeveral
+          ? `All that was set of ${nameOf(override)} by command is taken back. Then what the code says holds.`
+          : code === undefined
+            ? `The code says nothing of ${nameOf(override)}, so the default holds.`
+            : `Then what the code says holds: ${saidText(override, code)}.`}
       </p>
     </Confirm>
   );
@@ -222,8 +227,10 @@ function TakeBack({ queue, path, override, finish, close }: TakesBack) {
 
 const nameOf = ({ setting, group }: Override): string => (group === undefined ? setting : `the limits of ${group}`);
 
-const saidText = (value: unknown): string =>
-  value === false ? 'no limit' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+function saidText({ setting }: Override, value: unknown): string {
+  if (value === false) return setting === 'history' || setting === 'broadcast' ? 'off' : 'no limit';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
 
 // Throughput, lateness and run time of the last hour or day.
 

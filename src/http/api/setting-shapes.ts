@@ -30,16 +30,16 @@ const rateShape = z.union(
 );
 
 /** With what is said of it, which ends in what is allowed. */
-const described = (shape: z.ZodType, description: string) => shape.optional().openapi({ description });
+const describedAs = (shape: z.ZodType, description: string) => shape.optional().openapi({ description });
 
 function groupShape(row: GroupSetting) {
   switch (row.kind) {
     case 'limit':
-      return described(limitShape(row.range), `${row.doc}: ${limitWords(row.range)}`);
+      return describedAs(limitShape(row.range), `${row.doc}: ${limitWords(row.range)}`);
     case 'rate':
-      return described(rateShape, `${row.doc}: ${RATE}`);
+      return describedAs(rateShape, `${row.doc}: ${RATE}`);
     case 'count':
-      return described(inRange(row.range), `${row.doc}.`);
+      return describedAs(inRange(row.range), `${row.doc}.`);
   }
 }
 
@@ -66,12 +66,16 @@ function partShape(part: Part): z.ZodType {
 const PATHS = 'at most 50 paths of fields, such as card.number';
 const PER_GROUP = `a number, or { ${perGroupRows.map(({ name }) => name).join(', ')} }, or false for no limit`;
 
+/** Each as it is said; what nobody ever said is left out. */
 function shapeOf(setting: QueueSetting) {
-  const { doc } = setting;
+  const { doc, scope } = setting;
+  const within = scope === undefined ? '' : ` Only with the scope \`${scope}\`.`;
+  const described = (shape: z.ZodType, description: string) => describedAs(shape, `${description}${within}`);
   switch (setting.kind) {
     case 'limit':
+      return described(limitShape(setting.range), `${doc}: ${limitWords(setting.range)}`);
     case 'rate':
-      return groupShape(setting as GroupSetting);
+      return described(rateShape, `${doc}: ${RATE}`);
     case 'duration':
       return described(duration, `${doc}: ${setting.allowed}.`);
     case 'paths':
@@ -96,14 +100,8 @@ function shapeOf(setting: QueueSetting) {
   }
 }
 
-const withScope = (shape: z.ZodType, { scope }: QueueSetting): z.ZodType =>
-  scope === undefined
-    ? shape
-    : shape.openapi({ description: `${shape.description ?? ''} Only with the scope \`${scope}\`.` });
-
-/** Each as it is said; what nobody ever said is left out. */
 export const settingShapes = Object.fromEntries(
-  settingWords.map((word) => [word, withScope(shapeOf(settingOf(word)), settingOf(word))]),
+  settingWords.map((word) => [word, shapeOf(settingOf(word))]),
 ) as unknown as {
   readonly [Word in QueueSettingName]: z.ZodOptional<z.ZodType<NonNullable<QueueSettingOptions[Word]>>>;
 };

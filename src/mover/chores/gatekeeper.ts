@@ -6,7 +6,7 @@
  *                                                                    and the share is compared once more
  *
  * Somebody who sets limits writes the registry and then the shares; what he was cut off from, or another program wrote, is
- * mended within that minute.
+ * mended within that minute. The registry is read before a share is written and after it: what the leader has read may be old.
  *
  * A hold without an entry keeps its group from a start, so holds are looked at all the time. The rest costs no job its turn
  * for longer than a walk and a minute.

@@ -1,6 +1,7 @@
 /**
  * Keeps the limits of a queue true in a led partition: its share stands beside its jobs, and the bytes of its records are
- * counted anew, again and again. A queue without limits costs one call for each term of a leader, one with limits compares its share once a minute.
+ * counted anew, again and again. A queue without limits costs three calls for each term of a leader: its share, and the
+ * registry before and after it. One with limits compares its share once a minute.
  *
  *  elected ──▶ share written where it differs ──▶ slice ──▶ slice ──▶ … ──▶ noted ──▶ rest ──▶ slice ──▶ …
  *

@@ -65,14 +65,13 @@ export async function withoutLeader(redis: Redis, refs: readonly PartitionRef[])
     // The partitions of a cluster have a slot each, and no command may name keys of two.
     const isMany = isCluster(redis);
     if (!isMany && (await redis.exists(some.map(({ keys }) => keys.leader))) === some.length) continue;
-    // Who leads the partitions of a node that is down nobody can say; that does not hide the others.
-    const isThere = async ({ keys }: PartitionRef) =>
-      redis.exists(keys.leader).catch((error: unknown) => {
-        if (!isMany) throw error;
-        return 1;
-      });
-    const there = await Promise.all(some.map(isThere));
-    unled.push(...some.filter((_, index) => there[index] === 0));
+    const there = await Promise.allSettled(some.map(({ keys }) => redis.exists(keys.leader)));
+    const failed = there.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+    // Nobody can say who leads the partitions of a node that is down. The others are told all the same.
+    if (failed.length > 0 && (!isMany || failed.length === some.length)) throw failed[0];
+    unled.push(
+      ...there.flatMap((one, at) => (one.status === 'fulfilled' && one.value === 0 ? some.slice(at, at + 1) : [])),
+    );
   }
   return unled;
 }

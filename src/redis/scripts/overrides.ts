@@ -7,7 +7,6 @@
  * the definition says of them: a definition that differs is noted there, and the setting stays. A process of 0.2.0 writes
  * its definition over the setting all the same; whoever reads both takes the override.
  */
-
 import { type SettingName, settingNames } from '../../job/queue-settings.ts';
 
 /** As they stand in the registry. */

@@ -281,7 +281,8 @@ function refuseGates(queue: string, stored: Stored, layout: Pick<QueueLayout, 'p
  */
 async function shareLimits(redis: Redis, namespace: string, said: Stored, layout: QueueLayout): Promise<void> {
   if (!limits(said) && !gates(said)) return;
-  for (let shared: QueueLayout | undefined = layout; shared; ) {
+  let shared: QueueLayout | undefined = layout;
+  for (let tries = 0; shared && tries < SHARES_MAX; tries += 1) {
     const refs = partitionsOf(namespace, shared);
     if (limits(said)) await Promise.all(refs.map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA })));
     if (gates(said)) await Promise.all(refs.map(async (ref) => ref.gates && limit(redis, ref, { share: ref.gates })));
@@ -305,13 +306,16 @@ export async function giveShare<T>(
     const layout = await findQueue(redis, namespace, ref.queue).catch(() => undefined);
     return layout && partitionsOf(namespace, layout)[ref.partition];
   };
-  for (let now = (await read()) ?? ref; ; ) {
+  for (let now = (await read()) ?? ref, tries = 1; ; tries += 1) {
     const given = await give(now);
-    const next = await read();
+    const next = tries < SHARES_MAX ? await read() : undefined;
     if (!next || shareText(next) === shareText(now)) return given;
     now = next;
   }
 }
+
+/** So often limits change while a share of them is given; then the leader gives it, within a minute. */
+const SHARES_MAX = 20;
 
 const shareText = ({ gates: share, quota }: PartitionRef): string => JSON.stringify([share, quota]);
 

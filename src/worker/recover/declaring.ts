@@ -1,13 +1,13 @@
+/**
+ * Declares the queues of a worker, each by itself. A queue whose node is down, or of which a key is of a wrong type, stops no other:
+ * the worker starts without it, and begins to serve it at the look that finds it well.
+ */
 import type { Emitter } from '../../job/events.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import type { ServedQueue } from '../served-queue.ts';
 
-/**
- * Declares the queues of a worker, each by itself. A queue whose node is down, or of which a key is of a wrong type, stops no other:
- * the worker starts without it, and begins to serve it at the look that finds it well.
- */
 export function createDeclaring(
   served: readonly Pick<ServedQueue, 'name' | 'refs' | 'declare'>[],
   { clock, events }: { readonly clock: Clock; readonly events: Emitter },
@@ -32,12 +32,13 @@ export function createDeclaring(
   }
 
   return {
-    /** @throws what was said of a queue while the worker starts; later only what is true of all queues, or no matter of Redis */
+    /** @throws what was said of a queue while the worker starts; later only what is true of all queues */
     async pass(): Promise<void> {
       const all = await Promise.allSettled(served.map((one) => one.declare()));
       const failed = all.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
-      const ours = failed.find((reason) => reason instanceof DuestreamError);
-      if (failed.length > 0 && (ours || !mayLack || failed.length === all.length)) throw ours ?? failed[0];
+      const ofAll = failed.find((reason) => reason instanceof DuestreamError && reason.code === 'wrong-schema');
+      const ours = ofAll ?? failed.find((reason) => reason instanceof DuestreamError) ?? failed[0];
+      if (failed.length > 0 && (ofAll || !mayLack || failed.length === all.length)) throw ours;
       for (const [at, one] of served.entries()) {
         const ended = all[at];
         if (ended) tell(one.name, ended);
@@ -45,7 +46,7 @@ export function createDeclaring(
       mayLack = true;
     },
     /** Whether a start that was refused is made again with what there is. */
-    goesWithout(error: unknown): boolean {
+    startsWithout(error: unknown): boolean {
       const isOfRedis = error instanceof DuestreamError && (error.code === 'unavailable' || error.code === 'refused');
       mayLack = isOfRedis && served.some(({ refs }) => refs.length > 0);
       return mayLack;

@@ -262,7 +262,7 @@ describe.each(databases)('in $name', (database) => {
     await insert(1003, 'b', '{"record":"2x|","mode":"keep"}');
     await insert(1004, 'c', good, 'shout');
     await insert(1005, 'd', good);
-    await insert(1006, 'e', good.replace('keep', 'update'));
+    await insert(1006, 'e', good.replace('"keep"', '"update","names":["data","dat"]'));
     const carrier = relay();
     expect(await carrier.pass()).toEqual({ claimed: 5, done: 1, putOff: 0, refused: 4 });
     expect(await carrier.pass()).toEqual(idle);
@@ -273,7 +273,7 @@ describe.each(databases)('in $name', (database) => {
     expect(await outbox.state(run)).toMatchObject({ rows: 5, refused: 4 });
     expect((await outbox.list(run, { refused: true, limit: 2 })).map(({ seq }) => seq)).toEqual([1001, 1003]);
     expect((await outbox.list(run, { after: 1003 })).map(({ seq }) => seq)).toEqual([1004, 1006]);
-    expect((await outbox.list(run, { after: 1004 }))[0]?.error).toContain('names in the body is undefined');
+    expect((await outbox.list(run, { after: 1004 }))[0]?.error).toContain('allowed: a list of data, name, at');
     expect(await outbox.remove(run, [1001, 7])).toEqual([1001]);
     expect(await carrier.pass()).toMatchObject({ claimed: 1, done: 1 });
     expect(await client().get(mail, 'a')).toMatchObject({ state: 'scheduled', dueMs: due });

@@ -72,8 +72,9 @@ async function run(session: Session, name: string, { data, bulk, durability, ...
   const hint = await newQueueHint(session, name);
   const scheduled = await withClient(session, (producer) => producer.schedule(queue, content, options));
   if (hint !== '') session.out.note(line`queue ${name} is new${hint}`);
-  session.out.answer(scheduled, () => [sentence(scheduled, options.ifExists === 'update')]);
-  return scheduled.status === 'running' ? 1 : 0;
+  const isUpdate = options.ifExists === 'update';
+  session.out.answer(scheduled, () => [sentence(scheduled, isUpdate)]);
+  return scheduled.status === 'running' || (scheduled.status === 'exists' && isUpdate) ? 1 : 0;
 }
 
 function sentence({ id, status, dueMs, over, closed }: Scheduled, isUpdate: boolean): string {
@@ -86,6 +87,8 @@ function sentence({ id, status, dueMs, over, closed }: Scheduled, isUpdate: bool
     case 'replaced':
       return line`${id}  replaced  now due ${due}`;
     case 'exists':
+      if (isUpdate)
+        return line`${id}  exists  not updated: others changed the job at each look, or its record cannot be read`;
       return line`${id}  exists  a job of this id is live, due ${due}; --if-exists update changes it`;
     case 'already':
       if (over !== undefined && isUpdate) return line`${id}  already ${over}  it is not made again`;

@@ -29,7 +29,13 @@ import { counted } from '../../../kernel/humanize.ts';
 import { userHere } from '../../../redis/audit.ts';
 import { type Exit, type Register, type Session, withExamples, withRedis } from '../../session.ts';
 import { line } from '../../terminal/output.ts';
-import { queueExamples, readQueueFlags, type SettingFlags, withQueueFlags } from '../../terminal/setting-flags.ts';
+import {
+  camelCase,
+  queueExamples,
+  readQueueFlags,
+  type SettingFlags,
+  withQueueFlags,
+} from '../../terminal/setting-flags.ts';
 
 export const queuesSet: Register = (parent, runner) => {
   const command = withQueueFlags(
@@ -143,9 +149,6 @@ async function runUnset(
   );
   return 0;
 }
-
-/** `per-group` and `perGroup`. */
-const camelCase = (word: string): string => word.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** @throws DuestreamError `usage` */
 function fieldsOfSetting(given: string): readonly SettingName[] {

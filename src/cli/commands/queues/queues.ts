@@ -318,7 +318,7 @@ async function each(
       ? [line`no queue was used in namespace ${namespace} yet`]
       : [
           ...told.flatMap(({ lines }) => lines()),
-          ...refused.map(({ queue: name, why }) => line`queue ${name} stays as it was: ${why}`),
+          ...refused.map(({ queue: name, why }) => line`queue ${name}: ${why}`),
         ],
   );
   return first ? 1 : 0;

@@ -91,6 +91,7 @@ function Question({ queue, filter, action, finish, close }: Questions) {
           setDue={(given) => {
             setDue(given);
             setDry(undefined);
+            setReached(BEGINNING);
           }}
           canShift={filter.tag !== '' || filter.set !== ''}
         />
