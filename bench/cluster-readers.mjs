@@ -88,7 +88,7 @@ async function measure(folder, partitions) {
       p99Ms: late(0.99),
     };
   } finally {
-    await Promise.all([producer.stop(), daemon.stop(), ...workers.map((worker) => worker.stop())]);
+    await Promise.all([producer.close(), daemon.stop(), ...workers.map((worker) => worker.stop())]);
     await cluster.close();
   }
 }

@@ -101,7 +101,7 @@ async function measure({ url }, way) {
   );
   await sleep(fromMs - Date.now() + JOBS * (APART_MS + 1) + 1000);
   for (const part of parts.toReversed()) await part.stop();
-  await producer.stop();
+  await producer.close();
   if (samples.size !== JOBS) throw new Error(`${samples.size} of ${JOBS} jobs ran`);
   // The first jobs find an engine that has compiled nothing.
   return [...samples.values()].slice(50);

@@ -163,7 +163,7 @@ async function led(place, measure) {
   try {
     return await measure({ ...place, client });
   } finally {
-    await client.stop();
+    await client.close();
     daemon.kill();
   }
 }

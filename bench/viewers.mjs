@@ -97,7 +97,7 @@ async function measure({ redis, url }, viewers) {
   } finally {
     watching.abort();
     daemon.kill('SIGKILL');
-    await producer.stop();
+    await producer.close();
   }
 }
 

@@ -143,7 +143,7 @@ const PRODUCER = `import { createClient, createWorker } from 'duestream';
 const redis = process.argv[2];
 const worker = createWorker('emails', () => undefined, { redis });
 const client = createClient({ redis });
-client.schedule('emails', {}, { delay: 0 }).catch((error) => console.log(error.code)).finally(() => client.stop());
+client.schedule('emails', {}, { delay: 0 }).catch((error) => console.log(error.code)).finally(() => client.close());
 void worker.stop();
 `;
 /** All of it: a mover promotes, a worker runs, the pages are there by both windows. */
@@ -165,7 +165,8 @@ async function main(redis) {
   const { port } = daemon.http();
   const statusOf = async (path) => (await fetch('http://127.0.0.1:' + port + '/' + path)).status;
   console.log(await ran, await statusOf(''), await statusOf(script), await statusOf('readyz'), await statusOf('v1/queues'));
-  for (const part of [worker, client, dashboard, daemon]) await part.stop();
+  for (const part of [worker, dashboard, daemon]) await part.stop();
+  await client.close();
 }
 void main(process.argv[2]);
 `;

@@ -41,7 +41,7 @@ const apart = ({ lingerMs, ...shape }) => ({
           queue,
           jobs.map((job) => ({ data: dataOf(job), ...options(job) })),
         ),
-      close: () => producer.stop(),
+      close: () => producer.close(),
     };
   },
   async worker(url, { concurrency, started }) {

@@ -24,5 +24,5 @@ try {
     console.log(`${first} ${status}, due ${new Date(dueMs).toISOString()}`);
   }
 } finally {
-  await client.stop();
+  await client.close();
 }

@@ -28,7 +28,7 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
     stops.push(daemon.stop);
     await daemon.start();
     const client = createClient({ redis, namespace });
-    stops.push(client.stop);
+    stops.push(client.close);
     // One registry for both, so that one route shows it all.
     const { registry } = daemon;
     const worker = createWorker(reminders, ({ data }) => reminded.push(data.order), { redis, namespace, registry });

@@ -9,4 +9,4 @@ const jobs = Array.from({ length: Number(count) }, (_, index) => ({
 }));
 const scheduled = await client.scheduleMany('bookings', jobs);
 console.log(`${scheduled.length} bookings for 3 accounts`);
-await client.stop();
+await client.close();

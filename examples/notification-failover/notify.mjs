@@ -4,7 +4,7 @@ import { notes, plan, steps } from './steps.mjs';
 
 const [note = 'n1', ...fates] = process.argv.slice(2);
 const [first = ''] = steps;
-const { schedule, get, stop } = createClient({
+const { schedule, get, close } = createClient({
   redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379',
 });
 if (fates.length > 0) {
@@ -15,4 +15,4 @@ const views = await Promise.all(steps.map((step) => get(notes, plan(note, step).
 steps.forEach((step, index) => {
   console.log(`${plan(note, step).id.padEnd(20)} ${views[index]?.state ?? 'never planned'}`);
 });
-await stop();
+await close();

@@ -87,11 +87,11 @@ export async function takePayments({ client, plan, events, signal }) {
   for (const { payment, atMs, ids } of plan.paydays) {
     await sleep(Math.max(0, atMs - Date.now()), undefined, { signal });
     const tag = tagOf(payment);
-    const { running } = await client.close(emails, tag, { for: '1h', reason: 'paid' });
+    const { running } = await client.tags.close(emails, tag, { for: '1h', reason: 'paid' });
     const doneMs = Date.now();
     for (const id of ids) {
-      const { status } = await client.result(emails, id);
-      const isOver = status === 'done' || status === 'dead' || status === 'unknown';
+      const state = (await client.get(emails, id))?.state;
+      const isOver = state === 'done' || state === 'dead' || state === undefined;
       const became = running.includes(id) ? 'requested' : isOver ? 'over' : 'cancelled';
       events.push({ kind: 'cancelled', id, status: became, atMs: doneMs });
     }

@@ -86,7 +86,7 @@ async function run(timetable, signal) {
   const { observer, office } = stage;
   detail(`to look inside: node dist/main.js ls emails --config ${relative(process.cwd(), stage.config)}`);
   const client = createClient({ redis: stage.url, namespace: stage.namespace });
-  closers.push(() => client.stop());
+  closers.push(() => client.close());
 
   /** @type {DemoEvent[]} */
   const events = [];

@@ -139,7 +139,7 @@ class Line {
   }
 
   async end(): Promise<void> {
-    await this.#client?.stop();
+    await this.#client?.close();
     if (this.#redis) close(this.#redis);
   }
 }

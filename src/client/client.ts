@@ -31,16 +31,6 @@ import {
   type NewDue,
   type RunNow,
 } from './jobs/changes.ts';
-import {
-  type ClosedTag,
-  type ClosedTagsOptions,
-  type ClosedTagsPage,
-  type CloseTagsOptions,
-  type Closing,
-  closingOf,
-  type TagsClosed,
-  type TagsOpened,
-} from './jobs/closing.ts';
 import type { Edited } from './jobs/edit.ts';
 import type { Rescheduled } from './jobs/reschedule.ts';
 import { schedulingOf } from './jobs/schedule-calls.ts';
@@ -68,12 +58,21 @@ import {
   type SetView,
   setsOver,
 } from './jobs/sets.ts';
+import {
+  type ClosedTag,
+  type ClosedTagsOptions,
+  type ClosedTagsPage,
+  type CloseTagsOptions,
+  type Tags,
+  type TagsClosed,
+  type TagsOpened,
+  tagsOver,
+} from './jobs/tags.ts';
 import { type JobEnd, type WaitOptions, type Waits, waitsOf } from './jobs/wait.ts';
 import type { JobCount } from './query/count.ts';
 import type { JobFilter, JobListFilter } from './query/filter.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
-import type { JobResult } from './query/past.ts';
-import { type Queries, queriesOf } from './query/queries.ts';
+import { type JobListing, type Queries, queriesOf } from './query/queries.ts';
 import type { JobReport, JobView, Moment } from './query/report.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
 
@@ -89,7 +88,6 @@ export type {
   ClosedTagsOptions,
   ClosedTagsPage,
   CloseTagsOptions,
-  Closing,
   Durability,
   DurabilityOption,
   Edited,
@@ -103,11 +101,11 @@ export type {
   JobEnd,
   JobFilter,
   JobListFilter,
+  JobListing,
   JobListOptions,
   JobPage,
   JobRef,
   JobReport,
-  JobResult,
   JobTarget,
   JobView,
   Moment,
@@ -134,6 +132,7 @@ export type {
   SetsOptions,
   SetsPage,
   SetView,
+  Tags,
   TagsClosed,
   TagsOpened,
   WaitOptions,
@@ -145,10 +144,14 @@ export type {
  * first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
  * was lost and it may have been · `queue-full` and `group-full` where its queue or group has no room for a new job · `no-set` where the set of a job is not there · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
- * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
+ * queue is resized again and again · `stopped` after `close`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Client extends Scheduling, Changes, Closing, Sets, Queries, Waits {
+export interface Client extends Scheduling, Changes, Queries, Waits {
+  /** Tags that are closed: what waits until something has happened, and has happened. */
+  readonly tags: Tags;
+  /** Sets: jobs with one callback, which is made when the last of them is over. */
+  readonly sets: Sets;
   /** Dead letters: listed, looked at, replayed, removed. */
   readonly deadLetters: DeadLetters;
   /** Groups of queues with limits: who waits, who runs, and who holds the limit of a group. */
@@ -189,8 +192,8 @@ export interface Client extends Scheduling, Changes, Closing, Sets, Queries, Wai
    */
   ready(): Promise<void>;
   /** Refuses new calls, waits until running calls have settled, and closes the connection. You may call it twice. */
-  stop(): Promise<void>;
-  /** `stop`, for `await using client = createClient(…)`. */
+  close(): Promise<void>;
+  /** `close`, for `await using client = createClient(…)`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -201,7 +204,7 @@ export interface Client extends Scheduling, Changes, Closing, Sets, Queries, Wai
  * @example
  * const client = createClient({ redis: 'redis://127.0.0.1:6379' });
  * await client.schedule('emails', { to: 'a@example.org' }, { delay: '2m' });
- * await client.stop();
+ * await client.close();
  */
 export function createClient(options: ClientOptions): Client {
   return createClientOf(options, { isNoted: true });
@@ -210,7 +213,7 @@ export function createClient(options: ClientOptions): Client {
 export interface ClientParts {
   /** What an erase removed is in the audit, with the user of this process. Default: whoever erases notes that. */
   readonly isNoted?: boolean | undefined;
-  /** A connection that is there already. The client closes it when it stops. */
+  /** A connection that is there already. The client closes it when it is closed. */
   readonly connection?: Redis | undefined;
 }
 
@@ -249,13 +252,13 @@ export function jobsOver(
     use: chain.use,
     ...queriesOf(calls),
     ...changesOf(settings, calls),
-    ...closingOf(settings, calls),
-    ...setsOver(settings, calls),
+    tags: tagsOver(settings, calls),
+    sets: setsOver(settings, calls),
     ...waitsOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();
     },
-    stop: calls.stop,
+    close: calls.stop,
     [Symbol.asyncDispose]: calls.stop,
   };
 }

@@ -48,7 +48,7 @@ export async function lostReplies(stage: Stage): Promise<Outcome> {
     return judgedLost({ jobs, done: counters.done ?? 0, dead, twice: ran.length - new Set(ran).size, lost });
   } finally {
     for (const line of Object.values(lines)) line.close();
-    await client?.stop();
+    await client?.close();
   }
 }
 
@@ -140,7 +140,7 @@ export async function workerKilled(stage: Stage): Promise<Outcome> {
     const { counters } = await statsOf(stage, queue);
     return judgedKilled({ done: counters.done ?? 0, jobs: HELD, tookMs });
   } finally {
-    await client.stop();
+    await client.close();
   }
 }
 
@@ -196,7 +196,7 @@ export async function leaderKilled(stage: Stage): Promise<Outcome> {
     const maxMs = Math.round(share(lateIn(stage, worker, queue), 1));
     return judgedLed({ done: counters.done ?? 0, tookMs, maxMs, isLed: leads(heir) });
   } finally {
-    await client.stop();
+    await client.close();
   }
 }
 

@@ -35,7 +35,7 @@ export async function lateness(stage: Stage): Promise<Outcome> {
       errorMs,
     });
   } finally {
-    await client.stop();
+    await client.close();
   }
 }
 

@@ -7,8 +7,8 @@ import { type Plan, type PlanLimits, planJob, planListed } from '../client/calls
 import { parseAnyId, parseLimits } from '../client/calls/settings.ts';
 import { checkList } from '../client/calls/target.ts';
 import { atPlace, checkJob } from '../client/jobs/bulk.ts';
-import { type CloseTagsOptions, closeAskOf, meantBy } from '../client/jobs/closing.ts';
 import type { BulkJob, NamedJob } from '../client/jobs/scheduling.ts';
+import { type CloseTagsOptions, closeAskOf, meantBy } from '../client/jobs/tags.ts';
 import { hasContent, seal } from '../job/content.ts';
 import { reserveJobIds } from '../job/job-id.ts';
 import type { ScheduleOptions } from '../job/options.ts';

@@ -12,7 +12,7 @@ import { createCalls } from '../client/calls/session.ts';
 import { type ClientOptions, type ClientSettings, settingsOf } from '../client/calls/settings.ts';
 import { onIds } from '../client/jobs/act.ts';
 import { cancelling, toCancel } from '../client/jobs/cancel.ts';
-import { closingOf } from '../client/jobs/closing.ts';
+import { tagsOver } from '../client/jobs/tags.ts';
 import { newJobId } from '../job/job-id.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
 import { workerOption } from '../job/worker-options.ts';
@@ -145,7 +145,7 @@ function budgetOf({ doneWindow }: Pick<RelayOptions, 'doneWindow'>): number {
 
 function relayCalls(settings: ClientSettings, queues: ReadonlyMap<string, Queue>) {
   const calls = createCalls(settings);
-  const { close } = closingOf(settings, calls);
+  const { close } = tagsOver(settings, calls);
   const named = (queue: string) => queues.get(queue) ?? queueOf(queue);
   const made: RelayCalls = {
     schedule: (queue, plans) => calls.run(({ batch }) => batch.addMany(named(queue), plans), settings.level),

@@ -102,7 +102,7 @@ async function fill(): Promise<void> {
     await Promise.all(all.slice(from, from + AT_ONCE).map((schedule) => schedule()));
   }
   await buried;
-  await Promise.all([worker.stop(), producer.stop()]);
+  await Promise.all([worker.stop(), producer.close()]);
 }
 
 interface Sample extends Held {
@@ -265,7 +265,7 @@ test('counts agree with lists while a worker drains, and are equal after it', {
     expect(await window.noises()).toEqual([]);
     await window.close();
   }
-  await Promise.all([worker.stop(), producer.stop(), looks.stop()]);
+  await Promise.all([worker.stop(), producer.close(), looks.stop()]);
 });
 
 async function drain(id: string, isSlow: () => boolean): Promise<void> {

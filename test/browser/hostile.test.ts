@@ -103,7 +103,7 @@ async function endings(): Promise<void> {
   await producer.schedule(queue, {}, { id: MARKUP, backoff, tags: [MARKUP] });
   await producer.schedule(queue, {}, { id: 'dies', attempts: 1 });
   await Promise.all([completed, died]);
-  await Promise.all([worker.stop(), producer.stop()]);
+  await Promise.all([worker.stop(), producer.close()]);
 }
 
 const id = encodeURIComponent(MARKUP);

@@ -319,7 +319,7 @@ describe('the timeline', { timeout: HOOK_MS }, () => {
     await expect.poll(async () => (await jobOf(api, 'orders', 'twice')).failures).toBe(2);
     await must(api, 'POST /v1/queues/orders/jobs/twice/run', api.admin);
     await completed;
-    await Promise.all([worker.stop(), producer.stop()]);
+    await Promise.all([worker.stop(), producer.close()]);
     return worker.consumer;
   }
 

@@ -73,7 +73,7 @@ async function fill(url: string): Promise<void> {
       Array.from({ length: size }, (_, at) => ({ id: `bad-${from + at}`, data: null, attempts: 1 })),
     );
   }
-  await producer.stop();
+  await producer.close();
 }
 
 async function live(url: string): Promise<{ readonly daemon: Daemon; readonly origin: string }> {
@@ -143,7 +143,7 @@ test('lists and counts beside many jobs', { timeout: 900_000 }, async () => {
     .poll(async () => (await countsAt(origin)).scheduled, { timeout: 300_000, interval: 500 })
     .toBe(SCHEDULED - moved.changed);
   await expect.poll(() => tile(window, 'Scheduled'), { timeout: 60_000 }).toBe(SCHEDULED - moved.changed);
-  await producer.stop();
+  await producer.close();
   expect(await window.noises()).toEqual([]);
 
   if (isMeasuring) write({ paints, lists, slowest });

@@ -145,7 +145,7 @@ async function serveSomething() {
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   const stop = async () => {
-    await Promise.all([producer.stop(), client.stop()]);
+    await Promise.all([producer.close(), client.close()]);
     await daemon.stop();
     await server.stop();
   };

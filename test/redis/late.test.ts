@@ -93,10 +93,10 @@ describe('bytes that a network held until the call was sent again', () => {
     near = createClient({ redis: server.url });
     far = createClient({ redis: { url: line.url, commandTimeout: 1000 } });
     await Promise.all([near.schedule(queue, {}, { id: 'x', delay: '1h' }), far.ready()]);
-    await far.closed(queue);
+    await far.tags.list(queue);
   });
   afterAll(async () => {
-    await Promise.all([near.stop(), far.stop()]);
+    await Promise.all([near.close(), far.close()]);
     await line.close();
     await server.stop();
   });
@@ -119,10 +119,10 @@ describe('bytes that a network held until the call was sent again', () => {
 
   test('close no tag that was opened after it', async () => {
     line.hold('close-tags');
-    await far.close(queue, 'paid:7', { for: '1h' });
-    await near.open(queue, 'paid:7');
+    await far.tags.close(queue, 'paid:7', { for: '1h' });
+    await near.tags.open(queue, 'paid:7');
     await letGo();
-    expect((await near.closed(queue)).tags).toEqual([]);
+    expect((await near.tags.list(queue)).tags).toEqual([]);
   });
 
   test('close no group that was opened after it', async () => {

@@ -186,7 +186,7 @@ describe('a password', () => {
     });
     const again = () => producer.schedule('emails', 1, { delay: '1h' }).then(({ status }) => status, messageOf);
     await expect.poll(again, { timeout: 15_000 }).toBe('scheduled');
-    await producer.stop();
+    await producer.close();
   });
 
   test('that is not percent-encoded is refused before anything is sent', () => {
@@ -240,7 +240,7 @@ test('a server that goes away while jobs run is told in our words, and so is eve
     for (const why of said) expect(why).not.toMatch(LIBRARY);
     for (const why of said) expect(why).toContain(own.url);
   } finally {
-    await Promise.all([producer.stop(), worker.stop({ shutdown: 0 }), daemon.stop()]);
+    await Promise.all([producer.close(), worker.stop({ shutdown: 0 }), daemon.stop()]);
     await own.stop();
   }
 }, 60_000);

@@ -20,6 +20,6 @@ export async function buryJobs(
       await worker.stop();
     }
   } finally {
-    await producer.stop();
+    await producer.close();
   }
 }

@@ -89,7 +89,7 @@ async function failOnce(redis: string): Promise<void> {
   await producer.schedule('emails', { secret: SECRET }, { id: 'retries', attempts: 5, backoff });
   await failed;
   await worker.stop();
-  await producer.stop();
+  await producer.close();
 }
 
 /** A window that has logged in. */

@@ -53,7 +53,7 @@ export function useKilled(handlers: string) {
     redis = await server.client();
   });
   afterEach(async () => {
-    await client.stop();
+    await client.close();
     await server.stop();
   });
 

@@ -113,7 +113,7 @@ export async function inProduct(line: Line, story: Story): Promise<Told> {
     return door.opened;
   };
   const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-  line.onEnd(() => producer.stop());
+  line.onEnd(() => producer.close());
   const { rate: _, concurrency: _most, perGroup: _each, fair: _fair, ...ofQueue } = story.queue ?? {};
   const settings = { ...ofQueue, ...(story.onAbandoned && { onAbandoned: story.onAbandoned }) };
   const worker = line.make(story.handlers(hold) as QueueHandlers<unknown>, settings);

@@ -39,7 +39,7 @@ export function useOutbox({ dialect, open }: (typeof databases)[number]) {
   });
   afterAll(async () => {
     await Promise.all(relays.splice(0).map((relay) => relay.stop()));
-    await the.client.stop();
+    await the.client.close();
     close(the.redis);
     await the.server.stop();
     await the.db.close();

@@ -182,7 +182,7 @@ describe('a schedule', () => {
 
 test.each(allOptions)('the test kit takes $name', async ({ name }) => {
   const kit = createTestKit({ handlers: { q: async () => undefined }, queues: [defineQueue('q', { fair: true })] });
-  if (name === 'set') await kit.client.set('q', 'import-7', { then: { data: {} } });
+  if (name === 'set') await kit.client.sets.begin('q', 'import-7', { then: { data: {} } });
   const { status } = await kit.schedule('q', {}, exampleOf(name));
   expect(status).toBe('scheduled');
   await kit.advance('3650d');

@@ -13,7 +13,7 @@ test('a ladder ends with the payment, and a step that comes late is not schedule
     await kit.schedule('mail', nth, { id: `7:${nth}`, tags, delay });
   await kit.advance('2h');
   const startMs = Date.parse(start);
-  expect(await kit.client.close('mail', 'invoice:7', { for: '90d', reason: 'paid' })).toEqual({
+  expect(await kit.client.tags.close('mail', 'invoice:7', { for: '90d', reason: 'paid' })).toEqual({
     cancelled: 2,
     running: [],
     untilMs: startMs + 7_200_000 + 90 * DAY_MS,
@@ -25,13 +25,13 @@ test('a ladder ends with the payment, and a step that comes late is not schedule
   });
   await kit.advance('10d');
   expect(kit.runs.map(({ id }) => id)).toEqual(['7:0', '8:0']);
-  expect((await kit.client.closed('mail')).tags).toMatchObject([{ tag: 'invoice:7', reason: 'paid' }]);
+  expect((await kit.client.tags.list('mail')).tags).toMatchObject([{ tag: 'invoice:7', reason: 'paid' }]);
 });
 
 test('what nobody asked about is cancelled when it would start', async () => {
   const kit = createTestKit({ start, handlers: { mail: () => undefined } });
   await kit.schedule('mail', 1, { id: 'a', delay: '1h' });
-  await kit.client.close('mail', 'x', { for: '2h' });
+  await kit.client.tags.close('mail', 'x', { for: '2h' });
   await kit.client.edit('mail', 'a', { tags: ['x'] });
   await kit.client.schedules.put('hourly', { queue: 'mail', every: '1h', jobTags: ['x'] });
   await kit.advance('90m');
@@ -52,7 +52,7 @@ test('a dead letter stays while a tag of its job is closed', async () => {
   });
   await kit.schedule('mail', 1, { id: 'a', tags });
   await kit.advance('1s');
-  await kit.client.close('mail', tags, { for: '1h' });
+  await kit.client.tags.close('mail', tags, { for: '1h' });
   const [letter] = (await kit.client.deadLetters.list('mail')).deadLetters;
   const replay = () => kit.client.deadLetters.replay('mail', letter?.deadLetter ?? '');
   expect(await replay()).toMatchObject({ status: 'closed' });
@@ -60,17 +60,17 @@ test('a dead letter stays while a tag of its job is closed', async () => {
     changed: 0,
     skipped: { closed: 1 },
   });
-  expect(await kit.client.open('mail', tags)).toEqual({ opened: tags });
+  expect(await kit.client.tags.open('mail', tags)).toEqual({ opened: tags });
   expect(await replay()).toMatchObject({ status: 'scheduled' });
 });
 
 test('the longest end wins, and a tag opens at its end', async () => {
   const kit = createTestKit({ start, handlers: { mail: () => undefined } });
   const untilMs = Date.parse(start) + 3_600_000;
-  await kit.client.close('mail', tags, { for: '1h', reason: 'first' });
-  expect(await kit.client.close('mail', tags, { for: '1m' })).toMatchObject({ untilMs });
-  expect((await kit.client.closed('mail')).tags).toMatchObject([{ untilMs, reason: 'first' }]);
+  await kit.client.tags.close('mail', tags, { for: '1h', reason: 'first' });
+  expect(await kit.client.tags.close('mail', tags, { for: '1m' })).toMatchObject({ untilMs });
+  expect((await kit.client.tags.list('mail')).tags).toMatchObject([{ untilMs, reason: 'first' }]);
   await kit.advance('1h');
-  expect((await kit.client.closed('mail')).count).toBe(0);
+  expect((await kit.client.tags.list('mail')).count).toBe(0);
   expect(await kit.schedule('mail', 1, { tags })).toMatchObject({ status: 'scheduled' });
 });

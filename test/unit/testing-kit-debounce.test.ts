@@ -132,7 +132,7 @@ test('a job made otherwise stays, a closed tag refuses, and limits count', async
   const { kit, send } = kitOf();
   await kit.schedule(index, 1, { id: 'x', delay: '1h' });
   expect(await send(2)).toBe('exists');
-  await kit.client.close(index, 'paid', { for: '1d' });
+  await kit.client.tags.close(index, 'paid', { for: '1d' });
   expect(await send(3, { id: 'y', tags: ['paid'] })).toBe('closed');
   const small = defineQueue<number>('small', { maxPending: 1 });
   await kit.schedule(small, 1, { id: 'x', debounce });

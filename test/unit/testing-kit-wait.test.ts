@@ -69,6 +69,6 @@ test('a client that stops waits no longer', async () => {
   const waiting = kit.client.wait(reports, 'a');
   const told = expect(waiting).rejects.toMatchObject({ code: 'stopped' });
   await looked();
-  await kit.client.stop();
+  await kit.client.close();
   await told;
 });

@@ -95,7 +95,7 @@ test('an object that defineQueue did not return is refused wherever a queue is t
     () => producer.scheduleMany(copy, []),
     () => producer.cancel(copy, 'a'),
     () => producer.cancel(copy, { tag: 'a' }),
-    () => producer.count(copy),
+    async () => (await producer.count(copy)).count,
     () => producer.get(copy, 'a'),
     () => producer.schedules.put('s', { queue: copy, every: '1h' }),
     () => producer.deadLetters.list(copy),

@@ -32,7 +32,7 @@ import { limitsOf, type Parts } from '../parts.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import { nameIn, type WalkParts } from '../query/walk.ts';
 import type { ActParts } from './act.ts';
-import { cancelMeant } from './closing.ts';
+import { cancelMeant } from './tags.ts';
 
 /** The callback of a set. Its id is made, it lives where the set does, and it is due when the last member is over. */
 export interface SetCallbackOptions
@@ -123,17 +123,17 @@ export interface Sets {
    * @throws DuestreamError `bad-input` · `exists` when there is a set of this name with another callback or group, or members of an
    * earlier one live
    * @example
-   * await client.set(rows, 'import-7', { then: { data: { file: 7 }, name: 'imported' } });
+   * await client.sets.begin(rows, 'import-7', { then: { data: { file: 7 }, name: 'imported' } });
    * await client.scheduleMany(rows, lines.map((line, at) => ({ data: line, set: 'import-7', id: `row-${at}` })));
-   * await client.seal(rows, 'import-7');
+   * await client.sets.seal(rows, 'import-7');
    */
-  set<Data>(queue: QueueInput<Data>, set: string, options: SetOptions<NoInfer<Data>>): Promise<SetMade>;
+  begin<Data>(queue: QueueInput<Data>, set: string, options: SetOptions<NoInfer<Data>>): Promise<SetMade>;
   /**
    * Seals a set: all its members are there, or will be added by members. Until then no callback is made, however long it takes. If none of
    * them is open, the callback is made now.
    *
    * @throws DuestreamError `bad-input` · `not-found` when there is no such set and no end of it is remembered
-   * @example const { status } = await client.seal(rows, 'import-7');
+   * @example const { status } = await client.sets.seal(rows, 'import-7');
    */
   seal(queue: QueueInput<unknown>, set: string, options?: SetGroupOption & DurabilityOption): Promise<SetSealed>;
   /**
@@ -141,18 +141,18 @@ export interface Sets {
    *
    * @throws DuestreamError `bad-input`
    * @example
-   * const { sets: [one] } = await client.sets(rows, { set: 'import-7' });
-   * for await (const job of client.jobs(rows, { set: 'import-7' })) console.log(job.id, job.state);
+   * const { sets: [one] } = await client.sets.list(rows, { set: 'import-7' });
+   * for await (const job of client.list(rows, { set: 'import-7' })) console.log(job.id, job.state);
    */
-  sets(queue: QueueInput<unknown>, options?: SetsOptions): Promise<SetsPage>;
+  list(queue: QueueInput<unknown>, options?: SetsOptions): Promise<SetsPage>;
   /**
    * Removes a set: no callback is made. Then its members are cancelled, and nobody else's; the same call again cancels the rest. Of
    * a set with a group the call names the group.
    *
    * @throws DuestreamError `bad-input` · `not-found` when there is no such set; members with its tag were cancelled all the same
-   * @example await client.removeSet(rows, 'import-7');
+   * @example await client.sets.remove(rows, 'import-7');
    */
-  removeSet(queue: QueueInput<unknown>, set: string, options?: SetGroupOption & DurabilityOption): Promise<SetRemoved>;
+  remove(queue: QueueInput<unknown>, set: string, options?: SetGroupOption & DurabilityOption): Promise<SetRemoved>;
 }
 
 const CALLBACK_NAMES = [
@@ -180,7 +180,7 @@ const PAGE_MAX = 1000;
 export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Sets {
   const levelIn = createLevels(settings);
   return {
-    set: (queue, set, options) =>
+    begin: (queue, set, options) =>
       runChecked(
         () => callbackAsk({ queue, set, options }, settings),
         begin,
@@ -192,15 +192,15 @@ export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls, '
         ({ finding }, ask) => sealNow(finding, ask),
         () => levelIn(options, ['group']),
       ),
-    sets: (queue, options = {}) =>
+    list: (queue, options = {}) =>
       runChecked(
         () => listAsk(queue, options),
         ({ finding }, ask) => ('named' in ask ? named(finding, ask) : page(finding, ask)),
       ),
-    removeSet: (queue, set, options = {}) =>
+    remove: (queue, set, options = {}) =>
       runChecked(
         () => nameAsk(queue, set, options),
-        ({ finding }, ask, turn) => remove(finding, ask, turn),
+        ({ finding }, ask, turn) => removeNow(finding, ask, turn),
         () => levelIn(options, ['group']),
         ({ queue: { name } }) => [{ lane: name, kind: 'cancel' }],
       ),
@@ -233,7 +233,7 @@ function callbackAsk(
   { queue, set, options }: { queue: QueueInput<unknown>; set: string; options: SetOptions<unknown> },
   settings: ClientSettings,
 ): CallbackAsk {
-  checkNames(options, ['then', 'group', 'durability'], 'set', 'bad-input');
+  checkNames(options, ['then', 'group', 'durability'], 'sets.begin', 'bad-input');
   const { then } = options;
   if (typeof then !== 'object' || then === null) {
     throw new DuestreamError('bad-input', `then is ${show(then)}; allowed: an object with the data of the callback`);
@@ -332,7 +332,7 @@ async function sealNow(finding: ActParts, ask: NameAsk): Promise<SetSealed> {
  * The set first: the end of a member that is cancelled makes no callback then. Only its members are meant, whose ids say so: a job
  * with its tag may be of a set of another group that was made at the same moment, or by an older version.
  */
-async function remove(finding: ActParts, ask: NameAsk, turn: Turn | undefined): Promise<SetRemoved> {
+async function removeNow(finding: ActParts, ask: NameAsk, turn: Turn | undefined): Promise<SetRemoved> {
   const { queue, set, group } = ask;
   const { kind } = await inItsPartition(finding, ask, () => ({ kind: 'disband', name: set }));
   const filters = [{ set, idPrefix: idsOfSet(set, group) }];
@@ -371,7 +371,7 @@ type ListAsk = PageAsk | { readonly queue: Queue<unknown>; readonly named: reado
 
 /** @throws DuestreamError `bad-input` */
 function listAsk(given: QueueInput<unknown>, options: SetsOptions): ListAsk {
-  checkNames(options, ['set', 'limit', 'cursor'], 'sets', 'bad-input');
+  checkNames(options, ['set', 'limit', 'cursor'], 'sets.list', 'bad-input');
   const { set, limit = 100, cursor } = options;
   const queue = queueOf(given);
   if (set !== undefined) {

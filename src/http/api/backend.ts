@@ -114,7 +114,7 @@ export function createBackend(options: BackendOptions): Backend {
     examined: { ...options.examined, namespace, horizonMs },
     installation: { title, color, redis: labelOf(redis), namespace },
     async stop() {
-      await client.stop();
+      await client.close();
       opening.close();
     },
   };

@@ -286,7 +286,7 @@ function withClient(act) {
     try {
       return await act(scene, producer);
     } finally {
-      await producer.stop();
+      await producer.close();
     }
   };
 }

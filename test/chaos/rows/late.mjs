@@ -34,9 +34,9 @@ const UNDOINGS = [
   },
   {
     verb: 'close-tags',
-    act: (client, queue, name) => client.close(queue, name, { for: '1h' }),
-    undo: (client, queue, name) => client.open(queue, name),
-    isUndone: async (client, queue, name) => !(await client.closed(queue)).tags.some(({ tag }) => tag === name),
+    act: (client, queue, name) => client.tags.close(queue, name, { for: '1h' }),
+    undo: (client, queue, name) => client.tags.open(queue, name),
+    isUndone: async (client, queue, name) => !(await client.tags.list(queue)).tags.some(({ tag }) => tag === name),
   },
   {
     verb: 'close',
@@ -73,7 +73,7 @@ export const lateRows = [
         const held = await Promise.all([...tried, tryLimit(scene)]);
         return { held: held.length, acted: held.filter((isUndone) => !isUndone).length };
       } finally {
-        await near.stop();
+        await near.close();
       }
     },
     pass: (outcome) => [
@@ -105,7 +105,7 @@ async function tryOne({ theLine }, { verb, act, undo, isUndone, queue, near, far
     await release();
     return await isUndone(near, queue, name);
   } finally {
-    await far.stop();
+    await far.close();
   }
 }
 

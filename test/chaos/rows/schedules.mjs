@@ -100,7 +100,7 @@ async function putAll(url, { fromMs, untilMs }) {
       await schedules.put(`tick-${nth}`, { queue: 'load', job: 'count', ...rule, ...bounds, catchUp: 'all' });
     }
   } finally {
-    await client.stop();
+    await client.close();
   }
 }
 

@@ -119,7 +119,7 @@ async function payAll(scene, closed) {
     await Promise.all(steps.map((inMs, step) => schedule(nth, step, inMs)));
     if (nth % 2 === 1) return [];
     await sleep(paidMs);
-    await persist(() => client.close(queue, `invoice:${nth}`, { for: '1h', reason: 'paid' }));
+    await persist(() => client.tags.close(queue, `invoice:${nth}`, { for: '1h', reason: 'paid' }));
     closed.set(nth, Date.now() + 1);
     return [(await schedule(nth, 3, 10)).status];
   };
@@ -130,6 +130,6 @@ async function payAll(scene, closed) {
     });
     return (await Promise.all(ladders.map(climb))).flat();
   } finally {
-    await client.stop();
+    await client.close();
   }
 }

@@ -26,7 +26,7 @@ export async function ask({ server, asked }, jobs) {
       }),
     );
   } finally {
-    await producer.stop();
+    await producer.close();
   }
 }
 

@@ -36,7 +36,7 @@ for (const job of plan) {
   calls.push(schedule(job));
 }
 await Promise.all(calls);
-await producer.stop();
+await producer.close();
 note('end');
 
 /** @param {import('./workload.mjs').PlannedJob} job */

@@ -89,7 +89,7 @@ async function produce(url, failed) {
   } catch (error) {
     failed.push(`producer: ${error instanceof Error ? error.message : error}`);
   } finally {
-    await producer.stop();
+    await producer.close();
   }
 }
 

@@ -47,7 +47,7 @@ async function failOnce(redis: string): Promise<void> {
   );
   await failed;
   await worker.stop();
-  await producer.stop();
+  await producer.close();
 }
 
 /** Every look there is, at everything that there is. */

@@ -100,7 +100,7 @@ describe('jobs that are over', () => {
     }
     await ended;
     await worker.stop();
-    await producer.stop();
+    await producer.close();
     const of = (filter: string) => allOf(`/v1/queues/kept/jobs?state=done&limit=2&${filter}`);
     expect((await of('')).toSorted()).toEqual(['k0', 'k1', 'k2', 'k3', 'k4', 'k5']);
     expect((await of('name=first&tag=t1')).toSorted()).toEqual(['k1', 'k3']);

@@ -149,8 +149,8 @@ describe('what was shown is not written back', () => {
     expect(view?.input).toMatchObject({ data: input.data, codec: 'hex', every: '2h' });
     await schedules.put('pay', { ...view?.input, every: '3h', queue: secret });
     expect((await schedules.get('pay'))?.input).toMatchObject({ data: input.data, codec: 'hex', every: '3h' });
-    await producer.stop();
-    await client.stop();
+    await producer.close();
+    await client.close();
   });
 });
 

@@ -57,7 +57,7 @@ async function runTwice(): Promise<void> {
     await ended;
   }
   await worker.stop();
-  await producer.stop();
+  await producer.close();
 }
 
 /** A job that is put aside twice and fails twice, in a queue that keeps no history. */
@@ -79,7 +79,7 @@ async function die(): Promise<void> {
   await producer.schedule('lost', { to: CANARY }, options);
   await dead;
   await worker.stop();
-  await producer.stop();
+  await producer.close();
 }
 
 describe('the report of a job', () => {
@@ -90,7 +90,7 @@ describe('the report of a job', () => {
   ])('is the same object from the library, the API and the command line: %s %s', async (queue, id) => {
     const client = createClient({ redis: api.redis.url });
     const { nowMs: _, ...known } = JSON.parse(JSON.stringify(await client.get(queue, id)));
-    await client.stop();
+    await client.close();
     const { body } = await api.ask(`GET /v1/queues/${queue}/jobs/${id}`, { token: data });
     expect(body).toEqual({ ...known, hidden: false, nowMs: expect.any(Number) });
     const { out } = await cli.run(['show', queue, id, '--json', '--redis', api.redis.url]);
@@ -125,7 +125,7 @@ describe('the report of a job', () => {
     end();
     await expect.poll(async () => (await api.ask(job, { token: data })).body.state).toBe('done');
     expect((await api.ask(job, { token: data })).body).not.toHaveProperty('progress');
-    await Promise.all([worker.stop(), producer.stop()]);
+    await Promise.all([worker.stop(), producer.close()]);
   });
 
   test('has its result, its earlier life, and what happened in order of time', async () => {
@@ -185,7 +185,7 @@ describe('the report of a job', () => {
       reason: 'attempts-exhausted',
       deferred: body.deferred,
     });
-    await producer.stop();
+    await producer.close();
     for (const path of [job, 'GET /v1/queues/lost/dead', `GET /v1/queues/lost/dead/${body.deadLetter}`]) {
       const { text } = await api.ask(path, { token: read });
       expect(text).toContain('"times":2');

@@ -115,7 +115,7 @@ beforeAll(async () => {
     data: { does: mark('schedule-data') },
     headers: { trace: mark('schedule-header') },
   });
-  await client.set(queue, 'all', { then: { data: { does: mark('callback') } } });
+  await client.sets.begin(queue, 'all', { then: { data: { does: mark('callback') } } });
   await api.place.redis.hset('duestream:v1:{w:0}:jobs', 'j:broken', `\u0001${mark('record')}`);
   await api.place.redis.zadd('duestream:v1:{w:0}:scheduled', Date.now() + 3_600_000, 'j:broken');
   const stateOf = async (of: typeof queue, id: string) => {
@@ -147,7 +147,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   for (const { started } of workers) await started?.stop();
-  await client?.stop();
+  await client?.close();
   await api?.stop();
 });
 

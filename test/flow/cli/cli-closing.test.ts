@@ -16,13 +16,13 @@ beforeAll(async () => {
   await whenReady(redis);
 });
 beforeEach(async () => {
-  await client?.stop();
+  await client?.close();
   await redis.flushall();
   client = createClient({ redis: server.url });
   await client.schedule('mail', 1, { id: 'a', tags: ['invoice:7'], delay: '1h' });
 });
 afterAll(async () => {
-  await client.stop();
+  await client.close();
   close(redis);
   await server.stop();
 });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   copyFileSync(join(root, 'test/fixtures/outbox-module.mjs'), join(cli.folder, 'outbox.mjs'));
 });
 afterAll(async () => {
-  await client.stop();
+  await client.close();
   await server.stop();
 });
 

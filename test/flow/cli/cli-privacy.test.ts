@@ -146,7 +146,7 @@ describe('fields that a queue redacts', () => {
     await expect(producer.edit(coded, 'waits', { data: shown.data })).rejects.toMatchObject({ code: 'bad-input' });
     expect((await producer.edit('q', 'waits', { data: { ...data, n: 8 } })).status).toBe('edited');
     expect((await producer.edit('q', 'waits', { attempts: 2 })).status).toBe('edited');
-    await producer.stop();
+    await producer.close();
   });
 
   test('are set for every process: by a definition, by the command line, and taken back', async () => {
@@ -157,15 +157,15 @@ describe('fields that a queue redacts', () => {
     );
     expect(await stored()).toEqual(['email', 'items.*.to']);
     const producer = createClient({ redis: the.server.url, namespace: 't' });
-    await producer.count(defineQueue('q'));
+    (await producer.count(defineQueue('q'))).count;
     expect(await stored()).toEqual(['email', 'items.*.to']);
-    await producer.stop();
+    await producer.close();
     const other = createClient({ redis: the.server.url, namespace: 't' });
     await other.schedule(defineQueue('q', { redact: ['to'] }), {}, { delay: '1h' });
     expect(await stored()).toEqual(['email', 'items.*.to']);
     await due('queues', 'unset', 'q', 'redact');
     expect(await stored()).toEqual(['to']);
-    await other.stop();
+    await other.close();
     expect((await due('queues', 'set', 'q', '--redact', 'none')).out).toContain('views show all data of q');
     expect(await the.redis.hget(controlKeys('t').queues, 'q:redact')).toBe('[]');
     expect((await due('queues', 'set', 'q', '--redact', 'a..b')).code).toBe(64);

@@ -57,7 +57,7 @@ test.for(RUNTIMES)('$name serves pages, runs a job, and stops in order', async (
   expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('<div id="app">');
   const client = createClient({ redis: server.url, namespace });
   await client.schedule('emails', { ms: 1 }, { id: 'ada', delay: 1 });
-  await client.stop();
+  await client.close();
   const seen = () => readEffects(file).map(({ what, id }) => `${what} ${id}`);
   await expect.poll(seen, { timeout: 60_000 }).toEqual(['start ada', 'end ada']);
   expect(await running.end('SIGTERM')).toEqual({ code: 0, signal: null });

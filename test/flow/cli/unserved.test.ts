@@ -49,7 +49,7 @@ test('two jobs that are ready for five minutes without a worker show in the metr
   const at = new Date(Date.now() - 300_000);
   await producer.schedule(emails, {}, { at });
   await producer.schedule(emails, {}, { at });
-  await producer.stop();
+  await producer.close();
   await expect.poll(ready, { timeout: 20_000 }).toBe(2);
 
   expect(await age()).toBeGreaterThanOrEqual(300);
@@ -108,5 +108,5 @@ test('a broadcast queue needs no worker, and what older processes do to it is to
     advice: 'update all daemons, and stop the workers of a queue that is a broadcast',
   });
   close(redis);
-  await producer.stop();
+  await producer.close();
 });

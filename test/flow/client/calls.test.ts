@@ -62,7 +62,7 @@ describe('a call means what it was given when it was made', () => {
       }
       expect(await client.get(to, 'd9')).toBeUndefined();
     }
-    await client.stop();
+    await client.close();
   });
 
   test.each(kinds)('%s: a list that is emptied, and its jobs that change', async (kind) => {
@@ -77,7 +77,7 @@ describe('a call means what it was given when it was made', () => {
       expect(await flushed).toHaveLength(3);
       expect(await client.get(to, 'b3')).toMatchObject({ data: { nth: 3 }, dueMs: dayMs });
     }
-    await client.stop();
+    await client.close();
   });
 
   test.each(kinds)('%s: another time, other data, and a schedule', async (kind) => {
@@ -112,7 +112,7 @@ describe('a call means what it was given when it was made', () => {
         start: new Date(dueMs).toISOString(),
       });
     }
-    await client.stop();
+    await client.close();
   });
 });
 
@@ -150,8 +150,8 @@ function randomCall(random: Random, nth: number): Call {
     (client) => client.reschedule(to, filter, { at }),
     (client) => client.edit(to, id, { data, tags }),
     (client) => client.edit(to, filter, { data }),
-    (client) => client.close(to, filter.tag, { for: '1h' }),
-    (client) => client.open(to, filter.tag),
+    (client) => client.tags.close(to, filter.tag, { for: '1h' }),
+    (client) => client.tags.open(to, filter.tag),
     (client) => client.schedules.put('s', { queue: 'one', every: '1h', data }),
     (client) => client.schedules.pause('s').catch(() => undefined),
     (client) => client.schedules.resume('s').catch(() => undefined),
@@ -176,7 +176,7 @@ async function leftIn(client: Client) {
 async function leftOf(client: Client, make: (client: Client) => Promise<unknown>) {
   await make(client);
   const left = await leftIn(client);
-  await client.stop();
+  await client.close();
   return left;
 }
 
@@ -259,7 +259,7 @@ describe('calls of one client take effect in the order in which they were made',
     });
     await client.schedule(queue, { v: 1 }, { id: 'a', delay: '1h' });
     expect(await client.schedule(queue, { v: 2 }, { id: 'a', delay: '2h' })).toMatchObject({ status: 'scheduled' });
-    await client.stop();
+    await client.close();
   });
 
   test('a stop waits for calls that nobody awaits, whatever they wait for', async () => {
@@ -271,9 +271,9 @@ describe('calls of one client take effect in the order in which they were made',
       void client.schedule(queue, { v }, { id: 'a', at: new Date(dayMs + v), ifExists: 'replace' });
       void client.cancel(queue, { tag: 'x' });
     }
-    await client.stop();
+    await client.close();
     const other = createClient({ redis: server.url, namespace });
     expect(await other.get(queue, 'a')).toMatchObject({ data: { v: 4 }, dueMs: dayMs + 4 });
-    await other.stop();
+    await other.close();
   });
 });

@@ -23,7 +23,7 @@ beforeEach(async () => {
   await admin.flushall();
   producer = createClient({ redis: server.url });
 });
-afterEach(() => producer.stop());
+afterEach(() => producer.close());
 afterAll(() => server.stop());
 
 describe('scheduleMany', () => {

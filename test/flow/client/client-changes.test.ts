@@ -34,7 +34,7 @@ beforeEach(async () => {
   producer = createClient({ redis: server.url });
 });
 afterEach(async () => {
-  await producer.stop();
+  await producer.close();
   for (const stop of stops.splice(0)) await stop();
 });
 afterAll(async () => {
@@ -442,7 +442,7 @@ describe('a lost reply', () => {
   async function overLine() {
     const line = await openLossyLine(server);
     const over = createClient({ redis: line.url, retryBudget: '5s' });
-    stops.push(over.stop, line.close);
+    stops.push(over.close, line.close);
     await over.schedule(reminders, { to: 'first' }, { delay: '1h' });
     return { line, over };
   }
@@ -537,7 +537,7 @@ test('a priority means nothing in a queue without limits, and an edit that gives
   });
   // Somebody else sets limits: this client has not read them yet.
   const other = createClient({ redis: server.url });
-  stops.push(() => other.stop());
+  stops.push(() => other.close());
   await other.schedule(defineQueue('reminders', { fair: true }), { to: 'x' }, { delay: '1h' });
   expect(await producer.edit(reminders, 'a', { priority: 'high' })).toMatchObject({ status: 'edited' });
   expect(await producer.get(reminders, 'a')).toMatchObject({ options: { priority: 'high' } });

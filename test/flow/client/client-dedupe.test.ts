@@ -15,7 +15,7 @@ beforeEach(async () => {
   await (await server.client()).flushall();
   producer = createClient({ redis: server.url });
 });
-afterEach(() => producer.stop());
+afterEach(() => producer.close());
 afterAll(() => server.stop());
 
 const view = () => producer.get(index, 'x');

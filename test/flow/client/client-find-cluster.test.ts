@@ -21,11 +21,11 @@ test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }
   expect(masters.filter((keys) => keys.length > 0).length).toBeGreaterThan(1);
 
   const met: string[] = [];
-  for await (const { id } of producer.jobs(queue, { tag: 'third' })) met.push(id);
+  for await (const { id } of producer.list(queue, { tag: 'third' })) met.push(id);
   expect(met.toSorted()).toEqual(ids.filter((_, nth) => nth % 3 === 0).toSorted());
-  expect(await producer.count(queue)).toBe(90);
+  expect((await producer.count(queue)).count).toBe(90);
   const scheduled: string[] = [];
-  for await (const { id } of producer.jobs(queue, { state: 'scheduled' })) scheduled.push(id);
+  for await (const { id } of producer.list(queue, { state: 'scheduled' })) scheduled.push(id);
   expect(scheduled.toSorted()).toEqual(ids.toSorted());
 
   expect(await producer.edit(queue, { tag: 'third' }, { attempts: 2 })).toMatchObject({
@@ -35,9 +35,9 @@ test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }
   const due = { at: new Date(Date.now() + 7_200_000) };
   expect(await producer.reschedule(queue, { tag: 'third' }, due)).toMatchObject({ matched: 30, changed: 30 });
   expect(await producer.cancel(queue, { tag: 'third' })).toMatchObject({ matched: 30, changed: 30, skipped: {} });
-  expect(await producer.count(queue, { tag: 'third' })).toBe(0);
-  expect(await producer.count(queue)).toBe(60);
-  await producer.stop();
+  expect((await producer.count(queue, { tag: 'third' })).count).toBe(0);
+  expect((await producer.count(queue)).count).toBe(60);
+  await producer.close();
 });
 
 test('jobs are waited for over all nodes', { timeout: 120_000 }, async () => {
@@ -56,7 +56,7 @@ test('jobs are waited for over all nodes', { timeout: 120_000 }, async () => {
   await expect.poll(marks, { timeout: 30_000 }).toBe(6);
   await producer.cancel(waited, { state: 'scheduled' });
   expect((await waiting).every(({ status }) => status === 'cancelled')).toBe(true);
-  await producer.stop();
+  await producer.close();
 });
 
 test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async () => {
@@ -86,12 +86,12 @@ test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async 
   } while (cursor !== undefined);
   expect(sum).toEqual({ jobs: 20, history: 30 });
   expect(await producer.erase({ tag: 'user:42' }, { dryRun: true })).toMatchObject({ left: 0 });
-  expect(await producer.count(letters)).toBe(20);
+  expect((await producer.count(letters)).count).toBe(20);
   expect((await producer.get(letters, 'l1'))?.past).toHaveLength(1);
   await expect(producer.edit(letters, 'l21', { data: { to: '[redacted]' } })).rejects.toMatchObject({
     code: 'bad-input',
   });
-  await producer.stop();
+  await producer.close();
 });
 
 test('limits hold in each partition, whichever node it is on', { timeout: 120_000 }, async () => {
@@ -100,7 +100,7 @@ test('limits hold in each partition, whichever node it is on', { timeout: 120_00
   const jobs = Array.from({ length: 200 }, (_, nth) => ({ id: `q${nth}`, data: nth, delay: '1h' }));
   const refused: unknown = await producer.scheduleMany(limited, jobs).catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: 'queue-full' });
-  expect(await producer.count(limited)).toBe(12);
+  expect((await producer.count(limited)).count).toBe(12);
   const found = await Promise.all(
     cluster.masters.map(async ({ client }) => {
       const keys = await client.keys('duestream:v1:{limited:*:meta');
@@ -109,5 +109,5 @@ test('limits hold in each partition, whichever node it is on', { timeout: 120_00
   );
   expect(found.filter((some) => some.length > 0).length).toBeGreaterThan(1);
   expect(found.flat()).toEqual(Array.from({ length: 6 }, () => '2 166667'));
-  await producer.stop();
+  await producer.close();
 });

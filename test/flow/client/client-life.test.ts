@@ -31,7 +31,7 @@ beforeEach(async () => {
   await redis.flushall();
   producer = createClient({ redis: server.url });
 });
-afterEach(() => producer.stop());
+afterEach(() => producer.close());
 afterAll(async () => {
   close(redis);
   await server.stop();

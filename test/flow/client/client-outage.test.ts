@@ -18,7 +18,7 @@ const key = (name: string) => `duestream:v1:{emails:0}:${name}`;
 
 const open = async (options: Partial<ClientOptions> = {}): Promise<Client> => {
   const producer = createClient({ redis: server.url, retryBudget: 300, ...options });
-  made.push(() => producer.stop());
+  made.push(() => producer.close());
   return producer;
 };
 
@@ -188,7 +188,7 @@ describe('a Redis that is away', () => {
     const producer = await open({ retryBudget: '10s' });
     await server.kill('SIGKILL');
     const scheduling = producer.schedule(emails, { to: 'x' }, { id: 'x', delay: '1h' });
-    const stopping = producer.stop();
+    const stopping = producer.close();
     await server.restart();
     expect((await scheduling).status).toBe('scheduled');
     await stopping;
@@ -234,7 +234,7 @@ describe('many waits at once', () => {
     const queues = Array.from({ length: 14 }, (_, nth) => ({ queue: `many${nth}`, handler: () => undefined }));
     const worker = createWorker({ redis: line.url, queues });
     const subscriber = createSubscriber(defineQueue('news', { broadcast: true }), () => undefined, { redis: line.url });
-    made.push(() => worker.stop({ shutdown: 0 }), subscriber.stop, other.stop);
+    made.push(() => worker.stop({ shutdown: 0 }), subscriber.stop, other.close);
     const all = [producer, other, worker, subscriber];
     const readyAtOnce = () => Promise.allSettled(all.flatMap((one) => Array.from({ length: 20 }, () => one.ready())));
     expect((await readyAtOnce()).filter(({ status }) => status === 'rejected')).toEqual([]);

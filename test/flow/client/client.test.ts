@@ -35,7 +35,7 @@ beforeEach(async () => {
   producer = await open();
 });
 afterEach(async () => {
-  await Promise.all(extra.splice(0).map((made) => made.stop()));
+  await Promise.all(extra.splice(0).map((made) => made.close()));
 });
 afterAll(() => server.stop());
 
@@ -235,8 +235,8 @@ describe('a producer', () => {
   test('does what was asked before it stopped, and refuses what comes after', async () => {
     const last = Array.from({ length: 600 }, () => producer.schedule(emails, { to: 'x' }));
     const many = producer.scheduleMany(emails, [{ data: { to: 'y' } }]);
-    const stopping = producer.stop();
-    expect(producer.stop()).toBe(stopping);
+    const stopping = producer.close();
+    expect(producer.close()).toBe(stopping);
     await stopping;
     expect((await Promise.all(last)).length).toBe(600);
     expect((await many)[0]?.status).toBe('scheduled');
@@ -258,7 +258,7 @@ describe('a producer', () => {
     const named = createClient({ redis: server.url, name: 'short-lived' });
     await named.schedule(emails, { to: 'x' });
     expect(String(await admin.client('LIST'))).toContain('name=duestream:short-lived');
-    await named.stop();
+    await named.close();
     await expect.poll(async () => String(await admin.client('LIST'))).not.toContain('name=duestream:short-lived');
     // The driver gives a socket a moment to say goodbye. Who polls with timers would count those.
     for (let turns = 0; timers() > before && turns < 1_000_000; turns += 1) {
@@ -279,9 +279,8 @@ describe('a queue that nobody has used', () => {
     const unknown = { status: 'unknown' };
     expect(await producer.get(typo, 'x')).toBeUndefined();
     expect((await producer.list(typo)).jobs).toEqual([]);
-    expect(await producer.count(typo)).toBe(0);
-    await producer.tally(typo, { tag: 'a' });
-    await producer.result(typo, 'x');
+    expect((await producer.count(typo)).count).toBe(0);
+    await producer.count(typo, { tag: 'a' });
     await producer.wait(typo, 'x', { timeout: '1ms' }).catch(() => undefined);
     expect(await producer.cancel(typo, 'x')).toMatchObject(unknown);
     expect(await producer.cancel(typo, ['x', 'y'])).toMatchObject([unknown, unknown]);
@@ -291,12 +290,12 @@ describe('a queue that nobody has used', () => {
     expect(await producer.runNow(typo, 'x')).toMatchObject(unknown);
     await producer.deadLetters.list(typo);
     await producer.deadLetters.groups(typo);
-    await producer.closed(typo);
-    await producer.sets(typo);
-    expect(await producer.open(typo, 'tag')).toEqual({ opened: [] });
+    await producer.tags.list(typo);
+    await producer.sets.list(typo);
+    expect(await producer.tags.open(typo, 'tag')).toEqual({ opened: [] });
     const refused = [
-      producer.seal(typo, 'set'),
-      producer.removeSet(typo, 'set'),
+      producer.sets.seal(typo, 'set'),
+      producer.sets.remove(typo, 'set'),
       producer.groups.set(typo, 'acme', { weight: 2 }),
       producer.groups.unset(typo, 'acme'),
     ];
@@ -321,8 +320,8 @@ describe('a queue that nobody has used', () => {
   });
 
   test.each([
-    ['a tag that is closed for jobs that come', () => producer.close(typo, 'tag', { for: '1h' })],
-    ['a set', () => producer.set(typo, 'nightly', { then: { data: 1, delay: '1h' } })],
+    ['a tag that is closed for jobs that come', () => producer.tags.close(typo, 'tag', { for: '1h' })],
+    ['a set', () => producer.sets.begin(typo, 'nightly', { then: { data: 1, delay: '1h' } })],
     ['a group that is closed', () => producer.groups.close(typo, 'acme', { for: '1h' })],
     ['a schedule', () => producer.schedules.put('hourly', { queue: typo, every: '1h' })],
   ])('is made by %s, as its definition says', async (_, call) => {

@@ -35,7 +35,7 @@ beforeEach(async () => {
   dead = client.deadLetters;
 });
 afterEach(async () => {
-  await client.stop();
+  await client.close();
 });
 afterAll(async () => {
   close(redis);
@@ -153,7 +153,7 @@ describe('a walk ends while others put dead letters behind its end', () => {
     await cancelled('y');
     expect(await erasedWhile(mails, died)).toBeGreaterThanOrEqual(3);
     expect(await erasedWhile(kept, cancelled)).toBeGreaterThanOrEqual(2);
-    await producer.stop();
+    await producer.close();
   });
 });
 
@@ -208,7 +208,7 @@ describe('a cursor holds for its own call', () => {
     ];
     await redis.hset('duestream:v1:{control}:queues', 'mails', '{"partitions":2,"generation":1}');
     for (const { keys } of refs) await redis.hset(keys.meta, 'generation', '1');
-    await client.stop();
+    await client.close();
     client = createClient({ redis: server.url });
     dead = client.deadLetters;
     for (const goOn of begun) await expect(goOn()).rejects.toMatchObject({ code: 'moved' });

@@ -31,7 +31,7 @@ beforeEach(async () => {
   client = createClient({ redis: server.url });
   dead = client.deadLetters;
 });
-afterEach(() => client.stop());
+afterEach(() => client.close());
 afterAll(async () => {
   close(redis);
   await server.stop();
@@ -229,7 +229,7 @@ describe('a replay', () => {
       expect(await through.replay(mails, {}, { all: true })).toMatchObject({ matched: 3, changed: 3, skipped: {} });
       expect(await left()).toBe(0);
     } finally {
-      await throughClient.stop();
+      await throughClient.close();
       await line.close();
     }
   });

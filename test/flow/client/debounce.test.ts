@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  await client.stop();
+  await client.close();
 });
 afterAll(() => server.stop());
 
@@ -78,7 +78,7 @@ test('a call whose reply was lost is done when a newer one has come', async () =
   const line = await openLossyLine(server);
   ends.push(line.close);
   const other = createClient({ redis: line.url, retryBudget: '5s' });
-  ends.push(() => other.stop());
+  ends.push(() => other.close());
   await other.schedule(index, 0, { id: 'warm', debounce });
   line.lose({ refusals: 3 });
   const lost = other.schedule(index, 1, { id: 'x', debounce });

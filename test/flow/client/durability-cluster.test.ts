@@ -35,7 +35,7 @@ function open(options: Partial<ClientOptions> = {}): Client {
     retryBudget: '60s',
     ...options,
   });
-  ends.push(() => producer.stop());
+  ends.push(() => producer.close());
   return producer;
 }
 

@@ -53,7 +53,7 @@ function open(options: Partial<ClientOptions> = {}): Client {
     durabilityTimeout: '10s',
     ...options,
   });
-  ends.push(() => producer.stop());
+  ends.push(() => producer.close());
   return producer;
 }
 

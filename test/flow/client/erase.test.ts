@@ -37,7 +37,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await worker?.stop();
   worker = undefined;
-  await producer.stop();
+  await producer.close();
   await daemon.stop();
 });
 afterAll(async () => {
@@ -54,8 +54,8 @@ const put = (queue: typeof mails, names: readonly string[], tags: readonly strin
 const ended = (queue: typeof mails, names: readonly string[]) =>
   expect
     .poll(async () => {
-      const ends = await Promise.all(names.map((id) => producer.result(queue, id)));
-      return ends.filter(({ status }) => status === 'done' || status === 'dead').length;
+      const ends = await Promise.all(names.map((id) => producer.get(queue, id)));
+      return ends.filter((end) => end?.state === 'done' || end?.state === 'dead').length;
     }, patience)
     .toBe(names.length);
 
@@ -101,7 +101,7 @@ test('jobs, dead letters and history with the tag go, what others have stays, an
     left: 0,
     cursor: undefined,
   });
-  expect(await producer.count(mails, { tag })).toBe(7);
+  expect((await producer.count(mails, { tag })).count).toBe(7);
   // Those that are cancelled leave a record in the history, which goes too.
   expect(await eraseIn(mails, { tag })).toMatchObject({
     dryRun: false,
@@ -112,8 +112,8 @@ test('jobs, dead letters and history with the tag go, what others have stays, an
     left: 0,
     cursor: undefined,
   });
-  expect(await producer.count(mails)).toBe(2);
-  expect(await producer.result(mails, 'x-done0')).toMatchObject({
+  expect((await producer.count(mails)).count).toBe(2);
+  expect(await producer.get(mails, 'x-done0')).toMatchObject({
     result: { kind: 'kept', value: { sent: 'x-done0' } },
   });
   expect((await producer.get(mails, 'x-dead0'))?.past).toHaveLength(1);
@@ -183,7 +183,7 @@ test('a job that runs is asked to stop and told; when it has ended, the next cal
   await put(bills, ['a'], [tag]);
   await begun.opened;
   expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 1, history: 0 });
-  await expect.poll(async () => (await producer.result(bills, 'a')).status, patience).toBe('cancelled');
+  await expect.poll(async () => (await producer.get(bills, 'a'))?.state, patience).toBe('cancelled');
   expect(await eraseIn(bills, { tag })).toMatchObject({ jobs: 0, running: 0, history: 1, left: 0 });
 }, 60_000);
 

@@ -25,7 +25,7 @@ beforeEach(async () => {
   client = createClient({ redis: the.server.url, namespace });
   schedules = client.schedules;
 });
-afterEach(() => client.stop());
+afterEach(() => client.close());
 
 describe('a forecast', () => {
   test('counts jobs in the hour they are due, with overdue and ready ones apart', async () => {

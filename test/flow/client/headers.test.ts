@@ -24,7 +24,7 @@ beforeAll(async () => {
   await daemon.start();
 });
 afterAll(async () => {
-  await producer.stop();
+  await producer.close();
   await daemon.stop();
   await server.stop();
 });

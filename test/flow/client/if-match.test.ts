@@ -32,7 +32,7 @@ beforeEach(async () => {
   await schedules.put('hourly', HOURLY);
 });
 afterEach(async () => {
-  for (const stop of [producer.stop, schedulesClient.stop, ...stops.splice(0)]) await stop();
+  for (const stop of [producer.close, schedulesClient.close, ...stops.splice(0)]) await stop();
 });
 afterAll(async () => {
   close(redis);
@@ -146,7 +146,7 @@ describe('after a lost reply', () => {
     const over = createClient({ redis: line.url, retryBudget: '5s' });
     const overSchedulesClient = createClient({ redis: line.url, retryBudget: '5s' });
     const overSchedules = overSchedulesClient.schedules;
-    stops.push(over.stop, overSchedulesClient.stop, line.close);
+    stops.push(over.close, overSchedulesClient.close, line.close);
     await Promise.all([over.get('mail', 'a'), overSchedules.get('hourly')]);
     return { line, over, overSchedules };
   }

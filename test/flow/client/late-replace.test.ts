@@ -22,7 +22,7 @@ afterEach(async () => {
 
 async function producer(path = server.socketPath) {
   const made = createClient({ redis: { path }, retryBudget: '200ms' });
-  stops.push(() => made.stop());
+  stops.push(() => made.close());
   return made;
 }
 

@@ -24,7 +24,7 @@ beforeEach(async () => {
   await redis.flushall();
   client = createClient({ redis: server.url });
 });
-afterEach(() => client.stop());
+afterEach(() => client.close());
 afterAll(async () => {
   close(redis);
   await server.stop();
@@ -87,7 +87,7 @@ describe('a list of jobs that are over, in a queue without a history', () => {
     expect(await idsOf(plain, { state: ['cancelled', 'scheduled'] })).toEqual(['later', 'e', 'd', 'c', 'b', 'a']);
     expect(await idsOf(plain, { state: ['done', 'expired', 'dead'] })).toEqual([]);
     const ids: string[] = [];
-    for await (const { id } of client.jobs(plain, { state: ['scheduled', ...OVER] })) ids.push(id);
+    for await (const { id } of client.list(plain, { state: ['scheduled', ...OVER] })) ids.push(id);
     expect(ids).toEqual(['later', 'e', 'd', 'c', 'b', 'a']);
   });
 
@@ -109,7 +109,7 @@ describe('a list of jobs that are over, in a queue without a history', () => {
     const nowMs = Date.now();
     const ids = Array.from({ length: 90 }, (_, nth) => `n${nth}`);
     await client.ready();
-    await client.count(plain);
+    (await client.count(plain)).count;
     for (const [nth, id] of ids.entries()) {
       const { keys } = refOf(plain, nth % 3);
       await redis.hset(keys.jobs, `j:${id}`, `.c${nowMs.toString(36)} 0123456789abcdef 0 0 -`);
@@ -158,7 +158,7 @@ describe('a list of jobs that are over, in a queue without a history', () => {
   });
 
   test('ends a page after 20,000 places, even an empty one', { timeout: 60_000 }, async () => {
-    await client.count(plain);
+    (await client.count(plain)).count;
     const { keys } = refOf(plain, 1);
     for (let from = 0; from < 20_500; from += 500) {
       const members = Array.from({ length: 500 }, (_, nth) => `j:n${from + nth}`);
@@ -270,7 +270,7 @@ describe('a list of jobs in any state', () => {
   test('is counted and changed only as far as the jobs are not over', async () => {
     const done = { state: 'done' as never };
     for (const call of [
-      () => client.count(plain, done),
+      async () => (await client.count(plain, done)).count,
       () => client.cancel(plain, done),
       () => client.reschedule(plain, done, { delay: '1h' }),
       () => client.edit(plain, done, { attempts: 2 }),
@@ -303,14 +303,14 @@ describe('a list of jobs in any state', () => {
       [plain, ['c', 'b', 'a', 'g']],
       [kept, ['f', 'e', 'd']],
     ] as const) {
-      await over.count(queue);
+      (await over.count(queue)).count;
       for (const after of [0, 2, 4]) {
         line.lose({ after });
         const { jobs } = await over.list(queue, { state: OVER });
         expect([jobs.map(({ id }) => id), line.hasLost()]).toEqual([ids, true]);
       }
     }
-    await over.stop();
+    await over.close();
     await line.close();
   });
 });

@@ -15,7 +15,7 @@ beforeAll(async () => {
   client = createClient({ redis: server.url });
 });
 afterAll(async () => {
-  await client.stop();
+  await client.close();
   await server.stop();
 });
 
@@ -23,11 +23,11 @@ test.each(TAGS)('a call about the tag %s means no other tag', async (tag) => {
   const queue = `tags-${TAGS.indexOf(tag)}`;
   const jobs = TAGS.map((one, nth) => ({ data: {}, id: `of-${nth}`, tags: [one], delay: '1h' }));
   await client.scheduleMany(queue, jobs);
-  expect(await client.count(queue, { tag })).toBe(1);
+  expect((await client.count(queue, { tag })).count).toBe(1);
   const { ids } = await client.cancel(queue, { tag });
   expect(ids).toEqual([`of-${TAGS.indexOf(tag)}`]);
-  await client.close(queue, tag, { for: '1h' });
-  expect((await client.closed(queue)).tags.map((one) => one.tag)).toEqual([tag]);
+  await client.tags.close(queue, tag, { for: '1h' });
+  expect((await client.tags.list(queue)).tags.map((one) => one.tag)).toEqual([tag]);
 });
 
 test('a group, a schedule, a queue and a namespace have neighbours that begin alike, and that stay as they are', async () => {

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 async function open(options: Partial<ClientOptions> = {}) {
   const producer = createClient({ redis: line.url, retryBudget: '5s', ...options });
-  ends.push(producer.stop);
+  ends.push(producer.close);
   await producer.ready();
   return producer;
 }
@@ -177,7 +177,7 @@ describe('a purge whose reply was lost', () => {
   const letters = () => {
     const deadClient = createClient({ redis: line.url, retryBudget: '5s' });
     const dead = deadClient.deadLetters;
-    ends.push(deadClient.stop);
+    ends.push(deadClient.close);
     return dead;
   };
 

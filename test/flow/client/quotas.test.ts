@@ -28,7 +28,7 @@ afterAll(() => server.stop());
 
 function another(): Client {
   const made = createClient({ redis: server.url });
-  stops.push(() => made.stop());
+  stops.push(() => made.close());
   return made;
 }
 const later = { delay: '1h' } as const;

@@ -20,7 +20,7 @@ async function withSchedules(work: (schedules: Schedules) => Promise<void>): Pro
   try {
     await work(schedules);
   } finally {
-    await client.stop();
+    await client.close();
   }
 }
 

@@ -95,13 +95,13 @@ async function open({ before }: Pick<Called, 'before'>, retryBudget = '5s') {
   const client = createClient({ redis: server.url, namespace });
   const direct = client.schedules;
   await before?.(direct);
-  await client.stop();
+  await client.close();
   const line = await openLossyLine(server);
   const schedulesClient = createClient({ redis: line.url, namespace, retryBudget });
   const schedules = schedulesClient.schedules;
   await schedulesClient.ready();
   const close = async () => {
-    await schedulesClient.stop();
+    await schedulesClient.close();
     await line.close();
   };
   return { schedules, line, close };

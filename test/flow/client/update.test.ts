@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  await client.stop();
+  await client.close();
 });
 afterAll(() => server.stop());
 
@@ -147,7 +147,7 @@ describe('what a call of an id does that is there', () => {
 
   test('makes the job when its end is forgotten', async () => {
     const forgetful = createClient({ redis: server.url, doneWindow: 0 });
-    ends.push(() => forgetful.stop());
+    ends.push(() => forgetful.close());
     await forgetful.schedule(mails, 1, { id: 'a', at: day(1) });
     await forgetful.cancel(mails, 'a');
     expect(await forgetful.schedule(mails, 2, { id: 'a', at: day(1), ...update })).toMatchObject({
@@ -312,7 +312,7 @@ describe('calls that race', () => {
 
   test('of several clients keep what each of them names', async () => {
     const clients = Array.from({ length: 4 }, () => createClient({ redis: server.url }));
-    ends.push(...clients.map((one) => () => one.stop()));
+    ends.push(...clients.map((one) => () => one.close()));
     await Promise.all(clients.map((one) => one.ready()));
     const named = [{ tags: ['t'] }, { attempts: 9 }, { timeout: '7s' }, { maxLateness: '3h' }] as const;
     for (let round = 0; round < 10; round += 1) {
@@ -336,7 +336,7 @@ describe('calls that race', () => {
     const settings = clientSettings({ redis: server.url });
     const session = createCalls(settings);
     const other = clientOver(settings, session, {});
-    ends.push(() => other.stop());
+    ends.push(() => other.close());
     const { jobs } = (await session.connected()).finding;
     const { edit } = jobs;
     const acts = [act];
@@ -363,7 +363,7 @@ describe('calls that race', () => {
     expect((await seen('a'))?.state).toBe('cancelled');
     await made();
     const forgetful = createClient({ redis: server.url, doneWindow: 0 });
-    ends.push(() => forgetful.stop());
+    ends.push(() => forgetful.close());
     expect(await withBetween('anew', (id) => forgetful.cancel(mails, id))).toMatchObject({ status: 'scheduled' });
     expect((await seen('a'))?.data).toBe('anew');
   });
@@ -385,7 +385,7 @@ describe('a reply that is lost', () => {
     const line = await openLossyLine(server);
     ends.push(() => line.close());
     const other = createClient({ redis: line.url, retryBudget: '10s' });
-    ends.push(() => other.stop());
+    ends.push(() => other.close());
     await other.ready();
     await other.schedule(mails, 0, { id: 'warm', at: day(1), ...update });
     await other.schedule(mails, 1, { id: 'warm', at: day(1), ...update });

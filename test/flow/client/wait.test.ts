@@ -24,7 +24,7 @@ beforeEach(async () => {
   await admin.flushall();
 });
 afterEach(async () => {
-  for (const client of made.splice(0)) await client.stop();
+  for (const client of made.splice(0)) await client.close();
 });
 
 function open(options: Partial<ClientOptions> = {}): Client {
@@ -89,7 +89,7 @@ describe('one job', () => {
     const ids = ['a', 'a', 'b'];
     await Promise.all(ids.map((id) => client.wait(mail, id, { timeout: 20 })));
     expect(await names()).toEqual(['name=duestream:shop', 'name=duestream:shop:ends']);
-    await client.stop();
+    await client.close();
     await expect.poll(names).toEqual([]);
   });
 
@@ -104,7 +104,7 @@ describe('one job', () => {
     const late = client.wait(mail, 'a');
     const told = expect(late).rejects.toMatchObject({ code: 'stopped' });
     await expect.poll(listeners).toBe(1);
-    await client.stop();
+    await client.close();
     await told;
     expect(await admin.hget('duestream:v1:{mail:0}:jobs', 'j:a')).toMatch(/^1/);
   });

@@ -22,6 +22,7 @@ const makers = {
   createWorker: (options: object) => createWorker('mail', () => undefined, { redis: server.url, ...options }),
   createDaemon: (options: object) => createDaemon({ redis: server.url, roles: ['mover'], ...options }),
 } as const;
+const end = (made: AsyncDisposable) => made[Symbol.asyncDispose]();
 const services = { createWorker: makers.createWorker, createDaemon: makers.createDaemon } as const;
 /** A short time for a dial, so that nobody waits long for a Redis that is away. */
 const gone = () => ({ redis: { url: away, connectTimeout: '200ms' } });
@@ -30,8 +31,8 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
   test('dials nobody before it is used, and can be stopped then, twice', async () => {
     const made = make({});
     expect(await connections()).toBe(0);
-    await Promise.all([made.stop(), made.stop()]);
-    await made.stop();
+    await Promise.all([end(made), end(made)]);
+    await end(made);
     await expect(made.ready()).rejects.toMatchObject({ code: 'stopped' });
     expect(await connections()).toBe(0);
   });
@@ -43,14 +44,14 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
     expect(open).toBeGreaterThan(0);
     await made.ready();
     expect(await connections()).toBe(open);
-    await made.stop();
+    await end(made);
     await expect.poll(connections).toBe(0);
   });
 
   test('that is stopped while it waits for Redis says so', async () => {
     const made = make(gone());
     const ready = made.ready();
-    await made.stop();
+    await end(made);
     await expect(ready).rejects.toMatchObject({ code: 'stopped' });
   });
 
@@ -143,7 +144,7 @@ describe.concurrent('while Redis is away', () => {
       const made = make(gone());
       await expect(made.ready()).rejects.toMatchObject({ name: 'DuestreamError', code: 'unavailable' });
       await expect(made.ready()).rejects.toMatchObject({ code: 'unavailable' });
-      await made.stop();
+      await end(made);
     },
   );
 
@@ -183,7 +184,7 @@ describe('the first call of a producer', () => {
   test('is still carried out when stop comes after it', async () => {
     const producer = createClient({ redis: server.url });
     const call = producer.schedule('mail', 1, { id: 'last', delay: '1h' });
-    await producer.stop();
+    await producer.close();
     expect(await call).toMatchObject({ id: 'last', status: 'scheduled' });
   });
 
@@ -198,7 +199,7 @@ describe('the first call of a producer', () => {
     await own.restart();
     expect(await producer.schedule('mail', 1, { id: 'x' })).toMatchObject({ status: 'scheduled' });
     expect(await producer.schedules.list()).toEqual([]);
-    await producer.stop();
+    await producer.close();
     await own.stop();
   }, 20_000);
 
@@ -209,6 +210,6 @@ describe('the first call of a producer', () => {
     await expect(producer.schedule('mail', 1, { delay: 'soon' })).rejects.toMatchObject(refused);
     await expect(producer.cancel('mail', '')).rejects.toMatchObject(refused);
     await expect(producer.deadLetters.replay('mail', 'x')).rejects.toMatchObject(refused);
-    await producer.stop();
+    await producer.close();
   });
 });

@@ -39,7 +39,7 @@ async function serving(queue: string, options: Partial<WorkerOptions> = {}): Pro
 async function scheduled(queue: string, count: number): Promise<void> {
   const producer = createClient({ redis: server.url, namespace });
   for (let n = 0; n < count; n += 1) await producer.schedule(queue, {}, { delay: 0 });
-  await producer.stop();
+  await producer.close();
 }
 
 const started = async (metrics: () => Promise<string>, queue: string) =>

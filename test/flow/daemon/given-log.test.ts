@@ -9,11 +9,12 @@ import { createSubscriber } from '../../../src/worker/broadcast/subscriber.ts';
 import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { startRedis } from '../../support/redis.ts';
 
-const open: { readonly stop: () => Promise<void> }[] = [];
+type Ends = { readonly stop: () => Promise<void> } | { readonly close: () => Promise<void> };
+const open: Ends[] = [];
 afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.stop();
+  for (const one of open.splice(0).reverse()) await ('stop' in one ? one.stop() : one.close());
 });
-const until = <T extends { readonly stop: () => Promise<void> }>(one: T): T => {
+const until = <T extends Ends>(one: T): T => {
   open.push(one);
   return one;
 };

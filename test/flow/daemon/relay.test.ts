@@ -34,7 +34,7 @@ async function setUp(own: Partial<DaemonInput> = {}) {
   const runs = new Map<number, number>();
   const ran = ({ data: { n } }: { data: { n: number } }) => void runs.set(n, (runs.get(n) ?? 0) + 1);
   const producer = createClient({ redis });
-  ends.push(() => producer.stop());
+  ends.push(() => producer.close());
   const handlers = defineHandlers({ relayed: ran });
   const daemon = createDaemon({ redis, roles: ['mover', 'worker'], log: { level: 'fatal' }, ...own }, { handlers });
   ends.push(() => daemon.stop());

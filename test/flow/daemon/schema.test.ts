@@ -70,7 +70,7 @@ describe('found at the start', () => {
     await expect(producer.cancel(QUEUE, 'x')).rejects.toMatchObject(refused);
     await expect(producer.get(QUEUE, 'x')).rejects.toMatchObject(refused);
     await expect(producer.schedules.list()).rejects.toMatchObject(refused);
-    await producer.stop();
+    await producer.close();
     await expect(createWorker(QUEUE, () => undefined, of).start()).rejects.toMatchObject(refused);
     expect(await contents()).toEqual(before);
   });
@@ -141,7 +141,7 @@ describe('changed under what runs', () => {
     await processes.started({ name: 'next worker', args: workerArgs, env });
     await expect.poll(async () => (await producer.get(QUEUE, 'job'))?.state, { timeout: 30_000 }).toBe('done');
     expect(started()).toBe(2);
-    await producer.stop();
+    await producer.close();
   });
 
   test('a producer that knew the queue is told by a script that the partition has moved, and refuses', async () => {
@@ -153,6 +153,6 @@ describe('changed under what runs', () => {
     await expect(producer.schedule(QUEUE, 1, { delay: '1h' })).rejects.toMatchObject({ code: 'wrong-schema' });
     await expect(producer.cancel(QUEUE, 'before')).rejects.toMatchObject({ code: 'wrong-schema' });
     expect(await contents()).toEqual(before);
-    await producer.stop();
+    await producer.close();
   });
 });

@@ -62,7 +62,7 @@ async function withClient<T>(act: (producer: Client) => Promise<T>): Promise<T> 
   try {
     return await act(producer);
   } finally {
-    await producer.stop();
+    await producer.close();
   }
 }
 

@@ -6,7 +6,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createClient } from '../../../src/client/client.ts';
+import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import type { DaemonInput } from '../../../src/daemon/input.ts';
 import { createBackend } from '../../../src/http/api/backend.ts';
@@ -64,12 +64,10 @@ const backendOf = (place: Place) =>
   });
 
 /** What connects at its first call. */
-function calledOnce<Calls extends { readonly stop: () => Promise<void> }>(
-  calls: Calls,
-  first: (calls: Calls) => Promise<unknown>,
-): Service {
-  return { start: () => first(calls), stop: calls.stop };
-}
+const calledOnce = (client: Client, first: (client: Client) => Promise<unknown>): Service => ({
+  start: () => first(client),
+  stop: client.close,
+});
 
 const SERVICES: readonly (readonly [string, (place: Place) => Service])[] = [
   ['a daemon that moves jobs', (place) => daemonOf(place, ['mover'])],
@@ -82,7 +80,13 @@ const CLIENTS: readonly (readonly [string, (place: Place) => Service])[] = [
   ['a client', (place) => calledOnce(createClient(place), (one) => one.ready())],
   ['a client that schedules at once', (place) => calledOnce(createClient(place), (one) => one.schedule(orders, {}))],
   ['a client of schedules', (place) => calledOnce(createClient(place), (one) => one.schedules.list())],
-  ['a connection of the dashboard', (place) => calledOnce(backendOf(place), (one) => one.place())],
+  [
+    'a connection of the dashboard',
+    (place) => {
+      const backend = backendOf(place);
+      return { start: backend.place, stop: backend.stop };
+    },
+  ],
 ];
 
 test.concurrent.each([...SERVICES, ...CLIENTS])('%s starts, whichever reply is lost', async (name, serviceOf) => {

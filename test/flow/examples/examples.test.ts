@@ -165,7 +165,7 @@ describe('notification-failover', () => {
   beforeAll(async () => {
     producer = createClient({ redis: server.url });
   });
-  afterAll(() => producer.stop());
+  afterAll(() => producer.close());
 
   test('a note that push delivers ends there: SMS is cancelled, the messenger never planned', async () => {
     const { logged } = await worker('notification-failover', { more: slow });

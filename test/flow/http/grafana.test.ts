@@ -68,7 +68,7 @@ afterAll(async () => {
   const over = new Promise((resolve) => prometheus.once('exit', resolve));
   prometheus.kill('SIGTERM');
   await over;
-  await producer.stop();
+  await producer.close();
   await daemon.stop();
   await server.stop();
   rmSync(folder, { recursive: true, force: true });

@@ -17,7 +17,7 @@ afterEach(() => line.redis.flushall());
 
 async function producerOf(): Promise<Awaited<ReturnType<typeof createClient>>> {
   const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-  line.onEnd(() => producer.stop());
+  line.onEnd(() => producer.close());
   return producer;
 }
 const remove = (...flags: string[]) =>

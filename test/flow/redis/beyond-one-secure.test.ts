@@ -91,7 +91,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const daemon = createDaemon({ redis, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.add(job.id), { redis });
     const producer = createClient({ redis });
-    ends.push(producer.stop, worker.stop, daemon.stop);
+    ends.push(producer.close, worker.stop, daemon.stop);
     await daemon.start();
     await worker.start();
     const ids = Array.from({ length: 30 }, (_, at) => `s-${at}`);
@@ -120,7 +120,7 @@ describe.each(Object.keys(places))('%s', (name) => {
   test('a certificate that nobody trusts is said at once, and no password leaves this process', async () => {
     const { redis } = place();
     const producer = createClient({ redis: { ...(typeof redis === 'string' ? { url: redis } : redis), tls: {} } });
-    ends.push(producer.stop);
+    ends.push(producer.close);
     await expect(producer.ready()).rejects.toThrow(/does not trust the authority that signed its certificate/);
   }, 60_000);
 });

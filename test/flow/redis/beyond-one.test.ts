@@ -66,7 +66,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const worker = createWorker(queue, (job) => void ran.add(job.id), { redis: url, concurrency: 12 });
     const producer = createClient({ redis: url });
     const { schedules } = producer;
-    ends.push(producer.stop, worker.stop, daemon.stop);
+    ends.push(producer.close, worker.stop, daemon.stop);
     await daemon.start();
     await worker.start();
     expect(daemon.redisLabel).toBe(url);
@@ -90,7 +90,7 @@ describe.each(Object.keys(places))('%s', (name) => {
       return JSON.parse(out);
     };
     const producer = createClient({ redis: url });
-    ends.push(producer.stop);
+    ends.push(producer.close);
     const queue = defineQueue('cli', { partitions: PARTITIONS });
     const ids = Array.from({ length: 12 }, (_, at) => `cli-${at}`);
     await Promise.all(ids.map((id) => producer.schedule(queue, {}, { id, delay: '1h' })));
@@ -128,7 +128,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const daemon = createDaemon({ redis: url, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.push(job.id), { redis: url, concurrency: 2 });
     const producer = createClient({ redis: url });
-    ends.push(producer.stop, worker.stop, daemon.stop);
+    ends.push(producer.close, worker.stop, daemon.stop);
     await daemon.start();
     await worker.start();
     const ids = Array.from({ length: 60 }, (_, at) => `n-${at}`);
@@ -148,7 +148,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const daemon = createDaemon({ redis: url, roles: ['mover'] });
     const worker = createWorker(queue, (job) => void ran.set(job.id, (ran.get(job.id) ?? 0) + 1), { redis: url });
     const producer = createClient({ redis: url });
-    ends.push(producer.stop, worker.stop, daemon.stop);
+    ends.push(producer.close, worker.stop, daemon.stop);
     const failures: EventSource = worker.events;
     failures.on('job.failed', (failed) => wrong.push(failed));
     await daemon.start();
@@ -193,7 +193,7 @@ test('a master that is killed takes no job along that its replica has, and the o
   const producer = createClient({ redis: url });
   const daemon = createDaemon({ redis: url, roles: ['mover'] });
   const worker = createWorker(queue, (job) => void ran.add(job.id), { redis: url });
-  ends.push(worker.stop, daemon.stop, producer.stop);
+  ends.push(worker.stop, daemon.stop, producer.close);
   const ids = Array.from({ length: 60 }, (_, at) => `k-${at}`);
   await Promise.all(ids.map((id) => producer.schedule(queue, {}, { id })));
   const roles = await Promise.all(

@@ -79,7 +79,7 @@ test('a producer refuses new jobs from the next look on, and takes them again af
   await setUp('volatile-lru', '1gb');
   nowMs += EVICTION_LOOK_MS;
   expect(await put()).toBe('taken');
-  await producer.stop();
+  await producer.close();
 });
 
 test('a producer that connects to an evicting Redis refuses its first job', async () => {
@@ -89,5 +89,5 @@ test('a producer that connects to an evicting Redis refuses its first job', asyn
     'this Redis may evict jobs (maxmemory-policy allkeys-lfu, limit 64 MiB), so it gets no new ones: run CONFIG SET maxmemory-policy noeviction',
   );
   expect(await redis.exists('duestream:v1:{emails:0}:jobs')).toBe(0);
-  await producer.stop();
+  await producer.close();
 });

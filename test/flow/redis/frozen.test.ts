@@ -123,7 +123,7 @@ test('every promise settles within its time, and work resumes within 5 s after t
   expect(systemClock.monotonicMs() - thawedMs).toBeLessThan(5000);
   // 5 processes' worth of connections here; each dials after a silent time-out and a pause.
   expect(((await connects()) - connectsBefore) / (FROZEN_MS / 1000)).toBeLessThan(5);
-  await producer.stop();
+  await producer.close();
   await daemon.stop();
   unlog();
 });

@@ -58,7 +58,7 @@ describe.each([...FROZEN, MADE_HERE])('the dump of %s', (version) => {
     producer = createClient({ redis: server.url });
   });
   afterAll(async () => {
-    await producer.stop();
+    await producer.close();
     close(redis);
     await server.stop();
     rmSync(place, { recursive: true, force: true });
@@ -85,7 +85,7 @@ describe.each([...FROZEN, MADE_HERE])('the dump of %s', (version) => {
     const client = createClient({ redis: server.url });
     const schedules = client.schedules;
     expect((await schedules.list()).map(({ name }) => name)).toEqual(manifest.schedules);
-    await client.stop();
+    await client.close();
     expect((await runHere(['fsck', '--redis', server.url])).code).toBe(0);
   });
 

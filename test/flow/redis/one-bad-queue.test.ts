@@ -51,7 +51,7 @@ beforeAll(async () => {
     .exec();
 });
 afterAll(async () => {
-  await client.stop();
+  await client.close();
   await daemon.stop();
   await server.stop();
 });

@@ -66,7 +66,7 @@ const condition = base.extend<{ stage: Stage }>({
     await producer.schedule('mail', {}, { id: 'long' });
     await began.opened;
     await use({ server, admin, daemon, producer, lines, runs, door });
-    await producer.stop();
+    await producer.close();
     await daemon.stop();
     unlog();
     await server.stop();

@@ -25,7 +25,7 @@ afterAll(() => server.stop());
 const doors: Readonly<Record<string, (redis: RedisInput) => Promise<void>>> = {
   createClient: async (redis) => {
     const producer = createClient({ redis });
-    ends.push(producer.stop);
+    ends.push(producer.close);
     await producer.ready();
   },
   createWorker: async (redis) => {

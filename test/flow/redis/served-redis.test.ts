@@ -57,7 +57,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await worker?.stop();
-  await client?.stop();
+  await client?.close();
   await daemon?.stop();
   await served?.stop();
 });
@@ -101,15 +101,15 @@ describe('a job', () => {
   });
 
   test('of a closed tag does not start', async () => {
-    await client.close(mail, 'invoice:7', { for: '1h', reason: 'paid' });
+    await client.tags.close(mail, 'invoice:7', { for: '1h', reason: 'paid' });
     expect(await client.schedule(mail, {}, { id: 'late', tags: ['invoice:7'] })).toMatchObject({ status: 'closed' });
-    await client.open(mail, 'invoice:7');
+    await client.tags.open(mail, 'invoice:7');
   });
 
   test('of a set leads to its callback', async () => {
-    await client.set(mail, 'import-7', { then: { data: {} } });
+    await client.sets.begin(mail, 'import-7', { then: { data: {} } });
     for (const id of ['m1', 'm2']) await client.schedule(mail, {}, { id, set: 'import-7' });
-    await client.seal(mail, 'import-7');
+    await client.sets.seal(mail, 'import-7');
     // Its two members, and the callback.
     await eventually(() => ran.filter((id) => id.includes('import-7')).length).toBe(3);
   });
@@ -122,7 +122,7 @@ describe('a job', () => {
     expect(await client.reschedule(mail, 'l1', { delay: 10 })).toMatchObject({ status: 'rescheduled' });
     expect(await client.wait(mail, 'l1')).toMatchObject({ status: 'done' });
     expect((await client.cancel(mail, 'l2')).status).toBe('cancelled');
-    expect(await client.count(mail, { tag: 'user:7', state: 'scheduled' })).toBe(1);
+    expect((await client.count(mail, { tag: 'user:7', state: 'scheduled' })).count).toBe(1);
   });
 });
 

@@ -50,7 +50,7 @@ test('everybody dials again after all open sockets fell silent', async () => {
   await producer.schedule(queue, {}, { id: 'after' });
   await expect.poll(() => ran).toContain('after');
   expect([...open].filter((socket) => !frozen.has(socket)).length).toBeGreaterThanOrEqual(4);
-  await producer.stop();
+  await producer.close();
   await worker.stop();
   await daemon.stop();
 });

@@ -60,7 +60,7 @@ async function withClient<T>(act: (producer: Client) => Promise<T>): Promise<T> 
     await producer.schedule('warm', 0, { delay: '1h' });
     return await act(producer);
   } finally {
-    await producer.stop();
+    await producer.close();
   }
 }
 

@@ -33,7 +33,7 @@ describe.each(databases)('in $name', ({ dialect, open }) => {
     await db.script('DELETE FROM effects; DELETE FROM duestream_inbox');
   });
   afterAll(async () => {
-    await client.stop();
+    await client.close();
     await daemon.stop();
     await server.stop();
     await db.close();

@@ -152,7 +152,7 @@ describe.each(databases)('in $name', (database) => {
     expect(await relay().pass()).toMatchObject({ claimed: 2, done: 2 });
     expect(await client().get(mail, 'a')).toMatchObject({ state: 'cancelled' });
     for (const queue of [mail, 'sms']) {
-      const { tags: closed } = await client().closed(queue);
+      const { tags: closed } = await client().tags.list(queue);
       expect(closed.map(({ tag, reason, by }) => [tag, reason, by]).sort()).toEqual([
         ['invoice:7', 'paid', 'shop'],
         ['invoice:8', 'paid', 'shop'],
@@ -173,7 +173,7 @@ describe.each(databases)('in $name', (database) => {
   });
 
   test('a member of a set goes through an outbox, and one of no set is refused', async () => {
-    await client().set(mail, 'import-7', { then: { data: { step: 9 } } });
+    await client().sets.begin(mail, 'import-7', { then: { data: { step: 9 } } });
     const { id } = await outbox.schedule(db().run, mail, { step: 1 }, { id: 'row-1', set: 'import-7', delay: '1h' });
     await outbox.schedule(db().run, mail, { step: 2 }, { id: 'row-1', set: 'import-8', delay: '1h' });
     expect(await relay().pass()).toMatchObject({ done: 1, refused: 1 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   if (!hasPostgres()) return;
-  await client.stop();
+  await client.close();
   await server.stop();
   await pool.end();
   await database.stop();

@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(async () => {
   delete process.env.DATABASE_URL;
   delete process.env.DATABASE_FILE;
-  await client.stop();
+  await client.close();
   await server.stop();
   await postgres.socket.stop();
   await postgres.db.close();

@@ -51,7 +51,7 @@ async function crewOf(url: string, name: string) {
     },
     { redis: url, concurrency: 30 },
   );
-  ends.push(client.stop, daemon.stop, worker.stop);
+  ends.push(client.close, daemon.stop, worker.stop);
   await daemon.start();
   await worker.start();
   /** Handlers that begin from now on end when it is called. */
@@ -78,13 +78,13 @@ const lastOf = ({ started }: Crew) => ids.map((id) => started.get(id)?.at(-1));
 
 async function putSets({ client, queue }: Crew, names: readonly string[]): Promise<void> {
   for (const set of names) {
-    await client.set(queue, set, { then: { data: { nth: -1 } } });
+    await client.sets.begin(queue, set, { then: { data: { nth: -1 } } });
     const jobs = Array.from({ length: MEMBERS }, (_, nth) => ({ data: { nth }, id: `${nth}`, set, delay: nth * 20 }));
     await client.scheduleMany(queue, jobs);
   }
 }
 const sealAll = ({ client, queue }: Crew, names: readonly string[]) =>
-  Promise.all(names.map((set) => client.seal(queue, set)));
+  Promise.all(names.map((set) => client.sets.seal(queue, set)));
 const counts = (called: readonly SetEnds[]) =>
   Object.fromEntries(called.map(({ name, ...said }) => [name, said])) as Record<string, Omit<SetEnds, 'name'>>;
 const allDone = (names: readonly string[]) =>
@@ -112,7 +112,7 @@ describe('in a cluster', () => {
     await expect.poll(() => lastOf(crew), patience).toEqual(ids.map(() => 2));
     const names = inEachPartition('s');
     await putSets(crew, names);
-    expect((await crew.client.sets(crew.queue)).sets.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+    expect((await crew.client.sets.list(crew.queue)).sets.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
     await sealAll(crew, names);
     await expect.poll(() => counts(crew.called), patience).toEqual(allDone(names));
     expect(crew.called).toHaveLength(PARTITIONS);
@@ -128,7 +128,7 @@ describe('in a cluster', () => {
       const partition = partitionOf(`{set:${set}}x`, PARTITIONS);
       const id = ids.find((one) => partitionOf(one, PARTITIONS) === partition) ?? '';
       await putSets(crew, [set]);
-      await expect.poll(() => client.count(queue, { set }), patience).toBe(0);
+      await expect.poll(async () => (await client.count(queue, { set })).count, patience).toBe(0);
       const release = hold();
       await client.schedule(queue, { nth: 0 }, { id: 'last', set });
       await client.schedule(queue, { nth: 1 }, { id, debounce });
@@ -137,7 +137,7 @@ describe('in a cluster', () => {
       const move = await beginMove([...cluster.masters, ...cluster.replicas], keysOf('moves', partition).jobs);
       await move.carryOne();
       const newer = client.schedule(queue, { nth: 2 }, { id, debounce });
-      const sealing = client.seal(queue, set);
+      const sealing = client.sets.seal(queue, set);
       await until(async () => (await move.refusals('TRYAGAIN')) > 0);
       release();
       await move.end();
@@ -145,7 +145,7 @@ describe('in a cluster', () => {
       expect((await sealing).status).toBe('sealed');
       await expect.poll(() => started.get(id)?.at(-1), patience).toBe(2);
       await expect.poll(() => counts(called)[set]?.done, patience).toBe(MEMBERS + 1);
-      expect((await client.sets(queue)).sets).toEqual([]);
+      expect((await client.sets.list(queue)).sets).toEqual([]);
     },
   );
 
@@ -182,7 +182,7 @@ describe('behind a sentinel', () => {
         durability: 'replicated',
         durabilityTimeout: '10s',
       });
-      ends.push(durable.stop);
+      ends.push(durable.close);
       const safe = { ...crew, client: durable };
       const names = inEachPartition('w');
       await putSets(safe, names);
@@ -193,7 +193,7 @@ describe('behind a sentinel', () => {
       const last = await calls.stop();
       await sealAll(safe, names);
       await expect.poll(() => lastOf(crew), patience).toEqual(ids.map(() => last));
-      const sets = async () => (await crew.client.sets(crew.queue)).sets.length;
+      const sets = async () => (await crew.client.sets.list(crew.queue)).sets.length;
       await expect.poll(sets, patience).toBe(0);
       await expect.poll(() => Object.keys(counts(crew.called)).toSorted(), patience).toEqual(names.toSorted());
       for (const { done } of crew.called) expect(done).toBe(MEMBERS);

@@ -54,7 +54,7 @@ test('leadership and reading are even, and a worker has two connections to each 
   ends.push(() => close(commands));
   await whenReady(commands, 60_000);
   const producer = createClient({ redis: cluster.url });
-  ends.push(producer.stop);
+  ends.push(producer.close);
   await producer.schedule(queue, {}, { delay: '1d' });
   const daemons = Array.from({ length: DAEMONS }, () => createDaemon({ redis: cluster.url, roles: ['mover'] }));
   const ran: string[] = [];

@@ -18,7 +18,7 @@ async function play(url: string, partitions: number) {
   const queue = defineQueue<{ n: number }>('news', { broadcast: true, partitions });
   const producer = createClient({ redis: url, retryBudget: '30s', doneWindow: '2m' });
   const daemon = createDaemon({ redis: url, roles: ['mover'] });
-  ends.push(producer.stop, daemon.stop);
+  ends.push(producer.close, daemon.stop);
   await daemon.start();
   const subscribers = await Promise.all(
     [1, 2].map(async () => {

@@ -17,7 +17,7 @@ const next: Handler = (_job, { commitJob }) => commitJob({ step: 2 }, { delay: '
 
 function producer() {
   const made = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-  line.onEnd(() => made.stop());
+  line.onEnd(() => made.close());
   return made;
 }
 
@@ -41,7 +41,7 @@ describe('the new job', () => {
       options: { tags: ['user:42', 'vip'] },
     });
     expect(dueMs).toBeGreaterThan(Date.now() + 2 * DAY_MS);
-    expect(await made.count(line.queue, { tag: 'user:42' })).toBe(1);
+    expect((await made.count(line.queue, { tag: 'user:42' })).count).toBe(1);
     expect(await line.count('scheduled')).toBe(2);
     expect((await made.cancel(line.queue, id)).status).toBe('cancelled');
   });

@@ -178,7 +178,7 @@ describe('one partition', () => {
     expect(compensationLetter?.member).toMatch(/^j:\{a\}abandoned:\d+$/);
     await dying.stop();
     const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-    line.onEnd(() => producer.stop());
+    line.onEnd(() => producer.close());
     const [, deadLetter] = await line.redis.xrange(line.ref.keys.dead, '-', '+');
     await producer.deadLetters.replay(line.queue, deadLetter?.[0] ?? '');
     await crashUnder();
@@ -273,7 +273,7 @@ describe('four partitions', () => {
 
   it('a compensation job lives where its id belongs, and can be looked up', async () => {
     const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-    line.onEnd(() => producer.stop());
+    line.onEnd(() => producer.close());
     const queue = defineQueue(line.queue, { partitions: 4 });
     const ids = [...Array.from({ length: 8 }, (_, nth) => `order-${nth}`), 'x'.repeat(128)];
     const compensations: { readonly id: string; readonly of: string }[] = [];

@@ -42,7 +42,7 @@ beforeEach(async () => {
   await processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env: env() });
 });
 afterEach(async () => {
-  await producer.stop();
+  await producer.close();
   await server.stop();
 });
 

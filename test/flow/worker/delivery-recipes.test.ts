@@ -151,7 +151,7 @@ describe('as worker processes', () => {
       expect(statements.flat().toSorted()).toEqual(ids.map((id, nth) => `${id} ${nth}`).toSorted());
       expect(Number(await redis.hget('duestream:v1:{credits:0}:meta', 'n.crashed'))).toBeGreaterThan(0);
     } finally {
-      await producer.stop();
+      await producer.close();
       await server.stop();
     }
   });
@@ -166,7 +166,7 @@ describe('as worker processes', () => {
       await producer.schedule('charges', { account: 'ada', cents: 500 }, { id: 'charge:1' });
       expect(await worker.logged('charged')).toMatchObject({ job: 'charge:1', account: 'ada', cents: 500 });
     } finally {
-      await producer.stop();
+      await producer.close();
       await server.stop();
     }
   });

@@ -25,7 +25,7 @@ const passed = (atMs: number) => eventually(() => Date.now()).toBeGreaterThan(at
 
 async function open() {
   const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-  line.onEnd(() => producer.stop());
+  line.onEnd(() => producer.close());
   return producer;
 }
 

@@ -26,7 +26,7 @@ beforeEach(async () => {
   await redis.flushall();
   client = createClient({ redis: server.url });
   const daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
-  ends = [() => client.stop(), () => daemon.stop()];
+  ends = [() => client.close(), () => daemon.stop()];
   await daemon.start();
 });
 afterEach(async () => {
@@ -85,7 +85,7 @@ describe('a limit', () => {
     const line = await hold({ concurrency: 3 });
     await client.scheduleMany(line.queue, many(20));
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
-    await expect.poll(() => client.count('work', { state: 'waiting' })).toBe(17);
+    await expect.poll(async () => (await client.count('work', { state: 'waiting' })).count).toBe(17);
     const { totals } = await queueStats({ redis, namespace: NAMESPACE }, 'work');
     expect(totals).toMatchObject({ scheduled: 0, waiting: 17, ready: 0, running: 3 });
     const { reasons } = await whyNothingMoves({ redis, namespace: NAMESPACE }, 'work', 10_000);
@@ -103,7 +103,7 @@ describe('a limit', () => {
       many(12, (nth) => ({ group: `g${nth % 3}` })),
     );
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
-    await expect.poll(() => client.count('work', { state: 'waiting' })).toBe(9);
+    await expect.poll(async () => (await client.count('work', { state: 'waiting' })).count).toBe(9);
     const { moves, reasons } = await whyNothingMoves({ redis, namespace: NAMESPACE }, 'work', 10_000);
     expect({ moves, reasons }).toMatchObject({ moves: true, reasons: [{ code: 'waiting', heldBy: 'group-full' }] });
     expect(reasons[0]?.advice).toMatch(
@@ -127,7 +127,7 @@ describe('a limit', () => {
       line.queue,
       many(10).map((job) => ({ ...job, id: `later-${job.id}` })),
     );
-    await expect.poll(() => client.count('work', { state: 'waiting' })).toBe(10);
+    await expect.poll(async () => (await client.count('work', { state: 'waiting' })).count).toBe(10);
     // What ran goes on and counts: nothing starts until fewer than two run.
     line.release('j000', 'j001');
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(2);
@@ -197,7 +197,9 @@ describe('a group', () => {
     await client.schedule(line.queue, {}, { id: 'first' });
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
     await client.scheduleMany(line.queue, inGroups(['big', 'small'], 9));
-    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(18);
+    await expect
+      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .toBe(18);
     await line.drain(19);
     const big = line.started.slice(1, 13).filter((id) => id.startsWith('{big}'));
     expect(big).toHaveLength(9);
@@ -245,14 +247,18 @@ describe('a job in line', () => {
   test('is listed, edited, put off and cancelled like one that is scheduled', async () => {
     const line = await hold({ concurrency: 1 });
     await client.scheduleMany(line.queue, many(5));
-    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(4);
+    await expect
+      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .toBe(4);
     const { jobs } = await client.list('work', { state: 'waiting' });
     expect(jobs.map(({ id, state }) => [id, state])).toEqual([1, 2, 3, 4].map((nth) => [`j00${nth}`, 'waiting']));
     expect(await client.get('work', 'j003')).toMatchObject({ state: 'waiting' });
     expect(await client.cancel('work', 'j001')).toMatchObject({ status: 'cancelled' });
     expect(await client.reschedule('work', 'j002', { delay: '1h' })).toMatchObject({ status: 'rescheduled' });
     expect(await client.edit('work', 'j004', { priority: 'high' })).toMatchObject({ status: 'edited' });
-    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(2);
+    await expect
+      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .toBe(2);
     line.release();
     await expect.poll(() => line.started.length, { timeout: 20_000 }).toBe(2);
     expect(line.started[1]).toBe('j004');
@@ -266,7 +272,9 @@ describe('a job in line', () => {
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(1);
     await client.scheduleMany(line.queue, many(3));
     await client.schedule(line.queue, {}, { id: 'urgent', priority: 'high' });
-    await expect.poll(() => client.count('work', { state: 'waiting' }), { timeout: 20_000 }).toBe(4);
+    await expect
+      .poll(async () => (await client.count('work', { state: 'waiting' })).count, { timeout: 20_000 })
+      .toBe(4);
     await line.drain(5);
     expect(line.started.slice(0, 2)).toEqual(['first', 'urgent']);
   });

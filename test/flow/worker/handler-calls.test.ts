@@ -14,7 +14,7 @@ function make(handler: Handler<string>) {
   const ended: string[] = [];
   worker.events.on('job.completed', ({ id }) => ended.push(id));
   worker.events.on('job.dead', ({ id, error }) => ended.push(`${id}: ${error.message}`));
-  line.onEnd(() => producer.stop());
+  line.onEnd(() => producer.close());
   line.onEnd(() => worker.stop());
   return { producer, worker, ended };
 }

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 beforeEach(() => redis.flushall());
 afterAll(async () => {
-  await producer.stop();
+  await producer.close();
   await server.stop();
 });
 

@@ -11,7 +11,7 @@ const numbers = (from: number, count: number) => Array.from({ length: count }, (
 
 function producer(name = 'producer') {
   const made = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE, name });
-  line.onEnd(() => made.stop());
+  line.onEnd(() => made.close());
   return made;
 }
 

@@ -57,7 +57,7 @@ it('a prototype in a record is data like any other: it reaches nothing else', as
 it('data that are too deep stop nobody: the job is shown, listed, cancelled, replayed, and its neighbours run', async () => {
   const queue = defineQueue(line.queue, { redact: ['a.b'], history: { result: true } });
   const producer = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
-  line.onEnd(() => producer.stop());
+  line.onEnd(() => producer.close());
   await producer.schedule(queue, 1, { id: 'declares', delay: '1h' });
   const body = `{"d":{"a":{"b":${deep(50_000)}}}}`;
   await plant('later', body, Date.now() + 3_600_000);

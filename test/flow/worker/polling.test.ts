@@ -66,7 +66,7 @@ test('is called by the leader of its queue, and a worker that blocks is not', as
     expect(await client.wait(queue, 'a')).toMatchObject({ status: 'done' });
   }
   await eventually(() => heard).toEqual([channels[0]]);
-  await client.stop();
+  await client.close();
   await daemon.stop();
   for (const worker of workers) await worker.stop();
 });

@@ -104,7 +104,7 @@ it('a text shows nothing of what its queue hides', async () => {
   const queue = defineQueue(line.queue, { redact: ['email'] });
   const client = createClient({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   await client.schedule(queue, { email: 'ann@example.org' }, { id: 'a' });
-  await client.stop();
+  await client.close();
   await line.worker(async (job, { progress }) => {
     progress(0.5, `mail to ${(job.data as { email: string }).email}`);
     await door.opened;

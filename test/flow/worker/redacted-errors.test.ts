@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await worker?.stop();
   worker = undefined;
-  await producer.stop();
+  await producer.close();
   await daemon.stop();
 });
 afterAll(() => server.stop());
@@ -52,7 +52,7 @@ async function dies(queue = mails(), thrown: (to: string) => unknown = (to) => n
   worker.events.on('job.dead', ({ error }) => errors.push(error));
   await worker.start();
   await producer.schedule(queue, { to: SECRET }, { id: 'a' });
-  await expect.poll(async () => (await producer.result(queue, 'a')).status, patience).toBe('dead');
+  await expect.poll(async () => (await producer.get(queue, 'a'))?.state, patience).toBe('dead');
   const { dead, past } = partitionKeys({ namespace: 'duestream', queue: 'mails', partition: 0 });
   const redis = await server.client();
   const [[, fields = []] = []] = await redis.xrange(dead, '-', '+');
@@ -106,16 +106,16 @@ test('a queue that redacts nothing tells what was thrown', async () => {
 }, 60_000);
 
 test('of a record that cannot be read nothing is quoted', async () => {
-  await producer.count(mails());
+  (await producer.count(mails())).count;
   const { jobs, scheduled } = partitionKeys({ namespace: 'duestream', queue: 'mails', partition: 0 });
   const redis = await server.client();
   await redis.hset(jobs, 'j:a', `1${Date.now().toString(36)}|{"d":{"to":"${SECRET}"`);
   await redis.zadd(scheduled, Date.now(), 'j:a');
   worker = createWorker(mails(), () => undefined, { redis: server.url });
   await worker.start();
-  await expect.poll(async () => (await producer.result(mails(), 'a')).status, patience).toBe('dead');
-  expect(await producer.result(mails(), 'a')).toMatchObject({
+  await expect.poll(async () => (await producer.get(mails(), 'a'))?.state, patience).toBe('dead');
+  expect(await producer.get(mails(), 'a')).toMatchObject({
     reason: 'unreadable-record',
-    error: { message: 'the record cannot be read, and is not quoted because its queue redacts data' },
+    history: [{ message: 'the record cannot be read, and is not quoted because its queue redacts data' }],
   });
 }, 60_000);

@@ -34,7 +34,7 @@ const { client, redis, lines, kill } = useKilled('set-handlers.mjs');
 /** Half of the members are put here, and each adds one. One of ten fails, one is too late, one is cancelled. */
 async function fill(nth: number, random: () => number): Promise<void> {
   const set = `set-${nth}`;
-  await client().set(imports, set, { then: { name: 'imported', data: { set, more: 0 } } });
+  await client().sets.begin(imports, set, { then: { name: 'imported', data: { set, more: 0 } } });
   const jobs = Array.from({ length: MEMBERS / 2 }, (_, at) => {
     const fate = random();
     const more = fate < 0.1 ? -1 : 1;
@@ -47,7 +47,7 @@ async function fill(nth: number, random: () => number): Promise<void> {
   await client().cancel(imports, [`{set:${set}}row-1`]);
   await rest;
   // The same call again, as after a lost reply.
-  await Promise.all([client().seal(imports, set), client().seal(imports, set)]);
+  await Promise.all([client().sets.seal(imports, set), client().sets.seal(imports, set)]);
 }
 
 interface Tally {
@@ -82,7 +82,7 @@ async function ended(): Promise<{
   return { members, callbacks };
 }
 
-const liveJobs = async () => Number(await client().count(imports));
+const liveJobs = async () => Number((await client().count(imports)).count);
 const countsOf = ({ done, dead, cancelled, expired }: SetEnds) => [done, dead, cancelled, expired];
 
 test(`each of ${SETS} sets of ${MEMBERS} members has its callback once, with the counts (seed ${SEED})`, {
@@ -106,7 +106,7 @@ test(`each of ${SETS} sets of ${MEMBERS} members has its callback once, with the
   await expect.poll(liveJobs, { timeout: 120_000 + 10 * SETS * MEMBERS, interval: 500 }).toBe(0);
   const tookMs = Date.now() - begunMs;
 
-  expect((await client().sets(imports)).sets).toEqual([]);
+  expect((await client().sets.list(imports)).sets).toEqual([]);
   const { members, callbacks } = await ended();
   expect(members.size).toBe(SETS);
   // One end of each: a second life of the id would be a record of its own.

@@ -36,7 +36,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 afterAll(async () => {
-  await producer.stop();
+  await producer.close();
   await daemon.stop();
   close(redis);
   await server.stop();

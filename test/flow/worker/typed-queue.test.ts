@@ -29,7 +29,7 @@ function make(delivery: 'at-least-once' | 'at-most-once' = 'at-least-once') {
   const ended: string[] = [];
   worker.events.on('job.completed', ({ id }) => ended.push(`${id} done`));
   worker.events.on('job.dead', ({ id, reason, error }) => ended.push(`${id} ${reason}: ${error.message}`));
-  line.onEnd(() => producer.stop());
+  line.onEnd(() => producer.close());
   line.onEnd(() => worker.stop());
   return { queue, producer, worker, seen, ended, place };
 }
@@ -82,7 +82,7 @@ test('a schedule of a queue has its data checked and encoded when it is put', as
   const { queue, worker, seen, place } = make();
   const client = createClient(place);
   const schedules = client.schedules;
-  line.onEnd(() => client.stop());
+  line.onEnd(() => client.close());
   const put = () => schedules.put('often', { queue, data: { n: 3 }, every: '1s', maxRuns: 1 });
   expect(await put()).toMatchObject({ status: 'created' });
   expect(await put()).toMatchObject({ status: 'unchanged' });

@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 afterAll(async () => {
-  await Promise.all([producer.stop(), daemon.stop()]);
+  await Promise.all([producer.close(), daemon.stop()]);
   await server.stop();
 });
 

@@ -163,7 +163,7 @@ export function createCast({ product, time, network, journal, random, partitions
           over(actor);
           actor.stop();
         },
-        stop: () => client.stop(),
+        stop: () => client.close(),
       };
     });
 

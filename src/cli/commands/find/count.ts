@@ -19,7 +19,7 @@ export const count: Register = (parent, runner) => {
 async function run(session: Session, queue: string, flags: FilterFlags): Promise<Exit> {
   const filter = readFilter(flags);
   await checkQueue(session, queue);
-  const { count: jobs, atLeast } = await withClient(session, (producer) => producer.tally(queue, filter));
+  const { count: jobs, atLeast } = await withClient(session, (producer) => producer.count(queue, filter));
   session.out.answer({ queue, count: jobs, ...(atLeast && { atLeast }) }, () => [
     atLeast ? line`at least ${jobs}: jobs moved while they were counted` : line`${jobs}`,
   ]);

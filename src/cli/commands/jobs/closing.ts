@@ -40,7 +40,7 @@ async function runClose(
   { queue, tags, flags }: { readonly queue: string; readonly tags: readonly string[]; readonly flags: CloseFlags },
 ): Promise<Exit> {
   await checkQueue(session, queue);
-  const done = await withClient(session, (client) => client.close(queue, tags, flags));
+  const done = await withClient(session, (client) => client.tags.close(queue, tags, flags));
   const { cancelled, running, untilMs, full = [] } = done;
   const closed = tags.filter((tag) => !full.includes(tag));
   for (const target of closed) {
@@ -73,7 +73,7 @@ export const openTags: Register = (parent, runner) => {
 
 async function runOpen(session: Session, queue: string, tags: readonly string[]): Promise<Exit> {
   await checkQueue(session, queue);
-  const { opened } = await withClient(session, (client) => client.open(queue, tags));
+  const { opened } = await withClient(session, (client) => client.tags.open(queue, tags));
   for (const target of opened) session.changes.push({ verb: 'tags.open', queue, target, count: 1 });
   session.out.answer({ queue, tags, opened }, () =>
     tags.map((tag) => line`${tag} of ${queue}  ${opened.includes(tag) ? 'is open' : 'was open'}`),
@@ -107,7 +107,7 @@ async function runLs(
   await checkQueue(session, queue);
   const { limit = 50, ...which } = flags;
   const named = tags.length === 0 ? {} : { tag: tags };
-  const page = await withClient(session, (client) => client.closed(queue, { ...which, limit, ...named }));
+  const page = await withClient(session, (client) => client.tags.list(queue, { ...which, limit, ...named }));
   session.out.answer({ queue, ...page }, () => [
     ...(page.tags.length === 0
       ? [line`none of these tags is closed in ${queue}; ${counted(page.count, 'tag')} in all`]

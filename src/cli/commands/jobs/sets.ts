@@ -42,7 +42,7 @@ export const setsLs: Register = (parent, runner) => {
 
 async function runLs(session: Session, queue: string, { limit = 50, cursor }: LsFlags): Promise<Exit> {
   await checkQueue(session, queue);
-  const page = await withClient(session, (client) => client.sets(queue, { limit, cursor }));
+  const page = await withClient(session, (client) => client.sets.list(queue, { limit, cursor }));
   session.out.answer({ queue, ...page }, () => [
     ...(page.sets.length === 0
       ? [line`no set of ${queue} waits for its members`]
@@ -86,7 +86,7 @@ interface Asked {
 
 async function runShow(session: Session, { queue, set, flags: { group } }: Asked): Promise<Exit> {
   await checkQueue(session, queue);
-  const { sets } = await withClient(session, (client) => client.sets(queue, { set }));
+  const { sets } = await withClient(session, (client) => client.sets.list(queue, { set }));
   const found = sets.find((one) => group === undefined || one.group === group);
   if (!found) {
     throw new DuestreamError('not-found', `queue ${queue} has no set ${set}: nobody began it, or it is over`);
@@ -143,7 +143,7 @@ async function runCreate(
   const queue = defineQueue(name, queueOptions(session.config, name));
   const content = await readData(session.invocation, data);
   const then = { ...(readFlags(rest, callbackFields) as SetCallbackOptions), data: content };
-  const made = await withClient(session, (client) => client.set<unknown>(queue, set, { then, group }));
+  const made = await withClient(session, (client) => client.sets.begin<unknown>(queue, set, { then, group }));
   if (made.status === 'made') session.changes.push({ verb: 'sets.create', queue: name, target: set, count: 1 });
   const said = { made: 'is there', already: 'was there with this callback', over: 'is over: its callback was made' };
   session.out.answer({ queue: name, ...made }, () => [line`set ${set} of ${name}  ${said[made.status]}`]);
@@ -165,7 +165,7 @@ export const setsSeal: Register = (parent, runner) => {
 
 async function runSeal(session: Session, { queue, set, flags }: Asked): Promise<Exit> {
   await checkQueue(session, queue);
-  const done = await withClient(session, (client) => client.seal(queue, set, flags));
+  const done = await withClient(session, (client) => client.sets.seal(queue, set, flags));
   if (done.status === 'sealed') session.changes.push({ verb: 'sets.seal', queue, target: set, count: 1 });
   const said = { sealed: 'is sealed', already: 'was sealed', over: 'is over: its callback was made' };
   session.out.answer({ queue, ...done }, () => [line`set ${set} of ${queue}  ${said[done.status]}`]);
@@ -187,7 +187,7 @@ export const setsRm: Register = (parent, runner) => {
 
 async function runRm(session: Session, { queue, set, flags }: Asked): Promise<Exit> {
   await checkQueue(session, queue);
-  const done = await withClient(session, (client) => client.removeSet(queue, set, flags));
+  const done = await withClient(session, (client) => client.sets.remove(queue, set, flags));
   session.changes.push({ verb: 'sets.remove', queue, target: set, count: 1 });
   session.out.answer({ queue, ...done }, () => [
     line`set ${set} of ${queue}  removed, ${counted(done.cancelled, 'member')} cancelled`,

@@ -62,7 +62,7 @@ const listClosed = verb({
   problems: ['bad-input'],
   async run({ path: { queue }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const { cursor: at, ...page } = await backend.client.closed(backend.queueOf(queue), query);
+    const { cursor: at, ...page } = await backend.client.tags.list(backend.queueOf(queue), query);
     return { status: 200, body: { queue, ...page, next: at } };
   },
 });
@@ -100,7 +100,7 @@ const closeTag = verb({
   async run({ path: { queue, tag }, body, caller, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const by = caller.name.slice(0, 200);
-    const done = await backend.client.close(backend.queueOf(queue), tag, { ...body, by });
+    const done = await backend.client.tags.close(backend.queueOf(queue), tag, { ...body, by });
     const changed = done.full === undefined ? 1 : 0;
     return { status: 200, body: { queue, tag, ...done }, changed, target: tag, reason: body.reason };
   },
@@ -125,7 +125,7 @@ const openTag = verb({
   audited: true,
   async run({ path: { queue, tag }, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const { opened } = await backend.client.open(backend.queueOf(queue), tag);
+    const { opened } = await backend.client.tags.open(backend.queueOf(queue), tag);
     const changed = opened.length > 0;
     return { status: 200, body: { queue, tag, changed }, changed: changed ? 1 : 0, target: tag };
   },

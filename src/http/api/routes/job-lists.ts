@@ -82,7 +82,7 @@ const countJobs = verb({
     const filter = filterOf(fields);
     const isIndexed = [fields.tag, fields.set, fields.name, fields.idPrefix].every((one) => one === undefined);
     if (isIndexed) {
-      const all = await backend.client.tally(to, { ...filter, state: states });
+      const all = await backend.client.count(to, { ...filter, state: states });
       return { status: 200, body: { queue, ...all, scanned: all.count } };
     }
     let [counted, scanned, at] = [0, 0, from];
@@ -95,7 +95,7 @@ const countJobs = verb({
     // So many could be looked through: then they are counted at one moment.
     const whole = from === undefined && at === undefined;
     const all = whole
-      ? await backend.client.tally(to, { ...filter, state: states })
+      ? await backend.client.count(to, { ...filter, state: states })
       : { count: counted, atLeast: true };
     return { status: 200, body: { queue, ...all, scanned, next: at } };
   },

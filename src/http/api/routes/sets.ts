@@ -53,7 +53,7 @@ const listSets = verb({
   problems: ['bad-input'],
   async run({ path: { queue }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const page = await backend.client.sets(backend.queueOf(queue), query);
+    const page = await backend.client.sets.list(backend.queueOf(queue), query);
     return { status: 200, body: { queue, sets: page.sets, next: page.cursor } };
   },
 });
@@ -70,7 +70,7 @@ const getSet = verb({
   answers: { 200: { schema: set, doc: 'The set as it is now.' } },
   async run({ path: { queue, set: name }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const { sets } = await backend.client.sets(backend.queueOf(queue), { set: name });
+    const { sets } = await backend.client.sets.list(backend.queueOf(queue), { set: name });
     const found = sets.find((one) => query.group === undefined || one.group === query.group);
     if (found) return { status: 200, body: found };
     throw new Problem('not-found', { detail: `queue ${queue} has no set ${name}: nobody began it, or it is over` });
@@ -108,7 +108,7 @@ const makeSet = verb({
     const { data: content, ...given } = body.then;
     // Each value is of the form of its option, and the library checks the rest.
     const then = { ...(given as SetCallbackOptions), data: content };
-    const done = await backend.client.set(backend.queueOf(queue), name, { then, group: body.group });
+    const done = await backend.client.sets.begin(backend.queueOf(queue), name, { then, group: body.group });
     return { status: 200, body: { queue, ...done }, changed: done.status === 'made' ? 1 : 0, target: name };
   },
 });
@@ -139,7 +139,7 @@ const sealSet = verb({
   audited: true,
   async run({ path: { queue, set: name }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.client.seal(backend.queueOf(queue), name, query);
+    const done = await backend.client.sets.seal(backend.queueOf(queue), name, query);
     return { status: 200, body: { queue, ...done }, changed: done.status === 'sealed' ? 1 : 0, target: name };
   },
 });
@@ -170,7 +170,7 @@ const removeSet = verb({
   audited: true,
   async run({ path: { queue, set: name }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.client.removeSet(backend.queueOf(queue), name, query);
+    const done = await backend.client.sets.remove(backend.queueOf(queue), name, query);
     return { status: 200, body: { queue, ...done }, changed: 1, target: name };
   },
 });

@@ -81,7 +81,7 @@ export interface ClosedTagsPage {
 }
 
 /** Tags that are closed: what waits until something has happened, and has happened. */
-export interface Closing {
+export interface Tags {
   /**
    * Closes tags: when the call has resolved, no job with one of them gets a start in these queues until the end, unless Redis
    * loses writes. Jobs that are there are cancelled; `schedule` answers `closed` for what comes later, and what comes on any
@@ -90,8 +90,8 @@ export interface Closing {
    *
    * @throws DuestreamError `bad-input`; and when a partition did not answer: the same call again closes the rest
    * @example
-   * const { cancelled, running } = await client.close(reminders, 'invoice:7', { for: '90d', reason: 'paid' });
-   * await client.close(['mail', 'sms'], ['user:42', 'user:43'], { for: '365d' });
+   * const { cancelled, running } = await client.tags.close(reminders, 'invoice:7', { for: '90d', reason: 'paid' });
+   * await client.tags.close(['mail', 'sms'], ['user:42', 'user:43'], { for: '365d' });
    */
   close(
     queue: QueueInput<unknown> | readonly QueueInput<unknown>[],
@@ -103,7 +103,7 @@ export interface Closing {
    * for as long as its end is remembered.
    *
    * @throws DuestreamError `bad-input`; and when a partition did not answer: the same call again opens the rest
-   * @example await client.open(reminders, 'invoice:7');
+   * @example await client.tags.open(reminders, 'invoice:7');
    */
   open(
     queue: QueueInput<unknown> | readonly QueueInput<unknown>[],
@@ -115,9 +115,9 @@ export interface Closing {
    *
    * @throws DuestreamError `bad-input`
    * @example
-   * for (const { tag, untilMs, reason } of (await client.closed(reminders)).tags) console.log(tag, new Date(untilMs), reason);
+   * for (const { tag, untilMs, reason } of (await client.tags.list(reminders)).tags) console.log(tag, new Date(untilMs), reason);
    */
-  closed(queue: QueueInput<unknown>, options?: ClosedTagsOptions): Promise<ClosedTagsPage>;
+  list(queue: QueueInput<unknown>, options?: ClosedTagsOptions): Promise<ClosedTagsPage>;
 }
 
 const CLOSE_NAMES = ['for', 'reason', 'by', 'durability'];
@@ -131,7 +131,7 @@ const PAGE_MAX = 1000;
 /** No partition refuses a tag that the first one has taken. */
 const TAKEN_MAX = 1_000_000_000;
 
-export function closingOf(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Closing {
+export function tagsOver(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Tags {
   const levelIn = createLevels(settings);
   const { clock, closedMax } = settings;
   return {
@@ -149,7 +149,7 @@ export function closingOf(settings: ClientSettings, { runChecked }: Pick<Calls, 
         () => levelIn(options, []),
         claimsOf('alone'),
       ),
-    closed: (queue, options = {}) =>
+    list: (queue, options = {}) =>
       runChecked(
         () => listAskOf(queue, options),
         ({ finding }, ask) => ('tags' in ask ? namedTags(finding, ask) : pageOfTags(finding, ask)),
@@ -177,7 +177,7 @@ export interface CloseAsk extends Meant {
 }
 
 /** @throws DuestreamError `bad-input` */
-export function meantBy(queue: Parameters<Closing['close']>[0], tag: string | readonly string[]): Meant {
+export function meantBy(queue: Parameters<Tags['close']>[0], tag: string | readonly string[]): Meant {
   const queues = isList(queue) ? queue : [queue];
   if (queues.length === 0 || queues.length > QUEUES_MAX) {
     throw new DuestreamError('bad-input', `queue is a list of ${queues.length}; allowed: 1 to ${QUEUES_MAX} queues`);
@@ -199,7 +199,7 @@ function tagsIn(given: string | readonly string[]): readonly string[] {
 
 /** @throws DuestreamError `bad-input` */
 export function closeAskOf(options: CloseTagsOptions): Pick<CloseAsk, 'forMs' | 'reason' | 'by'> {
-  checkNames(options, CLOSE_NAMES, 'close', 'bad-input');
+  checkNames(options, CLOSE_NAMES, 'tags.close', 'bad-input');
   return {
     forMs: durationIn(options.for, 'for', FOR_MS),
     reason: textIn(options.reason ?? '', 'reason'),
@@ -345,7 +345,7 @@ type ListAsk = Page | { readonly queue: Queue; readonly tags: readonly string[] 
 
 /** @throws DuestreamError `bad-input` */
 function listAskOf(given: QueueInput<unknown>, options: ClosedTagsOptions): ListAsk {
-  checkNames(options, LIST_NAMES, 'closed', 'bad-input');
+  checkNames(options, LIST_NAMES, 'tags.list', 'bad-input');
   const { tag, search = '', limit = 100, cursor } = options;
   const queue = queueOf(given);
   if (tag !== undefined) return { queue, tags: tagsIn(tag) };
