@@ -140,6 +140,7 @@ export { DuestreamError, type ErrorCode, Indeterminate } from './kernel/errors.t
 export type { Log } from './kernel/log.ts';
 export type { Jitter } from './kernel/spread.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
+export type { UnreadQueue } from './redis/read/each-queue.ts';
 export {
   createSubscriber,
   type Missed,

@@ -130,6 +130,7 @@ const COSTLY = {
     'test/flow/redis/redis-declared.test.ts',
     'test/flow/redis/redis-shape.test.ts',
     'test/flow/topology/debounce-sets.test.ts',
+    'test/flow/topology/node-down.test.ts',
     'test/flow/topology/subscriber.test.ts',
     'test/flow/worker/worker-partitions.test.ts',
     'test/redis/cluster.test.ts',

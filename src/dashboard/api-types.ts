@@ -482,6 +482,7 @@ export interface Schemas {
       readonly start: Schemas['SpreadTotal'];
       readonly run: Schemas['SpreadTotal'];
     }[];
+    readonly unread: readonly Schemas['UnreadQueue'][];
   };
   readonly WhyNothingMoves: {
     readonly queue: string;
@@ -948,6 +949,7 @@ export interface Schemas {
     readonly dryRun: boolean;
     readonly queues: readonly Schemas['ErasedQueue'][];
     readonly left: number;
+    readonly failed: readonly Schemas['UnreadQueue'][];
     readonly cursor?: string;
   };
   readonly ErasedQueue: {
@@ -1127,6 +1129,7 @@ export interface Schemas {
     readonly ready: number;
     readonly paused: readonly string[];
     readonly backlogs: readonly Schemas['Backlog'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
     readonly schedules: {
       readonly counted: number;
       readonly paused: number;
@@ -1153,6 +1156,7 @@ export interface Schemas {
   readonly Leaders: {
     readonly namespace: string;
     readonly partitions: readonly Schemas['Led'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
   };
   readonly Led: {
     readonly queue: string;
@@ -1167,6 +1171,7 @@ export interface Schemas {
     readonly namespace: string;
     readonly workers: readonly Schemas['Worker'][];
     readonly versions: readonly Schemas['VersionCount'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
   };
   readonly Worker: {
     readonly id: string;

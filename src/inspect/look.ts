@@ -8,9 +8,10 @@ import type { Log } from '../kernel/log.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { askAll } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
+import type { UnreadQueue } from '../redis/read/each-queue.ts';
 import { type Examined, examine, type Result } from './doctor/doctor.ts';
 import { type VersionCount, versionsOf } from './processes.ts';
-import { type QueueNow, queuesNow, type UnreadQueue } from './queues.ts';
+import { type QueueNow, queuesNow } from './queues.ts';
 import type { Namespaced } from './refs.ts';
 
 /** What happens, per second, since the look before. */

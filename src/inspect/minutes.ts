@@ -17,9 +17,10 @@ import {
   type Times,
   timesSum,
 } from '../job/minutes.ts';
+import { askEach, queuesIn, type UnreadQueue } from '../redis/read/each-queue.ts';
 import { readMinutes } from '../redis/read/minutes.ts';
 import { codeOf } from './failure.ts';
-import { type Namespaced, queueNames, refsOfQueue } from './refs.ts';
+import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** Times over the steps; null: there were none. */
 interface SpreadSteps {
@@ -202,22 +203,18 @@ interface Lateness extends Readonly<Record<Spread, SpreadTotal>> {
   readonly nowMs: number;
   /** By name. */
   readonly queues: readonly QueueLateness[];
+  /** Queues that did not answer, each with the reason. */
+  readonly unread: readonly UnreadQueue[];
 }
-
-/** Queues that are read together. */
-const AT_ONCE = 10;
 
 /** @param may which queues count */
 export async function lastHour(
   place: Namespaced,
   { may, nowMs }: { readonly may: (queue: string) => boolean; readonly nowMs: number },
 ): Promise<Lateness> {
-  const names = (await queueNames(place)).filter(may);
-  const found: Awaited<ReturnType<typeof queueMinutesOf>> = [];
-  for (let from = 0; from < names.length; from += AT_ONCE) {
-    const some = names.slice(from, from + AT_ONCE).map((queue) => queueMinutesOf(place, queue, nowMs));
-    found.push(...(await Promise.all(some)).flat());
-  }
+  const queues = await queuesIn(place.redis, place.namespace, may);
+  const answered = await askEach(queues, ({ queue }) => queueMinutesOf(place, queue, nowMs));
+  const [found, unread] = [answered.found.flat(), answered.unread];
   const all = (name: Spread) => totalOf(timesSum(found.map(({ times }) => times[name])));
   return {
     on: found.some(({ minutes }) => minutes.on),
@@ -226,6 +223,7 @@ export async function lastHour(
     start: all('start'),
     run: all('run'),
     queues: found.map(({ queue, minutes }) => ({ queue, ...minutes.total })),
+    unread,
   };
 }
 

@@ -4,8 +4,10 @@
  */
 import { counted } from '../kernel/humanize.ts';
 import type { Redis } from '../redis/connection/connect.ts';
+import { naming } from '../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { type Held, holdings, type PartitionStats, stats } from '../redis/read/inspect.ts';
+import { type Answered, askEach, type UnreadQueue } from '../redis/read/each-queue.ts';
+import { type Held, type Holding, holdings, type PartitionStats, stats } from '../redis/read/inspect.ts';
 import { epochOf } from '../redis/scripts/lease.ts';
 import { beatAges, type Identity, presence } from '../redis/scripts/presence.ts';
 import { type Namespaced, refsOf } from './refs.ts';
@@ -130,12 +132,10 @@ export interface Led {
 }
 
 /** Of one queue, or of all. @throws DuestreamError `not-found` */
-export async function leadersOf(place: Namespaced, queue: string | undefined): Promise<readonly Led[]> {
+export async function leadersOf(place: Namespaced, queue: string | undefined): Promise<Answered<Led>> {
   const refs = await refsOf(place, queue);
   const processes = await processesOf(place.redis, place.namespace);
-  const all: Led[] = [];
-  for (const ref of refs) all.push(await look(place.redis, ref, processes));
-  return all;
+  return askEach(refs, (ref) => look(place.redis, ref, processes));
 }
 
 async function look(redis: Redis, ref: PartitionRef, processes: ProcessesById): Promise<Led> {
@@ -175,6 +175,8 @@ export interface SeenWorkers {
   readonly workers: readonly SeenWorker[];
   /** Of all processes that live, daemons and subscribers too. */
   readonly versions: readonly VersionCount[];
+  /** What workers hold of these is not known. */
+  readonly unread: readonly UnreadQueue[];
 }
 
 /** By id. @param limit most jobs of each: the oldest @throws DuestreamError `not-found` */
@@ -193,12 +195,16 @@ export async function workersSeen(
     }
   }
   const alive = new Map(known.map(({ id, identity }) => [id, identity]));
-  for (const ref of refs) await addConsumers(redis, ref, { drafts, alive, limit });
+  const { found, unread } = await askEach(refs, async (ref) => ({ ref, held: await heldIn(redis, ref, limit) }));
+  for (const one of found) addConsumers(one, { drafts, alive, limit });
   const processes = [...drafts.values()].flatMap(({ identity }) => identity ?? []);
   const ages = await beatAges(redis, namespace, processes);
   const workers = [...drafts].map(([id, draft]) => seenOf(id, draft, ages.get(id)));
-  return { workers: workers.sort((a, b) => (a.id < b.id ? -1 : 1)), versions: versionsOf(alive) };
+  return { workers: workers.sort((a, b) => (a.id < b.id ? -1 : 1)), versions: versionsOf(alive), unread };
 }
+
+const heldIn = (redis: Redis, ref: PartitionRef, limit: number): Promise<readonly Holding[]> =>
+  naming(redis, [ref.keys], holdings(redis, ref, limit));
 
 interface Draft {
   readonly identity: Identity | undefined;
@@ -207,13 +213,11 @@ interface Draft {
   readonly jobs: Running[];
 }
 
-async function addConsumers(
-  redis: Redis,
-  ref: PartitionRef,
+function addConsumers(
+  { ref: { queue, partition }, held }: { readonly ref: PartitionRef; readonly held: readonly Holding[] },
   into: { drafts: Map<string, Draft>; alive: ReadonlyMap<string, Identity | undefined>; limit: number },
-): Promise<void> {
-  const { queue, partition } = ref;
-  for (const { name, pending, jobs } of await holdings(redis, ref, into.limit)) {
+): void {
+  for (const { name, pending, jobs } of held) {
     const known = into.drafts.get(name);
     const draft = known ?? { identity: into.alive.get(name), queues: new Set<string>(), pending: 0, jobs: [] };
     into.drafts.set(name, draft);

@@ -7,12 +7,12 @@ import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import { createAbort } from '../kernel/abort.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { reasonOf } from '../kernel/reason.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
+import { askEach, queuesIn, type UnreadQueue } from '../redis/read/each-queue.ts';
 import { DUE_SPANS_MS, dueNext, type OldestDue, oldestDue, type PartitionStats, stats } from '../redis/read/inspect.ts';
-import { listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
+import { partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 import { type Pause, type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
 import {
   type Leader,
@@ -129,12 +129,6 @@ export interface BroadcastCounts {
   readonly subscribers: readonly Subscribed[];
 }
 
-/** A queue that could not be read: its node does not answer, or a key of it is of a wrong type. */
-export interface UnreadQueue {
-  readonly queue: string;
-  readonly why: string;
-}
-
 /**
  * Every queue that was ever used, by name. Those that cannot be read hide no other.
  *
@@ -158,24 +152,14 @@ export async function queuesNow(
   readonly unread: readonly UnreadQueue[];
   readonly processes: ProcessesById;
 }> {
-  const processes = await processesOf(place.redis, place.namespace);
-  const layouts = (await listQueues(place.redis, place.namespace)).filter(({ queue }) => wanted(queue));
-  const queues: QueueNow[] = [];
-  const unread: UnreadQueue[] = [];
-  for (let at = 0; at < layouts.length; at += READ_AT_ONCE) {
-    const some = layouts.slice(at, at + READ_AT_ONCE);
-    const read = await Promise.allSettled(some.map((layout) => readInTime(countsOf(place, layout, processes))));
-    for (const [nth, one] of read.entries()) {
-      if (one.status === 'fulfilled') queues.push(one.value);
-      else unread.push({ queue: some[nth]?.queue ?? '', why: reasonOf(one.reason) });
-      if (one.status === 'rejected' && unread.length === layouts.length) throw one.reason;
-    }
-  }
-  return { queues, unread, processes };
+  const { redis, namespace } = place;
+  const processes = await processesOf(redis, namespace);
+  const listed = await queuesIn(redis, namespace, wanted);
+  const { found, unread } = await askEach(listed, (layout) => readInTime(countsOf(place, layout, processes)));
+  return { queues: found, unread, processes };
 }
 
-/** So many queues are read at a moment, and one for so long: a node that is down takes no look its time. */
-const READ_AT_ONCE = 16;
+/** A queue is read for so long: a node that is down takes no look its time. */
 const READ_MS = 2000;
 
 /** @throws DuestreamError `unavailable` when it takes too long */

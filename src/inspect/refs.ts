@@ -6,6 +6,7 @@ import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { type Listed, partitionsIn } from '../redis/read/each-queue.ts';
 import { findQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
 
 /** A connection, and the namespace that is looked at over it. */
@@ -30,10 +31,9 @@ export async function layoutOfQueue({ redis, namespace }: Namespaced, name: stri
 }
 
 /** The same, or the partitions of all queues. */
-export async function refsOf(place: Namespaced, name: string | undefined): Promise<readonly PartitionRef[]> {
-  if (name !== undefined) return refsOfQueue(place, name);
-  const layouts = await listQueues(place.redis, place.namespace);
-  return layouts.flatMap((layout) => partitionsOf(place.namespace, layout));
+export async function refsOf(place: Namespaced, name: string | undefined): Promise<Listed<PartitionRef>> {
+  if (name === undefined) return partitionsIn(place.redis, place.namespace);
+  return { all: await refsOfQueue(place, name), unread: [] };
 }
 
 /** Every queue that was ever used. */

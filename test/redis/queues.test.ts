@@ -5,6 +5,7 @@ import { defineQueue } from '../../src/job/queue.ts';
 import type { SettingName } from '../../src/job/queue-settings.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
 import {
+  allQueues,
   declareQueue,
   findQueue,
   listQueues,
@@ -12,7 +13,6 @@ import {
   setGroup,
   setQueue,
   undeclareQueue,
-  unreadableQueues,
   unsetQueue,
 } from '../../src/redis/scripts/queues.ts';
 import { createServedPartitions } from '../../src/worker/fetch/assignment.ts';
@@ -88,9 +88,9 @@ test('entries that nobody can read are left out of the list, and named where the
   await declare('emails', 2);
   await p.redis.hset(controlKeys(namespace).queues, 'odd', '{"partitions":null,"generation":0}', 'Bad name', 'x');
   expect((await listQueues(p.redis, namespace)).map(({ queue }) => queue)).toEqual(['emails']);
-  expect(await unreadableQueues(p.redis, namespace)).toEqual([
-    { queue: 'odd', text: '{"partitions":null,"generation":0}' },
+  expect((await allQueues(p.redis, namespace)).unreadable).toEqual([
     { queue: 'Bad name', text: 'x' },
+    { queue: 'odd', text: '{"partitions":null,"generation":0}' },
   ]);
 });
 

@@ -13,7 +13,6 @@ import {
   type Session,
   withClient,
   withExamples,
-  withRedis,
   withSchedules,
 } from '../session.ts';
 import { line } from '../terminal/output.ts';
@@ -51,11 +50,10 @@ async function run(session: Session, flags: Flags): Promise<Exit> {
   const dryRun = flags.dryRun === true;
   // Reading first: what is no queue is said before anything goes.
   if (queue !== undefined) await checkQueue(session, queue);
-  else await withRedis(session, (redis) => redis.ping());
   const done = await eraseAll(session, { tag, dryRun, queue });
   const schedules = await schedulesOf(session, { tag, queue });
   session.out.answer({ ...done, schedules }, () => [...done.queues.flatMap(sentence), ...rest(done, schedules)]);
-  return done.left === 0 ? 0 : 1;
+  return done.left + done.failed.length === 0 ? 0 : 1;
 }
 
 async function eraseAll(
@@ -110,10 +108,13 @@ function sentence(one: ErasedQueue): readonly string[] {
   ];
 }
 
-function rest({ dryRun, queues, left }: Erased, schedules: readonly string[]): readonly string[] {
+function rest({ dryRun, queues, left, failed }: Erased, schedules: readonly string[]): readonly string[] {
   const isNothing = queues.every((one) => goneOf(one) + one.left === 0);
   return [
-    ...(isNothing ? ['nothing has this tag'] : []),
+    ...(isNothing ? [failed.length === 0 ? 'nothing has this tag' : 'nothing else has this tag'] : []),
+    ...failed.map(
+      ({ queue, why }) => line`queue ${queue} was not looked through to its end, so repeat the command: ${why}`,
+    ),
     ...(left > 0 ? ['some jobs run or were scheduled meanwhile: repeat the command when they have ended'] : []),
     ...schedules.map(
       (name) => line`schedule ${name} has this tag and stays: "duestream schedules rm ${name}" removes it`,

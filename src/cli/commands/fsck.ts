@@ -11,6 +11,7 @@ import { counted } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { wrongTypes } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { type Answered, askEach } from '../../redis/read/each-queue.ts';
 import { mendClosures } from '../../redis/repair/closures.ts';
 import type { Flaw } from '../../redis/repair/flaws.ts';
 import {
@@ -27,7 +28,7 @@ import { repair as repairDamage } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { weighAll } from '../../redis/scripts/quotas.ts';
 import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../session.ts';
-import { line, type Paint } from '../terminal/output.ts';
+import { line, type Paint, unreadLines } from '../terminal/output.ts';
 
 interface Flags {
   readonly repair?: boolean;
@@ -66,35 +67,58 @@ export const fsck: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string | undefined, { repair = false, yes = false }: Flags): Promise<Exit> {
   if (yes && !repair) throw new DuestreamError('usage', '--yes is given without --repair; allowed: both, or neither');
-  const { reports, control, bookkeeping } = await withRedis(session, async (redis) => {
+  const { reports, unread, control, bookkeeping } = await withRedis(session, async (redis) => {
     const refs = await refsOf(session, redis, queue);
-    const before = await growths(redis, refs);
-    const sinceMs = systemClock.monotonicMs();
-    const examined: Report[] = [];
-    for (const ref of refs) {
-      const all = refs.filter((one) => one.queue === ref.queue);
-      examined.push(await report(session, redis, { ref, all, repair, yes }));
-    }
-    await systemClock.sleep(Math.max(0, GROWTH_APART_MS - (systemClock.monotonicMs() - sinceMs)));
-    const now = await growths(redis, refs);
-    const reports = examined.map((one, at) => ({
-      ...one,
-      flaws: [...one.flaws, ...growthFlaws(before[at], now[at]).map(told)],
-    }));
-    if (queue !== undefined) return { reports, control: [], bookkeeping: undefined };
-    return { reports, ...(await controlReport(session, redis, { reports, refs, repair, yes })) };
+    const { found, unread } = await reportsOf(session, redis, { refs, repair, yes });
+    const reports = found.map((one) => one.report);
+    if (queue !== undefined) return { reports, unread, control: [], bookkeeping: undefined };
+    return { reports, unread, ...(await controlReport(session, redis, { found, repair, yes })) };
   });
   const all = [...control, ...reports.flatMap(({ flaws }) => flaws)];
   const repaired = all.filter((flaw) => flaw.repaired === true).length;
   const left = all.length - repaired;
   const more = reports.some((one) => one.more);
-  session.out.answer({ ok: left === 0 && !more, left, repaired, partitions: reports, control, bookkeeping }, () => [
+  const ok = left === 0 && !more && unread.length === 0;
+  session.out.answer({ ok, left, repaired, partitions: reports, unread, control, bookkeeping }, () => [
     ...reports.flatMap((one) => lines(session.out.paint, one)),
+    ...unreadLines(unread),
     ...(bookkeeping === undefined ? [] : [bookkeepingLine(bookkeeping)]),
     ...flawLines(session.out.paint, control),
     summary({ left, repaired, partitions: reports.length, planned: repair && !yes, more }),
   ]);
-  return left === 0 && !more ? 0 : 1;
+  return ok ? 0 : 1;
+}
+
+interface Reported {
+  readonly ref: PartitionRef;
+  readonly report: Report;
+}
+
+/** A partition that does not answer, because its node is down, hides the damage of no other. */
+async function reportsOf(
+  session: Session,
+  redis: Redis,
+  { refs, repair, yes }: Required<Flags> & { readonly refs: readonly PartitionRef[] },
+): Promise<Answered<Reported>> {
+  const before = await growths(redis, refs);
+  const sinceMs = systemClock.monotonicMs();
+  const examined = await askEach(
+    { all: refs, unread: [] },
+    async (ref): Promise<Reported> => {
+      // Closed tags are compared with those of partitions that can be read.
+      const all = refs.filter((one) => one.queue === ref.queue && before.has(one));
+      return { ref, report: await report(session, redis, { ref, all, repair, yes }) };
+    },
+    1,
+  );
+  await systemClock.sleep(Math.max(0, GROWTH_APART_MS - (systemClock.monotonicMs() - sinceMs)));
+  const read = examined.found.map(({ ref }) => ref);
+  const now = await growths(redis, read);
+  const found = examined.found.map(({ ref, report: one }) => {
+    const fallen = growthFlaws(before.get(ref), now.get(ref)).map(told);
+    return { ref, report: { ...one, flaws: [...one.flaws, ...fallen] } };
+  });
+  return { found, unread: examined.unread };
 }
 
 async function refsOf(session: Session, redis: Redis, queue: string | undefined): Promise<readonly PartitionRef[]> {
@@ -134,18 +158,13 @@ async function report(
 async function controlReport(
   session: Session,
   redis: Redis,
-  of: {
-    readonly reports: readonly Report[];
-    readonly refs: readonly PartitionRef[];
-    readonly repair: boolean;
-    readonly yes: boolean;
-  },
+  of: { readonly found: readonly Reported[] } & Required<Flags>,
 ): Promise<{ readonly control: readonly Told[]; readonly bookkeeping: Bookkeeping | undefined }> {
   const { namespace } = session.config;
   const control = (await examineControl(redis, namespace)).map(told);
   // With another type at one of those nothing in it can be looked at.
   if (control.some(isWrongType)) return { control, bookkeeping: undefined };
-  const refs = of.refs.filter((_, at) => !of.reports[at]?.flaws.some(isWrongType));
+  const refs = of.found.flatMap(({ ref, report: { flaws } }) => (flaws.some(isWrongType) ? [] : [ref]));
   const look = { namespace, refs, clock: systemClock };
   const { counts, found } = await leftovers(redis, look);
   const plan = found.flatMap(({ flaw, left }) => (left ? [{ flaw, left }] : []));
@@ -174,11 +193,12 @@ async function controlReport(
 const isWrongType = ({ what }: Told): boolean => what === 'type';
 
 /** What must only grow, of each partition that can be read at all. */
-async function growths(redis: Redis, refs: readonly PartitionRef[]): Promise<readonly (Growth | undefined)[]> {
-  const all: (Growth | undefined)[] = [];
+async function growths(redis: Redis, refs: readonly PartitionRef[]): Promise<ReadonlyMap<PartitionRef, Growth>> {
+  const all = new Map<PartitionRef, Growth>();
   for (const ref of refs) {
-    const readable = (await wrongTypes(redis, ref.keys)).length === 0;
-    all.push(readable ? await growth(redis, ref) : undefined);
+    const readable = (await wrongTypes(redis, ref.keys).catch(() => [ref])).length === 0;
+    const found = readable && (await growth(redis, ref).catch(() => undefined));
+    if (found) all.set(ref, found);
   }
   return all;
 }

@@ -14,7 +14,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../session.ts';
 import { relative } from '../terminal/instants.ts';
-import { line, table } from '../terminal/output.ts';
+import { line, table, unreadLines } from '../terminal/output.ts';
 
 // `leaders`: who leads each partition, since when, when it last passed, and how late its work is.
 
@@ -30,9 +30,9 @@ export const leaders: Register = (parent, runner) => {
 
 async function runLeaders(session: Session, queue: string | undefined): Promise<Exit> {
   const { namespace } = session.config;
-  const partitions = await withRedis(session, (redis) => leadersOf({ redis, namespace }, queue));
-  session.out.answer({ namespace, partitions }, () => {
-    if (partitions.length === 0) return [line`no queue was used in namespace ${namespace} yet`];
+  const { found: partitions, unread } = await withRedis(session, (redis) => leadersOf({ redis, namespace }, queue));
+  session.out.answer({ namespace, partitions, unread }, () => {
+    if (partitions.length + unread.length === 0) return [line`no queue was used in namespace ${namespace} yet`];
     const rows = partitions.map(row);
     const head = ['queue', 'partition', 'leader', 'since', 'last pass', 'overdue', 'backlog'];
     // Of one without a heartbeat nobody knows it.
@@ -45,9 +45,10 @@ async function runLeaders(session: Session, queue: string | undefined): Promise<
       ...(versions.length > 1
         ? [session.out.paint.yellow(line`versions of leaders differ: ${versionsText(versions)}`)]
         : []),
+      ...unreadLines(unread),
     ];
   });
-  return 0;
+  return unread.length === 0 ? 0 : 1;
 }
 
 /** Id and version of the process, epoch and lease are in the JSON. */
@@ -79,8 +80,8 @@ export const workers: Register = (parent, runner) => {
 async function runWorkers(session: Session, { queue, limit }: Flags): Promise<Exit> {
   const { namespace } = session.config;
   const seen = await withRedis(session, (redis) => workersSeen({ redis, namespace }, { queue, limit }));
-  session.out.answer({ namespace, ...seen }, () => linesOf(session, seen));
-  return 0;
+  session.out.answer({ namespace, ...seen }, () => [...linesOf(session, seen), ...unreadLines(seen.unread)]);
+  return seen.unread.length === 0 ? 0 : 1;
 }
 
 function linesOf({ out, config }: Session, { workers: seen, versions }: SeenWorkers): readonly string[] {

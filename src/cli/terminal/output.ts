@@ -5,6 +5,7 @@
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
 import { escapeControls, oneLine } from '../../kernel/errors.ts';
+import type { UnreadQueue } from '../../redis/read/each-queue.ts';
 
 export interface Output {
   readonly json: boolean;
@@ -93,6 +94,10 @@ export const stackLines = (stack = ''): readonly string[] =>
     .split('\n')
     .slice(1)
     .map((text) => line`    ${text.trim()}`);
+
+/** Queues that were left out of an answer, because they did not give theirs. */
+export const unreadLines = (unread: readonly UnreadQueue[]): readonly string[] =>
+  unread.map(({ queue, why }) => line`queue ${queue} could not be read: ${why}`);
 
 /** `name   value` lines with the names in one column; what is undefined is left out. */
 export function fields(pairs: readonly (readonly [name: string, value: Cell])[]): readonly string[] {

@@ -5,7 +5,8 @@ import { defineQueue, queueOf } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
-import { DuestreamError } from '../../kernel/errors.ts';
+import { DuestreamError, type ErrorCode } from '../../kernel/errors.ts';
+import type { UnreadQueue } from '../../redis/read/each-queue.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
@@ -20,8 +21,10 @@ export interface Erased {
   readonly dryRun: boolean;
   /** The queues that were looked at, by name. */
   readonly queues: readonly ErasedQueue[];
-  /** How many jobs run, were asked to stop, or are there still. With 0 and no `cursor` nothing is left. */
+  /** How many jobs run, were asked to stop, or are there still. With 0, no `cursor` and nothing in `failed` nothing is left. */
   readonly left: number;
+  /** Queues in which not all was removed, each with the reason, because they did not answer: erase again when they do. */
+  readonly failed: readonly UnreadQueue[];
   /** Where to go on if this is not the end. */
   readonly cursor: string | undefined;
 }
@@ -116,21 +119,39 @@ async function eraseAll(given: ErasingParts, ask: EraseAllAsk): Promise<Erased> 
   const { from, wanted, policy, dryRun, tag, signal } = ask;
   const layouts = await withReadRetry('list queues', parts.queues, policy);
   const queues: ErasedQueue[] = [];
+  const failed: UnreadQueue[] = [];
   const told = (next: QueueSpot | undefined): Erased => ({
     dryRun,
     queues,
+    failed,
     cursor: next && cursorOf(next, { tag, wanted }),
     left: queues.reduce((sum, { running, left }) => sum + Math.max(running, left), 0),
   });
+  const isMeant = (queue: string) => (!wanted || wanted.includes(queue)) && (!from || queue >= from.queue);
   let scanMax = ask.scanMax;
-  for (const { queue } of layouts) {
-    if ((wanted && !wanted.includes(queue)) || (from && queue < from.queue)) continue;
+  let first: DuestreamError | undefined;
+  for (const { queue } of layouts.filter((one) => isMeant(one.queue))) {
     const begin = from?.queue === queue ? from.spot : BEGINNING;
     if (scanMax <= 0 || signal?.aborted) return told({ queue, spot: begin });
-    const { erased, spot } = await eraseTag(parts, { ...ask, scanMax, from: begin, queue: defineQueue(queue) });
-    queues.push(erased);
-    scanMax -= erased.scanned;
-    if (spot) return told({ queue, spot });
+    const asked = { ...ask, scanMax, from: begin, queue: defineQueue(queue) };
+    const done = await eraseTag(parts, asked).catch(ofQueue);
+    if (done instanceof DuestreamError) {
+      failed.push({ queue, why: done.message });
+      first ??= done;
+      continue;
+    }
+    queues.push(done.erased);
+    scanMax -= done.erased.scanned;
+    if (done.spot) return told({ queue, spot: done.spot });
   }
+  if (first && queues.length === 0) throw first;
   return told(undefined);
 }
+
+/** What Redis says of one queue stops no other; anything else does. */
+function ofQueue(error: unknown): DuestreamError {
+  if (error instanceof DuestreamError && OF_QUEUE.has(error.code)) return error;
+  throw error;
+}
+
+const OF_QUEUE: ReadonlySet<ErrorCode> = new Set(['unavailable', 'indeterminate', 'refused', 'out-of-memory']);

@@ -7,7 +7,8 @@ import { parseTag } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { checkNames, durationIn, textIn, wholeNumber } from '../../kernel/checks.ts';
 import type { DurationInput } from '../../kernel/duration.ts';
-import { DuestreamError } from '../../kernel/errors.ts';
+import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';
+import { counted } from '../../kernel/humanize.ts';
 import { userHere } from '../../redis/audit.ts';
 import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -88,7 +89,8 @@ export interface Tags {
    * other way is cancelled when it would start. Jobs with a start from before are in `running`. At the end the leader opens
    * the tags, up to a minute later. The call may be made again: a longer end stands.
    *
-   * @throws DuestreamError `bad-input`; and when a partition did not answer: the same call again closes the rest
+   * @throws DuestreamError `bad-input`; and when a partition did not answer, after the tags are closed in all other queues: the
+   * same call again closes the rest
    * @example
    * const { cancelled, running } = await client.tags.close(reminders, 'invoice:7', { for: '90d', reason: 'paid' });
    * await client.tags.close(['mail', 'sms'], ['user:42', 'user:43'], { for: '365d' });
@@ -102,7 +104,8 @@ export interface Tags {
    * Opens tags before their end. Nothing that was cancelled comes back: the same `schedule` call is still answered `already`
    * for as long as its end is remembered.
    *
-   * @throws DuestreamError `bad-input`; and when a partition did not answer: the same call again opens the rest
+   * @throws DuestreamError `bad-input`; and when a partition did not answer, after the tags are open in all other queues: the
+   * same call again opens the rest
    * @example await client.tags.open(reminders, 'invoice:7');
    */
   open(
@@ -218,7 +221,7 @@ async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk, turn?
   const calls = asOne(finding.callPartitions, 'declares');
   const full = new Set<string>();
   const ends = new Map<string, number>();
-  for (const queue of queues) {
+  const { done, failed } = await inEach(queues, async (queue) => {
     const replies = await inAllPartitions({ ...finding, calls }, queue, tags, { mode: 'close', untilMs, text, most });
     for (const [at, reply] of replies) {
       const tag = tags[at] ?? '';
@@ -226,12 +229,13 @@ async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk, turn?
       if (reply.kind === 'full') full.add(tag);
       else ends.set(tag, Math.min(ends.get(tag) ?? endMs, endMs));
     }
-  }
+  });
   const { cancelled, running } = await cancelMeant(finding, {
-    queues,
+    queues: done,
     filters: tags.map((tag) => ({ tag })),
     turn,
   });
+  refuseFailed('close', done, failed);
   const standing = [...ends].flatMap(([tag, endMs]) => (full.has(tag) ? [] : [endMs]));
   return {
     cancelled,
@@ -244,12 +248,48 @@ async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk, turn?
 async function openAll(finding: ActParts, { queues, tags }: Meant): Promise<TagsOpened> {
   const calls = asOne(finding.callPartitions);
   const opened = new Set<string>();
-  for (const queue of queues) {
+  const { done, failed } = await inEach(queues, async (queue) => {
     for (const [at, { kind }] of await inAllPartitions({ ...finding, calls }, queue, tags, { mode: 'open' })) {
       if (kind === 'opened') opened.add(tags[at] ?? '');
     }
-  }
+  });
+  refuseFailed('open', done, failed);
   return { opened: [...opened] };
+}
+
+interface Failed {
+  readonly queue: Queue;
+  readonly error: unknown;
+}
+
+/** One bad queue never stops the others: what is meant for them is done before the call fails. */
+async function inEach(
+  queues: readonly Queue[],
+  act: (queue: Queue) => Promise<void>,
+): Promise<{ readonly done: readonly Queue[]; readonly failed: readonly Failed[] }> {
+  const done: Queue[] = [];
+  const failed: Failed[] = [];
+  for (const queue of queues) {
+    await act(queue).then(
+      () => done.push(queue),
+      (error: unknown) => failed.push({ queue, error }),
+    );
+  }
+  return { done, failed };
+}
+
+/** A caller must not take the tags for closed everywhere, so the call fails. @throws the first error, with what was done nevertheless */
+function refuseFailed(verb: TagsChange['mode'], done: readonly Queue[], [first, ...more]: readonly Failed[]): void {
+  if (!first) return;
+  const { queue, error } = first;
+  if (done.length + more.length === 0 || !(error instanceof DuestreamError)) throw error;
+  const others = more.length === 0 ? '' : ` and ${counted(more.length, 'other queue')}`;
+  const became = done.length === 0 ? '' : `; it was done in ${counted(done.length, 'queue')}`;
+  const text = `${verb}: queue ${queue.name}${others} failed: ${error.message}${became}: repeat the same call`;
+  const code = error.code === 'unavailable' && done.length > 0 ? 'indeterminate' : error.code;
+  throw code === 'indeterminate'
+    ? new Indeterminate(text, { cause: error })
+    : new DuestreamError(code, text, { cause: error });
 }
 
 type Answers = readonly (readonly [at: number, reply: CloseTagReply])[];

@@ -15,9 +15,11 @@ import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { inTurns, oneStep, type Steps, within } from '../../kernel/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
+import { naming } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { askEach, type Listed, queuesIn, type UnreadQueue } from '../../redis/read/each-queue.ts';
 import { dueCounts, type PartitionStats, stats } from '../../redis/read/inspect.ts';
-import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
+import { partitionsOf } from '../../redis/scripts/queues.ts';
 import { recurrenceOf } from '../../schedule/schedule.ts';
 import { decodeDefinition } from '../../schedule/text.ts';
 import { countFires, nextFire, type Recurrence } from '../../time/recurrence.ts';
@@ -44,6 +46,8 @@ export interface Forecast {
   readonly paused: readonly string[];
   /** Queues in which jobs wait in line for a rate; not those that are paused. */
   readonly backlogs: readonly Backlog[];
+  /** Queues whose waiting jobs are not counted, because they did not answer, each with the reason. */
+  readonly unread: readonly UnreadQueue[];
   readonly schedules: {
     readonly counted: number;
     readonly paused: number;
@@ -128,7 +132,7 @@ export async function forecastOf(
   const unit = by !== 'auto' ? by : untilMs - atMs <= MINUTES_UP_TO_MS ? 'minute' : 'hour';
   checkRange(untilMs - atMs, unit);
   const buckets = bucketsOf({ fromMs: atMs, untilMs, stepMs: STEPS[unit] });
-  const { due, ready, paused, rated = new Map() } = await waiting(queue, buckets.edges);
+  const { due, ready, paused, rated = new Map(), unread = [] } = await waiting(queue, buckets.edges);
   const wanted = { queue, apart: new Set(rated.keys()) };
   const { counts, own, ...schedules } = await coming({ store, definitions }, buckets, wanted);
   const all = buckets.edges.slice(0, -1).map((from, at) => {
@@ -146,6 +150,7 @@ export async function forecastOf(
     ready,
     paused,
     backlogs: [...rated].map(([name, parts]) => backlogOf(name, parts, { ...buckets, coming: own.get(name) ?? [] })),
+    unread,
     schedules,
     busiest: most === 0 ? undefined : all.find(({ jobs }) => jobs === most),
   };
@@ -164,6 +169,8 @@ export interface Waiting {
   readonly paused: readonly string[];
   /** The partitions of each queue in which jobs wait in line for a rate. */
   readonly rated?: ReadonlyMap<string, readonly RatedPartition[]> | undefined;
+  /** Those that did not answer. Default: all did. */
+  readonly unread?: readonly UnreadQueue[] | undefined;
 }
 
 interface RatedPartition {
@@ -193,18 +200,23 @@ function checkCost(counts: number): void {
   );
 }
 
-async function refsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<readonly RatedRef[]> {
-  const layouts = await listQueues(redis, namespace);
-  const wanted = layouts.filter((layout) => queue === undefined || layout.queue === queue);
-  const names = layouts.map((layout) => layout.queue);
-  checkUsed(queue, names);
-  return wanted.flatMap((layout) => {
+async function refsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<Listed<RatedRef>> {
+  const { all, unread } = await queuesIn(redis, namespace);
+  checkUsed(
+    queue,
+    [...all, ...unread].map((one) => one.queue),
+  );
+  const isWanted = (one: { readonly queue: string }) => queue === undefined || one.queue === queue;
+  const refs = all.filter(isWanted).flatMap((layout) => {
     const rate = layout.rate ? rateText(layout.rate) : undefined;
-    return partitionsOf(namespace, layout).map((ref) => ({ ref, rate }));
+    return partitionsOf(namespace, layout).map((ref) => ({ queue: ref.queue, partition: ref.partition, ref, rate }));
   });
+  return { all: refs, unread: unread.filter(isWanted) };
 }
 
 interface RatedRef {
+  readonly queue: string;
+  readonly partition: number;
   readonly ref: PartitionRef;
   /** Of its queue. */
   readonly rate: string | undefined;
@@ -227,17 +239,19 @@ export async function waitingIn(
   edges: readonly number[],
 ): Promise<Waiting> {
   const refs = await refsOf(redis, namespace, queue);
-  checkCost(refs.length * edges.length);
-  const due = edges.map(() => 0);
-  const seen: SeenPartition[] = [];
-  for (const { ref, rate } of refs) {
-    const [counts, found] = await Promise.all([dueCounts(redis, ref, edges), stats(redis, ref)]);
-    for (const [at, count] of counts.entries()) due[at] = (due[at] ?? 0) + count;
-    seen.push({ queue: ref.queue, rate, counts, found });
-  }
+  checkCost(refs.all.length * edges.length);
+  // One after the other: a partition is asked for many counts.
+  const { found: seen, unread } = await askEach(refs, (one) => seenIn(redis, one, edges), 1);
+  const due = edges.map((_, at) => seen.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
   const paused = new Set(seen.filter(({ found }) => found.paused).map((one) => one.queue));
   const ready = seen.reduce((sum, { found }) => sum + found.ready, 0);
-  return { due, ready, paused: [...paused], rated: ratedIn(seen, paused) };
+  return { due, ready, paused: [...paused], rated: ratedIn(seen, paused), unread };
+}
+
+async function seenIn(redis: Redis, { queue, rate, ref }: RatedRef, edges: readonly number[]): Promise<SeenPartition> {
+  const both = Promise.all([stats(redis, ref), dueCounts(redis, ref, edges)]);
+  const [found, counts] = await naming(redis, [ref.keys], both);
+  return { queue, rate, counts, found };
 }
 
 interface SeenPartition extends Pick<RatedRef, 'rate'> {
@@ -336,8 +350,10 @@ async function ruleOf(store: ForecastParts['store'], { name, content }: Alike) {
   try {
     const definition = await inTurns(oneStep(() => decodeDefinition(name, content)));
     const { maxRuns } = definition.schedule;
-    const fired = maxRuns === undefined ? undefined : (await store.findAll([definition]))[0]?.fired;
-    if (fired?.unreadable !== undefined) return undefined;
+    // Of a queue that does not answer nobody knows how often it has fired. Its jobs that wait are in `unread`.
+    const found = maxRuns === undefined ? [] : await store.findAll([definition]).catch(() => undefined);
+    const fired = found?.[0]?.fired;
+    if (!found || fired?.unreadable !== undefined) return undefined;
     const most = maxRuns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, maxRuns - (fired?.runs ?? 0));
     return { recurrence: recurrenceOf(definition.schedule), most };
   } catch (error) {

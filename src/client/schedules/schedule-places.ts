@@ -8,7 +8,8 @@ import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { declarationOf, declareQueue, findQueue, listQueues } from '../../redis/scripts/queues.ts';
+import { type Listed, queuesIn, type UnreadQueue } from '../../redis/read/each-queue.ts';
+import { declarationOf, declareQueue, findQueue, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { arm, firedOf, partitionNumber, partitionOfSchedule } from '../../redis/scripts/schedules.ts';
 import type { Fired } from '../../schedule/progress.ts';
 import type { Schedule } from '../../schedule/schedule.ts';
@@ -49,26 +50,45 @@ async function refOf({ namespace, redis }: Store, queue: Queue, name: string): P
   return partitionOfSchedule(namespace, await declareQueue(redis, declarationOf(namespace, queue)), name);
 }
 
+/** Where schedules are, as far as the registry says it. */
+interface KnownRefs {
+  readonly refOf: (schedule: Schedule) => PartitionRef;
+  /** Of a queue whose entry in the registry nobody can read: why. */
+  readonly unread: ReadonlyMap<string, string>;
+}
+
 /** For reading many: layouts are asked for once, and each partition is named once. */
-export async function knownRefs(
-  store: Store,
-  all: readonly Definition[],
-): Promise<(schedule: Schedule) => PartitionRef> {
+export async function knownRefs(store: Store, all: readonly Definition[]): Promise<KnownRefs> {
   const { redis, namespace } = store;
   const queues = [...new Set(all.map(({ schedule }) => schedule.queue))];
   const known =
-    queues.length > FEW_QUEUES
-      ? await listQueues(redis, namespace)
-      : await Promise.all(queues.map((queue) => findQueue(redis, namespace, queue)));
-  const layouts = new Map(known.flatMap((layout) => (layout ? [[layout.queue, layout]] : [])));
+    queues.length > FEW_QUEUES ? await queuesIn(redis, namespace) : await queuesNamed(redis, namespace, queues);
+  const layouts = new Map(known.all.map((layout) => [layout.queue, layout]));
   const refs = new Map<string, PartitionRef>();
-  return ({ queue, name }) => {
+  const unread = new Map(known.unread.map(({ queue, why }) => [queue, why]));
+  const refOf = ({ queue, name }: Schedule) => {
     const layout = layouts.get(queue) ?? { queue, partitions: 1, layoutGeneration: 0 };
     const place = `${queue} ${partitionNumber(layout, name)}`;
     const ref = refs.get(place) ?? partitionOfSchedule(namespace, layout, name);
     refs.set(place, ref);
     return ref;
   };
+  return { refOf, unread };
+}
+
+/** The queues of these names that are declared. */
+async function queuesNamed(redis: Redis, namespace: string, names: readonly string[]): Promise<Listed<QueueLayout>> {
+  const unread: UnreadQueue[] = [];
+  const found = await Promise.all(
+    names.map((queue) =>
+      findQueue(redis, namespace, queue).catch((error: unknown) => {
+        if (!(error instanceof DuestreamError && error.code === 'refused')) throw error;
+        unread.push({ queue, why: error.message });
+        return undefined;
+      }),
+    ),
+  );
+  return { all: found.flatMap((layout) => layout ?? []), unread };
 }
 
 export async function firedIn(

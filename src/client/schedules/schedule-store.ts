@@ -116,10 +116,21 @@ async function find(store: Store, name: string): Promise<FoundSchedule | undefin
 }
 
 async function findAll(store: Store, all: readonly Definition[]): Promise<readonly StoredSchedule[]> {
-  const refOf = await knownRefs(store, all);
+  const { refOf, unread } = await knownRefs(store, all);
   const byRef = new Map<string, { readonly ref: PartitionRef; readonly of: Definition[] }>();
+  const lost: StoredSchedule[] = [];
+  const bad = (definition: Definition, ref: PartitionRef, why: string): StoredSchedule => ({
+    definition,
+    ref,
+    fired: unreadFired(`queue ${show(ref.queue)} cannot be read: ${why}`),
+  });
   for (const definition of all) {
     const ref = refOf(definition.schedule);
+    const why = unread.get(ref.queue);
+    if (why !== undefined) {
+      lost.push(bad(definition, ref, why));
+      continue;
+    }
     const group = byRef.get(ref.keys.fired) ?? { ref, of: [] };
     byRef.set(ref.keys.fired, group);
     group.of.push(definition);
@@ -129,12 +140,12 @@ async function findAll(store: Store, all: readonly Definition[]): Promise<readon
   const failed = found.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
   if (failed.length > 0 && failed.length === found.length) throw failed[0];
   // A queue that cannot be read hides the schedules of no other.
-  return groups.flatMap(({ ref, of }, at) => {
+  const read = groups.flatMap(({ ref, of }, at) => {
     const one = found[at];
     if (one?.status !== 'rejected') return one?.value ?? [];
-    const fired = unreadFired(`queue ${show(ref.queue)} cannot be read: ${reasonOf(one.reason)}`);
-    return of.map((definition) => ({ definition, ref, fired }));
+    return of.map((definition) => bad(definition, ref, reasonOf(one.reason)));
   });
+  return [...read, ...lost];
 }
 
 /** A call about what is stored of one schedule. */

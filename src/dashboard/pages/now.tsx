@@ -6,7 +6,7 @@ import type { Schemas } from '../api-types.ts';
 import { isUnserved, type LiveQueue, type Now as Look, useEvery, useLive } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { TimeChart } from '../parts/chart.tsx';
-import { ProblemNote } from '../parts/problem.tsx';
+import { ProblemNote, Unread } from '../parts/problem.tsx';
 import { Table } from '../parts/table.tsx';
 import { bytesText, countText, latenessText, numberText, percentileText } from '../parts/words.ts';
 
@@ -36,16 +36,7 @@ function Seen({ now }: { readonly now: Look }) {
   return (
     <>
       <Headline queues={now.queues} />
-      {now.unread.length === 0 ? null : (
-        <p class="problem" role="alert">
-          {now.unread.length === 1 ? '1 queue could not be read: ' : `${now.unread.length} queues could not be read: `}
-          {now.unread
-            .slice(0, 5)
-            .map(({ queue, why }) => `${queue} (${why})`)
-            .join(', ')}
-          {now.unread.length > 5 ? ' and others' : ''}
-        </p>
-      )}
+      <Unread unread={now.unread} />
       <Tiles now={now} />
       <Queues queues={now.queues} />
       <Lateness />
@@ -200,11 +191,12 @@ type LastHour = Schemas['LastHour'];
 function Lateness() {
   const { value, problem, reload } = useAsked<LastHour>('lateness');
   useEvery(LATENESS_EVERY_MS, useCallback(reload, [reload]));
-  if (value?.queues.length === 0) return null;
+  if (value?.queues.length === 0 && value.unread.length === 0) return null;
   return (
     <section aria-label="Lateness of the last hour">
       <h2>Lateness of the last hour</h2>
       <ProblemNote problem={problem} />
+      <Unread unread={value?.unread} />
       {value === undefined ? null : value.on ? (
         <>
           <All start={value.start} />
@@ -316,6 +308,7 @@ function NextDay() {
   return (
     <>
       <ProblemNote problem={problem} />
+      <Unread unread={value?.unread} />
       {value === undefined ? null : <Bars title="The next day, by hour" buckets={value.buckets} />}
     </>
   );

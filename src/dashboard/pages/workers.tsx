@@ -4,7 +4,7 @@ import { useCallback } from 'preact/hooks';
 import type { Schemas } from '../api-types.ts';
 import { useEvery } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
-import { ProblemNote } from '../parts/problem.tsx';
+import { ProblemNote, Unread } from '../parts/problem.tsx';
 import { Id, Instant, JobLink, Table } from '../parts/table.tsx';
 import { countText, durationText, numberText } from '../parts/words.ts';
 
@@ -27,6 +27,7 @@ export function Workers() {
     <>
       <h1>Workers and leaders</h1>
       <ProblemNote problem={workers.problem ?? leaders.problem} />
+      <Unread unread={leaders.value?.unread} />
       <Versions versions={workers.value?.versions ?? []} />
       <WorkerTable workers={workers.value?.workers ?? []} />
       <Held workers={workers.value?.workers ?? []} />

@@ -9,12 +9,13 @@ import { show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { askEach } from '../../redis/read/each-queue.ts';
 import { hasWaiting, holdsOf, otherShare } from '../../redis/scripts/gates.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
 import { type ProcessesById, processesOf } from '../processes.ts';
 import { limitsHolding, partitionSeen, type SeenPartition } from '../why.ts';
-import type { Finding, Subject } from './check-namespace.ts';
+import { type Finding, leavingOut, type Subject } from './check-namespace.ts';
 
 const QUEUES_MAX = 256;
 const EXAMPLES_MAX = 5;
@@ -39,26 +40,26 @@ export async function limits({ redis, namespace }: Subject): Promise<Finding> {
   const layouts = (await listQueues(redis, namespace)).filter(isGated).slice(0, QUEUES_MAX);
   if (layouts.length === 0) return { status: 'ok', saw: 'no queue has limits' };
   const processes = await processesOf(redis, namespace);
-  const found: Flaw[] = [];
-  for (const layout of layouts) {
+  const answered = await askEach({ all: layouts, unread: [] }, async (layout): Promise<readonly Flaw[]> => {
     const refs = partitionsOf(namespace, layout);
     const all = await Promise.all(refs.map((ref) => partitionSeen(redis, ref)));
     const queue = { layout, refs, all };
-    found.push(...undivided(layout), ...uneven(queue), ...(await misshared(redis, queue)));
-    found.push(...(await heldByDead(redis, queue, processes)));
-  }
+    const dead = await heldByDead(redis, queue, processes);
+    return [...undivided(layout), ...uneven(queue), ...(await misshared(redis, queue)), ...dead];
+  });
+  const found = answered.found.flat();
   if (found.length === 0) {
-    return {
-      status: 'ok',
-      saw: `${counted(layouts.length, 'queue')} with limits; no slot is free while a job waits for it`,
-    };
+    const queues = counted(answered.found.length, 'queue');
+    const well = `${queues} with limits; no slot is free while a job waits for it`;
+    return leavingOut({ status: 'ok', saw: well }, answered.unread);
   }
   const more = found.length > EXAMPLES_MAX ? [`and ${found.length - EXAMPLES_MAX} more`] : [];
-  return {
+  const flawed: Finding = {
     status: 'warn',
     saw: [...found.slice(0, EXAMPLES_MAX).map(({ text }) => text), ...more].join('; '),
     advice: [...new Set(found.map(({ advice }) => advice))].join('; '),
   };
+  return leavingOut(flawed, answered.unread);
 }
 
 /** Its leader compares them each minute, so only what was written just now, or has no leader, differs. */

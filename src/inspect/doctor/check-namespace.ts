@@ -11,13 +11,15 @@ import { inTurns, type Steps } from '../../kernel/steps.ts';
 import { askAll } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
+import { naming } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import { type Answered, askEach, type UnreadQueue } from '../../redis/read/each-queue.ts';
 import { oldestDueAge, type PartitionStats, stats } from '../../redis/read/inspect.ts';
 import { setsOf } from '../../redis/read/sets.ts';
 import { hollowStreams } from '../../redis/repair/hollow.ts';
 import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
-import { listQueues, partitionsOf, type QueueLayout, unreadableQueues } from '../../redis/scripts/queues.ts';
+import { allQueues, listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { allDefinitions } from '../../redis/scripts/schedules.ts';
 import { beyond } from '../../redis/scripts/scripts.ts';
 import { purge } from '../../redis/scripts/upkeep.ts';
@@ -58,6 +60,29 @@ export interface Check {
   readonly look: (subject: Subject) => Promise<Finding> | Finding;
 }
 
+// One bad queue hides what is found of no other: a check answers for the others, and fails with its name and its reason.
+
+/** What a check asks each partition. @param atOnce as of `askEach` */
+const askPartitions = <Answer>(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  ask: (ref: PartitionRef) => Promise<Answer>,
+  atOnce?: number,
+): Promise<Answered<Answer>> =>
+  askEach({ all: refs, unread: [] }, (ref) => naming(redis, [ref.keys], ask(ref)), atOnce);
+
+export function leavingOut(finding: Finding, unread: readonly UnreadQueue[]): Finding {
+  if (unread.length === 0) return finding;
+  const names = unread.slice(0, EXAMPLES_MAX).map(({ queue, why }) => `${show(queue)} cannot be read: ${why}`);
+  const more = unread.length > EXAMPLES_MAX ? [`and ${unread.length - EXAMPLES_MAX} more`] : [];
+  const advice = 'mend what cannot be read, then run this again';
+  return {
+    status: 'fail',
+    saw: [...names, ...more, `of the others: ${finding.saw}`].join('; '),
+    advice: finding.advice === undefined ? advice : `${advice}; ${finding.advice}`,
+  };
+}
+
 const PARTITIONS_MAX = 256;
 const DEAD_LETTERS_MAX = 500;
 const MEMBERS_MAX = 10_000;
@@ -79,11 +104,13 @@ export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): 
   const nowMs = await latestMs(redis);
   const early = { count: 0, example: '' };
   const far = { count: 0, example: '' };
-  for (const ref of refs) {
+  const look = async (ref: PartitionRef) => {
     for (const [from, to] of SECONDS) await addRange(redis, ref, { from, to, into: early });
     for (const [from, to] of beyond(nowMs + horizonMs)) await addRange(redis, ref, { from, to, into: far });
-  }
-  const deadLetters = info.get('role') === 'slave' ? 0 : await deadLettersOf(redis, refs, 'bad-due');
+    return info.get('role') === 'slave' ? 0 : deadLettersOf(redis, ref, 'bad-due');
+  };
+  const { found, unread } = await askPartitions(redis, refs, look, 1);
+  const deadLetters = sum(found);
   const saw = [
     ...(early.count > 0
       ? [`${counted(early.count, 'due time')} that look like seconds, such as ${early.example}`]
@@ -91,24 +118,33 @@ export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): 
     ...(far.count > 0 ? [`${counted(far.count, 'due time')} past the horizon, such as ${far.example}`] : []),
     ...(deadLetters > 0 ? [`${counted(deadLetters, 'dead letter')} for the reason bad-due`] : []),
   ];
-  if (saw.length === 0)
-    return { status: 'ok', saw: `every due time makes sense, in ${counted(refs.length, 'partition')}` };
+  if (saw.length === 0) {
+    const well = `every due time makes sense, in ${counted(found.length, 'partition')}`;
+    return leavingOut({ status: 'ok', saw: well }, unread);
+  }
   const advice = [
     ...(early.count + deadLetters > 0 ? ['change the producer: the score is milliseconds since 1970'] : []),
     ...(far.count > 0
       ? ['if nobody means these times, remove the members past the horizon with ZREM: they start then, or never']
       : []),
   ];
-  return { status: 'warn', saw: saw.join('; '), advice: advice.join('; ') };
+  return leavingOut({ status: 'warn', saw: saw.join('; '), advice: advice.join('; ') }, unread);
 }
 
 /** Finds ids that nobody can read. The check looks at the members that are due soonest, as many as the bounds above allow. */
 export async function members({ redis, info, namespace }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
   const seen = { looked: 0, chars: 0, unreadable: 0, example: '' };
-  for (const ref of refs) await lookAtMembers(redis, ref, seen);
-  const deadLetters = info.get('role') === 'slave' ? 0 : await deadLettersOf(redis, refs, 'bad-member');
-  if (seen.unreadable + deadLetters === 0) return { status: 'ok', saw: `${seen.looked} ids checked, all can be read` };
+  const look = async (ref: PartitionRef) => {
+    await lookAtMembers(redis, ref, seen);
+    return info.get('role') === 'slave' ? 0 : deadLettersOf(redis, ref, 'bad-member');
+  };
+  // One after the other: what is looked at is bounded in all.
+  const { found, unread } = await askPartitions(redis, refs, look, 1);
+  const deadLetters = sum(found);
+  if (seen.unreadable + deadLetters === 0) {
+    return leavingOut({ status: 'ok', saw: `${seen.looked} ids checked, all can be read` }, unread);
+  }
   const saw = [
     ...(seen.unreadable > 0
       ? [`${seen.unreadable} of ${seen.looked} ids cannot be read, such as ${seen.example}`]
@@ -116,8 +152,10 @@ export async function members({ redis, info, namespace }: Subject): Promise<Find
     ...(deadLetters > 0 ? [`${counted(deadLetters, 'dead letter')} for the reason bad-member`] : []),
   ];
   const advice = 'change the producer: an id has at most 128 printable ASCII characters and no space';
-  return { status: 'warn', saw: saw.join('; '), advice };
+  return leavingOut({ status: 'warn', saw: saw.join('; '), advice }, unread);
 }
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, one) => total + one, 0);
 
 /** The same rule as `promote` has. */
 export function isReadable(member: string): boolean {
@@ -166,24 +204,16 @@ async function lookAtMembers(
 }
 
 /** How many of the oldest dead letters have this reason. */
-async function deadLettersOf(redis: Redis, refs: readonly PartitionRef[], reason: string): Promise<number> {
+async function deadLettersOf(redis: Redis, ref: PartitionRef, reason: string): Promise<number> {
   let count = 0;
-  for (const ref of refs) {
-    let after: string | undefined;
-    let left = DEAD_LETTERS_MAX;
-    do {
-      const { matched, looked, next } = await purge(redis, ref, {
-        mode: 'count',
-        ageMs: 0,
-        limit: left,
-        reason,
-        after,
-      });
-      count += matched;
-      left -= looked;
-      after = next;
-    } while (after !== undefined && left > 0);
-  }
+  let after: string | undefined;
+  let left = DEAD_LETTERS_MAX;
+  do {
+    const { matched, looked, next } = await purge(redis, ref, { mode: 'count', ageMs: 0, limit: left, reason, after });
+    count += matched;
+    left -= looked;
+    after = next;
+  } while (after !== undefined && left > 0);
   return count;
 }
 
@@ -225,12 +255,24 @@ export async function schedules({ redis, namespace }: Subject): Promise<Finding>
   for (const { schedule } of readable) if (!declared.has(schedule.queue)) found('homeless', schedule.name);
   const store = createScheduleStore({ redis, namespace });
   const [stored, nowMs] = [await store.findAll(housed), await store.nowMs()];
-  for (const [name, what] of await unfired(redis, stored, nowMs)) found(what, name);
+  const byQueue = new Map<string, StoredSchedule[]>();
+  for (const one of stored) {
+    const some = byQueue.get(one.ref.queue) ?? [];
+    byQueue.set(one.ref.queue, some);
+    some.push(one);
+  }
+  const asked = [...byQueue].map(([queue, some]) => ({ queue, some }));
+  const look = { all: asked, unread: [] };
+  const { found: unwell, unread } = await askEach(look, ({ some }) => unfired(redis, some, nowMs));
+  for (const [name, what] of unwell.flat()) found(what, name);
   const all = readable.length + (ill.get('unreadable')?.length ?? 0);
-  if (ill.size === 0)
-    return { status: 'ok', saw: all === 0 ? 'none' : `${counted(all, 'schedule')}, each known to its leader` };
+  if (ill.size === 0) {
+    const well = all === 0 ? 'none' : `${counted(all, 'schedule')}, each known to its leader`;
+    return leavingOut({ status: 'ok', saw: well }, unread);
+  }
   const some = [...ill].map(([what, names]) => `${names.length} of ${all} ${ILLS[what][0]}, such as ${show(names[0])}`);
-  return { status: 'warn', saw: some.join('; '), advice: [...ill.keys()].map((what) => ILLS[what][1]).join('; ') };
+  const advice = [...ill.keys()].map((what) => ILLS[what][1]).join('; ');
+  return leavingOut({ status: 'warn', saw: some.join('; '), advice }, unread);
 }
 
 async function read(
@@ -260,7 +302,9 @@ async function unfired(
   nowMs: number,
 ): Promise<readonly (readonly [name: string, what: Ill])[]> {
   const looks = await Promise.all(
-    stored.map(({ ref, definition }) => redis.zscore(ref.keys.fires, definition.schedule.name)),
+    stored.map(({ ref: { keys }, definition }) =>
+      naming(redis, [keys], redis.zscore(keys.fires, definition.schedule.name)),
+    ),
   );
   const found: (readonly [name: string, what: Ill])[] = [];
   for (const [at, one] of stored.entries()) {
@@ -298,15 +342,18 @@ interface Idle {
 export async function workers({ redis, namespace }: Subject): Promise<Finding> {
   const layouts = (await listQueues(redis, namespace)).slice(0, QUEUES_MAX);
   const processes = await processesOf(redis, namespace);
-  const found: Idle[] = [];
-  for (const layout of layouts) found.push(...(await idleIn(redis, { namespace, layout, processes })));
+  const answered = await askEach({ all: layouts, unread: [] }, (layout) =>
+    idleIn(redis, { namespace, layout, processes }),
+  );
+  const [found, unread] = [answered.found.flat(), answered.unread];
   if (found.length === 0) {
-    return { status: 'ok', saw: `${counted(layouts.length, 'queue')}; all due jobs have a worker and a daemon` };
+    const well = `${counted(answered.found.length, 'queue')}; all due jobs have a worker and a daemon`;
+    return leavingOut({ status: 'ok', saw: well }, unread);
   }
   const texts = found.slice(0, EXAMPLES_MAX).map(({ text }) => text);
   const more = found.length > EXAMPLES_MAX ? [`and ${found.length - EXAMPLES_MAX} more`] : [];
   const advice = [...new Set(found.map((one) => one.advice))].join('; ');
-  return { status: 'warn', saw: [...texts, ...more].join('; '), advice };
+  return leavingOut({ status: 'warn', saw: [...texts, ...more].join('; '), advice }, unread);
 }
 
 async function idleIn(
@@ -359,7 +406,6 @@ function leftForWorkers(queue: string, entries: number, serving: number): readon
 /* Whether the namespace and its partitions have the layout that this version reads. An unused namespace has no layout yet. */
 
 const SCHEMA_PARTITIONS_MAX = 1024;
-const AT_ONCE = 100;
 
 export async function schema({ redis, namespace }: Subject): Promise<Finding> {
   const found = await readSchema(redis, namespace);
@@ -371,7 +417,8 @@ export async function schema({ redis, namespace }: Subject): Promise<Finding> {
       advice: remedyFor(found),
     };
   }
-  const [unreadable, ...more] = await unreadableQueues(redis, namespace);
+  const { queues, unreadable: entries } = await allQueues(redis, namespace);
+  const [unreadable, ...more] = entries;
   if (unreadable !== undefined) {
     const others = more.length > 0 ? ` and of ${counted(more.length, 'other queue')}` : '';
     return {
@@ -380,23 +427,29 @@ export async function schema({ redis, namespace }: Subject): Promise<Finding> {
       advice: `nobody serves it; "duestream queues rm ${unreadable.queue} --force" removes it with its jobs`,
     };
   }
-  const queues = await listQueues(redis, namespace);
   const refs = queues.flatMap((layout) => partitionsOf(namespace, layout)).slice(0, SCHEMA_PARTITIONS_MAX);
-  const foreign: { readonly where: string; readonly value: string }[] = [];
-  for (let from = 0; from < refs.length; from += AT_ONCE) {
-    const some = refs.slice(from, from + AT_ONCE);
-    const values = await Promise.all(some.map(({ keys }) => redis.hget(keys.meta, 'schema')));
-    for (const [at, value] of values.entries()) {
-      if (value === null || value === SCHEMA) continue;
-      foreign.push({ where: `${some[at]?.queue} partition ${some[at]?.partition}`, value });
-    }
-  }
+  const look = async (ref: PartitionRef) => ({ ref, value: await redis.hget(ref.keys.meta, 'schema') });
+  const { found: values, unread } = await askPartitions(redis, refs, look);
+  return leavingOut(schemaFinding({ queues, values, isMarked: found !== undefined }), unread);
+}
+
+function schemaFinding({
+  queues,
+  values,
+  isMarked,
+}: {
+  readonly queues: readonly QueueLayout[];
+  readonly values: readonly { readonly ref: PartitionRef; readonly value: string | null }[];
+  readonly isMarked: boolean;
+}): Finding {
+  const foreign = values.flatMap(({ ref, value }) => (value === null || value === SCHEMA ? [] : [{ ref, value }]));
   const [example] = foreign;
   if (example !== undefined) {
+    const { ref, value } = example;
     return {
       status: 'fail',
-      saw: `${counted(foreign.length, 'partition')} with another schema than ${SCHEMA}: ${example.where} has ${show(example.value)}`,
-      advice: `no daemon of this version leads them: ${remedyFor(example.value)}`,
+      saw: `${counted(foreign.length, 'partition')} with another schema than ${SCHEMA}: ${ref.queue} partition ${ref.partition} has ${show(value)}`,
+      advice: `no daemon of this version leads them: ${remedyFor(value)}`,
     };
   }
   const odd = queues.find(({ asked }) => asked !== undefined);
@@ -407,8 +460,8 @@ export async function schema({ redis, namespace }: Subject): Promise<Finding> {
       advice: `a queue keeps the number of its first use: say partitions: ${odd.partitions} in the code, or take a new queue for new jobs`,
     };
   }
-  const unmarked = found === undefined ? '; the namespace does not say, and the first use marks it so' : '';
-  return { status: 'ok', saw: `schema ${SCHEMA}, in ${counted(refs.length, 'partition')}${unmarked}` };
+  const unmarked = isMarked ? '' : '; the namespace does not say, and the first use marks it so';
+  return { status: 'ok', saw: `schema ${SCHEMA}, in ${counted(values.length, 'partition')}${unmarked}` };
 }
 
 /*
@@ -431,16 +484,20 @@ interface Shortage {
 
 /** A tag more than may be closed is refused, so jobs that should end with it would start. */
 export async function closedTags({ redis, namespace, closedMax }: Subject): Promise<Finding> {
-  let all = 0;
-  let most = { queue: '', count: 0 };
-  for (const layout of await listQueues(redis, namespace)) {
-    const [first] = partitionsOf(namespace, layout);
-    // Each partition has them all.
-    const count = first ? await redis.zcard(first.keys.closed) : 0;
-    all += count;
-    if (count > most.count) most = { queue: layout.queue, count };
-  }
-  if (most.count < NEARLY_ALL * closedMax) return { status: 'ok', saw: `${counted(all, 'tag')} closed` };
+  // Each partition has them all.
+  const firsts = (await listQueues(redis, namespace)).flatMap((one) => partitionsOf(namespace, one).slice(0, 1));
+  const look = async ({ queue, keys }: PartitionRef) => ({ queue, count: await redis.zcard(keys.closed) });
+  const { found, unread } = await askPartitions(redis, firsts, look);
+  const all = sum(found.map(({ count }) => count));
+  const most = found.reduce((one, other) => (other.count > one.count ? other : one), { queue: '', count: 0 });
+  const isNear = most.count >= NEARLY_ALL * closedMax;
+  return leavingOut(
+    isNear ? nearlyAll(most, closedMax) : { status: 'ok', saw: `${counted(all, 'tag')} closed` },
+    unread,
+  );
+}
+
+function nearlyAll(most: { readonly queue: string; readonly count: number }, closedMax: number): Finding {
   return {
     status: 'warn',
     saw: `${counted(most.count, 'tag')} of ${most.queue} are closed, and mover.closedMax is ${closedMax}: one more than that is refused`,
@@ -451,41 +508,44 @@ export async function closedTags({ redis, namespace, closedMax }: Subject): Prom
 /** A Redis with a hollow stream may not start again. */
 export async function streams({ redis, namespace }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
-  const hollow: string[] = [];
-  for (const { keys } of refs) hollow.push(...(await hollowStreams(redis, keys)));
+  const { found, unread } = await askPartitions(redis, refs, ({ keys }) => hollowStreams(redis, keys));
+  const hollow = found.flat();
   const [first] = hollow;
-  if (first === undefined)
-    return { status: 'ok', saw: `the streams of ${counted(refs.length, 'partition')} can be loaded` };
-  return {
+  if (first === undefined) {
+    return leavingOut(
+      { status: 'ok', saw: `the streams of ${counted(found.length, 'partition')} can be loaded` },
+      unread,
+    );
+  }
+  const bad: Finding = {
     status: 'fail',
     saw: `${counted(hollow.length, 'stream')} with more nodes than entries, such as ${first}: newer versions of Redis refuse to load a dump of it, so they would not start again`,
     advice: 'take the empty nodes off: duestream fsck --repair --yes',
   };
+  return leavingOut(bad, unread);
 }
 
 /** A set that nobody seals has no callback, however long its members are over. */
 export async function unsealedSets({ redis, namespace }: Subject): Promise<Finding> {
   const nowMs = await latestMs(redis);
-  let all = 0;
-  let oldest: { readonly queue: string; readonly name: string; readonly madeMs: number } | undefined;
-  let old = 0;
-  for (const layout of await listQueues(redis, namespace)) {
-    for (const ref of partitionsOf(namespace, layout)) {
-      const { sets } = await setsOf(redis, ref, { after: undefined, limit: SETS_SEEN });
-      all += sets.length;
-      for (const { name, madeMs } of sets.filter((one) => !one.isSealed && one.madeMs < nowMs - DAY_MS)) {
-        old += 1;
-        if (madeMs < (oldest?.madeMs ?? Number.POSITIVE_INFINITY)) oldest = { queue: layout.queue, name, madeMs };
-      }
-    }
+  const refs = (await listQueues(redis, namespace)).flatMap((layout) => partitionsOf(namespace, layout));
+  const { found, unread } = await askPartitions(redis, refs, async (ref) => {
+    const { sets } = await setsOf(redis, ref, { after: undefined, limit: SETS_SEEN });
+    return sets.map((one) => ({ queue: ref.queue, ...one }));
+  });
+  const all = found.flat();
+  const old = all.filter((one) => !one.isSealed && one.madeMs < nowMs - DAY_MS).sort((a, b) => a.madeMs - b.madeMs);
+  const [oldest] = old;
+  if (!oldest) {
+    return leavingOut({ status: 'ok', saw: `${counted(all.length, 'set')} whose callbacks were not made yet` }, unread);
   }
-  if (!oldest) return { status: 'ok', saw: `${counted(all, 'set')} whose callbacks were not made yet` };
   const { queue, name, madeMs } = oldest;
-  return {
+  const unsealed: Finding = {
     status: 'warn',
-    saw: `${counted(old, 'set')} not sealed for more than a day, first ${name} of ${queue}, begun ${new Date(madeMs).toISOString()}: the callback is not made before`,
+    saw: `${counted(old.length, 'set')} not sealed for more than a day, first ${name} of ${queue}, begun ${new Date(madeMs).toISOString()}: the callback is not made before`,
     advice: `seal it when all its members are there: duestream sets seal ${queue} ${name}; or remove it: duestream sets rm ${queue} ${name}`,
   };
+  return leavingOut(unsealed, unread);
 }
 
 /** Of each partition so many sets are looked at, by their names. */
@@ -496,20 +556,23 @@ const DAY_MS = 86_400_000;
 const NEARLY_ALL = 0.8;
 
 export async function done({ redis, namespace, done: limits }: Subject): Promise<Finding> {
-  const { windowMs, tombstonesMax, floorMs } = limits;
+  const { windowMs, tombstonesMax } = limits;
   if (windowMs === 0) return { status: 'ok', saw: 'this configuration remembers no end of a job' };
   const queues = await listQueues(redis, namespace);
   const refs = queues.flatMap((layout) => partitionsOf(namespace, layout)).slice(0, PARTITIONS_MAX);
-  const short: Shortage[] = [];
-  for (const ref of refs) {
+  const { found, unread } = await askPartitions(redis, refs, async (ref): Promise<readonly Shortage[]> => {
     const now = await stats(redis, ref);
-    if (now.done < tombstonesMax * SAMPLE && now.evicted === undefined) continue;
+    if (now.done < tombstonesMax * SAMPLE && now.evicted === undefined) return [];
     const [, oldest] = await redis.zrange(ref.keys.done, '0', '0', 'WITHSCORES');
-    const found = shortage(now, { oldestMs: Number(oldest ?? now.nowMs), ...limits });
-    if (found !== undefined) short.push({ ref, ...found });
-  }
-  const [worst] = short.sort((one, other) => one.rememberedMs - other.rememberedMs);
-  if (worst === undefined) return { status: 'ok', saw: `every end of a job is remembered for ${span(windowMs)}` };
+    const short = shortage(now, { oldestMs: Number(oldest ?? now.nowMs), ...limits });
+    return short === undefined ? [] : [{ ref, ...short }];
+  });
+  const [worst] = found.flat().sort((one, other) => one.rememberedMs - other.rememberedMs);
+  const well: Finding = { status: 'ok', saw: `every end of a job is remembered for ${span(windowMs)}` };
+  return leavingOut(worst === undefined ? well : forgotten(worst, limits), unread);
+}
+
+function forgotten(worst: Shortage, { windowMs, tombstonesMax, floorMs }: DoneLimits): Finding {
   const { queue, partition } = worst.ref;
   const wanted = Math.ceil((worst.perSecond * windowMs) / 1000);
   const saw =

@@ -14,7 +14,7 @@ import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
 import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
 import { type PartitionStats, stats } from '../read/inspect.ts';
 import { otherShare } from '../scripts/gates.ts';
-import { unreadableQueues } from '../scripts/queues.ts';
+import { allQueues } from '../scripts/queues.ts';
 import { weighAll } from '../scripts/quotas.ts';
 import { closureFlaws } from './closures.ts';
 import {
@@ -90,7 +90,7 @@ export async function examineControl(redis: Redis, namespace: string): Promise<r
   const beats = (await redis.smembers(alive))
     .slice(0, FLAWS_MAX)
     .map((id) => ({ ...controlTable.beat, key: beat(id) }));
-  const unreadable = await unreadableQueues(redis, namespace);
+  const { unreadable } = await allQueues(redis, namespace);
   return [
     ...unreadable.map(({ queue, text }) => flawOf('unreadable', queue, text)),
     ...(await ttlFlaws(redis, [...storedKeys(control), ...beats])),

@@ -376,7 +376,20 @@ export async function dropSetting(
 }
 
 /** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
-export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
+export const listQueues = async (redis: Redis, namespace: string): Promise<readonly QueueLayout[]> =>
+  (await allQueues(redis, namespace)).queues;
+
+/** An entry that nobody can read, as somebody else wrote it. Its queue is led and served by nobody. */
+interface UnreadableEntry {
+  readonly queue: string;
+  readonly text: string;
+}
+
+/** The declared queues by name, and the entries that nobody can read. */
+export async function allQueues(
+  redis: Redis,
+  namespace: string,
+): Promise<{ readonly queues: readonly QueueLayout[]; readonly unreadable: readonly UnreadableEntry[] }> {
   const keys = controlKeys(namespace);
   const {
     [SCHEMA_FIELD]: schema,
@@ -388,21 +401,20 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
     ...Object.fromEntries(BESIDE.map((setting) => [setting, all[fieldOf(queue, setting)]])),
     lingerDefaultMs,
   });
-  return Object.entries(all)
-    .flatMap(([queue, value]) => (queue.includes(':') ? [] : (readable(queue, value, storedOf(queue)) ?? [])))
-    .sort((a, b) => (a.queue < b.queue ? -1 : 1));
+  const queues: QueueLayout[] = [];
+  const unreadable: UnreadableEntry[] = [];
+  for (const [queue, value] of Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (queue.includes(':')) continue;
+    const layout = readable(queue, value, storedOf(queue));
+    if (layout) queues.push(layout);
+    else unreadable.push({ queue, text: value.slice(0, 80) });
+  }
+  return { queues, unreadable };
 }
 
-/** Entries that nobody can read, as somebody else wrote them. Their queues are led and served by nobody. */
-export async function unreadableQueues(
-  redis: Redis,
-  namespace: string,
-): Promise<readonly { readonly queue: string; readonly text: string }[]> {
-  const readable = new Set((await listQueues(redis, namespace)).map(({ queue }) => queue));
-  const all = Object.entries(await redis.hgetall(controlKeys(namespace).queues));
-  const isQueue = (name: string) => !name.includes(':') && !readable.has(name);
-  return all.flatMap(([queue, text]) => (isQueue(queue) ? [{ queue, text: text.slice(0, 80) }] : []));
-}
+/** What to tell of one. */
+export const entryUnreadable = (queue: string, text: string): string =>
+  `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(text)}; allowed: ${LAYOUT}. "duestream queues rm ${queue} --force" removes it`;
 
 /** The partitions of a queue whose entry nobody can read: those that have keys. */
 export async function partitionsFound(
@@ -483,10 +495,7 @@ async function declare(
 function decode(queue: string, value: string, stored: Stored): QueueLayout {
   const layout = readable(queue, value, stored);
   if (layout) return layout;
-  throw new DuestreamError(
-    'refused',
-    `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(value.slice(0, 80))}; allowed: ${LAYOUT}. "duestream queues rm ${queue} --force" removes it`,
-  );
+  throw new DuestreamError('refused', entryUnreadable(queue, value.slice(0, 80)));
 }
 
 function readable(queue: string, value: string, fields: Stored): QueueLayout | undefined {

@@ -289,7 +289,7 @@ describe.each([OWN, ...OTHERS])('$name', ({ way, requests }) => {
   test('afterwards every invariant holds', async () => {
     const { redis, namespace } = api.place;
     expect(await examineControl(redis, namespace)).toEqual([]);
-    for (const ref of await refsOf(api.place, undefined)) {
+    for (const ref of (await refsOf(api.place, undefined)).all) {
       const { looked, flaws } = await examine(redis, ref, { clock: systemClock });
       expect(flaws, ref.queue).toEqual([]);
       expect(looked).toBeGreaterThan(0);

@@ -107,6 +107,91 @@ test('of all queues, one that is damaged is paused and resumed by nobody, and st
   }
 });
 
+const asked = async (...words: string[]) => {
+  const { code, out } = await cli.run([...words, '--json', '--redis', server.url]);
+  return { code, answer: JSON.parse(out) };
+};
+const unread = [{ queue: 'bad', why: expect.stringContaining('WRONGTYPE duestream:v1:{bad:0}:') }];
+
+test('who leads, who works and what comes due is answered for the others, and the damaged one is named', async () => {
+  const leaders = await asked('leaders');
+  expect(leaders).toMatchObject({ code: 1, answer: { unread } });
+  expect(leaders.answer.partitions.map(({ queue }: { readonly queue: string }) => queue)).toEqual(['good', 'young']);
+  expect(await asked('workers')).toMatchObject({ code: 1, answer: { unread, workers: [{ state: 'alive' }] } });
+  const forecast = await asked('forecast');
+  expect(forecast).toMatchObject({ code: 1, answer: { unread, schedules: { counted: 2 } } });
+  expect(await client.schedules.forecast()).toMatchObject({ unread, busiest: { coming: expect.any(Number) } });
+  const { code, out } = await cli.run(['leaders', '--redis', server.url]);
+  expect({ code, out }).toEqual({ code: 1, out: expect.stringMatching(/^queue bad could not be read: WRONGTYPE /m) });
+});
+
+test('what is asked about the damaged one alone fails with its reason', async () => {
+  for (const words of [
+    ['leaders', 'bad'],
+    ['workers', '--queue', 'bad'],
+    ['forecast', '--queue', 'bad'],
+  ]) {
+    const { code, err } = await cli.run([...words, '--redis', server.url]);
+    expect({ words, code, err }).toEqual({ words, code: 69, err: expect.stringContaining('WRONGTYPE') });
+  }
+});
+
+test('each check of doctor answers for the others, and fails with the name and the reason of the damaged one', async () => {
+  const { answer } = await asked('doctor');
+  const checks: { readonly check: string; readonly status: string; readonly saw: string }[] = answer.checks;
+  const about = checks.filter(({ saw }) => saw.includes('"bad"'));
+  for (const { status, saw } of about) {
+    expect(status).toBe('fail');
+    expect(saw).toMatch(/^"bad" cannot be read: WRONGTYPE .*; of the others: ./);
+  }
+  expect(about.map(({ check }) => check)).toEqual(
+    expect.arrayContaining([
+      'schema',
+      'workers',
+      'scores',
+      'members',
+      'schedules',
+      'streams',
+      'done',
+      'closed',
+      'sets',
+    ]),
+  );
+});
+
+test('fsck says which keys of the damaged one are of a wrong type, and looks at the others', async () => {
+  const { code, answer } = await asked('fsck');
+  expect(code).toBe(1);
+  expect(answer.unread).toEqual([]);
+  const flaws = (queue: string) =>
+    answer.partitions
+      .find((one: { readonly queue: string }) => one.queue === queue)
+      .flaws.map(({ what }: { readonly what: string }) => what);
+  expect(new Set(flaws('bad'))).toEqual(new Set(['type']));
+  expect(flaws('good')).toEqual([]);
+});
+
+test('tags are closed in the others before the call fails, and what has a tag goes from the others', async () => {
+  await client.schedule('good', {}, { id: 'tagged', delay: '1h', tags: ['user:1'] });
+  await client.schedule('young', {}, { id: 'tagged', delay: '1h', tags: ['user:2'] });
+  await expect(client.close(['bad', 'good'], 'user:1', { for: '1h' })).rejects.toMatchObject({
+    code: 'refused',
+    message: expect.stringMatching(
+      /^close: queue bad failed: .*WRONGTYPE.*; it was done in 1 queue: repeat the same call$/,
+    ),
+  });
+  expect((await client.closed('good')).tags).toMatchObject([{ tag: 'user:1' }]);
+  expect(await client.get('good', 'tagged')).toMatchObject({ state: 'cancelled' });
+  const failed = [{ queue: 'bad', why: expect.stringContaining('WRONGTYPE') }];
+  const erased = await client.erase({ tag: 'user:2' });
+  expect(erased).toMatchObject({ failed, left: 0, cursor: undefined });
+  expect(erased.queues).toMatchObject([
+    { queue: 'good', jobs: 0 },
+    { queue: 'young', jobs: 1 },
+  ]);
+  expect(await asked('erase', '--tag', 'user:2', '--yes')).toMatchObject({ code: 1, answer: { failed } });
+});
+
 test('after a restore doctor says what of the others may run twice, and that nobody knows it of the damaged one', async () => {
   const { out } = await cli.run(['doctor', '--restored', '--json', '--redis', server.url]);
   const saw = JSON.parse(out)

@@ -5,7 +5,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, withExamples, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
-import { fields, line, type Paint } from '../../terminal/output.ts';
+import { fields, line, type Paint, unreadLines } from '../../terminal/output.ts';
 
 interface Flags {
   readonly until: string;
@@ -50,8 +50,9 @@ async function run(session: Session, { until, by, queue }: Flags): Promise<Exit>
     ...barsOf(session.out.paint, found),
     ...backlogLines(found),
     ...notes(found),
+    ...unreadLines(found.unread),
   ]);
-  return 0;
+  return found.unread.length === 0 ? 0 : 1;
 }
 
 function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly string[] {

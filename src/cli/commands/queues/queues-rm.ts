@@ -17,7 +17,7 @@ import type { Redis } from '../../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { type PartitionStats, stats } from '../../../redis/read/inspect.ts';
 import { presence } from '../../../redis/scripts/presence.ts';
-import { declareQueue, partitionsFound, undeclareQueue, unreadableQueues } from '../../../redis/scripts/queues.ts';
+import { allQueues, declareQueue, partitionsFound, undeclareQueue } from '../../../redis/scripts/queues.ts';
 import { remove } from '../../../redis/scripts/upkeep.ts';
 import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../../session.ts';
 import { line } from '../../terminal/output.ts';
@@ -43,7 +43,7 @@ export const queuesRm: Register = (parent, runner) => {
 async function run(session: Session, queue: string, force: boolean): Promise<Exit> {
   const { namespace } = session.config;
   const { held, kept, schedules, jobs } = await withRedis(session, async (redis) => {
-    const isUnreadable = force && (await unreadableQueues(redis, namespace)).some((one) => one.queue === queue);
+    const isUnreadable = force && (await allQueues(redis, namespace)).unreadable.some((one) => one.queue === queue);
     const refs = isUnreadable
       ? await partitionsFound(redis, namespace, queue)
       : await partitionsOfQueue(session, redis, queue);

@@ -26,7 +26,7 @@ import { reasonOf } from '../../../kernel/reason.ts';
 import type { Pause } from '../../../redis/scripts/upkeep.ts';
 import { type Exit, type Register, type Session, withExamples, withRedis } from '../../session.ts';
 import { moment } from '../../terminal/instants.ts';
-import { fields, line, type Paint, table } from '../../terminal/output.ts';
+import { fields, line, type Paint, table, unreadLines } from '../../terminal/output.ts';
 
 // `queues ls`: every queue with its counts per state, how long jobs have waited, and who leads and serves it.
 
@@ -61,7 +61,7 @@ async function runLs(session: Session): Promise<Exit> {
     return [
       ...table(session.out.paint, isLimited ? LS_HEAD.toSpliced(7, 0, 'full') : LS_HEAD, rows),
       ...gatedLines(session.out.paint, queues),
-      ...unread.map(({ queue, why }) => line`queue ${queue} could not be read: ${why}`),
+      ...unreadLines(unread),
     ];
   });
   return unread.length === 0 ? 0 : 1;

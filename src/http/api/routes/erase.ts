@@ -5,6 +5,7 @@ import { refsOfQueue } from '../../../inspect/refs.ts';
 import { checkEverywhere, checkQueue } from '../caller.ts';
 import { count, queueName, strict, textOf } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
+import { unreadQueue } from './queues.ts';
 
 /** Looked at by one request, so that none runs long. */
 const SCAN_MAX = 10_000;
@@ -50,7 +51,10 @@ const eraseTag = verb({
         .object({
           dryRun: z.boolean(),
           queues: z.array(erased).openapi({ description: 'Those that this request has looked at.' }),
-          left: count.openapi({ description: 'With 0 and no `cursor`, nothing is left.' }),
+          left: count.openapi({ description: 'With 0, no `cursor` and nothing in `failed`, nothing is left.' }),
+          failed: z.array(unreadQueue).openapi({
+            description: 'Queues that this request has not looked through to their end: repeat it when they answer.',
+          }),
           cursor: z.string().optional().openapi({ description: 'Where to go on; left out at the end.' }),
         })
         .openapi('Erased'),

@@ -7,7 +7,7 @@ import { leadersOf, workersSeen } from '../../../inspect/processes.ts';
 import { mayUse } from '../caller.ts';
 import { count, cursor, epochMs, instant, next, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { leaderShape } from './queues.ts';
+import { leaderShape, unreadQueue } from './queues.ts';
 
 export const bucket = z
   .object({
@@ -46,6 +46,7 @@ const forecastShape = z
     ready: count.openapi({ description: 'Promoted, and not started yet.' }),
     paused: z.array(z.string()).openapi({ description: 'Queues that are paused: their jobs come due, and wait.' }),
     backlogs: z.array(backlog).openapi({ description: 'Queues in which jobs wait in line for a rate.' }),
+    unread: z.array(unreadQueue),
     schedules: z.object({
       counted: count,
       paused: count,
@@ -131,13 +132,15 @@ const leaders = verb({
   query: strict({ queue: queueName.optional() }),
   answers: {
     200: {
-      schema: z.object({ namespace: z.string(), partitions: z.array(led) }).openapi('Leaders'),
+      schema: z
+        .object({ namespace: z.string(), partitions: z.array(led), unread: z.array(unreadQueue) })
+        .openapi('Leaders'),
       doc: 'Every partition.',
     },
   },
   async run({ query: { queue }, backend }) {
-    const partitions = await leadersOf(await backend.place(), queue);
-    return { status: 200, body: { namespace: backend.namespace, partitions } };
+    const { found: partitions, unread } = await leadersOf(await backend.place(), queue);
+    return { status: 200, body: { namespace: backend.namespace, partitions, unread } };
   },
 });
 
@@ -154,14 +157,16 @@ const workers = verb({
   }),
   answers: {
     200: {
-      schema: z.object({ namespace: z.string(), workers: z.array(worker), versions }).openapi('Workers'),
+      schema: z
+        .object({ namespace: z.string(), workers: z.array(worker), versions, unread: z.array(unreadQueue) })
+        .openapi('Workers'),
       doc: 'Every worker, by id.',
     },
   },
   async run({ query, caller, backend }) {
-    const seen = await workersSeen(await backend.place(), query);
-    const all = seen.workers.map((one) => ({ ...one, queues: one.queues.filter((queue) => mayUse(caller, queue)) }));
-    return { status: 200, body: { namespace: backend.namespace, workers: all, versions: seen.versions } };
+    const { workers: seen, ...rest } = await workersSeen(await backend.place(), query);
+    const all = seen.map((one) => ({ ...one, queues: one.queues.filter((queue) => mayUse(caller, queue)) }));
+    return { status: 200, body: { namespace: backend.namespace, workers: all, ...rest } };
   },
 });
 

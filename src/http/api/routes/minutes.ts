@@ -7,6 +7,7 @@ import { nowOf } from '../backend.ts';
 import { mayUse } from '../caller.ts';
 import { count, epochMs, ofQueue, strict } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
+import { unreadQueue } from './queues.ts';
 
 const counts = z.array(count);
 const PERCENTILE =
@@ -65,6 +66,7 @@ const hourShape = z
     start: total.openapi({ description: 'From the due time to the start of the handler.' }),
     run: total.openapi({ description: 'How long handlers ran.' }),
     queues: z.array(z.object({ queue: z.string(), promotion: total, start: total, run: total })),
+    unread: z.array(unreadQueue),
   })
   .openapi('LastHour');
 
