@@ -196,6 +196,7 @@ describe('erase', () => {
       dryRun: false,
       queues: [{ queue: 'q', dryRun: false, jobs: 0, running: 0, deadLetters: 0, history: 0, left: 0, scanned: 1 }],
       left: 0,
+      failed: [],
       schedules: [],
     });
     expect((await due('erase', '--tag', 'user:42', '--yes')).out).toBe('nothing has this tag\n');
