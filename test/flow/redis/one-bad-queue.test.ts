@@ -174,13 +174,13 @@ test('fsck says which keys of the damaged one are of a wrong type, and looks at 
 test('tags are closed in the others before the call fails, and what has a tag goes from the others', async () => {
   await client.schedule('good', {}, { id: 'tagged', delay: '1h', tags: ['user:1'] });
   await client.schedule('young', {}, { id: 'tagged', delay: '1h', tags: ['user:2'] });
-  await expect(client.close(['bad', 'good'], 'user:1', { for: '1h' })).rejects.toMatchObject({
+  await expect(client.tags.close(['bad', 'good'], 'user:1', { for: '1h' })).rejects.toMatchObject({
     code: 'refused',
     message: expect.stringMatching(
       /^close: queue bad failed: .*WRONGTYPE.*; it was done in 1 queue: repeat the same call$/,
     ),
   });
-  expect((await client.closed('good')).tags).toMatchObject([{ tag: 'user:1' }]);
+  expect((await client.tags.list('good')).tags).toMatchObject([{ tag: 'user:1' }]);
   expect(await client.get('good', 'tagged')).toMatchObject({ state: 'cancelled' });
   const failed = [{ queue: 'bad', why: expect.stringContaining('WRONGTYPE') }];
   const erased = await client.erase({ tag: 'user:2' });

@@ -25,7 +25,7 @@ beforeAll(async () => {
     await client.schedule(queue, {}, { id: 'one', delay: '1h' });
     await client.schedules.put(`of-${queue}`, { queue, every: '1h' });
   }
-  await client.stop();
+  await client.close();
   await cluster.masters[DOWN]?.kill('SIGKILL');
 }, 120_000);
 afterAll(() => cluster?.stop());
