@@ -112,7 +112,9 @@ export type {
   ScheduleChange,
   ScheduleInput,
   Schedules,
+  SchedulesPage,
   ScheduleView,
+  UnreadableSchedule,
 } from './client/schedules/schedules.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './job/backoff.ts';

@@ -51,8 +51,15 @@ async function run(session: Session, flags: Flags): Promise<Exit> {
   // Reading first: what is no queue is said before anything goes.
   if (queue !== undefined) await checkQueue(session, queue);
   const done = await eraseAll(session, { tag, dryRun, queue });
-  const schedules = await schedulesOf(session, { tag, queue });
-  session.out.answer({ ...done, schedules }, () => [...done.queues.flatMap(sentence), ...rest(done, schedules)]);
+  // They make jobs with the tag again; whether they should is for somebody to decide.
+  const page = await withSchedules(session, ({ list }) => list({ tag, ...(queue !== undefined && { queue }) }));
+  const schedules = page.schedules.map(({ name }) => name);
+  const unreadable = page.unreadable.map(({ name }) => name);
+  session.out.answer({ ...done, schedules, unreadable }, () => [
+    ...done.queues.flatMap(sentence),
+    ...rest(done, schedules),
+    ...unreadable.map((name) => line`schedule ${name} cannot be read: it may have this tag, and fires nothing`),
+  ]);
   return done.left + done.failed.length === 0 ? 0 : 1;
 }
 
@@ -78,17 +85,6 @@ async function eraseAll(
     // Also what was removed before the command failed: the audit says how many went.
     for (const [name, count] of dryRun ? [] : removed) session.changes.push({ verb: 'erase', queue: name, count });
   }
-}
-
-/** They make jobs with the tag again; whether they should is for somebody to decide. */
-async function schedulesOf(
-  session: Session,
-  { tag, queue }: { readonly tag: string; readonly queue: string | undefined },
-): Promise<readonly string[]> {
-  const list = await withSchedules(session, (schedules) =>
-    schedules.list({ tag, ...(queue !== undefined && { queue }), onUnreadable: () => undefined }),
-  );
-  return list.map(({ name }) => name);
 }
 
 const goneOf = ({ jobs, running, deadLetters, history }: ErasedQueue): number => jobs + running + deadLetters + history;

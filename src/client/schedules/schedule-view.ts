@@ -1,6 +1,5 @@
 /** Schedules as people look at them: as they are stored, how far they were fired, and what they will do. Pure. */
 
-import { quietly } from '../../kernel/callbacks.ts';
 import { wholeNumber } from '../../kernel/checks.ts';
 import { durationMs, type InstantInput } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -145,10 +144,21 @@ export interface ListOptions {
   readonly tag?: string | undefined;
   /** Only the first so many, by name. Default all. */
   readonly limit?: number | undefined;
-  /** Told of definitions that nobody can read, which are left out; with `limit`, of those among the first. */
-  readonly onUnreadable?: ((name: string, error: DuestreamError) => void) | undefined;
-  /** Told how many there are besides those that `limit` lets through. */
-  readonly onMore?: ((count: number) => void) | undefined;
+}
+
+/** Schedules by name. */
+export interface SchedulesPage {
+  readonly schedules: readonly ScheduleView[];
+  /** Definitions that nobody can read, by name; with `limit`, those among the first. They fire nothing: put them again, or remove them. */
+  readonly unreadable: readonly UnreadableSchedule[];
+  /** How many there are besides, which `limit` keeps out. */
+  readonly more: number;
+}
+
+/** A schedule whose definition nobody can read. */
+export interface UnreadableSchedule {
+  readonly name: string;
+  readonly why: string;
 }
 
 export interface ListParts {
@@ -158,30 +168,26 @@ export interface ListParts {
 
 export async function listSchedules(
   { definitions, store }: ListParts,
-  { limit = Number.POSITIVE_INFINITY, onUnreadable, onMore, ...filter }: ListOptions,
-): Promise<readonly ScheduleView[]> {
-  const tellUnreadable = quietly('onUnreadable', onUnreadable);
+  { limit = Number.POSITIVE_INFINITY, ...filter }: ListOptions,
+): Promise<SchedulesPage> {
   const contents = new Map<string, string>();
   for await (const page of definitions()) {
     for (const [name, content] of page) if (isWanted(content, filter)) contents.set(name, content);
   }
   const shown: Definition[] = [];
-  let unreadable = 0;
+  const unreadable: UnreadableSchedule[] = [];
   for (const name of [...contents.keys()].sort()) {
     if (shown.length >= limit) break;
     const found = await inTurns(oneStep(() => read(name, contents.get(name) ?? '')));
-    if (found instanceof DuestreamError) {
-      unreadable += 1;
-      tellUnreadable?.(name, found);
-    } else shown.push(found);
+    if (found instanceof DuestreamError) unreadable.push({ name, why: found.message });
+    else shown.push(found);
   }
-  const more = contents.size - unreadable - shown.length;
-  if (more > 0 && shown.length >= limit) quietly('onMore', onMore)?.(more);
+  const more = contents.size - unreadable.length - shown.length;
   contents.clear();
   const nowMs = await store.nowMs();
   const views: ScheduleView[] = [];
   for (const stored of await store.findAll(shown)) views.push(await inTurns(viewOf(stored, nowMs)));
-  return views.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { schedules: views.sort((a, b) => (a.name < b.name ? -1 : 1)), unreadable, more };
 }
 
 function read(name: string, content: string): Definition | DuestreamError {

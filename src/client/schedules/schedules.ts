@@ -49,8 +49,10 @@ import {
   type PreviewOptions,
   previewRows,
   rangeOf,
+  type SchedulesPage,
   type ScheduleView,
   UNNAMED,
+  type UnreadableSchedule,
   viewOf,
 } from './schedule-view.ts';
 
@@ -66,7 +68,9 @@ export type {
   QueueSchedule,
   ScheduleChange,
   ScheduleInput,
+  SchedulesPage,
   ScheduleView,
+  UnreadableSchedule,
 };
 
 /**
@@ -89,8 +93,15 @@ export interface Schedules {
   put<Data>(name: string, input: ScheduleInput | QueueSchedule<Data>, options?: IfMatchOption): Promise<ScheduleChange>;
   /** One schedule as it is now: its definition, its next instant and how far it was fired. @returns undefined if there is none */
   get(name: string): Promise<ScheduleView | undefined>;
-  /** All schedules by name, or the first `limit` of them. Each one costs memory and time. */
-  list(options?: ListOptions): Promise<readonly ScheduleView[]>;
+  /**
+   * All schedules by name, or the first `limit` of them, and those that nobody can read. Each one costs memory and time.
+   *
+   * @example
+   * const { schedules, unreadable } = await client.schedules.list({ queue: 'reports' });
+   * for (const { name, nextMs } of schedules) console.log(name, nextMs && new Date(nextMs));
+   * for (const { name, why } of unreadable) console.warn(`${name} does not fire: ${why}`);
+   */
+  list(options?: ListOptions): Promise<SchedulesPage>;
   /**
    * Removes a schedule; its jobs stay. With `ifMatch` only if it is what you have seen.
    *
@@ -299,7 +310,7 @@ const IF_MATCH = { ifMatch: 0 } satisfies Record<keyof IfMatchOption, number>;
 
 /** What the methods take. */
 const METHOD_OPTIONS = {
-  list: { queue: 0, tag: 0, limit: 0, onUnreadable: 0, onMore: 0 } satisfies Record<keyof ListOptions, number>,
+  list: { queue: 0, tag: 0, limit: 0 } satisfies Record<keyof ListOptions, number>,
   preview: { next: 0, until: 0, from: 0, name: 0, onLeftOut: 0 } satisfies Record<keyof PreviewOptions, number>,
   put: IF_MATCH,
   remove: IF_MATCH,

@@ -198,6 +198,7 @@ describe('erase', () => {
       left: 0,
       failed: [],
       schedules: [],
+      unreadable: [],
     });
     expect((await due('erase', '--tag', 'user:42', '--yes')).out).toBe('nothing has this tag\n');
   });

@@ -122,7 +122,7 @@ describe('schedules ls', () => {
     await the.redis.hset(fired, 'nightly', '1772325000000 4 1 - j:{schedule:nightly}2026-03-01T17:30:00Z 1');
     await the.redis.hset(controlKeys(namespace).schedules, 'odd', '{"schedule":{"queue":"q","cron":"nonsense"}}');
     const { code, out } = await say(['ls']);
-    expect(code).toBe(0);
+    expect(code).toBe(1);
     expect(out).toMatch(/^name +queue +rule +zone +next +last +runs +skipped +state\n/);
     expect(out).toMatch(
       /^nightly +reports +30 2 \* \* \* +Asia\/Tokyo +20..-..-.. 02:30:00 \(in .*\) +2026-03-02 02:30:00 \(\d+ d ago\) +4 +1 +on$/m,

@@ -39,7 +39,7 @@ test('a group, a schedule, a queue and a namespace have neighbours that begin al
   expect(closed.map((one) => one !== undefined)).toEqual([false, true, false, false]);
   for (const name of ['s', 's:t', 's.t']) await client.schedules.put(name, { queue: 'a.b', every: '1h' });
   expect(await client.schedules.remove('s')).toBe(true);
-  expect((await client.schedules.list()).map(({ name }) => name)).toEqual(['s.t', 's:t']);
+  expect((await client.schedules.list()).schedules.map(({ name }) => name)).toEqual(['s.t', 's:t']);
   await using other = createClient({ redis: server.url, namespace: 'duestream.v1' });
   for (const one of [client, other])
     for (const name of ['a-b', 'a.b']) await one.schedule(name, {}, { id: 'stays', delay: '1h' });

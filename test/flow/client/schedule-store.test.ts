@@ -131,23 +131,26 @@ describe('a schedule', () => {
   });
 });
 
-test('a list is by name, of one queue or tag, and computes no more than its limit', () =>
+test('a list is by name, of one queue or tag, names what nobody can read, and computes no more than its limit', () =>
   withSchedules(async (schedules) => {
     for (const name of ['c', 'a', 'b']) await schedules.put(name, { queue: 'one', every: '1h', tags: [`is-${name}`] });
     await schedules.put('d', { queue: 'two', every: '1h' });
     const { schedules: definitions } = controlKeys(NAMESPACE);
     await p.redis.hset(definitions, 'odd', '{"schedule":{"queue":"one","every":"never"}}', 'none', '7');
-    const names = async (options: ListOptions) => (await schedules.list(options)).map(({ name }) => name);
+    const page = (options: ListOptions) => schedules.list(options);
+    const names = async (options: ListOptions) => (await page(options)).schedules.map(({ name }) => name);
     expect(await names({})).toEqual(['a', 'b', 'c', 'd']);
     expect(await names({ queue: 'two' })).toEqual(['d']);
     expect(await names({ tag: 'is-b' })).toEqual(['b']);
-    const told: unknown[] = [];
-    const more: number[] = [];
-    expect(await names({ queue: 'one', onUnreadable: (name) => told.push(name) })).toEqual(['a', 'b', 'c']);
-    expect(told).toEqual(['none', 'odd']);
-    expect(await names({ queue: 'one', limit: 2, onMore: (count) => more.push(count) })).toEqual(['a', 'b']);
-    expect(await names({ tag: 'is-a', limit: 2, onMore: (count) => more.push(count) })).toEqual(['a']);
-    expect(more).toEqual([3]);
+    expect(await names({ queue: 'one' })).toEqual(['a', 'b', 'c']);
+    const unreadable = [
+      { name: 'none', why: expect.stringContaining('none') },
+      { name: 'odd', why: expect.stringContaining('every') },
+    ];
+    expect(await page({ queue: 'one' })).toMatchObject({ unreadable, more: 0 });
+    expect(await names({ queue: 'one', limit: 2 })).toEqual(['a', 'b']);
+    expect(await page({ queue: 'one', limit: 2 })).toMatchObject({ unreadable: [], more: 3 });
+    expect(await page({ tag: 'is-a', limit: 2 })).toMatchObject({ schedules: [{ name: 'a' }], more: 0 });
   }));
 
 test('a schedule that was fired by a clock that went back since promises nothing until then', () =>
@@ -156,7 +159,7 @@ test('a schedule that was fired by a clock that went back since promises nothing
     const reachedMs = Date.now() + 86_400_000;
     await p.redis.hset(refOf('one').keys.fired, 'minutely', `${reachedMs} 1 0 - - 1`);
     expect((await schedules.get('minutely'))?.nextMs).toBeGreaterThan(reachedMs);
-    expect((await schedules.list())[0]?.nextMs).toBeGreaterThan(reachedMs);
+    expect((await schedules.list()).schedules[0]?.nextMs).toBeGreaterThan(reachedMs);
     const [first] = await schedules.preview('minutely', { next: 1 });
     expect(first?.atMs).toBeGreaterThan(reachedMs);
   }));

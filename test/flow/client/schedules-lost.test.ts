@@ -74,7 +74,7 @@ const CALLS: readonly Called[] = [
     call: (schedules) => schedules.backfill('nightly', DAYS),
   },
   { name: 'get', before: put, call: (schedules) => schedules.get('nightly'), answer: { name: 'nightly' } },
-  { name: 'list', before: put, call: (schedules) => schedules.list(), answer: [{ name: 'nightly' }] },
+  { name: 'list', before: put, call: (schedules) => schedules.list(), answer: { schedules: [{ name: 'nightly' }] } },
   {
     name: 'preview',
     before: put,

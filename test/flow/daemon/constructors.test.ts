@@ -198,7 +198,7 @@ describe('the first call of a producer', () => {
     await expect(producer.schedules.list()).rejects.toMatchObject({ code: 'unavailable' });
     await own.restart();
     expect(await producer.schedule('mail', 1, { id: 'x' })).toMatchObject({ status: 'scheduled' });
-    expect(await producer.schedules.list()).toEqual([]);
+    expect((await producer.schedules.list()).schedules).toEqual([]);
     await producer.close();
     await own.stop();
   }, 20_000);

@@ -84,7 +84,7 @@ describe.each([...FROZEN, MADE_HERE])('the dump of %s', (version) => {
     expect(await now()).toEqual(states('before'));
     const client = createClient({ redis: server.url });
     const schedules = client.schedules;
-    expect((await schedules.list()).map(({ name }) => name)).toEqual(manifest.schedules);
+    expect((await schedules.list()).schedules.map(({ name }) => name)).toEqual(manifest.schedules);
     await client.close();
     expect((await runHere(['fsck', '--redis', server.url])).code).toBe(0);
   });

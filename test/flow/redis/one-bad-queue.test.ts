@@ -205,7 +205,7 @@ test('after a restore doctor says what of the others may run twice, and that nob
 });
 
 test('schedules of the others are listed with their next instants, and those of the damaged one with what is wrong', async () => {
-  const schedules = await client.schedules.list();
+  const { schedules } = await client.schedules.list();
   expect(schedules.map(({ name, nextMs, unreadable }) => [name, nextMs, unreadable])).toEqual([
     ['of-bad', undefined, expect.stringMatching(/^queue "bad" cannot be read: .*WRONGTYPE/)],
     ['of-good', expect.any(Number), undefined],

@@ -77,11 +77,6 @@ interface Flags {
   readonly limit?: number;
 }
 
-interface Unreadable {
-  readonly name: string;
-  readonly why: string;
-}
-
 /** A terminal is no place for more. */
 const SHOWN_MAX = 1000;
 
@@ -101,19 +96,12 @@ export const schedulesLs: Register = (parent, runner) => {
 };
 
 async function runLs(session: Session, { limit, ...filter }: Flags): Promise<Exit> {
-  const unreadable: Unreadable[] = [];
-  const onUnreadable = (name: string, { message }: Error) => unreadable.push({ name, why: message });
-  let more = 0;
-  const onMore = (count: number) => {
-    more = count;
-  };
   const most = limit ?? (session.out.json ? undefined : SHOWN_MAX);
-  const views = await withSchedules(session, (schedules) =>
-    schedules.list({ ...filter, limit: most, onUnreadable, onMore }),
-  );
+  const page = await withSchedules(session, (schedules) => schedules.list({ ...filter, limit: most }));
+  const { schedules: views, unreadable, more } = page;
   const nothing = views.length + unreadable.length === 0 ? await whyNone(session, filter) : '';
   const shown = session.out.json ? await shownSchedules(session, views) : views;
-  const value = { namespace: session.config.namespace, schedules: shown.map(shownView), unreadable };
+  const value = { namespace: session.config.namespace, schedules: shown.map(shownView), unreadable, more };
   session.out.answer(value, () => {
     if (views.length + unreadable.length === 0) {
       return [nothing];
@@ -127,7 +115,7 @@ async function runLs(session: Session, { limit, ...filter }: Flags): Promise<Exi
       ...unreadable.slice(0, most).map(({ name, why }) => line`${name}  cannot be read and does not fire: ${why}`),
     ];
   });
-  return 0;
+  return unreadable.length === 0 ? 0 : 1;
 }
 
 async function whyNone(session: Session, { queue, tag }: Omit<Flags, 'limit'>): Promise<string> {

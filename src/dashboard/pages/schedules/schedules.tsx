@@ -35,7 +35,7 @@ export function Schedules() {
 function List({ page: { schedules, more, unreadable } }: { readonly page: Schemas['SchedulesPage'] }) {
   return (
     <section aria-label="All schedules">
-      {schedules.length === 0 ? (
+      {schedules.length + unreadable.length === 0 ? (
         <p>
           There is no schedule. <code>duestream schedules put nightly --queue emails --cron '30 2 * * *'</code> makes
           one.
@@ -71,7 +71,7 @@ function List({ page: { schedules, more, unreadable } }: { readonly page: Schema
             </td>
             <td class="number">{numberText(schedule.runs)}</td>
             <td class="number">{numberText(schedule.skipped)}</td>
-            <td>{schedule.paused === undefined ? 'fires' : `paused ${schedule.paused}`}</td>
+            <td class={schedule.unreadable === undefined ? '' : 'bad'}>{stateText(schedule)}</td>
           </tr>
         ))}
       </Table>
@@ -83,6 +83,11 @@ function List({ page: { schedules, more, unreadable } }: { readonly page: Schema
       ))}
     </section>
   );
+}
+
+function stateText({ paused, unreadable }: Schedule): string {
+  if (unreadable !== undefined) return `does not fire: ${unreadable}`;
+  return paused === undefined ? 'fires' : `paused ${paused}`;
 }
 
 interface Run extends PreviewRow {

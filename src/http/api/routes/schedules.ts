@@ -230,16 +230,8 @@ const listSchedules = verb({
   },
   async run({ query, caller, backend }) {
     if (query.queue !== undefined) checkQueue(caller, query.queue);
-    const unreadable: { readonly name: string; readonly why: string }[] = [];
-    let more = 0;
-    const all = await backend.client.schedules.list({
-      ...query,
-      limit: caller.queues === undefined ? query.limit : undefined,
-      onUnreadable: (name, { message }) => unreadable.push({ name, why: message }),
-      onMore: (count) => {
-        more = count;
-      },
-    });
+    const limit = caller.queues === undefined ? query.limit : undefined;
+    const { schedules: all, unreadable, more } = await backend.client.schedules.list({ ...query, limit });
     const mine = all.filter(({ queue }) => mayUse(caller, queue));
     const schedules = await seenSchedules(backend, mine.slice(0, query.limit), caller.scopes);
     const whole = caller.queues === undefined ? unreadable : [];
