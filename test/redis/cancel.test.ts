@@ -1,6 +1,8 @@
 /** `cancel`: a job that waits is over at once; one that runs is asked to stop. */
 import { describe, expect, test } from 'vitest';
 import { decodeRun, decodeTombstone } from '../../src/job/codec.ts';
+import { Desk } from '../support/gates-desk.ts';
+import { cutOff, luaOf } from '../support/model-cut.ts';
 import { item, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
@@ -156,4 +158,81 @@ test('many jobs are cancelled in one call, and each is answered in its place', a
     { kind: 'over', over: 'cancelled' },
   ]);
   expect(await p.count('cancelled')).toBe(2);
+});
+
+/** `{a}2` waits, where: it has a due time to come, is in line in each way, or was let through and is in ready. */
+const PLACES: Readonly<Record<string, (desk: Desk) => Promise<unknown>>> = {
+  scheduled: (desk) => desk.put(['{a}2'], { inMs: 5000 }),
+  'in line, with others of its lane behind it': (desk) => desk.line('{a}2', '{a}3', 'x'),
+  'in line, as the last of its lane': (desk) => desk.line('x', '{a}2'),
+  'in line, with a priority': (desk) => desk.line('high {a}2', '{a}3', 'x'),
+  'in line, while its lane is open': async (desk) => {
+    await desk.line('{b}1', '{a}2');
+    await desk.serve(0, { over: ['{a}1'] });
+  },
+  'in line, of a closed group': async (desk) => {
+    await desk.line('{a}2', 'x');
+    await desk.close('a', 1000);
+  },
+  'in ready': async (desk) => {
+    await desk.line('{a}2');
+    await desk.settle('complete', '{a}1');
+  },
+};
+
+describe.each(Object.entries(PLACES))('a job of a queue with limits, %s', (_, reach) => {
+  const begun = async () => {
+    await p.redis.flushall();
+    const desk = await new Desk(p.redis, p.ref).begin('0 1 2 1');
+    await desk.line('{a}1');
+    await desk.serve(1);
+    await reach(desk);
+    return desk;
+  };
+  const cutOffs = async (each: (desk: Desk, site: string) => Promise<void>) => {
+    for (let allowed = 0; ; allowed += 1) {
+      const desk = await begun();
+      const cut = { verb: 'cancel', lua: luaOf('cancel'), allowed, call: () => desk.cancel('{a}2') };
+      const site = await cutOff(p.redis, cut);
+      if (site === undefined) return allowed;
+      await each(desk, site);
+    }
+  };
+  /** Who is started while everybody has their turn. */
+  const startedIn = async (desk: Desk) => {
+    const started: string[] = [];
+    for (let turn = 0; turn < 10; turn += 1) {
+      desk.nowMs += 1000;
+      await desk.promote();
+      started.push(...(await desk.serve(3, { given: await desk.read(), over: [...desk.claims.keys()] })));
+      await desk.mend(await desk.flaws());
+    }
+    return started;
+  };
+
+  test('leaves nothing when its cancel is cut off before any write and made again', async () => {
+    const left = async (desk: Desk) => {
+      await desk.cancel('{a}2');
+      const { line, lanes, scheduled } = await desk.picture();
+      return { line, lanes, scheduled, holds: await desk.holds(), ready: await desk.ready() };
+    };
+    const whole = await left(await begun());
+    const cuts = await cutOffs(async (desk, site) => {
+      expect(await left(desk), site).toEqual(whole);
+      expect(await desk.flaws(), site).toEqual([]);
+      expect(await startedIn(desk), site).not.toContain('{a}2');
+      expect((await desk.picture()).holds, site).toEqual([]);
+    });
+    expect(cuts).toBeGreaterThan(4);
+  });
+
+  test('is not started when its cancel was cut off after its first write, and nobody makes it again', async () => {
+    await cutOffs(async (desk, site) => {
+      const isCancelled = (await p.redis.hget(p.keys.jobs, 'j:{a}2'))?.startsWith('.c') ?? false;
+      const started = await startedIn(desk);
+      expect(started.includes('{a}2'), site).toBe(!isCancelled);
+      const { line, holds, scheduled, ready: entries } = await desk.picture();
+      expect([line, holds, scheduled, entries], site).toEqual([[], [], [], []]);
+    });
+  });
 });
