@@ -20,7 +20,6 @@ import {
 } from '../job/queue-settings.ts';
 import type { Rate } from '../job/rate.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { DuestreamError } from '../kernel/errors.ts';
 import { groupOfKey, type Layers, type Overriding, settingOfKey } from '../redis/scripts/overrides.ts';
 import { type QueueLayout, setGroup, setQueue, unsetQueue } from '../redis/scripts/queues.ts';
 import { layoutOfQueue, type Namespaced } from './refs.ts';
@@ -36,13 +35,6 @@ export interface QueueLimits {
 }
 
 const BUDGET_MS = 10_000;
-const REASON_CHARS_MAX = 200;
-
-/** @throws DuestreamError `usage` for a reason that is too long */
-export function checkReason(reason: string): void {
-  if (reason.length <= REASON_CHARS_MAX) return;
-  throw new DuestreamError('usage', `the reason has ${reason.length} characters; allowed: ${REASON_CHARS_MAX}`);
-}
 
 /** A setting that somebody set by command, above what the definition says. */
 export interface SettingOverride {

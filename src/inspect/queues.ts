@@ -5,6 +5,7 @@ import { type Closing, closeIn, notGated } from '../client/groups/rules.ts';
 import type { Broadcast } from '../job/queue-settings.ts';
 import { type QuotaUse, quotaSum } from '../job/quota.ts';
 import { createAbort } from '../kernel/abort.ts';
+import { wordsIn } from '../kernel/checks.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -24,7 +25,7 @@ import {
   subscribersOf,
   workersOf,
 } from './processes.ts';
-import { checkReason, limitsOf, overridesOf, type QueueLimits, type SettingOverride } from './queue-settings.ts';
+import { limitsOf, overridesOf, type QueueLimits, type SettingOverride } from './queue-settings.ts';
 import { layoutOfQueue, type Namespaced, refsOfQueue } from './refs.ts';
 
 export interface QueueCounts {
@@ -321,13 +322,13 @@ interface Paused {
 /** Partitions are parts of one call. */
 const retry = (): RetryPolicy => ({ clock: systemClock, budgetMs: 10_000, whole: { isBegun: false } });
 
-/** @throws DuestreamError `not-found`, or `usage` for a reason that is too long */
+/** @throws DuestreamError `not-found`, or `bad-input` for a reason that is too long */
 export async function pauseQueue(
   place: Namespaced,
   queue: string,
-  reason: string,
+  said: string,
 ): Promise<Paused & { readonly running: number }> {
-  checkReason(reason);
+  const reason = wordsIn(said, 'reason');
   const { redis } = place;
   const policy = retry();
   const refs = await withReadRetry('pause', () => refsOfQueue(place, queue), policy);

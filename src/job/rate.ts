@@ -31,10 +31,10 @@ export const rateRanges = {
 } as const satisfies Readonly<Record<string, Range>>;
 
 const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-/** How it is said in a file. */
-export const RATE_WRITTEN = 'a text such as 10/s, 600/m, 100/h or 50/d, or limit, per and burst';
-const RATE_ALLOWED =
-  'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst } with a burst from 1 to 1000000; from 1 per day to 100000 per second';
+/** How it is said, whichever way. */
+export const RATE_ALLOWED =
+  'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }; from 1/d to 100000/s; or false for no rate';
+export const RATE_TEXT = /^(\d{1,9})\/([smhd])$/;
 
 /** @returns 0 for `false`, which takes the rate back. @throws DuestreamError `bad-input` */
 export function parseRate(given: unknown, what: string): Rate | 0 {
@@ -46,7 +46,7 @@ export function parseRate(given: unknown, what: string): Rate | 0 {
 }
 
 function rateOfText(text: string): Rate | undefined {
-  const [, limit, unit] = /^(\d{1,9})\/([smhd])$/.exec(text) ?? [];
+  const [, limit, unit] = RATE_TEXT.exec(text) ?? [];
   if (limit === undefined || unit === undefined) return undefined;
   return { limit: Number(limit), perMs: UNITS_MS[unit as keyof typeof UNITS_MS], burst: 1 };
 }

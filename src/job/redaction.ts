@@ -15,7 +15,7 @@ export const REDACTED = '[redacted]';
 /** Paths of fields, as they are written. */
 export type Redaction = readonly string[];
 
-const PATHS_MAX = 50;
+export const PATHS_MAX = 50;
 const PATH_CHARS_MAX = 200;
 export const REDACT_ALLOWED = `a list of at most ${PATHS_MAX} paths of at most ${PATH_CHARS_MAX} characters, such as card.number or items.*.email`;
 

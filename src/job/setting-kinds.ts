@@ -11,7 +11,7 @@ import {
   decodeRate,
   encodeRate,
   parseRate,
-  RATE_WRITTEN,
+  RATE_ALLOWED,
   type Rate,
   type RateInput,
   rateInput,
@@ -116,7 +116,7 @@ export function duration(range: Range): DurationKind {
 export function rate(): RateKind {
   return {
     kind: 'rate',
-    allowed: `${RATE_WRITTEN}; from 1/d to 100000/s; or false for no rate`,
+    allowed: RATE_ALLOWED,
     parse: parseRate,
     said: (stored) => (stored === 0 ? false : rateInput(stored)),
     encode: encodeRate,

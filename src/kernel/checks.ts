@@ -3,7 +3,7 @@
  * given, what is allowed, and the nearest name.
  */
 import { type DurationInput, durationMs, show } from './duration.ts';
-import { DuestreamError, messageOf } from './errors.ts';
+import { DuestreamError, messageOf, oneLine } from './errors.ts';
 
 // Names of options in code. A name that nobody knows is refused, because an option that is silently dropped is found
 // out at night; one that was renamed is refused with its new name.
@@ -95,13 +95,20 @@ export function wholeNumber(value: unknown, { what, min, max }: Range & { readon
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
 }
 
-const TEXT_CHARS_MAX = 200;
+/** How long the words of a person may be: why somebody pauses, closes or limits something, and who does. */
+export const WORDS_CHARS_MAX = 200;
+export const WORDS_ALLOWED = `a text of at most ${WORDS_CHARS_MAX} characters`;
 
-/** Words for people, on one line: a reason, a name. @throws DuestreamError `bad-input` */
-export function textIn(given: unknown, what: string): string {
-  if (typeof given === 'string' && given.length <= TEXT_CHARS_MAX) return given.replaceAll(/\s+/g, ' ');
+/**
+ * Words of a person for other people, such as the reason of a pause: kept as one line without control characters, whichever
+ * way they came.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export function wordsIn(given: unknown, what: string): string {
+  if (typeof given === 'string' && given.length <= WORDS_CHARS_MAX) return oneLine(given);
   const said = typeof given === 'string' ? `a text of ${given.length} characters` : show(given);
-  throw new DuestreamError('bad-input', `${what} is ${said}; allowed: a text of at most ${TEXT_CHARS_MAX} characters`);
+  throw new DuestreamError('bad-input', `${what} is ${said}; allowed: ${WORDS_ALLOWED}`);
 }
 
 /** Milliseconds of a duration within a range. @throws DuestreamError `bad-input` */

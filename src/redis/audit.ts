@@ -6,6 +6,8 @@
  * wait for the audit, and a Redis that is full still lets jobs be cancelled.
  */
 import { hostname, userInfo } from 'node:os';
+import { WORDS_CHARS_MAX } from '../kernel/checks.ts';
+import { oneLine } from '../kernel/errors.ts';
 import type { Redis } from './connection/connect.ts';
 import { controlKeys } from './keys.ts';
 
@@ -27,19 +29,18 @@ export interface Change {
 
 const ENTRIES_MAX = 10_000;
 const TARGET_CHARS_MAX = 200;
-const REASON_CHARS_MAX = 200;
 
 /** @throws whatever Redis failed with */
 export async function audit(
   { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
   { who, way, verb, queue, target, count, reason }: Change,
 ): Promise<void> {
-  const said = reason === '' ? undefined : reason?.slice(0, REASON_CHARS_MAX);
+  const said = oneLine(reason ?? '', WORDS_CHARS_MAX);
   const fields = {
     ...{ who, way, verb, queue },
     target: target?.slice(0, TARGET_CHARS_MAX),
     count: String(count),
-    reason: said,
+    reason: said === '' ? undefined : said,
   };
   const flat = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
   await redis.xadd(controlKeys(namespace).audit, 'MAXLEN', '~', ENTRIES_MAX, '*', ...flat);

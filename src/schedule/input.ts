@@ -11,7 +11,7 @@ import type { OptionsOfFires, ScheduleOptions } from '../job/options.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
 import { refuseRedacted } from '../job/redaction.ts';
 import type { InputIn, NamedData, NameIn } from '../job/types.ts';
-import { hintOf, isPromise, wholeNumber } from '../kernel/checks.ts';
+import { hintOf, isPromise, WORDS_CHARS_MAX, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, show } from '../kernel/duration.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
 import { snapshot } from '../kernel/snapshot.ts';
@@ -235,10 +235,10 @@ const SWITCH = /^\s*(|true|false|yes|no|y|n|on|off|0|1|null|none|~)\s*$/i;
 function pausedOf(input: ScheduleInput['paused'], isStored: boolean): string | undefined {
   if (input === undefined || input === false) return undefined;
   if (input === true) return '';
-  const isReason = typeof input === 'string' && input.length <= 200;
+  const isReason = typeof input === 'string' && input.length <= WORDS_CHARS_MAX;
   if (isReason && (isStored || !SWITCH.test(input))) return oneLine(input);
   const hint = isReason ? '. A text is the reason for which it is paused, and this one reads like true or false' : '';
-  throw bad('paused', input, `true, false, or a reason of at most 200 characters${hint}`);
+  throw bad('paused', input, `true, false, or a reason of at most ${WORDS_CHARS_MAX} characters${hint}`);
 }
 
 function between(input: DurationInput, what: string, [min, max]: readonly [number, number]): number {

@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
 import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
-import { changeGroup, checkReason } from '../../inspect/queue-settings.ts';
+import { changeGroup } from '../../inspect/queue-settings.ts';
+import { wordsIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationText } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -165,11 +166,11 @@ async function runSet(
   {
     queue,
     group,
-    reason = '',
+    reason: said = '',
     ...flags
   }: SettingFlags & { readonly queue: string; readonly group: string; readonly reason?: string },
 ): Promise<Exit> {
-  checkReason(reason);
+  const reason = wordsIn(said, 'reason');
   const limits = readGroupFlags(flags);
   if (Object.keys(flags).length === 0) {
     throw new DuestreamError(

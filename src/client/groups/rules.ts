@@ -3,7 +3,7 @@ import { isGated } from '../../job/gate.ts';
 import { parseGroup } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { type GroupLimits, type GroupSettings, parseGroupLimits, parseGroupName } from '../../job/queue-settings.ts';
-import { checkNames, durationIn, textIn } from '../../kernel/checks.ts';
+import { checkNames, durationIn, wordsIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -75,7 +75,7 @@ export function parseClosing(options: CloseOptions): {
   }
   checkNames(options, ['for', 'reason'], 'close', 'bad-input');
   const until = { forMs: durationIn(options.for, 'for', CLOSED_MS), calledMs: systemClock.monotonicMs() };
-  return { until, why: textIn(options.reason ?? '', 'reason') };
+  return { until, why: wordsIn(options.reason ?? '', 'reason') };
 }
 
 /** What these calls stand on. */

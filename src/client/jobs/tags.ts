@@ -5,7 +5,7 @@
  */
 import { parseTag } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
-import { checkNames, durationIn, textIn, wholeNumber } from '../../kernel/checks.ts';
+import { checkNames, durationIn, wholeNumber, wordsIn } from '../../kernel/checks.ts';
 import type { DurationInput } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate } from '../../kernel/errors.ts';
 import { counted } from '../../kernel/humanize.ts';
@@ -205,8 +205,8 @@ export function closeAskOf(options: CloseTagsOptions): Pick<CloseAsk, 'forMs' | 
   checkNames(options, CLOSE_NAMES, 'tags.close', 'bad-input');
   return {
     forMs: durationIn(options.for, 'for', FOR_MS),
-    reason: textIn(options.reason ?? '', 'reason'),
-    by: textIn(options.by ?? userHere(), 'by'),
+    reason: wordsIn(options.reason ?? '', 'reason'),
+    by: wordsIn(options.by ?? userHere(), 'by'),
   };
 }
 
@@ -392,7 +392,7 @@ function listAskOf(given: QueueInput<unknown>, options: ClosedTagsOptions): List
   const from = Number(parseListCursor(cursor, listOf(queue, search), /^\d{1,9}$/) ?? 0);
   return {
     queue,
-    search: textIn(search, 'search'),
+    search: wordsIn(search, 'search'),
     limit: wholeNumber(limit, { what: 'limit', min: 1, max: PAGE_MAX }),
     from,
   };

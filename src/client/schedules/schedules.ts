@@ -7,7 +7,7 @@ import { encodeRecord, memberOf } from '../../job/codec.ts';
 import { ID_BYTES_MAX, parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
 import { quietly } from '../../kernel/callbacks.ts';
-import { checkNames, isPromise, textIn } from '../../kernel/checks.ts';
+import { checkNames, isPromise, wordsIn } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
@@ -231,7 +231,10 @@ function changesOf(change: Change): Pick<Schedules, Changing> {
             store.remove(name, by),
       ),
     pause: (name, reason = '', options = {}) =>
-      setPaused('pause', { name, options }, () => ({ why: reason, by: textIn(options.by ?? userHere(), 'by') })),
+      setPaused('pause', { name, options }, () => ({
+        why: wordsIn(reason, 'reason'),
+        by: wordsIn(options.by ?? userHere(), 'by'),
+      })),
     resume: (name, options = {}) => setPaused('resume', { name, options }, () => undefined),
     trigger: (name, options = {}) =>
       change('trigger', { name, options }, () => {

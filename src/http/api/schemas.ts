@@ -1,6 +1,7 @@
 /** The shapes that many verbs share. Each says in its own words what is allowed, because that is what a caller reads. */
 import { z } from '@hono/zod-openapi';
-import { nearest } from '../../kernel/checks.ts';
+import { nearest, WORDS_ALLOWED, WORDS_CHARS_MAX } from '../../kernel/checks.ts';
+import { oneLine } from '../../kernel/errors.ts';
 
 /** A text of some form. */
 export const textOf = (pattern: RegExp, allowed: string, example: string) =>
@@ -97,8 +98,9 @@ export const instant = z.string({ error: 'ISO 8601' }).min(1).max(64).openapi({
 export const epochMs = z.number().openapi({ description: 'Milliseconds since 1970 in UTC.', example: 1763719000000 });
 export const count = z.int().min(0);
 export const reason = z
-  .string({ error: 'at most 200 characters' })
-  .max(200, { error: 'at most 200 characters' })
+  .string({ error: WORDS_ALLOWED })
+  .max(WORDS_CHARS_MAX, { error: WORDS_ALLOWED })
+  .overwrite((said) => oneLine(said))
   .openapi({ description: 'Why, for the next person who looks.', example: 'the mail server moves' });
 
 /** For how long nobody is let through. */

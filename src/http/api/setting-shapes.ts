@@ -10,7 +10,8 @@ import {
   settingOf,
   settingWords,
 } from '../../job/queue-settings.ts';
-import { rateRanges } from '../../job/rate.ts';
+import { RATE_ALLOWED, RATE_TEXT, rateRanges } from '../../job/rate.ts';
+import { PATHS_MAX } from '../../job/redaction.ts';
 import type { Part } from '../../job/setting-kinds.ts';
 import type { Range } from '../../kernel/checks.ts';
 import { duration, reason, strict, whole } from './schemas.ts';
@@ -19,14 +20,13 @@ const inRange = ({ min, max }: Range) => whole(min, max);
 const limitWords = ({ min, max }: Range): string => `a whole number from ${min} to ${max}, or false for no limit`;
 const limitShape = (range: Range) => z.union([inRange(range), z.literal(false)], { error: limitWords(range) });
 
-const RATE = 'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }, or false for no limit';
 const rateShape = z.union(
   [
-    z.string().regex(/^\d{1,9}\/[smhd]$/, { error: RATE }),
+    z.string().regex(RATE_TEXT, { error: RATE_ALLOWED }),
     strict({ limit: inRange(rateRanges.limit), per: duration, burst: inRange(rateRanges.burst).optional() }),
     z.literal(false),
   ],
-  { error: RATE },
+  { error: RATE_ALLOWED },
 );
 
 /** With what is said of it, which ends in what is allowed. */
@@ -37,7 +37,7 @@ function groupShape(row: GroupSetting) {
     case 'limit':
       return describedAs(limitShape(row.range), `${row.doc}: ${limitWords(row.range)}`);
     case 'rate':
-      return describedAs(rateShape, `${row.doc}: ${RATE}`);
+      return describedAs(rateShape, `${row.doc}: ${row.allowed}`);
     case 'count':
       return describedAs(inRange(row.range), `${row.doc}.`);
   }
@@ -63,7 +63,6 @@ function partShape(part: Part): z.ZodType {
   }
 }
 
-const PATHS = 'at most 50 paths of fields, such as card.number';
 const PER_GROUP = `a number, or { ${perGroupRows.map(({ name }) => name).join(', ')} }, or false for no limit`;
 
 /** Each as it is said; what nobody ever said is left out. */
@@ -75,14 +74,13 @@ function shapeOf(setting: QueueSetting) {
     case 'limit':
       return described(limitShape(setting.range), `${doc}: ${limitWords(setting.range)}`);
     case 'rate':
-      return described(rateShape, `${doc}: ${RATE}`);
+      return described(rateShape, `${doc}: ${setting.allowed}`);
     case 'duration':
       return described(duration, `${doc}: ${setting.allowed}.`);
-    case 'paths':
-      return described(
-        z.array(z.string({ error: PATHS }), { error: PATHS }).max(50, { error: PATHS }),
-        `${doc}: ${PATHS}.`,
-      );
+    case 'paths': {
+      const error = setting.allowed;
+      return described(z.array(z.string({ error }), { error }).max(PATHS_MAX, { error }), `${doc}: ${error}.`);
+    }
     case 'yes':
       return described(z.literal(true, { error: 'true' }), `${doc}. It cannot be taken back.`);
     case 'bounds': {

@@ -4,13 +4,7 @@
  * within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
-import {
-  changeSettings,
-  checkReason,
-  type QueueSettingsView,
-  saidText,
-  unsetSettings,
-} from '../../../inspect/queue-settings.ts';
+import { changeSettings, type QueueSettingsView, saidText, unsetSettings } from '../../../inspect/queue-settings.ts';
 import {
   fieldsOfWord,
   parseSettings,
@@ -21,7 +15,7 @@ import {
   settingWords,
 } from '../../../job/queue-settings.ts';
 import { rateText } from '../../../job/rate.ts';
-import { hintOf } from '../../../kernel/checks.ts';
+import { hintOf, wordsIn } from '../../../kernel/checks.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
@@ -66,7 +60,7 @@ export const queuesSet: Register = (parent, runner) => {
 async function run(
   session: Session,
   queue: string,
-  { reason = '', ...flags }: SettingFlags & { readonly reason?: string },
+  { reason: said = '', ...flags }: SettingFlags & { readonly reason?: string },
 ): Promise<Exit> {
   const settings = parseSettings(readQueueFlags(flags));
   if (Object.keys(settings).length === 0) {
@@ -75,7 +69,7 @@ async function run(
       `say what to set: ${queueExamples.slice(0, -1).join(', ')} or ${queueExamples.at(-1)}`,
     );
   }
-  checkReason(reason);
+  const reason = wordsIn(said, 'reason');
   const { namespace } = session.config;
   const by = { by: userHere(), why: reason, atMs: systemClock.wallMs() };
   const done = await withRedis(session, (redis) => changeSettings({ redis, namespace }, queue, settings, by));
@@ -128,11 +122,11 @@ async function runUnset(
     queue,
     settings: given,
     stored,
-    reason = '',
+    reason: said = '',
   }: UnsetFlags & { readonly queue: string; readonly settings: readonly string[] },
 ): Promise<Exit> {
   const settings = given.flatMap(fieldsOfSetting);
-  checkReason(reason);
+  const reason = wordsIn(said, 'reason');
   const { namespace } = session.config;
   const done = await withRedis(session, (redis) =>
     unsetSettings({ redis, namespace }, queue, { settings, isForgotten: stored === true }),
