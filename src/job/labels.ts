@@ -20,9 +20,13 @@ export function parseTag(input: unknown, what = 'tag'): string {
   if (typeof input === 'string' && TAG.test(input)) return input;
   throw new DuestreamError(
     'bad-input',
-    `${what} is ${show(input)}; allowed: 1 to ${TAG_BYTES_MAX} printable ASCII characters without space, comma, semicolon and bar, not beginning with =`,
+    `${what} is ${show(input)}; allowed: 1 to ${TAG_BYTES_MAX} printable ASCII characters without space, comma, semicolon and bar, not beginning with =${asText(input)}`,
   );
 }
+
+/** For a refusal of what must be a text: YAML and JSON read digits without quotes as a number. */
+export const asText = (given: unknown): string =>
+  typeof given === 'number' ? `; in quotes it is a text: "${given}"` : '';
 
 /** A set of tags, checked. @throws DuestreamError `bad-input` */
 export function parseTags(input: unknown, what = 'tags'): readonly string[] {

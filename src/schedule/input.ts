@@ -9,6 +9,7 @@ import { headerOf, optionsOfFires, overridesOf } from '../job/fields.ts';
 import { parseJobName, parseName } from '../job/job.ts';
 import type { OptionsOfFires, ScheduleOptions } from '../job/options.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
+import { asText } from '../job/labels.ts';
 import { refuseRedacted } from '../job/redaction.ts';
 import type { InputIn, NamedData, NameIn } from '../job/types.ts';
 import { hintOf, isPromise, WORDS_CHARS_MAX, wholeNumber } from '../kernel/checks.ts';
@@ -224,7 +225,7 @@ function tagsOf(given: readonly string[], isStored: boolean): readonly string[] 
   const at = input.findIndex((tag) => typeof tag !== 'string' || !/^[!-~]{1,64}$/.test(tag));
   if (at < 0) return [...new Set(input as readonly string[])];
   const wrong = input[at];
-  throw bad('a tag', wrong, typeof wrong === 'number' ? `${TAGS}; in quotes it is a text: "${wrong}"` : TAGS);
+  throw bad('a tag', wrong, `${TAGS}${asText(wrong)}`);
 }
 
 const TAGS = 'at most 16 texts of 1 to 64 printable ASCII characters without space';

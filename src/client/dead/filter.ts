@@ -1,5 +1,6 @@
 /** Which dead letters are meant: by reason, name, tag, set, job, error and age. All that are named have to hold. */
 import { decodeRecord } from '../../job/codec.ts';
+import { parseTag } from '../../job/labels.ts';
 import { setOfRecord, tagsOfRecord } from '../../job/record-header.ts';
 import { checkNames } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs, show } from '../../kernel/duration.ts';
@@ -43,7 +44,7 @@ export interface Filter {
   readonly isAll: boolean;
 }
 
-const TEXTS = ['reason', 'name', 'tag', 'set', 'id', 'error'] as const;
+const TEXTS = ['reason', 'name', 'set', 'id', 'error'] as const;
 
 export const FILTER_OPTIONS: readonly string[] = Object.keys({
   reason: 0,
@@ -60,6 +61,7 @@ export const FILTER_OPTIONS: readonly string[] = Object.keys({
 export function parseFilter(filter: DeadLetterFilter, owner: string): Filter {
   checkNames(filter, FILTER_OPTIONS, owner, 'bad-input');
   for (const name of TEXTS) checkText(filter[name], name);
+  if (filter.tag !== undefined) parseTag(filter.tag);
   const { reason, name, tag, set, id, error, olderThan, newerThan } = filter;
   // A reason as groups tell it is found by us: Redis compares texts.
   const isTold = reason !== undefined && /[#…]/.test(reason);

@@ -6,6 +6,7 @@
 import { encodeRecord, memberOf } from '../../job/codec.ts';
 import { ID_BYTES_MAX, parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
+import { asText } from '../../job/labels.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { checkNames, isPromise, wordsIn } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
@@ -172,7 +173,7 @@ export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked 
         () => name,
         (parts) => getOne(parts, name),
       ),
-    list: (list = {}) => look('list schedules', () => optionsOf('list', list), listSchedules),
+    list: (list = {}) => look('list schedules', () => listOf(list), listSchedules),
     preview: (schedule, range = {}) =>
       look(
         'preview a schedule',
@@ -331,6 +332,14 @@ type GivenOptions = { readonly [Method in keyof typeof METHOD_OPTIONS]?: object 
 function optionsOf<T extends object>(method: keyof GivenOptions, options: T): T {
   checkOptions({ [method]: options });
   return snapshot(options);
+}
+
+/** @throws DuestreamError `bad-input` */
+function listOf(given: ListOptions): ListOptions {
+  const list = optionsOf('list', given);
+  const tag: unknown = list.tag;
+  if (tag === undefined || typeof tag === 'string') return list;
+  throw new DuestreamError('bad-input', `tag is ${show(tag)}; allowed: a text${asText(tag)}`);
 }
 
 /** @throws DuestreamError `bad-input` with the nearest name */
