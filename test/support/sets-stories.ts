@@ -16,7 +16,7 @@ import { createJobs, type Jobs } from '../../src/redis/scripts/jobs.ts';
 import { elect } from '../../src/redis/scripts/lease.ts';
 import { ownPending, readEntries, readNew } from '../../src/redis/scripts/ready.ts';
 import type { Claim, Delivery } from '../../src/redis/scripts/replies.ts';
-import { tendSets } from '../../src/redis/scripts/sets.ts';
+import { type SetChange, tendSets } from '../../src/redis/scripts/sets.ts';
 import { cutOff } from './model-cut.ts';
 
 export const NOW = 1_763_719_000_000;
@@ -27,7 +27,6 @@ export const CALLBACK = {
   record: encodeRecord(0, encodeBody({ name: 'imported', data: 7 })),
   delayMs: 0,
 };
-const HEADER: HeaderOptions = { set: SET };
 
 /** What a story calls. */
 export class SetDesk {
@@ -36,6 +35,12 @@ export class SetDesk {
   readonly jobs: Jobs;
   readonly windowMs: number;
   readonly gates: GateSettings | undefined;
+  /** The set that is meant. */
+  readonly set: string;
+  /** What it leads to. */
+  readonly end: typeof CALLBACK;
+  /** The moment of each call. */
+  clock = { nowMs: NOW };
   term = '';
   given: readonly Delivery[] = [];
   claims: readonly Claim[] = [];
@@ -44,24 +49,43 @@ export class SetDesk {
   constructor(
     redis: Redis,
     ref: PartitionRef,
-    { windowMs = 600_000, gates }: { readonly windowMs?: number; readonly gates?: GateSettings } = {},
+    {
+      windowMs = 600_000,
+      gates,
+      set = SET,
+    }: { readonly windowMs?: number; readonly gates?: GateSettings | undefined; readonly set?: string } = {},
   ) {
     this.redis = redis;
     this.ref = ref;
     this.jobs = createJobs(redis);
     this.windowMs = windowMs;
     this.gates = gates;
+    this.set = set;
+    this.end = { ...CALLBACK, member: memberOf(callbackId(set, undefined)) };
+  }
+
+  /** The same partition, and another set. */
+  beside(set: string): SetDesk {
+    const { redis, ref, windowMs, gates, term, clock } = this;
+    return Object.assign(new SetDesk(redis, ref, { windowMs, gates, set }), { term, clock });
+  }
+
+  get nowMs(): number {
+    return this.clock.nowMs;
   }
 
   get when() {
-    return { windowMs: this.windowMs, nowMs: NOW };
+    return { windowMs: this.windowMs, nowMs: this.nowMs };
   }
+
+  member = (id: string): string => memberOf(`{set:${this.set}}${id}`);
 
   async begin(): Promise<void> {
     await this.redis.flushall();
-    this.term = (await elect(this.redis, this.ref, { processId: 'm', leaseMs: 60_000, nowMs: NOW })).term;
+    const { redis, ref, nowMs } = this;
+    this.term = (await elect(redis, ref, { processId: 'm', leaseMs: 60_000, nowMs })).term;
     const share = this.gates && gateShare(this.gates, { partition: 0, partitions: 1 });
-    if (share) await limit(this.redis, this.ref, { share, nowMs: NOW });
+    if (share) await limit(redis, ref, { share, nowMs });
   }
 
   /** What is wrong with the line, the lanes and the holds of a queue with limits. */
@@ -72,17 +96,22 @@ export class SetDesk {
 
   /** What the leader does with it, who comes within a minute. */
   async mendGates(): Promise<void> {
-    if (this.gates) await mendGates(this.redis, this.ref, await this.gateFlaws(), NOW);
+    if (this.gates) await mendGates(this.redis, this.ref, await this.gateFlaws(), this.nowMs);
   }
 
-  gather = (callback = CALLBACK) =>
-    this.jobs.changeSet(this.ref, { kind: 'gather', name: SET, callback }, { nowMs: NOW });
-  seal = () => this.jobs.changeSet(this.ref, { kind: 'seal', name: SET, member: CALLBACK.member }, { nowMs: NOW });
+  #change = (change: SetChange) => this.jobs.changeSet(this.ref, change, { nowMs: this.nowMs });
+  gather = (callback = this.end) => this.#change({ kind: 'gather', name: this.set, callback });
+  seal = () => this.#change({ kind: 'seal', name: this.set, member: this.end.member });
+  disband = () => this.#change({ kind: 'disband', name: this.set });
 
-  async put(ids: readonly string[], { header = {}, dueMs = NOW, mode = 'keep' as 'keep' | 'replace', data = 1 } = {}) {
-    const record = encodeRecord(dueMs, encodeBody({ name: 'row', data }), { ...HEADER, ...header });
-    const items = ids.map((id) => ({ member: memberOf(`{set:${SET}}${id}`), record, dueMs }));
-    const reply = await this.jobs.schedule(this.ref, items, { mode, horizonMs: 1e12, bytesMax: 1e6, nowMs: NOW });
+  async put(
+    ids: readonly string[],
+    { header = {}, dueMs = NOW, mode = 'keep' as 'keep' | 'replace', name = 'row', data = 1 } = {},
+  ) {
+    const { nowMs } = this;
+    const record = encodeRecord(dueMs, encodeBody({ name, data }), { set: this.set, ...header });
+    const items = ids.map((id) => ({ member: this.member(id), record, dueMs }));
+    const reply = await this.jobs.schedule(this.ref, items, { mode, horizonMs: 1e12, bytesMax: 1e6, nowMs });
     return 'kind' in reply ? [] : reply.map(({ kind }) => kind);
   }
 
@@ -103,7 +132,13 @@ export class SetDesk {
   }
 
   async deliver(): Promise<void> {
-    await this.jobs.promote(this.ref, { term: this.term, leaseMs: undefined, limit: 100, cap: 1000, nowMs: NOW });
+    await this.jobs.promote(this.ref, {
+      term: this.term,
+      leaseMs: undefined,
+      limit: 100,
+      cap: 1000,
+      nowMs: this.nowMs,
+    });
     const got = await readNew(this.redis, [this.ref], { consumer: 'w', count: 100, blockMs: 0 });
     this.given = got.flatMap(({ deliveries }) => deliveries);
   }
@@ -115,7 +150,7 @@ export class SetDesk {
     await this.start();
   }
 
-  async start(nowMs = NOW): Promise<void> {
+  async start(nowMs = this.nowMs): Promise<void> {
     this.claims = [];
     if (this.given.length === 0) return;
     const replies = await this.jobs.start(this.ref, this.given, { ...this.when, nowMs, consumer: 'w', bytesMax: 1e6 });
@@ -137,12 +172,17 @@ export class SetDesk {
       claims.map((claim) => ({ ...claim, mark: '' })),
       this.when,
     );
-  cancel = (id: string) => this.jobs.cancel(this.ref, [memberOf(`{set:${SET}}${id}`)], this.when);
-  tend = () => tendSets(this.redis, this.ref, { term: this.term, after: '', limit: 50, nowMs: NOW });
+  cancel = (...ids: readonly string[]) =>
+    this.jobs.cancel(
+      this.ref,
+      ids.map((id) => this.member(id)),
+      this.when,
+    );
+  tend = () => tendSets(this.redis, this.ref, { term: this.term, after: '', limit: 50, nowMs: this.nowMs });
 
   /** How the callback says that members ended; undefined while there is none. */
   async callback(): Promise<readonly number[] | undefined> {
-    const record = (await this.redis.hget(this.ref.keys.jobs, CALLBACK.member)) ?? '';
+    const record = (await this.redis.hget(this.ref.keys.jobs, this.end.member)) ?? '';
     const ends = decodeHeader(record)?.setEnds;
     return ends && [ends.done, ends.dead, ends.cancelled, ends.expired];
   }
