@@ -148,6 +148,14 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [{ tags: 'a' }, `tags is "a"; allowed: ${TAGS}`],
   [{ tags: ['a b'] }, `a tag is "a b"; allowed: ${TAGS}`],
   [{ tags: Array.from({ length: 17 }, String) }, `tags is an array; allowed: ${TAGS}`],
+  [
+    { tags: [42] },
+    'a tag is 42; allowed: at most 16 texts of 1 to 64 printable ASCII characters without space; in quotes it is a text: "42"',
+  ],
+  [
+    { jobTags: [42] },
+    'tags: one is 42; allowed: 1 to 64 printable ASCII characters without space, comma, semicolon and bar, not beginning with =; in quotes it is a text: "42"',
+  ],
   [{ paused: 5 }, 'paused is 5; allowed: true, false, or a reason of at most 200 characters'],
   [{ calendar: null }, 'calendar is null; allowed: an object'],
   [{ calendar: { days: [] } }, 'unknown field "days" of calendar; allowed: skip, hours, outside'],

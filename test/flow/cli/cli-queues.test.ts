@@ -170,7 +170,10 @@ describe('queues pause', () => {
 
   test('refuses a reason that is a story', async () => {
     const { code, err } = await due(['queues', 'pause', 'q', '--reason', 'x'.repeat(201)]);
-    expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining('201 characters; allowed: a text of at most 200') });
+    expect({ code, err }).toEqual({
+      code: 64,
+      err: expect.stringContaining('201 characters; allowed: a text of at most 200'),
+    });
   });
 });
 

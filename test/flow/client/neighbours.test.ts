@@ -50,3 +50,23 @@ test('a group, a schedule, a queue and a namespace have neighbours that begin al
     for (const name of ['a-b', 'a.b']) expect(await one.get(name, 'stays')).toMatchObject({ state: 'scheduled' });
   }
 });
+
+test('a number in the place of a tag is refused by every call, and told to be quoted', async () => {
+  const number = 42 as never;
+  const calls: readonly (() => Promise<unknown>)[] = [
+    () => client.schedule('n', {}, { tags: [number] }),
+    () => client.scheduleMany('n', [{ data: {}, tags: [number] }]),
+    () => client.count('n', { tag: number }),
+    () => client.cancel('n', { tag: number }),
+    () => client.edit('n', 'a', { tags: [number] }),
+    () => client.tags.close('n', number, { for: '1h' }),
+    () => client.deadLetters.replay('n', { tag: number }),
+    () => client.erase({ tag: number }),
+    () => client.schedules.put('n', { queue: 'n', every: '1h', tags: [number] }),
+    () => client.schedules.put('n', { queue: 'n', every: '1h', jobTags: [number] }),
+    () => client.schedules.list({ tag: number }),
+  ];
+  for (const call of calls) {
+    await expect((async () => call())()).rejects.toThrow('in quotes it is a text: "42"');
+  }
+});
