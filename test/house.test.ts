@@ -37,8 +37,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   embedded: [],
   // In a browser: it knows duestream by its HTTP API alone.
   dashboard: [],
-  // redis: key names for the handlers' context; nothing connects.
-  testing: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'worker'],
+  // Client, mover and worker in virtual time, over a model of Redis.
+  testing: ['kernel', 'time', 'job', 'schedule', 'redis', 'client', 'mover', 'worker'],
   daemon: [
     'kernel',
     'time',

@@ -27,7 +27,6 @@ const COSTLY = {
   'proves by random lists and walks': [
     'test/flow/mover/schedule-handover.test.ts',
     'test/proof/head.test.ts',
-    'test/proof/kit-gates.test.ts',
     'test/proof/model.test.ts',
     'test/proof/moves.test.ts',
     'test/redis/debounce-bugs.test.ts',
@@ -84,7 +83,6 @@ const COSTLY = {
     'test/flow/client/client-changes.test.ts',
     'test/flow/client/if-match.test.ts',
     'test/flow/client/wire-producers.test.ts',
-    'test/flow/examples/kit-and-product.test.ts',
     'test/flow/examples/kit-producer.test.ts',
     'test/flow/examples/quotas.test.ts',
     'test/flow/http/alerts.test.ts',
@@ -251,7 +249,6 @@ export const SLICED = {
   'test/proof/gates.test.ts': '2 of 8 walks, and planted bugs that a few walks notice',
   'test/proof/sets-walk.test.ts': '20 of 200 walks',
   'test/proof/head.test.ts': '200 of 500 lists, and 40 of 100 cuts',
-  'test/proof/kit-gates.test.ts': '2 of 8 walks',
   'test/proof/model.test.ts': '60 of 1000 lists, and 15 of 250 each with a limit of bytes and with closed tags',
   'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone; without whole years',
   'test/redis/quota-mixes.test.ts': '5 of 25 mixes',

@@ -232,7 +232,7 @@ export function clientOver(
   return {
     ...jobsOver(settings, calls, chain),
     deadLetters: deadLettersOver(settings, calls),
-    groups: groupsOver(calls, () => createRepeating('change a group', settings)),
+    groups: groupsOver(calls, () => createRepeating('change a group', settings), settings.clock),
     schedules: schedulesOver(settings, calls),
     erase: eraseOver(settings, calls, isNoted),
   };

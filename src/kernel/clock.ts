@@ -13,6 +13,8 @@ export interface Clock {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<boolean>;
   /** Calls back after `ms`; the returned function calls it off. */
   readonly timer: (ms: number, callback: () => void) => () => void;
+  /** The rest of a loop between two passes, by its name. Default: a timer of Node, or a turn of the event loop for 0. */
+  readonly rest?: (who: string, ms: number, callback: () => void) => () => void;
 }
 
 /** Node fires a timer above this at once (setTimeout(2**31) after 1 ms), so a longer wait is made of several. */

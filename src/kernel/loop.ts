@@ -85,8 +85,8 @@ export function createLoop(parts: LoopParts): Loop {
     ...parts,
     pauseAfter,
     random,
-    waiter: createWaiter(),
-    breather: createWaiter(),
+    waiter: createWaiter(restOf(parts)),
+    breather: createWaiter(restOf(parts)),
     stopping: false,
     running: undefined,
     progressMs: nowMs,
@@ -199,8 +199,22 @@ interface Waiter {
   readonly wake: () => void;
 }
 
+type Rest = (ms: number, callback: () => void) => () => void;
+
+const restOf = ({ clock, who }: LoopParts): Rest => (clock.rest ? clock.rest.bind(clock, who) : realRest);
+
+/** Node fires a longer timer at once; a wait that ends after 24.8 days is one pass too many and nothing else. */
+function realRest(ms: number, callback: () => void): () => void {
+  if (ms > 0) {
+    const timer = setTimeout(callback, Math.min(ms, 2 ** 31 - 1));
+    return () => clearTimeout(timer);
+  }
+  const immediate = setImmediate(callback);
+  return () => clearImmediate(immediate);
+}
+
 /** A wait that can be cut short. A wake without a wait is remembered for the next one. */
-export function createWaiter(): Waiter {
+export function createWaiter(rest: Rest = realRest): Waiter {
   let pending: (() => void) | undefined;
   let woken = false;
   return {
@@ -210,13 +224,10 @@ export function createWaiter(): Waiter {
         return Promise.resolve();
       }
       return new Promise((resolve) => {
-        // Node fires a longer timer at once; a wait that ends after 24.8 days is one pass too many and nothing else.
-        const timer = ms > 0 ? setTimeout(done, Math.min(ms, 2 ** 31 - 1)) : undefined;
-        const immediate = ms > 0 ? undefined : setImmediate(done);
+        const callOff = rest(ms, done);
         function done() {
           pending = undefined;
-          clearTimeout(timer);
-          clearImmediate(immediate);
+          callOff();
           resolve();
         }
         pending = done;

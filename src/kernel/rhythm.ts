@@ -44,6 +44,10 @@ export interface Rhythm {
   readonly layoutBeats: number;
   /** How long a blocking read waits for data. A connection that died in silence is noticed three seconds later. */
   readonly blockMs: number;
+  /** So far two passes are apart at most where the rate of jobs calls for a gap. */
+  readonly passGapMs: number;
+  /** How long completions wait for company, beside what their queue lingers; 0: they wait for nothing. */
+  readonly gatherMs: number;
   /** A look for entries that this worker was given and never saw, while every call had its reply. */
   readonly adoptMs: number;
 }
@@ -68,6 +72,8 @@ export const RHYTHMS: Readonly<Record<Profile, Rhythm>> = {
     graceMs: 5000,
     layoutBeats: 5,
     blockMs: 5000,
+    passGapMs: 5,
+    gatherMs: 5,
     adoptMs: 30_000,
   },
   quiet: {
@@ -87,6 +93,8 @@ export const RHYTHMS: Readonly<Record<Profile, Rhythm>> = {
     graceMs: MINUTE_MS,
     layoutBeats: 1,
     blockMs: MINUTE_MS,
+    passGapMs: 5,
+    gatherMs: 5,
     adoptMs: 2 * MINUTE_MS,
   },
 };

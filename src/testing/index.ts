@@ -1,43 +1,38 @@
 /**
- * The test kit: jobs, retries and schedules in virtual time, without Redis and without waiting. A year of schedules
- * or a ladder of three days passes as fast as the handlers run.
+ * The test kit: duestream in virtual time, without Redis and without waiting. A year of schedules or a ladder of three days
+ * passes as fast as the handlers run.
  *
- * Options, delivery, time-outs, budgets, backoff, compensation, schedules and clock changes are decided by the very code
- * of the product. Limits, groups and priorities hold as in Redis. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
+ * The daemon's movers, a worker, the client and the Lua scripts are those of production. In the place of Redis is a model of
+ * it in this process (`redis/`, with a machine for Lua in `lua/`), and in the place of the clock one that is told to go on
+ * (`time.ts`). So there is nothing here that says what becomes of a job.
  *
  * @module duestream-testing
  */
-
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import type { Client } from '../client/client.ts';
-import { type CloseOptions, type Closing, notGated, OPEN, parseClosing } from '../client/groups/rules.ts';
-import { createScheduleChain } from '../client/jobs/scheduling.ts';
+import type { Cancelled } from '../client/jobs/cancel.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
-import { defineQueue, type Queue, type QueueOptions, queueOf, type Untyped } from '../job/queue.ts';
-import { gateWords, parseSettings } from '../job/queue-settings.ts';
-import { checkNames } from '../kernel/checks.ts';
+import type { Queue, Untyped } from '../job/queue.ts';
+import { checkNames, isPromise } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../kernel/duration.ts';
-import type { ScheduleInput } from '../schedule/input.ts';
-import { checkDelivery } from '../worker/options.ts';
+import { plainSchedule, type ScheduleInput } from '../schedule/input.ts';
+import { handAfter, successor } from '../schedule/progress.ts';
+import { parseScheduleName } from '../schedule/schedule.ts';
 import {
   defineHandlers,
-  type HandlerCalls,
   type HandlerMap,
   type Handlers,
   isHandlers,
   type Middleware,
   type QueueHandlers,
 } from '../worker/run/handlers.ts';
-import { createHandleChain } from '../worker/run/middleware.ts';
-import { createAgenda, virtualClock } from './agenda.ts';
-import { createKitClient } from './client.ts';
-import { createJobBook, type JobBook, type TestJob } from './jobs.ts';
-import type { Run } from './kept.ts';
-import { createScheduleBook } from './schedules.ts';
-import { createSubscriptions, servedBy } from './served.ts';
+import type { TestJob } from './ledger.ts';
+import type { Run } from './play.ts';
+import { createProcesses } from './processes.ts';
+import { createTestQueues, type TestQueues } from './queues.ts';
 
-export type { Run, TestJob };
+export type { Run, TestJob, TestQueues };
 
 /** What `createTestKit` takes. */
 export interface TestKitOptions {
@@ -61,45 +56,17 @@ export interface TestKitOptions {
   readonly inline?: boolean | undefined;
 }
 
-/** As in the definition of a queue. */
-type Limits = Pick<QueueOptions, 'rate' | 'concurrency' | 'perGroup' | 'groups' | 'fair'>;
-
-/** What `duestream queues set`, `pause`, `resume`, `close` and `open` do; they take hold when time passes. */
-export interface TestQueues {
-  /**
-   * Sets limits of a queue, also while its jobs run; what is left out stays as it is.
-   *
-   * @throws DuestreamError `bad-input`
-   * @example kit.queues.set('imports', { rate: '10/s', perGroup: 1 });
-   */
-  set(queue: Queue<unknown> | string, limits: Limits): void;
-  /** What comes due waits, and what runs goes on. @returns whether the queue went on until now */
-  pause(queue: Queue<unknown> | string, reason?: string): boolean;
-  /** @returns whether the queue was paused */
-  resume(queue: Queue<unknown> | string): boolean;
-  /**
-   * Lets nobody of a queue with limits through for some time; what was let through before starts all the same. Single groups are
-   * closed by `kit.client.groups.close`.
-   *
-   * @returns whether it is closed for longer than before
-   * @throws DuestreamError `bad-input`, also for a queue that is not gated
-   */
-  close(queue: Queue<unknown> | string, options: CloseOptions): boolean;
-  /** @returns whether the queue was closed @throws DuestreamError `bad-input` for a queue that is not gated */
-  open(queue: Queue<unknown> | string): boolean;
-}
-
 /** Jobs, retries and schedules in virtual time: what `createTestKit` returns. */
 export interface TestKit {
   /**
-   * A client of this kit, for code that is given one: all that a client has, with the replies and the refusals of a real one,
-   * in virtual time. What the kit ends it remembers for ever, as with a done window without end.
+   * A client of this kit, for code that is given one. While time stands still its calls are answered, and no job starts. What
+   * has ended is remembered for ever, as with a done window without end.
    */
   readonly client: Client;
   /** Schedules a job, with the options of a client. */
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
-  cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
+  cancel(queue: Queue<unknown> | string, id: string): Promise<Cancelled['status']>;
   /**
    * Gets every job of a broadcast queue from now on, as a process with `createSubscriber` does; nothing is ever missed here.
    *
@@ -140,87 +107,53 @@ export interface TestKit {
  */
 export function createTestKit(options: TestKitOptions): TestKit {
   checkNames(options, KIT_OPTIONS, 'createTestKit', 'bad-input');
-  const { start = '2026-01-01T00:00:00Z', lasts = () => 0, random = () => 0.5, inline = false } = options;
-  const handlers = handlersIn(options.handlers);
-  const agenda = createAgenda(instantMs(start, 'start'));
-  const coded = (options.queues ?? []).map((queue, at) => queueOf(queue, `queues[${at}]`));
-  const known = new Map([...handlers.queues, ...coded].map((queue) => [queue.name, queue]));
-  const knownAs = (name: string) => known.get(name) ?? defineQueue(name);
-  const runs: Run[] = [];
-  const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
-  handlers.use.forEach(use);
-  const clock = virtualClock(agenda.nowMs);
-  for (const name of Object.keys(handlers.onAbandoned)) {
-    checkDelivery(knownAs(name).delivery, { windowMs: WINDOW_MS, onAbandoned: handlers.onAbandoned[name] });
-  }
-  const subscriptions = createSubscriptions(chains.handle.around);
-  const jobs = createJobBook({
-    agenda,
-    random,
-    runs,
-    inline,
-    clock,
-    queueOf: (given) => known.get(given.name) ?? given,
-    servedBy: servedBy(handlers, chains.handle.around),
-    subscribersOf: subscriptions.of,
-    calls: () => calls,
-    lastsMs: (job) => durationMs(lasts(job), 'lasts'),
-  });
-  // A worker declares the queues that it serves.
-  for (const name of Object.keys(handlers.map)) jobs.declare(knownAs(name));
-  const schedules = createScheduleBook({ agenda, jobs, namespace: 'duestream', queueOf: knownAs });
-  const client = createKitClient(jobs, schedules.parts, { clock });
-  const calls: HandlerCalls = createKitClient(jobs, schedules.parts, { clock, chain: chains.schedule });
-  for (const [name, input] of Object.entries(options.schedules ?? {})) schedules.put(name, input);
-
-  function use(middleware: Middleware): void {
-    chains.handle.use(middleware);
-    chains.schedule.use(middleware);
-  }
-
+  const { start = '2026-01-01T00:00:00Z', schedules = {} } = options;
+  const startMs = instantMs(start, 'start');
+  for (const [name, input] of Object.entries(schedules)) checkSchedule(name, input, startMs);
+  const kit = createProcesses({ ...options, startMs, schedules, handlers: handlersIn(options.handlers) });
+  const { time, ledger, client, clock, knownAs, next, passed } = kit;
   return {
     client,
-    use,
-    subscribe: subscriptions.subscribe,
-    queues: queuesOver(jobs, knownAs),
+    use: kit.use,
+    subscribe: kit.subscribe,
+    queues: createTestQueues({ commands: kit.commands, clock, knownAs, next, onSet: () => time.lookSoon() }),
     schedule: (queue, data, given = {}) =>
       client.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
-    cancel: (queue, id) => jobs.cancel(queueOf(queue).name, id).kind,
-    advance: (by) => agenda.advanceTo(agenda.nowMs() + durationMs(by, 'advance')),
-    advanceTo: (instant) => agenda.advanceTo(instantMs(instant, 'advanceTo')),
+    cancel: async (queue, id) => (await client.cancel(queue, id)).status,
+    advance: (by) => passed(clock.wallMs() + durationMs(by, 'advance')),
+    advanceTo: (instant) => passed(instantMs(instant, 'advanceTo')),
     async next() {
-      const nextMs = agenda.nextMs();
-      if (nextMs !== undefined) await agenda.advanceTo(Math.max(nextMs, agenda.nowMs()));
-      return nextMs !== undefined;
+      const before = ledger.changes;
+      await passed(clock.wallMs());
+      while (ledger.changes === before) {
+        const nextMs = time.nextMs();
+        if (nextMs === undefined || nextMs > time.nowMs + FAR_MS) return false;
+        await passed(nextMs);
+      }
+      return true;
     },
-    outage: (lasting) => agenda.skipTo(agenda.nowMs() + durationMs(lasting, 'outage')),
+    outage: (lasting) => time.skipTo(clock.wallMs() + durationMs(lasting, 'outage')),
     get nowMs() {
-      return agenda.nowMs();
+      return clock.wallMs();
     },
-    runs,
-    jobs: (wanted = {}) => jobs.all().filter((job) => isWanted(job, wanted)),
+    runs: kit.runs,
+    jobs: (wanted = {}) => ledger.all().filter((job) => isWanted(job, wanted)),
   };
 }
 
-function queuesOver({ gates, declare }: JobBook, knownAs: (name: string) => Queue): TestQueues {
-  const declared = (queue: Queue<unknown> | string) => declare(knownAs(queueOf(queue).name));
-  const isChanged = (queue: Queue, closing: Closing) => {
-    const reply = gates.close(queue, closing);
-    if (reply === 'ungated') throw notGated(queue);
-    return reply === 'ok';
-  };
-  return {
-    set(queue, limits) {
-      checkNames(limits, gateWords, 'queues.set', 'bad-input');
-      gates.set(declared(queue), parseSettings(limits));
-    },
-    pause: (queue, reason) => gates.pause(declared(queue), reason),
-    resume: (queue) => gates.resume(declared(queue)),
-    close(queue, options) {
-      return isChanged(declared(queue), { group: '', ...parseClosing(options) });
-    },
-    open: (queue) => isChanged(declared(queue), { group: '', ...OPEN }),
-  };
+/** What is that far away is the end of a lease. */
+const FAR_MS = 10 ** 11;
+
+/** What is wrong with a schedule of an option is said at once, as far as that is known without waiting. */
+function checkSchedule(name: string, given: ScheduleInput, nowMs: number): void {
+  const input = plainSchedule(given);
+  if (isPromise(input)) input.catch(() => undefined);
+  else
+    successor(
+      undefined,
+      { name: parseScheduleName(name), input, source: 'call', hand: handAfter(undefined, input), nowMs },
+      undefined,
+    );
 }
 
 type Wanted = NonNullable<Parameters<TestKit['jobs']>[0]>;
@@ -238,9 +171,6 @@ const KIT_OPTIONS: readonly string[] = Object.keys({
   random: 0,
   inline: 0,
 } satisfies Record<keyof TestKitOptions, number>);
-
-/** Any that remembers: the kit forgets nothing. */
-const WINDOW_MS = 600_000;
 
 function handlersIn(given: TestKitOptions['handlers']): Handlers {
   return isHandlers(given) ? given : defineHandlers(given);

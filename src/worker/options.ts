@@ -117,6 +117,7 @@ export function readWorkerOptions(options: WorkerSettings) {
       windowMs: valueFor('doneWindow'),
       log: parseLog(options.log),
       clock: options.clock ?? systemClock,
+      random: Math.random,
       rhythm,
     };
   });

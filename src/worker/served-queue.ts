@@ -207,7 +207,7 @@ function assemble(
     windowMs,
     clock,
     events,
-    random: Math.random,
+    random: settings.random,
   };
   const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1), jobLeaseMs };
   const full = ({ keys }: PartitionRef) => isFull(commands, keys);
@@ -215,7 +215,14 @@ function assemble(
   const readerJobs = blocking === commands ? jobs : createJobs(blocking);
 
   const acknowledger = new Acknowledger({ ...base, log: own.log, isFull: full, signal: giveUp });
-  const roundTrips = new RoundTrips({ ...base, ...limits, acknowledger, readerJobs, onLost: () => adopter.lost() });
+  const roundTrips = new RoundTrips({
+    ...base,
+    ...limits,
+    acknowledger,
+    readerJobs,
+    gatherMs: rhythm.gatherMs,
+    onLost: () => adopter.lost(),
+  });
   const services = { ...base, ...parts, log: own.log, slots: own.slots, acknowledger, roundTrips };
   const executor = new Executor({ ...services, isFull: full, queue, handlers, onAbandoned });
   const compensations = onAbandoned !== undefined;

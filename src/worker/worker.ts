@@ -171,13 +171,20 @@ export function createWatchedWorker(given: WorkerArguments): WatchedWorker {
 interface Working {
   readonly settings: Settings;
   readonly works: readonly Work[];
+  readonly chains?: Chains | undefined;
+  /** Default: random. */
+  readonly consumer?: string | undefined;
 }
 
-function workerOf({ settings, works }: Working): WatchedWorker {
+/** Of settings that were read: the test kit has others than there are options for. */
+export function workerOf({
+  settings,
+  works,
+  chains = freshChains(),
+  consumer = `w-${newJobId()}`,
+}: Working): WatchedWorker {
   const names = works.map(({ queue }) => queue.name);
-  const consumer = `w-${newJobId()}`;
   const events = createEmitter();
-  const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
   const giveUp = createAbort();
   const opening = createOpening({
     waitMs: START_WITHIN_MS,
@@ -293,10 +300,12 @@ function openAll({ redis, read, rhythm }: Settings, names: readonly string[]): r
 }
 
 /** The middleware of a worker: around its handlers, and around what they schedule. */
-interface Chains {
+export interface Chains {
   readonly handle: HandleChain;
   readonly schedule: ScheduleChain;
 }
+
+const freshChains = (): Chains => ({ handle: createHandleChain(), schedule: createScheduleChain() });
 
 type Shared = ReturnType<typeof wire>;
 

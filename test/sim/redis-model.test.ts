@@ -7,7 +7,7 @@ import { messageOf } from '../../src/kernel/errors.ts';
 import { type List, lists, show } from '../support/model-commands.ts';
 import { keptIn } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
-import { listen } from './redis/listen.mjs';
+import { listen } from './listen.mjs';
 
 const RUNS = Number(process.env.PROOF_RUNS ?? 150);
 const SEED = Number(process.env.PROOF_SEED ?? 1);

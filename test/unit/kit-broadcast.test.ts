@@ -48,10 +48,9 @@ test('what a handler throws is told and not tried again', async () => {
   await kit.schedule(prices, { cents: 1 }, { id: 'a' });
   await kit.advance('1d');
   expect(calls).toBe(1);
-  expect(kit.runs.map(({ outcome, error }) => [outcome, error])).toEqual([
-    ['failed', 'boom'],
-    ['failed', 'no handler for jobs named default'],
-  ]);
+  expect(new Set(kit.runs.map(({ outcome, error }) => `${outcome}: ${error}`))).toEqual(
+    new Set(['failed: boom', 'failed: no handler for jobs named default']),
+  );
   expect(kit.jobs()[0]).toMatchObject({ state: 'done' });
 });
 

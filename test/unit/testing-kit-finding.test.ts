@@ -1,19 +1,18 @@
 /** The producer of the test kit finds jobs, and changes all that a filter means, as one over Redis does. */
 import { describe, expect, test } from 'vitest';
+import { createCalls } from '../../src/client/calls/session.ts';
 import { settingsOf } from '../../src/client/calls/settings.ts';
-import type { JobsClient } from '../../src/client/client.ts';
+import { clientOver, type JobsClient } from '../../src/client/client.ts';
 import { type ChangedJobs, onFilter } from '../../src/client/jobs/by-filter.ts';
 import { cancelling, foundToCancel } from '../../src/client/jobs/cancel.ts';
 import { editing } from '../../src/client/jobs/edit.ts';
 import { type RescheduleTarget, rescheduling } from '../../src/client/jobs/reschedule.ts';
 import { parseFilter } from '../../src/client/query/filter.ts';
 import { defineQueue, type HandlerContext, type JobFilter, type Queue } from '../../src/index.ts';
-import { type Agenda, createAgenda, virtualClock } from '../../src/testing/agenda.ts';
-import { createKitClient } from '../../src/testing/client.ts';
-import { findingIn } from '../../src/testing/finding.ts';
 import { createTestKit } from '../../src/testing/index.ts';
-import { createJobBook } from '../../src/testing/jobs.ts';
-import { createScheduleBook } from '../../src/testing/schedules.ts';
+import { Ledger } from '../../src/testing/ledger.ts';
+import { createMovers, createWorld } from '../../src/testing/services.ts';
+import { VirtualTime } from '../../src/testing/time.ts';
 
 const start = '2026-03-01T00:00:00Z';
 const wide = defineQueue<{ n: number }>('wide', { partitions: 4 });
@@ -244,12 +243,11 @@ describe('a change by filter in the kit', () => {
     'other tags': (p: JobsClient) => p.edit('mail', 'b', { tags: ['paid'] }),
     'other data': (p: JobsClient) => p.edit('mail', 'b', { data: 'new' }),
     'its end': (p: JobsClient) => p.cancel('mail', 'b'),
-    'its turn': (p: JobsClient, agenda: Agenda) =>
-      p.runNow('mail', 'b').then(() => agenda.advanceTo(agenda.nowMs() + 1)),
+    'its turn': (p: JobsClient, time: VirtualTime) => p.runNow('mail', 'b').then(() => time.advanceTo(time.nowMs + 1)),
   };
   test.each(Object.entries(changes))('skips and counts a job that got %s after it was read', async (_, change) => {
     for (const verb of ['cancel', 'reschedule', 'edit', 'runNow'] as const) {
-      const { agenda, producer, finding } = bare();
+      const { time, producer, finding } = await bare();
       const list = [...'abc'].map((id) => ({ id, data: id, delay: '1h', tags: ['t'] }));
       await producer.scheduleMany('mail', list);
       let calls = 0;
@@ -257,7 +255,7 @@ describe('a change by filter in the kit', () => {
         ...finding,
         async callPartitions(queue, call) {
           calls += 1;
-          if (calls === 2) await change(producer, agenda);
+          if (calls === 2) await change(producer, time);
           return finding.callPartitions(queue, call);
         },
       };
@@ -269,7 +267,7 @@ describe('a change by filter in the kit', () => {
         });
       const calling = {
         cancel: () => onFilter(racing, { ...ASK, act: cancelling(finding), itemOf: foundToCancel }),
-        reschedule: () => to({ dueMs: agenda.nowMs() + 9e6, mode: 'any' }),
+        reschedule: () => to({ dueMs: time.nowMs + 9e6, mode: 'any' }),
         edit: () =>
           onFilter(racing, {
             ...ASK,
@@ -286,11 +284,15 @@ describe('a change by filter in the kit', () => {
   });
 
   test('skips one that was changed while its data was encoded', async () => {
-    const { producer } = await waiting();
+    const { producer, other } = await bare();
+    await producer.scheduleMany(
+      mail,
+      ['second', 'third'].map((id, n) => ({ id, data: { n }, at: '2026-03-03T00:00:00Z' })),
+    );
     const slow = defineQueue('mail', {
       codec: {
         async encode(text) {
-          await producer.reschedule('mail', 'third', { delay: '9d' });
+          await other.reschedule('mail', 'third', { delay: '9d' });
           return text;
         },
         decode: (text) => text,
@@ -298,7 +300,7 @@ describe('a change by filter in the kit', () => {
     });
     const done = await producer.edit(slow, { due: { from: '2026-03-03T00:00:00Z' } }, { data: { n: 7 } });
     expect(done).toMatchObject({ matched: 2, changed: 1, skipped: { changed: 1 }, ids: ['second'] });
-    expect(await producer.get(slow, 'third')).toMatchObject({ data: { n: 3 }, codec: undefined });
+    expect(await producer.get(slow, 'third')).toMatchObject({ data: { n: 1 }, codec: undefined });
   });
 
   const mail = defineQueue('mail');
@@ -314,25 +316,17 @@ describe('a change by filter in the kit', () => {
     onProgress: undefined,
   };
 
-  /** The parts of a kit in which nobody serves a queue. */
-  function bare() {
-    const agenda = createAgenda(Date.parse(start));
-    const clock = virtualClock(agenda.nowMs);
-    const book = createJobBook({
-      agenda,
-      clock,
-      runs: [],
-      inline: false,
-      random: () => 0.5,
-      lastsMs: () => 0,
-      queueOf: (given) => given,
-      servedBy: () => undefined,
-      subscribersOf: () => [],
-      calls: () => producer,
-    });
-    const schedules = createScheduleBook({ agenda, jobs: book, namespace: 'duestream', queueOf: defineQueue });
-    const producer = createKitClient(book, schedules.parts, { clock });
-    const finding = findingIn(book, settingsOf({ redis: 'redis://127.0.0.1:6379', clock }));
-    return { agenda, producer, finding };
+  /** The parts of a client in virtual time, where nobody serves a queue. */
+  async function bare() {
+    const ledger = new Ledger();
+    const time: VirtualTime = new VirtualTime(Date.parse(start), () => world.tellHeads());
+    const world = createWorld(time, ledger);
+    world.welcome();
+    await createMovers(world.redis, time).start([]);
+    const settings = settingsOf({ redis: world.redis, clock: time.clock });
+    const calls = createCalls(settings);
+    const { finding } = await calls.connected();
+    const other = clientOver(settings, createCalls(settings), {});
+    return { time, producer: clientOver(settings, calls, {}), other, finding };
   }
 });

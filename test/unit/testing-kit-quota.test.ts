@@ -54,7 +54,7 @@ test('a new job is refused while as many of its group wait or run as there may b
   await kit.advance('11m');
   expect(await put('c', 'acme', { delay: '1h' })).toMatchObject({ status: 'scheduled' });
   await expect(put('d', 'acme')).rejects.toMatchObject({ code: 'group-full' });
-  kit.queues.set('mail', { perGroup: { maxPending: false } });
+  await kit.queues.set('mail', { perGroup: { maxPending: false } });
   await put('d', 'acme');
 });
 
@@ -64,7 +64,7 @@ test('jobs from before the limit do not count in their group, and a job with ten
   const put = (id: string, options: object = {}) =>
     kit.schedule('mail', 1, { id, group: 'acme', delay: '1h', ...options });
   await put('a');
-  kit.queues.set('mail', { perGroup: { maxPending: 1 } });
+  await kit.queues.set('mail', { perGroup: { maxPending: 1 } });
   await put('b');
   await expect(put('c')).rejects.toMatchObject({ code: 'group-full' });
   const tags = [...'0123456789'];

@@ -83,7 +83,6 @@ test('an object that defineQueue did not return is refused wherever a queue is t
     () => defineHandlers({ q: handler }, { queues: [copy] }),
     () => createTestKit({ handlers: { q: handler }, queues: [copy] }),
     () => createTestKit({ handlers: { q: handler } }).subscribe(copy, handler),
-    () => createTestKit({ handlers: { q: handler } }).cancel(copy, 'a'),
     () => createTestKit({ handlers: { q: handler }, schedules: { s: { queue: copy as never, every: '1h' } } }),
   ]) {
     expect(make).toThrow(expect.objectContaining(refusal));
@@ -101,6 +100,7 @@ test('an object that defineQueue did not return is refused wherever a queue is t
     () => producer.deadLetters.list(copy),
     () => producer.erase({ tag: 'a' }, loose({ queues: [copy] })),
     () => kit.schedule(copy, 1),
+    () => kit.cancel(copy, 'a'),
     () => kit.client.cancel(copy, 'a'),
     () => kit.client.schedules.put('s', { queue: copy, every: '1h' }),
   ]) {

@@ -2,6 +2,7 @@
 import { parseGroup } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { checkNames, wholeNumber } from '../../kernel/checks.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Holder } from '../../redis/read/groups.ts';
@@ -74,11 +75,12 @@ const LIST_NAMES = ['limit', 'cursor', 'top'];
 const PAGE_MAX = 1000;
 const HOLDERS_MAX = 100;
 
-export function groupsOver({ runChecked }: Pick<Calls, 'runChecked'>, steps: () => Repeating): Groups {
+export function groupsOver({ runChecked }: Pick<Calls, 'runChecked'>, steps: () => Repeating, clock: Clock): Groups {
   return {
     ...groupRulesOver({
       runChecked: (read, work) => runChecked(read, ({ rules }, input) => work(rules, input)),
       steps,
+      clock,
     }),
     list: (queue, options = {}) =>
       runChecked(

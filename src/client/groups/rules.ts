@@ -4,7 +4,7 @@ import { parseGroup } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { type GroupLimits, type GroupSettings, parseGroupLimits, parseGroupName } from '../../job/queue-settings.ts';
 import { checkNames, durationIn, wordsIn } from '../../kernel/checks.ts';
-import { systemClock } from '../../kernel/clock.ts';
+import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { userHere } from '../../redis/audit.ts';
@@ -66,7 +66,10 @@ export const OPEN = { until: 0 } as const;
 const CLOSED_MS = { min: 1, max: 365 * 86_400_000 };
 
 /** @throws DuestreamError `bad-input` */
-export function parseClosing(options: CloseOptions): {
+export function parseClosing(
+  options: CloseOptions,
+  clock: Clock = systemClock,
+): {
   readonly until: { readonly forMs: number; readonly calledMs: number };
   readonly why: string;
 } {
@@ -74,7 +77,7 @@ export function parseClosing(options: CloseOptions): {
     throw new DuestreamError('bad-input', `close is given ${show(options)}; allowed: { for, reason }`);
   }
   checkNames(options, ['for', 'reason'], 'close', 'bad-input');
-  const until = { forMs: durationIn(options.for, 'for', CLOSED_MS), calledMs: systemClock.monotonicMs() };
+  const until = { forMs: durationIn(options.for, 'for', CLOSED_MS), calledMs: clock.monotonicMs() };
   return { until, why: wordsIn(options.reason ?? '', 'reason') };
 }
 
@@ -136,8 +139,9 @@ export function groupRulesOver(parts: {
     work: (rules: RuleParts, input: Input) => Promise<T>,
   ) => Promise<T>;
   readonly steps: () => Repeating;
+  readonly clock: Clock;
 }): GroupRules {
-  const { runChecked, steps } = parts;
+  const { runChecked, steps, clock } = parts;
   const put = (queue: QueueInput<unknown>, group: string, limitsOf: (name: string) => GroupSettings | undefined) =>
     runChecked(
       () => {
@@ -159,7 +163,7 @@ export function groupRulesOver(parts: {
   return {
     set: (queue, group, limits) => put(queue, group, (name) => parseGroupLimits(name, limits)),
     unset: (queue, group) => put(queue, group, () => undefined),
-    close: (queue, group, options) => shut(queue, group, () => parseClosing(options)),
+    close: (queue, group, options) => shut(queue, group, () => parseClosing(options, clock)),
     open: (queue, group) => shut(queue, group, () => OPEN),
   };
 }

@@ -64,7 +64,7 @@ interface MoverParts {
   /** The clocks that the movers of a process share. Default: one of its own. */
   readonly serverOf?: ServerOf;
   /** Default: that of the profile `default`. */
-  readonly rhythm?: Pick<Rhythm, 'foreignLooks' | 'wholePassMs'>;
+  readonly rhythm?: Pick<Rhythm, 'foreignLooks' | 'wholePassMs' | 'passGapMs'>;
 }
 
 /** So much of a lease may be over before a pass prolongs it. */
@@ -91,7 +91,7 @@ export class Mover {
   readonly #backoff: BacklogBackoff;
   /** In a cluster no worker waits in a read, so the mover calls the workers when entries became ready. */
   readonly #callsWorkers: boolean;
-  readonly #rhythm: Pick<Rhythm, 'foreignLooks' | 'wholePassMs'>;
+  readonly #rhythm: Pick<Rhythm, 'foreignLooks' | 'wholePassMs' | 'passGapMs'>;
   /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
   #nextLookMs = 0;
   /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
@@ -329,7 +329,7 @@ export class Mover {
 
   /** How far two passes are apart at least. */
   #apartMs(): number {
-    return Math.max(this.#rate.gapMs(), this.#parts.current().lingerMs ?? 0);
+    return Math.max(Math.min(this.#rate.gapMs(), this.#rhythm.passGapMs), this.#parts.current().lingerMs ?? 0);
   }
 
   /** A worker that misses the call looks within a second. */

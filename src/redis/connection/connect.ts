@@ -104,6 +104,15 @@ export const describe = (redis: Redis): string => labels.get(redis) ?? urlOf(red
 /** The same of an address that nobody has dialled yet. */
 export const labelOf = (input: RedisInput): string => urlOf(parseAddress(input));
 
+/**
+ * From now on connections to this address are made here. The test kit has its Redis in this process.
+ *
+ * @param open makes one; the name is that of its use
+ */
+export const serveHere = (address: RedisAddress, open: (name: string) => Redis): void => void here.set(address, open);
+
+const here = new WeakMap<RedisAddress, (name: string) => Redis>();
+
 /** Of clusters: a connection by itself knows one server alone. */
 const labels = new WeakMap<Redis, string>();
 
@@ -114,6 +123,8 @@ function open(
     subscribes = false,
   }: { readonly timeoutMs: (commandTimeoutMs: number) => number; readonly subscribes?: boolean },
 ): Redis {
+  const made = typeof settings.redis === 'object' ? here.get(settings.redis)?.(settings.name) : undefined;
+  if (made) return made;
   const address = parseAddress(settings.redis);
   const manner = {
     name: settings.name,

@@ -183,6 +183,9 @@ export function clockBehind(redis: Timed): MemberClock {
 
 const behind = new WeakMap<Timed, MemberClock>();
 
+/** A connection whose calls and whose server live in another time than that of this machine. */
+export const keepTime = (redis: Timed, clock: Clock): void => void behind.set(redis, createServerClock(redis, clock));
+
 export function createServerClock(redis: Timed, clock: Clock): MemberClock {
   let range: Range | undefined;
   let measured = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 };

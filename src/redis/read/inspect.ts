@@ -280,7 +280,7 @@ export async function deadLetter(redis: Redis, ref: PartitionRef, entry: string)
   return found[0] === undefined ? undefined : deadLetterOf(found[0]);
 }
 
-function stateOf({
+export function stateOf({
   tombstone,
   due,
   run: started,

@@ -17,6 +17,7 @@
  * and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
 import type { Clock } from '../../kernel/clock.ts';
+import { RHYTHMS } from '../../kernel/rhythm.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
@@ -38,6 +39,8 @@ interface RoundTripsParts {
   /** A job under which so many workers died is started alone. */
   readonly suspectCrashes: number;
   readonly clock: Clock;
+  /** Default: that of the profile `default`. */
+  readonly gatherMs?: number;
   /** A call that may have brought entries had no reply. */
   readonly onLost: () => void;
 }
@@ -78,8 +81,6 @@ interface Partition {
   isImminent: boolean;
 }
 
-/** How long completions wait for company, beside what their queue lingers. */
-const GATHER_MS = 5;
 /** After that another process leads, or has other workers. */
 const RELAYED_MS = 15_000;
 
@@ -239,8 +240,10 @@ export class RoundTrips {
   }
 
   #flushSoon(partition: Partition): void {
+    const { gatherMs = RHYTHMS.default.gatherMs, clock } = this.#parts;
     const lingerMs = partition.waiting === undefined ? (partition.ref.lingerMs ?? 0) : 0;
-    partition.callOff ??= this.#parts.clock.timer(GATHER_MS + lingerMs, () => this.#flush(partition));
+    if (gatherMs === 0) this.#flushAtOnce(partition);
+    else partition.callOff ??= clock.timer(gatherMs + lingerMs, () => this.#flush(partition));
   }
 
   #flushAtOnce(partition: Partition): void {

@@ -327,7 +327,7 @@ export function createHandlerCalls(
   function make(): HandlerCalls {
     // A repeated call is recognised within the window only.
     const retryBudget = windowMs === 0 ? RETRY_BUDGET_MS : Math.min(RETRY_BUDGET_MS, windowMs / 2);
-    const own = settingsOf({ redis, namespace, clock, retryBudget, doneWindow: windowMs, name: 'handlers' });
+    const own = { ...settingsOf({ redis, namespace, clock, retryBudget, name: 'handlers' }), windowMs };
     return jobsOver(own, createCallsOn(commands, own, giveUp), chain);
   }
   return () => (made ??= make());

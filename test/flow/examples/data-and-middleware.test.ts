@@ -50,7 +50,8 @@ test('keys are changed while jobs wait, and a text of another queue or another k
   await kit.client.schedule(defineQueue('payouts', { codec: unknown }), { iban: 'X' }, { id: 'unknown' });
   await kit.advance('1s');
   expect(kit.jobs({ state: 'dead' }).map(({ reason }) => reason)).toEqual(['bad-data', 'bad-data']);
-  expect(kit.runs.at(-1)?.error).toBe('the codec aes-256-gcm cannot decode the data: there is no key 2025');
+  const errors = kit.runs.map(({ error }) => error);
+  expect(errors).toContain('the codec aes-256-gcm cannot decode the data: there is no key 2025');
 });
 
 function kitOf(handler: Handler<{ again?: boolean }>): TestKit {

@@ -1,6 +1,6 @@
 /**
- * The client of the test kit is a whole client: the same calls are made to it and to one on a real Redis, through every state
- * that a job can be in, and each reply and each refusal must be the same.
+ * The kit runs the product over a model of Redis: the same calls are made to a client of the kit and to one on a real Redis,
+ * through every state that a job can be in, and each reply and each refusal must be the same.
  */
 import { describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';

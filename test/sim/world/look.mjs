@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { QUEUE } from './cast.mjs';
 
-/** @typedef {import('../redis/keyspace.mjs').Keyspace} Keyspace */
-/** @typedef {import('../redis/replies.mjs').Reply} Reply */
+/** @typedef {import('../../../src/testing/redis/keyspace.mjs').Keyspace} Keyspace */
+/** @typedef {import('../../../src/testing/redis/replies.mjs').Reply} Reply */
 
 /** @param {number} partition @param {string} name */
 export const keyOf = (partition, name) => `duestream:v1:{${QUEUE}:${partition}}:${name}`;

@@ -1,5 +1,5 @@
 /** The machine of the simulated Redis: its process, its clock, and its ends and beginnings. */
-import { createServer } from '../redis/server.mjs';
+import { createServer } from '../../../src/testing/redis/server.mjs';
 
 /** @typedef {ReturnType<typeof createMachine>} Machine */
 
@@ -11,7 +11,7 @@ import { createServer } from '../redis/server.mjs';
  * @param {import('./network.mjs').Network} world.network
  * @param {number} world.epochMs
  * @param {import('./journal.mjs').Journal} world.journal
- * @param {NonNullable<import('../redis/server.mjs').Around['ran']>} world.ran
+ * @param {NonNullable<import('../../../src/testing/redis/server.mjs').Around['ran']>} world.ran
  */
 export function createMachine({ time, host, director, network, epochMs, journal, ran }) {
   let offsetUs = 0;

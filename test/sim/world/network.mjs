@@ -8,7 +8,7 @@ import { Duplex } from 'node:stream';
 
 /** @typedef {import('./time.mjs').Time} Time */
 /** @typedef {import('./time.mjs').Process} Process */
-/** @typedef {import('../redis/server.mjs').Connection} Connection */
+/** @typedef {import('../../../src/testing/redis/server.mjs').Connection} Connection */
 /** @typedef {ReturnType<typeof createNetwork>} Network */
 /** @typedef {{ process: Process, server: Connection | undefined, socket: Socket, busyUs: { up: number, down: number }, open: boolean, reset: boolean, ambush: boolean, mute: boolean }} Link */
 
@@ -79,7 +79,7 @@ export function createNetwork({ time, random, host }) {
   /** @type {Map<number, number>} */
   const heldUs = new Map();
   let refusing = false;
-  /** @type {(wire: import('../redis/server.mjs').Wire) => Connection} */
+  /** @type {(wire: import('../../../src/testing/redis/server.mjs').Wire) => Connection} */
   let accept = () => {
     throw new Error('there is no server');
   };

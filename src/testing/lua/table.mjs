@@ -24,7 +24,8 @@ export class LuaTable {
     this.items = [];
     /** @type {Map<Value, Value>} */
     this.others = new Map();
-    for (const [index, item] of items.entries()) this.set(index + 1, item);
+    if (items.includes(undefined)) for (const [index, item] of items.entries()) this.set(index + 1, item);
+    else this.items = [...items];
     for (const [key, value] of pairs) this.set(key, value);
   }
 

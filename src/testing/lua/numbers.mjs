@@ -7,6 +7,8 @@
  * @param {number} digits
  */
 export function general(value, digits) {
+  // Nearly all are whole, and JavaScript prints those as C does.
+  if (Number.isSafeInteger(value) && Math.abs(value) < 10 ** Math.min(digits, 15) && value !== 0) return String(value);
   if (Number.isNaN(value)) return value < 0 ? '-nan' : 'nan';
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
   if (value === 0) return Object.is(value, -0) ? '-0' : '0';

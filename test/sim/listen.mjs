@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createListener } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createServer } from './server.mjs';
+import { createServer } from '../../src/testing/redis/server.mjs';
 
 /** @returns {Promise<{ socketPath: string, stop: () => Promise<void> }>} */
 export async function listen() {

@@ -4,13 +4,19 @@
  */
 import { Keyspace } from './keyspace.mjs';
 import { plain } from './plain.mjs';
-import { createParser, encode, NO_LIST, OK, Refusal, Status } from './replies.mjs';
+import { createParser, encode, NO_LIST, NO_LIST_BYTES, OK, Refusal, Status } from './replies.mjs';
 import { load } from './scripting.mjs';
 import { read, readingOf, streams } from './streams.mjs';
 
 /** @typedef {import('./replies.mjs').Reply} Reply */
 /** @typedef {import('./scripting.mjs').Loaded} Loaded */
 /** @typedef {{ send: (bytes: string) => void, cut: () => void }} Wire */
+/**
+ * @typedef {object} Line a connection without bytes
+ * @property {(reply: Reply | typeof NO_LIST) => void} say answers the oldest command that has no answer
+ * @property {(channel: string, message: string) => void} push a message of a channel
+ * @property {() => void} cut
+ */
 /**
  * @typedef {object} Connection
  * @property {number} id
@@ -22,20 +28,23 @@ import { read, readingOf, streams } from './streams.mjs';
  * @property {() => number} nowUs wall clock of the server
  * @property {(ms: number, act: () => void) => () => void} timer
  * @property {(verb: string, keys: readonly string[], args: readonly string[], reply: Reply) => void} [ran] a script did
+ * @property {(words: readonly string[]) => void} [writes] a command is about to be carried out, by whomever
  */
 /** @typedef {ReturnType<typeof createServer>} Server */
-/** @typedef {{ wire: Wire, id: number, channels: Set<string>, waiting: string[][], blocked: Blocked | undefined, open: boolean }} Client */
+/** @typedef {{ line: Line, id: number, channels: Set<string>, waiting: string[][], blocked: Blocked | undefined, open: boolean }} Client */
 /** @typedef {{ reading: import('./streams.mjs').Reading, calledOff: () => void }} Blocked */
 
 /** The reply is sent later, or was sent already. */
 const NOTHING_YET = Symbol('nothing yet');
 
 /** @param {Around} around */
-export function createServer({ nowUs, timer, ran = () => undefined }) {
+export function createServer({ nowUs, timer, ran = () => undefined, writes }) {
   const nowMs = () => Math.floor(nowUs() / 1000);
   const db = new Keyspace(nowMs);
   /** @type {Map<string, Loaded>} */
   const scripts = new Map();
+  /** Text → script: what has been put together once is not hashed again. @type {Map<string, Loaded>} */
+  const known = new Map();
   /** @type {Set<Client>} */
   const clients = new Set();
   /** @type {Set<Client>} in the order in which they began to wait */
@@ -45,11 +54,13 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
   let signalled = false;
 
   /** A command that needs no connection: what a script may call. @param {readonly string[]} words @returns {Reply} */
-  function execute([name = '', ...args]) {
+  function execute(words) {
+    const [name = '', ...args] = words;
     const verb = name.toUpperCase();
     const command = plain[verb] ?? streams[verb] ?? common[verb];
     if (!command) throw new Refusal(`ERR unknown command '${name}', with args beginning with: `);
     if (verb === 'XADD' || verb === 'XGROUP') signalled = true;
+    writes?.(words);
     return command(db, ...args);
   }
 
@@ -59,7 +70,7 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
     TIME: () => [String(Math.floor(nowUs() / 1e6)), String(Math.floor(nowUs() % 1e6))],
     SPUBLISH(_, channel, message) {
       const listening = [...clients].filter(({ channels }) => channels.has(channel));
-      for (const { wire } of listening) wire.send(encode(['smessage', channel, message]));
+      for (const { line } of listening) line.push(channel, message);
       return listening.length;
     },
     INFO: () =>
@@ -91,7 +102,8 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
 
   /** @param {string} source */
   function loaded(source) {
-    const made = load(source, execute);
+    const made = known.get(source) ?? load(source, execute);
+    known.set(source, made);
     scripts.set(made.sha, made);
     return made;
   }
@@ -116,14 +128,14 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
     SSUBSCRIBE(client, channels) {
       for (const channel of channels) {
         client.channels.add(channel);
-        client.wire.send(encode(['ssubscribe', channel, client.channels.size]));
+        client.line.say(['ssubscribe', channel, client.channels.size]);
       }
       return NOTHING_YET;
     },
     SUNSUBSCRIBE(client, channels) {
       for (const channel of channels) {
         client.channels.delete(channel);
-        client.wire.send(encode(['sunsubscribe', channel, client.channels.size]));
+        client.line.say(['sunsubscribe', channel, client.channels.size]);
       }
       return NOTHING_YET;
     },
@@ -133,7 +145,7 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
       const found = read(db, reading);
       if (found.length > 0) return found;
       if (reading.blockMs !== undefined) block(client, reading);
-      else client.wire.send(NO_LIST);
+      else client.line.say(NO_LIST);
       return NOTHING_YET;
     },
   };
@@ -145,12 +157,12 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
     blocked.add(client);
   }
 
-  /** @param {Client} client @param {string} bytes */
-  function release(client, bytes) {
+  /** @param {Client} client @param {Reply | typeof NO_LIST} reply */
+  function release(client, reply) {
     client.blocked?.calledOff();
     client.blocked = undefined;
     blocked.delete(client);
-    client.wire.send(bytes);
+    client.line.say(reply);
     for (let next = client.waiting.shift(); next; next = client.blocked ? undefined : client.waiting.shift()) {
       answer(client, next);
     }
@@ -168,7 +180,7 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
     for (const client of [...blocked]) {
       if (!client.blocked) continue;
       const found = attempt(() => read(db, /** @type {Blocked} */ (client.blocked).reading));
-      if (!Array.isArray(found) || found.length > 0) release(client, encode(found));
+      if (!Array.isArray(found) || found.length > 0) release(client, found);
     }
   }
 
@@ -185,7 +197,7 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
   /** @param {Client} client @param {readonly string[]} words */
   function answer(client, words) {
     const reply = attempt(() => obey(client, words));
-    if (reply !== NOTHING_YET) client.wire.send(encode(reply));
+    if (reply !== NOTHING_YET) client.line.say(reply);
     if (signalled) serveBlocked();
   }
 
@@ -209,32 +221,49 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
     },
     /** Its process ends: connections and scripts are gone, what is stored is not. */
     crash() {
-      for (const { wire } of [...clients]) wire.cut();
+      for (const { line } of [...clients]) line.cut();
       scripts.clear();
     },
+    attach,
     /** @param {Wire} wire @returns {Connection} */
     accept(wire) {
-      born += 1;
-      /** @type {Client} */
-      const client = { wire, id: born, channels: new Set(), waiting: [], blocked: undefined, open: true };
       const parser = createParser();
-      clients.add(client);
+      const { id, tell, close } = attach({
+        say: (reply) => wire.send(reply === NO_LIST ? NO_LIST_BYTES : encode(reply)),
+        push: (channel, message) => wire.send(encode(['smessage', channel, message])),
+        cut: wire.cut,
+      });
       return {
-        id: born,
+        id,
         feed(bytes) {
-          for (const words of parser.feed(bytes)) {
-            if (!client.open) return;
-            if (client.blocked) client.waiting.push(words);
-            else answer(client, words);
-          }
+          for (const words of parser.feed(bytes)) tell(words);
         },
-        close() {
-          client.open = false;
-          client.blocked?.calledOff();
-          clients.delete(client);
-          blocked.delete(client);
-        },
+        close,
       };
     },
   };
+
+  /** @param {Line} line */
+  function attach(line) {
+    born += 1;
+    /** @type {Client} */
+    const client = { line, id: born, channels: new Set(), waiting: [], blocked: undefined, open: true };
+    clients.add(client);
+    return {
+      id: born,
+      /** A command of this connection. @param {string[]} words */
+      tell(words) {
+        if (!client.open) return;
+        if (client.blocked) client.waiting.push(words);
+        else answer(client, words);
+      },
+      /** The other side is gone. */
+      close() {
+        client.open = false;
+        client.blocked?.calledOff();
+        clients.delete(client);
+        blocked.delete(client);
+      },
+    };
+  }
 }

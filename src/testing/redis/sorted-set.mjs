@@ -34,10 +34,35 @@ export class SortedSet {
 
   /** @param {Bound} from @param {Bound} to @returns {readonly Scored[]} */
   between(from, to) {
-    return this.sorted.filter(
-      ({ score }) =>
-        (from.open ? score > from.value : score >= from.value) && (to.open ? score < to.value : score <= to.value),
+    const first = this.#firstThat(({ score }) => (from.open ? score > from.value : score >= from.value));
+    const end = this.#firstThat(({ score }) => (to.open ? score >= to.value : score > to.value));
+    return this.sorted.slice(first, end);
+  }
+
+  /**
+   * By bytes, where all have one score.
+   *
+   * @param {(member: string) => boolean} isIn the first one and all behind it
+   * @param {(member: string) => boolean} isBehind
+   */
+  lexBetween(isIn, isBehind) {
+    const first = this.#firstThat(({ member }) => isIn(member));
+    return this.sorted.slice(
+      first,
+      this.#firstThat(({ member }) => isBehind(member)),
     );
+  }
+
+  /** The place of the first one; it holds for all behind that as well. @param {(one: Scored) => boolean} holds */
+  #firstThat(holds) {
+    let [low, high] = [0, this.sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const one = this.sorted[middle];
+      if (one && !holds(one)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   copy() {

@@ -27,7 +27,8 @@ export function encode(reply) {
 }
 
 /** A list that is missing: RESP 2 knows two kinds of nothing. */
-export const NO_LIST = '*-1\r\n';
+export const NO_LIST = Symbol('no list');
+export const NO_LIST_BYTES = '*-1\r\n';
 
 /** Takes bytes as they come and gives commands as they are whole. */
 export function createParser() {

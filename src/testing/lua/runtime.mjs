@@ -137,7 +137,14 @@ const GLOBALS = {
   string: named(stringFunctions),
   table: named({
     concat: (of, between = '') => [tableOf(of).items.map(text).join(text(between))],
-    insert: (of, value) => [void tableOf(of).set(tableOf(of).length + 1, value)],
+    insert(of, ...given) {
+      const table = tableOf(of);
+      const [at, value] = given.length > 1 ? given : [table.length + 1, given[0]];
+      // From the end on each makes room for the one before it.
+      for (let free = table.length + 1; free > numeral(at); free -= 1) table.set(free, table.get(free - 1));
+      table.set(at, value);
+      return [];
+    },
   }),
   math: named({
     huge: Number.POSITIVE_INFINITY,

@@ -21,17 +21,23 @@ function listed(found, options) {
   return some.flatMap(({ member, score }) => (words.includes('WITHSCORES') ? [member, printed(score)] : [member]));
 }
 
+/** @typedef {readonly { member: string, score: number }[]} Ranked */
+
 /**
  * A range by bytes: `[a` with its text, `(a` without it, `-` and `+` everything.
  *
+ * @param {SortedSet | undefined} set
  * @param {string} from
  * @param {string} to
+ * @returns {Ranked}
  */
-function byLex(from, to) {
+function byLex(set, from, to) {
   const [first, last] = [from.slice(1), to.slice(1)];
-  return (/** @type {{ member: string }} */ { member }) =>
-    (from === '-' || (from.startsWith('[') ? member >= first : member > first)) &&
-    (to === '+' || (to.startsWith('[') ? member <= last : member < last));
+  if (!set || from === '+' || to === '-') return [];
+  return set.lexBetween(
+    (member) => from === '-' || (from.startsWith('[') ? member >= first : member > first),
+    (member) => to !== '+' && (to.startsWith('[') ? member > last : member >= last),
+  );
 }
 
 /** @param {number} at @param {number} size */
@@ -149,13 +155,15 @@ export const plain = {
   SRANDMEMBER: (db, key, count) => [...(db.set(key) ?? [])].slice(0, integer(count)),
 
   ZADD(db, key, ...rest) {
-    const first = rest.findIndex((word) => !/^(NX|XX|CH)$/i.test(word));
+    const first = rest.findIndex((word) => !/^(NX|XX|CH|GT|LT)$/i.test(word));
     const flags = rest.slice(0, first).map((word) => word.toUpperCase());
     const wanted = paired(rest.slice(first)).map(([score, member]) => ({ score: scoreOf(score), member }));
     const found = db.find(SortedSet, key);
-    const apt = wanted.filter(({ member }) => {
-      const there = found?.scores.has(member) ?? false;
-      return there ? !flags.includes('NX') : !flags.includes('XX');
+    const apt = wanted.filter(({ member, score }) => {
+      const before = found?.scores.get(member);
+      if (before === undefined) return !flags.includes('XX');
+      if (flags.includes('GT') || flags.includes('LT')) return flags.includes('GT') ? score > before : score < before;
+      return !flags.includes('NX');
     });
     if (apt.length === 0) return 0;
     const set = db.need(SortedSet, key);
@@ -173,12 +181,18 @@ export const plain = {
   },
   ZMSCORE: (db, key, ...members) => members.map((member) => plain.ZSCORE?.(db, key, member) ?? null),
   ZCOUNT: (db, key, from, to) => db.find(SortedSet, key)?.between(boundOf(from), boundOf(to)).length ?? 0,
-  ZLEXCOUNT: (db, key, from, to) => (db.find(SortedSet, key)?.sorted ?? []).filter(byLex(from, to)).length,
+  ZLEXCOUNT: (db, key, from, to) => byLex(db.find(SortedSet, key), from, to).length,
   ZRANGE(db, key, from, to, ...options) {
-    const sorted = db.find(SortedSet, key)?.sorted ?? [];
-    if (options.some((word) => /^bylex$/i.test(word))) {
-      return listed(sorted.filter(byLex(from, to)), options);
-    }
+    const set = db.find(SortedSet, key);
+    const words = options.map((word) => word.toUpperCase());
+    const isBack = words.includes('REV');
+    // From the end, the larger edge comes first.
+    const [low, high] = isBack ? [to, from] : [from, to];
+    const inTurn = (/** @type {Ranked} */ found) => listed(isBack ? [...found].reverse() : found, options);
+    if (words.includes('BYLEX')) return inTurn(byLex(set, low, high));
+    if (words.includes('BYSCORE')) return inTurn(set?.between(boundOf(low), boundOf(high)) ?? []);
+    if (isBack) return plain.ZREVRANGE?.(db, key, from, to, ...options) ?? null;
+    const sorted = set?.sorted ?? [];
     const last = integer(to) < 0 ? sorted.length + integer(to) : integer(to);
     return listed(sorted.slice(fromEnd(integer(from), sorted.length), last + 1), options);
   },
