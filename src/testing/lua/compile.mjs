@@ -1,22 +1,20 @@
 /** A Lua script → JavaScript: its statements. One pass over the tokens writes the text of a function. */
 import { Cursor } from './cursor.mjs';
-import { all, Expressions, indexed, single } from './expressions.mjs';
-import { tokensOf } from './tokens.mjs';
+import { all, Expressions, indexed, number, single, truth } from './expressions.mjs';
 
 /** @typedef {import('./expressions.mjs').Expression} Expression */
 
-const ENDS = ['end', 'else', 'elseif', 'until'];
+const ENDS = new Set(['end', 'else', 'elseif', 'until']);
 
 /**
  * @param {string} source
  * @returns {string} the body of a function of `$` (the runtime) and `G` (the globals)
  */
 export function compile(source) {
-  const compiler = new Compiler(new Cursor(tokensOf(source)));
-  const body = compiler.block();
-  const { kind, line, text } = compiler.cursor.here;
-  if (kind !== 'end') throw new Error(`line ${line}: ${text} is left over`);
-  return `${body}return [];`;
+  const cursor = new Cursor(source);
+  const body = new Compiler(cursor).block();
+  if (cursor.here.kind !== 'end') cursor.refuse(`${cursor.here.text} is left over`);
+  return `let v;${body}return [];`;
 }
 
 class Compiler {
@@ -38,7 +36,8 @@ class Compiler {
   }
 
   isOver() {
-    return this.cursor.here.kind === 'end' || this.cursor.is(...ENDS);
+    const { kind, text } = this.cursor.here;
+    return kind === 'end' || (kind === 'keyword' && ENDS.has(text));
   }
 
   /** @returns {string} */
@@ -74,7 +73,7 @@ class Compiler {
   }
 
   condition() {
-    return `$.truth(${single(this.expressions.one())})`;
+    return truth(this.expressions.one());
   }
 
   whileLoop() {
@@ -117,10 +116,10 @@ class Compiler {
   /** @param {string} name */
   count(name) {
     const { cursor } = this;
-    const [from, to, step = { js: '1' }] = this.expressions.list();
+    const [from, to, step = { js: '1', is: /** @type {const} */ ('number') }] = this.expressions.list();
     cursor.expect('do');
     const [js, limit, by] = [cursor.declare(name), cursor.temporary(), cursor.temporary()];
-    const start = [from, to, step].map((one) => `$.number(${single(one)})`);
+    const start = [from, to, step].map((one) => number(one ?? { js: 'undefined' }));
     const head = `let ${js}=${start[0]},${limit}=${start[1]},${by}=${start[2]}`;
     return `for(${head};${by}>0?${js}<=${limit}:${js}>=${limit};${js}+=${by}){${this.body()}}`;
   }
@@ -180,7 +179,7 @@ class Compiler {
         else parameters.push(cursor.declare(cursor.name()));
         cursor.skip(',');
       }
-      return `((${parameters.join(',')})=>{${this.body()}return [];})`;
+      return `((${parameters.join(',')})=>{let v;${this.body()}return [];})`;
     });
   }
 }

@@ -1,14 +1,17 @@
 /** Where a compiler is in a script: the token it looks at, and the names that mean a local there. */
 
+import { tokensOf } from './tokens.mjs';
+
 /** @typedef {import('./tokens.mjs').Token} Token */
 
 /** @type {Token} */
-const END = { kind: 'end', text: '', line: 0 };
+const END = { kind: 'end', text: '', at: 0 };
 
 export class Cursor {
-  /** @param {readonly Token[]} tokens */
-  constructor(tokens) {
-    this.tokens = tokens;
+  /** @param {string} source */
+  constructor(source) {
+    this.source = source;
+    this.tokens = tokensOf(source);
     this.at = 0;
     /** @type {Map<string, string>[]} */
     this.scopes = [new Map()];
@@ -23,10 +26,10 @@ export class Cursor {
     return this.tokens[this.at + 1] ?? END;
   }
 
-  /** @param {readonly string[]} texts */
-  is(...texts) {
-    const { kind, text } = this.here;
-    return (kind === 'keyword' || kind === 'symbol') && texts.includes(text);
+  /** @param {string} text of a keyword or a symbol */
+  is(text) {
+    const { here } = this;
+    return here.text === text && (here.kind === 'symbol' || here.kind === 'keyword');
   }
 
   /** @param {string} text */
@@ -43,13 +46,20 @@ export class Cursor {
 
   /** @param {string} text */
   expect(text) {
-    if (!this.skip(text)) throw new Error(`line ${this.here.line}: expected ${text}, found ${this.here.text}`);
+    if (!this.skip(text)) this.refuse(`expected ${text}, found ${this.here.text}`);
   }
 
   name() {
-    const { kind, text, line } = this.take();
-    if (kind !== 'name') throw new Error(`line ${line}: expected a name, found ${text}`);
+    const { kind, text } = this.here;
+    if (kind !== 'name') this.refuse(`expected a name, found ${text}`);
+    this.at += 1;
     return text;
+  }
+
+  /** @param {string} why @returns {never} */
+  refuse(why) {
+    const line = this.source.slice(0, this.here.at).split('\n').length;
+    throw new Error(`line ${line}: ${why}`);
   }
 
   /** A new local. Each has a name of its own, so that scopes need no care. @param {string} lua */

@@ -1,28 +1,44 @@
-/** Expressions of Lua → JavaScript. Each is a text, with a mark when it may be several values, and a place if it is one. */
+/**
+ * Expressions of Lua → JavaScript. Each is a text, with a mark when it may be several values or what kind of value it always
+ * is, and a place if it is one. `v` is a local of each function: the value that an `and` or `or` has just looked at.
+ */
 
 /** @typedef {import('./cursor.mjs').Cursor} Cursor */
-/** @typedef {{ js: string, many?: boolean, place?: { table: string, key: string } | { local: string } }} Expression */
+/** @typedef {{ js: string, many?: boolean, is?: 'number' | 'boolean', truth?: string, place?: { table: string, key: string } | { local: string } }} Expression */
+
+/** @typedef {(a: Expression, b: Expression) => Expression} Write */
+
+/** @param {(a: string, b: string) => string} write @returns {Write} */
+const onNumbers = (write) => (a, b) => ({ js: write(number(a), number(b)), is: 'number' });
+/** @param {(a: string, b: string) => string} write @returns {Write} */
+const compared = (write) => (a, b) => ({ js: write(single(a), single(b)), is: 'boolean' });
 
 /** Binary operators: strength to the left and to the right, as in the manual, and how they are written. */
-/** @type {Readonly<Record<string, readonly [number, number, (a: string, b: string) => string]>>} */
+/** @type {Readonly<Record<string, { toLeft: number, toRight: number, write: Write }>>} */
 const BINARY = {
-  '<': [3, 3, (a, b) => `$.less(${a},${b})`],
-  '>': [3, 3, (a, b) => `$.less(${b},${a})`],
-  '<=': [3, 3, (a, b) => `$.lessEqual(${a},${b})`],
-  '>=': [3, 3, (a, b) => `$.lessEqual(${b},${a})`],
-  '==': [3, 3, (a, b) => `(${a}===${b})`],
-  '~=': [3, 3, (a, b) => `(${a}!==${b})`],
-  '..': [5, 4, (a, b) => `($.text(${a})+$.text(${b}))`],
-  '+': [6, 6, (a, b) => `($.number(${a})+$.number(${b}))`],
-  '-': [6, 6, (a, b) => `($.number(${a})-$.number(${b}))`],
-  '*': [7, 7, (a, b) => `($.number(${a})*$.number(${b}))`],
-  '/': [7, 7, (a, b) => `($.number(${a})/$.number(${b}))`],
-  '%': [7, 7, (a, b) => `$.modulo(${a},${b})`],
-  '^': [10, 9, (a, b) => `($.number(${a})**$.number(${b}))`],
+  or: { toLeft: 1, toRight: 1, write: (a, b) => either(a, b, '||') },
+  and: { toLeft: 2, toRight: 2, write: (a, b) => either(a, b, '&&') },
+  '<': { toLeft: 3, toRight: 3, write: compared((a, b) => `$.less(${a},${b})`) },
+  '>': { toLeft: 3, toRight: 3, write: compared((a, b) => `$.less(${b},${a})`) },
+  '<=': { toLeft: 3, toRight: 3, write: compared((a, b) => `$.lessEqual(${a},${b})`) },
+  '>=': { toLeft: 3, toRight: 3, write: compared((a, b) => `$.lessEqual(${b},${a})`) },
+  '==': { toLeft: 3, toRight: 3, write: compared((a, b) => `(${a}===${b})`) },
+  '~=': { toLeft: 3, toRight: 3, write: compared((a, b) => `(${a}!==${b})`) },
+  '..': { toLeft: 5, toRight: 4, write: (a, b) => ({ js: `($.text(${single(a)})+$.text(${single(b)}))` }) },
+  '+': { toLeft: 6, toRight: 6, write: onNumbers((a, b) => `(${a}+${b})`) },
+  '-': { toLeft: 6, toRight: 6, write: onNumbers((a, b) => `(${a}-${b})`) },
+  '*': { toLeft: 7, toRight: 7, write: onNumbers((a, b) => `(${a}*${b})`) },
+  '/': { toLeft: 7, toRight: 7, write: onNumbers((a, b) => `(${a}/${b})`) },
+  '%': { toLeft: 7, toRight: 7, write: onNumbers((a, b) => `$.modulo(${a},${b})`) },
+  '^': { toLeft: 10, toRight: 9, write: onNumbers((a, b) => `((${a})**(${b}))`) },
 };
 const UNARY_STRENGTH = 8;
-/** @type {Readonly<Record<string, (a: string) => string>>} */
-const UNARY = { not: (a) => `!$.truth(${a})`, '#': (a) => `$.length(${a})`, '-': (a) => `(-$.number(${a}))` };
+/** @type {Readonly<Record<string, (a: Expression) => Expression>>} */
+const UNARY = {
+  not: (a) => ({ js: `!${truth(a)}`, is: 'boolean' }),
+  '#': (a) => ({ js: `$.length(${single(a)})`, is: 'number' }),
+  '-': (a) => ({ js: `(-${number(a)})`, is: 'number' }),
+};
 /** @type {Readonly<Record<string, string>>} */
 const WORDS = { nil: 'undefined', true: 'true', false: 'false' };
 
@@ -40,42 +56,34 @@ export class Expressions {
   /** @param {number} [strength] of what stands before it @returns {Expression} */
   one(strength = 0) {
     let left = this.unary();
-    for (let sign = this.sign(); sign.toLeft > strength; sign = this.sign()) {
+    for (let sign = this.word(BINARY); sign && sign.toLeft > strength; sign = this.word(BINARY)) {
       this.cursor.take();
-      left = { js: sign.write(single(left), single(this.one(sign.toRight))) };
+      left = sign.write(left, this.one(sign.toRight));
     }
     return left;
   }
 
-  /** The binary operator that follows, or one that binds nothing. */
-  sign() {
+  /** What the keyword or symbol that follows means there. @template T @param {Readonly<Record<string, T>>} words */
+  word(words) {
     const { kind, text } = this.cursor.here;
-    const [toLeft, toRight, write] = (kind === 'symbol' ? BINARY[text] : undefined) ?? [0, 0, () => ''];
-    if (kind !== 'keyword' || (text !== 'and' && text !== 'or')) return { toLeft, toRight, write };
-    const strength = text === 'and' ? 2 : 1;
-    const value = this.cursor.temporary();
-    /** @param {string} a @param {string} b */
-    const both = (a, b) =>
-      `((${value})=>$.truth(${value})?${text === 'and' ? b : value}:${text === 'and' ? value : b})(${a})`;
-    return { toLeft: strength, toRight: strength, write: both };
+    return kind === 'symbol' || kind === 'keyword' ? words[text] : undefined;
   }
 
   /** @returns {Expression} */
   unary() {
-    const { kind, text } = this.cursor.here;
-    const write = kind === 'keyword' || kind === 'symbol' ? UNARY[text] : undefined;
+    const write = this.word(UNARY);
     if (!write) return this.simple();
     this.cursor.take();
-    return { js: write(single(this.one(UNARY_STRENGTH))) };
+    return write(this.one(UNARY_STRENGTH));
   }
 
   /** @returns {Expression} */
   simple() {
     const { cursor } = this;
-    const { kind, text } = cursor.here;
-    if (kind === 'number') return { js: String(Number(cursor.take().text)) };
+    const { kind } = cursor.here;
+    if (kind === 'number') return { js: String(Number(cursor.take().text)), is: 'number' };
     if (kind === 'string') return { js: JSON.stringify(cursor.take().text) };
-    const word = kind === 'keyword' ? WORDS[text] : undefined;
+    const word = this.word(WORDS);
     if (word) return { js: cursor.take() && word };
     if (cursor.skip('...')) return { js: cursor.lookUp('...') ?? '[]', many: true };
     if (cursor.skip('function')) return { js: this.closure() };
@@ -139,25 +147,44 @@ export class Expressions {
     }
     if (cursor.skip(':')) {
       const method = JSON.stringify(cursor.name());
-      return { js: `$.method(${single(one)},${method},${this.args()})`, many: true };
+      return { js: `$.method(${single(one)},${method},[${this.args()}])`, many: true };
     }
-    return cursor.is('(') ? { js: `$.call(${single(one)},${this.args()})`, many: true } : undefined;
+    return cursor.is('(') ? { js: `$.called(${single(one)})(${this.args()})`, many: true } : undefined;
   }
 
   /** Brackets cut several values to one. @returns {Expression} */
   bracket() {
     this.cursor.expect('(');
-    const js = single(this.one());
+    const { many, place, ...one } = this.one();
     this.cursor.expect(')');
-    return { js };
+    return many ? { js: `${one.js}[0]` } : one;
   }
 
   args() {
     this.cursor.expect('(');
     const args = this.cursor.is(')') ? [] : this.list();
     this.cursor.expect(')');
-    return all(args);
+    return listed(args);
   }
+}
+
+/** @param {Expression} a @param {Expression} b @param {'&&' | '||'} sign @returns {Expression} */
+function either(a, b, sign) {
+  const both = `(${truth(a)}${sign}${truth(b)})`;
+  if (a.is === 'boolean')
+    return { js: `(${single(a)}${sign}${single(b)})`, truth: both, ...(b.is === 'boolean' ? { is: b.is } : {}) };
+  const [first, second] = sign === '&&' ? [single(b), 'v'] : ['v', single(b)];
+  return { js: `($.truth(v=${single(a)})?${first}:${second})`, truth: both };
+}
+
+/** Whether it holds, as JavaScript has it. @param {Expression} one */
+export function truth(one) {
+  return one.truth ?? (one.is === 'boolean' ? single(one) : `$.truth(${single(one)})`);
+}
+
+/** @param {Expression} one */
+export function number(one) {
+  return one.is === 'number' ? one.js : `$.number(${single(one)})`;
 }
 
 /** @param {Expression} of @param {string} key @returns {Expression} */
@@ -172,9 +199,13 @@ export function single(one) {
   return one.many ? `${one.js}[0]` : one.js;
 }
 
-/** Several expressions as a list: the last one may bring several values. @param {readonly Expression[]} list */
-export function all(list) {
+/** Several expressions, one after the other: the last one may bring several values. @param {readonly Expression[]} list */
+export function listed(list) {
   const last = list.at(-1);
+  if (!last) return '';
   const parts = list.slice(0, -1).map(single);
-  return `[${[...parts, ...(last ? [last.many ? `...${last.js}` : last.js] : [])].join(',')}]`;
+  return [...parts, last.many ? `...${last.js}` : last.js].join(',');
 }
+
+/** @param {readonly Expression[]} list */
+export const all = (list) => `[${listed(list)}]`;

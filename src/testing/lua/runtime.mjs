@@ -64,10 +64,10 @@ const operators = {
     if (!(of instanceof LuaTable)) throw new LuaError(`attempt to index a ${typeOf(of)} value`);
     of.set(key, value);
   },
-  /** @param {Value} called @param {readonly Value[]} args */
-  call(called, args) {
-    if (typeof called === 'function') return called(...args);
-    throw new LuaError(`attempt to call a ${typeOf(called)} value`);
+  /** @param {Value} value */
+  called(value) {
+    if (typeof value === 'function') return value;
+    throw new LuaError(`attempt to call a ${typeOf(value)} value`);
   },
   /** @param {Value} of @param {string} name @param {readonly Value[]} args */
   method(of, name, args) {

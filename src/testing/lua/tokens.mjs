@@ -3,19 +3,28 @@
  * a script is never understood in part.
  */
 
-/** @typedef {{ kind: 'name' | 'keyword' | 'number' | 'string' | 'symbol' | 'end', text: string, line: number }} Token */
+/** @typedef {{ kind: 'name' | 'keyword' | 'number' | 'string' | 'symbol' | 'end', text: string, at: number }} Token */
 
 const KEYWORDS = new Set(
   'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
     ' ',
   ),
 );
-const SPACE = /\s+|--\[\[[\s\S]*?\]\]|--[^\n]*/y;
-const NAME = /[A-Za-z_]\w*/y;
-const NUMBER = /0[xX][\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y;
-const SYMBOL = /\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.]/y;
-const QUOTED = /'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*"/y;
-const LONG = /\[\[([\s\S]*?)\]\]/y;
+/** One pattern for all, in this order, as the first use of a script waits for it. */
+const KINDS = {
+  space: /\s+|--\[\[[\s\S]*?\]\]|--[^\n]*/,
+  name: /[A-Za-z_]\w*/,
+  number: /0[xX][\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/,
+  quoted: /'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*"/,
+  long: /\[\[[\s\S]*?\]\]/,
+  symbol: /\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.]/,
+};
+const TOKEN = new RegExp(
+  Object.values(KINDS)
+    .map(({ source }) => `(${source})`)
+    .join('|'),
+  'y',
+);
 
 /**
  * @param {string} source
@@ -24,44 +33,25 @@ const LONG = /\[\[([\s\S]*?)\]\]/y;
 export function tokensOf(source) {
   /** @type {Token[]} */
   const tokens = [];
-  let line = 1;
   let at = 0;
-
-  /** @param {RegExp} pattern */
-  function take(pattern) {
-    pattern.lastIndex = at;
-    const found = pattern.exec(source);
-    if (!found) return undefined;
+  while (at < source.length) {
+    TOKEN.lastIndex = at;
+    const found = TOKEN.exec(source);
+    if (!found) throw new Error(`no Lua: ${source.slice(at, at + 20)}`);
+    if (found[1] === undefined) tokens.push(tokenOf(found, at));
     at += found[0].length;
-    line += found[0].split('\n').length - 1;
-    return found;
   }
-
-  while (true) {
-    while (take(SPACE));
-    if (at >= source.length) break;
-    tokens.push({ ...next(take, source.slice(at, at + 20)), line });
-  }
-  return [...tokens, { kind: 'end', text: '', line }];
+  tokens.push({ kind: 'end', text: '', at });
+  return tokens;
 }
 
-/**
- * @param {(pattern: RegExp) => RegExpExecArray | undefined} take
- * @param {string} shown
- * @returns {Omit<Token, 'line'>}
- */
-function next(take, shown) {
-  const name = take(NAME)?.[0];
-  if (name !== undefined) return { kind: KEYWORDS.has(name) ? 'keyword' : 'name', text: name };
-  const number = take(NUMBER)?.[0];
-  if (number !== undefined) return { kind: 'number', text: number };
-  const quoted = take(QUOTED)?.[0];
-  if (quoted !== undefined) return { kind: 'string', text: unescaped(quoted.slice(1, -1)) };
-  const long = take(LONG)?.[1];
-  if (long !== undefined) return { kind: 'string', text: long.replace(/^\n/, '') };
-  const symbol = take(SYMBOL)?.[0];
-  if (symbol !== undefined) return { kind: 'symbol', text: symbol };
-  throw new Error(`no Lua: ${shown}`);
+/** @param {RegExpExecArray} found @param {number} at @returns {Token} */
+function tokenOf([all, , name, number, quoted, long], at) {
+  if (name !== undefined) return { kind: KEYWORDS.has(name) ? 'keyword' : 'name', text: name, at };
+  if (number !== undefined) return { kind: 'number', text: all, at };
+  if (quoted !== undefined) return { kind: 'string', text: unescaped(all.slice(1, -1)), at };
+  if (long !== undefined) return { kind: 'string', text: all.slice(2, -2).replace(/^\n/, ''), at };
+  return { kind: 'symbol', text: all, at };
 }
 
 /** @type {Readonly<Record<string, string>>} */
