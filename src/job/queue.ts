@@ -160,10 +160,10 @@ const DEFAULTS = {
  * @param below what the options do not say is as it says
  * @throws DuestreamError `bad-input`
  */
-export function queueFrom(name: string, options: AnyQueueOptions, below: Partial<Queue> = {}): Queue {
+export function queueFrom<Data>(name: string, options: AnyQueueOptions, below: Partial<Queue<Data>> = {}): Queue<Data> {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
   const base = { ...DEFAULTS, ...below };
-  const queue: Queue = {
+  const queue: Queue<Data> = {
     ...base,
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? base.attempts, { what: 'attempts', ...queueRanges.attempts }),
@@ -182,7 +182,8 @@ export function queueFrom(name: string, options: AnyQueueOptions, below: Partial
 }
 
 /** Marks what was checked, or made from what was. */
-const asDefined = (queue: Queue): Queue => Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
+const asDefined = <Data>(queue: Queue<Data>): Queue<Data> =>
+  Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
 
 function backoffOf(policy: BackoffPolicy): BackoffPolicy {
   if (typeof policy !== 'function') return storable(policy);

@@ -17,6 +17,15 @@ export interface Clock {
   readonly rest?: (who: string, ms: number, callback: () => void) => () => void;
 }
 
+/**
+ * A turn of the event loop: what lies in the sockets has been read then. Nobody waits for time there, so a test that puts
+ * timers of its own in the place of Node's does not stop it.
+ */
+export const { setImmediate, clearImmediate } = globalThis;
+
+/** Resolves in the next turn. */
+export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
 /** Node fires a timer above this at once (setTimeout(2**31) after 1 ms), so a longer wait is made of several. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 

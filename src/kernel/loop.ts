@@ -3,7 +3,7 @@
  * the next, and a loop around it that can be woken early and stopped once or often. Outage is handled here and nowhere
  * else in a service: a failed pass is told once per change of state, waits with a growing jittered pause, and repeats.
  */
-import type { Clock } from './clock.ts';
+import { type Clock, clearImmediate, setImmediate } from './clock.ts';
 import { DuestreamError } from './errors.ts';
 import { reasonOf } from './reason.ts';
 

@@ -8,7 +8,7 @@
  *             that does not renew its lease in time loses its partitions
  *   within    gives it up after so many steps
  */
-import { systemClock } from './clock.ts';
+import { setImmediate, systemClock } from './clock.ts';
 
 /** Work that yields after each small piece, and returns what it found. */
 export type Steps<T> = Generator<undefined, T, undefined>;

@@ -1,11 +1,15 @@
 /** How handlers are played: one after the other in real time, for as long in virtual time as their runs last; and what is told of each start. */
+import type { Codec, StandardSchema } from '../job/content.ts';
 import type { EventSource } from '../job/events.ts';
 import type { Job } from '../job/job.ts';
 import { parseProgress } from '../job/outcome.ts';
+import { type Queue, queueFrom } from '../job/queue.ts';
+import { isPromise } from '../kernel/checks.ts';
+import { turn } from '../kernel/clock.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import type { Effect } from '../redis/scripts/replies.ts';
 import type { Handler, HandlerContext } from '../worker/run/handlers.ts';
-import { turn, type VirtualTime } from './time.ts';
+import type { VirtualTime } from './time.ts';
 
 /** One start of one job. */
 export interface Run {
@@ -175,4 +179,22 @@ export class Stage {
       if (signal.aborted) void onAbort();
     });
   }
+}
+
+/** The same queue, whose codec and schemas take their time as handlers do: in real time, and virtual time stands still. */
+export function waitedFor<Data>(queue: Queue<Data>, time: VirtualTime): Queue<Data> {
+  const { name, codec, jobs } = queue;
+  const waited = <Made>(made: Made): Made => {
+    if (isPromise(made)) time.busy(made);
+    return made;
+  };
+  const waitedSchema = ({ '~standard': standard }: StandardSchema): StandardSchema => ({
+    '~standard': { version: 1, vendor: standard.vendor, validate: (value) => waited(standard.validate(value)) },
+  });
+  const decode: Codec['decode'] = (text, context) => waited(codec?.decode(text, context) ?? text);
+  const content = {
+    ...(codec && { codec: { ...codec, decode } }),
+    ...(jobs && { jobs: Object.fromEntries(Object.entries(jobs).map(([job, schema]) => [job, waitedSchema(schema)])) }),
+  };
+  return queueFrom(name, content, queue);
 }

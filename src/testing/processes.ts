@@ -17,7 +17,7 @@ import { checkDelivery } from '../worker/options.ts';
 import { checkHandlers, type Handlers, type Middleware, type QueueHandlers } from '../worker/run/handlers.ts';
 import { runInline } from './inline.ts';
 import { Ledger } from './ledger.ts';
-import { Stage } from './play.ts';
+import { Stage, waitedFor } from './play.ts';
 import { AGE_MS, chainInside, createKitClient, createKitWorker, createMovers, createWorld } from './services.ts';
 import { VirtualTime } from './time.ts';
 
@@ -96,7 +96,7 @@ export function createProcesses(parts: ProcessesParts) {
       throw new DuestreamError('bad-config', `queue ${name} is no broadcast: define it with broadcast: true`);
     }
     checkHandlers(name, given as QueueHandlers<never>, jobs);
-    const subscriber = createSubscriber(queue, given, { redis, clock });
+    const subscriber = createSubscriber(waitedFor(queue, time), given, { redis, clock });
     stage.hear(subscriber.events);
     subscriber.use({ handle: (job, context, inner) => stage.play(inner, job as Job<never>, context) });
     middlewares.forEach(subscriber.use);

@@ -1,8 +1,9 @@
 /** The processes of the kit, as in production: a daemon that moves, and a worker, over the model of Redis in this process. */
-import { createCalls } from '../client/calls/session.ts';
+import { type Calls, createCalls } from '../client/calls/session.ts';
 import { settingsOf } from '../client/calls/settings.ts';
 import { type Client, clientOver } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
+import type { Parts } from '../client/parts.ts';
 import { createEmitter } from '../job/events.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -19,6 +20,7 @@ import { createHandleChain } from '../worker/run/middleware.ts';
 import { workerOf } from '../worker/worker.ts';
 import type { Ledger } from './ledger.ts';
 import { openLine } from './line.ts';
+import { waitedFor } from './play.ts';
 import { createServer } from './redis/server.mjs';
 import { SortedSet } from './redis/sorted-set.mjs';
 import type { VirtualTime } from './time.ts';
@@ -162,7 +164,7 @@ export function createKitWorker({ redis, time, handlers, queueOf, random, handle
   };
   const works = Object.entries(handlers.map).map(([name, handler]) => {
     const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
-    return { queue: queueOf(name), handler, onAbandoned };
+    return { queue: waitedFor(queueOf(name), time), handler, onAbandoned };
   });
   if (works.length === 0) return undefined;
   return workerOf({ settings, works: readWork(works, settings), chains: { handle, schedule }, consumer: 'kit' });
@@ -170,7 +172,18 @@ export function createKitWorker({ redis, time, handlers, queueOf, random, handle
 
 export function createKitClient(redis: RedisAddress, clock: Clock, chain = createScheduleChain()): Client {
   const settings = { ...settingsOf({ redis, clock }), windowMs: AGE_MS };
-  return clientOver(settings, createCalls(settings), { chain });
+  return clientOver(settings, asDurable(createCalls(settings)), { chain });
+}
+
+/** No write of the kit gets lost: it is as durable as its call wants it once it is answered. A wrong wish is refused all the same. */
+function asDurable<P extends Parts>(calls: Calls<P>): Calls<P> {
+  return {
+    ...calls,
+    opened: () => calls.opened(),
+    connected: () => calls.connected(),
+    run: (work, _, turn) => calls.run(work, undefined, turn),
+    runChecked: (read, work, levelOf, claimsOf) => calls.runChecked(read, work, () => void levelOf?.(), claimsOf),
+  };
 }
 
 /** The middleware of users inside of `around`, which stands around everything. */

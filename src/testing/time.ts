@@ -7,11 +7,8 @@
  *            stops for an alarm, or has come to where it was sent
  *  looks     that repeat for ever, such as heartbeats: they are made before time passes and afterwards
  */
-import type { Clock } from '../kernel/clock.ts';
+import { type Clock, setImmediate, turn } from '../kernel/clock.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-
-// Taken before anybody may put a timer of their own in its place.
-const { setImmediate: soon } = globalThis;
 
 interface Alarm {
   atMs: number;
@@ -90,7 +87,7 @@ export class VirtualTime {
     if (ms <= 0) {
       this.#activity += 1;
       let isOff = false;
-      soon(() => isOff || act());
+      setImmediate(() => isOff || act());
       return () => {
         isOff = true;
       };
@@ -216,8 +213,6 @@ export class VirtualTime {
 }
 
 const NONE: ReadonlySet<Promise<unknown>> = new Set();
-
-export const turn = () => new Promise<void>((resolve) => void soon(resolve));
 
 /** A heap, the soonest first; of the same moment the one that was set first. */
 class Alarms {

@@ -1,5 +1,5 @@
 /** The test kit plays jobs and schedules by the product's rules, in virtual time. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   Defer,
   defineHandlers,
@@ -357,4 +357,68 @@ test('what a view shows in the place of data is refused by jobs and schedules of
   await expect(kit.client.edit(coded, 'a', { data: view?.data })).rejects.toThrow(
     /the codec codec has made of the data/,
   );
+});
+
+describe('a test of a user', () => {
+  test('may put its own timers in the place of those of Node: the kit goes on', async () => {
+    vi.useFakeTimers();
+    try {
+      const q = defineQueue('q', { attempts: 2, backoff: fixed('1h'), perGroup: 1 });
+      const kit = createTestKit({
+        start,
+        queues: [q],
+        handlers: {
+          q: ({ attempt }) => {
+            if (attempt === 1) throw new Error('no');
+          },
+        },
+      });
+      await kit.client.scheduleMany(
+        q,
+        Array.from({ length: 600 }, (_, nth) => ({ data: nth, group: `g${nth % 300}` })),
+      );
+      await kit.advance('1d');
+      expect(kit.runs.filter(({ outcome }) => outcome === 'done')).toHaveLength(600);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test.each(['at-least-once', 'at-most-once'] as const)(
+    'may have a codec and a schema that take their time: no virtual time passes meanwhile (%s)',
+    async (delivery) => {
+      /** In real time. */
+      const later = async <T>(value: T): Promise<T> => {
+        for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+        return value;
+      };
+      const codec = { encode: (text: string) => later(`!${text}`), decode: (text: string) => later(text.slice(1)) };
+      const schema = {
+        '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => later({ value }) },
+      } as const;
+      const q = defineQueue('q', { codec, jobs: { default: schema }, timeout: '1s', delivery });
+      const got: unknown[] = [];
+      const kit = createTestKit({ start, queues: [q], handlers: { q: (job) => void got.push(job.data) } });
+      await kit.client.schedule(q, { n: 1 }, { delay: '1h' });
+      await kit.client.schedule(q, { n: 2 }, { delay: '2h' });
+      await kit.advance('1d');
+      expect(got).toEqual([{ n: 1 }, { n: 2 }]);
+      expect(kit.runs.map((run) => [at(run).slice(11, 16), run.outcome])).toEqual([
+        ['01:00', 'done'],
+        ['02:00', 'done'],
+      ]);
+    },
+  );
+
+  test('may ask for durability: no write of the kit gets lost, and a wrong wish is refused', async () => {
+    const kit = createTestKit({ start, handlers: { q: () => undefined } });
+    for (const durability of ['memory', 'replicated', 'fsynced', { replicas: 2, fsynced: true }] as const) {
+      expect(await kit.client.schedule('q', 1, { durability })).toMatchObject({ status: 'scheduled' });
+    }
+    await expect(kit.client.schedule('q', 1, { durability: 'paper' as never })).rejects.toThrow(
+      /durability is "paper"/,
+    );
+    await kit.advance('1s');
+    expect(kit.runs).toHaveLength(4);
+  });
 });

@@ -16,7 +16,7 @@
  */
 
 import type { Queue } from '../../job/queue.ts';
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, setImmediate } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';

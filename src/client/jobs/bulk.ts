@@ -2,7 +2,7 @@
  * A list of jobs → results in order. All are read and checked before the first is sent; then a few slices are on the way at a
  * time, and an outage stops what was not sent yet. The error then says what Redis has confirmed and what it has not.
  */
-import { setImmediate as turn } from 'node:timers/promises';
+import { turn } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts';
 import { type Answers, CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';

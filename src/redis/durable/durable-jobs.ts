@@ -11,6 +11,7 @@
  * For such a call the group makes a write that changes nothing, and waits for that. WAIT is never sent without a write
  * before it.
  */
+import { setImmediate } from '../../kernel/clock.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../../kernel/errors.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { endsAt } from '../connection/call-end.ts';

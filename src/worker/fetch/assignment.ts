@@ -7,7 +7,7 @@
 
 import type { Queue } from '../../job/queue.ts';
 import type { QueueSettings } from '../../job/queue-settings.ts';
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, turn } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { createShares } from '../../kernel/shares.ts';
@@ -85,7 +85,7 @@ async function shareOf(
     orders += names.length;
     if (orders < ORDERS_AT_ONCE) continue;
     orders = 0;
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
   }
   return mine;
 }

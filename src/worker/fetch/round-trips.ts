@@ -16,7 +16,7 @@
  * they are there when the jobs of the next pass are to be started. Not so in a gated queue, where each makes room for another job. A call that fails, also because our own code throws, is not repeated as a whole. Its completions
  * and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, clearImmediate, setImmediate } from '../../kernel/clock.ts';
 import { RHYTHMS } from '../../kernel/rhythm.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../../redis/scripts/bytes.ts';

@@ -19,7 +19,7 @@
  */
 import type { Emitter } from '../../job/events.ts';
 import type { EntryId } from '../../job/job.ts';
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, turn } from '../../kernel/clock.ts';
 import { createLoop } from '../../kernel/loop.ts';
 import { weightOf } from '../../kernel/shares.ts';
 import { isCluster } from '../../redis/connection/cluster/members.ts';
@@ -426,7 +426,7 @@ export interface View {
 export async function sharesOf(
   entries: readonly EntryId[],
   { consumer, living, round, most }: View,
-  giveWay: () => Promise<unknown> = nextImmediate,
+  giveWay: () => Promise<unknown> = turn,
 ): Promise<readonly EntryId[]> {
   if (round >= OPEN_FROM_ROUND) return entries.slice(0, most);
   const near = round === 0 ? 1 : NEAR;
@@ -454,4 +454,3 @@ export async function sharesOf(
 }
 
 const comesBefore = (weight: string, mine: string, first: boolean) => weight < mine || (weight === mine && first);
-const nextImmediate = () => new Promise((resolve) => setImmediate(resolve));

@@ -29,7 +29,7 @@ import { DEFAULT_NAME } from '../../job/job.ts';
 import { ownReasonOf, UNJUDGED } from '../../job/judge.ts';
 import { type Attempted, type Closing, type Nack, Unrecoverable } from '../../job/outcome.ts';
 import { endMark } from '../../job/record-header.ts';
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, setImmediate } from '../../kernel/clock.ts';
 import { DuestreamError, oneLine } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';

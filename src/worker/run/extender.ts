@@ -26,7 +26,7 @@
  */
 
 import type { Emitter } from '../../job/events.ts';
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, clearImmediate, setImmediate } from '../../kernel/clock.ts';
 import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
 import { pauseAfter } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
