@@ -29,7 +29,7 @@ import {
 } from '../worker/run/handlers.ts';
 import type { TestJob } from './ledger.ts';
 import type { Run } from './play.ts';
-import { createProcesses } from './processes.ts';
+import { Processes } from './processes.ts';
 import { createTestQueues, type TestQueues } from './queues.ts';
 
 export type { Run, TestJob, TestQueues };
@@ -110,25 +110,25 @@ export function createTestKit(options: TestKitOptions): TestKit {
   const { start = '2026-01-01T00:00:00Z', schedules = {} } = options;
   const startMs = instantMs(start, 'start');
   for (const [name, input] of Object.entries(schedules)) checkSchedule(name, input, startMs);
-  const kit = createProcesses({ ...options, startMs, schedules, handlers: handlersIn(options.handlers) });
-  const { time, ledger, client, clock, knownAs, next, passed } = kit;
+  const kit = new Processes({ ...options, startMs, schedules, handlers: handlersIn(options.handlers) });
+  const { time, ledger, client, clock } = kit;
   return {
     client,
-    use: kit.use,
-    subscribe: kit.subscribe,
-    queues: createTestQueues({ commands: kit.commands, clock, knownAs, next, onSet: () => time.lookSoon() }),
+    use: (middleware) => kit.use(middleware),
+    subscribe: (queue, given) => kit.subscribe(queue, given),
+    queues: createTestQueues(kit),
     schedule: (queue, data, given = {}) =>
-      client.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
+      client.schedule(typeof queue === 'string' ? kit.knownAs(queue) : queue, data, given),
     cancel: async (queue, id) => (await client.cancel(queue, id)).status,
-    advance: (by) => passed(clock.wallMs() + durationMs(by, 'advance')),
-    advanceTo: (instant) => passed(instantMs(instant, 'advanceTo')),
+    advance: (by) => kit.passed(clock.wallMs() + durationMs(by, 'advance')),
+    advanceTo: (instant) => kit.passed(instantMs(instant, 'advanceTo')),
     async next() {
       const before = ledger.changes;
-      await passed(clock.wallMs());
+      await kit.passed(clock.wallMs());
       while (ledger.changes === before) {
         const nextMs = time.nextMs();
         if (nextMs === undefined || nextMs > time.nowMs + FAR_MS) return false;
-        await passed(nextMs);
+        await kit.passed(nextMs);
       }
       return true;
     },
@@ -136,7 +136,9 @@ export function createTestKit(options: TestKitOptions): TestKit {
     get nowMs() {
       return clock.wallMs();
     },
-    runs: kit.runs,
+    get runs() {
+      return kit.runs;
+    },
     jobs: (wanted = {}) => ledger.all().filter((job) => isWanted(job, wanted)),
   };
 }

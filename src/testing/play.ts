@@ -163,11 +163,11 @@ export class Stage {
       const watched = signalOf();
       // Whoever does not look at the signal does not hear of it.
       const signal = context.signal;
-      const onAbort = async () => {
+      const onAbort = () => {
         if (!watched && !signalOf()) return;
         const looked = Promise.race([isOver, turn().then(() => false)]);
         time.busy(looked);
-        if (await looked) done();
+        void looked.then((isIt) => isIt && done());
       };
       const callOff = time.at(untilMs, () => done());
       const done = () => {
@@ -176,7 +176,7 @@ export class Stage {
         resolve();
       };
       signal.addEventListener('abort', onAbort);
-      if (signal.aborted) void onAbort();
+      if (signal.aborted) onAbort();
     });
   }
 }

@@ -5,20 +5,31 @@
  *  start           both are up, time stands      calls are carried out; what they tell the processes is kept for them
  *  advance         time passes                   what is due runs, as in production
  */
+import type { Client } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
 import type { Job } from '../job/job.ts';
 import { defineQueue, type Queue, queueOf } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type DurationInput, durationMs } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import type { ScheduleInput } from '../schedule/input.ts';
 import { createSubscriber, type Subscriber } from '../worker/broadcast/subscriber.ts';
 import { checkDelivery } from '../worker/options.ts';
 import { checkHandlers, type Handlers, type Middleware, type QueueHandlers } from '../worker/run/handlers.ts';
+import type { Chains } from '../worker/worker.ts';
 import { runInline } from './inline.ts';
 import { Ledger } from './ledger.ts';
-import { Stage, waitedFor } from './play.ts';
-import { AGE_MS, chainInside, createKitClient, createKitWorker, createMovers, createWorld } from './services.ts';
+import { type Run, Stage, waitedFor } from './play.ts';
+import {
+  AGE_MS,
+  chainInside,
+  createKitClient,
+  createKitWorker,
+  createMovers,
+  createWorld,
+  type World,
+} from './services.ts';
 import { VirtualTime } from './time.ts';
 
 interface ProcessesParts {
@@ -31,97 +42,114 @@ interface ProcessesParts {
   readonly inline?: boolean | undefined;
 }
 
-export type Processes = ReturnType<typeof createProcesses>;
-
 /** So long before time begins they start: then no pass is so young that the next one would have to wait. */
 const UP_MS = 60_000;
 
-export function createProcesses(parts: ProcessesParts) {
-  const { startMs, handlers, lasts = () => 0, random = () => 0.5, inline = false } = parts;
-  const knownQueues = knownIn(parts);
-  const knownAs = (name: string) => knownQueues.get(name) ?? defineQueue(name);
-  const time: VirtualTime = new VirtualTime(startMs - UP_MS, () => world.tellHeads());
-  const nowMs = () => Math.max(startMs, time.nowMs);
-  const clock: Clock = { ...time.clock, wallMs: nowMs, monotonicMs: nowMs };
-  const ledger = new Ledger();
-  const lastsMs = inline ? undefined : (job: Job<unknown>) => durationMs(lasts(job), 'lasts');
-  const stage = new Stage(time, lastsMs, (queue, id) => ledger.lastOf(queue, id));
-  const world = createWorld(time, ledger);
-  const { redis } = world;
-  const handle = chainInside((handler) => stage.around(handler));
-  const schedule = createScheduleChain();
-  const movers = createMovers(redis, time);
-  const worker = createKitWorker({ redis, time, handlers, queueOf: knownAs, random, handle, schedule });
-  if (worker) stage.hear(worker.events);
-  const around = createScheduleChain();
-  const client = createKitClient(redis, clock, around);
-  if (inline) {
-    const own = { time, ledger, commands: movers.commands, client: createKitClient(redis, clock) };
-    for (const chain of [around, schedule]) runInline(chain, own);
-  }
-  const middlewares: Middleware[] = [];
-  const subscribers: Pick<Subscriber, 'use'>[] = [];
+export class Processes {
+  readonly time: VirtualTime;
+  readonly clock: Clock;
+  readonly ledger = new Ledger();
+  readonly client: Client;
+  readonly commands: Redis;
+  readonly #parts: ProcessesParts;
+  readonly #queues: ReadonlyMap<string, Queue>;
+  readonly #stage: Stage;
+  readonly #world: World;
+  readonly #movers: ReturnType<typeof createMovers>;
+  readonly #worker: ReturnType<typeof createKitWorker>;
+  readonly #chains: Chains;
+  readonly #middlewares: Middleware[] = [];
+  readonly #subscribers: Pick<Subscriber, 'use'>[] = [];
   /** What was begun is over before time passes. */
-  let going: Promise<unknown> = begin();
-  going.catch(() => undefined);
-  handlers.use.forEach(use);
+  #going: Promise<unknown>;
 
-  async function begin(): Promise<void> {
+  constructor(parts: ProcessesParts) {
+    const { startMs, handlers, lasts = () => 0, random = () => 0.5, inline = false } = parts;
+    this.#parts = parts;
+    this.#queues = knownIn(parts);
+    const time = new VirtualTime(startMs - UP_MS, () => this.#world.tellHeads());
+    const nowMs = () => Math.max(startMs, time.nowMs);
+    this.time = time;
+    this.clock = { ...time.clock, wallMs: nowMs, monotonicMs: nowMs };
+    const lastsMs = inline ? undefined : (job: Job<unknown>) => durationMs(lasts(job), 'lasts');
+    const stage = new Stage(time, lastsMs, (queue, id) => this.ledger.lastOf(queue, id));
+    this.#stage = stage;
+    this.#world = createWorld(time, this.ledger);
+    const { redis } = this.#world;
+    this.#chains = { handle: chainInside((handler) => stage.around(handler)), schedule: createScheduleChain() };
+    this.#movers = createMovers(redis, time);
+    this.commands = this.#movers.commands;
+    const queueOf = (name: string) => this.knownAs(name);
+    this.#worker = createKitWorker({ redis, time, handlers, queueOf, random, chains: this.#chains });
+    if (this.#worker) stage.hear(this.#worker.events);
+    const around = createScheduleChain();
+    this.client = createKitClient(redis, this.clock, around);
+    if (inline) {
+      const { ledger, commands } = this;
+      const own = { time, ledger, commands, client: createKitClient(redis, this.clock) };
+      for (const chain of [around, this.#chains.schedule]) runInline(chain, own);
+    }
+    this.#going = this.#begin();
+    this.#going.catch(() => undefined);
+    for (const middleware of handlers.use) this.use(middleware);
+  }
+
+  get runs(): readonly Run[] {
+    return this.#stage.runs;
+  }
+
+  /** The definition that counts for a name. */
+  knownAs(name: string): Queue {
+    return this.#queues.get(name) ?? defineQueue(name);
+  }
+
+  async #begin(): Promise<void> {
+    const { time } = this;
     try {
-      await worker?.start();
-      await movers.start([...knownQueues.values()]);
+      await this.#worker?.start();
+      await this.#movers.start([...this.#queues.values()]);
       await time.quiet();
     } finally {
       time.close();
-      time.skipTo(startMs);
-      world.welcome();
+      time.skipTo(this.#parts.startMs);
+      this.#world.welcome();
     }
-    for (const [name, input] of Object.entries(parts.schedules)) await client.schedules.put(name, input);
+    for (const [name, input] of Object.entries(this.#parts.schedules)) await this.client.schedules.put(name, input);
   }
 
-  function next<T>(work: () => Promise<T>): Promise<T> {
-    const done = going.then(work);
-    going = done.catch(() => undefined);
+  /** Does it when the processes are up, and before time passes. */
+  next<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#going.then(work);
+    this.#going = done.catch(() => undefined);
     return done;
   }
 
-  function use(middleware: Middleware): void {
-    middlewares.push(middleware);
-    for (const one of [handle, schedule, ...subscribers]) one.use(middleware);
+  use(middleware: Middleware): void {
+    this.#middlewares.push(middleware);
+    for (const one of [this.#chains.handle, this.#chains.schedule, ...this.#subscribers]) one.use(middleware);
   }
 
-  function subscribe<Data>(queue: Queue<Data>, given: QueueHandlers<NoInfer<Data>>): () => void {
+  subscribe<Data>(queue: Queue<Data>, given: QueueHandlers<NoInfer<Data>>): () => void {
     const { name, jobs, broadcast } = queueOf(queue);
     if (!broadcast?.isOn) {
       throw new DuestreamError('bad-config', `queue ${name} is no broadcast: define it with broadcast: true`);
     }
     checkHandlers(name, given as QueueHandlers<never>, jobs);
-    const subscriber = createSubscriber(waitedFor(queue, time), given, { redis, clock });
-    stage.hear(subscriber.events);
-    subscriber.use({ handle: (job, context, inner) => stage.play(inner, job as Job<never>, context) });
-    middlewares.forEach(subscriber.use);
-    subscribers.push(subscriber);
-    next(() => subscriber.start()).catch(() => undefined);
-    return () => void next(() => subscriber.stop()).catch(() => undefined);
+    const { redis } = this.#world;
+    const subscriber = createSubscriber(waitedFor(queue, this.time), given, { redis, clock: this.clock });
+    this.#stage.hear(subscriber.events);
+    subscriber.use({ handle: (job, context, inner) => this.#stage.play(inner, job as Job<never>, context) });
+    this.#middlewares.forEach(subscriber.use);
+    this.#subscribers.push(subscriber);
+    this.next(() => subscriber.start()).catch(() => undefined);
+    return () => void this.next(() => subscriber.stop()).catch(() => undefined);
   }
 
-  return {
-    time,
-    clock,
-    ledger,
-    client,
-    commands: movers.commands,
-    runs: stage.runs,
-    knownAs,
-    use,
-    subscribe,
-    next,
-    /** Time passes up to a moment. */
-    async passed(untilMs: number): Promise<void> {
-      await going;
-      await time.advanceTo(untilMs);
-    },
-  };
+  /** Time passes up to a moment. */
+  async passed(untilMs: number): Promise<void> {
+    await this.#going;
+    await this.time.advanceTo(untilMs);
+  }
 }
 
 /** Definitions by their names. @throws DuestreamError `bad-input` for a queue that cannot have its handlers */

@@ -3,11 +3,10 @@ import { type CloseOptions, type Closing, closeIn, notGated, OPEN, parseClosing 
 import { type Queue, type QueueOptions, queueOf } from '../job/queue.ts';
 import { gateWords, parseSettings } from '../job/queue-settings.ts';
 import { checkNames } from '../kernel/checks.ts';
-import type { Clock } from '../kernel/clock.ts';
-import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { declarationOf, declareQueue, partitionsOf, setQueue } from '../redis/scripts/queues.ts';
 import { type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
+import type { Processes } from './processes.ts';
 import { NAMESPACE } from './services.ts';
 
 /** As in the definition of a queue. */
@@ -39,29 +38,20 @@ export interface TestQueues {
   open(queue: AnyQueue): Promise<boolean>;
 }
 
-interface QueuesParts {
-  readonly commands: Redis;
-  readonly clock: Clock;
-  /** The definition that counts for a name. */
-  readonly knownAs: (name: string) => Queue;
-  /** Does it when the processes are up, and before time passes. */
-  readonly next: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Processes are to see what was set. */
-  readonly onSet: () => void;
-}
-
-export function createTestQueues({ commands, clock, knownAs, next, onSet }: QueuesParts): TestQueues {
-  const declared = (queue: AnyQueue) => declareQueue(commands, declarationOf(NAMESPACE, knownAs(queueOf(queue).name)));
+export function createTestQueues(kit: Processes): TestQueues {
+  const { commands, clock, time } = kit;
+  const declared = (queue: AnyQueue) =>
+    declareQueue(commands, declarationOf(NAMESPACE, kit.knownAs(queueOf(queue).name)));
 
   const inEach = (queue: AnyQueue, act: (ref: PartitionRef) => Promise<PauseReply>) =>
-    next(async () => {
+    kit.next(async () => {
       const replies: PauseReply[] = [];
       for (const ref of partitionsOf(NAMESPACE, await declared(queue))) replies.push(await act(ref));
       return replies.some(({ kind }) => kind === 'ok');
     });
 
   const shut = (queue: AnyQueue, closing: Omit<Closing, 'group'>) =>
-    next(async () => {
+    kit.next(async () => {
       const refs = partitionsOf(NAMESPACE, await declared(queue));
       const reply = await closeIn(commands, refs, { group: '', ...closing }, { clock, budgetMs: 0 });
       if (reply === 'ungated') throw notGated(queueOf(queue));
@@ -72,10 +62,10 @@ export function createTestQueues({ commands, clock, knownAs, next, onSet }: Queu
     async set(queue, limits) {
       checkNames(limits, gateWords, 'queues.set', 'bad-input');
       const settings = parseSettings(limits);
-      await next(async () => {
+      await kit.next(async () => {
         const { queue: name } = await declared(queue);
         await setQueue(commands, { namespace: NAMESPACE, queue: name, ...settings });
-        onSet();
+        time.lookSoon();
       });
     },
     pause: (queue, reason = '') => inEach(queue, (ref) => pause(commands, ref, { reason })),

@@ -17,7 +17,7 @@ import { readWork, readWorkerOptions, type Settings } from '../worker/options.ts
 import type { Handler, Handlers } from '../worker/run/handlers.ts';
 import type { HandleChain } from '../worker/run/middleware.ts';
 import { createHandleChain } from '../worker/run/middleware.ts';
-import { workerOf } from '../worker/worker.ts';
+import { type Chains, workerOf } from '../worker/worker.ts';
 import type { Ledger } from './ledger.ts';
 import { openLine } from './line.ts';
 import { waitedFor } from './play.ts';
@@ -144,11 +144,10 @@ export interface WorkerParts {
   readonly handlers: Handlers;
   readonly queueOf: (name: string) => Queue;
   readonly random: () => number;
-  readonly handle: HandleChain;
-  readonly schedule: ReturnType<typeof createScheduleChain>;
+  readonly chains: Chains;
 }
 
-export function createKitWorker({ redis, time, handlers, queueOf, random, handle, schedule }: WorkerParts) {
+export function createKitWorker({ redis, time, handlers, queueOf, random, chains }: WorkerParts) {
   const read = readWorkerOptions({ redis, clock: time.clock, concurrency: 10_000 });
   const settings: Settings = {
     ...read,
@@ -167,7 +166,7 @@ export function createKitWorker({ redis, time, handlers, queueOf, random, handle
     return { queue: waitedFor(queueOf(name), time), handler, onAbandoned };
   });
   if (works.length === 0) return undefined;
-  return workerOf({ settings, works: readWork(works, settings), chains: { handle, schedule }, consumer: 'kit' });
+  return workerOf({ settings, works: readWork(works, settings), chains, consumer: 'kit' });
 }
 
 export function createKitClient(redis: RedisAddress, clock: Clock, chain = createScheduleChain()): Client {

@@ -177,12 +177,8 @@ interface Working {
 }
 
 /** Of settings that were read: the test kit has others than there are options for. */
-export function workerOf({
-  settings,
-  works,
-  chains = freshChains(),
-  consumer = `w-${newJobId()}`,
-}: Working): WatchedWorker {
+export function workerOf(working: Working): WatchedWorker {
+  const { settings, works, chains = freshChains(), consumer = `w-${newJobId()}` } = working;
   const names = works.map(({ queue }) => queue.name);
   const events = createEmitter();
   const giveUp = createAbort();
