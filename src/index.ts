@@ -117,7 +117,16 @@ export type {
   UnreadableSchedule,
 } from './client/schedules/schedules.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
-export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './job/backoff.ts';
+export {
+  type Backoff,
+  type BackoffInput,
+  type BackoffPolicy,
+  exponential,
+  fixed,
+  ladder,
+  linear,
+  type WrittenBackoff,
+} from './job/backoff.ts';
 export type { Abandoned } from './job/compensation.ts';
 export type { Codec, CodecContext, JobSchemas, SchemaIssue, SchemaResult, StandardSchema } from './job/content.ts';
 export type { Debounce } from './job/debounce.ts';

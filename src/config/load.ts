@@ -11,7 +11,7 @@ import { statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { parseName } from '../job/job.ts';
 import type { QueueOptions } from '../job/queue.ts';
-import { asConfig, hintOf, nameNow } from '../kernel/checks.ts';
+import { asConfig, hintOf } from '../kernel/checks.ts';
 import { durationText, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { isProfile, RHYTHMS } from '../kernel/rhythm.ts';
@@ -289,7 +289,6 @@ function branch(path: readonly string[], value: unknown, origin: Origin): readon
   if (value === null || value === undefined)
     return path[0] === 'queues' && path.length === 2 ? [queueAlone(path, origin)] : [];
   if (option !== undefined) {
-    if (option.kind === 'backoff' && origin.from === 'file') checkBackoff(path, value, origin);
     return [{ path, value, origin, option }];
   }
   const inside = isSection(value) ? Object.entries(value) : undefined;
@@ -297,18 +296,6 @@ function branch(path: readonly string[], value: unknown, origin: Origin): readon
   const nested = inside.flatMap(([key, child]) => branch([...path, key], child, origin));
   return path[0] === 'queues' && path.length === 2 ? [queueAlone(path, origin), ...nested] : nested;
 }
-
-/** What a library's function makes has units in its names, and may come from code; in a file nobody writes it so any more. */
-function checkBackoff(path: readonly string[], value: unknown, origin: Origin): void {
-  const fields = ['delay', 'max', 'steps'];
-  for (const name of isSection(value) ? Object.keys(value) : []) {
-    const now = nameNow(name, fields);
-    if (now !== undefined) throw renamed([...path, name].join('.'), [...path, now].join('.'), origin);
-  }
-}
-
-const renamed = (key: string, now: string, origin: Origin): DuestreamError =>
-  bad(`${key} in ${origin.name} is now ${now}`);
 
 const queueAlone = (path: readonly string[], origin: Origin): Setting => ({
   path,
@@ -344,8 +331,6 @@ function unknownKey(path: readonly string[], origin: Origin): DuestreamError {
   const known = options.map((option) => option.key.replace('*', path[1] ?? '*'));
   const inside = known.filter((name) => name.startsWith(`${key}.`));
   if (inside.length > 0) return bad(`${key} in ${origin.name} is a section; allowed in it: ${inside.join(', ')}`);
-  const now = nameNow(key, known);
-  if (now !== undefined) return renamed(key, now, origin);
   return bad(`${key} in ${origin.name} is not an option${hintOf(key, known)}`);
 }
 
@@ -353,10 +338,7 @@ function unknownVariable(name: string, known: readonly (string | undefined)[]): 
   if (name.startsWith('DUESTREAM_QUEUES_'))
     return bad(`${name} is set; allowed: queues are configured in the file only`);
   const names = [...known.filter((one) => one !== undefined), ...BOOTSTRAP];
-  const now = nameNow(name, names);
-  return bad(
-    now === undefined ? `${name} is not a variable of duestream${hintOf(name, names)}` : `${name} is now ${now}`,
-  );
+  return bad(`${name} is not a variable of duestream${hintOf(name, names)}`);
 }
 
 const isSection = (value: unknown): value is Readonly<Record<string, unknown>> =>

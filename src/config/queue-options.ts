@@ -1,6 +1,6 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
-import type { Backoff } from '../job/backoff.ts';
+import { BACKOFF_FORMS, type BackoffInput, storable } from '../job/backoff.ts';
 import {
   parseSettings,
   type QueueSetting,
@@ -14,65 +14,23 @@ import type { PartKind } from '../job/setting-kinds.ts';
 import { queueRanges, type Range } from '../kernel/checks.ts';
 import { duration, type Ms, milliseconds, number, option } from './table.ts';
 
-const YEAR = 365 * 86_400_000;
-
-const jitter = z.enum(['none', 'full', 'equal']);
-const wait = milliseconds({ min: 0, max: YEAR });
-const waitMax = wait.prefault('1h');
-const factor = z.number().min(1).max(100).default(2);
-const ladder = z.array(wait).min(1).max(100);
-
-/** As it is written, with the defaults of the library's functions. */
-const written = z
-  .discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('fixed'), delay: wait, jitter: jitter.default('none') }),
-    z.strictObject({ kind: z.literal('linear'), delay: wait, max: waitMax, jitter: jitter.default('none') }),
-    z.strictObject({
-      kind: z.literal('exponential'),
-      delay: wait,
-      factor,
-      max: waitMax,
-      jitter: jitter.default('full'),
-    }),
-    z.strictObject({ kind: z.literal('ladder'), steps: ladder, jitter: jitter.default('none') }),
-  ])
-  .transform((given): Backoff => {
-    const { kind, jitter } = given;
-    switch (kind) {
-      case 'fixed':
-        return { kind, delayMs: given.delay, jitter };
-      case 'linear':
-        return { kind, delayMs: given.delay, maxMs: given.max, jitter };
-      case 'exponential':
-        return { kind, delayMs: given.delay, factor: given.factor, maxMs: given.max, jitter };
-      case 'ladder':
-        return { kind, stepsMs: given.steps, jitter };
+/** Whether the library takes it. */
+const taken =
+  (take: (given: never) => unknown) =>
+  (given: unknown): boolean => {
+    try {
+      take(given as never);
+      return true;
+    } catch {
+      return false;
     }
-  });
+  };
 
-const whole = z.int().min(0).max(YEAR);
-
-/** As the library's functions make it. Only code can give one. */
-const made = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('fixed'), delayMs: whole, jitter }),
-  z.strictObject({ kind: z.literal('linear'), delayMs: whole, maxMs: whole, jitter }),
-  z.strictObject({ kind: z.literal('exponential'), delayMs: whole, factor: z.number(), maxMs: whole, jitter }),
-  z.strictObject({ kind: z.literal('ladder'), stepsMs: z.array(whole).readonly(), jitter }),
-]);
-
-const backoff = z.union([written, made]);
+const backoff = z.custom<BackoffInput>(taken(storable)).transform(storable);
 
 const inRange = ({ min, max }: Range) => z.int().min(min).max(max);
 
-/** Whether the table of settings takes it. */
-const isTaken = (word: QueueSettingName) => (given: unknown) => {
-  try {
-    parseSettings({ [word]: given });
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isTaken = (word: QueueSettingName) => taken((given: unknown) => parseSettings({ [word]: given }));
 
 /** Parts of what is on or off. */
 function partShape(part: PartKind): z.ZodType {
@@ -156,8 +114,7 @@ export const queue = z.strictObject({
   backoff: option(backoff, {
     kind: 'backoff',
     doc: 'How long a job waits after a failure.',
-    allowed:
-      'kind: fixed (delay), linear (delay, max), exponential (delay, factor, max) or ladder (steps), each with jitter: none, full or equal',
+    allowed: BACKOFF_FORMS,
   }).exactOptional(),
   ...settings,
 });

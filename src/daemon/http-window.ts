@@ -7,7 +7,7 @@ import { type Api, createApi } from '../http/api/api.ts';
 import type { GuestOptions } from '../http/api/guests.ts';
 import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
-import { defineQueue } from '../job/queue.ts';
+import { queueFrom } from '../job/queue.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, silentLog } from '../kernel/log.ts';
 import { reasonOf } from '../kernel/reason.ts';
@@ -50,7 +50,7 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log, mounting: Mou
     dataBytesMax: limits.dataBytesMax,
     closedMax: mover.closedMax,
     doneWindowMs: done.max === 0 ? 0 : done.windowMs,
-    queueOf: (name) => defineQueue(name, queueOptions(config, name)),
+    queueOf: (name) => queueFrom(name, queueOptions(config, name)),
     examined: { done: doneLimits(config), closedMax: mover.closedMax },
     readyMax: mover.readyMax,
     title: http.title,

@@ -399,24 +399,15 @@ export interface Schemas {
     };
   };
   readonly Backoff: {
-    readonly kind: 'fixed';
-    readonly delayMs: number;
-    readonly jitter: 'none' | 'full' | 'equal';
-  } | {
-    readonly kind: 'linear';
-    readonly delayMs: number;
-    readonly maxMs: number;
-    readonly jitter: 'none' | 'full' | 'equal';
-  } | {
-    readonly kind: 'exponential';
-    readonly delayMs: number;
-    readonly factor: number;
-    readonly maxMs: number;
-    readonly jitter: 'none' | 'full' | 'equal';
-  } | {
-    readonly kind: 'ladder';
-    readonly stepsMs: readonly number[];
-    readonly jitter: 'none' | 'full' | 'equal';
+    readonly kind: 'fixed' | 'linear' | 'exponential' | 'ladder';
+    readonly delay?: number | string;
+    readonly delayMs?: number;
+    readonly factor?: number;
+    readonly max?: number | string;
+    readonly maxMs?: number;
+    readonly steps?: readonly (number | string)[];
+    readonly stepsMs?: readonly number[];
+    readonly jitter?: 'none' | 'full' | 'equal';
   };
   readonly SetSealed: {
     readonly queue: string;
@@ -706,7 +697,7 @@ export interface Schemas {
     readonly zone?: string;
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
-    readonly backoff?: Schemas['Backoff'];
+    readonly backoff?: Schemas['Backoff'] & (Record<string, never> | null);
     readonly priority?: 'high' | 'normal' | 'low' | null;
     readonly tags?: readonly string[] | null;
     readonly expiresAt?: string | null;
@@ -808,7 +799,7 @@ export interface Schemas {
     readonly zone?: string;
     readonly attempts?: number | null;
     readonly timeout?: number | string | null;
-    readonly backoff?: Schemas['Backoff'];
+    readonly backoff?: Schemas['Backoff'] & (Record<string, never> | null);
     readonly priority?: 'high' | 'normal' | 'low' | null;
     readonly tags?: readonly string[] | null;
     readonly expiresAt?: string | null;

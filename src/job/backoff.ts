@@ -21,6 +21,29 @@ export type Backoff =
     }
   | { readonly kind: 'ladder'; readonly stepsMs: readonly number[]; readonly jitter: Jitter };
 
+/** A backoff where there are no functions, as in JSON and YAML. What is left out is as in the function of that name. */
+export type WrittenBackoff =
+  | (SpreadOptions & { readonly kind: 'fixed'; readonly delay: DurationInput })
+  | (SpreadOptions & {
+      readonly kind: 'linear';
+      readonly delay: DurationInput;
+      readonly max?: DurationInput | undefined;
+    })
+  | (SpreadOptions & {
+      readonly kind: 'exponential';
+      readonly delay: DurationInput;
+      readonly factor?: number | undefined;
+      readonly max?: DurationInput | undefined;
+    })
+  | (SpreadOptions & { readonly kind: 'ladder'; readonly steps: readonly DurationInput[] });
+
+/** What is taken for a backoff, wherever one is given: what a function made, or the same in words. */
+export type BackoffInput = Backoff | WrittenBackoff;
+
+/** The forms of a backoff in words, for refusals and references. */
+export const BACKOFF_FORMS =
+  'kind: fixed (delay), linear (delay, max), exponential (delay, factor, max) or ladder (steps), each with jitter: none, full or equal';
+
 /** A queue's backoff: data, or a function of the number of failures so far (1 after the first) returning a duration. */
 export type BackoffPolicy = Backoff | ((failures: number) => DurationInput);
 
@@ -103,31 +126,41 @@ export function isBackoff(value: unknown): value is Backoff {
 }
 
 /**
- * A backoff in its data form, made anew by its own function, which checks it: it may come from a place without types.
+ * A backoff in either form, made by its own function, which checks it: it may come from a place without types.
  *
  * @throws DuestreamError `bad-input`
+ * @example storable({ kind: 'fixed', delay: '5s' }) // { kind: 'fixed', delayMs: 5000, jitter: 'none' }
  */
-export function storable(backoff: Backoff): Backoff {
+export function storable(backoff: BackoffInput): Backoff {
   switch (backoff?.kind) {
     case 'fixed': {
-      const { kind: _, delayMs, ...rest } = backoff;
-      return fixed(delayMs, rest);
+      const { delay, ...options } = worded(backoff, ['delay']);
+      return fixed(delay as DurationInput, options);
     }
     case 'linear': {
-      const { kind: _, delayMs, maxMs, ...rest } = backoff;
-      return linear(delayMs, { ...rest, max: maxMs });
+      const { delay, ...options } = worded(backoff, ['delay', 'max']);
+      return linear(delay as DurationInput, options);
     }
     case 'exponential': {
-      const { kind: _, delayMs, maxMs, ...rest } = backoff;
-      return exponential(delayMs, { ...rest, max: maxMs });
+      const { delay, ...options } = worded(backoff, ['delay', 'max']);
+      return exponential(delay as DurationInput, options);
     }
     case 'ladder': {
-      const { kind: _, stepsMs, ...rest } = backoff;
-      return ladder(stepsMs, rest);
+      const { steps, ...options } = worded(backoff, ['steps']);
+      return ladder(steps as readonly DurationInput[], options);
     }
     default:
       throw unknownBackoff(backoff);
   }
+}
+
+/** Without its kind, and with the names in which a value needs no unit: `delayMs` is a `delay`, and wins over one. */
+function worded({ kind: _, ...given }: BackoffInput, words: readonly string[]): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(given).map(([name, value]): readonly [string, unknown] => {
+    const word = name.replace(/Ms$/, '');
+    return [words.includes(word) ? word : name, value];
+  });
+  return Object.fromEntries(entries);
 }
 
 function unknownBackoff(backoff: unknown): DuestreamError {
@@ -136,7 +169,7 @@ function unknownBackoff(backoff: unknown): DuestreamError {
   const isOther = (type === 'fixed' || type === 'exponential') && typeof delay === 'number';
   const words = isOther
     ? `is { type: '${type}', delay: ${delay} }; did you mean ${type}(${delay})?`
-    : `is ${show(backoff)}; allowed: fixed(…), linear(…), exponential(…), ladder(…)`;
+    : `is ${show(backoff)}; allowed: fixed(…), linear(…), exponential(…), ladder(…), or an object with ${BACKOFF_FORMS}`;
   return new DuestreamError('bad-input', `backoff ${words}; a function only for a queue, because it cannot be stored`);
 }
 

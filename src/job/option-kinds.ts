@@ -7,7 +7,7 @@
 import { durationIn, type Range, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { type Backoff, isBackoff, storable } from './backoff.ts';
+import { BACKOFF_FORMS, type Backoff, type BackoffInput, isBackoff, storable } from './backoff.ts';
 import { DEBOUNCE_ALLOWED, type Debounce, type DebounceMs, parseDebounce } from './debounce.ts';
 import {
   headersIn,
@@ -235,12 +235,12 @@ export function debounce(): OptionKind<Debounce, DebounceMs, 'debounce'> {
 }
 
 /** How long to wait after a failure, as data. */
-export function backoff(): OptionKind<Backoff, Backoff, 'backoff'> {
+export function backoff(): OptionKind<BackoffInput, Backoff, 'backoff'> {
   return {
     kind: 'backoff',
     metavar: '<json>',
     isStored: isBackoff,
-    allowed: '`fixed(…)`, `linear(…)`, `exponential(…)`, `ladder(…)`, or their JSON; no function, it cannot be stored',
+    allowed: `\`fixed(…)\`, \`linear(…)\`, \`exponential(…)\`, \`ladder(…)\`, or an object with ${BACKOFF_FORMS}; no function, it cannot be stored`,
     check: unchecked(storable),
     // A header has no room for one.
     toHeader: () => '',

@@ -211,9 +211,9 @@ export const jobOptions = {
    */
   backoff: {
     ...backoff(),
-    doc: 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}; or the kind linear, exponential or ladder',
+    doc: 'how long to wait after a failure: {"kind":"fixed","delay":"5s"}; or the kind linear, exponential or ladder',
     otherwise: "the queue's",
-    example: { kind: 'fixed', delayMs: 5000, jitter: 'none' },
+    example: { kind: 'fixed', delay: '5s' },
     schedule: true,
     record: { json: 'b' },
   },

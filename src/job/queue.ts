@@ -3,10 +3,10 @@
  * the definition, which is why a job's record does not have to carry it.
  */
 
-import { checkFunction, checkNames, durationIn, queueRanges, wholeNumber } from '../kernel/checks.ts';
+import { asConfig, checkFunction, checkNames, durationIn, queueRanges, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
-import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
+import { type BackoffInput, type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
 import { checkGateSettings } from './gate.ts';
 import { parseName } from './job.ts';
@@ -20,7 +20,7 @@ export interface QueueOptions extends QueueSettingOptions {
   /** How often workers may die under the job before it is dead. 1 to 100, default 3. */
   readonly crashes?: number;
   /** How long a job waits after a failure. Default: exponential, 10 s … 1 h, with full jitter. */
-  readonly backoff?: BackoffPolicy;
+  readonly backoff?: BackoffInput | BackoffPolicy;
   /** How long a handler may run before its signal aborts and the start counts as a failure. 1 ms to 365 d, default 15 min. */
   readonly timeout?: DurationInput;
   /**
@@ -100,7 +100,7 @@ export interface Queue<Data = unknown, Name extends string = string> extends Que
  *
  * Without a type argument, the data of its jobs has the type `any`.
  *
- * @throws DuestreamError `bad-input` for a name outside the grammar or an option outside its range.
+ * @throws DuestreamError `bad-config` for a name outside the grammar or an option outside its range.
  * @example
  * const emails = defineQueue<{ to: string }>('emails', { attempts: 5, backoff: exponential('10s', { max: '1h' }) });
  * @example
@@ -115,7 +115,7 @@ export function defineQueue<Data = Untyped>(
   options?: QueueOptions & { readonly jobs?: undefined },
 ): Queue<Data>;
 export function defineQueue(name: string, options: AnyQueueOptions = {}): Queue {
-  return queueFrom(name, options);
+  return asConfig(() => queueFrom(name, options));
 }
 
 /** A queue as `defineQueue` made it, or its name: then it has the defaults. */
@@ -128,7 +128,7 @@ export type QueueInput<Data> = Queue<Data> | string;
  * @throws DuestreamError `bad-input`
  */
 export function queueOf<Data>(input: QueueInput<Data>, what = 'queue'): Queue<Data> {
-  if (typeof input === 'string') return defineQueue<Data>(input);
+  if (typeof input === 'string') return queueFrom(input, {}) as Queue<Data>;
   if (typeof input === 'object' && input !== null && Object.hasOwn(input, DEFINED)) return input;
   throw new DuestreamError(
     'bad-input',
@@ -185,7 +185,7 @@ export function queueFrom<Data>(name: string, options: AnyQueueOptions, below: P
 const asDefined = <Data>(queue: Queue<Data>): Queue<Data> =>
   Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
 
-function backoffOf(policy: BackoffPolicy): BackoffPolicy {
+function backoffOf(policy: BackoffInput | BackoffPolicy): BackoffPolicy {
   if (typeof policy !== 'function') return storable(policy);
   checkFunction(policy, 'backoff');
   return policy;

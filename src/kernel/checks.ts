@@ -6,7 +6,7 @@ import { type DurationInput, durationMs, show } from './duration.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
 
 // Names of options in code. A name that nobody knows is refused, because an option that is silently dropped is found
-// out at night; one that was renamed is refused with its new name.
+// out at night. What is defined once is `bad-config`, and what is called `bad-input`.
 
 /**
  * @param options what was given
@@ -22,27 +22,25 @@ export function checkNames(
   code: 'bad-config' | 'bad-input' = 'bad-config',
 ): void {
   for (const name of Object.keys(checkObject(options, owner, code))) {
-    if (known.includes(name)) continue;
-    const now = nameNow(name, known);
-    if (now !== undefined) throw new DuestreamError(code, `${name} is now ${now}`);
-    const hint = hintOf(name, known) || `; allowed: ${known.join(', ') || 'none'}`;
-    throw new DuestreamError(code, `${name} is not an option of ${owner}${hint}`);
+    if (!known.includes(name)) throw noOption(name, known, owner, code);
   }
+}
+
+/** The refusal of a name that nobody knows. */
+export function noOption(
+  name: string,
+  known: readonly string[],
+  owner: string,
+  code: 'bad-config' | 'bad-input',
+): DuestreamError {
+  const hint = hintOf(name, known) || `; allowed: ${known.join(', ') || 'none'}`;
+  return new DuestreamError(code, `${name} is not an option of ${owner}${hint}`);
 }
 
 /** @throws DuestreamError `bad-config` for what is no object */
 export function checkObject(options: unknown, owner: string, code: 'bad-config' | 'bad-input' = 'bad-config'): object {
   if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
   throw new DuestreamError(code, `the options of ${owner} are ${show(options)}; allowed: an object of options`);
-}
-
-/** What an option is called that had another name once: `jobLeaseMs` → `jobLease`, `dataBytes` → `dataBytesMax`. */
-export function nameNow(name: string, known: readonly string[]): string | undefined {
-  const now = name
-    .replace(/(_MS|Ms)$/, '')
-    .replace(/(^|\.)dataBytes$/, '$1dataBytesMax')
-    .replace(/__DATA_BYTES$/, '__DATA_BYTES_MAX');
-  return now !== name && known.includes(now) ? now : undefined;
 }
 
 /** Carries out a check of options: what it refuses is a wrong configuration. @throws DuestreamError `bad-config` */
@@ -130,9 +128,9 @@ export function hintOf(name: string, known: readonly string[]): string {
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
-/** The nearest of `known` within a third of its letters (at least two), or undefined. Case does not count. */
+/** The nearest of `known` within a third of its letters (at least two, one of a short name), or undefined. Case does not count. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  const limit = Math.max(2, Math.floor(name.length / 3));
+  const limit = name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3));
   let best: { readonly name: string; readonly distance: number } | undefined;
   for (const candidate of known) {
     const distance = edits(name.toLowerCase(), candidate.toLowerCase());

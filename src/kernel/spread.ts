@@ -17,9 +17,9 @@ export function spreadMs(text: string, mostMs: number): number {
 // How waiting times are spread, so that jobs that failed together do not all come back together.
 
 /** `full` spreads over 0…delay, `equal` over half…delay, `none` not at all. */
-export type Jitter = 'none' | 'full' | 'equal';
+export type Jitter = (typeof JITTERS)[number];
 
-const JITTERS: readonly Jitter[] = ['none', 'full', 'equal'];
+export const JITTERS = ['none', 'full', 'equal'] as const;
 
 export const isJitter = (value: unknown): value is Jitter => JITTERS.some((known) => known === value);
 

@@ -12,7 +12,7 @@ import type { OptionsOfFires, ScheduleOptions } from '../job/options.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
 import { refuseRedacted } from '../job/redaction.ts';
 import type { InputIn, NamedData, NameIn } from '../job/types.ts';
-import { hintOf, isPromise, WORDS_CHARS_MAX, wholeNumber } from '../kernel/checks.ts';
+import { isPromise, noOption, WORDS_CHARS_MAX, wholeNumber } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, show } from '../kernel/duration.ts';
 import { DuestreamError, oneLine } from '../kernel/errors.ts';
 import { snapshot } from '../kernel/snapshot.ts';
@@ -257,11 +257,7 @@ function checkFields(what: string, input: object, allowed: readonly string[]): v
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad(what, input, 'an object');
   const unknown = Object.keys(input).find((field) => !allowed.includes(field));
   if (unknown === undefined) return;
-  const near = hintOf(unknown, allowed) || ';';
-  throw new DuestreamError(
-    'bad-input',
-    `unknown field ${show(unknown)} of ${what}${near} allowed: ${allowed.join(', ')}`,
-  );
+  throw noOption(unknown, allowed, what, 'bad-input');
 }
 
 function bad(what: string, given: unknown, allowed: string): DuestreamError {

@@ -6,7 +6,7 @@
  * life of the id has another one. The token would not do: a second start has a higher one although the effect is there.
  */
 import type { Job } from '../job/job.ts';
-import { checkNames, durationIn, isPromise } from '../kernel/checks.ts';
+import { asConfig, checkNames, durationIn, isPromise } from '../kernel/checks.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
@@ -57,14 +57,14 @@ const OLDER_MS = { min: 60_000, max: 3650 * 86_400_000 };
 /**
  * An inbox. It connects to nothing: the table is that of `inboxTable`, and `run` reaches it.
  *
- * @throws DuestreamError `bad-input`
+ * @throws DuestreamError `bad-config`
  * @example
  * const inbox = createInbox({ dialect: 'postgres' });
  * const isFirst = await inbox.once(run, job);
  */
 export function createInbox(options: InboxOptions): Inbox {
-  checkNames(options, ['dialect'], 'createInbox', 'bad-input');
-  const dialect = parseDialect(options.dialect);
+  checkNames(options, ['dialect'], 'createInbox');
+  const dialect = asConfig(() => parseDialect(options.dialect));
   const now = NOW_MS[dialect];
   return {
     once: ((run: Run, job: InboxJob) => {

@@ -1,6 +1,6 @@
 /** What a module tells `duestream outbox` of a database: how to reach it, and the queues that its rows go to. */
 import { type Queue, queueOf } from '../job/queue.ts';
-import { checkFunction, checkNames } from '../kernel/checks.ts';
+import { asConfig, checkFunction, checkNames } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Dialect, parseDialect, type Run } from './database.ts';
@@ -30,12 +30,16 @@ const DEFINED = Symbol.for('duestream.outbox-database');
 /**
  * Declares the database of a module for `duestream outbox relay <module>`, `ls`, `retry` and `rm`.
  *
- * @throws DuestreamError `bad-input`
+ * @throws DuestreamError `bad-config`
  * @example
  * export default defineOutbox({ dialect: 'postgres', run, queues: [reminders], close: () => pool.end() });
  */
 export function defineOutbox(given: OutboxDatabase): OutboxDatabase {
-  checkNames(given, NAMES, 'defineOutbox', 'bad-input');
+  return asConfig(() => databaseOf(given));
+}
+
+function databaseOf(given: OutboxDatabase): OutboxDatabase {
+  checkNames(given, NAMES, 'defineOutbox');
   const { dialect, run, queues = [], close } = given;
   checkFunction(run, 'run');
   if (close !== undefined) checkFunction(close, 'close');

@@ -14,7 +14,7 @@ import { reserveJobIds } from '../job/job-id.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../job/queue.ts';
 import type { InputIn, NamedData, NameIn } from '../job/types.ts';
-import { checkNames, isPromise } from '../kernel/checks.ts';
+import { asConfig, checkNames, isPromise } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import type { DurationInput } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
@@ -165,16 +165,14 @@ const OUTBOX_OPTIONS: readonly string[] = Object.keys({
 /**
  * An outbox. It connects to nothing: the table is that of `outboxTable`, and `run` reaches it.
  *
- * @throws DuestreamError `bad-input`
+ * @throws DuestreamError `bad-config`
  * @example
  * const outbox = createOutbox({ dialect: 'postgres' });
  * await outbox.schedule(run, emails, { to: 'a@example.org' }, { delay: '2m' });
  */
 export function createOutbox(options: OutboxOptions): Outbox {
-  checkNames(options, OUTBOX_OPTIONS, 'createOutbox', 'bad-input');
-  const dialect = parseDialect(options.dialect);
-  const orderOf = new Orders().next;
-  const parts: Parts = { dialect, clock: options.clock ?? systemClock, orderOf, ...parseLimits(options) };
+  const parts = asConfig(() => partsOf(options));
+  const { dialect } = parts;
   return {
     // The rows that `run` has at once, or a promise of them, are the only witness of the type of the result.
     schedule: ((run: Run, queue: QueueInput<unknown>, data: unknown, given: ScheduleOptions = {}) =>
@@ -204,6 +202,13 @@ export function createOutbox(options: OutboxOptions): Outbox {
     retry: (run, seqs) => retryRows({ run, dialect }, seqs),
     remove: (run, seqs) => removeRows({ run, dialect }, seqs),
   };
+}
+
+function partsOf(options: OutboxOptions): Parts {
+  checkNames(options, OUTBOX_OPTIONS, 'createOutbox');
+  const dialect = parseDialect(options.dialect);
+  const orderOf = new Orders().next;
+  return { dialect, clock: options.clock ?? systemClock, orderOf, ...parseLimits(options) };
 }
 
 interface Parts {

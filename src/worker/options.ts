@@ -170,11 +170,10 @@ function workOf({ queue, handler, concurrency, onAbandoned }: AnyWork, settings:
   };
 }
 
-/** How long a stop may take, if it says so itself. @throws DuestreamError `bad-config` */
+/** How long a stop may take, if it says so itself. @throws DuestreamError `bad-input` */
 export function shutdownOf(options: { readonly shutdown?: DurationInput | undefined }, otherwiseMs: number): number {
-  if ('graceMs' in options) throw new DuestreamError('bad-config', 'graceMs is now shutdown');
-  checkNames(options, ['shutdown'], 'stop');
-  return options.shutdown === undefined ? otherwiseMs : asConfig(() => workerOption('shutdown', options.shutdown));
+  checkNames(options, ['shutdown'], 'stop', 'bad-input');
+  return options.shutdown === undefined ? otherwiseMs : workerOption('shutdown', options.shutdown);
 }
 
 /** What a queue's way of delivery needs of its workers. @throws DuestreamError `bad-input` */

@@ -1,8 +1,12 @@
 /** How long to wait after a failure. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { readBackoff } from '../../src/cli/terminal/input.ts';
+import { defineConfig } from '../../src/config/load.ts';
+import { newJob } from '../../src/http/api/routes/job-shapes.ts';
 import {
   type Backoff,
+  type BackoffInput,
   backoffMs,
   defaultBackoff,
   exponential,
@@ -12,6 +16,9 @@ import {
   linear,
   storable,
 } from '../../src/job/backoff.ts';
+import { jobOptions } from '../../src/job/options.ts';
+import { defineQueue } from '../../src/job/queue.ts';
+import { parseSchedule } from '../../src/schedule/input.ts';
 
 const plain = (backoff: Backoff, upTo = 6) => Array.from({ length: upTo }, (_, at) => backoffMs(backoff, at + 1, 0.5));
 
@@ -130,4 +137,31 @@ test('the data form is recognised, and nothing else', () => {
     { kind: 'sometimes', delayMs: 1, jitter: 'none' },
   ];
   for (const value of [...bad, ...worse]) expect(isBackoff(value)).toBe(false);
+});
+
+describe('every entrance takes the same backoffs', () => {
+  const entrances: Readonly<Record<string, (given: BackoffInput) => unknown>> = {
+    defineQueue: (given) => defineQueue('mail', { backoff: given }).backoff,
+    schedule: (given) => jobOptions.backoff.check(given, 'backoff'),
+    'a schedule': (given) =>
+      JSON.parse(parseSchedule('s', { queue: 'q', every: '1h', backoff: given }, { sinceMs: 0 }).body).o.b,
+    'the configuration': (given) => defineConfig({ queues: { mail: { backoff: given } } }).queues.mail?.backoff,
+    'the HTTP API': (given) => jobOptions.backoff.check(newJob.parse({ backoff: given }).backoff, 'backoff'),
+    'the command line': (given) => jobOptions.backoff.check(readBackoff(JSON.stringify(given)), 'backoff'),
+  };
+  const forms: readonly (readonly [BackoffInput, Backoff])[] = [
+    [{ kind: 'fixed', delay: '5s' }, fixed('5s')],
+    [{ kind: 'fixed', delayMs: 5000 } as never, fixed('5s')],
+    [fixed('5s', { jitter: 'full' }), fixed('5s', { jitter: 'full' })],
+    [{ kind: 'linear', delay: 10, max: '1m' }, linear(10, { max: '1m' })],
+    [{ kind: 'exponential', delay: '1s' }, exponential('1s')],
+    [exponential('1s', { factor: 3 }), exponential('1s', { factor: 3 })],
+    [{ kind: 'ladder', steps: ['1m', 5], jitter: 'equal' }, ladder(['1m', 5], { jitter: 'equal' })],
+  ];
+  test.each(Object.entries(entrances))('%s', (_, take) => {
+    for (const [given, made] of forms) expect(take(given)).toEqual(made);
+    for (const wrong of [{ kind: 'cubic' }, { kind: 'fixed' }, { kind: 'fixed', delay: 'soon' }, '5s']) {
+      expect(() => take(wrong as never)).toThrow();
+    }
+  });
 });

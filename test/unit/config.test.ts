@@ -174,28 +174,35 @@ describe('unknown names', () => {
   });
 
   test.each([
-    ['worker: { jobLeaseMs: 5000 }', 'worker.jobLeaseMs in case.yaml is now worker.jobLease'],
-    ['redis: { commandTimeoutMs: 5000 }', 'redis.commandTimeoutMs in case.yaml is now redis.commandTimeout'],
-    ['limits: { dataBytes: 1000 }', 'limits.dataBytes in case.yaml is now limits.dataBytesMax'],
-    ['done: { windowMs: 5m }', 'done.windowMs in case.yaml is now done.window'],
-    ['queues: { a.b: { timeoutMs: 5s } }', 'queues.a.b.timeoutMs in case.yaml is now queues.a.b.timeout'],
+    ['worker: { jobLeaseMs: 5000 }', 'worker.jobLeaseMs in case.yaml is not an option; did you mean worker.jobLease?'],
     [
-      'queues: { q: { backoff: { kind: ladder, stepsMs: [1] } } }',
-      'queues.q.backoff.stepsMs in case.yaml is now queues.q.backoff.steps',
+      'redis: { commandTimeoutMs: 5000 }',
+      'redis.commandTimeoutMs in case.yaml is not an option; did you mean redis.commandTimeout?',
     ],
-  ])('the old name in %j is refused with the new one', (text, message) => {
+    [
+      'limits: { dataBytes: 1000 }',
+      'limits.dataBytes in case.yaml is not an option; did you mean limits.dataBytesMax?',
+    ],
+    ['done: { windowMs: 5m }', 'done.windowMs in case.yaml is not an option; did you mean done.window?'],
+    [
+      'queues: { a.b: { timeoutMs: 5s } }',
+      'queues.a.b.timeoutMs in case.yaml is not an option; did you mean queues.a.b.timeout?',
+    ],
+  ])('a name with its unit, in %j, is refused with the one that was meant', (text, message) => {
     expect(refusal(() => fromFile(text))).toBe(message);
   });
 
-  test('the old name of a variable, and one in code, are refused with the new one', () => {
+  test('such a name of a variable, and one in code, are refused with the one that was meant', () => {
     expect(refusal(() => load({ env: { DUESTREAM_WORKER__JOB_LEASE_MS: '5000' } }))).toBe(
-      'DUESTREAM_WORKER__JOB_LEASE_MS is now DUESTREAM_WORKER__JOB_LEASE',
+      'DUESTREAM_WORKER__JOB_LEASE_MS is not a variable of duestream; did you mean DUESTREAM_WORKER__JOB_LEASE?',
     );
     expect(refusal(() => load({ env: { DUESTREAM_LIMITS__DATA_BYTES: '5000' } }))).toBe(
-      'DUESTREAM_LIMITS__DATA_BYTES is now DUESTREAM_LIMITS__DATA_BYTES_MAX',
+      'DUESTREAM_LIMITS__DATA_BYTES is not a variable of duestream; did you mean DUESTREAM_LIMITS__DATA_BYTES_MAX?',
     );
     const input: object = { mover: { safetyTickMs: 5 } };
-    expect(refusal(() => defineConfig(input))).toBe('mover.safetyTickMs in the code is now mover.safetyTick');
+    expect(refusal(() => defineConfig(input))).toBe(
+      'mover.safetyTickMs in the code is not an option; did you mean mover.safetyTick?',
+    );
   });
 
   test('a misspelt variable is refused with the nearest one', () => {

@@ -5,7 +5,7 @@ import { defineQueue, type Queue, queueOf } from '../../src/job/queue.ts';
 
 test.each([
   [{ atempts: 3 }, /atempts is not an option of defineQueue; did you mean attempts\?/],
-  [{ timeoutMs: 3 }, /timeoutMs is now timeout/],
+  [{ timeoutMs: 3 }, /timeoutMs is not an option of defineQueue; did you mean timeout\?/],
   [[], /the options of defineQueue are .*; allowed: an object of options/],
   [{ backoff: { type: 'fixed', delay: 5 } }, /did you mean fixed\(5\)\?/],
   [{ linger: '2s' }, /linger is "2s"; allowed: 0 to 1000 ms/],
@@ -15,7 +15,7 @@ test.each([
   [{ backoff: '10s' }, /backoff is "10s"; allowed: fixed/],
 ])('%o is refused', (options, message) => {
   expect(() => defineQueue('emails', options as object)).toThrow(
-    expect.objectContaining({ code: 'bad-input', message: expect.stringMatching(message) }),
+    expect.objectContaining({ code: 'bad-config', message: expect.stringMatching(message) }),
   );
 });
 

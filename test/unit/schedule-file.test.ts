@@ -44,7 +44,11 @@ schedules:
       'schedules: { a: { queue: q, every: 1h, overlap: some } }',
       'schedule a: overlap is "some"',
     ],
-    ['an unknown field', 'schedules: { a: { queue: q, every: 1h, zonee: UTC } }', 'schedule a: unknown field "zonee"'],
+    [
+      'an unknown field',
+      'schedules: { a: { queue: q, every: 1h, zonee: UTC } }',
+      'schedule a: zonee is not an option of a schedule; did you mean zone?',
+    ],
     ['a rule without an instant', 'schedules: { a: { queue: q, cron: 0 0 30 2 * } }', 'schedule a: cron is'],
     ['a name outside the grammar', 'schedules: { "a b": { queue: q, every: 1h } }', 'schedule name is "a b"'],
     ['a schedule without fields', 'schedules: { a: 7 }', 'schedule a is 7'],

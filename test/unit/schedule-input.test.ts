@@ -1,6 +1,5 @@
 /** What people write of a schedule: defaults, limits, and how each refusal is told. */
 import { describe, expect, test } from 'vitest';
-import { optionsOfFires } from '../../src/job/fields.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/schedule/input.ts';
 import { decodeDefinition, defineSchedule } from '../../src/schedule/text.ts';
 
@@ -106,9 +105,6 @@ describe('a definition', () => {
   });
 });
 
-const OWN =
-  'queue, data, codec, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused';
-const FIELDS = `${OWN}, ${optionsOfFires.map(({ name }) => name).join(', ')}`;
 const TAGS = 'at most 16 texts of 1 to 64 printable ASCII characters without space';
 const RUNS = 'a whole number from 1 to 1000000000';
 
@@ -116,7 +112,7 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [null, 'a schedule is null; allowed: an object'],
   [[], 'a schedule is an array; allowed: an object'],
   ['x', 'a schedule is "x"; allowed: an object'],
-  [{ crom: '* * * * *' }, `unknown field "crom" of a schedule; did you mean cron? allowed: ${FIELDS}`],
+  [{ crom: '* * * * *' }, 'crom is not an option of a schedule; did you mean cron?'],
   [{ queue: 'Q!' }, 'queue name is "Q!"; allowed: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit'],
   [
     { data: 'x'.repeat(262_144) },
@@ -130,7 +126,7 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [{ dst: 'skip' }, 'dst is "skip"; allowed: an object'],
   [{ dst: { gap: 'drop' } }, 'dst.gap is "drop"; allowed: shift, skip'],
   [{ dst: { overlap: 'last' } }, 'dst.overlap is "last"; allowed: first, second, both'],
-  [{ dst: { forward: 'skip' } }, 'unknown field "forward" of dst; allowed: gap, overlap'],
+  [{ dst: { forward: 'skip' } }, 'forward is not an option of dst; allowed: gap, overlap'],
   [{ start: '2026-02-30' }, 'start is "2026-02-30"; allowed: a local time that exists in UTC'],
   [
     { start: '2026-03-01T09:00Z', end: '2026-03-01T09:00Z' },
@@ -144,7 +140,7 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [{ catchUp: { policy: 'each' } }, 'catchUp is "each"; allowed: skip, once, all'],
   [{ catchUp: { window: '367d' } }, 'catchUp.window is "367d"; allowed: 0 ms to 366 d'],
   [{ catchUp: { limit: 1001 } }, 'catchUp.limit is 1001; allowed: a whole number from 1 to 1000'],
-  [{ catchUp: { most: 5 } }, 'unknown field "most" of catchUp; allowed: policy, window, limit'],
+  [{ catchUp: { most: 5 } }, 'most is not an option of catchUp; allowed: policy, window, limit'],
   [{ tags: 'a' }, `tags is "a"; allowed: ${TAGS}`],
   [{ tags: ['a b'] }, `a tag is "a b"; allowed: ${TAGS}`],
   [{ tags: Array.from({ length: 17 }, String) }, `tags is an array; allowed: ${TAGS}`],
@@ -158,7 +154,7 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   ],
   [{ paused: 5 }, 'paused is 5; allowed: true, false, or a reason of at most 200 characters'],
   [{ calendar: null }, 'calendar is null; allowed: an object'],
-  [{ calendar: { days: [] } }, 'unknown field "days" of calendar; allowed: skip, hours, outside'],
+  [{ calendar: { days: [] } }, 'days is not an option of calendar; allowed: skip, hours, outside'],
   [{ calendar: { hours: { mon: '09:00-10:00' } } }, noInstant('2026-01-01')],
   [{ cron: '0 0 * 2 MON#5', start: '2073-01-01' }, noInstant('2073-01-01')],
   [{ onLate: 'drop' }, 'onLate is "drop" without expiresAt or maxLateness; allowed: together with one of them'],

@@ -25,10 +25,10 @@ test.each([
     () => createWorker(loose<WorkerQueuesOptions<[]>>({ redis, queues: [{ queu: 'q', handler }] })),
     'queue',
   ],
-  ['defineHandlers', 'bad-input', () => defineHandlers({ q: handler }, loose({ onAbandonned: {} })), 'onAbandoned'],
+  ['defineHandlers', 'bad-config', () => defineHandlers({ q: handler }, loose({ onAbandonned: {} })), 'onAbandoned'],
   [
     'defineHandlers, a queue',
-    'bad-input',
+    'bad-config',
     () => defineHandlers({ mail: handler }, { onAbandoned: { mial: handler } }),
     'mail',
   ],

@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Backoff, isBackoff, storable } from '../../job/backoff.ts';
+import type { BackoffInput } from '../../job/backoff.ts';
 import type { Debounce } from '../../job/debounce.ts';
 import { parseExact } from '../../job/json-text.ts';
 import { show } from '../../kernel/duration.ts';
@@ -27,26 +27,9 @@ export async function readData(invocation: Invocation, text: string | undefined,
   return parse(text, flag, flag);
 }
 
-const HOUR_MS = 3_600_000;
-
-/**
- * The value of `--backoff`: the data form of a backoff; what is left out takes the default of its kind.
- *
- * @throws DuestreamError `bad-input`
- */
-export function readBackoff(text: string | undefined): Backoff | undefined {
-  if (text === undefined) return undefined;
-  const given = objectOf(text);
-  const isExponential = given.kind === 'exponential';
-  const grows = isExponential || given.kind === 'linear';
-  const jitter = isExponential ? 'full' : 'none';
-  const whole = { ...(isExponential && { factor: 2 }), ...(grows && { maxMs: HOUR_MS }), jitter, ...given };
-  if (isBackoff(whole)) return storable(whole);
-  throw new DuestreamError(
-    'bad-input',
-    `backoff is ${show(text)}; allowed: JSON with kind fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), and jitter none, full or equal`,
-  );
-}
+/** The value of `--backoff`, which the library judges. */
+export const readBackoff = (text: string | undefined): BackoffInput | undefined =>
+  text === undefined ? undefined : (jsonIn(text) as BackoffInput);
 
 /**
  * The wait, and the longest one behind a comma; or both as JSON, which the library judges.
@@ -66,11 +49,16 @@ export function readDebounce(text: string): Debounce {
 
 /** An object, or an empty one for all else. */
 function objectOf(text: string): Readonly<Record<string, unknown>> {
+  const value = jsonIn(text);
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+/** A text that is no JSON stays a text. */
+function jsonIn(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    return JSON.parse(text);
   } catch {
-    return {};
+    return text;
   }
 }
 

@@ -1,7 +1,6 @@
 /** Who must have a write before its call resolves: what a caller says, and what is asked of Redis for it. */
 
 import type { Queue } from '../../job/queue.ts';
-import { hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
@@ -57,21 +56,12 @@ export function confirming(jobs: Pick<Jobs, 'cancel'>, callPartitions: CallParti
   };
 }
 
-/**
- * Reads what calls ask for; undefined where the memory of the primary is enough. `known`: the other options of the call,
- * where nobody else checks them, since a misspelt durability must not be dropped. @throws DuestreamError `bad-input`
- */
+/** Reads what calls ask for; undefined where the memory of the primary is enough. @throws DuestreamError `bad-input` */
 export function createLevels(settings: {
   readonly level: Level | undefined;
   readonly durabilityTimeoutMs: number;
-}): (options: DurabilityOption, known?: readonly string[]) => Level | undefined {
-  return (options, known) => {
-    const unknown = known && Object.keys(options).find((name) => name !== 'durability' && !known.includes(name));
-    if (unknown !== undefined) {
-      const allowed = ['durability', ...(known ?? [])];
-      const near = hintOf(unknown, allowed) || ';';
-      throw new DuestreamError('bad-input', `unknown option ${show(unknown)}${near} allowed: ${allowed.join(', ')}`);
-    }
+}): (options: DurabilityOption) => Level | undefined {
+  return (options) => {
     const durability = options?.durability;
     return durability === undefined ? settings.level : levelOf(durability, settings.durabilityTimeoutMs);
   };

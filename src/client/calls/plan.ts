@@ -20,7 +20,7 @@ import { COUNTED_ENTRY, groupedId, groupOf, memberId, TAGS_MAX } from '../../job
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import type { Queue } from '../../job/queue.ts';
 import { countedRecord, entriesOfRecord } from '../../job/record-header.ts';
-import { hintOf } from '../../kernel/checks.ts';
+import { noOption } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { spreadMs } from '../../kernel/spread.ts';
@@ -298,8 +298,7 @@ function checkNames(options: ScheduleOptions, known: ReadonlyMap<string, boolean
     const isOwn = known.get(name);
     hasOwn ||= isOwn === true;
     if (isOwn !== undefined) continue;
-    const near = hintOf(name, optionNames) || ';';
-    throw new DuestreamError('bad-input', `unknown option ${show(name)}${near} allowed: ${optionNames.join(', ')}`);
+    throw noOption(name, optionNames, 'schedule', 'bad-input');
   }
   return hasOwn;
 }

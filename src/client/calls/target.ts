@@ -2,8 +2,7 @@
  * Which things a change means: one by its id, a list of ids, or all that a filter means. The kind of the target decides which
  * options the call takes, and the type of its result.
  */
-import { hintOf } from '../../kernel/checks.ts';
-import { show } from '../../kernel/duration.ts';
+import { noOption } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 
 export type TargetKind = 'id' | 'ids' | 'filter';
@@ -24,14 +23,11 @@ export function checkTargetOptions(options: object, names: OptionNames, { kind, 
     if (known.includes(name)) continue;
     const goesWith = (['id', 'ids', 'filter'] as const).filter((other) => names[other].includes(name));
     if (goesWith.length > 0 && value === undefined) continue;
-    const allowed = `allowed: ${known.join(', ') || 'none'}`;
-    if (goesWith.length === 0) {
-      throw new DuestreamError('bad-input', `unknown option ${show(name)}${hintOf(name, known) || ';'} ${allowed}`);
-    }
+    if (goesWith.length === 0) throw noOption(name, known, owner, 'bad-input');
     const others = goesWith.map((other) => WORDS[other]).join(' or ');
     throw new DuestreamError(
       'bad-input',
-      `${name} is given to ${owner} with ${WORDS[kind]}; it goes with ${others}; ${allowed}`,
+      `${name} is given to ${owner} with ${WORDS[kind]}; it goes with ${others}; allowed: ${known.join(', ') || 'none'}`,
     );
   }
 }

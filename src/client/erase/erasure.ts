@@ -1,7 +1,7 @@
 /** Removes what a tag names, such as all that is stored of a person, from one queue after the other by their names. */
 
 import { parseTag } from '../../job/labels.ts';
-import { defineQueue, queueOf } from '../../job/queue.ts';
+import { queueOf } from '../../job/queue.ts';
 import { quietly } from '../../kernel/callbacks.ts';
 import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
@@ -133,7 +133,7 @@ async function eraseAll(given: ErasingParts, ask: EraseAllAsk): Promise<Erased> 
   for (const { queue } of layouts.filter((one) => isMeant(one.queue))) {
     const begin = from?.queue === queue ? from.spot : BEGINNING;
     if (scanMax <= 0 || signal?.aborted) return told({ queue, spot: begin });
-    const asked = { ...ask, scanMax, from: begin, queue: defineQueue(queue) };
+    const asked = { ...ask, scanMax, from: begin, queue: queueOf(queue) };
     const done = await eraseTag(parts, asked).catch(ofQueue);
     if (done instanceof DuestreamError) {
       failed.push({ queue, why: done.message });

@@ -9,7 +9,7 @@ import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../../job
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { refuseRedacted } from '../../job/redaction.ts';
 import type { InputOf, NameOf } from '../../job/types.ts';
-import { checkObject, hintOf } from '../../kernel/checks.ts';
+import { checkNames, checkObject } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs, shiftMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
@@ -333,7 +333,7 @@ const CANCEL: Calling = {
   list: ['bare'],
   ids(named, { queue, options: { bare = false } }) {
     const items = named.map(({ id, ...own }) => {
-      checkNames(own, ['ifMatch'], 'cancel');
+      checkSaid(own, ['ifMatch'], 'cancel');
       return toCancel(parseAnyId(id, bare), { bare, ifMatch: parseIfMatch(own.ifMatch) });
     });
     return async ({ finding }) => {
@@ -356,7 +356,7 @@ const RUN_NOW: Calling = {
   states: ['scheduled'],
   ids(named, { queue }) {
     const items = named.map(({ id, ...own }): RescheduleTarget => {
-      checkNames(own, ['ifMatch'], 'runNow');
+      checkSaid(own, ['ifMatch'], 'runNow');
       return { id: parseAnyId(id, false), dueMs: 0, mode: 'earlier', ifMatch: parseIfMatch(own.ifMatch) };
     });
     return async ({ finding }) => (await onIds(finding, { queue, items }, rescheduling(finding))).map(runNowOf);
@@ -517,17 +517,15 @@ function changedJobs({ requested: _, ...changed }: CancelledJobs): ChangedJobs {
   return changed;
 }
 
-function checkNames(given: object, known: readonly string[], what: string): void {
-  for (const [name, value] of Object.entries(checkObject(given, what, 'bad-input'))) {
-    if (value === undefined || known.includes(name)) continue;
-    const near = hintOf(name, known) || ';';
-    throw new DuestreamError('bad-input', `${what} has no option ${show(name)}${near} allowed: ${known.join(', ')}`);
-  }
+/** One that is undefined is not said. @throws DuestreamError `bad-input` */
+function checkSaid(given: object, known: readonly string[], owner: string): void {
+  const said = Object.entries(checkObject(given, owner, 'bad-input')).filter(([, value]) => value !== undefined);
+  checkNames(Object.fromEntries(said), known, owner, 'bad-input');
 }
 
 /** @throws DuestreamError `bad-input` */
 function modeOf(due: NewDue): RescheduleTarget['mode'] {
-  checkNames(due, DUE_NAMES, 'reschedule');
+  checkSaid(due, DUE_NAMES, 'reschedule');
   const { only, shift } = due;
   if (!isDue(due)) {
     throw new DuestreamError(
@@ -551,7 +549,7 @@ function checkedChange(
   change: JobChange,
   { queue, dataBytesMax }: { readonly queue: Queue; readonly dataBytesMax: number },
 ): Change {
-  checkNames(change, CHANGE_NAMES, 'edit');
+  checkSaid(change, CHANGE_NAMES, 'edit');
   const { name, data, delay: _, at: __, zone: ___, ...options } = change;
   if (!CHANGE_NAMES.some((one) => Reflect.get(change, one) !== undefined)) {
     const allowed = CHANGE_NAMES.join(', ');

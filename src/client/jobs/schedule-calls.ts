@@ -9,7 +9,7 @@ import { dataText } from '../../job/data-json.ts';
 import { reserveJobIds } from '../../job/job-id.ts';
 import type { ScheduleOptions } from '../../job/options.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
-import { isPromise } from '../../kernel/checks.ts';
+import { checkNames, isPromise } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
@@ -148,7 +148,8 @@ function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Cal
 
   function scheduleManyNow({ queue, jobs }: ListCall, options: DurabilityOption, moment: Moment) {
     if (!moment.turn) check();
-    const level = levelIn(options, []);
+    checkNames(options, ['durability'], 'scheduleMany', 'bad-input');
+    const level = levelIn(options);
     checkList(jobs, 'jobs');
     const to = queueOf(queue);
     const parts = opened(level);

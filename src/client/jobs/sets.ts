@@ -188,9 +188,9 @@ export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls, '
       ),
     seal: (queue, set, options = {}) =>
       runChecked(
-        () => nameAsk(queue, set, options),
+        () => namedAsk({ queue, set, options }, 'sets.seal'),
         ({ finding }, ask) => sealNow(finding, ask),
-        () => levelIn(options, ['group']),
+        () => levelIn(options),
       ),
     list: (queue, options = {}) =>
       runChecked(
@@ -199,9 +199,9 @@ export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls, '
       ),
     remove: (queue, set, options = {}) =>
       runChecked(
-        () => nameAsk(queue, set, options),
+        () => namedAsk({ queue, set, options }, 'sets.remove'),
         ({ finding }, ask, turn) => removeNow(finding, ask, turn),
-        () => levelIn(options, ['group']),
+        () => levelIn(options),
         ({ queue: { name } }) => [{ lane: name, kind: 'cancel' }],
       ),
   };
@@ -220,6 +220,18 @@ function nameAsk(queue: QueueInput<unknown>, input: string, { group: given }: Se
   const set = parseSetName(input);
   const group = given === undefined ? undefined : parseGroup(given);
   return { queue: queueOf(queue), set, group, callback: callbackId(set, group) };
+}
+
+interface Given {
+  readonly queue: QueueInput<unknown>;
+  readonly set: string;
+  readonly options: SetGroupOption & DurabilityOption;
+}
+
+/** @throws DuestreamError `bad-input` */
+function namedAsk({ queue, set, options }: Given, owner: string): NameAsk {
+  checkNames(options, ['group', 'durability'], owner, 'bad-input');
+  return nameAsk(queue, set, options);
 }
 
 interface CallbackAsk extends NameAsk {

@@ -147,9 +147,12 @@ export function tagsOver(settings: ClientSettings, { runChecked }: Pick<Calls, '
       ),
     open: (queue, tag, options = {}) =>
       runChecked(
-        () => meantBy(queue, tag),
+        () => {
+          checkNames(options, ['durability'], 'tags.open', 'bad-input');
+          return meantBy(queue, tag);
+        },
         ({ finding }, meant) => openAll(finding, meant),
-        () => levelIn(options, []),
+        () => levelIn(options),
         claimsOf('alone'),
       ),
     list: (queue, options = {}) =>

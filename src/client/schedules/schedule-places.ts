@@ -2,7 +2,7 @@
  * Where schedules are: each is armed in one partition of its queue, which its name decides, and how far it was fired
  * stands there.
  */
-import { defineQueue, type Queue } from '../../job/queue.ts';
+import { type Queue, queueOf } from '../../job/queue.ts';
 import { hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -35,7 +35,7 @@ export interface StoredSchedule {
 
 /** The queue of a schedule as somebody defines it; of one that only names its queue, with the defaults. */
 export const definedAs = (name: string, definition: Queue | undefined): Queue =>
-  definition?.name === name ? definition : defineQueue(name);
+  definition?.name === name ? definition : queueOf(name);
 
 export interface Place {
   readonly ref: PartitionRef;

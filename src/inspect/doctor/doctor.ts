@@ -2,7 +2,7 @@
 
 import { parseListFilter } from '../../client/query/filter.ts';
 import { firstJobs } from '../../client/query/list.ts';
-import { defineQueue } from '../../job/queue.ts';
+import { queueOf } from '../../job/queue.ts';
 import { show } from '../../kernel/duration.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { reasonOf } from '../../kernel/reason.ts';
@@ -149,7 +149,7 @@ async function mayRepeat(redis: Redis, queue: string, refs: readonly PartitionRe
 }
 
 async function idsOf(redis: Redis, refs: readonly PartitionRef[], nowMs: number): Promise<readonly string[]> {
-  const queue = defineQueue(refs[0]?.queue ?? '');
+  const queue = queueOf(refs[0]?.queue ?? '');
   const ids: string[] = [];
   for (const state of ['running', 'ready', 'waiting', 'scheduled'] as const) {
     const due = state === 'scheduled' ? { to: new Date(Math.floor(nowMs) + 1) } : undefined;

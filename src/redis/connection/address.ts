@@ -6,7 +6,7 @@
 
 import { isIP } from 'node:net';
 import type { RedisOptions } from 'ioredis';
-import { durationIn, nameNow, nearest } from '../../kernel/checks.ts';
+import { durationIn, nearest } from '../../kernel/checks.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { withoutCredentials } from '../../kernel/reason.ts';
@@ -227,13 +227,9 @@ const SECRET: readonly string[] = ['password', 'sentinelPassword'];
 const kindOnly = (value: unknown): string => `a value of type ${typeof value}`;
 
 function unknown(name: string): DuestreamError {
-  const now = nameNow(name, TIMES);
-  if (now !== undefined) return bad(`redis.${name} is now redis.${now}`);
   const near = nearest(name, [...OWN, ...Object.keys(OPTIONS)]);
   return bad(`redis.${name} is not an option; ${near === undefined ? `allowed: ${SHAPES}` : `did you mean ${near}?`}`);
 }
-
-const TIMES = ['commandTimeout', 'connectTimeout'];
 
 function parseTimes({ commandTimeout, connectTimeout }: RedisAddress) {
   return {

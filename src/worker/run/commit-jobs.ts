@@ -45,7 +45,7 @@ export async function planCommitted(data: unknown, given: CommitJobOptions, from
     if (Reflect.get(options, name) === undefined) continue;
     throw new DuestreamError(
       'bad-input',
-      `commitJob has no option ${name}; allowed: those of a new job in the queue of this one, whose id is made for it`,
+      `${name} is not an option of commitJob; allowed: those of a new job in the queue of this one, whose id is made for it`,
     );
   }
   if (options.set !== undefined && options.set !== from.set) {

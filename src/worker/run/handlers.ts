@@ -10,7 +10,7 @@ import type { JobSchemas } from '../../job/content.ts';
 import { ABANDONED, type Job, parseJobName, parseName } from '../../job/job.ts';
 import { type Queue, queueOf, type Untyped } from '../../job/queue.ts';
 import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../../job/types.ts';
-import { checkFunction, checkNames, checkObject, hintOf } from '../../kernel/checks.ts';
+import { asConfig, checkFunction, checkNames, checkObject, hintOf } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
@@ -144,7 +144,7 @@ export interface Handlers {
  * @param options `queues`: definitions whose options and settings count instead of the defaults;
  * `use`: middleware around the handlers, the first one outermost;
  * `onAbandoned`: queue name → what takes back the half-done work of jobs that died after a crash or a timeout.
- * @throws DuestreamError `bad-input` for a queue name outside the grammar or a handler that is no function.
+ * @throws DuestreamError `bad-config` for a queue name outside the grammar or a handler that is no function.
  * @example
  * export default defineHandlers<{ emails: { to: string }; bills: Bill }>({
  *   emails: { welcome: async (job, { signal }) => send(job.data.to, signal) },
@@ -175,14 +175,17 @@ export function defineHandlers<Data extends object = never>(
     readonly onAbandoned?: NoInfer<AbandonedMap<Data>>;
   },
 ): Handlers;
-export function defineHandlers(
-  given: object,
-  options: {
-    readonly queues?: readonly Queue[] | undefined;
-    readonly use?: readonly Middleware[] | undefined;
-    readonly onAbandoned?: object | undefined;
-  } = {},
-): Handlers {
+export function defineHandlers(given: object, options: HandlersOptions = {}): Handlers {
+  return asConfig(() => handlersOf(given, options));
+}
+
+interface HandlersOptions {
+  readonly queues?: readonly Queue[] | undefined;
+  readonly use?: readonly Middleware[] | undefined;
+  readonly onAbandoned?: object | undefined;
+}
+
+function handlersOf(given: object, options: HandlersOptions): Handlers {
   checkNames(options, OPTIONS, 'defineHandlers', 'bad-input');
   const use = listOf(options.use, 'use');
   const queues = listOf(options.queues, 'queues').map((queue, at) => queueOf(queue, `queues[${at}]`));

@@ -397,7 +397,9 @@ describe('options', () => {
       code: 'bad-input',
     });
     const misspelt = { durabilty: 'replicated' } as object;
-    expect((await thrownBy(producer.cancel(QUEUE, 'x', misspelt))).message).toMatch(/unknown option "durabilty"/);
+    expect((await thrownBy(producer.cancel(QUEUE, 'x', misspelt))).message).toMatch(
+      /durabilty is not an option of cancel; did you mean durability\?/,
+    );
     expect(await thrownBy(producer.scheduleMany(QUEUE, [], misspelt))).toMatchObject({ code: 'bad-input' });
   });
 

@@ -5,7 +5,7 @@ import { queueOptions } from '../../../config/load.ts';
 import { allOptions, optionNames } from '../../../job/fields.ts';
 import { newJobId } from '../../../job/job-id.ts';
 import { parseExact } from '../../../job/json-text.ts';
-import { defineQueue, type Queue } from '../../../job/queue.ts';
+import { type Queue, queueFrom } from '../../../job/queue.ts';
 import { hintOf } from '../../../kernel/checks.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { show } from '../../../kernel/duration.ts';
@@ -47,7 +47,7 @@ export const schedule: Register = (parent, runner) => {
     `duestream schedule emails --data '{"to":"a@b.c"}' --delay 3s`,
     'duestream schedule emails --id welcome:42 --data @welcome.json --at 2026-03-01T10:00:00+01:00',
     'duestream schedule emails --at 2026-03-01T09:00 --zone Europe/Berlin',
-    `duestream schedule emails --delay 1h --max-lateness 10m --on-late dead --backoff '{"kind":"fixed","delayMs":5000}'`,
+    `duestream schedule emails --delay 1h --max-lateness 10m --on-late dead --backoff '{"kind":"fixed","delay":"5s"}'`,
     'duestream schedule emails --bulk jobs.ndjson',
   ]);
 };
@@ -55,7 +55,7 @@ export const schedule: Register = (parent, runner) => {
 async function run(session: Session, name: string, { data, bulk, durability, ...flags }: Flags): Promise<Exit> {
   // A queue that is new takes its partitions from the configuration.
   const durable = readDurability(durability);
-  const queue = defineQueue(name, queueOptions(session.config, name));
+  const queue = queueFrom(name, queueOptions(session.config, name));
   if (bulk !== undefined) {
     const single = Object.keys({ ...flags, ...(data === undefined ? {} : { data }) });
     if (single.length > 0) {

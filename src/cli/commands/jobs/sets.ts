@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { SetCallbackOptions, SetView } from '../../../client/client.ts';
 import { callbackFields } from '../../../client/jobs/sets.ts';
 import { queueOptions } from '../../../config/load.ts';
-import { defineQueue } from '../../../job/queue.ts';
+import { queueFrom } from '../../../job/queue.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
@@ -140,7 +140,7 @@ async function runCreate(
   { queue: name, set, flags }: { readonly queue: string; readonly set: string; readonly flags: CreateFlags },
 ): Promise<Exit> {
   const { data, group, ...rest } = flags;
-  const queue = defineQueue(name, queueOptions(session.config, name));
+  const queue = queueFrom(name, queueOptions(session.config, name));
   const content = await readData(session.invocation, data);
   const then = { ...(readFlags(rest, callbackFields) as SetCallbackOptions), data: content };
   const made = await withClient(session, (client) => client.sets.begin<unknown>(queue, set, { then, group }));

@@ -5,7 +5,7 @@ import type { LeftOut, PreviewOptions, PreviewRow } from '../../../client/schedu
 import { definitionIn } from '../../../config/file.ts';
 import { queueOptions } from '../../../config/load.ts';
 import { optionsOfFires } from '../../../job/fields.ts';
-import { defineQueue } from '../../../job/queue.ts';
+import { queueFrom } from '../../../job/queue.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { show } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
@@ -63,7 +63,7 @@ async function runPut(session: Session, name: string, flags: DefinitionFlags): P
   const { queue } = parseSchedule(name, input, { sinceMs: systemClock.wallMs() });
   await withRedis(session, (redis) => {
     // A queue that is new takes its partitions from the configuration.
-    const { partitions } = defineQueue(queue, queueOptions(session.config, queue));
+    const { partitions } = queueFrom(queue, queueOptions(session.config, queue));
     return declareQueue(redis, { namespace: session.config.namespace, queue, partitions });
   });
   const { status, view } = await withSchedules(session, async (schedules) => {

@@ -1,12 +1,14 @@
 /** What is answered about jobs. What is not listed here never leaves the API, whatever the library tells. */
 import { z } from '@hono/zod-openapi';
 import type { JobFilter } from '../../../client/client.ts';
+import { BACKOFF_FORMS } from '../../../job/backoff.ts';
 import { allOptions, editFields } from '../../../job/fields.ts';
 import { PRIORITIES } from '../../../job/labels.ts';
 import type { JobOption, Named } from '../../../job/option-kinds.ts';
 import { jobOptions } from '../../../job/options.ts';
 import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
+import { JITTERS } from '../../../kernel/spread.ts';
 import { count, duration, epochMs, instant, next, signedDuration, strict, textOf, whole } from '../schemas.ts';
 
 const over = z.enum(['done', 'cancelled', 'expired', 'dead']);
@@ -306,28 +308,20 @@ export const ofMany = <Schema extends z.ZodType>(one: Schema) => z.object({ queu
 
 type Shape = Readonly<Record<string, z.ZodType>>;
 
-const jitter = z.enum(['none', 'full', 'equal']);
-const YEAR_MS = 365 * 86_400_000;
-const wait = whole(0, YEAR_MS);
-const BACKOFF =
-  'an object whose kind is fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), with jitter: none, full or equal';
-const backoff = z
-  .union(
-    [
-      z.strictObject({ kind: z.literal('fixed'), delayMs: wait, jitter }),
-      z.strictObject({ kind: z.literal('linear'), delayMs: wait, maxMs: wait, jitter }),
-      z.strictObject({
-        kind: z.literal('exponential'),
-        delayMs: wait,
-        factor: z.number().min(1).max(100),
-        maxMs: wait,
-        jitter,
-      }),
-      z.strictObject({ kind: z.literal('ladder'), stepsMs: z.array(wait).min(1).max(100), jitter }),
-    ],
-    { error: BACKOFF },
-  )
-  .openapi('Backoff', { description: BACKOFF });
+const ms = whole(0, 365 * 86_400_000);
+const backoff = strict({
+  kind: z.enum(['fixed', 'linear', 'exponential', 'ladder']),
+  delay: duration.optional(),
+  delayMs: ms.optional(),
+  factor: z.number().min(1).max(100).optional(),
+  max: duration.optional(),
+  maxMs: ms.optional(),
+  steps: z.array(duration).min(1).max(100).optional(),
+  stepsMs: z.array(ms).min(1).max(100).optional(),
+  jitter: z.enum(JITTERS).optional(),
+}).openapi('Backoff', {
+  description: `${BACKOFF_FORMS}. A time in ms may be called \`delayMs\`, \`maxMs\`, \`stepsMs\`, as an answer has it.`,
+});
 
 export const data = z.unknown().openapi({
   description: 'Whatever JSON can carry; at most `limits.dataBytesMax` bytes.',
