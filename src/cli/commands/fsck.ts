@@ -22,9 +22,9 @@ import {
   growth,
   growthFlaws,
 } from '../../redis/repair/fsck.ts';
-import { mendHollow } from '../../redis/repair/hollow.ts';
 import { type Bookkeeping, leftovers, removeLeftover } from '../../redis/repair/leftovers.ts';
 import { repair as repairDamage } from '../../redis/repair/repair.ts';
+import { mendExhausted, mendHollow } from '../../redis/repair/streams.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
 import { weighAll } from '../../redis/scripts/quotas.ts';
 import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../session.ts';
@@ -50,6 +50,7 @@ interface Told extends Omit<Flaw, 'damage'> {
 const GROWTH_APART_MS = 2000;
 /** Flaws of closed tags, which are mended together. */
 const OF_CLOSURES: readonly Flaw['what'][] = ['unmarked', 'unclosed'];
+const OF_STREAMS: readonly Flaw['what'][] = ['hollow', 'exhausted'];
 /** Many flaws of one kind have one cause; JSON has all of them. */
 const LINES_MAX = 20;
 
@@ -142,10 +143,11 @@ async function report(
   const isWeighed = plan.some(({ what }) => what === 'misweighed') && (await weighAll(redis, ref, 'note'));
   const isClosed = plan.some(({ what }) => OF_CLOSURES.includes(what));
   if (isClosed) await mendClosures(redis, { ref, all, nowMs: systemClock.wallMs() });
+  if (plan.some(({ what }) => what === 'exhausted')) await mendExhausted(redis, ref.keys);
   if (plan.some(({ what }) => what === 'hollow')) await mendHollow(redis, ref.keys);
   const repaired = plan.filter(({ damage, what }) =>
     damage === undefined
-      ? (what === 'misweighed' && isWeighed) || OF_CLOSURES.includes(what) || what === 'hollow'
+      ? (what === 'misweighed' && isWeighed) || OF_CLOSURES.includes(what) || OF_STREAMS.includes(what)
       : replies.get(damage) === 'repaired',
   );
   // What is left is looked at again rather than concluded: others work on this partition as well.

@@ -16,7 +16,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { type Answered, askEach, type UnreadQueue } from '../../redis/read/each-queue.ts';
 import { oldestDueAge, type PartitionStats, stats } from '../../redis/read/inspect.ts';
 import { setsOf } from '../../redis/read/sets.ts';
-import { hollowStreams } from '../../redis/repair/hollow.ts';
+import { exhaustedStreams, hollowStreams } from '../../redis/repair/streams.ts';
 import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
 import { createStep } from '../../redis/scripts/bytes.ts';
 import { allQueues, listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
@@ -505,12 +505,20 @@ function nearlyAll(most: { readonly queue: string; readonly count: number }, clo
   };
 }
 
-/** A Redis with a hollow stream may not start again. */
+/** A Redis with a hollow stream may not start again; to an exhausted one nothing can be added. */
 export async function streams({ redis, namespace }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
-  const { found, unread } = await askPartitions(redis, refs, ({ keys }) => hollowStreams(redis, keys));
-  const hollow = found.flat();
+  const { found, unread } = await askPartitions(redis, refs, async ({ keys }) => ({
+    hollow: await hollowStreams(redis, keys),
+    exhausted: await exhaustedStreams(redis, keys),
+  }));
+  const hollow = found.flatMap((one) => one.hollow);
   const [first] = hollow;
+  const exhausted = found.flatMap((one) => one.exhausted);
+  if (exhausted[0] !== undefined) {
+    const saw = `${counted(exhausted.length, 'stream')} with an entry of the last id of all, such as ${exhausted[0]}: nothing can be added, so no job of its partition runs`;
+    return leavingOut({ status: 'fail', saw, advice: 'give it an id of now: duestream fsck --repair --yes' }, unread);
+  }
   if (first === undefined) {
     return leavingOut(
       { status: 'ok', saw: `the streams of ${counted(found.length, 'partition')} can be loaded` },

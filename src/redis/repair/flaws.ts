@@ -21,6 +21,7 @@ type StateKind =
   | 'shrunk'
   | 'type'
   | 'hollow'
+  | 'exhausted'
   | 'unswept'
   | 'misweighed'
   | 'misshared'
@@ -160,6 +161,11 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'key',
     'a stream with more nodes than entries: newer versions of Redis refuse to load its dump, so they would not start again',
     'take the empty nodes off',
+  ],
+  exhausted: [
+    'key',
+    'somebody else added an entry with the last id of all, and Redis refuses every later one: no job runs or dies any more',
+    'give that entry an id of now',
   ],
 };
 

@@ -27,8 +27,8 @@ import {
   damageKey,
 } from './damage.ts';
 import { damageFlaw, type Flaw, flawOf } from './flaws.ts';
-import { hollowStreams } from './hollow.ts';
 import { isRepairable, notReady } from './repair.ts';
+import { exhaustedStreams, hollowStreams } from './streams.ts';
 
 export interface Examination {
   /** How many members, records, runs and entries were looked at. */
@@ -240,6 +240,7 @@ async function stateFlaws(
   const held = now.paused || now.wakeMs === 0 || now.term === undefined;
   if (!held && headDueMs < now.nowMs - OVERDUE_MS) flaws.push(flawOf('overdue', '', `due at ${headDueMs}`));
   flaws.push(...(await hollowStreams(redis, keys)).map((key) => flawOf('hollow', key)));
+  flaws.push(...(await exhaustedStreams(redis, keys)).map((key) => flawOf('exhausted', key)));
   flaws.push(...(await indexFlaws(redis, keys)));
   if (records === undefined) return flaws;
   const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);

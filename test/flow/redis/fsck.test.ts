@@ -122,6 +122,39 @@ describe('what it finds', () => {
     await p.redis.del(alive);
   });
 
+  const LAST_ID = '18446744073709551615-18446744073709551615';
+
+  test.each([true, false])('a ready to which nothing can be added, its entry was read: %s', async (isRead) => {
+    const before = await p.running('before');
+    await p.redis.xadd(p.keys.ready, LAST_ID, 'member', 'j:odd', 'due', '1');
+    if (isRead) await p.read();
+    await p.schedule('next');
+    await expect(p.promote()).rejects.toThrow('exhausted');
+    expect(await flaws()).toContain(`key exhausted ${p.keys.ready}`);
+    const doctor = await cli.run(['doctor', '--redis', p.server.url, '--namespace', 't']);
+    expect(doctor.out).toMatch(
+      /fail +streams +1 stream with an entry of the last id of all, such as t:v1:\{q:0\}:ready/,
+    );
+    expect((await fsck('--repair', '--yes')).out).toMatch(/exhausted.*repaired/);
+    await p.complete([before]);
+    expect(await p.count('done')).toBe(1);
+    await p.promote();
+    const read = await p.read();
+    expect(read.map(({ member }) => member)).toEqual(['j:odd', 'j:next']);
+    expect((await p.start(read)).map(({ kind }) => kind)).toEqual(['deadLetter', 'run']);
+    await p.reset();
+  });
+
+  test('a dead to which nothing can be added, and of which no dead letter goes', async () => {
+    const kept = await p.redis.xadd(p.keys.dead, '*', 'member', 'j:a');
+    await p.redis.xadd(p.keys.dead, LAST_ID, 'member', 'j:b');
+    expect((await fsck('--repair', '--yes')).out).toMatch(/exhausted.*repaired/);
+    const letters = await p.redis.xrange(p.keys.dead, '-', '+');
+    expect([letters[0]?.[0], ...letters.map(([, fields]) => fields[1])]).toEqual([kept, 'j:a', 'j:b']);
+    expect(await p.redis.xadd(p.keys.dead, '*', 'member', 'j:c')).toBeTruthy();
+    await p.reset();
+  });
+
   test('a stream that is empty and has nodes', async () => {
     await p.redis.xadd(p.keys.dead, '1-0', 'a', '1');
     await p.redis.xadd(p.keys.dead, '2-0', 'a', '1');
