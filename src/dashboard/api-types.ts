@@ -253,7 +253,7 @@ export interface Schemas {
     readonly ungrouped: number;
     readonly scanned: number;
     readonly nowMs: number;
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly Group: {
     readonly group: string;
@@ -330,7 +330,7 @@ export interface Schemas {
     readonly queue: string;
     readonly tags: readonly Schemas['ClosedTag'][];
     readonly count: number;
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly ClosedTag: {
     readonly tag: string;
@@ -355,7 +355,7 @@ export interface Schemas {
   readonly SetsPage: {
     readonly queue: string;
     readonly sets: readonly Schemas['Set'][];
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly Set: {
     readonly name: string;
@@ -493,7 +493,7 @@ export interface Schemas {
     readonly states: readonly ('scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead')[];
     readonly jobs: readonly Schemas['ListedJob'][];
     readonly scanned: number;
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly ListedJob: {
     readonly id: string;
@@ -514,7 +514,7 @@ export interface Schemas {
     readonly count: number;
     readonly atLeast: boolean;
     readonly scanned: number;
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly JobEnd: {
     readonly id: string;
@@ -746,7 +746,7 @@ export interface Schemas {
     };
     readonly scanned: number;
     readonly ids: readonly string[];
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly BatchRequest: {
     readonly ids?: readonly string[];
@@ -815,7 +815,7 @@ export interface Schemas {
     readonly groups?: readonly Schemas['DeadLetterGroup'][];
     readonly others?: number;
     readonly scanned: number;
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly ListedDeadLetter: {
     readonly deadLetter: string;
@@ -895,7 +895,7 @@ export interface Schemas {
     readonly gone: number;
     readonly deadLetters: readonly Schemas['Replayed'][];
     readonly scanned: number;
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly ReplayRequest: {
     readonly deadLetters?: readonly string[];
@@ -920,7 +920,7 @@ export interface Schemas {
     readonly matched: number;
     readonly removed: number;
     readonly scanned: number;
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly PurgeRequest: {
     readonly dryRun: boolean;
@@ -1077,7 +1077,7 @@ export interface Schemas {
     readonly name: string;
     readonly queue: string;
     readonly runs: readonly Schemas['PastRun'][];
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly PastRun: Schemas['PreviewRow'] & {
     readonly fate: 'made' | 'waits' | 'due' | 'dropped' | 'missed' | 'unknown';
@@ -1273,7 +1273,7 @@ export interface Schemas {
   };
   readonly AuditPage: {
     readonly entries: readonly Schemas['AuditEntry'][];
-    readonly next?: string;
+    readonly cursor?: string;
   };
   readonly AuditEntry: {
     readonly entry: string;

@@ -160,7 +160,7 @@ async function walk(path: string, rowsOf: 'jobs' | 'deadLetters'): Promise<numbe
     const page = await ask(`/emails/${path}limit=1000${cursor === undefined ? '' : `&cursor=${cursor}`}`);
     for (const { id } of page[rowsOf]) met.add(id);
     rows += page[rowsOf].length;
-    cursor = page.next;
+    cursor = page.cursor;
   } while (cursor !== undefined);
   expect(met.size, `${path} has no job twice`).toBe(rows);
   return rows;

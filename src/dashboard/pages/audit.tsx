@@ -7,7 +7,7 @@ import { Id, Instant, ListActions, Table } from '../parts/table.tsx';
 import { countText, numberText } from '../parts/words.ts';
 
 export function Audit() {
-  const { rows, next, problem, isBusy, more, reload } = useList<Schemas['AuditEntry']>({
+  const { rows, cursor, problem, isBusy, more, reload } = useList<Schemas['AuditEntry']>({
     path: 'audit?limit=100',
     rowsOf: (page) => (page as Schemas['AuditPage']).entries,
     keyOf: ({ entry }) => entry,
@@ -34,7 +34,7 @@ export function Audit() {
         ))}
       </Table>
       <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'change')} shown`}</p>
-      <ListActions {...{ next, isBusy, more, reload }} />
+      <ListActions {...{ cursor, isBusy, more, reload }} />
     </>
   );
 }

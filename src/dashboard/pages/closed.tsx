@@ -14,17 +14,17 @@ type Tag = Schemas['ClosedTag'];
 
 const LIMIT = 50;
 const COLUMNS = ['Tag', 'Opens', 'Closed', 'By', 'Why'];
-const rowsOf = (page: { readonly next?: string }) => (page as Schemas['ClosedTagsPage']).tags;
+const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['ClosedTagsPage']).tags;
 const keyOf = ({ tag }: Tag) => tag;
 
 export function Closed({ path: [queue = ''], query }: Route) {
   const search = query.get('search') ?? '';
   const path = `${at`queues/${queue}/closed`}${queryOf({ limit: LIMIT, search })}`;
   const list = useList<Tag>({ path, rowsOf, keyOf });
-  const { rows, next, problem, isBusy, more, reload } = list;
+  const { rows, cursor, problem, isBusy, more, reload } = list;
   const [chosen, setChosen] = useState<Tag>();
   const [told, setTold] = useState('');
-  const end = next === undefined ? '' : ', and there are more';
+  const end = cursor === undefined ? '' : ', and there are more';
   const mayOpen = useMay({ scope: 'write', queue });
   const open = async ({ tag }: Tag) => {
     await ask(`POST ${at`queues/${queue}/tags/${tag}/open`}`);
@@ -47,7 +47,7 @@ export function Closed({ path: [queue = ''], query }: Route) {
           ))}
         </Table>
         <ProblemNote problem={problem} />
-        <ListActions {...{ next, isBusy, more, reload }} />
+        <ListActions {...{ cursor, isBusy, more, reload }} />
       </section>
       {chosen === undefined ? null : (
         <Confirm

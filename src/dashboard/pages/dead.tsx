@@ -62,7 +62,7 @@ const choiceText = (choice: Choice): string => {
 
 function GroupTable({
   queue,
-  groups: { groups = [], others = 0, scanned, next },
+  groups: { groups = [], others = 0, scanned, cursor },
 }: {
   readonly queue: string;
   readonly groups: Groups;
@@ -90,7 +90,7 @@ function GroupTable({
         ))}
       </Table>
       <p>
-        {countText(scanned, 'dead letter')} looked at{next === undefined ? '' : ', the newest; there are more'}
+        {countText(scanned, 'dead letter')} looked at{cursor === undefined ? '' : ', the newest; there are more'}
         {others === 0 ? '.' : `; ${numberText(others)} with rarer errors are not listed.`} <a href={base}>Show all</a>
       </p>
     </section>
@@ -228,13 +228,13 @@ async function eachSlice(what: string, body: object, signal: AbortSignal): Promi
   let sum: Sum = { matched: 0, replayed: 0, live: 0, empty: 0, gone: 0, removed: 0 };
   let cursor: string | undefined;
   do {
-    const slice: Partial<Sum> & { readonly next?: string } = await ask(
+    const slice: Partial<Sum> & { readonly cursor?: string } = await ask(
       what,
       cursor === undefined ? body : { ...body, cursor },
     );
     const added = Object.entries(sum).map(([name, count]) => [name, count + (slice[name as keyof Sum] ?? 0)]);
     sum = Object.fromEntries(added);
-    cursor = slice.next;
+    cursor = slice.cursor;
   } while (cursor !== undefined && !signal.aborted);
   return sum;
 }

@@ -21,7 +21,7 @@ const COLUMNS = [
   { number: 'Limit' },
   { number: 'Pending' },
 ];
-const rowsOf = (page: { readonly next?: string }) => (page as Schemas['GroupPage']).groups;
+const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['GroupPage']).groups;
 const keyOf = ({ group }: Group) => group;
 
 /** All of them by name, or one that is named in the address. */
@@ -56,8 +56,8 @@ export function LongestGroups({ queue }: { readonly queue: string }) {
 
 function AllGroups({ queue }: { readonly queue: string }) {
   const list = useList<Group>({ path: `${at`queues/${queue}/groups`}?limit=${LIMIT}`, rowsOf, keyOf });
-  const { rows, next, problem, isBusy, more, reload } = list;
-  const end = next === undefined ? '' : ', and there are more';
+  const { rows, cursor, problem, isBusy, more, reload } = list;
+  const end = cursor === undefined ? '' : ', and there are more';
   return (
     <>
       <h1>
@@ -67,7 +67,7 @@ function AllGroups({ queue }: { readonly queue: string }) {
         <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'group')} shown${end}`}</p>
         <Rows queue={queue} groups={rows} />
         <ProblemNote problem={problem} />
-        <ListActions {...{ next, isBusy, more, reload }} />
+        <ListActions {...{ cursor, isBusy, more, reload }} />
       </section>
     </>
   );

@@ -16,15 +16,15 @@ type Change = 'seal' | 'remove';
 const LIMIT = 50;
 const COUNTS = ['Open', 'Done', 'Dead', 'Cancelled', 'Expired'].map((number) => ({ number }));
 const COLUMNS = ['Set', 'Sealed', ...COUNTS, 'Begun', 'Callback'];
-const rowsOf = (page: { readonly next?: string }) => (page as Schemas['SetsPage']).sets;
+const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['SetsPage']).sets;
 const keyOf = ({ name, group }: OneSet) => `${group ?? ''} ${name}`;
 
 export function Sets({ path: [queue = ''] }: Route) {
   const list = useList<OneSet>({ path: `${at`queues/${queue}/sets`}${queryOf({ limit: LIMIT })}`, rowsOf, keyOf });
-  const { rows, next, problem, isBusy, more, reload } = list;
+  const { rows, cursor, problem, isBusy, more, reload } = list;
   const [chosen, setChosen] = useState<{ readonly row: OneSet; readonly change: Change }>();
   const [told, setTold] = useState('');
-  const end = next === undefined ? '' : ', and there are more';
+  const end = cursor === undefined ? '' : ', and there are more';
   const mayChange = useMay({ scope: 'write', queue });
   const act = async ({ name, group }: OneSet, change: Change) => {
     const place = at`queues/${queue}/sets/${name}`;
@@ -53,7 +53,7 @@ export function Sets({ path: [queue = ''] }: Route) {
           ))}
         </Table>
         <ProblemNote problem={problem} />
-        <ListActions {...{ next, isBusy, more, reload }} />
+        <ListActions {...{ cursor, isBusy, more, reload }} />
       </section>
       {chosen === undefined ? null : (
         <Confirm

@@ -39,7 +39,7 @@ export function useAsked<Shape>(path: string | undefined): Asked<Shape> {
 /** A list that grows page by page. What is shown stays where it is, whatever moves meanwhile. */
 export interface Listed<Row> {
   readonly rows: readonly Row[];
-  readonly next: string | undefined;
+  readonly cursor: string | undefined;
   readonly problem: unknown;
   readonly isBusy: boolean;
   readonly more: () => void;
@@ -49,7 +49,7 @@ export interface Listed<Row> {
 export interface ListSource<Row> {
   /** Without the cursor. */
   readonly path: string;
-  readonly rowsOf: (page: { readonly next?: string }) => readonly Row[];
+  readonly rowsOf: (page: { readonly cursor?: string }) => readonly Row[];
   readonly keyOf: (row: Row) => string;
 }
 
@@ -58,7 +58,7 @@ const EMPTY_PAGES_MAX = 20;
 
 export function useList<Row>({ path, rowsOf, keyOf }: ListSource<Row>): Listed<Row> {
   const [rows, setRows] = useState<readonly Row[]>([]);
-  const [next, setNext] = useState<string>();
+  const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<unknown>();
   const [isBusy, setBusy] = useState(true);
   const running = useRef(0);
@@ -69,12 +69,12 @@ export function useList<Row>({ path, rowsOf, keyOf }: ListSource<Row>): Listed<R
     setBusy(true);
     setProblem(undefined);
     try {
-      const { found, cursor } = await pagesFrom({ path, rowsOf, from });
+      const page = await pagesFrom({ path, rowsOf, from });
       if (mine !== running.current) return;
       // A job that moved to a later place while the list grew is shown once, where it was.
       const known = new Set(before.map(keyOf));
-      setRows([...before, ...found.filter((row) => !known.has(keyOf(row)))]);
-      setNext(cursor);
+      setRows([...before, ...page.found.filter((row) => !known.has(keyOf(row)))]);
+      setCursor(page.cursor);
     } catch (error) {
       if (mine === running.current) setProblem(error);
     } finally {
@@ -84,13 +84,13 @@ export function useList<Row>({ path, rowsOf, keyOf }: ListSource<Row>): Listed<R
 
   useEffect(() => {
     setRows([]);
-    setNext(undefined);
+    setCursor(undefined);
     void load([], undefined);
     return () => {
       running.current += 1;
     };
   }, [path]);
-  return { rows, next, problem, isBusy, more: () => void load(rows, next), reload: () => void load([], undefined) };
+  return { rows, cursor, problem, isBusy, more: () => void load(rows, cursor), reload: () => void load([], undefined) };
 }
 
 async function pagesFrom<Row>({
@@ -101,11 +101,11 @@ async function pagesFrom<Row>({
   let cursor = from;
   for (let asked = 0; ; asked += 1) {
     const sign = path.includes('?') ? '&' : '?';
-    const page: { readonly next?: string } = await ask(
+    const page: { readonly cursor?: string } = await ask(
       `GET ${path}${cursor === undefined ? '' : `${sign}cursor=${encodeURIComponent(cursor)}`}`,
     );
     const found = rowsOf(page);
-    cursor = page.next;
+    cursor = page.cursor;
     if (found.length > 0 || cursor === undefined || asked >= EMPTY_PAGES_MAX) return { found, cursor };
   }
 }

@@ -67,15 +67,15 @@ function nameParts(place: HTMLElement | null, names: readonly string[]): void {
 
 // Below a list: look again from its beginning, and show what comes next if there is more.
 
-type Actions = Pick<Listed<never>, 'next' | 'isBusy' | 'more' | 'reload'>;
+type Actions = Pick<Listed<never>, 'cursor' | 'isBusy' | 'more' | 'reload'>;
 
-export function ListActions({ next, isBusy, more, reload }: Actions) {
+export function ListActions({ cursor, isBusy, more, reload }: Actions) {
   return (
     <p class="actions">
       <button type="button" onClick={reload}>
         Look again
       </button>
-      {next === undefined ? null : (
+      {cursor === undefined ? null : (
         <button type="button" onClick={more} disabled={isBusy}>
           Show more
         </button>

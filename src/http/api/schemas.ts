@@ -114,10 +114,11 @@ export const ofSchedule = strict({ name: scheduleName });
 /** Where the next page begins. */
 export const cursor = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,2000}$/, { error: 'what the page before said as next' })
+  .regex(/^[A-Za-z0-9_-]{1,2000}$/, { error: 'what the page before said as cursor' })
   .optional()
-  .openapi({ description: 'What the page before said as `next`.' });
-export const next = z.string().optional().openapi({ description: 'For `cursor`; left out on the last page.' });
+  .openapi({ description: 'What the page before said as `cursor`.' });
+/** In an answer: where the next page begins. */
+export const nextCursor = z.string().optional().openapi({ description: 'Of the next page; left out on the last one.' });
 
 export const problem = z
   .object({

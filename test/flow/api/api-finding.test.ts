@@ -30,8 +30,8 @@ async function allOf(path: string): Promise<readonly string[]> {
   for (;;) {
     expect(page.status, page.text).toBe(200);
     ids.push(...idsOf(page));
-    if (page.body.next === undefined) return ids;
-    page = await api.ask(`GET ${path}&cursor=${page.body.next}`);
+    if (page.body.cursor === undefined) return ids;
+    page = await api.ask(`GET ${path}&cursor=${page.body.cursor}`);
   }
 }
 
@@ -50,7 +50,7 @@ describe('jobs that wait', () => {
     expect(new Set(ids).size).toBe(wanted);
     const counted = await api.ask(`GET /v1/queues/emails/count?${filter}`);
     expect(counted.body).toMatchObject({ queue: 'emails', count: wanted });
-    expect(counted.body.next).toBeUndefined();
+    expect(counted.body.cursor).toBeUndefined();
   });
 
   test('say what is wrong with a filter', async () => {
@@ -64,7 +64,7 @@ describe('jobs that wait', () => {
 
   test('have a cursor that goes with their filter alone', async () => {
     const { body } = await api.ask('GET /v1/queues/emails/jobs?limit=4&tag=of:1');
-    const other = await api.ask(`GET /v1/queues/emails/jobs?limit=4&tag=of:2&cursor=${body.next}`);
+    const other = await api.ask(`GET /v1/queues/emails/jobs?limit=4&tag=of:2&cursor=${body.cursor}`);
     expect(other).toMatchObject({ status: 400, body: { code: 'bad-input' } });
   });
 });
@@ -126,7 +126,7 @@ describe('a change by a filter', () => {
       const done = await api.ask('POST /v1/queues/emails/batch/cancel', { body });
       expect(done.status, done.text).toBe(200);
       changed.push(done.body.changed);
-      next = done.body.next;
+      next = done.body.cursor;
     } while (next !== undefined);
     expect(changed.reduce((sum, one) => sum + one, 0)).toBe(15);
     expect(changed[0]).toBe(6);
@@ -146,7 +146,7 @@ describe('a change by a filter', () => {
       const body = { filter, due: { delay: '1h' }, dryRun: false, limit: 10, cursor: next };
       const done = await api.ask('POST /v1/queues/delayed/batch/reschedule', { body });
       expect(done.status, done.text).toBe(200);
-      [next, changed, requests] = [done.body.next, changed + done.body.changed, requests + 1];
+      [next, changed, requests] = [done.body.cursor, changed + done.body.changed, requests + 1];
       const other = { ...body, due: { delay: '2h' }, cursor: next };
       const refused = next && (await api.ask('POST /v1/queues/delayed/batch/reschedule', { body: other }));
       if (refused) expect(refused.body.detail).toContain('another change');

@@ -37,14 +37,14 @@ const groups = (query = '') => api.ask(`GET /v1/queues/imports/groups${query}`);
 test('they are listed by name, page by page', async () => {
   const { status, body } = await groups('?limit=2');
   expect(status).toBe(200);
-  expect(body).toMatchObject({ queue: 'imports', ungrouped: 0, scanned: 2, next: expect.any(String) });
+  expect(body).toMatchObject({ queue: 'imports', ungrouped: 0, scanned: 2, cursor: expect.any(String) });
   expect(body.groups).toMatchObject([
     { group: 'a/b', running: 1, waiting: 2, perGroup: 1, isFull: true },
     { group: 'acme', running: 1, waiting: 3, priorities: { high: 0, normal: 3, low: 0 } },
   ]);
-  const { body: rest } = await groups(`?cursor=${body.next}`);
+  const { body: rest } = await groups(`?cursor=${body.cursor}`);
   expect(rest.groups).toMatchObject([{ group: 'umbrella' }]);
-  expect(rest.next).toBeUndefined();
+  expect(rest.cursor).toBeUndefined();
 });
 
 test('the longest come first', async () => {

@@ -75,7 +75,7 @@ describe('past runs of a schedule', () => {
     while (cursor !== undefined) {
       const page = await runs(`limit=7&cursor=${cursor}`);
       seen.push(...page.runs.map(({ atMs }: Run) => atMs));
-      cursor = page.next;
+      cursor = page.cursor;
       pages += 1;
     }
     expect(seen).toEqual(Array.from({ length: 31 }, (_, ago) => hour(ago)));
@@ -92,8 +92,8 @@ describe('past runs of a schedule', () => {
       [hour(5), 'made'],
     ]);
     // Nothing of a hundred instants before them is known.
-    const older = await runs(`limit=5&cursor=${paused.next}`);
-    expect([older.runs, older.next]).toEqual([[], undefined]);
+    const older = await runs(`limit=5&cursor=${paused.cursor}`);
+    expect([older.runs, older.cursor]).toEqual([[], undefined]);
     const [newest] = (await runs('limit=1')).runs;
     expect(newest.atMs).toBe(hour(3));
   });

@@ -147,8 +147,8 @@ describe('jobs', () => {
       const page = await ask(`GET /v1/queues/emails/jobs?limit=2${cursor}`);
       expect(page.status).toBe(200);
       ids.push(...page.body.jobs.map(({ id }: { id: string }) => id));
-      if (page.body.next === undefined) break;
-      cursor = `&cursor=${page.body.next}`;
+      if (page.body.cursor === undefined) break;
+      cursor = `&cursor=${page.body.cursor}`;
     }
     expect(ids).toEqual([...new Set(ids)]);
     expect(ids).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd', 'e/f']));
@@ -625,7 +625,7 @@ describe('closed tags of a queue', () => {
     expect((await ask(`GET ${at}/closed`)).body).toMatchObject({ tags, count: 2 });
     expect((await ask(`GET ${at}/closed?search=voice`)).body.tags).toHaveLength(1);
     const first = (await ask(`GET ${at}/closed?limit=1`)).body;
-    expect((await ask(`GET ${at}/closed?limit=1&cursor=${first.next}`)).body.tags).toMatchObject([
+    expect((await ask(`GET ${at}/closed?limit=1&cursor=${first.cursor}`)).body.tags).toMatchObject([
       { tag: 'invoice:7' },
     ]);
     const { entries } = (await ask('GET /v1/audit?limit=2')).body;
@@ -701,14 +701,18 @@ describe('dead letters', () => {
     await buryJobs(api.redis.url, dying);
     const first = await ask('GET /v1/queues/dying/dead?limit=3');
     expect(first.body.deadLetters).toHaveLength(3);
-    const rest = await ask(`GET /v1/queues/dying/dead?limit=3&cursor=${first.body.next}`);
-    const others = [`?id=d1&cursor=${first.body.next}`, `?group=error&cursor=${first.body.next}`, '?cursor=nonsense'];
+    const rest = await ask(`GET /v1/queues/dying/dead?limit=3&cursor=${first.body.cursor}`);
+    const others = [
+      `?id=d1&cursor=${first.body.cursor}`,
+      `?group=error&cursor=${first.body.cursor}`,
+      '?cursor=nonsense',
+    ];
     for (const other of others) {
       expect(await ask(`GET /v1/queues/dying/dead${other}`)).toMatchObject(problem(400, 'bad-input'));
     }
     const all = [...first.body.deadLetters, ...rest.body.deadLetters];
     expect(all.map(({ id }) => id)).toEqual(['d4', 'd3', 'd2', 'd1']);
-    expect(rest.body.next).toBeUndefined();
+    expect(rest.body.cursor).toBeUndefined();
     expect(await ask('GET /v1/queues/dying/dead?limit=0')).toMatchObject(problem(400, 'bad-input'));
 
     const [newest] = all;
@@ -743,7 +747,7 @@ describe('dead letters', () => {
     const body = { dryRun: false, all: true, limit: 1 };
     expect(await ask('POST /v1/queues/dying/dead/purge', { body })).toMatchObject({
       status: 200,
-      body: { matched: 1, removed: 1, next: expect.any(String) },
+      body: { matched: 1, removed: 1, cursor: expect.any(String) },
     });
     expect((await ask('GET /v1/queues/dying/dead')).body.deadLetters).toHaveLength(1);
   });
@@ -757,7 +761,7 @@ describe('dead letters', () => {
     const dues = [];
     let next: string | undefined;
     for (const id of ['s3', 's2', 's1']) {
-      next = (await ask('POST /v1/queues/spread/dead/replay', { body: { ...body, cursor: next } })).body.next;
+      next = (await ask('POST /v1/queues/spread/dead/replay', { body: { ...body, cursor: next } })).body.cursor;
       dues.push((await ask(`GET /v1/queues/spread/jobs/${id}`)).body.dueMs);
     }
     expect(new Set(dues)).toEqual(new Set([expect.any(Number)]));
@@ -890,7 +894,7 @@ describe('what people look at', () => {
       new Set(verbs.filter(({ audited }) => audited).map(({ name }) => `anonymous api ${name}`)),
     );
     const page = await ask('GET /v1/audit?limit=2');
-    const next = await ask(`GET /v1/audit?limit=2&cursor=${page.body.next}`);
+    const next = await ask(`GET /v1/audit?limit=2&cursor=${page.body.cursor}`);
     expect([...page.body.entries, ...next.body.entries]).toEqual(all.body.entries.slice(0, 4));
     expect(await ask('GET /v1/audit?limit=9999')).toMatchObject(problem(400, 'bad-input'));
   });

@@ -233,7 +233,7 @@ async function eachSlice({ what, body, signal, from, onSlice }: Slices): Promise
   do {
     const slice: Slice = await ask(what, cursor === undefined ? body : { ...body, cursor });
     sum = add(sum, slice);
-    cursor = slice.next;
+    cursor = slice.cursor;
     onSlice({ sum, cursor });
   } while (cursor !== undefined && !signal.aborted);
   return sum;

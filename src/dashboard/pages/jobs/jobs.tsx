@@ -19,7 +19,7 @@ import { filterFrom, instantOf, isLive, type JobFilter, localOf, STATES } from '
 type ListedJob = Schemas['ListedJob'];
 
 const LIMIT = 50;
-const rowsOf = (page: { readonly next?: string }) => (page as Schemas['JobsPage']).jobs;
+const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['JobsPage']).jobs;
 const keyOf = ({ partition, bare, id, state, overMs }: ListedJob) =>
   JSON.stringify([partition, bare, id, state === 'dead' ? overMs : 0]);
 
@@ -53,8 +53,8 @@ export function Jobs({ path: [queue = ''], query }: Route) {
 }
 
 function JobTable({ queue, list }: { readonly queue: string; readonly list: Listed<ListedJob> }) {
-  const { rows, next, problem, isBusy, more, reload } = list;
-  const end = next === undefined ? '' : ', and there may be more';
+  const { rows, cursor, problem, isBusy, more, reload } = list;
+  const end = cursor === undefined ? '' : ', and there may be more';
   return (
     <section aria-label="Jobs" aria-busy={isBusy}>
       <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'job')} shown${end}`}</p>
@@ -64,7 +64,7 @@ function JobTable({ queue, list }: { readonly queue: string; readonly list: List
         ))}
       </Table>
       <ProblemNote problem={problem} />
-      <ListActions {...{ next, isBusy, more, reload }} />
+      <ListActions {...{ cursor, isBusy, more, reload }} />
     </section>
   );
 }

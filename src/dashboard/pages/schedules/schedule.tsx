@@ -314,7 +314,7 @@ type Run = Schemas['PastRun'];
 const SHOWN = 20;
 
 function PastRuns({ schedule: { name, queue } }: { readonly schedule: Schedule }) {
-  const { rows, next, problem, isBusy, more, reload } = useList<Run>({
+  const { rows, cursor, problem, isBusy, more, reload } = useList<Run>({
     path: `${at`schedules/${name}/runs`}?limit=${SHOWN}`,
     rowsOf: (page) => (page as Schemas['PastRuns']).runs,
     keyOf,
@@ -331,7 +331,7 @@ function PastRuns({ schedule: { name, queue } }: { readonly schedule: Schedule }
           <Row key={keyOf(run)} run={run} queue={queue} />
         ))}
       </Table>
-      <ListActions {...{ next, isBusy, more, reload }} />
+      <ListActions {...{ cursor, isBusy, more, reload }} />
     </section>
   );
 }

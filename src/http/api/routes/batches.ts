@@ -1,6 +1,6 @@
 /**
  * Many jobs in one request: a list, and each has a status of its own; or all that a filter means, and then one request is one
- * bounded slice, of jobs and of time. With a `next` in its answer there are more; the same request with it as `cursor` goes
+ * bounded slice, of jobs and of time. With a `cursor` in its answer there are more; the same request with it as `cursor` goes
  * on, and one that was cut off can be sent again. Neither is one transaction.
  */
 import { z } from '@hono/zod-openapi';
@@ -23,7 +23,7 @@ import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { Backend } from '../backend.ts';
 import { Problem } from '../problem.ts';
-import { count, cursor, next, ofQueue, strict, whole } from '../schemas.ts';
+import { count, cursor, nextCursor, ofQueue, strict, whole } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import {
   cancelled,
@@ -85,11 +85,11 @@ const changedJobs = z
     skipped,
     scanned: count,
     ids: z.array(z.string()).openapi({ description: `The first ${IDS_SHOWN} that were changed, or would be.` }),
-    next,
+    cursor: nextCursor,
   })
   .openapi('ChangedJobs');
 const DOC =
-  'A list is answered with what became of each job, in its order. A filter is answered with counts, and one request changes a bounded number of jobs: with a `next` in the answer there are more, so send the same request with it as `cursor`. A job that changes meanwhile is skipped and counted.';
+  'A list is answered with what became of each job, in its order. A filter is answered with counts, and one request changes a bounded number of jobs: with a `cursor` in the answer there are more, so send the same request with it. A job that changes meanwhile is skipped and counted.';
 
 const answersOf = <Schema extends z.ZodType>(one: Schema) => ({
   200: {
@@ -165,7 +165,7 @@ async function sliceOf(
     const requested = 'requested' in done ? done.requested : 0;
     return {
       status: 200 as const,
-      body: { queue, ...done, ids: ids.slice(0, IDS_SHOWN), next: at },
+      body: { queue, ...done, ids: ids.slice(0, IDS_SHOWN), cursor: at },
       changed: dryRun ? 0 : done.changed + requested,
       target: wordsOf(filter),
     };

@@ -6,7 +6,7 @@ import {
   count,
   cursor,
   epochMs,
-  next,
+  nextCursor,
   ofQueue,
   queueName,
   strict,
@@ -53,7 +53,7 @@ const listClosed = verb({
           queue: z.string(),
           tags: z.array(closedTag),
           count: count.openapi({ description: 'How many tags of the queue are closed.' }),
-          next,
+          cursor: nextCursor,
         })
         .openapi('ClosedTagsPage'),
       doc: 'A page of closed tags.',
@@ -63,7 +63,7 @@ const listClosed = verb({
   async run({ path: { queue }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { cursor: at, ...page } = await backend.client.tags.list(backend.queueOf(queue), query);
-    return { status: 200, body: { queue, ...page, next: at } };
+    return { status: 200, body: { queue, ...page, cursor: at } };
   },
 });
 

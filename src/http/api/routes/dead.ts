@@ -22,7 +22,7 @@ import {
   deadLetterId,
   duration,
   epochMs,
-  next,
+  nextCursor,
   ofDeadLetter,
   ofQueue,
   strict,
@@ -137,7 +137,7 @@ const deadPage = z
       .optional()
       .openapi({ description: 'With `group`: dead letters in none of the groups, which are 1000 at most.' }),
     scanned: count,
-    next,
+    cursor: nextCursor,
   })
   .openapi('DeadLettersPage');
 
@@ -164,12 +164,19 @@ const replayedMany = z
       .array(replayed)
       .openapi({ description: 'Of those that were named: each. Else the first 100 that were not replayed.' }),
     scanned: count,
-    next,
+    cursor: nextCursor,
   })
   .openapi('ReplayedMany');
 
 const purged = z
-  .object({ queue: z.string(), dryRun: z.boolean(), matched: count, removed: count, scanned: count, next })
+  .object({
+    queue: z.string(),
+    dryRun: z.boolean(),
+    matched: count,
+    removed: count,
+    scanned: count,
+    cursor: nextCursor,
+  })
   .openapi('Purged');
 
 type Scopes = ReadonlySet<Scope>;
@@ -183,7 +190,7 @@ const listDead = verb({
   method: 'get',
   at: '/queues/{queue}/dead',
   summary: 'List dead letters, newest first, or count those that died alike',
-  doc: 'With `group=error` they are counted by reason, last error (without numbers and ids, but with codes of answers such as 503), and name. A reason that a handler gave is told in the same way. A filter may leave little of what was looked at: a page may be empty and still have a `next`.',
+  doc: 'With `group=error` they are counted by reason, last error (without numbers and ids, but with codes of answers such as 503), and name. A reason that a handler gave is told in the same way. A filter may leave little of what was looked at: a page may be empty and still have a `cursor`.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
@@ -204,13 +211,13 @@ const listDead = verb({
       const bounds = { limit, scanMax: SCAN_MAX, cursor: from };
       const page = await backend.client.deadLetters.list(to, filter, bounds);
       const deadLetters = page.deadLetters.map((row) => seenRow(row, { partitions, scopes: caller.scopes }));
-      return { status: 200, body: { queue, deadLetters, scanned: page.scanned, next: page.cursor } };
+      return { status: 200, body: { queue, deadLetters, scanned: page.scanned, cursor: page.cursor } };
     }
     const bounds = { scanMax: GROUPS_SCAN_MAX, cursor: from };
     const found = await backend.client.deadLetters.groups(to, filter, bounds);
     const groups = seenGroups(found.groups, { partitions, scopes: caller.scopes });
     const { others, scanned } = found;
-    return { status: 200, body: { queue, groups, others, scanned, next: found.cursor } };
+    return { status: 200, body: { queue, groups, others, scanned, cursor: found.cursor } };
   },
 });
 
@@ -382,7 +389,7 @@ const replayMany = verb({
   method: 'post',
   at: '/queues/{queue}/dead/replay',
   summary: 'Replay many dead letters, at once or spread over a time',
-  doc: 'Named by their addresses, or by a filter, or all there are, newest first. With a `next` in the answer there are more: send the same request with it as `cursor`. `delay`, `spread` and ages count from the first request.',
+  doc: 'Named by their addresses, or by a filter, or all there are, newest first. With a `cursor` in the answer there are more: send the same request with it. `delay`, `spread` and ages count from the first request.',
   scope: 'write',
   queues: 'path',
   path: ofQueue,
@@ -433,7 +440,7 @@ async function replayWhere(
     gone: skipped.gone ?? 0,
     deadLetters,
     scanned,
-    next: at,
+    cursor: at,
   };
   return { status: 200 as const, body, changed };
 }
@@ -465,7 +472,7 @@ const purge = verb({
   method: 'post',
   at: '/queues/{queue}/dead/purge',
   summary: 'Remove dead letters for ever',
-  doc: 'Oldest first, those that a filter names, or all. It only counts them unless `dryRun` is false. With a `next` in the answer there are more: send the same request with it as `cursor`. Ages count from the first request, and jobs that die meanwhile are not met.',
+  doc: 'Oldest first, those that a filter names, or all. It only counts them unless `dryRun` is false. With a `cursor` in the answer there are more: send the same request with it. Ages count from the first request, and jobs that die meanwhile are not met.',
   scope: 'admin',
   queues: 'path',
   path: ofQueue,
@@ -485,7 +492,7 @@ const purge = verb({
     const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: from };
     const done = await backend.client.deadLetters.remove(backend.queueOf(queue), filter, bounds);
     const { matched, changed: removed, scanned, cursor: at } = done;
-    return { status: 200, body: { queue, dryRun, matched, removed, scanned, next: at }, changed: removed };
+    return { status: 200, body: { queue, dryRun, matched, removed, scanned, cursor: at }, changed: removed };
   },
 });
 

@@ -12,7 +12,7 @@ import {
   cursor,
   epochMs,
   flagText,
-  next,
+  nextCursor,
   ofQueue,
   queueName,
   strict,
@@ -75,7 +75,7 @@ const listGroups = verb({
           ungrouped: count.openapi({ description: 'Jobs in line that have no group.' }),
           scanned: count.openapi({ description: 'Groups that were looked at.' }),
           nowMs: epochMs,
-          next,
+          cursor: nextCursor,
         })
         .openapi('GroupPage'),
       doc: 'A page of groups.',
@@ -86,7 +86,7 @@ const listGroups = verb({
     await refsOfQueue(await backend.place(), queue);
     const { cursor: at, ...page } = await backend.client.groups.list(backend.queueOf(queue), query);
     const groups = page.groups.map((one) => ({ ...one, closed: seenClosed(one.closed, scopes) }));
-    return { status: 200, body: { queue, ...page, groups, next: at } };
+    return { status: 200, body: { queue, ...page, groups, cursor: at } };
   },
 });
 

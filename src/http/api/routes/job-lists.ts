@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import type { JobView } from '../../../client/client.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import { JOB_STATES, LIVE_STATES } from '../../../job/state.ts';
-import { count, cursor, instant, next, ofQueue, strict, wholeText } from '../schemas.ts';
+import { count, cursor, instant, nextCursor, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import {
   anyStatesText,
@@ -26,7 +26,7 @@ const listJobs = verb({
   method: 'get',
   at: '/queues/{queue}/jobs',
   summary: 'List jobs by state, tag, set, name, id and due time',
-  doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag or a set by id; behind them come jobs that are over, by their end, latest first. A page may be short, or empty, and still have a `next`.',
+  doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag or a set by id; behind them come jobs that are over, by their end, latest first. A page may be short, or empty, and still have a `cursor`.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
@@ -46,7 +46,7 @@ const listJobs = verb({
     const isEnded = endedFrom !== undefined || endedTo !== undefined;
     const by = { ...filterOf(fields), state: states, ended: isEnded ? ended : undefined, limit, cursor: from };
     const page = await backend.client.list(backend.queueOf(queue), by);
-    const body = { queue, states, jobs: page.jobs.map(rowOf), scanned: page.scanned, next: page.cursor };
+    const body = { queue, states, jobs: page.jobs.map(rowOf), scanned: page.scanned, cursor: page.cursor };
     return { status: 200, body };
   },
 });
@@ -56,7 +56,7 @@ const countJobs = verb({
   method: 'get',
   at: '/queues/{queue}/count',
   summary: 'Count the jobs that are not over, all or by a filter',
-  doc: 'By state and due time they are counted at one moment. By tag, set, name or id jobs are looked through, a bounded number in one request: with a `next` in the answer, ask again with it and add.',
+  doc: 'By state and due time they are counted at one moment. By tag, set, name or id jobs are looked through, a bounded number in one request: with a `cursor` in the answer, ask again with it and add.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
@@ -67,9 +67,11 @@ const countJobs = verb({
         .object({
           queue: z.string(),
           count,
-          atLeast: z.boolean().openapi({ description: 'There may be more: some moved meanwhile, or there is a next.' }),
+          atLeast: z
+            .boolean()
+            .openapi({ description: 'There may be more: some moved meanwhile, or there is a cursor.' }),
           scanned: count,
-          next,
+          cursor: nextCursor,
         })
         .openapi('JobCount'),
       doc: 'How many this request has counted.',
@@ -97,7 +99,7 @@ const countJobs = verb({
     const all = whole
       ? await backend.client.count(to, { ...filter, state: states })
       : { count: counted, atLeast: true };
-    return { status: 200, body: { queue, ...all, scanned, next: at } };
+    return { status: 200, body: { queue, ...all, scanned, cursor: at } };
   },
 });
 

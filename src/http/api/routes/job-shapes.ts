@@ -9,7 +9,7 @@ import { jobOptions } from '../../../job/options.ts';
 import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
 import { JITTERS } from '../../../kernel/spread.ts';
-import { count, duration, epochMs, instant, next, signedDuration, strict, textOf, whole } from '../schemas.ts';
+import { count, duration, epochMs, instant, nextCursor, signedDuration, strict, textOf, whole } from '../schemas.ts';
 
 const over = z.enum(['done', 'cancelled', 'expired', 'dead']);
 const state = z.enum(JOB_STATES);
@@ -240,7 +240,7 @@ export const jobsPage = z
     states: z.array(state),
     jobs: z.array(listed),
     scanned: count.openapi({ description: 'How many places were looked at for them.' }),
-    next,
+    cursor: nextCursor,
   })
   .openapi('JobsPage');
 

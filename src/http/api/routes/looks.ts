@@ -5,7 +5,7 @@ import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import { examine } from '../../../inspect/doctor/doctor.ts';
 import { leadersOf, workersSeen } from '../../../inspect/processes.ts';
 import { mayUse } from '../caller.ts';
-import { count, cursor, epochMs, instant, next, queueName, strict, wholeText } from '../schemas.ts';
+import { count, cursor, epochMs, instant, nextCursor, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { leaderShape, unreadQueue } from './queues.ts';
 
@@ -219,13 +219,16 @@ const listAudit = verb({
   queues: 'all',
   query: strict({ limit: wholeText(1, 1000, 100), cursor }),
   answers: {
-    200: { schema: z.object({ entries: z.array(entry), next }).openapi('AuditPage'), doc: 'A page of changes.' },
+    200: {
+      schema: z.object({ entries: z.array(entry), cursor: nextCursor }).openapi('AuditPage'),
+      doc: 'A page of changes.',
+    },
   },
   async run({ query: { limit, cursor: from }, backend }) {
     const before = parseListCursor(from, 'audit', /^\d{1,16}-\d{1,16}$/);
     const entries = await auditEntries(await backend.place(), { limit, before });
     const last = entries.length === limit ? entries.at(-1)?.entry : undefined;
-    return { status: 200, body: { entries, next: last === undefined ? undefined : listCursor('audit', last) } };
+    return { status: 200, body: { entries, cursor: last === undefined ? undefined : listCursor('audit', last) } };
   },
 });
 

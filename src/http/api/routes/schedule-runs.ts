@@ -88,8 +88,8 @@ const runs = verb({
       nowMs: nowOf(place),
       job: (id) => backend.client.get(of, id),
     });
-    const next = found.beforeMs === undefined ? undefined : listCursor('runs', String(found.beforeMs));
-    return { status: 200, body: { name, queue, runs: found.runs, next } };
+    const cursor = found.beforeMs === undefined ? undefined : listCursor('runs', String(found.beforeMs));
+    return { status: 200, body: { name, queue, runs: found.runs, cursor } };
   },
 });
 

@@ -14,7 +14,18 @@ import type { Backend } from '../backend.ts';
 import { type Caller, checkQueue, mayUse, seenDigest } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
-import { count, duration, epochMs, next, ofSchedule, queueName, reason, strict, whole, wholeText } from '../schemas.ts';
+import {
+  count,
+  duration,
+  epochMs,
+  nextCursor,
+  ofSchedule,
+  queueName,
+  reason,
+  strict,
+  whole,
+  wholeText,
+} from '../schemas.ts';
 import { type AnyVerb, type Versioned, verb } from '../verb.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
 
@@ -177,7 +188,7 @@ const pastRun = previewRow
   })
   .openapi('PastRun');
 export const pastRunsPage = z
-  .object({ name: z.string(), queue: z.string(), runs: z.array(pastRun), next })
+  .object({ name: z.string(), queue: z.string(), runs: z.array(pastRun), cursor: nextCursor })
   .openapi('PastRuns');
 
 export const firedJob = z

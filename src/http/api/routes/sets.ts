@@ -4,7 +4,7 @@ import type { SetCallbackOptions } from '../../../client/client.ts';
 import { callbackFields } from '../../../client/jobs/sets.ts';
 import { refsOfQueue } from '../../../inspect/refs.ts';
 import { Problem } from '../problem.ts';
-import { count, cursor, epochMs, next, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
+import { count, cursor, epochMs, nextCursor, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { groupName } from './groups.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
@@ -46,7 +46,7 @@ const listSets = verb({
   query: strict({ limit: wholeText(1, 1000, 100), cursor }),
   answers: {
     200: {
-      schema: z.object({ queue: z.string(), sets: z.array(set), next }).openapi('SetsPage'),
+      schema: z.object({ queue: z.string(), sets: z.array(set), cursor: nextCursor }).openapi('SetsPage'),
       doc: 'A page of sets.',
     },
   },
@@ -54,7 +54,7 @@ const listSets = verb({
   async run({ path: { queue }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const page = await backend.client.sets.list(backend.queueOf(queue), query);
-    return { status: 200, body: { queue, sets: page.sets, next: page.cursor } };
+    return { status: 200, body: { queue, sets: page.sets, cursor: page.cursor } };
   },
 });
 
