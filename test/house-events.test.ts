@@ -58,6 +58,8 @@ const SAMPLES: Events = {
   'redis.keeps': { after: 'allkeys-lru' },
   'clock.off': { aheadMs: -2000 },
   'clock.right': { aheadMs: 3 },
+  'versions.differ': { own: '0.2.0', others: '0.1.4, 0.3.0' },
+  'versions.agree': { own: '0.2.0' },
   'promise.rejected': { error: 'smtp said no' },
   'process.ticked': { lagMs: 2000 },
 };

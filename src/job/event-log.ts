@@ -115,6 +115,12 @@ function ofTheRest({ log, few, rare }: Lines) {
     'clock.off': (e) =>
       rare.warn(e, 'the clocks of this host and of Redis differ: set both by NTP, due times count by that of Redis'),
     'clock.right': (e) => few.info(e, 'the clocks of this host and of Redis agree again'),
+    'versions.differ': (e) =>
+      rare.warn(
+        e,
+        'other versions of duestream run beside this process: bring all to one; "duestream workers" says which version each one has',
+      ),
+    'versions.agree': (e) => few.info(e, 'all processes have this version of duestream again'),
     'process.ticked': ({ lagMs }) => {
       if (lagMs < LAG_TOLD_MS) return;
       log.warn({ lagMs: round(lagMs) }, 'the event loop was blocked: by a handler, or because the process was frozen');

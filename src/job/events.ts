@@ -251,6 +251,18 @@ export interface Events {
     /** How far Redis is ahead of this host. */
     readonly aheadMs: number;
   };
+  /** Processes of another minor version of duestream live in the namespace. Told by daemons and workers. */
+  'versions.differ': {
+    /** Of this process. */
+    readonly own: string;
+    /** Those of the others, such as `0.1.4, 0.3.0`. */
+    readonly others: string;
+  };
+  /** They no longer do, after `versions.differ`. */
+  'versions.agree': {
+    /** Of this process. */
+    readonly own: string;
+  };
   /** A promise was rejected and nobody listened. Nobody knows of which job it was. */
   'promise.rejected': { readonly error: string };
   /** A timer of this process fired, twice a second: how much later than asked. Logged from a second on. */
@@ -317,6 +329,8 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'redis.keeps': 'info',
   'clock.off': 'warn',
   'clock.right': 'info',
+  'versions.differ': 'warn',
+  'versions.agree': 'info',
   'promise.rejected': 'error',
   'process.ticked': 'warn',
 };

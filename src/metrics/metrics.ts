@@ -173,6 +173,8 @@ const PASSED_OVER = [
     'leader.back',
     'clock.off',
     'clock.right',
+    'versions.differ',
+    'versions.agree',
     'job.expired',
     'job.cancelled',
     'schedule.unreadable',

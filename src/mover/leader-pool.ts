@@ -16,7 +16,15 @@ import { createServerWatch, type ServerWatch } from '../redis/connection/server-
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/scripts/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/scripts/presence.ts';
-import { claimNamespace, declareQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
+import {
+  allQueues,
+  claimNamespace,
+  declareQueue,
+  noteVersions,
+  partitionsOf,
+  type QueueLayout,
+} from '../redis/scripts/queues.ts';
+import { createVersionWatch, versionsOfAll } from '../redis/versions.ts';
 import { createExpirer } from './chores/expirer.ts';
 import { createGatekeeper } from './chores/gatekeeper.ts';
 import { createJanitor } from './chores/janitor.ts';
@@ -47,6 +55,8 @@ interface LeaderPoolParts {
   readonly nearWorker?: () => NearWorker | undefined;
 }
 
+type Registry = Awaited<ReturnType<typeof allQueues>>;
+
 /** The services of one partition. */
 interface Led {
   readonly mover: Mover;
@@ -67,6 +77,7 @@ export class LeaderPool {
   readonly #order: LeaderOrder;
   readonly #loneWorker: LoneWorker;
   readonly #serverOf: ServerOf;
+  readonly #watchVersions: ReturnType<typeof createVersionWatch>;
   /** Channel of nudges → the services of its partition. */
   readonly #led = new Map<string, Led>();
   /** Channel of nudges → its partition with the settings of its queue as they are now. */
@@ -91,6 +102,7 @@ export class LeaderPool {
     this.#order = new LeaderOrder({ redis, namespace, processId: identity.id, clock });
     this.#loneWorker = new LoneWorker(nearWorker);
     this.#serverOf = createServers(redis, clock);
+    this.#watchVersions = createVersionWatch(events);
   }
 
   /** Repeats its first pass while Redis is away, within the bound of a start or until the signal comes. */
@@ -141,10 +153,12 @@ export class LeaderPool {
   async #lookAround(): Promise<void> {
     const { redis, namespace } = this.#parts;
     await this.#listen();
-    const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
+    const [present, registry] = await Promise.all([presence(redis, namespace), allQueues(redis, namespace)]);
+    const { queues } = registry;
     await this.#forgetLost(present.flatMap(({ id, identity }) => (identity ? [] : [id])));
     const living = present.flatMap(({ id, identity }) => (identity ? [{ ...identity, id }] : []));
     this.#loneWorker.see(living);
+    await this.#tellVersions(versionsOfAll(living), registry);
     await this.#sayLinger(queues);
     const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
     const leaders = refs.map(({ keys }) => keys.leader);
@@ -161,6 +175,15 @@ export class LeaderPool {
     const { redis, namespace, options } = this.#parts;
     const isLost = queues.some(({ lingerDefaultMs }) => lingerDefaultMs === undefined);
     if (options.lingerMs && isLost) await claimNamespace(redis, namespace, options.lingerMs);
+  }
+
+  /** Clients and workers read in the registry which versions live; a worker of this process tells it itself. */
+  async #tellVersions(living: string, { queues, versions = '' }: Registry): Promise<void> {
+    const { redis, namespace, nearWorker } = this.#parts;
+    // What cannot be written now is written after the next look: nobody waits for it. A registry without queues stays
+    // empty: that is how others see that the data are lost.
+    if (queues.length > 0 && living !== versions) await noteVersions(redis, namespace, living).catch(() => undefined);
+    if (nearWorker?.() === undefined) this.#watchVersions(living);
   }
 
   /** The id of a process that was killed would stay in the alive set for ever. */

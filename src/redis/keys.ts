@@ -179,7 +179,7 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: `queue → its partitions and generation as JSON; \`<queue>:history\` and so on → its settings: ${settingNames.map((name) => `\`:${name}\``).join(', ')}; \`<queue>:overrides\` → which of them were set by command, by whom and why, and what the definition says of these, as JSON; \`:lingerMs\` without a queue → that of queues that say nothing; \`:schema\` → the number of the layout of the namespace`,
+    doc: `queue → its partitions and generation as JSON; \`<queue>:history\` and so on → its settings: ${settingNames.map((name) => `\`:${name}\``).join(', ')}; \`<queue>:overrides\` → which of them were set by command, by whom and why, and what the definition says of these, as JSON; \`:lingerMs\` without a queue → that of queues that say nothing; \`:schema\` → the number of the layout of the namespace; \`:versions\` → the versions of duestream that lived when a daemon looked last, with a space between`,
     bound: 'one per queue, and what it says of each setting. They come and go with the queue in one step',
   },
   schedules: {

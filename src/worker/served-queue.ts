@@ -107,6 +107,11 @@ export class ServedQueue {
     return this.#partitions.refs;
   }
 
+  /** As of `ServedPartitions`. */
+  get versions(): string | undefined {
+    return this.#partitions.versions();
+  }
+
   /** Begins to fetch, at once or when the queue is declared. */
   start(): void {
     this.#isStarted = true;

@@ -342,8 +342,8 @@ function wire(
       await lookAround();
     },
   });
-  const refs = () => served.flatMap((one) => one.refs);
-  const lookAround = createSurroundings({ redis: commands, refs, server, beatTtlMs, clock, events });
+  const all = () => served;
+  const lookAround = createSurroundings({ redis: commands, served: all, server, beatTtlMs, clock, events });
   const served = works.flatMap((work, at) => {
     const blocking = readers[at];
     const source = wakeChannel ?? blocking;

@@ -341,6 +341,8 @@ const PASSED_OVER = [
     'leader.back',
     'clock.off',
     'clock.right',
+    'versions.differ',
+    'versions.agree',
     'mover.passed',
     'process.ticked',
     'schedule.fired',

@@ -21,6 +21,7 @@ import {
   partitionsOf,
   type QueueLayout,
 } from '../../redis/scripts/queues.ts';
+import { differingText, otherVersions } from '../../redis/versions.ts';
 import { withReadRetry } from './retry.ts';
 
 /** The partitions of a queue, in order. */
@@ -148,6 +149,7 @@ export class Layouts {
     const look = () => findQueue(redis, namespace, name);
     entry.finding ??= withReadRetry(`look up queue ${name}`, look, { clock, budgetMs, signal })
       .then((found) => {
+        warnOfVersions(found);
         const layout = partitionsOf(namespace, found ?? { queue: name, partitions, layoutGeneration: 0 });
         if (!entry.isDeclared) entry.layout = found && layout;
         return entry.layout ?? layout;
@@ -163,6 +165,7 @@ export class Layouts {
     // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
     const call = () => declareQueue(redis, { ...declarationOf(namespace, queue), isRepeated });
     const layout = await withReadRetry(`look up queue ${queue.name}`, call, { clock, budgetMs, signal });
+    warnOfVersions(layout);
     if (!isRepeated) warnOfOthers(layout, queue);
     return partitionsOf(namespace, layout);
   }
@@ -171,12 +174,24 @@ export class Layouts {
 const warned = new Set<string>();
 const WARNED_MAX = 1000;
 
-/** A client has no log: what its definition says and the queue has not is told once in a process, as Node tells warnings. */
+// A client has no log: what it finds odd is told once in a process, as Node tells warnings.
+
+function warn(text: string): void {
+  if (warned.has(text) || warned.size >= WARNED_MAX) return;
+  warned.add(text);
+  process.emitWarning(text, 'DuestreamWarning');
+}
+
+/** What its definition says and the queue has not. */
 function warnOfOthers(layout: QueueLayout, queue: Queue): void {
   const text = otherPartitions(layout, queue);
-  if (text === undefined || warned.has(text) || warned.size >= WARNED_MAX) return;
-  warned.add(text);
-  process.emitWarning(`queue ${queue.name} is not as its definition says: ${text}`, 'DuestreamWarning');
+  if (text !== undefined) warn(`queue ${queue.name} is not as its definition says: ${text}`);
+}
+
+/** Daemons and workers of another minor version. */
+function warnOfVersions(layout: QueueLayout | undefined): void {
+  const others = otherVersions(layout?.versions);
+  if (others.length > 0) warn(differingText(others));
 }
 
 /** The partition an id of ours lives in. */

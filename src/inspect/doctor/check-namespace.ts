@@ -8,6 +8,7 @@ import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { inTurns, type Steps } from '../../kernel/steps.ts';
+import { lineOf, version } from '../../kernel/version.ts';
 import { askAll } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
@@ -25,7 +26,7 @@ import { beyond } from '../../redis/scripts/scripts.ts';
 import { purge } from '../../redis/scripts/upkeep.ts';
 import { firedSince } from '../../schedule/progress.ts';
 import { type Definition, decodeDefinition } from '../../schedule/text.ts';
-import { type ProcessesById, processesOf, workersOf } from '../processes.ts';
+import { type ProcessesById, processesOf, versionsOf, versionsText, workersOf } from '../processes.ts';
 
 // What a check of `doctor` is handed, and what it says.
 
@@ -354,6 +355,18 @@ export async function workers({ redis, namespace }: Subject): Promise<Finding> {
   const more = found.length > EXAMPLES_MAX ? [`and ${found.length - EXAMPLES_MAX} more`] : [];
   const advice = [...new Set(found.map((one) => one.advice))].join('; ');
   return leavingOut({ status: 'warn', saw: [...texts, ...more].join('; '), advice }, unread);
+}
+
+/** Whether all processes that live are of one minor version, and of that of whoever asks. */
+export async function processes({ redis, namespace }: Subject): Promise<Finding> {
+  const there = versionsOf(await processesOf(redis, namespace));
+  const known = there.flatMap((one) => one.version ?? []);
+  const seen = there.length === 0 ? 'no process lives' : versionsText(there);
+  const saw = known.length === 1 && known[0] === version ? seen : `${seen}; asked by ${version}`;
+  if (new Set([version, ...known].map(lineOf)).size === 1) return { status: 'ok', saw };
+  const advice =
+    'bring all processes, clients and this command to one version: two of them work side by side, and what is new in one the other does not know';
+  return { status: 'warn', saw, advice };
 }
 
 async function idleIn(

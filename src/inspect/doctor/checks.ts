@@ -6,6 +6,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { span } from '../../kernel/humanize.ts';
 import { reasonOf } from '../../kernel/reason.ts';
+import { lineOf } from '../../kernel/version.ts';
 import { CLUSTER_COMMANDS, ruleOf } from '../../redis/connection/access.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
@@ -22,6 +23,7 @@ import {
   type Finding,
   type Info,
   members,
+  processes,
   type Subject,
   schedules,
   schema,
@@ -43,6 +45,7 @@ export const checks: readonly Check[] = [
   { name: 'offers', look: offers },
   { name: 'schema', look: schema },
   { name: 'workers', look: workers },
+  { name: 'processes', look: processes },
   { name: 'limits', look: limits },
   { name: 'scores', look: dueTimes },
   { name: 'members', look: members },
@@ -318,8 +321,6 @@ function remedy(product: Hole['product'], version: string): string {
   const later = holes.flatMap(({ fixed }) => fixed).filter((candidate) => compare(candidate, version) > 0);
   return later.sort(compare).find((candidate) => !holes.some((hole) => isOpen(candidate, hole))) ?? 'the newest';
 }
-
-const lineOf = (version: string) => version.split('.').slice(0, 2).join('.');
 
 function compare(a: string, b: string): number {
   const [left, right] = [a, b].map((version) => version.split('.').map((part) => Number.parseInt(part, 10) || 0));

@@ -27,6 +27,7 @@ import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA, SCHEMA_FIELD } from '../schema.ts';
+import { VERSIONS_FIELD } from '../versions.ts';
 import { inParts } from './bytes.ts';
 import { limit } from './gates.ts';
 import {
@@ -51,6 +52,8 @@ export interface QueueLayout extends QueueSettings {
   readonly layoutGeneration: number;
   /** What daemons say, for queues that say nothing. */
   readonly lingerDefaultMs?: number | undefined;
+  /** The versions of duestream that lived when a daemon looked last, see `versions.ts`. */
+  readonly versions?: string | undefined;
   /** What somebody set by command, above what the definition says; undefined: nothing. */
   readonly layers?: Layers | undefined;
   /** How many partitions the last definition said that said another number than there are. */
@@ -344,6 +347,11 @@ export async function claimNamespace(redis: Redis, namespace: string, lingerMs: 
   if (schema === null || settings.length > 0) await declare(redis, namespace, { queue: '', layout: '', settings });
 }
 
+/** Writes down which versions of duestream live here. */
+export async function noteVersions(redis: Redis, namespace: string, versions: string): Promise<void> {
+  await declare(redis, namespace, { queue: '', layout: '', settings: ['versions', versions] });
+}
+
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
 export async function undeclareQueue(redis: Redis, namespace: string, queue: string): Promise<void> {
   await run(redis, scripts.undeclare, { keys: controlKeys(namespace), args: { queue, mode: 'queue' }, each: BESIDE });
@@ -389,11 +397,17 @@ interface UnreadableEntry {
 export async function allQueues(
   redis: Redis,
   namespace: string,
-): Promise<{ readonly queues: readonly QueueLayout[]; readonly unreadable: readonly UnreadableEntry[] }> {
+): Promise<{
+  readonly queues: readonly QueueLayout[];
+  readonly unreadable: readonly UnreadableEntry[];
+  /** See `QueueLayout`. */
+  readonly versions: string | undefined;
+}> {
   const keys = controlKeys(namespace);
   const {
     [SCHEMA_FIELD]: schema,
     [LINGER_DEFAULT_FIELD]: lingerDefaultMs,
+    [VERSIONS_FIELD]: versions,
     ...all
   } = await naming(redis, [keys], redis.hgetall(keys.queues));
   refuseOther(`namespace ${namespace}`, schema);
@@ -409,7 +423,7 @@ export async function allQueues(
     if (layout) queues.push(layout);
     else unreadable.push({ queue, text: value.slice(0, 80) });
   }
-  return { queues, unreadable };
+  return { queues, unreadable, versions };
 }
 
 /** What to tell of one. */
@@ -468,11 +482,12 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
 
 async function look(redis: Redis, namespace: string, queue: string) {
   const keys = controlKeys(namespace);
-  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, LINGER_DEFAULT_FIELD, ...fieldsBeside(queue));
-  const [known = null, schema = null, lingerDefaultMs, ...values] = await naming(redis, [keys], asked);
+  const fields = [SCHEMA_FIELD, LINGER_DEFAULT_FIELD, VERSIONS_FIELD, ...fieldsBeside(queue)];
+  const asked = redis.hmget(keys.queues, queue, ...fields);
+  const [known = null, schema = null, lingerDefaultMs, versions, ...values] = await naming(redis, [keys], asked);
   refuseOther(`namespace ${namespace}`, schema);
   const settings = Object.fromEntries(BESIDE.map((setting, at) => [setting, values[at] ?? null]));
-  const stored: Stored = { ...settings, lingerDefaultMs };
+  const stored: Stored = { ...settings, lingerDefaultMs, versions };
   return { known, schema, ...stored };
 }
 
@@ -510,6 +525,7 @@ function readable(queue: string, value: string, fields: Stored): QueueLayout | u
       layoutGeneration: Number(generation),
       ...decodeSettings(stored),
       ...(lingerDefaultMs !== undefined && { lingerDefaultMs }),
+      ...(fields.versions && { versions: fields.versions }),
       ...(Object.keys(layers.set).length > 0 && { layers }),
       ...(fields.asked && { asked: Number(fields.asked) }),
     };

@@ -99,6 +99,8 @@ async function shareOf(
 
 export interface ServedPartitions {
   readonly refs: readonly PartitionRef[];
+  /** Which versions of duestream live, as the registry said at the last look. */
+  readonly versions: () => string | undefined;
   /** Declares the queue unless it is, and follows its layout. May be repeated. */
   readonly declare: () => Promise<void>;
 }
@@ -112,6 +114,7 @@ export function createServedPartitions(parts: {
 }): ServedPartitions {
   const { redis, namespace, queue, consumer, log } = parts;
   const refs: PartitionRef[] = [];
+  let versions: string | undefined;
 
   async function declared(isRepeated: boolean): Promise<QueueLayout> {
     const layout = await declareQueue(redis, { ...declarationOf(namespace, queue), isRepeated });
@@ -125,6 +128,7 @@ export function createServedPartitions(parts: {
     // Said once: what somebody sets later, for all processes, must not be undone by the next look.
     const isRepeated = refs.length > 0;
     const layout = await declared(isRepeated);
+    versions = layout.versions;
     const next = partitionsOf(namespace, layout);
     if (refs.length === 0 && next.some(isBroadcast)) throw ofSubscribers(name);
     const isSame = layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration;
@@ -143,7 +147,7 @@ export function createServedPartitions(parts: {
     refs.splice(0, refs.length, ...next);
   }
 
-  return { refs, declare };
+  return { refs, versions: () => versions, declare };
 }
 
 const ofSubscribers = (queue: string): DuestreamError =>

@@ -1,7 +1,8 @@
 /**
  * What a worker needs and cannot give itself: a daemon that leads each partition of its queues, or no delayed job of
- * them becomes ready, and a clock of this host that agrees with that of Redis. Each look of the heartbeat compares both,
- * and each change is told once. A look costs one command, which asks for the leases of all partitions together.
+ * them becomes ready, a clock of this host that agrees with that of Redis, and processes of its own version beside it. Each look
+ * of the heartbeat compares them, and each change is told once. A look costs one command, which asks for the leases of all
+ * partitions together.
  *
  * Between two leaders a lease is missing for a moment. So a queue is told to have no leader only when a second look, a
  * heartbeat's life after the first, finds none either.
@@ -10,8 +11,9 @@ import type { Emitter, Events } from '../../job/events.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { OFFSET_MAX_MS, offsetOf, type ServerClock } from '../../redis/connection/server-clock.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
 import { withoutLeader } from '../../redis/scripts/lease.ts';
+import { createVersionWatch } from '../../redis/versions.ts';
+import type { ServedQueue } from '../served-queue.ts';
 
 interface Missing {
   /** Monotonic ms of the first look that found no leader. */
@@ -21,8 +23,8 @@ interface Missing {
 
 export interface SurroundingsParts {
   readonly redis: Redis;
-  /** The partitions that the worker reads now. */
-  readonly refs: () => readonly PartitionRef[];
+  /** Its queues: the partitions that it reads now, and which versions of duestream live, as the registry says it beside their layouts. */
+  readonly served: () => readonly Pick<ServedQueue, 'refs' | 'versions'>[];
   readonly server: ServerClock;
   readonly beatTtlMs: number;
   readonly clock: Clock;
@@ -31,12 +33,16 @@ export interface SurroundingsParts {
 
 /** Returns the look. @throws whatever EXISTS failed with */
 export function createSurroundings(parts: SurroundingsParts): () => Promise<void> {
-  const { redis, refs, server, beatTtlMs, clock, events } = parts;
+  const { redis, served, server, beatTtlMs, clock, events } = parts;
+  const watchVersions = createVersionWatch(events);
   const missing = new Map<string, Missing>();
   let isClockOff = false;
 
   async function lookForLeaders(): Promise<void> {
-    const unled = await withoutLeader(redis, refs());
+    const unled = await withoutLeader(
+      redis,
+      served().flatMap(({ refs }) => refs),
+    );
     const nowMs = clock.monotonicMs();
     const queues = new Set(unled.map(({ queue }) => queue));
     for (const queue of queues) {
@@ -71,6 +77,7 @@ export function createSurroundings(parts: SurroundingsParts): () => Promise<void
 
   return async () => {
     compareClocks();
+    watchVersions(served().find(({ versions }) => versions !== undefined)?.versions);
     await lookForLeaders();
   };
 }

@@ -1,7 +1,8 @@
-/** What a worker says when nobody leads its queues, or when its clock is not that of Redis. */
+/** What a worker says when nobody leads its queues, when its clock is not that of Redis, or when other versions run beside it. */
 import { expect, it } from 'vitest';
 import { createEmitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
+import { version } from '../../../src/kernel/version.ts';
 import { createServers } from '../../../src/redis/connection/server-clock.ts';
 import { createSurroundings } from '../../../src/worker/recover/surroundings.ts';
 import { eventually, listen, useLine } from '../../support/worker-line.ts';
@@ -11,7 +12,7 @@ const line = useLine({ movers: false, partitions: 2 });
 /** The look of a worker whose clocks a test sets. */
 function surroundings() {
   const events = createEmitter();
-  const now = { monotonicMs: 1000, offMs: 0 };
+  const now: { monotonicMs: number; offMs: number; versions?: string } = { monotonicMs: 1000, offMs: 0 };
   const clock = {
     ...systemClock,
     monotonicMs: () => now.monotonicMs,
@@ -25,7 +26,9 @@ function surroundings() {
     earliestMs: () => server.nowMs(),
   };
   const { redis, refs } = line;
-  const look = createSurroundings({ redis, refs: () => refs, server: ofHost, beatTtlMs: 300, clock, events });
+  const served = () => [{ refs, versions: now.versions }];
+  const of = { redis, served, server: ofHost, beatTtlMs: 300, clock, events };
+  const look = createSurroundings(of);
   const lookAfter = (ms: number) => {
     now.monotonicMs += ms;
     return look();
@@ -77,4 +80,24 @@ it('it tells each change of a clock that differs from that of Redis by more than
   now.offMs = 0;
   await lookAfter(0);
   expect(heard.names()).toEqual(['clock.off', 'clock.right']);
+});
+
+it('it tells once that processes of another minor version live, and once that they are gone; one with other repairs is none of them', async () => {
+  const { heard, now, lookAfter } = surroundings();
+  await lead(0);
+  await lead(1);
+  const repaired = version.replace(/\d+$/, '99');
+  for (const versions of [undefined, version, `${repaired} ${version}`, 'nonsense ; 1']) {
+    Object.assign(now, { versions });
+    await lookAfter(0);
+  }
+  expect(heard.names()).toEqual([]);
+  now.versions = `0.1.4 ${version} 9.0.0-rc.1`;
+  await lookAfter(0);
+  await lookAfter(0);
+  expect(heard.of('versions.differ')).toEqual([{ own: version, others: '0.1.4, 9.0.0-rc.1' }]);
+  now.versions = version;
+  await lookAfter(0);
+  await lookAfter(0);
+  expect(heard.names()).toEqual(['versions.differ', 'versions.agree']);
 });
