@@ -4,6 +4,8 @@ import { all, Expressions, indexed, number, single, truth } from './expressions.
 
 /** @typedef {import('./expressions.mjs').Expression} Expression */
 
+/** Functions by how deep they stand and how they are written. @type {Map<string, { readonly js: string, readonly outside: readonly (readonly [string, string | undefined])[] }>} */
+const read = new Map();
 const ENDS = new Set(['end', 'else', 'elseif', 'until']);
 
 /**
@@ -132,7 +134,25 @@ class Compiler {
 
   localFunction() {
     const js = this.cursor.declare(this.cursor.name());
-    return `let ${js};${js}=${this.closure()};`;
+    return `let ${js};${js}=${this.knownClosure()};`;
+  }
+
+  /** Many scripts have the same functions. One that was read before is not read again, if it finds the same names around it. */
+  knownClosure() {
+    const { cursor } = this;
+    const { from } = cursor.here;
+    const line = cursor.source.slice(cursor.source.lastIndexOf('\n', from) + 1, from);
+    const last = `\n${/^ */.exec(line)?.[0]}end`;
+    const end = cursor.source.indexOf(last, from) + last.length;
+    const name = `${cursor.functions.length} ${cursor.source.slice(from, end)}`;
+    const known = read.get(name);
+    if (known?.outside.every(([lua, js]) => cursor.lookUp(lua) === js)) {
+      cursor.leap(end);
+      return known.js;
+    }
+    const { made: js, outside } = cursor.reading(() => this.closure());
+    if (cursor.end === end) read.set(name, { js, outside: [...outside] });
+    return js;
   }
 
   locals() {
@@ -170,7 +190,7 @@ class Compiler {
 
   closure() {
     const { cursor } = this;
-    return cursor.scoped(() => {
+    return cursor.inFunction(() => {
       cursor.expect('(');
       /** @type {string[]} */
       const parameters = [];

@@ -1,57 +1,55 @@
 /**
- * The text of a Lua script → its tokens. Lua 5.1 as far as scripts for Redis use it; anything else is an error, so that
- * a script is never understood in part.
+ * The text of a Lua script → its tokens, one at a time. Lua 5.1 as far as scripts for Redis use it; anything else is an error,
+ * so that a script is never understood in part.
  */
 
-/** @typedef {{ kind: 'name' | 'keyword' | 'number' | 'string' | 'symbol' | 'end', text: string, at: number }} Token */
+/** @typedef {'name' | 'keyword' | 'number' | 'string' | 'symbol' | 'end'} Kind */
+/** @typedef {{ kind: Kind, text: string, from: number, to: number }} Token */
 
 const KEYWORDS = new Set(
   'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
     ' ',
   ),
 );
-/** One pattern for all, in this order, as the first use of a script waits for it. */
-const KINDS = {
-  space: /\s+|--\[\[[\s\S]*?\]\]|--[^\n]*/,
-  name: /[A-Za-z_]\w*/,
-  number: /0[xX][\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/,
-  quoted: /'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*"/,
-  long: /\[\[[\s\S]*?\]\]/,
-  symbol: /\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.]/,
-};
-const TOKEN = new RegExp(
-  Object.values(KINDS)
-    .map(({ source }) => `(${source})`)
-    .join('|'),
-  'y',
-);
+const SPACE = /(?:\s+|--\[\[[\s\S]*?\]\]|--[^\n]*)*/y;
+const NAME = /[A-Za-z_]\w*/y;
+const NUMBER = /0[xX][\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y;
+const QUOTED = /'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*"/y;
+const LONG = /\[\[[\s\S]*?\]\]/y;
+const SYMBOL = /\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.]/y;
 
 /**
+ * The first token behind a place.
+ *
  * @param {string} source
- * @returns {readonly Token[]}
+ * @param {number} place
+ * @returns {Token}
  */
-export function tokensOf(source) {
-  /** @type {Token[]} */
-  const tokens = [];
-  let at = 0;
-  while (at < source.length) {
-    TOKEN.lastIndex = at;
-    const found = TOKEN.exec(source);
-    if (!found) throw new Error(`no Lua: ${source.slice(at, at + 20)}`);
-    if (found[1] === undefined) tokens.push(tokenOf(found, at));
-    at += found[0].length;
+export function tokenAt(source, place) {
+  const from = endOf(SPACE, source, place);
+  if (from === source.length) return { kind: 'end', text: '', from, to: from };
+  const named = endOf(NAME, source, from);
+  if (named > from) {
+    const text = source.slice(from, named);
+    return { kind: KEYWORDS.has(text) ? 'keyword' : 'name', text, from, to: named };
   }
-  tokens.push({ kind: 'end', text: '', at });
-  return tokens;
+  const counted = endOf(NUMBER, source, from);
+  if (counted > from) return { kind: 'number', text: source.slice(from, counted), from, to: counted };
+  const quoted = endOf(QUOTED, source, from);
+  if (quoted > from) return { kind: 'string', text: unescaped(source.slice(from + 1, quoted - 1)), from, to: quoted };
+  const long = endOf(LONG, source, from);
+  if (long > from) {
+    return { kind: 'string', text: source.slice(from + 2, long - 2).replace(/^\n/, ''), from, to: long };
+  }
+  const to = endOf(SYMBOL, source, from);
+  if (to > from) return { kind: 'symbol', text: source.slice(from, to), from, to };
+  throw new Error(`no Lua: ${source.slice(from, from + 20)}`);
 }
 
-/** @param {RegExpExecArray} found @param {number} at @returns {Token} */
-function tokenOf([all, , name, number, quoted, long], at) {
-  if (name !== undefined) return { kind: KEYWORDS.has(name) ? 'keyword' : 'name', text: name, at };
-  if (number !== undefined) return { kind: 'number', text: all, at };
-  if (quoted !== undefined) return { kind: 'string', text: unescaped(all.slice(1, -1)), at };
-  if (long !== undefined) return { kind: 'string', text: all.slice(2, -2).replace(/^\n/, ''), at };
-  return { kind: 'symbol', text: all, at };
+/** Where it ends, if it begins there. @param {RegExp} pattern @param {string} source @param {number} from */
+function endOf(pattern, source, from) {
+  pattern.lastIndex = from;
+  return pattern.test(source) ? pattern.lastIndex : from;
 }
 
 /** @type {Readonly<Record<string, string>>} */
