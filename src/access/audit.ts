@@ -5,7 +5,9 @@ import type { Change } from '../redis/audit.ts';
 import { controlKeys } from '../redis/keys.ts';
 import { fieldsOf, list, type Reply, text } from '../redis/scripts/scripts.ts';
 
-export interface AuditEntry extends Change {
+export interface AuditEntry extends Omit<Change, 'verb'> {
+  /** One of `OPERATIONS`, unless a process of another version noted it. */
+  readonly verb: string;
   readonly entry: string;
   readonly atMs: number;
 }
@@ -18,6 +20,35 @@ export async function auditEntries(
   const from = before === undefined ? '+' : `(${before}`;
   const reply = await redis.call('XREVRANGE', controlKeys(namespace).audit, from, '-', 'COUNT', limit);
   return list(reply as Reply).map(entryOf);
+}
+
+const NAMED_MAX = 3;
+/** Texts that a handler may have written: who reads the audit need not be allowed to see them. */
+const HIDDEN: readonly string[] = ['error', 'reason'];
+
+/**
+ * Which ones a change was about, in a few words: by their names, or by what a filter says.
+ *
+ * @example targetOf(['a', 'b', 'c', 'd', 'e']) // 'a, b, c and 2 more'
+ * @example targetOf({ tag: 'user:42', state: ['scheduled', 'ready'] }) // 'state scheduled|ready, tag user:42'
+ */
+export function targetOf(named: readonly string[] | object): string {
+  if (!Array.isArray(named)) return wordsOf(named) || 'all';
+  const rest = named.length - NAMED_MAX;
+  return `${named.slice(0, NAMED_MAX).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+/** In one order, whichever window asks. */
+const wordsOf = (fields: object): string =>
+  Object.entries(fields)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${HIDDEN.includes(name) ? '…' : wordOf(value)}`]))
+    .join(', ');
+
+function wordOf(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return value.join('|');
+  return typeof value === 'object' && value !== null ? wordsOf(value).replace(', ', ' ') : String(value);
 }
 
 /** How many are of one of these statuses. */

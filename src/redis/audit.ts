@@ -11,15 +11,33 @@ import { oneLine } from '../kernel/errors.ts';
 import type { Redis } from './connection/connect.ts';
 import { controlKeys } from './keys.ts';
 
+/** What is noted. A change has one name, whichever window carries it out, of one or of many. */
+export const OPERATIONS = [
+  ...(['jobs.cancel', 'jobs.reschedule', 'jobs.edit', 'jobs.run', 'dead.replay', 'dead.purge', 'erase'] as const),
+  ...(['tags.close', 'tags.open', 'sets.create', 'sets.seal', 'sets.remove'] as const),
+  ...(['groups.set', 'groups.unset', 'groups.close', 'groups.open'] as const),
+  ...([
+    'queues.set',
+    'queues.unset',
+    'queues.pause',
+    'queues.resume',
+    'queues.close',
+    'queues.open',
+    'queues.rm',
+  ] as const),
+  ...(['schedules.put', 'schedules.rm', 'schedules.pause', 'schedules.resume', 'schedules.trigger'] as const),
+  ...(['schedules.backfill', 'tokens.create', 'tokens.revoke'] as const),
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
 export interface Change {
   /** The name of a token, or the user of a machine. */
   readonly who: string;
   /** `program`: a call of the library. */
   readonly way: 'api' | 'page' | 'cli' | 'program';
-  /** What was done: `jobs.cancel`. */
-  readonly verb: string;
+  readonly verb: Operation;
   readonly queue?: string | undefined;
-  /** The job, schedule or token, where it is one. */
+  /** The job, schedule or token, where it is one; of many what they have in common: see `targetOf`. */
   readonly target?: string | undefined;
   /** How many are different now. */
   readonly count: number;

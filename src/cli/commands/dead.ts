@@ -1,5 +1,6 @@
 /** The commands of `dead`: ls, groups, show, purge and replay. */
 import type { Command } from 'commander';
+import { targetOf } from '../../access/audit.ts';
 import type {
   DeadLetterFilter,
   DeadLetters,
@@ -275,7 +276,7 @@ async function runPurge(session: Session, queue: string, flags: PurgeFlags): Pro
     cursor,
   } = await withDeadLetters(session, queue, (dead) => purgeAll(session, dead, { queue, flags, dryRun }));
   const more = cursor !== undefined;
-  session.changes.push({ verb: 'dead.purge', queue, count: dryRun ? 0 : matched });
+  session.changes.push({ verb: 'dead.purge', queue, count: dryRun ? 0 : matched, target: targetOf(filterOf(flags)) });
   session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more, cursor }, () => [
     dryRun
       ? line`${counted(matched, 'dead letter')} would be removed, of ${looked} checked`
@@ -410,7 +411,12 @@ async function replayNamed(
   const replies = await dead.replay(queue, deadLetters.map(parseAddress), options);
   const results = replies.map(({ status, id }, at): Result => ({ deadLetter: deadLetters[at] ?? '', id, status }));
   const refused = results.filter(({ status }) => status !== 'scheduled');
-  session.changes.push({ verb: 'dead.replay', queue, count: results.length - refused.length });
+  session.changes.push({
+    verb: 'dead.replay',
+    queue,
+    count: results.length - refused.length,
+    target: targetOf(deadLetters),
+  });
   session.out.answer(
     { queue, replayed: results.length - refused.length, failed: refused.length, deadLetters: results },
     () => results.map(lineOf),
@@ -449,7 +455,7 @@ async function replayAll(
     refused.push(...slice.refused.map((one) => ({ ...one, deadLetter: writtenAs(one, partitions) })));
   } while (cursor !== undefined && matched < limit);
   const failed = dryRun ? 0 : matched - replayed;
-  session.changes.push({ verb: 'dead.replay', queue, count: replayed });
+  session.changes.push({ verb: 'dead.replay', queue, count: replayed, target: targetOf(filterOf(flags)) });
   const value = { queue, dryRun, matched, looked, replayed, failed, deadLetters: refused, cursor };
   session.out.answer(value, () => [
     ...refused.map(lineOf),

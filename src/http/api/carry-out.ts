@@ -67,11 +67,11 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
 async function note({ verb, backend, caller, log }: Carried, c: Context, answer: Answer): Promise<void> {
   const { changed = 0, target, reason, queue = c.req.param('queue'), changes = [{ queue, count: changed }] } = answer;
   const made = changes.filter(({ count }) => count > 0);
-  if (!verb.audited || made.length === 0) return;
+  if (verb.audited === undefined || made.length === 0) return;
   const { name: who, way } = caller;
   try {
     const place = await backend.place();
-    for (const change of made) await audit(place, { who, way, verb: verb.name, target, reason, ...change });
+    for (const change of made) await audit(place, { who, way, verb: verb.audited, target, reason, ...change });
   } catch (error) {
     log.warn({ verb: verb.name, error: reasonOf(error) }, 'a change is not in the audit');
   }

@@ -4,6 +4,7 @@
  */
 import type { z } from '@hono/zod-openapi';
 import type { Scope } from '../../access/tokens.ts';
+import type { Operation } from '../../redis/audit.ts';
 import type { Arrival } from '../arrival.ts';
 import type { Backend } from './backend.ts';
 import type { Caller } from './caller.ts';
@@ -82,7 +83,7 @@ interface AnswerDoc {
 }
 
 interface About {
-  /** Of the operation in OpenAPI, and in the audit: `jobs.cancel`. */
+  /** Of the operation in OpenAPI: `jobs.cancelMany`. */
   readonly name: string;
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   readonly at: string;
@@ -101,8 +102,8 @@ interface About {
   readonly answers: Readonly<Partial<Record<Answer['status'], AnswerDoc>>>;
   /** Besides those that every verb has. */
   readonly problems?: readonly ProblemCode[];
-  /** Whether it is written to the audit. */
-  readonly audited?: boolean;
+  /** What it is in the audit, if it is noted there. */
+  readonly audited?: Operation;
 }
 
 export interface Verb<Path, Query, Body> extends About {

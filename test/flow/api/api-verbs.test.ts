@@ -891,7 +891,7 @@ describe('what people look at', () => {
     const all = await ask('GET /v1/audit?limit=1000');
     const told = all.body.entries.map(({ who, way, verb }: Record<string, string>) => `${who} ${way} ${verb}`);
     expect(new Set(told)).toEqual(
-      new Set(verbs.filter(({ audited }) => audited).map(({ name }) => `anonymous api ${name}`)),
+      new Set(verbs.flatMap(({ audited }) => (audited === undefined ? [] : [`anonymous api ${audited}`]))),
     );
     const page = await ask('GET /v1/audit?limit=2');
     const next = await ask(`GET /v1/audit?limit=2&cursor=${page.body.cursor}`);

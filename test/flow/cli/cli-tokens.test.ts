@@ -82,6 +82,9 @@ describe('the audit', () => {
     await due(['edit', 'q', 'a', '--attempts', '2']);
     await due(['cancel', 'q', 'a', 'nobody']);
     await due(['cancel', 'q', 'nobody']);
+    await due(['schedule', 'q', '--id', 'b', '--delay', '1h', '--tag', 'user:42']);
+    await due(['cancel', 'q', '--tag', 'user:42', '--dry-run']);
+    await due(['cancel', 'q', '--tag', 'user:42', '--state', 'scheduled', '--yes']);
     await due(['queues', 'pause', 'q']);
     await due(['queues', 'pause', 'q']);
     await due(['schedules', 'put', 'nightly', '--queue', 'q', '--every', '1h']);
@@ -92,7 +95,8 @@ describe('the audit', () => {
       ['schedules.rm', 'nightly', 1],
       ['schedules.put', 'nightly', 1],
       ['queues.pause', 'q', 1],
-      ['jobs.cancel', undefined, 1],
+      ['jobs.cancel', 'state scheduled, tag user:42', 1],
+      ['jobs.cancel', 'a, nobody', 1],
       ['jobs.edit', 'a', 1],
     ]);
     for (const { who, way } of entries) expect([way, who]).toEqual(['cli', expect.stringMatching(/^\S+@\S+$/)]);
@@ -113,7 +117,7 @@ describe('the audit', () => {
       /^when .* changed +why\n.* queues\.set .* the provider said 429\n/,
     );
     const long = await due(['queues', 'set', 'q', '--rate', '9/s', '--reason', 'x'.repeat(201)]);
-    expect([long.code, long.err]).toEqual([64, expect.stringContaining('allowed: 200')]);
+    expect([long.code, long.err]).toEqual([64, expect.stringContaining('at most 200 characters')]);
     expect(await the.redis.hget('t:v1:{control}:queues', 'q:rate')).toBe('10 1000 1');
   });
 

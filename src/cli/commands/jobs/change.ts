@@ -4,7 +4,7 @@
  * it is, with the cursor to go on with.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { countOf } from '../../../access/audit.ts';
+import { countOf, targetOf } from '../../../access/audit.ts';
 import type {
   Cancelled,
   CancelledJobs,
@@ -25,7 +25,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
 import { reasonOf } from '../../../kernel/reason.ts';
-import { audit, userHere } from '../../../redis/audit.ts';
+import { audit, type Operation, userHere } from '../../../redis/audit.ts';
 import {
   checkQueue,
   type Exit,
@@ -87,7 +87,7 @@ interface Became {
 /** What a command calls, and how it says what that did. */
 interface Change<Result extends Became> {
   /** In the audit. */
-  readonly verb: `jobs.${'cancel' | 'reschedule' | 'edit' | 'run'}`;
+  readonly verb: Operation;
   readonly prefix?: '' | 'where-';
   /** `cancelled` */
   readonly done: string;
@@ -132,8 +132,7 @@ async function runByIds<Result extends Became>(
 ): Promise<Exit> {
   await checkQueue(session, queue);
   const replies = await withClient(session, (client) => byIds(client, ids));
-  const target = ids.length === 1 ? ids[0] : undefined;
-  session.changes.push({ verb, queue, count: countOf(replies, ...changed), target });
+  session.changes.push({ verb, queue, count: countOf(replies, ...changed), target: targetOf(ids) });
   session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
   return replies.every(isFine) ? 0 : 1;
 }
@@ -168,7 +167,7 @@ async function runByFilter<Result extends Became>(
     }),
   );
   const count = result.changed + ('requested' in result ? result.requested : 0);
-  session.changes.push({ verb, queue, count });
+  session.changes.push({ verb, queue, count: dryRun ? 0 : count, target: targetOf(filter) });
   const shown = { ...result, cursor: tell(result.cursor) };
   session.out.answer({ queue, ...shown }, () => sentences(shown, done));
   return isFine(result) ? 0 : 1;

@@ -4,7 +4,7 @@
  * on, and one that was cut off can be sent again. Neither is one transaction.
  */
 import { z } from '@hono/zod-openapi';
-import { countOf } from '../../../access/audit.ts';
+import { countOf, targetOf } from '../../../access/audit.ts';
 import type {
   BulkJob,
   CancelledJobs,
@@ -39,7 +39,6 @@ import {
   ranNow,
   rescheduled,
   scheduled,
-  wordsOf,
 } from './job-shapes.ts';
 
 const LIST_MAX = 10_000;
@@ -106,8 +105,14 @@ function checkBatch({ limits: { batchMax } }: Backend, given: number): void {
 
 type Body = z.infer<typeof plain> & { readonly jobs?: readonly unknown[] | undefined };
 
+/** What became of one job. */
+interface Became {
+  readonly id: string;
+  readonly status: string;
+}
+
 /** What a verb calls for a list, and for a filter. */
-interface Change<Result extends { readonly status: string }> {
+interface Change<Result extends Became> {
   readonly byList: (client: Client, queue: Queue) => Promise<readonly Result[]>;
   readonly byFilter: (
     client: Client,
@@ -124,7 +129,7 @@ interface Request {
 }
 
 /** @throws Problem `bad-input` unless the jobs are named in one way, DuestreamError `not-found` */
-async function changeJobs<Result extends { readonly status: string }>(
+async function changeJobs<Result extends Became>(
   { path: { queue }, body, backend }: Request,
   { byList, byFilter, changed }: Change<Result>,
 ) {
@@ -147,7 +152,12 @@ async function changeJobs<Result extends { readonly status: string }>(
   }
   await refsOfQueue(await backend.place(), queue);
   const results = await byList(backend.client, backend.queueOf(queue));
-  return { status: 200 as const, body: { queue, jobs: results }, changed: countOf(results, ...changed) };
+  return {
+    status: 200 as const,
+    body: { queue, jobs: results },
+    changed: countOf(results, ...changed),
+    target: targetOf(results.map(({ id }) => id)),
+  };
 }
 
 async function sliceOf(
@@ -167,7 +177,7 @@ async function sliceOf(
       status: 200 as const,
       body: { queue, ...done, ids: ids.slice(0, IDS_SHOWN), cursor: at },
       changed: dryRun ? 0 : done.changed + requested,
-      target: wordsOf(filter),
+      target: targetOf(filterOf(filter)),
     };
   } finally {
     callOff();
@@ -181,7 +191,6 @@ const common = {
   scope: 'write',
   queues: 'path',
   path: ofQueue,
-  audited: true,
 } as const;
 
 const scheduleBatch = verb({
@@ -206,6 +215,7 @@ const scheduleBatch = verb({
 
 const cancelBatch = verb({
   ...common,
+  audited: 'jobs.cancel',
   name: 'jobs.cancelMany',
   at: '/queues/{queue}/batch/cancel',
   summary: 'Cancel many jobs: a list, or all that a filter means',
@@ -221,6 +231,7 @@ const cancelBatch = verb({
 
 const runBatch = verb({
   ...common,
+  audited: 'jobs.run',
   name: 'jobs.runMany',
   at: '/queues/{queue}/batch/run',
   summary: 'Run many jobs now: a list, or the scheduled ones that a filter means',
@@ -236,6 +247,7 @@ const runBatch = verb({
 
 const rescheduleBatch = verb({
   ...common,
+  audited: 'jobs.reschedule',
   name: 'jobs.rescheduleMany',
   at: '/queues/{queue}/batch/reschedule',
   summary: 'Give many jobs another due time: a list, or all that a filter means',
@@ -257,6 +269,7 @@ const rescheduleBatch = verb({
 
 const editBatch = verb({
   ...common,
+  audited: 'jobs.edit',
   name: 'jobs.editMany',
   at: '/queues/{queue}/batch/edit',
   summary: 'Change the content of many jobs: a list, or all that a filter means',

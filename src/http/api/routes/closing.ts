@@ -96,7 +96,7 @@ const closeTag = verb({
     },
   },
   problems: ['bad-input'],
-  audited: true,
+  audited: 'tags.close',
   async run({ path: { queue, tag }, body, caller, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const by = caller.name.slice(0, 200);
@@ -122,7 +122,7 @@ const openTag = verb({
     },
   },
   problems: ['bad-input'],
-  audited: true,
+  audited: 'tags.open',
   async run({ path: { queue, tag }, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { opened } = await backend.client.tags.open(backend.queueOf(queue), tag);

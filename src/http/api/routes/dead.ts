@@ -1,5 +1,6 @@
 /** Dead letters by the HTTP API: listed, grouped by error, shown, replayed and removed. */
 import { z } from '@hono/zod-openapi';
+import { targetOf } from '../../../access/audit.ts';
 import type { Scope } from '../../../access/tokens.ts';
 import type { ScheduleOptions } from '../../../client/client.ts';
 import type {
@@ -344,7 +345,7 @@ const replayOne = verb({
   versioned: theDeadLetter,
   answers: { 200: { schema: replayed, doc: 'It is scheduled again.' } },
   problems: ['live', 'closed', 'unreadable'],
-  audited: true,
+  audited: 'dead.replay',
   async run({ path: { queue, deadLetter: address }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { deadLetter, partition } = parseAddress(address);
@@ -395,7 +396,7 @@ const replayMany = verb({
   path: ofQueue,
   body: replayBody,
   answers: { 200: { schema: replayedMany, doc: 'What became of them.' } },
-  audited: true,
+  audited: 'dead.replay',
   async run({ path: { queue }, body, caller, backend }) {
     const { deadLetters, all: isAll, limit = REPLAY_DEFAULT, delay, spread: over, dryRun = false, ...given } = body;
     const { cursor: from, ...fields } = given;
@@ -442,7 +443,7 @@ async function replayWhere(
     scanned,
     cursor: at,
   };
-  return { status: 200 as const, body, changed };
+  return { status: 200 as const, body, changed, target: targetOf(filter) };
 }
 
 async function replayNamed(
@@ -464,7 +465,7 @@ async function replayNamed(
   };
   const matched = results.length;
   const body = { queue, dryRun: false, matched, ...counts, deadLetters: results, scanned: matched };
-  return { status: 200 as const, body, changed: counts.replayed };
+  return { status: 200 as const, body, changed: counts.replayed, target: targetOf(deadLetters) };
 }
 
 const purge = verb({
@@ -484,7 +485,7 @@ const purge = verb({
     cursor,
   }).openapi('PurgeRequest'),
   answers: { 200: { schema: purged, doc: 'How many were removed, or would be.' } },
-  audited: true,
+  audited: 'dead.purge',
   async run({ path: { queue }, body, caller, backend }) {
     const { dryRun, all: isAll, limit = PURGE_DEFAULT, cursor: from, ...fields } = body;
     const filter = seenFilter(fields, caller);
@@ -492,7 +493,12 @@ const purge = verb({
     const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: from };
     const done = await backend.client.deadLetters.remove(backend.queueOf(queue), filter, bounds);
     const { matched, changed: removed, scanned, cursor: at } = done;
-    return { status: 200, body: { queue, dryRun, matched, removed, scanned, cursor: at }, changed: removed };
+    return {
+      status: 200,
+      body: { queue, dryRun, matched, removed, scanned, cursor: at },
+      changed: removed,
+      target: targetOf(filter),
+    };
   },
 });
 

@@ -61,7 +61,7 @@ const eraseTag = verb({
       doc: 'How much was removed, or would be.',
     },
   },
-  audited: true,
+  audited: 'erase',
   async run({ body: { tag: given, queue, dryRun, cursor }, caller, backend }) {
     if (queue === undefined) checkEverywhere(caller);
     else {

@@ -135,11 +135,12 @@ const answered = ({ queue, group, status }: Changed) => {
   return { status: 200, body: { queue, group, changed }, changed: changed ? 1 : 0, target: group } as const;
 };
 
-const changing = { scope: 'write', queues: 'path', problems: ['bad-input'], audited: true } as const;
+const changing = { scope: 'write', queues: 'path', problems: ['bad-input'] } as const;
 
 const setGroupLimits = verb({
   ...changing,
   name: 'groups.set',
+  audited: 'groups.set',
   method: 'put',
   at: '/queues/{queue}/groups/{group}/limits',
   summary: 'Give a group limits of its own',
@@ -159,6 +160,7 @@ const setGroupLimits = verb({
 const unsetGroupLimits = verb({
   ...changing,
   name: 'groups.unset',
+  audited: 'groups.unset',
   method: 'delete',
   at: '/queues/{queue}/groups/{group}/limits',
   summary: 'Give a group the limits of all groups again',
@@ -173,6 +175,7 @@ const unsetGroupLimits = verb({
 const closeGroup = verb({
   ...changing,
   name: 'groups.close',
+  audited: 'groups.close',
   method: 'post',
   at: '/queues/{queue}/groups/{group}/close',
   summary: 'Close a group for some time',
@@ -189,6 +192,7 @@ const closeGroup = verb({
 const openGroup = verb({
   ...changing,
   name: 'groups.open',
+  audited: 'groups.open',
   method: 'post',
   at: '/queues/{queue}/groups/{group}/open',
   summary: 'Open a closed group',

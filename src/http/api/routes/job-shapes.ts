@@ -476,9 +476,3 @@ export const statesIn = <State extends JobState>(states: string, all: readonly S
 
 export const dateOf = (given: string | undefined, what: string): Date | undefined =>
   given === undefined ? undefined : new Date(instantMs(given, what));
-
-/** In a few words, for the audit: `state scheduled, tag user:42`. */
-export const wordsOf = (filter: Fields): string =>
-  Object.entries(filter)
-    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${[value].flat().join('|')}`]))
-    .join(', ');

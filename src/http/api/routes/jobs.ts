@@ -115,7 +115,7 @@ const editJob = verb({
   versioned: theJob,
   answers: { 200: { schema: edited, doc: 'It is changed, or was so already.' } },
   problems: ['running', 'over', 'unreadable'],
-  audited: true,
+  audited: 'jobs.edit',
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.edit(backend.queueOf(queue), id, body as JobChange, { ifMatch });
@@ -136,7 +136,7 @@ const rescheduleJob = verb({
   versioned: theJob,
   answers: { 200: { schema: rescheduled, doc: 'Its due time is as asked, or it was kept, or it is due already.' } },
   problems: ['running', 'over'],
-  audited: true,
+  audited: 'jobs.reschedule',
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await rescheduleAsSeen(backend, { queue, id, due: body as NewDue, ifMatch });
@@ -186,7 +186,7 @@ const runJob = verb({
   versioned: theJob,
   answers: { 200: { schema: ranNow, doc: 'It is due now.' } },
   problems: ['running', 'over'],
-  audited: true,
+  audited: 'jobs.run',
   async run({ path: { queue, id }, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.runNow(backend.queueOf(queue), id, { ifMatch });
@@ -211,7 +211,7 @@ const cancelJob = verb({
     202: { schema: cancelled, doc: 'It runs, and its signal aborts soon.' },
   },
   problems: ['over'],
-  audited: true,
+  audited: 'jobs.cancel',
   async run({ path: { queue, id }, query, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.cancel(backend.queueOf(queue), id, { ...query, ifMatch });

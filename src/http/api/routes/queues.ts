@@ -207,7 +207,7 @@ const pauseVerb = verb({
   body: strict({ reason: reason.optional() }).openapi('PauseRequest'),
   bodyRequired: false,
   answers: { 200: { schema: paused, doc: 'It is paused; `changed` says whether it was not before.' } },
-  audited: true,
+  audited: 'queues.pause',
   async run({ path: { queue }, body, backend }) {
     const { changed, held, running } = await pauseQueue(await backend.place(), queue, body.reason ?? '');
     const told = { queue, paused: true, changed, pause: held, running };
@@ -224,7 +224,7 @@ const resumeVerb = verb({
   queues: 'path',
   path: ofQueue,
   answers: { 200: { schema: paused, doc: 'It goes on; `changed` says whether it was paused.' } },
-  audited: true,
+  audited: 'queues.resume',
   async run({ path: { queue }, backend }) {
     const { changed, held } = await resumeQueue(await backend.place(), queue);
     const told = { queue, paused: false, changed, pause: held };
@@ -246,7 +246,7 @@ const closeVerb = verb({
   body: closingBody,
   answers: { 200: { schema: closedQueue, doc: 'It is closed; `changed`: for longer than before.' } },
   problems: ['bad-input'],
-  audited: true,
+  audited: 'queues.close',
   async run({ path: { queue }, body, backend }) {
     const changed = await closeQueue(await backend.place(), queue, parseClosing(body));
     return { status: 200, body: { queue, closed: true, changed }, changed: changed ? 1 : 0, target: queue };
@@ -263,7 +263,7 @@ const openVerb = verb({
   path: ofQueue,
   answers: { 200: { schema: closedQueue, doc: 'It is open; `changed`: it was closed.' } },
   problems: ['bad-input'],
-  audited: true,
+  audited: 'queues.open',
   async run({ path: { queue }, backend }) {
     const changed = await closeQueue(await backend.place(), queue, OPEN);
     return { status: 200, body: { queue, closed: false, changed }, changed: changed ? 1 : 0, target: queue };
@@ -311,7 +311,7 @@ const setVerb = verb({
       doc: 'The settings that hold now.',
     },
   },
-  audited: true,
+  audited: 'queues.set',
   async run({ path: { queue }, body: { reason: why, ...said }, caller, backend }) {
     for (const word of settingWords) if (said[word] !== undefined) checkScope(caller, scopeOf(word));
     const wanted = parseSettings(said);
@@ -348,7 +348,7 @@ const unsetVerb = verb({
     200: { schema: z.object({ ...settingsAnswer, changed: changedSettings }), doc: 'The settings that hold now.' },
   },
   problems: ['bad-input'],
-  audited: true,
+  audited: 'queues.unset',
   async run({ path: { queue, setting }, query: { stored }, caller, backend }) {
     checkScope(caller, scopeOf(setting));
     const of = { settings: fieldsOfWord(setting), isForgotten: stored === true };

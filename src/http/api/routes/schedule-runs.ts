@@ -107,7 +107,7 @@ const trigger = verb({
   headers: [{ name: 'Idempotency-Key', doc: 'The id of this run.' }],
   versioned: theSchedule,
   answers: { 200: { schema: firedJob, doc: 'The job, and whether it is new.' } },
-  audited: true,
+  audited: 'schedules.trigger',
   async run({ path: { name }, body, header, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     const id = body.id ?? header('idempotency-key');
@@ -146,7 +146,7 @@ const backfill = verb({
       doc: 'What became of each instant.',
     },
   },
-  audited: true,
+  audited: 'schedules.backfill',
   async run({ path: { name }, body: { dryRun = false, ...range }, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     const jobs = await backend.client.schedules.backfill(name, { ...range, dryRun });

@@ -286,7 +286,7 @@ const putSchedule = verb({
     200: { schema: changed, doc: 'It was there, and is as asked now.' },
     201: { schema: changed, doc: 'It is new.' },
   },
-  audited: true,
+  audited: 'schedules.put',
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const input = body as ScheduleInput;
     checkQueue(caller, input.queue);
@@ -330,7 +330,7 @@ const removeSchedule = verb({
   path: ofSchedule,
   versioned: theSchedule,
   answers: { 204: { doc: 'It is removed.' } },
-  audited: true,
+  audited: 'schedules.rm',
   async run({ path: { name }, ifMatch, caller, backend }) {
     // One that cannot be read can be removed by who may use all queues.
     const queue = caller.queues === undefined ? undefined : (await visibleSchedule(backend, caller, name)).queue;
@@ -354,7 +354,7 @@ const pauseSchedule = verb({
   bodyRequired: false,
   versioned: theSchedule,
   answers: { 200: { schema: changed, doc: 'It is paused.' } },
-  audited: true,
+  audited: 'schedules.pause',
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     const done = await backend.client.schedules.pause(name, body.reason ?? '', { ifMatch, by: caller.name });
@@ -372,7 +372,7 @@ const resumeSchedule = verb({
   path: ofSchedule,
   versioned: theSchedule,
   answers: { 200: { schema: changed, doc: 'It fires again.' } },
-  audited: true,
+  audited: 'schedules.resume',
   async run({ path: { name }, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     return afterwards(backend, queue, await backend.client.schedules.resume(name, { ifMatch }));

@@ -103,7 +103,7 @@ const makeSet = verb({
     },
   },
   problems: ['bad-input', 'exists', 'out-of-memory', 'refused'],
-  audited: true,
+  audited: 'sets.create',
   async run({ path: { queue, set: name }, body, backend }) {
     const { data: content, ...given } = body.then;
     // Each value is of the form of its option, and the library checks the rest.
@@ -136,7 +136,7 @@ const sealSet = verb({
       doc: 'It is sealed, or is over.',
     },
   },
-  audited: true,
+  audited: 'sets.seal',
   async run({ path: { queue, set: name }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.sets.seal(backend.queueOf(queue), name, query);
@@ -167,7 +167,7 @@ const removeSet = verb({
       doc: 'It is gone.',
     },
   },
-  audited: true,
+  audited: 'sets.remove',
   async run({ path: { queue, set: name }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.sets.remove(backend.queueOf(queue), name, query);
