@@ -118,9 +118,10 @@ for at = 6, #ARGV, 3 do
     end
     reply = unlessClosed and unlessClosed(closed, record, reply) or reply
     reply = call.groups and call.groups.refusal(member, record, reply) or reply
+    -- What is stored of a debounced job is longer than what is sent.
+    record = news and news.record or record
     reply = call.room and call.room.takes(member, record, reply) or reply
   end
-  record = news and news.record or record
   -- @news
   if reply == 'replaced' and news then
     reply, soonest = written(keys, call, news), math.min(soonest, tonumber(news.score) or soonest)

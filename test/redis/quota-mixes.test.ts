@@ -5,7 +5,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/client/calls/plan.ts';
-import { isTombstone } from '../../src/job/codec.ts';
+import { encodeRecord, isTombstone } from '../../src/job/codec.ts';
+import { debounceLetter } from '../../src/job/debounce.ts';
 import { parseSettings } from '../../src/job/queue-settings.ts';
 import { stats } from '../../src/redis/read/inspect.ts';
 import { createJobs } from '../../src/redis/scripts/jobs.ts';
@@ -57,6 +58,19 @@ async function runAll(): Promise<void> {
   for (let claims = await p.run({ nowMs: NOW }); claims.length > 0; claims = await p.run({ nowMs: NOW }))
     await p.complete(claims, { nowMs: NOW });
 }
+
+test('a debounced job weighs what is stored of it, however often newer data come', async () => {
+  await limit(1_000_000);
+  for (const [nth, nowMs] of [NOW, NOW + 1, NOW + 2].entries()) {
+    const letter = debounceLetter(nowMs, { waitMs: 1000, maxMs: 60_000 });
+    const record = encodeRecord(nowMs + 1000, `{"d":"${'x'.repeat(nth)}"}`, {}, letter);
+    const settings = { mode: 'debounce', horizonMs: NOW, bytesMax: 1_000_000, nowMs } as const;
+    await jobs().schedule(p.ref, [{ member: 'j:d', record, dueMs: nowMs + 1000 }], settings);
+    await expectExact();
+  }
+  await cancel(['j:d']);
+  await expectExact();
+});
 
 describe('as much is let through as was said, and not more', () => {
   test('when large jobs come in a burst after many small ones, which leave', async () => {
