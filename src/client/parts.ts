@@ -4,9 +4,9 @@ import { Channels } from '../redis/channels.ts';
 import { close, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
+import { queuesIn } from '../redis/read/each-queue.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { createJobs } from '../redis/scripts/jobs.ts';
-import { listQueues } from '../redis/scripts/queues.ts';
 import { erase, lastEnd } from '../redis/scripts/upkeep.ts';
 import type { ScheduleSender } from './calls/batch.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
@@ -196,7 +196,10 @@ function erasingIn(
   const { redis, namespace } = place;
   return {
     ...parts,
-    queues: () => listQueues(redis, namespace),
+    async queues() {
+      const { all, unread } = await queuesIn(redis, namespace);
+      return [...unread, ...all.map(({ queue }) => ({ queue }))];
+    },
     erase: (ref, ask) => erase(redis, ref, ask),
     lastEnd: (ref) => lastEnd(redis, ref),
     // That the audit cannot be written undoes nothing.

@@ -45,8 +45,8 @@ export interface ErasedQueue {
 export interface ErasingParts {
   readonly finding: ActParts;
   readonly store: LetterStore;
-  /** The queues of the namespace, by their names. */
-  readonly queues: () => Promise<readonly { readonly queue: string }[]>;
+  /** The queues of the namespace, by their names, and why one cannot be looked through at all. */
+  readonly queues: () => Promise<readonly { readonly queue: string; readonly why?: string | undefined }[]>;
   /** Records of the history, see `upkeep.ts`. */
   readonly erase: (ref: PartitionRef, ask: EndsAsk) => Promise<PurgeReply>;
   readonly lastEnd: (ref: PartitionRef) => Promise<string | undefined>;

@@ -117,9 +117,11 @@ interface EraseAllAsk extends Omit<EraseAsk, 'queue' | 'from'> {
 async function eraseAll(given: ErasingParts, ask: EraseAllAsk): Promise<Erased> {
   const parts = erasingAsOne(given);
   const { from, wanted, policy, dryRun, tag, signal } = ask;
-  const layouts = await withReadRetry('list queues', parts.queues, policy);
+  const isMeant = (queue: string) => (!wanted || wanted.includes(queue)) && (!from || queue >= from.queue);
+  const known = await withReadRetry('list queues', parts.queues, policy);
+  const meant = known.filter((one) => isMeant(one.queue));
   const queues: ErasedQueue[] = [];
-  const failed: UnreadQueue[] = [];
+  const failed: UnreadQueue[] = meant.flatMap(({ queue, why }) => (why === undefined ? [] : [{ queue, why }]));
   const told = (next: QueueSpot | undefined): Erased => ({
     dryRun,
     queues,
@@ -127,10 +129,9 @@ async function eraseAll(given: ErasingParts, ask: EraseAllAsk): Promise<Erased> 
     cursor: next && cursorOf(next, { tag, wanted }),
     left: queues.reduce((sum, { running, left }) => sum + Math.max(running, left), 0),
   });
-  const isMeant = (queue: string) => (!wanted || wanted.includes(queue)) && (!from || queue >= from.queue);
   let scanMax = ask.scanMax;
   let first: DuestreamError | undefined;
-  for (const { queue } of layouts.filter((one) => isMeant(one.queue))) {
+  for (const { queue } of meant.filter(({ why }) => why === undefined)) {
     const begin = from?.queue === queue ? from.spot : BEGINNING;
     if (scanMax <= 0 || signal?.aborted) return told({ queue, spot: begin });
     const asked = { ...ask, scanMax, from: begin, queue: queueOf(queue) };

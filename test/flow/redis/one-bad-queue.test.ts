@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createWorker } from '../../../src/daemon/embedded-worker.ts';
-import { partitionKeys, storedKeys } from '../../../src/redis/keys.ts';
+import { controlKeys, partitionKeys, storedKeys } from '../../../src/redis/keys.ts';
 import { defineHandlers } from '../../../src/worker/run/handlers.ts';
 import { useCli } from '../../support/cli.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -190,6 +190,13 @@ test('tags are closed in the others before the call fails, and what has a tag go
     { queue: 'young', jobs: 1 },
   ]);
   expect(await asked('erase', '--tag', 'user:2', '--yes')).toMatchObject({ code: 1, answer: { failed } });
+  const redis = await server.client();
+  const { queues } = controlKeys('duestream');
+  await redis.hset(queues, 'odd', 'nonsense');
+  const odd = { queue: 'odd', why: expect.stringContaining('cannot be read: "nonsense"') };
+  expect(await client.erase({ tag: 'user:2' })).toMatchObject({ failed: [odd, ...failed] });
+  expect(await asked('queues', 'ls')).toMatchObject({ code: 1, answer: { unread: [odd, ...unread] } });
+  await redis.hdel(queues, 'odd');
 });
 
 test('after a restore doctor says what of the others may run twice, and that nobody knows it of the damaged one', async () => {
