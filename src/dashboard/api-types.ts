@@ -548,7 +548,6 @@ export interface Schemas {
       readonly wait: number | string;
       readonly max?: number | string;
     };
-    readonly throttle?: number | string;
     readonly attempts?: number;
     readonly timeout?: number | string;
     readonly backoff?: Schemas['Backoff'];

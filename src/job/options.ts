@@ -152,7 +152,7 @@ export const jobOptions = {
   /**
    * Many calls with one id become one job, with the data of the last: it is due `wait` after the last call, and at most
    * `max` after the first. While the job runs, calls make its next life. With `id`; not with `delay`, `at`, `within`,
-   * `ifExists` or `set`, and not in a queue that delivers at most once.
+   * `ifExists` or `set`, and not in a queue that delivers at most once. With a `max` that is the `wait` it throttles: the job is due so long after the first call.
    *
    * @example { id: 'index:42', debounce: { wait: '1s', max: '5s' } }
    */
@@ -161,20 +161,6 @@ export const jobOptions = {
     doc: 'many calls with one id become one job: due so long after the last call, at most so long after the first',
     otherwise: 'each call counts by itself',
     example: { wait: '1s', max: '5s' },
-    beside: { id: 'index:42' },
-    needs: ['id'],
-  },
-  /**
-   * Many calls with one id become one job, so long after the first of them, with the data of the last. The same as
-   * `debounce` with this as `wait` and as `max`.
-   *
-   * @example { id: 'index:42', throttle: '1m' }
-   */
-  throttle: {
-    ...duration({ min: 1, max: 3650 * 86_400_000 }),
-    doc: 'many calls with one id become one job, so long after the first call, with the data of the last',
-    otherwise: 'each call counts by itself',
-    example: '1m',
     beside: { id: 'index:42' },
     needs: ['id'],
   },

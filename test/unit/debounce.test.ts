@@ -14,8 +14,8 @@ describe('a call', () => {
   test.each([
     ['a wait and a longest one', { debounce: { wait: '1s', max: '5s' } }, 1000, 4000],
     ['a wait alone, which is up to the horizon', { debounce: { wait: 1000 } }, 1000, limits.horizonMs - 1000],
-    ['a throttle', { throttle: '1m' }, 60_000, 0],
-    ['a part of a millisecond, which is a whole one', { throttle: 1.5 }, 2, 0],
+    ['a longest wait that is the wait', { debounce: { wait: '1m', max: '1m' } }, 60_000, 0],
+    ['a part of a millisecond, which is a whole one', { debounce: { wait: 1.5, max: 1.5 } }, 2, 0],
   ])('with %s says when it is due, and its order', (_, options, wait, rest) => {
     const { record, dueMs, mode } = plan({ id: 'x', ...options });
     expect([dueMs, mode]).toEqual([nowMs + wait, 'debounce']);
@@ -23,23 +23,26 @@ describe('a call', () => {
   });
 
   test('has the mark of its record without headers, also with another order', () => {
-    const { record } = plan({ id: 'x', throttle: '1m', headers: { a: 'b' }, tags: ['t'] });
+    const { record } = plan({ id: 'x', debounce: { wait: '1m', max: '1m' }, headers: { a: 'b' }, tags: ['t'] });
     expect(record).toMatch(/^1\w+;d=\w+\.0;t=t;h=a=b;m=\w+\.[0-9a-f]{16}\|/);
     const later = newerPlan({ record }, nowMs + 7).record;
     expect(later).toBe(record.replace(base(nowMs), base(nowMs + 7)));
   });
 
   test.each<[string, object, RegExp]>([
-    ['without an id', { throttle: '1m' }, /^throttle is given without id; allowed: together with the id/],
-    ['with a delay', { id: 'x', throttle: '1m', delay: '1m' }, /^throttle is given together with delay; allowed: thr/],
-    ['with an instant', { id: 'x', throttle: '1m', at: new Date(nowMs) }, /together with at;/],
+    [
+      'without an id',
+      { debounce: { wait: '1m', max: '1m' } },
+      /^debounce is given without id; allowed: together with the id/,
+    ],
+    [
+      'with a delay',
+      { id: 'x', debounce: { wait: '1m', max: '1m' }, delay: '1m' },
+      /^debounce is given together with delay; allowed: deb/,
+    ],
+    ['with an instant', { id: 'x', debounce: { wait: '1m', max: '1m' }, at: new Date(nowMs) }, /together with at;/],
     ['with a spread', { id: 'x', debounce: { wait: 1 }, within: '1m' }, /^debounce is given together with within;/],
     ['with ifExists', { id: 'x', debounce: { wait: 1 }, ifExists: 'replace' }, /together with ifExists;/],
-    [
-      'with both',
-      { id: 'x', debounce: { wait: 1 }, throttle: 1 },
-      /^debounce is given together with throttle; allowed: one/,
-    ],
     [
       'with a max below its wait',
       { id: 'x', debounce: { wait: '5s', max: '1s' } },
@@ -65,7 +68,7 @@ describe('a call', () => {
   });
 
   test('for a queue that delivers at most once is refused', () => {
-    expect(() => plan({ id: 'x', throttle: '1m' }, { delivery: 'at-most-once' })).toThrow(
+    expect(() => plan({ id: 'x', debounce: { wait: '1m', max: '1m' } }, { delivery: 'at-most-once' })).toThrow(
       /delivers at most once.*allowed: in a queue/,
     );
   });

@@ -1,4 +1,4 @@
-/** `debounce` and `throttle` in the test kit: the table of docs/how-to/dedupe.md in virtual time, as Redis plays it. */
+/** `debounce` in the test kit: the table of docs/how-to/dedupe.md in virtual time, as Redis plays it. */
 import { expect, test } from 'vitest';
 import { fixed } from '../../src/job/backoff.ts';
 import { Defer } from '../../src/job/outcome.ts';
@@ -42,7 +42,7 @@ test('calls move the job that waits, to its ceiling at most, and it has the data
 
 test('calls of one moment are in their order, and a throttle keeps the first due time', async () => {
   const { kit, starts, send } = kitOf();
-  const throttle = { debounce: undefined, throttle: '1m' };
+  const throttle = { debounce: { wait: '1m', max: '1m' } };
   for (const data of [1, 2, 3]) await send(data, throttle);
   await kit.advance('30s');
   expect(await send(4, throttle)).toBe('merged');

@@ -160,37 +160,22 @@ function debouncedCall(
   options: ScheduleOptions,
   { nowMs, horizonMs, delivery, orderOf = (_, ms) => Math.floor(ms) }: PlanLimits,
 ): { readonly dueMs: number; readonly letter: string } | undefined {
-  const { debounce, throttle } = options;
-  const name = debounce === undefined ? 'throttle' : 'debounce';
-  const given = options[name];
-  if (given === undefined) return undefined;
-  const throttleMs = throttle === undefined ? 0 : Math.ceil(jobOptions.throttle.check(throttle, 'throttle'));
-  const { waitMs, maxMs = Math.max(horizonMs, waitMs) } =
-    debounce === undefined
-      ? { waitMs: throttleMs, maxMs: throttleMs }
-      : jobOptions.debounce.check(debounce, 'debounce');
+  const { debounce } = options;
+  if (debounce === undefined) return undefined;
+  const { waitMs, maxMs = Math.max(horizonMs, waitMs) } = jobOptions.debounce.check(debounce, 'debounce');
   if (maxMs > horizonMs || waitMs > horizonMs) {
-    throw badDebounce(name, `is ${textOfWait(given)}`, `up to the horizon of ${days(horizonMs)}`);
+    throw badDebounce(`is ${JSON.stringify(debounce)}`, `up to the horizon of ${days(horizonMs)}`);
   }
-  if (options.id === undefined) throw badDebounce(name, 'is given without id', 'together with the id of the job');
-  if (debounce !== undefined && throttle !== undefined) {
-    throw badDebounce(
-      name,
-      'is given together with throttle',
-      'one of them; throttle is a debounce whose max is its wait',
-    );
-  }
+  if (options.id === undefined) throw badDebounce('is given without id', 'together with the id of the job');
   const other = NOT_DEBOUNCED.find((option) => options[option] !== undefined);
   if (other !== undefined) {
     throw badDebounce(
-      name,
       `is given together with ${other}`,
-      `${name} alone says when the job is due, and what becomes of one that is there`,
+      `debounce alone says when the job is due, and what becomes of one that is there`,
     );
   }
   if (delivery === 'at-most-once') {
     throw badDebounce(
-      name,
       'is given for a queue that delivers at most once, where a job is over before its handler runs',
       'in a queue that delivers at least once',
     );
@@ -199,10 +184,8 @@ function debouncedCall(
   return { dueMs: Math.ceil(nowMs + waitMs), letter: debounceLetter(order, { waitMs, maxMs }) };
 }
 
-const textOfWait = (given: unknown) => (typeof given === 'object' ? JSON.stringify(given) : show(given));
-
-const badDebounce = (name: string, wrong: string, allowed: string) =>
-  new DuestreamError('bad-input', `${name} ${wrong}; allowed: ${allowed}`);
+const badDebounce = (wrong: string, allowed: string) =>
+  new DuestreamError('bad-input', `debounce ${wrong}; allowed: ${allowed}`);
 
 /** The same call with a higher order, as somebody with a clock that is ahead has called before. */
 export function newerPlan<Given extends Pick<Plan, 'record'>>(plan: Given, order: number): Given {

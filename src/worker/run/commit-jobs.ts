@@ -18,7 +18,7 @@ import type { PartitionKeys, PartitionRef } from '../../redis/keys.ts';
 import type { Effect } from '../../redis/scripts/replies.ts';
 
 /** Without what is about another job of the same id: there is none. */
-export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists' | 'group' | 'debounce' | 'throttle'>;
+export type CommitJobOptions = Omit<ScheduleOptions, 'id' | 'ifExists' | 'group' | 'debounce'>;
 
 /** Whose end the new job goes with. */
 export interface Committing {
@@ -41,7 +41,7 @@ const NTH_DIGITS = 2;
 export async function planCommitted(data: unknown, given: CommitJobOptions, from: Committing): Promise<Plan> {
   const options = snapshot(given);
   const { job, token, nth, queue, ref, nowMs } = from;
-  for (const name of ['id', 'ifExists', 'group', 'debounce', 'throttle', 'durability']) {
+  for (const name of ['id', 'ifExists', 'group', 'debounce', 'durability']) {
     if (Reflect.get(options, name) === undefined) continue;
     throw new DuestreamError(
       'bad-input',

@@ -51,7 +51,6 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   rate: ['10/s', '600/m'],
   wait: ['10m', '1h'],
   max: ['2h', 7_200_000],
-  throttle: ['10m', '1h'],
   delay: ['1h', '2d', 3_600_000, 'PT2H'],
   olderThan: ['1h', '2d', 3_600_000, 'PT2H'],
   cron: ['0 0 * * *', '@daily', '30 2 1 * *'],
@@ -154,8 +153,7 @@ function bodyOf({ id, spec }: Operation, of: { readonly random: Random; readonly
 /** Whether a job would be refused for its due time is not asked here. A set would have to be there. */
 function undated(job: Operation['spec']): void {
   for (const name of ['at', 'zone', 'expiresAt', 'onLate', 'set']) delete job[name];
-  if (job.throttle !== undefined) delete job.debounce;
-  if (job.debounce === undefined && job.throttle === undefined) return;
+  if (job.debounce === undefined) return;
   // It follows from the calls.
   for (const name of ['delay', 'within', 'ifExists']) delete job[name];
 }

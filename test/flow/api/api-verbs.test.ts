@@ -534,7 +534,7 @@ describe('debounced jobs', () => {
     const second = await ask(at, { body: { id: 'd', data: 2, debounce } });
     expect(second).toMatchObject({ status: 200, body: { status: 'merged' } });
     expect(second.body.dueMs).toBeGreaterThanOrEqual(first.body.dueMs);
-    expect(await ask(at, { body: { id: 't', throttle: '1m' } })).toMatchObject({ status: 201 });
+    expect(await ask(at, { body: { id: 't', debounce: { wait: '1m', max: '1m' } } })).toMatchObject({ status: 201 });
     expect((await ask('GET /v1/queues/index/jobs/d')).body).toMatchObject({ data: 2, options: {} });
   });
 

@@ -132,13 +132,13 @@ describe('schedule', () => {
     await the.complete([claim]);
   });
 
-  test('debounces and throttles, and says what became of each call', async () => {
+  test('debounces, and says what became of each call', async () => {
     const call = (id: string, ...flags: readonly string[]) => due(['schedule', 'q', '--id', id, ...flags]);
     expect((await call('a', '--debounce', '1m,5m', '--data', '1')).out).toMatch(/^a {2}scheduled {2}due /);
     const second = await call('a', '--debounce', '1m,5m', '--data', '2');
     expect(second.out).toMatch(/^a {2}merged {2}the job that waits has this data, now due \S+Z \(in \d+ [ms].*\)\n$/);
     expect(await the.redis.hget(the.keys.jobs, 'j:a')).toMatch(/^1\w+;d=\w+;m=\w+\.[0-9a-f]{16}\|\{"d":2\}$/);
-    expect((await call('b', '--throttle', '1m')).code).toBe(0);
+    expect((await call('b', '--debounce', '1m,1m')).code).toBe(0);
     // It runs, and newer data come.
     await the.redis.zadd(the.keys.scheduled, 'XX', T0, 'j:a');
     const [claim] = await the.run();
@@ -156,8 +156,8 @@ describe('schedule', () => {
     await the.cancel('j:a');
     const { code, err } = await call('a', '--debounce', '1m,5m,9m');
     expect([code, err]).toEqual([64, expect.stringContaining('such as 1s,5s')]);
-    const nameless = await due(['schedule', 'q', '--throttle', '1m']);
-    expect([nameless.code, nameless.err]).toEqual([64, expect.stringContaining('throttle is given without id')]);
+    const nameless = await due(['schedule', 'q', '--debounce', '1m']);
+    expect([nameless.code, nameless.err]).toEqual([64, expect.stringContaining('debounce is given without id')]);
   });
 
   test('does not replace a job that runs, and ends with 1', async () => {

@@ -1,4 +1,4 @@
-/** `debounce` and `throttle` of the library, on a real Redis: what callers are told, and which data run. */
+/** `debounce` of the library, on a real Redis: what callers are told, and which data run. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
@@ -50,9 +50,9 @@ test('calls of one turn are judged in the order of the calls', async () => {
   expect(await dataOf('x')).toBe(99);
 });
 
-test('a throttled job keeps the due time of its first call, and has the data of the last', async () => {
-  const first = await client.schedule(index, 1, { id: 'x', throttle: '1m' });
-  const second = await client.schedule(index, 2, { id: 'x', throttle: '1m' });
+test('a job whose longest wait is its wait keeps the due time of its first call, and has the data of the last', async () => {
+  const first = await client.schedule(index, 1, { id: 'x', debounce: { wait: '1m', max: '1m' } });
+  const second = await client.schedule(index, 2, { id: 'x', debounce: { wait: '1m', max: '1m' } });
   expect(second).toEqual({ id: 'x', queue: 'index', status: 'merged', dueMs: first.dueMs });
   expect(await dataOf('x')).toBe(2);
 });

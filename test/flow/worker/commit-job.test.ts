@@ -146,10 +146,10 @@ it('is refused with the reason: an id, a bare job, an option that there is not, 
   await line.plan({});
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);
   expect(refused).toMatchObject([
-    expect.stringContaining('no option id;'),
-    expect.stringContaining('no option ifExists;'),
-    expect.stringContaining('no option durability;'),
-    expect.stringContaining('no option debounce;'),
+    expect.stringContaining('id is not an option of commitJob;'),
+    expect.stringContaining('ifExists is not an option of commitJob;'),
+    expect.stringContaining('durability is not an option of commitJob;'),
+    expect.stringContaining('debounce is not an option of commitJob;'),
     expect.stringContaining('did you mean delay?'),
     expect.stringContaining(`priority "high", and queue ${line.queue} is not gated; allowed: after`),
   ]);

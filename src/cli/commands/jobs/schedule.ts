@@ -66,7 +66,7 @@ async function run(session: Session, name: string, { data, bulk, durability, ...
   const content = await readData(session.invocation, data);
   // Made here and not by the producer, so that the person can repeat the call when its reply is lost. Calls that are one job
   // need an id of theirs: the client says so.
-  const isOneOfMany = flags.debounce !== undefined || flags.throttle !== undefined;
+  const isOneOfMany = flags.debounce !== undefined;
   const id = flags.id ?? (isOneOfMany ? undefined : newJobId());
   const options = { ...readFlags(flags, allOptions), ...durable, id };
   const hint = await newQueueHint(session, name);

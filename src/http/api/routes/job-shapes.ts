@@ -253,7 +253,7 @@ export const scheduled = z
         ...(['scheduled', 'updated', 'replaced', 'exists', 'running', 'already', 'closed'] as const),
         ...(['merged', 'kept', 'behind', 'overtaken'] as const),
       ])
-      .openapi({ description: 'The last four with `debounce` or `throttle` only.' }),
+      .openapi({ description: 'The last four with `debounce` only.' }),
     dueMs: epochMs,
     over: over.optional(),
     closed: z

@@ -283,12 +283,12 @@ function sorted(value: unknown): unknown {
 
 /** The key, if there is one. @throws DuestreamError `bad-input`, Problem `bad-input` for a key beside another id */
 function checkedIdempotency(key: string | undefined, options: ScheduleOptions): string | undefined {
-  const { id, debounce, throttle, ifExists } = options;
+  const { id, debounce, ifExists } = options;
   if (key === undefined) return undefined;
-  if ((debounce ?? throttle) !== undefined || ifExists === 'update') {
+  if (debounce !== undefined || ifExists === 'update') {
     throw new Problem('bad-input', {
       detail:
-        'Idempotency-Key is given with debounce, throttle or ifExists update, of which each request is a newer call; allowed: body.id',
+        'Idempotency-Key is given with debounce or ifExists update, of which each request is a newer call; allowed: body.id',
     });
   }
   if (id !== undefined && id !== key) {
