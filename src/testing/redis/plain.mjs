@@ -134,8 +134,9 @@ export const plain = {
     return gone;
   },
   HINCRBY(db, key, field, by) {
+    const more = integer(by);
     const hash = db.needHash(key);
-    const value = integer(hash.get(field) ?? '0') + integer(by);
+    const value = integer(hash.get(field) ?? '0') + more;
     hash.set(field, String(value));
     return value;
   },

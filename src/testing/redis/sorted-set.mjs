@@ -88,16 +88,16 @@ export class SortedSet {
 /** @param {number} score */
 export const printed = (score) => general(score, 17);
 
-/** @param {string} text @returns {number} */
-export function scoreOf(text) {
+/** @param {string} text @param {string} [what] it is, for a refusal @returns {number} */
+export function scoreOf(text, what = 'value is not a valid float') {
   const named = /^([+-]?)inf(inity)?$/i.exec(text);
   if (named) return named[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
-  throw new Refusal('ERR value is not a valid float');
+  throw new Refusal(`ERR ${what}`);
 }
 
 /** @param {string} text @returns {Bound} */
 export function boundOf(text) {
   const open = text.startsWith('(');
-  return { value: scoreOf(open ? text.slice(1) : text), open };
+  return { value: scoreOf(open ? text.slice(1) : text, 'min or max is not a float'), open };
 }

@@ -23,6 +23,7 @@ export class Stream {
     /** @type {Id} */
     const next = nowMs > ms ? [nowMs, 0] : [ms, seq + 1];
     const key = wanted === '*' ? next : idOf(wanted);
+    if (compare(key, [0, 0]) === 0) throw new Refusal('ERR The ID specified in XADD must be greater than 0-0');
     if (compare(key, this.last) <= 0) {
       throw new Refusal('ERR The ID specified in XADD is equal or smaller than the target stream top item');
     }
