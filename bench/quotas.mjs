@@ -53,7 +53,7 @@ const costs = await withRedis(binary, async ({ redis, url }) => {
   try {
     return await measure(producer, redis);
   } finally {
-    await producer.stop();
+    await producer.close();
   }
 });
 const ends = await withRedis(binary, ({ redis, socketPath }) => measureEnds(socketPath, redis));

@@ -203,7 +203,7 @@ export const foreignRows = [
           });
         if ((await receivedBytes()) - fromBytes > 10 * MIB) sent += 1;
       }
-      await producer.stop();
+      await producer.close();
       // All producers are still at it: one that has ended looks as if it had been disconnected.
       await sleep(4000);
       const after = await clientsOf(redis);
