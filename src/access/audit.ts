@@ -23,11 +23,11 @@ export async function auditEntries(
 }
 
 const NAMED_MAX = 3;
-/** Texts that a handler may have written: who reads the audit need not be allowed to see them. */
+/** A handler may have written these texts, and a reader of the audit may lack the scope `data`. */
 const HIDDEN: readonly string[] = ['error', 'reason'];
 
 /**
- * Which ones a change was about, in a few words: by their names, or by what a filter says.
+ * What a change was about, in a few words: the first names of a list, or what a filter says.
  *
  * @example targetOf(['a', 'b', 'c', 'd', 'e']) // 'a, b, c and 2 more'
  * @example targetOf({ tag: 'user:42', state: ['scheduled', 'ready'] }) // 'state scheduled|ready, tag user:42'

@@ -148,7 +148,7 @@ export type {
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
 export interface Client extends Scheduling, Changes, Queries, Waits {
-  /** Tags that are closed: what waits until something has happened, and has happened. */
+  /** Closed tags: no job that has one starts, for example because its invoice was paid. */
   readonly tags: Tags;
   /** Sets: jobs with one callback, which is made when the last of them is over. */
   readonly sets: Sets;

@@ -160,7 +160,7 @@ export async function queuesNow(
   return { queues: found, unread, processes };
 }
 
-/** A queue is read for so long: a node that is down takes no look its time. */
+/** How long one queue may take, so that a node that is down does not hold up the look at the others. */
 const READ_MS = 2000;
 
 /** @throws DuestreamError `unavailable` when it takes too long */

@@ -154,7 +154,7 @@ export function storable(backoff: BackoffInput): Backoff {
   }
 }
 
-/** Without its kind, and with the names in which a value needs no unit: `delayMs` is a `delay`, and wins over one. */
+/** Without its kind, and with the names of the functions: `delayMs` is `delay`. */
 function worded({ kind: _, ...given }: BackoffInput, words: readonly string[]): Readonly<Record<string, unknown>> {
   const entries = Object.entries(given).map(([name, value]): readonly [string, unknown] => {
     const word = name.replace(/Ms$/, '');

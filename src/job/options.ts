@@ -152,7 +152,8 @@ export const jobOptions = {
   /**
    * Many calls with one id become one job, with the data of the last: it is due `wait` after the last call, and at most
    * `max` after the first. While the job runs, calls make its next life. With `id`; not with `delay`, `at`, `within`,
-   * `ifExists` or `set`, and not in a queue that delivers at most once. With a `max` that is the `wait` it throttles: the job is due so long after the first call.
+   * `ifExists` or `set`, and not in a queue that delivers at most once. Where `max` is the same as `wait`, it throttles: the job
+   * is due `wait` after the first call.
    *
    * @example { id: 'index:42', debounce: { wait: '1s', max: '5s' } }
    */
@@ -230,7 +231,7 @@ export const jobOptions = {
     record: { header: 't' },
   },
   /**
-   * The set that the job is a member of, which `client.set` began: when all its members are over, its callback runs. It takes the
+   * The set that the job is a member of, which `client.sets.begin` began: when all its members are over, its callback runs. It takes the
    * place of one tag. The id becomes `{set:import-7}row-1`.
    *
    * @example { id: 'row-1', set: 'import-7' }

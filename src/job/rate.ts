@@ -31,7 +31,7 @@ export const rateRanges = {
 } as const satisfies Readonly<Record<string, Range>>;
 
 const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-/** How it is said, whichever way. */
+/** How a rate is written: in code, in the file, by a flag, over HTTP. */
 export const RATE_ALLOWED =
   'a text such as 10/s, 600/m, 100/h or 50/d, or { limit, per, burst }; from 1/d to 100000/s; or false for no rate';
 export const RATE_TEXT = /^(\d{1,9})\/([smhd])$/;

@@ -6,7 +6,7 @@ import { type DurationInput, durationMs, show } from './duration.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
 
 // Names of options in code. A name that nobody knows is refused, because an option that is silently dropped is found
-// out at night. What is defined once is `bad-config`, and what is called `bad-input`.
+// out at night. The code is `bad-config` where something is defined, and `bad-input` where something is called.
 
 /**
  * @param options what was given

@@ -44,7 +44,7 @@ export interface Rhythm {
   readonly layoutBeats: number;
   /** How long a blocking read waits for data. A connection that died in silence is noticed three seconds later. */
   readonly blockMs: number;
-  /** So far two passes are apart at most where the rate of jobs calls for a gap. */
+  /** The longest gap between two passes that the rate of jobs may ask for. */
   readonly passGapMs: number;
   /** How long completions wait for company, beside what their queue lingers; 0: they wait for nothing. */
   readonly gatherMs: number;

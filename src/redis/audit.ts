@@ -37,7 +37,7 @@ export interface Change {
   readonly way: 'api' | 'page' | 'cli' | 'program';
   readonly verb: Operation;
   readonly queue?: string | undefined;
-  /** The job, schedule or token, where it is one; of many what they have in common: see `targetOf`. */
+  /** The job, schedule or token; of several the first names, or what the filter says: see `targetOf`. */
   readonly target?: string | undefined;
   /** How many are different now. */
   readonly count: number;

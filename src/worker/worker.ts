@@ -176,7 +176,7 @@ interface Working {
   readonly consumer?: string | undefined;
 }
 
-/** Of settings that were read: the test kit has others than there are options for. */
+/** A worker of settings that were read already. The test kit sets some for which there is no option. */
 export function workerOf(working: Working): WatchedWorker {
   const { settings, works, chains = freshChains(), consumer = `w-${newJobId()}` } = working;
   const names = works.map(({ queue }) => queue.name);

@@ -201,4 +201,4 @@ function openDurable(settings: ClientSettings, level: Level, memory: Opening<Con
   });
 }
 
-export const stopped = () => new DuestreamError('stopped', 'the client was stopped; nothing was sent');
+export const stopped = () => new DuestreamError('stopped', 'the client was closed; nothing was sent');

@@ -21,7 +21,7 @@ export interface Erased {
   readonly dryRun: boolean;
   /** The queues that were looked at, by name. */
   readonly queues: readonly ErasedQueue[];
-  /** How many jobs run, were asked to stop, or are there still. With 0, no `cursor` and nothing in `failed` nothing is left. */
+  /** How many jobs run, were asked to stop, or are there still. Nothing is left where this is 0, there is no `cursor`, and `failed` is empty. */
   readonly left: number;
   /** Queues in which not all was removed, each with the reason, because they did not answer: erase again when they do. */
   readonly failed: readonly UnreadQueue[];

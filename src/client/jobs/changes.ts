@@ -517,7 +517,7 @@ function changedJobs({ requested: _, ...changed }: CancelledJobs): ChangedJobs {
   return changed;
 }
 
-/** One that is undefined is not said. @throws DuestreamError `bad-input` */
+/** An option that is undefined counts as not given. @throws DuestreamError `bad-input` */
 function checkSaid(given: object, known: readonly string[], owner: string): void {
   const said = Object.entries(checkObject(given, owner, 'bad-input')).filter(([, value]) => value !== undefined);
   checkNames(Object.fromEntries(said), known, owner, 'bad-input');

@@ -81,7 +81,7 @@ export interface ClosedTagsPage {
   readonly cursor: string | undefined;
 }
 
-/** Tags that are closed: what waits until something has happened, and has happened. */
+/** Closed tags: no job that has one starts, for example because its invoice was paid. */
 export interface Tags {
   /**
    * Closes tags: when the call has resolved, no job with one of them gets a start in these queues until the end, unless Redis

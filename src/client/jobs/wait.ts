@@ -13,7 +13,7 @@ import type { JobResult } from '../query/past.ts';
 import { pageOf } from '../query/walk.ts';
 import { type Awaited, type EndNews, endsOf } from './end-watch.ts';
 
-/** How a job ended, as `result` tells it; or that nobody knows; or that the time is up and it is not over. */
+/** How a job ended; or that nobody knows; or that the time is up and the job is not over. */
 export type JobEnd<Result = unknown> = { readonly id: string } & (
   | (Exclude<JobResult<Result>, { readonly status: 'pending' | 'unknown' }> & {
       /** The number of its last start; undefined for a job that was never started. */
@@ -40,7 +40,7 @@ export interface Waits {
    *
    * Where ends are not remembered (`done.window` 0), an end of which the message was lost is `unknown`.
    *
-   * @throws DuestreamError `bad-input` · `stopped` when the client stops meanwhile; or the reason of the signal
+   * @throws DuestreamError `bad-input` · `stopped` when the client is closed meanwhile; or the reason of the signal
    * @example
    * const { id } = await client.schedule(reports, { month: '2026-03' });
    * const end = await client.wait<{ url: string }>(reports, id, { timeout: '30s' });

@@ -15,8 +15,8 @@ export interface Queries {
   /**
    * The report of one job as it is stored: facts and timeline. Undefined when nothing is known about the job. A record that
    * cannot be read is said to be so (`readable: false`) and never thrown. It never waits for a job to end: `wait` does. What the
-   * handler returned is in `result`, where the queue keeps a history and its `result`; without, an end is known for the done
-   * window.
+   * handler returned is in `result`, where the queue keeps a history with `result`. Without a history an end is known for the
+   * done window.
    *
    * @example
    * const due = (await client.get(emails, id))?.dueMs;
@@ -36,7 +36,7 @@ export interface Queries {
    * Jobs that are over come from the history of their queue. Without one they are known within the done window, and dead jobs as
    * long as their dead letters are there; then the only filter is `state`.
    *
-   * The call asks for one page; iterated, it goes on to the last one, `limit` jobs at a time.
+   * Await the call for one page, or iterate it for all jobs: then it reads `limit` jobs at a time.
    *
    * @throws DuestreamError `bad-input`, also for a filter that takes a history in a queue without one · `moved` for a cursor
    * from before the queue was resized

@@ -151,7 +151,7 @@ export interface SchedulesPage {
   readonly schedules: readonly ScheduleView[];
   /** Definitions that nobody can read, by name; with `limit`, those among the first. They fire nothing: put them again, or remove them. */
   readonly unreadable: readonly UnreadableSchedule[];
-  /** How many there are besides, which `limit` keeps out. */
+  /** How many more there are, which `limit` leaves out. */
   readonly more: number;
 }
 

@@ -357,7 +357,7 @@ export async function workers({ redis, namespace }: Subject): Promise<Finding> {
   return leavingOut({ status: 'warn', saw: [...texts, ...more].join('; '), advice }, unread);
 }
 
-/** Whether all processes that live are of one minor version, and of that of whoever asks. */
+/** Whether all processes that live have the minor version of the process that asks. */
 export async function processes({ redis, namespace }: Subject): Promise<Finding> {
   const there = versionsOf(await processesOf(redis, namespace));
   const known = there.flatMap((one) => one.version ?? []);

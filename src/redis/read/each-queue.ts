@@ -15,13 +15,13 @@ export interface UnreadQueue {
   readonly why: string;
 }
 
-/** What is asked, and queues of which nobody can say where they are. */
+/** The queues or partitions to ask, and the queues that cannot be asked, because nobody can read their entries. */
 export interface Listed<Of> {
   readonly all: readonly Of[];
   readonly unread: readonly UnreadQueue[];
 }
 
-/** The answers, in the order of what was asked, and who gave none. */
+/** The answers, in the order of the list, and the queues that gave none. */
 export interface Answered<Answer> {
   readonly found: readonly Answer[];
   readonly unread: readonly UnreadQueue[];
@@ -53,10 +53,10 @@ interface Asked {
   readonly partition?: number;
 }
 
-/** So many are asked at a moment. */
+/** How many are asked at the same time. */
 const AT_ONCE = 16;
 
-/** @param atOnce 1: one after the other @throws what the first was told, where none has answered */
+/** @param atOnce 1: one after the other @throws the error of the first, where none answers */
 export async function askEach<Of extends Asked, Answer>(
   { all, unread }: Listed<Of>,
   ask: (one: Of) => Promise<Answer>,
@@ -96,5 +96,5 @@ function byQueue(failed: readonly Failed[], all: readonly Asked[]): readonly Unr
   });
 }
 
-/** Of a queue so many partitions are named. */
+/** How many partitions of a queue are named. */
 const NAMED_MAX = 10;

@@ -317,7 +317,7 @@ export async function giveShare<T>(
   }
 }
 
-/** So often limits change while a share of them is given; then the leader gives it, within a minute. */
+/** How often a share is given anew because limits changed meanwhile. After that the leader gives it, within a minute. */
 const SHARES_MAX = 20;
 
 const shareText = ({ gates: share, quota }: PartitionRef): string => JSON.stringify([share, quota]);
@@ -426,7 +426,7 @@ export async function allQueues(
   return { queues, unreadable, versions };
 }
 
-/** What to tell of one. */
+/** What to tell of such an entry. */
 export const entryUnreadable = (queue: string, text: string): string =>
   `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(text)}; allowed: ${LAYOUT}. "duestream queues rm ${queue} --force" removes it`;
 

@@ -32,7 +32,7 @@ export function createDeclaring(
   }
 
   return {
-    /** @throws what was said of a queue while the worker starts; later only what is true of all queues */
+    /** @throws the error of a queue while the worker starts; later only where no queue can be declared, or another schema is there */
     async pass(): Promise<void> {
       const all = await Promise.allSettled(served.map((one) => one.declare()));
       const failed = all.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
