@@ -49,7 +49,7 @@ export const FAULTS = {
     act: toOne(EVERYBODY, ({ process }, { time, journal, random }) => {
       const ms = spanMs(random, LONG_MS);
       journal.pause(process, ms, 'stands still');
-      process.pausedUntilUs = time.nowUs() + ms * 1000;
+      process.pausedUntilUs = Math.max(process.pausedUntilUs, time.nowUs() + ms * 1000);
     }),
   },
   hold: {

@@ -36,7 +36,8 @@ export function createMachine({ time, host, director, network, epochMs, journal,
     /** @param {number} ms */
     freeze(ms) {
       journal.stall(ms, `stands still for ${Math.round(ms)} ms`);
-      host.pausedUntilUs = time.nowUs() + ms * 1000;
+      // A shorter one within a longer one ends nothing: what came later would overtake what was held up on its line.
+      host.pausedUntilUs = Math.max(host.pausedUntilUs, time.nowUs() + ms * 1000);
     },
     /** It ends with a crash, is away, loads, and is back with all it had: an AOF that is always synced. @param {{ downMs: number, loadMs: number }} away */
     restart({ downMs, loadMs }) {

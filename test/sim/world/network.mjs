@@ -146,7 +146,7 @@ export function createNetwork({ time, random, host }) {
     },
     /** No byte of this process moves for a while; none is lost. @param {Process} process @param {number} ms */
     hold(process, ms) {
-      heldUs.set(process.pid, time.nowUs() + ms * 1000);
+      heldUs.set(process.pid, Math.max(heldUs.get(process.pid) ?? 0, time.nowUs() + ms * 1000));
     },
     cut,
     /** @param {Process} process */
