@@ -158,6 +158,9 @@ export function storable(backoff: BackoffInput): Backoff {
 function worded({ kind: _, ...given }: BackoffInput, words: readonly string[]): Readonly<Record<string, unknown>> {
   const entries = Object.entries(given).map(([name, value]): readonly [string, unknown] => {
     const word = name.replace(/Ms$/, '');
+    if (word !== name && Object.hasOwn(given, word)) {
+      throw new DuestreamError('bad-input', `${word} and ${name} of a backoff are both given; allowed: one of them`);
+    }
     return [words.includes(word) ? word : name, value];
   });
   return Object.fromEntries(entries);

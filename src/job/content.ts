@@ -90,7 +90,10 @@ export function parseCodec(codec: Codec): Codec {
   const { name = DEFAULT_CODEC, encode, decode } = codec;
   checkFunction(encode, 'encode of a codec');
   checkFunction(decode, 'decode of a codec');
-  if (typeof name === 'string' && CODEC_NAME.test(name)) return Object.freeze({ ...codec, name });
+  if (typeof name === 'string' && CODEC_NAME.test(name)) {
+    // Bound: the codec may be an object of a class.
+    return Object.freeze({ name, encode: encode.bind(codec), decode: decode.bind(codec) });
+  }
   throw new DuestreamError('bad-input', `the codec's name is ${show(name)}; allowed: 1 to 32 of a-z 0-9 . _ -`);
 }
 

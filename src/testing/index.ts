@@ -14,7 +14,7 @@ import type { Cancelled } from '../client/jobs/cancel.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import type { Queue, Untyped } from '../job/queue.ts';
-import { checkNames, isPromise } from '../kernel/checks.ts';
+import { asConfig, checkNames, isPromise } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../kernel/duration.ts';
 import { plainSchedule, type ScheduleInput } from '../schedule/input.ts';
 import { handAfter, successor } from '../schedule/progress.ts';
@@ -98,7 +98,7 @@ export interface TestKit {
 }
 
 /**
- * @throws DuestreamError `bad-input` for handlers, queues or schedules that the product would refuse
+ * @throws DuestreamError `bad-config` for handlers, queues or schedules that the product would refuse
  * @example
  * const kit = createTestKit({ handlers: { reminders: async (job) => send(job.data) } });
  * await kit.schedule('reminders', { to: 'a@example.org' }, { delay: '3d' });
@@ -106,11 +106,7 @@ export interface TestKit {
  * expect(kit.runs).toHaveLength(1);
  */
 export function createTestKit(options: TestKitOptions): TestKit {
-  checkNames(options, KIT_OPTIONS, 'createTestKit', 'bad-input');
-  const { start = '2026-01-01T00:00:00Z', schedules = {} } = options;
-  const startMs = instantMs(start, 'start');
-  for (const [name, input] of Object.entries(schedules)) checkSchedule(name, input, startMs);
-  const kit = new Processes({ ...options, startMs, schedules, handlers: handlersIn(options.handlers) });
+  const kit = asConfig(() => processesOf(options));
   const { time, ledger, client, clock } = kit;
   return {
     client,
@@ -141,6 +137,14 @@ export function createTestKit(options: TestKitOptions): TestKit {
     },
     jobs: (wanted = {}) => ledger.all().filter((job) => isWanted(job, wanted)),
   };
+}
+
+function processesOf(options: TestKitOptions): Processes {
+  checkNames(options, KIT_OPTIONS, 'createTestKit');
+  const { start = '2026-01-01T00:00:00Z', schedules = {} } = options;
+  const startMs = instantMs(start, 'start');
+  for (const [name, input] of Object.entries(schedules)) checkSchedule(name, input, startMs);
+  return new Processes({ ...options, startMs, schedules, handlers: handlersIn(options.handlers) });
 }
 
 /** What is that far away is the end of a lease. */

@@ -8,7 +8,7 @@
 import type { Client } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
 import type { Job } from '../job/job.ts';
-import { defineQueue, type Queue, queueOf } from '../job/queue.ts';
+import { type Queue, queueOf } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type DurationInput, durationMs } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
@@ -100,7 +100,7 @@ export class Processes {
 
   /** The definition that counts for a name. */
   knownAs(name: string): Queue {
-    return this.#queues.get(name) ?? defineQueue(name);
+    return this.#queues.get(name) ?? queueOf(name);
   }
 
   async #begin(): Promise<void> {
@@ -157,7 +157,7 @@ function knownIn({ handlers, queues = [] }: ProcessesParts): ReadonlyMap<string,
   const coded = queues.map((queue, at) => queueOf(queue, `queues[${at}]`));
   const known = new Map([...handlers.queues, ...coded].map((queue) => [queue.name, queue]));
   for (const [name, onAbandoned] of Object.entries(handlers.onAbandoned)) {
-    checkDelivery((known.get(name) ?? defineQueue(name)).delivery, { windowMs: AGE_MS, onAbandoned });
+    checkDelivery((known.get(name) ?? queueOf(name)).delivery, { windowMs: AGE_MS, onAbandoned });
   }
   return known;
 }

@@ -160,7 +160,13 @@ describe('every entrance takes the same backoffs', () => {
   ];
   test.each(Object.entries(entrances))('%s', (_, take) => {
     for (const [given, made] of forms) expect(take(given)).toEqual(made);
-    for (const wrong of [{ kind: 'cubic' }, { kind: 'fixed' }, { kind: 'fixed', delay: 'soon' }, '5s']) {
+    for (const wrong of [
+      { kind: 'cubic' },
+      { kind: 'fixed' },
+      { kind: 'fixed', delay: 'soon' },
+      { kind: 'fixed', delay: 1, delayMs: 1 },
+      '5s',
+    ]) {
       expect(() => take(wrong as never)).toThrow();
     }
   });

@@ -32,7 +32,7 @@ test.each([
     () => defineHandlers({ mail: handler }, { onAbandoned: { mial: handler } }),
     'mail',
   ],
-  ['createTestKit', 'bad-input', () => createTestKit(loose({ handlers: { q: handler }, inlin: true })), 'inline'],
+  ['createTestKit', 'bad-config', () => createTestKit(loose({ handlers: { q: handler }, inlin: true })), 'inline'],
 ])('%s refuses it as %s', (_, code, make, meant) => {
   const message = expect.stringContaining(`did you mean ${meant}?`);
   expect(make).toThrow(expect.objectContaining({ code, message }));

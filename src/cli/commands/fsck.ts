@@ -143,7 +143,7 @@ async function report(
   const isWeighed = plan.some(({ what }) => what === 'misweighed') && (await weighAll(redis, ref, 'note'));
   const isClosed = plan.some(({ what }) => OF_CLOSURES.includes(what));
   if (isClosed) await mendClosures(redis, { ref, all, nowMs: systemClock.wallMs() });
-  if (plan.some(({ what }) => what === 'exhausted')) await mendExhausted(redis, ref.keys);
+  if (plan.some(({ what }) => what === 'exhausted')) await mendExhausted(redis, ref.keys, systemClock.wallMs());
   if (plan.some(({ what }) => what === 'hollow')) await mendHollow(redis, ref.keys);
   const repaired = plan.filter(({ damage, what }) =>
     damage === undefined

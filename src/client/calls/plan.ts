@@ -5,15 +5,7 @@
  */
 import { encodeBody, encodeRecord, memberOf } from '../../job/codec.ts';
 import { debounceLetter, withOrder } from '../../job/debounce.ts';
-import {
-  allOptions,
-  editFields,
-  headerOf,
-  type JobOverrides,
-  NOTHING,
-  optionNames,
-  overridesOf,
-} from '../../job/fields.ts';
+import { allOptions, editFields, headerOf, type JobOverrides, NOTHING, overridesOf } from '../../job/fields.ts';
 import { parseJobId } from '../../job/job.ts';
 import { newJobId } from '../../job/job-id.ts';
 import { COUNTED_ENTRY, groupedId, groupOf, memberId, TAGS_MAX } from '../../job/labels.ts';
@@ -281,7 +273,7 @@ function checkNames(options: ScheduleOptions, known: ReadonlyMap<string, boolean
     const isOwn = known.get(name);
     hasOwn ||= isOwn === true;
     if (isOwn !== undefined) continue;
-    throw noOption(name, optionNames, 'schedule', 'bad-input');
+    throw noOption(name, [...known.keys()], 'schedule', 'bad-input');
   }
   return hasOwn;
 }

@@ -99,6 +99,8 @@ function listingOf(
     ask = listAskOf(queue, options);
     return ask;
   });
+  // Who iterates late, or never, hears of it then.
+  first.catch(() => undefined);
   async function* all() {
     let found = await first;
     yield* found.jobs;

@@ -350,7 +350,7 @@ export function commandsUsed(namespace: string): readonly Command[] {
     hgetall ${k.meta}; hincrby ${k.meta} m 1; hlen ${k.runs}; hstrlen ${k.jobs} m; hscan ${k.jobs} 0; zscan ${k.done} 0; hsetnx ${c.queues} m x
     xadd ${k.ready} * m x; xack ${k.ready} ${GROUP} 1-1; xdel ${k.ready} 1-1; xlen ${k.ready}; xtrim ${k.ready} minid 0
     xrange ${k.ready} - +; xrevrange ${k.dead} + -; xpending ${k.ready} ${GROUP}; xclaim ${k.ready} ${GROUP} c 0 1-1
-    xgroup create ${k.ready} ${GROUP} 0 mkstream; xgroup createconsumer ${k.ready} ${GROUP} c; xgroup delconsumer ${k.ready} ${GROUP} c; xgroup setid ${k.ready} ${GROUP} 1-1; xsetid ${k.ready} 1-1
+    xgroup create ${k.ready} ${GROUP} 0 mkstream; xgroup createconsumer ${k.ready} ${GROUP} c; xgroup delconsumer ${k.ready} ${GROUP} c
     xinfo groups ${k.ready}; xinfo stream ${k.ready}; xinfo consumers ${k.ready} ${GROUP}; xreadgroup group ${GROUP} c streams ${k.ready} >
     get ${k.leader}; getex ${k.leader} px 1; set ${k.leader} x; del ${k.leader}; pexpire ${k.leader} 1; pttl ${k.leader}; exists ${k.ready}; type ${k.ready}
     unlink ${k.jobs}; mget ${c.beat('m')}; sadd ${c.alive} m; srem ${c.alive} m; smembers ${c.alive}; srandmember ${c.alive} 1

@@ -24,8 +24,8 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
   service: words(`client|id client|unblock del exists get getex hdel hgetall hincrby hlen hmget hscan hset hsetnx mget
     pexpire pttl sadd set smembers spublish srandmember srem ssubscribe sunsubscribe
     unlink
-    xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xgroup|setid xinfo|consumers xinfo|groups
-    xinfo|stream xlen xpending xrange xreadgroup xrevrange xsetid xtrim zadd zcard zcount zlexcount zmscore zrange zrangebyscore zrem zscan
+    xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups
+    xinfo|stream xlen xpending xrange xreadgroup xrevrange xtrim zadd zcard zcount zlexcount zmscore zrange zrangebyscore zrem zscan
     zscore`),
   /** An application that schedules, cancels, changes and replays jobs, and finds them. */
   producer:

@@ -11,7 +11,7 @@
  */
 import type { Redis } from '../connection/connect.ts';
 import { type PartitionKeys, storedKeys } from '../keys.ts';
-import { list, type Reply, text } from '../scripts/scripts.ts';
+import { list, type Reply } from '../scripts/scripts.ts';
 
 const LAST_ID = '18446744073709551615-18446744073709551615';
 
@@ -36,42 +36,41 @@ export async function mendHollow(redis: Redis, keys: PartitionKeys): Promise<voi
 }
 
 /**
- * Ids go on from the last entry but that one, which gets a new id. Groups first: one that has read that entry would take all that
- * comes for read. Each step may be made again, and nothing can be added before the last but one.
+ * The same stream anew, in one step: a stream never takes an id below its last one again, also after that entry was deleted. The
+ * entry of the last id comes behind all others, with an id of now. Groups keep what they have read, and what is under way.
  */
-export async function mendExhausted(redis: Redis, keys: PartitionKeys): Promise<void> {
-  for (const key of await exhaustedStreams(redis, keys)) {
-    const [odd] = await redis.xrange(key, LAST_ID, LAST_ID);
-    const [top] = await redis.xrevrange(key, `(${LAST_ID}`, '-', 'COUNT', 1);
-    const groups = await groupsOf(redis, key);
-    const read = groups.map(({ delivered }) => delivered).filter((delivered) => delivered !== LAST_ID);
-    const id = read.reduce(later, top?.[0] ?? '0-1');
-    for (const { name, delivered } of groups) {
-      if (delivered === LAST_ID) await redis.call('XGROUP', 'SETID', key, name, id);
-      await redis.xack(key, name, LAST_ID);
-    }
-    if (odd) await redis.xdel(key, LAST_ID);
-    await redis.call('XSETID', key, id);
-    if (odd) await redis.call('XADD', key, '*', ...odd[1]);
-  }
+const ANEW = `
+local key, odd = KEYS[1], ARGV[1]
+local function of(flat, name)
+  for at = 1, #flat, 2 do if flat[at] == name then return flat[at + 1] end end
+end
+local function ms(id) return tonumber(string.match(id, '^%d+')) end
+local kept = redis.call('XRANGE', key, '-', '(' .. odd)
+local last = redis.call('XRANGE', key, odd, odd)[1]
+local top = kept[#kept] and kept[#kept][1] or '0-0'
+local newest = math.max(tonumber(ARGV[2]), ms(top) + 1)
+local groups = {}
+for nth, group in ipairs(redis.call('XINFO', 'GROUPS', key)) do
+  local name, read = of(group, 'name'), of(group, 'last-delivered-id')
+  if read == odd then read = top end
+  newest = math.max(newest, ms(read) + 1)
+  groups[nth] = { name, read, redis.call('XPENDING', key, name, '-', '(' .. odd, 1000000) }
+end
+redis.call('DEL', key)
+for _, entry in ipairs(kept) do redis.call('XADD', key, entry[1], unpack(entry[2])) end
+for _, group in ipairs(groups) do
+  redis.call('XGROUP', 'CREATE', key, group[1], group[2], 'MKSTREAM')
+  for _, run in ipairs(group[3]) do
+    redis.call('XCLAIM', key, group[1], run[2], 0, run[1], 'IDLE', run[3], 'RETRYCOUNT', run[4], 'FORCE', 'JUSTID')
+  end
+end
+if last then redis.call('XADD', key, string.format('%.0f-*', newest), unpack(last[2])) end`;
+
+/** Makes each such stream anew. @param nowMs about now: the id of an entry is no due time */
+export async function mendExhausted(redis: Redis, keys: PartitionKeys, nowMs: number): Promise<void> {
+  for (const key of await exhaustedStreams(redis, keys))
+    await redis.call('EVAL', ANEW, 1, key, LAST_ID, Math.floor(nowMs));
 }
-
-async function groupsOf(redis: Redis, key: string) {
-  const groups = list((await redis.call('XINFO', 'GROUPS', key)) as Reply);
-  return groups.map((group) => {
-    const words = list(group).map(text);
-    const of = (field: string) => words[words.indexOf(field) + 1] ?? '';
-    return { name: of('name'), delivered: of('last-delivered-id') };
-  });
-}
-
-const later = (one: string, other: string): string => (inDigits(one) > inDigits(other) ? one : other);
-
-const inDigits = (id: string): string =>
-  id
-    .split('-')
-    .map((part) => part.padStart(20, '0'))
-    .join('-');
 
 const streamsOf = (keys: PartitionKeys): readonly string[] =>
   storedKeys(keys).flatMap(({ key, type }) => (type === 'stream' ? [key] : []));
