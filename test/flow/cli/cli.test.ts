@@ -229,7 +229,19 @@ describe('doctor', () => {
     const said = out.replace(/^(ok {4}|warn {2})patches .*\n( {19}.*\n)?/m, '');
     expect(said.match(/^ok {4}\w+/gm)?.map((text) => text.slice(6))).toEqual([
       ...['reachable', 'version', 'role', 'eviction', 'persistence', 'clock', 'rights', 'scripts', 'offers'],
-      ...['schema', 'workers', 'limits', 'scores', 'members', 'schedules', 'streams', 'done', 'closed', 'sets'],
+      ...[
+        'schema',
+        'workers',
+        'processes',
+        'limits',
+        'scores',
+        'members',
+        'schedules',
+        'streams',
+        'done',
+        'closed',
+        'sets',
+      ],
     ]);
     expect(said.trimEnd()).toMatch(/(all is well|usable, with 1 warning)$/);
     expect(said).not.toMatch(/^(warn|fail)/m);
