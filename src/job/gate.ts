@@ -54,35 +54,6 @@ export function gateShare(
 export const countsGroups = ({ groupPending = 0, groups = {} }: GateSettings): boolean =>
   groupPending > 0 || Object.values(groups).some(({ maxPending = 0 }) => maxPending > 0);
 
-/** What a group has of its own: by its name, or else by the longest beginning of it. `lua/lib/own.lua` says the same. */
-export function ownLimits({ groups = {} }: GateSettings, group: string): GroupSettings {
-  const beginnings = Object.keys(groups).filter((name) => name.endsWith('*') && group.startsWith(name.slice(0, -1)));
-  const [longest = group] = beginnings.sort((one, other) => other.length - one.length);
-  const name = Object.hasOwn(groups, group) ? group : longest;
-  return (Object.hasOwn(groups, name) ? groups[name] : undefined) ?? {};
-}
-
-/** What a single group may have, with what all groups have: 0 = without such a limit. */
-export interface GroupGate {
-  readonly most: number;
-  readonly intervalUs: number;
-  readonly burst: number;
-  readonly weight: number;
-  readonly maxPending: number;
-}
-
-export function groupGate(settings: GateSettings, group: string): GroupGate {
-  const { concurrency, rate, weight = 1, maxPending } = ownLimits(settings, group);
-  const pace = rate ?? settings.groupRate ?? 0;
-  return {
-    most: concurrency ?? settings.perGroup ?? 0,
-    intervalUs: Number(microsOf(pace).toFixed(3)),
-    burst: pace === 0 ? 1 : pace.burst,
-    weight,
-    maxPending: maxPending ?? settings.groupPending ?? 0,
-  };
-}
-
 /** Microseconds per job. */
 const microsOf = (rate: Rate | 0): number => (rate === 0 ? 0 : (rate.perMs * 1000) / rate.limit);
 
@@ -202,29 +173,8 @@ function placeFrom({ intervalUs, places }: Pace, arrivalUs: number, nowMs: numbe
   return places.phaseUs + Math.ceil(fromUs / intervalUs) * intervalUs;
 }
 
-/**
- * How far ahead of now the arrival is by another rate, of which as many turns are used: what was started stays remembered.
- *
- * @param beforeUs microseconds per job of the rate before; 0: there was none
- */
-export function aheadUs(pace: Pace, usedUs: number, beforeUs: number): number {
-  const turnsUs = beforeUs > 0 ? (usedUs / beforeUs) * pace.intervalUs : usedUs;
-  return Math.min(turnsUs, toleranceUs(pace) + pace.intervalUs);
-}
-
 /** When the rate allows one job more, epoch ms. */
 export const nextTurnMs = (gate: Pace, arrivalUs: number): number => Math.ceil((arrivalUs - toleranceUs(gate)) / 1000);
-
-/** How many jobs the rate allows now, and the arrival as it is now: one that is too far ahead, after a step of the clock, is cut. */
-export function turnsAt(gate: Pace, arrivalUs: number, nowMs: number): { turns: number; arrivalUs: number } {
-  if (gate.intervalUs === 0) return { turns: Number.POSITIVE_INFINITY, arrivalUs };
-  const nowUs = nowMs * 1000;
-  const latest = nowUs + toleranceUs(gate);
-  // A microsecond is for what is lost in the sum of large numbers.
-  const isTooFar = arrivalUs > latest + gate.intervalUs + 1;
-  const arrival = placeFrom(gate, isTooFar ? latest : Math.max(arrivalUs, nowUs), nowMs);
-  return { turns: Math.floor((latest - arrival) / gate.intervalUs) + 1, arrivalUs: arrival };
-}
 
 /** What lets no job through. */
 export type Shut = 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate';

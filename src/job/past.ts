@@ -101,12 +101,6 @@ function keptOf(
   }
 }
 
-/** What is known later of what a handler returned. */
-export function keptResult(returned: unknown, history: History): KeptResult {
-  const { r, ...rest } = keptOf(returned, history);
-  return resultOf({ ...rest, r: r === undefined ? undefined : JSON.parse(r) });
-}
-
 const HEAD = /^1(\S+) ([a-z]) (\d+) (\d+) (\d+) (\d+) (\d+) ([0-9a-z]+)(?:\.[0-9a-f]*)? (\d+) (\S+) (\S+) (\S+)$/;
 
 /** A record and the place of the end before it, or undefined where the text is none. */
