@@ -303,7 +303,7 @@ describe('it is refused', () => {
 
   test.each([
     [{ rate: '0/s' as const }, 'rate is "0/s"; allowed: a text such as 10/s'],
-    [{ rate: { limit: 1, per: '2d' } }, 'from 1 per day'],
+    [{ rate: { limit: 1, per: '2d' } }, 'from 1/d to 100000/s'],
     [{ concurrency: 0 }, 'concurrency is 0; allowed: a whole number from 1'],
     [{ perGroup: { rate: '1/s', most: 3 } as never }, 'most'],
     [{ perGroup: { rate: '0/s' as const } }, 'rate of perGroup is "0/s"'],
