@@ -77,7 +77,7 @@ test.each(Object.entries(UNCAUGHT))(
         encoding: 'utf8',
       });
       expect(status).not.toBe(0);
-      expect(stderr.slice(0, 2048)).toMatch(/^DuestreamError: .*(allowed: |jobs|full)/m);
+      expect(stderr.slice(0, 2048)).toMatch(/^DuestreamError: .*(allowed: |did you mean |jobs|full)/m);
       expect(stderr.length).toBeLessThan(6000);
       expect(stderr.split('\n').length).toBeLessThan(60);
       // A frame has the name of its function, and the path of nobody's machine.
