@@ -134,19 +134,19 @@ export function isBackoff(value: unknown): value is Backoff {
 export function storable(backoff: BackoffInput): Backoff {
   switch (backoff?.kind) {
     case 'fixed': {
-      const { delay, ...options } = worded(backoff, ['delay']);
+      const { delay, ...options } = worded(backoff, ['delay', 'jitter']);
       return fixed(delay as DurationInput, options);
     }
     case 'linear': {
-      const { delay, ...options } = worded(backoff, ['delay', 'max']);
+      const { delay, ...options } = worded(backoff, ['delay', 'max', 'jitter']);
       return linear(delay as DurationInput, options);
     }
     case 'exponential': {
-      const { delay, ...options } = worded(backoff, ['delay', 'max']);
+      const { delay, ...options } = worded(backoff, ['delay', 'factor', 'max', 'jitter']);
       return exponential(delay as DurationInput, options);
     }
     case 'ladder': {
-      const { steps, ...options } = worded(backoff, ['steps']);
+      const { steps, ...options } = worded(backoff, ['steps', 'jitter']);
       return ladder(steps as readonly DurationInput[], options);
     }
     default:
@@ -155,7 +155,7 @@ export function storable(backoff: BackoffInput): Backoff {
 }
 
 /** Without its kind, and with the names of the functions: `delayMs` is `delay`. */
-function worded({ kind: _, ...given }: BackoffInput, words: readonly string[]): Readonly<Record<string, unknown>> {
+function worded({ kind, ...given }: BackoffInput, words: readonly string[]): Readonly<Record<string, unknown>> {
   const entries = Object.entries(given).map(([name, value]): readonly [string, unknown] => {
     const word = name.replace(/Ms$/, '');
     if (word !== name && Object.hasOwn(given, word)) {
@@ -163,7 +163,9 @@ function worded({ kind: _, ...given }: BackoffInput, words: readonly string[]): 
     }
     return [words.includes(word) ? word : name, value];
   });
-  return Object.fromEntries(entries);
+  const said = Object.fromEntries(entries);
+  checkNames(said, words, kind, 'bad-input');
+  return said;
 }
 
 function unknownBackoff(backoff: unknown): DuestreamError {

@@ -173,7 +173,7 @@ describe('schedule', () => {
     [['--delay', '1 fortnight'], 'delay is "1 fortnight"; allowed:'],
     [['--delay', '1h', '--at', '2030-01-01T00:00:00Z'], 'allowed: one of them'],
     [['--backoff', 'exponential'], 'backoff is "exponential"; allowed: fixed(…)'],
-    [['--backoff', '{"kind":"fixed","dely":1}'], 'dely is not an option of fixed'],
+    [['--backoff', '{"kind":"fixed","dely":1}'], 'dely is not an option of fixed; did you mean delay?'],
     [['--backoff', '{"kind":"cubic"}'], 'with kind: fixed (delay), linear (delay, max)'],
     [['--on-late', 'dead'], 'onLate is "dead" without expiresAt or maxLateness'],
     [['--max-lateness', 'soon'], 'maxLateness is "soon"; allowed:'],
