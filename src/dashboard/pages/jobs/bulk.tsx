@@ -2,7 +2,7 @@
  * Cancel, reschedule or run all jobs that the filter finds. First a dry run says how many and which; only then there is
  * a button that does it, and it names the number.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ask, at } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import { Confirm, Which } from '../../parts/confirm.tsx';
@@ -116,7 +116,7 @@ interface Due {
 export function DueField({ due, setDue, canShift }: Due) {
   const time = useRef<HTMLInputElement>(null);
   const isOther = due.delay !== undefined || due.shift !== undefined;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isOther && time.current) time.current.value = '';
   }, [isOther]);
   const text = (name: keyof NewDue) => (event: { readonly currentTarget: HTMLInputElement }) =>
