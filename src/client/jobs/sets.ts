@@ -348,7 +348,9 @@ async function removeNow(finding: ActParts, ask: NameAsk, turn: Turn | undefined
   const { queue, set, group } = ask;
   const { kind } = await inItsPartition(finding, ask, () => ({ kind: 'disband', name: set }));
   const filters = [{ set, idPrefix: idsOfSet(set, group) }];
-  const { cancelled, running } = await cancelMeant(finding, { queues: [queue], filters, turn });
+  const sum = { cancelled: 0, running: [] };
+  await cancelMeant(finding, { queue, filters, turn }, sum);
+  const { cancelled, running } = sum;
   if (kind === 'unknown' && cancelled + running.length === 0) throw notThere(ask);
   return { set, cancelled, running };
 }

@@ -233,16 +233,13 @@ async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk, turn?
       else ends.set(tag, Math.min(ends.get(tag) ?? endMs, endMs));
     }
   });
-  const { cancelled, running } = await cancelMeant(finding, {
-    queues: done,
-    filters: tags.map((tag) => ({ tag })),
-    turn,
-  });
-  refuseFailed('close', done, failed);
+  const sum = { cancelled: 0, running: [] };
+  const filters = tags.map((tag) => ({ tag }));
+  const through = await inEach(done, (queue) => cancelMeant(finding, { queue, filters, turn }, sum));
+  refuseFailed('close', through.done, [...failed, ...through.failed]);
   const standing = [...ends].flatMap(([tag, endMs]) => (full.has(tag) ? [] : [endMs]));
   return {
-    cancelled,
-    running,
+    ...sum,
     untilMs: standing.length === 0 ? untilMs : Math.min(...standing),
     ...(full.size > 0 && { full: [...full] }),
   };
@@ -343,37 +340,36 @@ async function sendToAll(
   return [judged, ...(await Promise.all(toOthers(taken, { ...change, most: TAKEN_MAX })))];
 }
 
-/** What was changed in between is cancelled when it would start. */
+interface MeantSum {
+  cancelled: number;
+  /** The first ids of those that run. */
+  readonly running: string[];
+}
+
+/** What was changed in between is cancelled when it would start. @param sum what was done is added, also where the call fails */
 export async function cancelMeant(
   finding: ActParts,
-  {
-    queues,
-    filters,
-    turn,
-  }: {
-    readonly queues: readonly Queue<unknown>[];
+  meant: {
+    readonly queue: Queue<unknown>;
     readonly filters: readonly JobFilter[];
     readonly turn: Turn | undefined;
   },
-): Promise<{ readonly cancelled: number; readonly running: readonly string[] }> {
-  const running: string[] = [];
+  sum: MeantSum,
+): Promise<void> {
+  const { queue, filters, turn } = meant;
   const cancel = cancelling(finding);
   const act: Act<CancelTarget, Cancelled> = async (jobs, policy: RetryPolicy) => {
     const decided = await cancel(jobs, policy);
     if (isMoved(decided)) return decided;
     const asked = decided.flatMap((one) => (one.outcome === 'requested' && 'result' in one ? [one.result.id] : []));
-    running.push(...asked.slice(0, RUNNING_MAX - running.length));
+    sum.running.push(...asked.slice(0, RUNNING_MAX - sum.running.length));
     return decided;
   };
-  let cancelled = 0;
-  for (const queue of queues) {
-    for (const filter of filters) {
-      const asked = filterAskOf({ queue, filter, options: {} }, { owner: 'close' });
-      const done = await onFilter(finding, { ...asked, turn, act, itemOf: foundToCancel, means: 'close' });
-      cancelled += done.changed;
-    }
+  for (const filter of filters) {
+    const asked = filterAskOf({ queue, filter, options: {} }, { owner: 'close' });
+    const done = await onFilter(finding, { ...asked, turn, act, itemOf: foundToCancel, means: 'close' });
+    sum.cancelled += done.changed;
   }
-  return { cancelled, running };
 }
 
 interface Page {

@@ -241,3 +241,15 @@ test('a worker that started without a queue serves it as soon as it is mended', 
     await worker.stop();
   }
 });
+
+test('a queue in which tags are closed, and whose jobs cannot be cancelled, leaves no job of the others', async () => {
+  for (const queue of ['half', 'whole']) await client.schedule(queue, {}, { id: 'a', delay: '1h', tags: ['user:3'] });
+  const redis = await server.client();
+  const { tags } = partitionKeys({ namespace: 'duestream', queue: 'half', partition: 0 });
+  await redis.set(tags, 'no index');
+  await expect(client.tags.close(['half', 'whole'], 'user:3', { for: '1h' })).rejects.toMatchObject({
+    message: expect.stringMatching(/^close: queue half failed: .*it was done in 1 queue: repeat the same call$/),
+  });
+  expect(await client.get('whole', 'a')).toMatchObject({ state: 'cancelled' });
+  expect((await client.tags.list('half')).tags).toMatchObject([{ tag: 'user:3' }]);
+});
