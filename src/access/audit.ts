@@ -1,6 +1,6 @@
 /** The audit as people look at it: the newest changes first. */
 
-import type { Namespaced } from '../inspect/refs.ts';
+import type { Namespaced } from '../client/queues/refs.ts';
 import type { Change } from '../redis/audit.ts';
 import { controlKeys } from '../redis/keys.ts';
 import { fieldsOf, list, type Reply, text } from '../redis/scripts/scripts.ts';

@@ -5,7 +5,7 @@
  *     due_<id, 12 hexadecimal digits>_<32 random bytes in base64url>
  */
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Namespaced } from '../inspect/refs.ts';
+import type { Namespaced } from '../client/queues/refs.ts';
 import { parseName } from '../job/job.ts';
 import { hintOf } from '../kernel/checks.ts';
 import { show } from '../kernel/duration.ts';

@@ -1,6 +1,6 @@
 /** `completion`: the lines that make a shell complete commands, flags and names of queues; and what they ask for. */
 import { Argument, type Command, type Option } from 'commander';
-import { queueNames } from '../inspect/refs.ts';
+import { queueNames } from '../client/queues/refs.ts';
 import { oneLine } from '../kernel/errors.ts';
 import { type Exit, type Register, type Session, withExamples, withRedis } from './session.ts';
 

@@ -1,9 +1,9 @@
 /** What probes and scrapers are told of a daemon: whether it lives, whether it works, and what its queues hold. */
 import { longestGroups } from '../client/groups/walk.ts';
+import { processesOf, subscribersOf } from '../client/queues/processes.ts';
+import { readInTime } from '../client/queues/stats.ts';
+import { nextStartMs, partitionSeen } from '../client/queues/why.ts';
 import type { Config } from '../config/options.ts';
-import { processesOf, subscribersOf } from '../inspect/processes.ts';
-import { readInTime } from '../inspect/queues.ts';
-import { nextStartMs, partitionSeen } from '../inspect/why.ts';
 import type { Emitter } from '../job/events.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
 import { version } from '../kernel/version.ts';

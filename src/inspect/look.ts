@@ -2,6 +2,10 @@
  * What all viewers are told: one look at Redis, for all of them. Counts and rates are of the moment; Redis itself, the forecast and what
  * `doctor` finds come at slower beats, and nobody waits for them.
  */
+
+import { type VersionCount, versionsOf } from '../client/queues/processes.ts';
+import type { Namespaced } from '../client/queues/refs.ts';
+import { type QueueNow, queuesNow } from '../client/queues/stats.ts';
 import type { Forecast, ForecastOptions } from '../client/schedules/forecast.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
@@ -10,9 +14,6 @@ import { askAll } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { UnreadQueue } from '../redis/read/each-queue.ts';
 import { type Examined, examine, type Result } from './doctor/doctor.ts';
-import { type VersionCount, versionsOf } from './processes.ts';
-import { type QueueNow, queuesNow } from './queues.ts';
-import type { Namespaced } from './refs.ts';
 
 /** What happens, per second, since the look before. */
 export interface Rates {

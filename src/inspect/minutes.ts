@@ -1,4 +1,6 @@
 /** What happened in a queue by the minute, over the last hour or day: counts, lateness and run times of all its partitions. */
+
+import { type Namespaced, refsOfQueue } from '../client/queues/refs.ts';
 import {
   BOUNDS_MS,
   type Buckets,
@@ -20,7 +22,6 @@ import {
 import { askEach, queuesIn, type UnreadQueue } from '../redis/read/each-queue.ts';
 import { readMinutes } from '../redis/read/minutes.ts';
 import { codeOf } from './failure.ts';
-import { type Namespaced, refsOfQueue } from './refs.ts';
 
 /** Times over the steps; null: there were none. */
 interface SpreadSteps {

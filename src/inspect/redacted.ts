@@ -4,13 +4,13 @@
  */
 
 import type { JobReport } from '../client/query/report.ts';
+import type { Namespaced } from '../client/queues/refs.ts';
 import type { ScheduleView } from '../client/schedules/schedules.ts';
 import type { PastJob } from '../job/past.ts';
 import { REDACTED, type Redaction, redactedData, redactedJob } from '../job/redaction.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { listQueues } from '../redis/scripts/queues.ts';
 import { writtenAs } from './dead-letters.ts';
-import type { Namespaced } from './refs.ts';
 
 /** What a handler returned may say the same as its data, under the same names. */
 export function redactedPast<Past extends Pick<PastJob, 'result'>>(past: Past, redact: Redaction | undefined): Past {

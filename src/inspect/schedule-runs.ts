@@ -4,6 +4,7 @@
  * remembers its end.
  */
 import type { JobReport } from '../client/query/report.ts';
+import type { Namespaced } from '../client/queues/refs.ts';
 import type { JobState } from '../job/state.ts';
 import { inTurns } from '../kernel/steps.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -13,7 +14,6 @@ import { firedOf, partitionOfSchedule } from '../redis/scripts/schedules.ts';
 import { instantsBefore, type PreviewRow } from '../schedule/instants.ts';
 import { type Fired, firedSince } from '../schedule/progress.ts';
 import { fireMember, type Schedule } from '../schedule/schedule.ts';
-import type { Namespaced } from './refs.ts';
 
 /**
  * `made`: its job is known · `waits`: its job comes when the job before it is over · `due`: no leader has handled it yet ·

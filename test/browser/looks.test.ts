@@ -1,7 +1,7 @@
 /** What pages show that nobody has to click for: past runs, versions, lateness, and numbers that come without an event stream. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { refsOfQueue } from '../../src/inspect/refs.ts';
+import { refsOfQueue } from '../../src/client/queues/refs.ts';
 import { bucketOf, MINUTE_COUNTERS, MINUTE_MS, noBuckets, stateText } from '../../src/job/minutes.ts';
 import { addTimes, writeStates } from '../../src/redis/read/minutes.ts';
 import { beat } from '../../src/redis/scripts/presence.ts';

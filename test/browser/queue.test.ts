@@ -1,6 +1,6 @@
 /** The page of a queue: what it holds, why nothing moves, pause and resume, the charts and the tables behind them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { refsOfQueue } from '../../src/inspect/refs.ts';
+import { refsOfQueue } from '../../src/client/queues/refs.ts';
 import { MINUTE_MS, noBuckets, stateText } from '../../src/job/minutes.ts';
 import { writeStates } from '../../src/redis/read/minutes.ts';
 import { createWorker } from '../../src/worker/worker.ts';

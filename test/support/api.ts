@@ -1,10 +1,10 @@
 /** A daemon with its HTTP API on a private Redis, and a caller that says what it was answered. */
 
 import { createToken, type NewToken } from '../../src/access/tokens.ts';
+import type { Namespaced } from '../../src/client/queues/refs.ts';
 import { createDaemonOf, type Daemon } from '../../src/daemon/daemon.ts';
 import type { DaemonInput } from '../../src/daemon/input.ts';
 import { readDaemonInput } from '../../src/daemon/input.ts';
-import type { Namespaced } from '../../src/inspect/refs.ts';
 import type { Log } from '../../src/kernel/log.ts';
 import { close, openCommands, whenReady } from '../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from './redis.ts';

@@ -1,6 +1,6 @@
 /** What is said of a due job that waits for the next pass of its leader. */
 import { expect, test } from 'vitest';
-import { lingerLeftMs, lingerText } from '../../src/inspect/why.ts';
+import { lingerLeftMs, lingerText } from '../../src/client/queues/why.ts';
 
 test.each([
   ['it is not due', { lingerMs: 20, dueMs: 101, nowMs: 100 }, undefined],

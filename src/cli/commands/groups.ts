@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
 import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
-import { changeGroup } from '../../inspect/queue-settings.ts';
+import { changeGroup } from '../../client/queues/settings.ts';
 import { wordsIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationText } from '../../kernel/duration.ts';

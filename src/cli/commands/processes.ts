@@ -9,7 +9,7 @@ import {
   versionsOf,
   versionsText,
   workersSeen,
-} from '../../inspect/processes.ts';
+} from '../../client/queues/processes.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../session.ts';

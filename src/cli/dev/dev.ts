@@ -6,11 +6,11 @@
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { processesOf, workersOf } from '../../client/queues/processes.ts';
 import type { Config } from '../../config/options.ts';
 import { redisOf } from '../../config/redis-options.ts';
 import type { Service } from '../../daemon/run.ts';
 import { spawnGuarded } from '../../embedded/guard.mjs';
-import { processesOf, workersOf } from '../../inspect/processes.ts';
 import { createEmitter, type EventSource, listenToAll } from '../../job/events.ts';
 import type { Attempted } from '../../job/outcome.ts';
 import { createAbort } from '../../kernel/abort.ts';

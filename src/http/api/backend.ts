@@ -5,8 +5,8 @@
 
 import { withReadRetry } from '../../client/calls/retry.ts';
 import { type Client, createClientOf } from '../../client/client.ts';
+import type { Namespaced } from '../../client/queues/refs.ts';
 import type { Examined } from '../../inspect/doctor/doctor.ts';
-import type { Namespaced } from '../../inspect/refs.ts';
 import type { Queue } from '../../job/queue.ts';
 import type { Color } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';

@@ -2,7 +2,7 @@
 import type { Scope } from '../../access/tokens.ts';
 import type { JobReport } from '../../client/query/report.ts';
 import type { JobWait } from '../../client/query/waits.ts';
-import type { SeenWait } from '../../inspect/why.ts';
+import type { SeenWait } from '../../client/queues/why.ts';
 import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../job/past.ts';
 import type { Arrival } from '../arrival.ts';

@@ -3,6 +3,9 @@
  * they wait although a slot is free: in one partition beside others that have room, in a group whose slots a dead worker has, or
  * where the partitions cannot share a limit.
  */
+
+import { type ProcessesById, processesOf } from '../../client/queues/processes.ts';
+import { limitsHolding, partitionSeen, type SeenPartition } from '../../client/queues/why.ts';
 import { isGated } from '../../job/gate.ts';
 import { groupOf } from '../../job/labels.ts';
 import { show } from '../../kernel/duration.ts';
@@ -13,8 +16,6 @@ import { askEach } from '../../redis/read/each-queue.ts';
 import { hasWaiting, holdsOf, otherShare } from '../../redis/scripts/gates.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
-import { type ProcessesById, processesOf } from '../processes.ts';
-import { limitsHolding, partitionSeen, type SeenPartition } from '../why.ts';
 import { type Finding, leavingOut, type Subject } from './check-namespace.ts';
 
 const QUEUES_MAX = 256;

@@ -1,4 +1,6 @@
 /** The checks of `doctor` that look at one namespace: its layout, its jobs, its schedules, its workers, its ends of jobs. */
+
+import { type ProcessesById, processesOf, versionsOf, versionsText, workersOf } from '../../client/queues/processes.ts';
 import type { StoredSchedule } from '../../client/schedules/schedule-places.ts';
 import { createScheduleStore } from '../../client/schedules/schedule-store.ts';
 import { viewOf } from '../../client/schedules/schedule-view.ts';
@@ -26,7 +28,6 @@ import { beyond } from '../../redis/scripts/scripts.ts';
 import { purge } from '../../redis/scripts/upkeep.ts';
 import { firedSince } from '../../schedule/progress.ts';
 import { type Definition, decodeDefinition } from '../../schedule/text.ts';
-import { type ProcessesById, processesOf, versionsOf, versionsText, workersOf } from '../processes.ts';
 
 // What a check of `doctor` is handed, and what it says.
 

@@ -3,8 +3,8 @@
  * asked, no answer is a fault of ours, each says what the file says, and what was accepted is found afterwards.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { refsOf } from '../../../src/client/queues/refs.ts';
 import { documentOf } from '../../../src/http/api/api.ts';
-import { refsOf } from '../../../src/inspect/refs.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { writePart } from '../../../src/kernel/path-part.ts';
 import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';

@@ -1,7 +1,7 @@
 /** What became of the past instants of a schedule: no leader fires in the first half, so the test says what there was. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listCursor } from '../../../src/client/query/cursor.ts';
-import { refsOfQueue } from '../../../src/inspect/refs.ts';
+import { refsOfQueue } from '../../../src/client/queues/refs.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { fireId, fireMember } from '../../../src/schedule/schedule.ts';
 import { createWorker } from '../../../src/worker/worker.ts';

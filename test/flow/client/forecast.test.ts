@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
+import { pauseQueue } from '../../../src/client/queues/stats.ts';
 import type { Schedules } from '../../../src/client/schedules/schedules.ts';
-import { pauseQueue } from '../../../src/inspect/queues.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
 import { runHere } from '../../support/console.ts';

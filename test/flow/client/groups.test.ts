@@ -1,9 +1,9 @@
 /** The groups of a queue with limits through the library, over several partitions: who waits, who runs, and why one job waits. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
+import { pauseQueue } from '../../../src/client/queues/stats.ts';
+import { whyJobWaits } from '../../../src/client/queues/why.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
-import { pauseQueue } from '../../../src/inspect/queues.ts';
-import { whyJobWaits } from '../../../src/inspect/why.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { createWorker } from '../../../src/worker/worker.ts';

@@ -1,7 +1,7 @@
 /** What callers are told of calls that change many, where a reply is lost or Redis goes away half-way. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type ClientOptions, createClient } from '../../../src/client/client.ts';
-import { pauseQueue, resumeQueue } from '../../../src/inspect/queues.ts';
+import { pauseQueue, resumeQueue } from '../../../src/client/queues/stats.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { DuestreamError } from '../../../src/kernel/errors.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';

@@ -1,7 +1,7 @@
 /** Calls of an outbox become jobs when their transaction commits, in PostgreSQL and in SQLite. */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { refsOfQueue } from '../../../src/inspect/refs.ts';
+import { refsOfQueue } from '../../../src/client/queues/refs.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createClaims } from '../../../src/sql/claims.ts';
 import { createOutbox, createRelay, outboxTable, type Run, type SqlValue } from '../../../src/sql/index.ts';

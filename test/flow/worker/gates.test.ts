@@ -1,9 +1,9 @@
 /** Limits of what runs at once, through the library: what is promised, what waits, and what is refused. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
+import { queueStats } from '../../../src/client/queues/stats.ts';
+import { whyNothingMoves } from '../../../src/client/queues/why.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { queueStats } from '../../../src/inspect/queues.ts';
-import { whyNothingMoves } from '../../../src/inspect/why.ts';
 import { Defer } from '../../../src/job/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';

@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import type { Holder } from '../../../client/groups/groups.ts';
 import { findReport, type JobReport, type Moment } from '../../../client/query/report.ts';
+import { lingerLeftMs, lingerText, type ShownWait, whyJobWaits } from '../../../client/queues/why.ts';
 import { addressOf } from '../../../inspect/dead-letters.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
-import { lingerLeftMs, lingerText, type ShownWait, whyJobWaits } from '../../../inspect/why.ts';
 import type { Attempted, Deferred, JobProgress } from '../../../job/outcome.ts';
 import type { KeptResult } from '../../../job/past.ts';
 import { REDACTED } from '../../../job/redaction.ts';

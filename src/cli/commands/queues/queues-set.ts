@@ -4,7 +4,7 @@
  * within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
-import { changeSettings, type QueueSettingsView, saidText, unsetSettings } from '../../../inspect/queue-settings.ts';
+import { changeSettings, type QueueSettingsView, saidText, unsetSettings } from '../../../client/queues/settings.ts';
 import {
   fieldsOfWord,
   parseSettings,

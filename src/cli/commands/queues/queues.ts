@@ -1,8 +1,9 @@
 /** The commands of `queues` that show and pause: ls, stats, why, pause and resume. */
 import type { Command } from 'commander';
 import { type Closing, OPEN, parseClosing } from '../../../client/groups/rules.ts';
-import { leaderName } from '../../../inspect/processes.ts';
-import { overrideNote, type QueueLimits, type SettingOverride, saidText } from '../../../inspect/queue-settings.ts';
+import { leaderName } from '../../../client/queues/processes.ts';
+import { queueNames } from '../../../client/queues/refs.ts';
+import { overrideNote, type QueueLimits, type SettingOverride, saidText } from '../../../client/queues/settings.ts';
 import {
   type BroadcastCounts,
   closeQueue,
@@ -14,9 +15,8 @@ import {
   queueCounts,
   queueStats,
   resumeQueue,
-} from '../../../inspect/queues.ts';
-import { queueNames } from '../../../inspect/refs.ts';
-import { type Obstacle, type Why, whyNothingMoves } from '../../../inspect/why.ts';
+} from '../../../client/queues/stats.ts';
+import { type Obstacle, type Why, whyNothingMoves } from '../../../client/queues/why.ts';
 import type { QuotaUse } from '../../../job/quota.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationText } from '../../../kernel/duration.ts';

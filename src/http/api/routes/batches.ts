@@ -17,7 +17,7 @@ import type {
   JobFilter,
   NewDue,
 } from '../../../client/client.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
 import type { Queue } from '../../../job/queue.ts';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';

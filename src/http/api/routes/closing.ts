@@ -1,6 +1,6 @@
 /** Tags of a queue that are closed: no job with one of them starts until its end. */
 import { z } from '@hono/zod-openapi';
-import { refsOfQueue } from '../../../inspect/refs.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
 import {
   closingBody,
   count,

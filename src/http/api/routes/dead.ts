@@ -10,8 +10,8 @@ import type {
   Replayed,
   ReplayFilterOptions,
 } from '../../../client/dead/dead-letters.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
 import { redactedJob } from '../../../job/redaction.ts';
 import type { Backend } from '../backend.ts';
 import { type Caller, checkScope, isOurs, seenDeferred, seenHistory, seenReason } from '../caller.ts';

@@ -1,7 +1,7 @@
 /** Ends of jobs, waited for: of one in the look at it, and of all that a filter means as server-sent events. */
 import { z } from '@hono/zod-openapi';
 import type { JobEnd } from '../../../client/client.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { LIVE_STATES } from '../../../job/state.ts';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';

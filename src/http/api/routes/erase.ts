@@ -1,7 +1,7 @@
 /** What is stored of a person is removed, by tag. */
 import { z } from '@hono/zod-openapi';
 import type { ErasedQueue } from '../../../client/erase/erasure.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { checkEverywhere, checkQueue } from '../caller.ts';
 import { count, queueName, strict, textOf } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

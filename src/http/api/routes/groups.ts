@@ -1,8 +1,8 @@
 /** Groups of a queue with limits: who waits, who runs, and who holds the limit of a group. */
 import { z } from '@hono/zod-openapi';
 import type { GroupChange } from '../../../client/groups/rules.ts';
-import { changeGroup } from '../../../inspect/queue-settings.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
+import { changeGroup } from '../../../client/queues/settings.ts';
 import { GROUP_ALLOWED } from '../../../job/labels.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { seenClosed } from '../caller.ts';

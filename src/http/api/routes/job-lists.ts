@@ -1,7 +1,7 @@
 /** Jobs by what they are, in every state: a page of them, and how many. */
 import { z } from '@hono/zod-openapi';
 import type { JobView } from '../../../client/client.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { JOB_STATES, LIVE_STATES } from '../../../job/state.ts';
 import { count, cursor, instant, nextCursor, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

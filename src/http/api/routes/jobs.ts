@@ -3,9 +3,9 @@
 import { hash } from 'node:crypto';
 import { countOf } from '../../../access/audit.ts';
 import type { JobChange, NewDue, ScheduleOptions } from '../../../client/client.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
+import { whyJobWaits } from '../../../client/queues/why.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
-import { whyJobWaits } from '../../../inspect/why.ts';
 import { dataJson } from '../../../job/data-json.ts';
 import { parseJobId } from '../../../job/job.ts';
 import { durationMs } from '../../../kernel/duration.ts';

@@ -2,8 +2,8 @@
 import { z } from '@hono/zod-openapi';
 import { auditEntries } from '../../../access/audit.ts';
 import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
+import { leadersOf, workersSeen } from '../../../client/queues/processes.ts';
 import { examine } from '../../../inspect/doctor/doctor.ts';
-import { leadersOf, workersSeen } from '../../../inspect/processes.ts';
 import { mayUse } from '../caller.ts';
 import { count, cursor, epochMs, instant, nextCursor, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

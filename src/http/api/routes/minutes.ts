@@ -1,7 +1,7 @@
 /** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
+import { OBSTACLES, whyNothingMoves } from '../../../client/queues/why.ts';
 import { lastHour, queueMinutes } from '../../../inspect/minutes.ts';
-import { OBSTACLES, whyNothingMoves } from '../../../inspect/why.ts';
 import { HELD_BY } from '../../../job/gate.ts';
 import { nowOf } from '../backend.ts';
 import { mayUse } from '../caller.ts';

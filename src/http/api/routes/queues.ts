@@ -1,8 +1,8 @@
 /** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
 import { OPEN, parseClosing } from '../../../client/groups/rules.ts';
-import { changeSettings, queueSettings, unsetSettings } from '../../../inspect/queue-settings.ts';
-import { closeQueue, pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../inspect/queues.ts';
+import { changeSettings, queueSettings, unsetSettings } from '../../../client/queues/settings.ts';
+import { closeQueue, pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../client/queues/stats.ts';
 import {
   fieldsOfWord,
   parseSettings,

@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import type { SetCallbackOptions } from '../../../client/client.ts';
 import { callbackFields } from '../../../client/jobs/sets.ts';
-import { refsOfQueue } from '../../../inspect/refs.ts';
+import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { Problem } from '../problem.ts';
 import { count, cursor, epochMs, nextCursor, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';

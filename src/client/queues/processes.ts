@@ -2,14 +2,14 @@
  * The processes of a namespace, as their heartbeats name them, and which of them leads a partition: its lease holds the
  * term, the term holds the id of the process, and the heartbeat of that id says on which host it runs.
  */
-import { counted } from '../kernel/humanize.ts';
-import type { Redis } from '../redis/connection/connect.ts';
-import { naming } from '../redis/connection/wrong-type.ts';
-import type { PartitionRef } from '../redis/keys.ts';
-import { type Answered, askEach, type UnreadQueue } from '../redis/read/each-queue.ts';
-import { type Held, type Holding, holdings, type PartitionStats, stats } from '../redis/read/inspect.ts';
-import { epochOf } from '../redis/scripts/lease.ts';
-import { beatAges, type Identity, presence } from '../redis/scripts/presence.ts';
+import { counted } from '../../kernel/humanize.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { naming } from '../../redis/connection/wrong-type.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { type Answered, askEach, type UnreadQueue } from '../../redis/read/each-queue.ts';
+import { type Held, type Holding, holdings, type PartitionStats, stats } from '../../redis/read/inspect.ts';
+import { epochOf } from '../../redis/scripts/lease.ts';
+import { beatAges, type Identity, presence } from '../../redis/scripts/presence.ts';
 import { type Namespaced, refsOf } from './refs.ts';
 
 /** Id → what its heartbeat says; undefined when there is none now. */

@@ -1,20 +1,27 @@
 /** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
 
-import { withReadRetry } from '../client/calls/retry.ts';
-import { type Closing, closeIn, notGated } from '../client/groups/rules.ts';
-import type { Broadcast } from '../job/queue-settings.ts';
-import { type QuotaUse, quotaSum } from '../job/quota.ts';
-import { createAbort } from '../kernel/abort.ts';
-import { wordsIn } from '../kernel/checks.ts';
-import { systemClock } from '../kernel/clock.ts';
-import { DuestreamError } from '../kernel/errors.ts';
-import type { Redis } from '../redis/connection/connect.ts';
-import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
-import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
-import { askEach, queuesIn, type UnreadQueue } from '../redis/read/each-queue.ts';
-import { DUE_SPANS_MS, dueNext, type OldestDue, oldestDue, type PartitionStats, stats } from '../redis/read/inspect.ts';
-import { partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
-import { type Pause, type PauseReply, pause, resume } from '../redis/scripts/upkeep.ts';
+import type { Broadcast } from '../../job/queue-settings.ts';
+import { type QuotaUse, quotaSum } from '../../job/quota.ts';
+import { createAbort } from '../../kernel/abort.ts';
+import { wordsIn } from '../../kernel/checks.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
+import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
+import { askEach, queuesIn, type UnreadQueue } from '../../redis/read/each-queue.ts';
+import {
+  DUE_SPANS_MS,
+  dueNext,
+  type OldestDue,
+  oldestDue,
+  type PartitionStats,
+  stats,
+} from '../../redis/read/inspect.ts';
+import { partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
+import { type Pause, type PauseReply, pause, resume } from '../../redis/scripts/upkeep.ts';
+import { withReadRetry } from '../calls/retry.ts';
+import { type Closing, closeIn, notGated } from '../groups/rules.ts';
 import {
   type Leader,
   leaderName,
@@ -25,8 +32,8 @@ import {
   subscribersOf,
   workersOf,
 } from './processes.ts';
-import { limitsOf, overridesOf, type QueueLimits, type SettingOverride } from './queue-settings.ts';
 import { layoutOfQueue, type Namespaced, refsOfQueue } from './refs.ts';
+import { limitsOf, overridesOf, type QueueLimits, type SettingOverride } from './settings.ts';
 
 export interface QueueCounts {
   readonly queue: string;

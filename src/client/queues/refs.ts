@@ -1,13 +1,13 @@
 /** The partitions that somebody means who names a queue, or none. Looking never declares a queue. */
 
-import { parseName } from '../job/job.ts';
-import { hintOf } from '../kernel/checks.ts';
-import { show } from '../kernel/duration.ts';
-import { DuestreamError } from '../kernel/errors.ts';
-import type { Redis } from '../redis/connection/connect.ts';
-import type { PartitionRef } from '../redis/keys.ts';
-import { type Listed, partitionsIn } from '../redis/read/each-queue.ts';
-import { findQueue, listQueues, partitionsOf, type QueueLayout } from '../redis/scripts/queues.ts';
+import { parseName } from '../../job/job.ts';
+import { hintOf } from '../../kernel/checks.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { type Listed, partitionsIn } from '../../redis/read/each-queue.ts';
+import { findQueue, listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 
 /** A connection, and the namespace that is looked at over it. */
 export interface Namespaced {

@@ -2,15 +2,16 @@
  * Why jobs of a queue wait, if any do: each reason as a code for programs, a sentence for people, and the next step. The
  * command line, the HTTP API and the pages say the same words.
  */
-import type { JobReport } from '../client/query/report.ts';
-import type { JobWait, WaitObstacle } from '../client/query/waits.ts';
-import { type HeldBy, holdersOfLine } from '../job/gate.ts';
-import { counted, span } from '../kernel/humanize.ts';
-import type { Redis } from '../redis/connection/connect.ts';
-import { isFull } from '../redis/connection/memory.ts';
-import type { PartitionRef } from '../redis/keys.ts';
-import { type PartitionStats, stats } from '../redis/read/inspect.ts';
-import { nextLaneMs, openLanes } from '../redis/scripts/gates.ts';
+
+import { type HeldBy, holdersOfLine } from '../../job/gate.ts';
+import { counted, span } from '../../kernel/humanize.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { isFull } from '../../redis/connection/memory.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { type PartitionStats, stats } from '../../redis/read/inspect.ts';
+import { nextLaneMs, openLanes } from '../../redis/scripts/gates.ts';
+import type { JobReport } from '../query/report.ts';
+import type { JobWait, WaitObstacle } from '../query/waits.ts';
 import { leaderOf, type ProcessesById, processesOf, slotsOf, workersOf } from './processes.ts';
 import { type Namespaced, refsOfQueue } from './refs.ts';
 

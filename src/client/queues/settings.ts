@@ -2,8 +2,8 @@
  * Settings of a queue that are stored with it in Redis and hold for every process: as people look at them, in the words in which
  * they are said, and changed at any time.
  */
-import { createRepeating } from '../client/calls/retry.ts';
-import { isGated, limitsText } from '../job/gate.ts';
+
+import { isGated, limitsText } from '../../job/gate.ts';
 import {
   decodeSettings,
   fieldSaid,
@@ -17,11 +17,12 @@ import {
   saidOf,
   settingFields,
   settingNames,
-} from '../job/queue-settings.ts';
-import type { Rate } from '../job/rate.ts';
-import { systemClock } from '../kernel/clock.ts';
-import { groupOfKey, type Layers, type Overriding, settingOfKey } from '../redis/scripts/overrides.ts';
-import { type QueueLayout, setGroup, setQueue, unsetQueue } from '../redis/scripts/queues.ts';
+} from '../../job/queue-settings.ts';
+import type { Rate } from '../../job/rate.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { groupOfKey, type Layers, type Overriding, settingOfKey } from '../../redis/scripts/overrides.ts';
+import { type QueueLayout, setGroup, setQueue, unsetQueue } from '../../redis/scripts/queues.ts';
+import { createRepeating } from '../calls/retry.ts';
 import { layoutOfQueue, type Namespaced } from './refs.ts';
 
 /** How much runs at once, of a gated queue. */
