@@ -9,6 +9,8 @@ test('docs/reference/openapi.json is what the schemas say; npm run generate writ
   await expect(documentOf()).toMatchFileSnapshot(join(root, 'docs/reference/openapi.json'));
 });
 
-test('src/dashboard/api-types.ts is what openapi.json says; npm run generate writes it', async () => {
-  await expect(await apiTypes(documentOf())).toMatchFileSnapshot(join(root, 'src/dashboard/api-types.ts'));
+test('the types and calls of the pages are what openapi.json says; npm run generate writes them', async () => {
+  const { schemas, calls } = await apiTypes(documentOf());
+  await expect(schemas).toMatchFileSnapshot(join(root, 'src/dashboard/api-types.ts'));
+  await expect(calls).toMatchFileSnapshot(join(root, 'src/dashboard/calls.ts'));
 });

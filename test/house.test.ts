@@ -68,7 +68,7 @@ const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'cli/dev/dev.ts': ['daemon', 'embedded'],
   'cli/dev/dev-redis.ts': ['embedded'],
   // How a part of a path is written, which the API reads.
-  'dashboard/api.ts': ['kernel'],
+  'dashboard/call.ts': ['kernel'],
   // The pages as text, made by dashboard/build.mjs.
   'http/pages.ts': ['..'],
   // The scripts as text, made by lua/assemble.mjs.

@@ -954,7 +954,7 @@ export interface Schemas {
   readonly EraseRequest: {
     readonly tag: string;
     readonly queue?: string;
-    readonly dryRun: boolean;
+    readonly dryRun?: boolean;
     readonly cursor?: string;
   };
   readonly SchedulesPage: {

@@ -2,8 +2,9 @@
  * The HTTP API, which is all that the pages know of duestream. Whoever is not known is sent to the login; after it the cookie
  * of the session goes along, and each change carries the CSRF token of the session.
  */
-import { writePart } from '../kernel/path-part.ts';
 import type { Schemas } from './api-types.ts';
+import { type Answer, addressOf, type Body, type Call, type Given, type Shape } from './call.ts';
+import * as calls from './calls.ts';
 
 /** Relative to the page, so a prefix in front of both does not matter. */
 const BASE = new URL('v1/', document.baseURI);
@@ -40,8 +41,9 @@ export function problemText(problem: unknown): string {
 let session: Session | undefined;
 const strangers = new Set<(why: ApiError) => void>();
 
-/** The address of something in the API. @param path without a slash in front */
-export const urlOf = (path: string): string => new URL(path, BASE).href;
+/** Where a call is, as a browser asks for it. */
+export const urlOf = <One extends Shape>(call: Call<One>, given: NoInfer<Given<One>>): string =>
+  new URL(addressOf(call, given), BASE).href;
 
 /** Called when an answer says that nobody knows who asks. @returns what takes it back */
 export function onStranger(tell: (why: ApiError) => void): () => void {
@@ -49,59 +51,67 @@ export function onStranger(tell: (why: ApiError) => void): () => void {
   return () => strangers.delete(tell);
 }
 
-/**
- * @param what method and path, as the reference of the API has it without `/v1/`: `GET queues/emails`
- * @throws ApiError for an answer of 400 or more, TypeError where there is none
- */
-export const ask = <Shape>(what: string, body?: unknown): Promise<Shape> =>
-  askJson(what, body === undefined ? undefined : JSON.stringify(body));
+/** @throws ApiError for an answer of 400 or more, TypeError where there is none */
+export const ask = <One extends Shape>(
+  call: Call<One>,
+  given: NoInfer<Given<One>>,
+  ...[body]: NoInfer<Body<One>>
+): Promise<Answer<One>> => askJson(call, given, body === undefined ? {} : { json: JSON.stringify(body) });
+
+interface Sent {
+  readonly json?: string | undefined;
+  /** Only if it still is what was seen. */
+  readonly etag?: string | undefined;
+}
 
 /** The same with a body that is JSON already. @throws as `ask` */
-export async function askJson<Shape>(
-  what: string,
-  body: string | undefined,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Shape> {
-  const [method = 'GET', path = ''] = what.split(/ (.*)/s);
-  const response = await fetch(urlOf(path), {
+export async function askJson<One extends Shape>(
+  call: Call<One>,
+  given: NoInfer<Given<One>>,
+  { json, etag }: Sent = {},
+): Promise<Answer<One>> {
+  const { method } = call;
+  const response = await fetch(urlOf(call, given), {
     method,
     credentials: 'same-origin',
     headers: {
       Accept: 'application/json',
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...(session === undefined || method === 'GET' ? {} : { 'X-CSRF-Token': session.csrf }),
-      ...headers,
+      ...(etag === undefined ? {} : { 'If-Match': `"${etag}"` }),
     },
-    ...(body === undefined ? {} : { body }),
+    ...(json === undefined ? {} : { body: json }),
   });
-  if (!response.ok) return refuse(response, path);
-  return response.status === 204 ? (undefined as Shape) : response.json().catch(() => ({}));
+  if (!response.ok) return refuse(response, call.at);
+  return response.status === 204 ? undefined : response.json().catch(() => ({}));
 }
 
 /** The whole text of an answer. @throws as `ask`, and DOMException `TimeoutError` */
-export async function askText(path: string, withinMs: number): Promise<string> {
-  const response = await fetch(urlOf(path), {
+export async function askText<One extends Shape>(
+  call: Call<One>,
+  given: NoInfer<Given<One>>,
+  withinMs: number,
+): Promise<string> {
+  const response = await fetch(urlOf(call, given), {
     credentials: 'same-origin',
     signal: AbortSignal.timeout(withinMs),
   });
-  return response.ok ? response.text() : refuse(response, path);
+  return response.ok ? response.text() : refuse(response, call.at);
 }
 
 /** @throws ApiError in any case; whoever is not known is sent to the login */
-async function refuse(response: Response, path: string): Promise<never> {
+async function refuse(response: Response, at: string): Promise<never> {
   const answer: object = await response.json().catch(() => ({}));
   const error = new ApiError(response.status, answer);
-  if (response.status === 401 && path !== SESSION && path !== 'session') for (const tell of strangers) tell(error);
+  if (response.status === 401 && at !== calls.sessionGet.at) for (const tell of strangers) tell(error);
   throw error;
 }
-
-/** A browser writes each 401 into its console, and that nobody has logged in yet is no error. */
-const SESSION = 'session?optional=true';
 
 /** Who has logged in here before, if anybody has. */
 export async function resume(): Promise<Session | undefined> {
   try {
-    session = await ask<Session | undefined>(`GET ${SESSION}`);
+    // A browser writes each 401 into its console, and that nobody has logged in yet is no error.
+    session = await ask(calls.sessionGet, { optional: 'true' });
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
     session = undefined;
@@ -111,7 +121,7 @@ export async function resume(): Promise<Session | undefined> {
 
 /** @throws ApiError `unauthorized` for a token that opens nothing; Error where the browser has not kept the cookie */
 export async function logIn(token: string): Promise<Session> {
-  await ask<Session>('POST session', { token });
+  await ask(calls.sessionOpen, {}, { token });
   const opened = await resume();
   if (!opened) throw new Error(NOT_KEPT);
   return opened;
@@ -121,22 +131,6 @@ const NOT_KEPT =
   'The token is right, but its cookie did not come back: the browser refuses cookies here, or the proxy in front does not pass them on, or it says another path in X-Forwarded-Prefix than the one in the address.';
 
 export async function logOut(): Promise<void> {
-  await ask('DELETE session');
+  await ask(calls.sessionEnd, {});
   session = undefined;
-}
-
-// Paths and addresses whose parts may hold anything.
-
-/** A path of the API: at`queues/${queue}/jobs/${id}`, each value so that no proxy changes it. */
-export const at = (texts: TemplateStringsArray, ...values: readonly string[]): string =>
-  texts.reduce((path, text, index) => `${path}${writePart(values[index - 1] ?? '')}${text}`);
-
-/** `?state=dead&limit=50`, without what is empty. */
-export function queryOf(given: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(given)) {
-    if (value !== undefined && value !== '') query.set(name, String(value));
-  }
-  const text = query.toString();
-  return text === '' ? '' : `?${text}`;
 }

@@ -4,6 +4,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { askText, problemText, urlOf } from './api.ts';
 import type { Schemas } from './api-types.ts';
+import * as calls from './calls.ts';
 import { createWatching, polledOf, type StreamListener, type Watched } from './watching.ts';
 
 /** A look takes longer than this where nothing answers. */
@@ -25,7 +26,7 @@ const watching = createWatching<Now>({
   openStream,
   tell,
   wordsFor: problemText,
-  poll: async () => polledOf<Now>(await askText('live?events=1', POLL_WITHIN_MS)),
+  poll: async () => polledOf<Now>(await askText(calls.live, { events: 1 }, POLL_WITHIN_MS)),
   after(ms, act) {
     const timer = setTimeout(act, ms);
     return () => clearTimeout(timer);
@@ -64,7 +65,7 @@ function tell(change: Partial<Live>): void {
 }
 
 function openStream({ now, away, bye, broken, refused }: StreamListener<Now>): () => void {
-  const source = new EventSource(urlOf('live'), { withCredentials: true });
+  const source = new EventSource(urlOf(calls.live, {}), { withCredentials: true });
   source.addEventListener('now', ({ data, lastEventId }) => now(lastEventId, JSON.parse(data)));
   source.addEventListener('away', away);
   source.addEventListener('bye', ({ data }) => bye(JSON.parse(data).code));

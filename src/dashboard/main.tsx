@@ -1,7 +1,9 @@
 /** Where the pages begin, and the frame around each: where one can go, whether it is live, who is logged in, light or dark. */
+
 import { type ComponentChildren, options, render, type VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type ApiError, logOut, onStranger, resume, type Session } from './api.ts';
+import * as calls from './calls.ts';
 import { pauseLive, resumeLive, useLive } from './live.ts';
 import { Audit } from './pages/audit.tsx';
 import { Closed } from './pages/closed.tsx';
@@ -118,7 +120,7 @@ const AGAIN_MS = 3000;
 
 /** Which installation this is, and what the caller may do there. Without Redis the daemon cannot say it: it is asked again. */
 function useAbout(): About | undefined {
-  const { value, problem, reload } = useAsked<About>('about');
+  const { value, problem, reload } = useAsked(calls.about, {});
   useEffect(() => {
     if (problem === undefined) return undefined;
     const timer = setTimeout(reload, AGAIN_MS);

@@ -1,17 +1,17 @@
 /** Who changed what, newest first. */
 
-import type { Schemas } from '../api-types.ts';
+import * as calls from '../calls.ts';
 import { useList } from '../parts/asked.ts';
 import { ProblemNote } from '../parts/problem.tsx';
 import { Id, Instant, ListActions, Table } from '../parts/table.tsx';
 import { countText, numberText } from '../parts/words.ts';
 
 export function Audit() {
-  const { rows, cursor, problem, isBusy, more, reload } = useList<Schemas['AuditEntry']>({
-    path: 'audit?limit=100',
-    rowsOf: (page) => (page as Schemas['AuditPage']).entries,
-    keyOf: ({ entry }) => entry,
-  });
+  const { rows, cursor, problem, isBusy, more, reload } = useList(
+    calls.audit,
+    { limit: 100 },
+    { rowsOf: ({ entries }) => entries, keyOf: ({ entry }) => entry },
+  );
   return (
     <>
       <h1>Audit</h1>

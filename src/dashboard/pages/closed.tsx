@@ -1,7 +1,10 @@
 /** The closed tags of a queue: until when no job with them starts, who closed them and why; and to open one before its end. */
+
 import { useState } from 'preact/hooks';
-import { ask, at, queryOf } from '../api.ts';
+import { ask } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
+import { queryOf } from '../call.ts';
+import * as calls from '../calls.ts';
 import { useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { useMay } from '../parts/may.tsx';
@@ -14,20 +17,18 @@ type Tag = Schemas['ClosedTag'];
 
 const LIMIT = 50;
 const COLUMNS = ['Tag', 'Opens', 'Closed', 'By', 'Why'];
-const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['ClosedTagsPage']).tags;
 const keyOf = ({ tag }: Tag) => tag;
 
 export function Closed({ path: [queue = ''], query }: Route) {
   const search = query.get('search') ?? '';
-  const path = `${at`queues/${queue}/closed`}${queryOf({ limit: LIMIT, search })}`;
-  const list = useList<Tag>({ path, rowsOf, keyOf });
+  const list = useList(calls.tagsClosed, { queue, limit: LIMIT, search }, { rowsOf: ({ tags }) => tags, keyOf });
   const { rows, cursor, problem, isBusy, more, reload } = list;
   const [chosen, setChosen] = useState<Tag>();
   const [told, setTold] = useState('');
   const end = cursor === undefined ? '' : ', and there are more';
   const mayOpen = useMay({ scope: 'write', queue });
   const open = async ({ tag }: Tag) => {
-    await ask(`POST ${at`queues/${queue}/tags/${tag}/open`}`);
+    await ask(calls.tagsOpen, { queue, tag });
     setTold(`${tag} is open.`);
     setChosen(undefined);
     reload();

@@ -4,8 +4,10 @@
  */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, at, queryOf } from '../api.ts';
+import { ask } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
+import { queryOf } from '../call.ts';
+import * as calls from '../calls.ts';
 import { useAsked, useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { May } from '../parts/may.tsx';
@@ -24,12 +26,12 @@ export function Dead({ path: [queue = ''], query }: Route) {
   const choice: Choice = Object.fromEntries(
     FIELDS.flatMap((field) => (query.has(field) ? [[field, query.get(field) ?? '']] : [])),
   );
-  const groups = useAsked<Groups>(`${at`queues/${queue}/dead`}?group=error`);
-  const list = useList<Letter>({
-    path: `${at`queues/${queue}/dead`}${queryOf({ ...choice, limit: LIMIT })}`,
-    rowsOf: (page) => (page as Schemas['DeadLettersPage']).deadLetters ?? [],
-    keyOf: ({ deadLetter }) => deadLetter,
-  });
+  const groups = useAsked(calls.deadList, { queue, group: 'error' });
+  const list = useList(
+    calls.deadList,
+    { queue, ...choice, limit: LIMIT },
+    { rowsOf: ({ deadLetters = [] }) => deadLetters, keyOf: ({ deadLetter }) => deadLetter },
+  );
   const reload = () => {
     groups.reload();
     list.reload();
@@ -171,12 +173,15 @@ function Question({ queue, choice, action, finish, close }: Questions) {
   const [matched, setMatched] = useState<number>();
   const left = useRef(new AbortController());
   useEffect(() => () => left.current.abort(), []);
-  const which = Object.keys(choice).length === 0 ? { all: true } : choice;
-  const body = { ...which, ...(action === 'replay' && spread !== '' ? { spread } : {}) };
-  const what = `POST ${at`queues/${queue}/dead/${action}`}`;
+  const which = Object.keys(choice).length === 0 ? { all: true as const } : choice;
 
   async function act(): Promise<void> {
-    const sum = await eachSlice(what, { ...body, dryRun: matched === undefined }, left.current.signal);
+    const body = { ...which, dryRun: matched === undefined };
+    const slice = (cursor: string | undefined): Promise<Slice> =>
+      action === 'replay'
+        ? ask(calls.deadReplayMany, { queue }, { ...body, spread: spread === '' ? undefined : spread, cursor })
+        : ask(calls.deadPurge, { queue }, { ...body, cursor });
+    const sum = await eachSlice(slice, left.current.signal);
     if (matched === undefined) setMatched(sum.matched);
     else finish(action === 'replay' ? replayedText(sum) : `${countText(sum.removed, 'dead letter')} removed for ever.`);
   }
@@ -223,15 +228,14 @@ interface Sum {
   readonly removed: number;
 }
 
+type Slice = Partial<Sum> & { readonly cursor?: string };
+
 /** Slices of a bounded size, until there is no more. */
-async function eachSlice(what: string, body: object, signal: AbortSignal): Promise<Sum> {
+async function eachSlice(ask: (cursor: string | undefined) => Promise<Slice>, signal: AbortSignal): Promise<Sum> {
   let sum: Sum = { matched: 0, replayed: 0, live: 0, empty: 0, gone: 0, removed: 0 };
   let cursor: string | undefined;
   do {
-    const slice: Partial<Sum> & { readonly cursor?: string } = await ask(
-      what,
-      cursor === undefined ? body : { ...body, cursor },
-    );
+    const slice: Slice = await ask(cursor);
     const added = Object.entries(sum).map(([name, count]) => [name, count + (slice[name as keyof Sum] ?? 0)]);
     sum = Object.fromEntries(added);
     cursor = slice.cursor;

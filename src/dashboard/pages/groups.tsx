@@ -1,7 +1,8 @@
 /** The groups of a queue with limits: who waits and who runs, and of one group who holds its limit. */
+
 import { useCallback } from 'preact/hooks';
-import { at } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
+import * as calls from '../calls.ts';
 import { useEvery } from '../live.ts';
 import { useAsked, useList } from '../parts/asked.ts';
 import { ProblemNote } from '../parts/problem.tsx';
@@ -21,7 +22,6 @@ const COLUMNS = [
   { number: 'Limit' },
   { number: 'Pending' },
 ];
-const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['GroupPage']).groups;
 const keyOf = ({ group }: Group) => group;
 
 /** All of them by name, or one that is named in the address. */
@@ -31,7 +31,7 @@ export function Groups({ path: [queue = '', group] }: Route) {
 
 /** Those with most jobs in line, for the page of the queue. */
 export function LongestGroups({ queue }: { readonly queue: string }) {
-  const { value, problem, reload } = useAsked<Schemas['GroupPage']>(`${at`queues/${queue}/groups`}?top=true&limit=10`);
+  const { value, problem, reload } = useAsked(calls.groupsList, { queue, top: 'true', limit: 10 });
   useEvery(EVERY_MS, useCallback(reload, [reload]));
   return (
     <section aria-label="Longest groups">
@@ -55,7 +55,7 @@ export function LongestGroups({ queue }: { readonly queue: string }) {
 }
 
 function AllGroups({ queue }: { readonly queue: string }) {
-  const list = useList<Group>({ path: `${at`queues/${queue}/groups`}?limit=${LIMIT}`, rowsOf, keyOf });
+  const list = useList(calls.groupsList, { queue, limit: LIMIT }, { rowsOf: ({ groups }) => groups, keyOf });
   const { rows, cursor, problem, isBusy, more, reload } = list;
   const end = cursor === undefined ? '' : ', and there are more';
   return (
@@ -105,7 +105,7 @@ function Ungrouped({ count }: { readonly count: number }) {
 }
 
 function OneGroup({ queue, group }: { readonly queue: string; readonly group: string }) {
-  const { value, problem, reload } = useAsked<Schemas['GroupReport']>(at`queues/${queue}/groups/${group}`);
+  const { value, problem, reload } = useAsked(calls.groupsGet, { queue, group });
   const jobs = `#/jobs/${encodeURIComponent(queue)}?state=waiting&idPrefix=${encodeURIComponent(`{${group}}`)}`;
   return (
     <>

@@ -1,7 +1,9 @@
 /** One job: where it stands, what happened, what it carries, and what can be done with it. */
+
 import { useState } from 'preact/hooks';
-import { ApiError, ask, askJson, at } from '../api.ts';
+import { ApiError, ask, askJson } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
+import * as calls from '../calls.ts';
 import { useAsked } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { May } from '../parts/may.tsx';
@@ -15,8 +17,8 @@ import { DueField, isDue, type NewDue } from './jobs/bulk.tsx';
 import { LIVE } from './jobs/filters.ts';
 
 export function Job({ path: [queue = '', id = ''], query }: Route) {
-  const bare = query.get('bare') === 'true' ? '?bare=true' : '';
-  const { value: job, problem, reload } = useAsked<Report>(`${at`queues/${queue}/jobs/${id}`}${bare}`);
+  const bare = query.get('bare') === 'true' ? 'true' : undefined;
+  const { value: job, problem, reload } = useAsked(calls.jobsGet, { queue, id, bare });
   const [told, setTold] = useState('');
   return (
     <>
@@ -314,7 +316,7 @@ interface Questions {
 function Question({ job, action, finish, close }: Questions) {
   const [due, setDue] = useState<NewDue>({});
   const asksDue = action === 'reschedule' || action === 'replay';
-  const { title, yes, told, what } = wordsOf(action, job);
+  const { title, yes, told, change } = wordsOf(action, job);
   return (
     <Confirm
       title={title}
@@ -324,7 +326,7 @@ function Question({ job, action, finish, close }: Questions) {
       canConfirm={action !== 'reschedule' || isDue(due)}
       close={close}
       act={async () => {
-        await ask(what, asksDue ? due : undefined);
+        await change(due);
         finish(told);
       }}
     >
@@ -337,30 +339,35 @@ function Question({ job, action, finish, close }: Questions) {
 }
 
 function wordsOf(action: Questions['action'], { queue, id, bare, deadLetter = '' }: Report) {
-  const path = at`queues/${queue}/jobs/${id}`;
+  const one = { queue, id };
   switch (action) {
     case 'reschedule':
       return {
         title: 'Give it another due time',
         yes: 'Reschedule',
         told: 'Rescheduled.',
-        what: `POST ${path}/reschedule`,
+        change: (due: NewDue) => ask(calls.jobsReschedule, one, due),
       };
     case 'run':
-      return { title: 'Run it now?', yes: 'Run now', told: 'It is due now.', what: `POST ${path}/run` };
+      return {
+        title: 'Run it now?',
+        yes: 'Run now',
+        told: 'It is due now.',
+        change: () => ask(calls.jobsRun, one),
+      };
     case 'cancel':
       return {
         title: 'Cancel this job?',
         yes: 'Cancel the job',
         told: 'Cancelled, or asked to stop.',
-        what: `DELETE ${path}${bare ? '?bare=true' : ''}`,
+        change: () => ask(calls.jobsCancel, { ...one, bare: bare ? 'true' : undefined }),
       };
     case 'replay':
       return {
         title: 'Replay this dead letter?',
         yes: 'Replay',
         told: 'It is scheduled again.',
-        what: `POST ${at`queues/${queue}/dead/${deadLetter}/replay`}`,
+        change: (due: NewDue) => ask(calls.deadReplay, { queue, deadLetter }, due),
       };
   }
 }
@@ -388,8 +395,8 @@ function EditJob({ job, finish, close }: Edit) {
       finish('Nothing was changed.');
       return;
     }
-    const headers: Record<string, string> = job.etag === undefined ? {} : { 'If-Match': `"${job.etag}"` };
-    await askJson(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers).catch(inWords);
+    const { queue, id, etag } = job;
+    await askJson(calls.jobsEdit, { queue, id }, { json: change, etag }).catch(inWords);
     finish('Changed.');
   }
 

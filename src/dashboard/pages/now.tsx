@@ -1,8 +1,8 @@
 /** What happens now: is anything late, how fast it goes, what comes due, who works, and what `doctor` found. */
 
 import { useCallback, useState } from 'preact/hooks';
-import { queryOf } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
+import * as calls from '../calls.ts';
 import { isUnserved, type LiveQueue, type Now as Look, useEvery, useLive } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { TimeChart } from '../parts/chart.tsx';
@@ -189,7 +189,7 @@ const LATENESS_EVERY_MS = 60_000;
 type LastHour = Schemas['LastHour'];
 
 function Lateness() {
-  const { value, problem, reload } = useAsked<LastHour>('lateness');
+  const { value, problem, reload } = useAsked(calls.lateness, {});
   useEvery(LATENESS_EVERY_MS, useCallback(reload, [reload]));
   if (value?.queues.length === 0 && value.unread.length === 0) return null;
   return (
@@ -300,7 +300,7 @@ function Backlogs({ backlogs, atMs }: { readonly backlogs: readonly Schemas['Bac
 
 function NextDay() {
   const [until, setUntil] = useState(dayFromNow);
-  const { value, problem } = useAsked<Schemas['Forecast']>(`forecast${queryOf({ until, by: 'hour' })}`);
+  const { value, problem } = useAsked(calls.forecast, { until, by: 'hour' });
   useEvery(
     COMING_EVERY_MS,
     useCallback(() => setUntil(dayFromNow()), []),

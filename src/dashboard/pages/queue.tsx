@@ -1,7 +1,9 @@
 /** One queue: its counts, why nothing moves if nothing does, how fast and how late it is; pause and resume. */
+
 import { useCallback, useState } from 'preact/hooks';
-import { ask, at } from '../api.ts';
+import { ask } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
+import * as calls from '../calls.ts';
 import { isUnserved, type LiveQueue, useEvery, useLive } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { type Line, TimeChart } from '../parts/chart.tsx';
@@ -94,7 +96,7 @@ function Counts(found: LiveQueue) {
 }
 
 function Reasons({ queue }: { readonly queue: string }) {
-  const { value, problem, reload } = useAsked<Schemas['WhyNothingMoves']>(at`queues/${queue}/why`);
+  const { value, problem, reload } = useAsked(calls.queuesWhy, { queue });
   useEvery(WHY_EVERY_MS, useCallback(reload, [reload]));
   return (
     <section aria-label="Why nothing moves" aria-live="polite">
@@ -138,8 +140,7 @@ function Actions({ queue: { queue, paused } }: { readonly queue: LiveQueue }) {
 type Override = Schemas['SettingOverride'];
 
 function Overrides({ queue }: { readonly queue: string }) {
-  const path = at`queues/${queue}/settings`;
-  const { value, problem, reload } = useAsked<{ readonly overrides: readonly Override[] }>(path);
+  const { value, problem, reload } = useAsked(calls.queuesSettings, { queue });
   const [asked, setAsked] = useState<Override>();
   const [told, setTold] = useState('');
   if (value === undefined) return <ProblemNote problem={problem} />;
@@ -177,7 +178,7 @@ function Overrides({ queue }: { readonly queue: string }) {
       )}
       {asked === undefined ? null : (
         <TakeBack
-          {...{ queue, path, override: asked }}
+          {...{ queue, override: asked }}
           isOneOfSeveral={value.overrides.filter((one) => nameOf(one) === nameOf(asked)).length > 1}
           close={() => setAsked(undefined)}
           finish={() => {
@@ -193,7 +194,6 @@ function Overrides({ queue }: { readonly queue: string }) {
 
 interface TakesBack {
   readonly queue: string;
-  readonly path: string;
   readonly override: Override;
   /** Several limits of each group are set by command, and go together. */
   readonly isOneOfSeveral: boolean;
@@ -201,16 +201,16 @@ interface TakesBack {
   readonly close: () => void;
 }
 
-function TakeBack({ queue, path, override, isOneOfSeveral, finish, close }: TakesBack) {
+function TakeBack({ queue, override, isOneOfSeveral, finish, close }: TakesBack) {
   const { setting, group, code } = override;
-  const what = group === undefined ? `${path}/${setting}` : at`queues/${queue}/groups/${group}/limits`;
   return (
     <Confirm
       title={`Take ${nameOf(override)} back`}
       yes="Take it back"
       close={close}
       act={async () => {
-        await ask(`DELETE ${what}`);
+        if (group === undefined) await ask(calls.queuesUnset, { queue, setting });
+        else await ask(calls.groupsUnset, { queue, group });
         finish();
       }}
     >
@@ -237,16 +237,16 @@ function saidText({ setting }: Override, value: unknown): string {
 const EVERY_MS = 30_000;
 
 function Charts({ queue }: { readonly queue: string }) {
-  const [hours, setHours] = useState<1 | 24>(1);
-  const { value, problem, reload } = useAsked<Schemas['QueueMinutes']>(`${at`queues/${queue}/minutes`}?hours=${hours}`);
+  const [hours, setHours] = useState<'1' | '24'>('1');
+  const { value, problem, reload } = useAsked(calls.queuesMinutes, { queue, hours });
   useEvery(EVERY_MS, useCallback(reload, [reload]));
   return (
     <section aria-label="Charts">
-      <h2>{hours === 1 ? 'The last hour' : 'The last day'}</h2>
+      <h2>{hours === '1' ? 'The last hour' : 'The last day'}</h2>
       <p class="actions">
-        {([1, 24] as const).map((choice) => (
+        {(['1', '24'] as const).map((choice) => (
           <button key={choice} type="button" aria-pressed={hours === choice} onClick={() => setHours(choice)}>
-            {choice === 1 ? 'Hour' : 'Day'}
+            {choice === '1' ? 'Hour' : 'Day'}
           </button>
         ))}
       </p>
@@ -308,8 +308,8 @@ function PauseQueue({ queue, paused, finish, close }: Asked) {
   const [reason, setReason] = useState('');
 
   async function act(): Promise<void> {
-    if (paused) await ask(`POST ${at`queues/${queue}/resume`}`);
-    else await ask(`POST ${at`queues/${queue}/pause`}`, reason === '' ? {} : { reason });
+    if (paused) await ask(calls.queuesResume, { queue });
+    else await ask(calls.queuesPause, { queue }, reason === '' ? {} : { reason });
     finish(paused ? 'The queue goes on.' : 'The queue is paused. Running jobs go on to their end.');
   }
 

@@ -1,7 +1,10 @@
 /** The sets of a queue whose callbacks were not made yet: how far each is; to seal one, or to remove it with its members. */
+
 import { useState } from 'preact/hooks';
-import { ask, at, queryOf } from '../api.ts';
+import { ask } from '../api.ts';
 import type { Schemas } from '../api-types.ts';
+import { queryOf } from '../call.ts';
+import * as calls from '../calls.ts';
 import { useList } from '../parts/asked.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import { useMay } from '../parts/may.tsx';
@@ -16,20 +19,18 @@ type Change = 'seal' | 'remove';
 const LIMIT = 50;
 const COUNTS = ['Open', 'Done', 'Dead', 'Cancelled', 'Expired'].map((number) => ({ number }));
 const COLUMNS = ['Set', 'Sealed', ...COUNTS, 'Begun', 'Callback'];
-const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['SetsPage']).sets;
 const keyOf = ({ name, group }: OneSet) => `${group ?? ''} ${name}`;
 
 export function Sets({ path: [queue = ''] }: Route) {
-  const list = useList<OneSet>({ path: `${at`queues/${queue}/sets`}${queryOf({ limit: LIMIT })}`, rowsOf, keyOf });
+  const list = useList(calls.setsList, { queue, limit: LIMIT }, { rowsOf: ({ sets }) => sets, keyOf });
   const { rows, cursor, problem, isBusy, more, reload } = list;
   const [chosen, setChosen] = useState<{ readonly row: OneSet; readonly change: Change }>();
   const [told, setTold] = useState('');
   const end = cursor === undefined ? '' : ', and there are more';
   const mayChange = useMay({ scope: 'write', queue });
   const act = async ({ name, group }: OneSet, change: Change) => {
-    const place = at`queues/${queue}/sets/${name}`;
-    if (change === 'seal') await ask(`POST ${place}/seal${queryOf({ group })}`);
-    else await ask(`DELETE ${place}${queryOf({ group })}`);
+    if (change === 'seal') await ask(calls.setsSeal, { queue, set: name, group });
+    else await ask(calls.setsRemove, { queue, set: name, group });
     setTold(change === 'seal' ? `${name} is sealed.` : `${name} is removed.`);
     setChosen(undefined);
     reload();

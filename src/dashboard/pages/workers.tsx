@@ -2,6 +2,7 @@
 
 import { useCallback } from 'preact/hooks';
 import type { Schemas } from '../api-types.ts';
+import * as calls from '../calls.ts';
 import { useEvery } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { ProblemNote, Unread } from '../parts/problem.tsx';
@@ -14,8 +15,8 @@ type Led = Schemas['Led'];
 const EVERY_MS = 5000;
 
 export function Workers() {
-  const workers = useAsked<Schemas['Workers']>('workers');
-  const leaders = useAsked<Schemas['Leaders']>('leaders');
+  const workers = useAsked(calls.workers, {});
+  const leaders = useAsked(calls.leaders, {});
   useEvery(
     EVERY_MS,
     useCallback(() => {

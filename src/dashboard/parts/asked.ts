@@ -1,38 +1,39 @@
 /** What the API answers, as a page holds it: asked for when the page opens, and again when somebody says so. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ask } from '../api.ts';
+import { askJson } from '../api.ts';
+import { type Answer, addressOf, type Call, type Given, type Shape } from '../call.ts';
 
-export interface Asked<Shape> {
+export interface Asked<Value> {
   /** The last answer; it stays while the next one is under way. */
-  readonly value: Shape | undefined;
+  readonly value: Value | undefined;
   readonly problem: unknown;
   readonly isBusy: boolean;
   readonly reload: () => void;
 }
 
-/** @param path what is asked for: another path, another answer; undefined asks for nothing */
-export function useAsked<Shape>(path: string | undefined): Asked<Shape> {
-  const [state, setState] = useState<Omit<Asked<Shape>, 'reload'>>({
+/** Another address, another answer. */
+export function useAsked<One extends Shape>(call: Call<One>, given: NoInfer<Given<One>>): Asked<Answer<One>> {
+  const address = addressOf(call, given);
+  const [state, setState] = useState<Omit<Asked<Answer<One>>, 'reload'>>({
     value: undefined,
     problem: undefined,
     isBusy: true,
   });
   const [round, setRound] = useState(0);
-  const asked = useRef<string | undefined>(undefined);
+  const asked = useRef<string>();
   useEffect(() => {
-    if (path === undefined) return undefined;
     let isGone = false;
-    const before = asked.current === path;
-    asked.current = path;
+    const before = asked.current === address;
+    asked.current = address;
     setState(({ value }) => ({ value: before ? value : undefined, problem: undefined, isBusy: true }));
-    ask<Shape>(`GET ${path}`).then(
+    askJson(call, given).then(
       (value) => isGone || setState({ value, problem: undefined, isBusy: false }),
       (problem: unknown) => isGone || setState(({ value }) => ({ value, problem, isBusy: false })),
     );
     return () => {
       isGone = true;
     };
-  }, [path, round]);
+  }, [address, round]);
   return { ...state, reload: useCallback(() => setRound((count) => count + 1), []) };
 }
 
@@ -46,22 +47,43 @@ export interface Listed<Row> {
   readonly reload: () => void;
 }
 
-export interface ListSource<Row> {
-  /** Without the cursor. */
-  readonly path: string;
-  readonly rowsOf: (page: { readonly cursor?: string }) => readonly Row[];
+export interface RowsOf<Page, Row> {
+  readonly rowsOf: (page: Page) => readonly Row[];
   readonly keyOf: (row: Row) => string;
+}
+
+/** A call that is answered page by page. */
+interface Paged extends Shape {
+  readonly given: { readonly cursor?: string };
+  readonly answer: { readonly cursor?: string };
 }
 
 /** An empty page may have a next one: the search looks at a bounded number of places. So many are asked for at once. */
 const EMPTY_PAGES_MAX = 20;
 
-export function useList<Row>({ path, rowsOf, keyOf }: ListSource<Row>): Listed<Row> {
+/** @param given without the cursor */
+export function useList<One extends Paged, Row>(
+  call: Call<One>,
+  given: NoInfer<Given<One>>,
+  { rowsOf, keyOf }: RowsOf<NoInfer<Answer<One>>, Row>,
+): Listed<Row> {
+  const address = addressOf(call, given);
   const [rows, setRows] = useState<readonly Row[]>([]);
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<unknown>();
   const [isBusy, setBusy] = useState(true);
   const running = useRef(0);
+
+  /** Pages until one has rows. */
+  async function next(from: string | undefined): Promise<{ found: readonly Row[]; cursor: string | undefined }> {
+    let at = from;
+    for (let asked = 0; ; asked += 1) {
+      const page = await askJson(call, { ...given, cursor: at });
+      const found = rowsOf(page);
+      at = page.cursor;
+      if (found.length > 0 || at === undefined || asked >= EMPTY_PAGES_MAX) return { found, cursor: at };
+    }
+  }
 
   async function load(before: readonly Row[], from: string | undefined): Promise<void> {
     running.current += 1;
@@ -69,7 +91,7 @@ export function useList<Row>({ path, rowsOf, keyOf }: ListSource<Row>): Listed<R
     setBusy(true);
     setProblem(undefined);
     try {
-      const page = await pagesFrom({ path, rowsOf, from });
+      const page = await next(from);
       if (mine !== running.current) return;
       // A job that moved to a later place while the list grew is shown once, where it was.
       const known = new Set(before.map(keyOf));
@@ -89,23 +111,6 @@ export function useList<Row>({ path, rowsOf, keyOf }: ListSource<Row>): Listed<R
     return () => {
       running.current += 1;
     };
-  }, [path]);
+  }, [address]);
   return { rows, cursor, problem, isBusy, more: () => void load(rows, cursor), reload: () => void load([], undefined) };
-}
-
-async function pagesFrom<Row>({
-  path,
-  rowsOf,
-  from,
-}: Pick<ListSource<Row>, 'path' | 'rowsOf'> & { readonly from: string | undefined }) {
-  let cursor = from;
-  for (let asked = 0; ; asked += 1) {
-    const sign = path.includes('?') ? '&' : '?';
-    const page: { readonly cursor?: string } = await ask(
-      `GET ${path}${cursor === undefined ? '' : `${sign}cursor=${encodeURIComponent(cursor)}`}`,
-    );
-    const found = rowsOf(page);
-    cursor = page.cursor;
-    if (found.length > 0 || cursor === undefined || asked >= EMPTY_PAGES_MAX) return { found, cursor };
-  }
 }

@@ -2,9 +2,11 @@
  * Cancel, reschedule or run all jobs that the filter finds. First a dry run says how many and which; only then there is
  * a button that does it, and it names the number.
  */
+
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { ask, at } from '../../api.ts';
+import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
+import * as calls from '../../calls.ts';
 import { Confirm, Which } from '../../parts/confirm.tsx';
 import { countText } from '../../parts/words.ts';
 import { bodyOf, instantOf, type JobFilter } from './filters.ts';
@@ -60,19 +62,23 @@ function Question({ queue, filter, action, finish, close }: Questions) {
   const [reached, setReached] = useState(BEGINNING);
   const left = useRef(new AbortController());
   useEffect(() => () => left.current.abort(), []);
-  const what = `POST ${at`queues/${queue}/batch/${action}`}`;
-  const body = { filter: bodyOf(filter), ...(action === 'reschedule' ? { due } : {}) };
   const { signal } = left.current;
+  const sliceOf = (dryRun: boolean) => (cursor: string | undefined) => {
+    const body = { filter: bodyOf(filter), dryRun, cursor };
+    if (action === 'cancel') return ask(calls.jobsCancelMany, { queue }, body);
+    if (action === 'run') return ask(calls.jobsRunMany, { queue }, body);
+    return ask(calls.jobsRescheduleMany, { queue }, { ...body, due });
+  };
 
   async function act(): Promise<void> {
     if (dry === undefined) {
-      const of = { what, body: { ...body, dryRun: true }, signal, from: BEGINNING, onSlice: setReached };
+      const of = { slice: sliceOf(true), signal, from: BEGINNING, onSlice: setReached };
       setDry(await eachSlice(of));
       setReached(BEGINNING);
       return;
     }
     // After an error it goes on where it stopped: a shift that began anew would move jobs twice.
-    const of = { what, body: { ...body, dryRun: false }, signal, from: reached, onSlice: setReached };
+    const of = { slice: sliceOf(false), signal, from: reached, onSlice: setReached };
     finish(resultText(action, await eachSlice(of)));
   }
 
@@ -219,19 +225,19 @@ interface Reached {
 const BEGINNING: Reached = { sum: NOTHING, cursor: undefined };
 
 interface Slices {
-  /** `POST queues/emails/batch/cancel` */
-  readonly what: string;
-  readonly body: Readonly<Record<string, unknown>>;
+  /** Asks for one. */
+  readonly slice: (cursor: string | undefined) => Promise<Slice | object>;
   readonly signal: AbortSignal;
   readonly from: Reached;
   readonly onSlice: (reached: Reached) => void;
 }
 
 /** Until there is no more, or it is aborted: what was changed by then stays changed. */
-async function eachSlice({ what, body, signal, from, onSlice }: Slices): Promise<Sum> {
+async function eachSlice({ slice: ask, signal, from, onSlice }: Slices): Promise<Sum> {
   let { sum, cursor } = from;
   do {
-    const slice: Slice = await ask(what, cursor === undefined ? body : { ...body, cursor });
+    const slice = await ask(cursor);
+    if (!('matched' in slice)) throw new Error('The answer is that of a list, and a filter was given.');
     sum = add(sum, slice);
     cursor = slice.cursor;
     onSlice({ sum, cursor });

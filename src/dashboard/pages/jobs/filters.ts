@@ -1,4 +1,5 @@
 /** What the list of jobs shows, as it stands in the address: so a list can be sent to somebody, or kept. */
+import type { Schemas } from '../../api-types.ts';
 
 export const LIVE = ['scheduled', 'waiting', 'ready', 'running'] as const;
 export const STATES = [...LIVE, 'done', 'cancelled', 'expired', 'dead'] as const;
@@ -29,9 +30,10 @@ export const isLive = ({ state }: JobFilter): boolean =>
   state.split(',').every((one) => LIVE.some((live) => live === one));
 
 /** For the body of a bulk action. */
-export function bodyOf({ state, ...rest }: JobFilter): Readonly<Record<string, string | readonly string[]>> {
+export function bodyOf({ state, ...rest }: JobFilter): Schemas['JobFilter'] {
   const given = Object.entries(rest).filter(([, value]) => value !== '');
-  return { state: state.split(','), ...Object.fromEntries(given) };
+  const wanted = state.split(',');
+  return { state: LIVE.filter((live) => wanted.includes(live)), ...Object.fromEntries(given) };
 }
 
 /** What a field of a form of the browser says (`2026-11-22T23:00`, a local time) as an instant with its offset. */

@@ -4,8 +4,9 @@
  */
 
 import { useState } from 'preact/hooks';
-import { at, queryOf } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
+import { queryOf } from '../../call.ts';
+import * as calls from '../../calls.ts';
 import { type Listed, useList } from '../../parts/asked.ts';
 import { Fold } from '../../parts/fold.tsx';
 import { May } from '../../parts/may.tsx';
@@ -19,17 +20,12 @@ import { filterFrom, instantOf, isLive, type JobFilter, localOf, STATES } from '
 type ListedJob = Schemas['ListedJob'];
 
 const LIMIT = 50;
-const rowsOf = (page: { readonly cursor?: string }) => (page as Schemas['JobsPage']).jobs;
 const keyOf = ({ partition, bare, id, state, overMs }: ListedJob) =>
   JSON.stringify([partition, bare, id, state === 'dead' ? overMs : 0]);
 
 export function Jobs({ path: [queue = ''], query }: Route) {
   const filter = filterFrom(query);
-  const list = useList<ListedJob>({
-    path: `${at`queues/${queue}/jobs`}${queryOf({ ...filter, limit: LIMIT })}`,
-    rowsOf,
-    keyOf,
-  });
+  const list = useList(calls.jobsList, { queue, ...filter, limit: LIMIT }, { rowsOf: ({ jobs }) => jobs, keyOf });
   return (
     <>
       <h1>

@@ -1,7 +1,9 @@
 /** One schedule: its rule, what comes, what was, and what can be done. */
+
 import { useState } from 'preact/hooks';
-import { ask, at } from '../../api.ts';
+import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
+import * as calls from '../../calls.ts';
 import { useAsked, useList } from '../../parts/asked.ts';
 import { Confirm, Which } from '../../parts/confirm.tsx';
 import { May } from '../../parts/may.tsx';
@@ -16,8 +18,8 @@ import { Decision, ruleOf, type Schedule, whatClocksDid } from './schedules.tsx'
 const NEXT = 20;
 
 export function SchedulePage({ path: [name = ''] }: Route) {
-  const { value, problem, reload } = useAsked<Schedule>(at`schedules/${name}`);
-  const preview = useAsked<Schemas['Preview']>(`${at`schedules/${name}/preview`}?next=${NEXT}`);
+  const { value, problem, reload } = useAsked(calls.schedulesGet, { name });
+  const preview = useAsked(calls.schedulesPreview, { name, next: NEXT });
   const [told, setTold] = useState('');
   const done = (text: string) => {
     setTold(text);
@@ -189,7 +191,7 @@ function Pause({ schedule: { name }, finish, close }: Question) {
       yes="Pause"
       close={close}
       act={async () => {
-        await ask(`POST ${at`schedules/${name}/pause`}`, reason === '' ? {} : { reason });
+        await ask(calls.schedulesPause, { name }, reason === '' ? {} : { reason });
         finish('Paused. It makes no jobs until somebody resumes it.');
       }}
     >
@@ -211,7 +213,7 @@ function Resume({ schedule: { name }, finish, close }: Question) {
       yes="Resume"
       close={close}
       act={async () => {
-        await ask(`POST ${at`schedules/${name}/resume`}`);
+        await ask(calls.schedulesResume, { name });
         finish('It fires again.');
       }}
     >
@@ -229,7 +231,7 @@ function Trigger({ schedule: { name }, finish, close }: Question) {
       yes="Run one now"
       close={close}
       act={async () => {
-        const job = await ask<FiredJob>(`POST ${at`schedules/${name}/trigger`}`, { id });
+        const job = await ask(calls.schedulesTrigger, { name }, { id });
         finish(`Job ${job.id}: ${job.status}.`);
       }}
     >
@@ -261,10 +263,7 @@ function Backfill({ schedule: { name }, finish, close }: Question) {
 
   async function act(): Promise<void> {
     const dryRun = dry === undefined;
-    const { jobs } = await ask<Schemas['Backfilled']>(`POST ${at`schedules/${name}/backfill`}`, {
-      ...range,
-      dryRun,
-    });
+    const { jobs } = await ask(calls.schedulesBackfill, { name }, { ...range, dryRun });
     if (dryRun) setDry(jobs);
     else finish(filledText(jobs));
   }
@@ -314,11 +313,11 @@ type Run = Schemas['PastRun'];
 const SHOWN = 20;
 
 function PastRuns({ schedule: { name, queue } }: { readonly schedule: Schedule }) {
-  const { rows, cursor, problem, isBusy, more, reload } = useList<Run>({
-    path: `${at`schedules/${name}/runs`}?limit=${SHOWN}`,
-    rowsOf: (page) => (page as Schemas['PastRuns']).runs,
-    keyOf,
-  });
+  const { rows, cursor, problem, isBusy, more, reload } = useList(
+    calls.schedulesRuns,
+    { name, limit: SHOWN },
+    { rowsOf: ({ runs }) => runs, keyOf },
+  );
   return (
     <section aria-labelledby="past-runs" aria-busy={isBusy}>
       <h2 id="past-runs">Past runs</h2>

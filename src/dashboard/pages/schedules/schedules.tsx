@@ -1,7 +1,9 @@
 /** All schedules, and the calendar of what they make in the next days. */
+
 import { useEffect, useState } from 'preact/hooks';
-import { ask, at } from '../../api.ts';
+import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
+import * as calls from '../../calls.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Instant, Table } from '../../parts/table.tsx';
@@ -12,7 +14,7 @@ const CALENDAR_SCHEDULES = 25;
 const RUNS_EACH = 10;
 
 export function Schedules() {
-  const { value, problem, reload } = useAsked<Schemas['SchedulesPage']>('schedules');
+  const { value, problem, reload } = useAsked(calls.schedulesList, {});
   return (
     <>
       <h1>Schedules</h1>
@@ -137,7 +139,7 @@ export function Decision({ row }: { readonly row: PreviewRow }) {
 
 async function runsOf(schedules: readonly Schedule[]): Promise<readonly Run[]> {
   const asked = schedules.slice(0, CALENDAR_SCHEDULES).map(async ({ name }) => {
-    const { rows }: Schemas['Preview'] = await ask(`GET ${at`schedules/${name}/preview`}?next=${RUNS_EACH}`);
+    const { rows } = await ask(calls.schedulesPreview, { name, next: RUNS_EACH });
     return rows.map((row) => ({ ...row, name }));
   });
   return (await Promise.all(asked)).flat().sort((a, b) => a.atMs - b.atMs);
