@@ -239,7 +239,7 @@ export const SLICED = {
   'test/browser/draining.test.ts': '20,000 of 100,000 jobs, for a quarter of a minute',
   'test/flow/api/api-fuzz.test.ts': '500 of 4,000 requests, and a fifth of that by each other way in',
   'test/flow/mover/schedule-handover.test.ts': '200 of 1,000 hand-overs',
-  'test/flow/sql/outbox-killed.test.ts': '1,000 of 10,000 rows of an outbox, in each database',
+  'test/flow/sql/outbox-killed.test.ts': '300 of 10,000 rows of an outbox, in each database',
   'test/flow/worker/closed-ladders.test.ts': '100 of 1,000 ladders',
   'test/flow/worker/sets-run.test.ts': '20 of 200 sets, of 20 members',
   'test/proof/cast.test.ts': 'a sixth of the lists and cuts, and every planted bug',

@@ -60,6 +60,7 @@ export class Processes {
   readonly #chains: Chains;
   readonly #middlewares: Middleware[] = [];
   readonly #subscribers: Pick<Subscriber, 'use'>[] = [];
+  readonly #begun: Promise<void>;
   /** What was begun is over before time passes. */
   #going: Promise<unknown>;
 
@@ -89,8 +90,9 @@ export class Processes {
       const own = { time, ledger, commands, client: createKitClient(redis, this.clock) };
       for (const chain of [around, this.#chains.schedule]) runInline(chain, own);
     }
-    this.#going = this.#begin();
-    this.#going.catch(() => undefined);
+    this.#begun = this.#begin();
+    this.#begun.catch(() => undefined);
+    this.#going = this.#begun;
     for (const middleware of handlers.use) this.use(middleware);
   }
 
@@ -120,7 +122,12 @@ export class Processes {
   /** Does it when the processes are up, and before time passes. */
   next<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#going.then(work);
-    this.#going = done.catch(() => undefined);
+    // A kit that could not begin says so to each who waits for it, not to the first alone.
+    this.#going = done.then(
+      () => undefined,
+      () => this.#begun,
+    );
+    this.#going.catch(() => undefined);
     return done;
   }
 
