@@ -1,4 +1,4 @@
-/** What the worker of `bench:idle` would run, if anything came due. */
+/** What a worker of a bench runs: nothing. */
 import { root } from '../scripts/steps.mjs';
 
 /** @type {typeof import('../src/index.ts')} */

@@ -1,57 +1,46 @@
 /**
- * What an import costs: `npm run bench:import`. Each import is a process of its own, one after the other and in turns: its
+ * What an import costs: `npm run bench -- import`. Each import is a process of its own, one after the other and in turns: its
  * time and its CPU time in that process, and the memory of the process behind it. The code is that of the package. A process
  * that imports nothing shows what Node takes. Figures are medians. Writes `bench/results/import.json`.
  *
- *   --rounds N  how often each is imported (15)
- *
- * With an argument nothing is written.
+ *     --rounds 15   how often each is imported
  */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
 import { packageCode } from '../scripts/package-code.mjs';
 import { capture, Failed } from '../scripts/run.mjs';
-import { build, root } from '../scripts/steps.mjs';
-import { installPeers, keep, median, rounded } from './parts.mjs';
+import { root } from '../scripts/steps.mjs';
+import { median, rounded } from './parts.mjs';
 
-const given = argumentsFor(import.meta.filename, { rounds: { type: 'string' } });
-const rounds = wholeNumber(import.meta.filename, 'rounds', { given: given.rounds, otherwise: 15, from: 1, to: 1000 });
-await installPeers();
-await build();
-const folder = await packaged();
 const peers = join(root, 'bench');
 const made = "const { createClient } = await import('duestream'); createClient({ redis: 'redis://127.0.0.1:6379' })";
 
-/** @type {readonly { readonly what: string, readonly code: string, readonly cwd: string }[]} */
-const imports = [
-  { what: 'nothing', code: '', cwd: root },
-  { what: 'ioredis', code: "await import('ioredis')", cwd: root },
-  { what: 'duestream', code: "await import('duestream')", cwd: folder },
-  { what: 'duestream, and a client', code: made, cwd: folder },
-  { what: 'duestream/daemon', code: "await import('duestream/daemon')", cwd: folder },
-  { what: 'bullmq', code: "await import('bullmq')", cwd: peers },
-  { what: 'bee-queue', code: "await import('bee-queue')", cwd: peers },
-];
-try {
-  /** @type {Figures[][]} */
-  const figures = imports.map(() => []);
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [at, one] of imports.entries()) figures[at]?.push(await measure(one));
+/** @param {import('./bench.mjs').Asked} asked */
+export async function run({ number }) {
+  const rounds = number('rounds', { otherwise: 15, from: 1, to: 1000 });
+  const folder = await packaged();
+  const imports = [
+    { what: 'nothing', code: '', cwd: root },
+    { what: 'ioredis', code: "await import('ioredis')", cwd: root },
+    { what: 'duestream', code: "await import('duestream')", cwd: folder },
+    { what: 'duestream, and a client', code: made, cwd: folder },
+    { what: 'duestream/daemon', code: "await import('duestream/daemon')", cwd: folder },
+    { what: 'bullmq', code: "await import('bullmq')", cwd: peers },
+    { what: 'bee-queue', code: "await import('bee-queue')", cwd: peers },
+  ].map((one) => ({ ...one, seen: /** @type {Figures[]} */ ([]) }));
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      for (const one of imports) one.seen.push(await measure(one));
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-  const rows = imports.map(({ what }, at) => {
-    const of = (/** @type {keyof Figures} */ name) => median((figures[at] ?? []).map((one) => one[name]));
-    return {
-      what,
-      ms: Math.round(of('ms')),
-      cpuMs: Math.round(of('cpuMs')),
-      megabytes: rounded(of('bytes') / 2 ** 20),
-    };
+  const rows = imports.map(({ what, seen }) => {
+    const of = (/** @type {keyof Figures} */ name) => median(seen.map((one) => one[name]));
+    const megabytes = rounded(of('bytes') / 2 ** 20);
+    return { what, ms: Math.round(of('ms')), cpuMs: Math.round(of('cpuMs')), megabytes };
   });
-  if (Object.keys(given).length === 0) keep('import', { what: `the cost of an import, ${rounds} rounds`, rows });
-  else process.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
-} finally {
-  rmSync(folder, { recursive: true });
+  return [{ name: 'import', what: `the cost of an import, ${rounds} rounds`, rows }];
 }
 
 /** The build as it is published, where the dependencies are found. */

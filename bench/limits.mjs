@@ -1,5 +1,5 @@
 /**
- * What limits of a queue do and cost: `npm run bench:limits`. A daemon leads and two workers run the jobs; each row has a
+ * What limits of a queue do and cost: `npm run bench -- limits`. A daemon leads and two workers run the jobs; each row has a
  * Redis of its own. Writes `bench/results/limits.json` and its section of `docs/reference/measured.md`.
  *
  * - `rate-…`: how close a rate is kept, by the ids of the entries, which are the times at which jobs are let through; and by
@@ -16,30 +16,31 @@
  *
  *     --seconds 30        how long each rate is watched
  *     --waiting 1000000   how many jobs wait in `full`; Redis needs 600 MB for a million
- *     --only full,cost    rows whose names begin so, which take the place of those in the results of the same machine
- *     --partitions 6      a Redis Cluster of three primaries; writes `bench/results/limits-cluster.json`
+ *     --only full,cost    rows whose names begin so; with --write they take the place of those in the results of the same machine
+ *     --partitions 6      a Redis Cluster of three primaries, whose file is `bench/results/limits-cluster.json`
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { namesIn } from '../lua/assemble.mjs';
-import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { startCluster } from '../src/embedded/cluster.mjs';
 import { commandsIn, shaOf } from './idle-commands.mjs';
-import { sectionOf } from './limits-page.mjs';
-import { writeMeasured } from './measured.mjs';
-import { cpuMsIn, hostAndNode, keep, prepare, rounded, startDaemon, withRedis } from './parts.mjs';
+import { cpuMsIn, rounded, settled, startDaemon, withRedis } from './parts.mjs';
+import { hostAndNode, keep, resultsOf } from './results.mjs';
+
+const { createClient, createWorker, Defer, defineQueue, fixed } = await import(`${root}dist/index.js`);
+const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 
 /** @typedef {import('duestream').QueueOptions} QueueOptions */
 /** @typedef {{ id: string, group: string | undefined, atMs: number, endMs: number }} Start */
 /** @typedef {{ id: string, ms: number }} Entry of ready, and when it was added */
+/** @typedef {{ seconds: number, waiting: number, partitions: number }} Sizes */
 /**
  * Where a row is measured.
  *
  * @typedef {object} Place
  * @property {string} url
+ * @property {Sizes} sizes
  * @property {import('duestream').Client} client
  * @property {import('ioredis').Redis | Cluster} redis
  * @property {(...words: string[]) => Promise<unknown[]>} ask each node
@@ -60,18 +61,6 @@ const IDLE_MS = 20_000;
 const BUSY_MS = 10_000;
 /** So many groups a second hand over while they are watched. */
 const HANDOVERS = 1000;
-
-const given = argumentsFor(import.meta.filename, {
-  seconds: { type: 'string' },
-  waiting: { type: 'string' },
-  only: { type: 'string', default: '' },
-  partitions: { type: 'string' },
-});
-/** @param {'seconds' | 'waiting' | 'partitions'} flag @param {{ otherwise: number, from: number, to: number }} range */
-const number = (flag, range) => wholeNumber(import.meta.filename, flag, { given: given[flag], ...range });
-const seconds = number('seconds', { otherwise: 30, from: 5, to: 600 });
-const waiting = number('waiting', { otherwise: 1_000_000, from: 1000, to: 10_000_000 });
-const partitions = number('partitions', { otherwise: 1, from: 1, to: 64 });
 
 /** @type {Readonly<Record<string, (place: Place) => Promise<object>>>} */
 const measures = {
@@ -94,62 +83,57 @@ const measures = {
   'cost-fair': (place) => costOf(place, { fair: true, ofGroups: 1000 }),
   'cost-per-group': (place) => costOf(place, { perGroup: 1, ofGroups: 1000 }),
 };
-const wanted = given.only === '' ? [''] : given.only.split(',');
-for (const word of wanted) {
-  if (!Object.keys(measures).some((name) => name.startsWith(word))) {
-    refuse(import.meta.filename, `--only ${word}; allowed: ${Object.keys(measures).join(', ')}`);
+/** @param {import('./bench.mjs').Asked} asked */
+export async function run({ binary, number, refuse, values, writes }) {
+  const sizes = {
+    seconds: number('seconds', { otherwise: 30, from: 5, to: 600 }),
+    waiting: number('waiting', { otherwise: 1_000_000, from: 1000, to: 10_000_000 }),
+    partitions: number('partitions', { otherwise: 1, from: 1, to: 64 }),
+  };
+  const names = Object.keys(measures);
+  const wanted = typeof values.only === 'string' ? values.only.split(',') : [''];
+  for (const word of wanted) {
+    if (!names.some((name) => name.startsWith(word))) refuse(`--only ${word}; allowed: ${names.join(', ')}`);
   }
+  const where =
+    sizes.partitions === 1 ? 'one partition' : `${sizes.partitions} partitions on a Cluster of three primaries`;
+  const name = sizes.partitions === 1 ? 'limits' : 'limits-cluster';
+  /** @type {Map<string, object>} */
+  const rows = new Map(values.only === undefined ? [] : before(name));
+  const made = () => ({
+    name,
+    what: `one queue, two workers, ${where}`,
+    rows: names.flatMap((row) => rows.get(row) ?? []),
+  });
+  for (const [row, measure] of Object.entries(measures)) {
+    if (!wanted.some((word) => row.startsWith(word))) continue;
+    process.stderr.write(`bench: ${row}\n`);
+    rows.set(row, { row, ...(await there(binary, sizes, measure)) });
+    // After each row, so that a run that is stopped has not been in vain.
+    if (writes) await keep(binary, made());
+  }
+  return [made()];
 }
 
-const { binary } = await prepare();
-const { createClient, createWorker, Defer, defineQueue, fixed } = await import(`${root}dist/index.js`);
-const { partitionRef } = await import(`${root}dist/redis/keys.js`);
-
-const file = partitions === 1 ? 'limits' : 'limits-cluster';
-/** @type {Map<string, object>} */
-const rows = new Map(given.only === '' ? [] : before());
-for (const [name, measure] of Object.entries(measures)) {
-  if (!wanted.some((word) => name.startsWith(word))) continue;
-  process.stderr.write(`bench: ${name}\n`);
-  rows.set(name, { row: name, ...(await there(measure)) });
-  keepAll();
-}
-process.exit(0);
-
-/** After each row, so that a run that is stopped has not been in vain. */
-function keepAll() {
-  const where = partitions === 1 ? 'one partition' : `${partitions} partitions on a Cluster of three primaries`;
-  const inOrder = Object.keys(measures).flatMap((name) => rows.get(name) ?? []);
-  keep(file, { what: `one queue, two workers, ${where}`, rows: inOrder });
-  writeMeasured('limits', sectionOf(resultsOf('limits'), resultsOf('limits-cluster')));
-}
-
-/** Rows of an earlier run on the same machine. @returns {[string, object][]} */
-function before() {
-  const known = resultsOf(file);
+/** Rows of an earlier run on the same machine. @param {string} name @returns {[string, object][]} */
+function before(name) {
+  const known = resultsOf(name);
   const { host, node } = hostAndNode();
-  const isHere = known?.host === host && known.node === node;
-  return isHere ? known.rows.map((/** @type {{ row: string }} */ row) => [row.row, row]) : [];
+  return known?.host === host && known.node === node ? known.rows.map((row) => [row.row, row]) : [];
 }
 
-/** @param {string} name */
-function resultsOf(name) {
-  const path = join(root, 'bench', 'results', `${name}.json`);
-  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
-}
-
-/** @param {(place: Place) => Promise<object>} measure */
-async function there(measure) {
-  if (partitions === 1) {
+/** @param {string} binary @param {Sizes} sizes @param {(place: Place) => Promise<object>} measure */
+async function there(binary, sizes, measure) {
+  if (sizes.partitions === 1) {
     return withRedis(binary, ({ redis, url }) =>
-      led({ url, redis, ask: async (word = '', ...words) => [await redis.call(word, ...words)] }, measure),
+      led({ url, sizes, redis, ask: async (word = '', ...words) => [await redis.call(word, ...words)] }, measure),
     );
   }
   const cluster = await startCluster({ binary, replicas: 0 });
   const redis = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
   try {
     const ask = (/** @type {string[]} */ ...words) => Promise.all(cluster.nodes.map((node) => node.ask(...words)));
-    return await led({ url: cluster.url, redis, ask }, measure);
+    return await led({ url: cluster.url, sizes, redis, ask }, measure);
   } finally {
     redis.disconnect();
     await cluster.close();
@@ -159,6 +143,7 @@ async function there(measure) {
 /** @param {Omit<Place, 'client'>} place @param {(place: Place) => Promise<object>} measure */
 async function led(place, measure) {
   const daemon = await startDaemon(place.url);
+  await settled();
   const client = createClient({ redis: place.url });
   try {
     return await measure({ ...place, client });
@@ -173,10 +158,10 @@ function now() {
   return performance.timeOrigin + performance.now();
 }
 
-/** @param {string} name */
-function keysOf(name) {
+/** @param {Place} place */
+function keysOf({ sizes: { partitions } }) {
   return Array.from({ length: partitions }, (_, partition) => {
-    const ref = partitionRef('duestream', { queue: name, partition, layoutGeneration: 0 });
+    const ref = partitionRef('duestream', { queue: 'bench', partition, layoutGeneration: 0 });
     return /** @type {Readonly<Record<string, string>>} */ (ref.keys);
   });
 }
@@ -198,8 +183,8 @@ async function scheduleAll({ client }, queue, jobs) {
  * @param {() => Promise<void> | void} [of.begins]
  * @param {(starts: readonly Start[]) => boolean} [of.isOver] the rest of the jobs is left; default: all have ended
  */
-async function run(place, { limits, jobs, slots = 20, handler, begins, isOver }) {
-  const queue = defineQueue('bench', { partitions, ...limits });
+async function play(place, { limits, jobs, slots = 20, handler, begins, isOver }) {
+  const queue = defineQueue('bench', { partitions: place.sizes.partitions, ...limits });
   /** @type {Start[]} */
   const starts = [];
   let ended = 0;
@@ -230,6 +215,7 @@ async function run(place, { limits, jobs, slots = 20, handler, begins, isOver })
 
 /** @param {Place} place @param {{ limit: number, burst: number, far?: number }} rate */
 async function rateOf(place, { limit, burst, far = 0 }) {
+  const { seconds } = place.sizes;
   const many = Array.from({ length: limit * (seconds + 5) + burst }, (_, nth) => ({ id: `n-${nth}` }));
   const another = { at: new Date(Date.now() + 86_400_000) };
   const jobs = [...Array.from({ length: far }, () => another), ...many];
@@ -240,11 +226,11 @@ async function rateOf(place, { limit, burst, far = 0 }) {
   };
   const limits = { rate: { limit, per: '1s', burst }, backoff: fixed('2s') };
   const untilMs = { value: Number.POSITIVE_INFINITY };
-  const seen = keysOf('bench').map((keys) => entriesOf(place, keys));
+  const seen = keysOf(place).map((keys) => entriesOf(place, keys));
   const begins = () => {
     untilMs.value = Date.now() + 500 + seconds * 1000;
   };
-  await run(place, {
+  await play(place, {
     limits,
     jobs,
     handler,
@@ -253,7 +239,7 @@ async function rateOf(place, { limit, burst, far = 0 }) {
     isOver: () => Date.now() >= untilMs.value,
   });
   const entries = await Promise.all(seen.map(async (one) => (await one.stop()).filter(({ ms }) => ms < untilMs.value)));
-  const shares = await Promise.all(keysOf('bench').map((keys) => place.redis.hget(keys.meta ?? '', 'gates')));
+  const shares = await Promise.all(keysOf(place).map((keys) => place.redis.hget(keys.meta ?? '', 'gates')));
   const aheadMs = entries.map((ofOne, nth) => aheadMsOf(ofOne, shares[nth] ?? ''));
   const times = entries
     .flat()
@@ -334,7 +320,7 @@ async function lockedBy(place, by, limits) {
     running -= 1;
     isTaken = false;
   };
-  const starts = await run(place, { limits, jobs, handler });
+  const starts = await play(place, { limits, jobs, handler });
   const done = starts.filter(({ endMs }) => endMs > 0);
   const [first, last] = [done[0], done.at(-1)];
   return {
@@ -349,7 +335,7 @@ async function lockedBy(place, by, limits) {
 /** @param {Place} place */
 async function handover(place) {
   const jobs = Array.from({ length: HANDED_OVER_JOBS }, () => ({ group: 'acme' }));
-  const starts = await run(place, { limits: { perGroup: 1 }, jobs, handler: () => sleep(2) });
+  const starts = await play(place, { limits: { perGroup: 1 }, jobs, handler: () => sleep(2) });
   return { what: `${HANDED_OVER_JOBS} jobs of 2 ms of one group of one`, starts: starts.length, ...gapsOf(starts) };
 }
 
@@ -381,7 +367,7 @@ async function neighbours(place, tenants) {
     await sleep(2);
   };
   const isOver = () => left === 0;
-  const starts = await run(place, { limits: { fair: true }, jobs: [...others, ...many], slots: 2, handler, isOver });
+  const starts = await play(place, { limits: { fair: true }, jobs: [...others, ...many], slots: 2, handler, isOver });
   const since = starts.filter(({ atMs }) => atMs >= later.getTime());
   const places = since.flatMap(({ group }, nth) => (group === 'big' ? [] : [nth + 1]));
   const lateMs = since.flatMap(({ group, atMs }) => (group === 'big' ? [] : [atMs - later.getTime()]));
@@ -400,7 +386,7 @@ async function priorities(place) {
   const jobs = ['high', 'normal', 'low'].flatMap((priority) =>
     Array.from({ length: each }, (_, nth) => ({ priority, id: `${priority}-${nth}` })),
   );
-  const starts = await run(place, { limits: { fair: true }, jobs, slots: 5, handler: () => sleep(1) });
+  const starts = await play(place, { limits: { fair: true }, jobs, slots: 5, handler: () => sleep(1) });
   // While all three wait.
   const some = starts.slice(0, each);
   const of = (/** @type {string} */ priority) => some.filter(({ id }) => id.startsWith(priority)).length;
@@ -420,7 +406,7 @@ async function weights(place) {
     Array.from({ length: each }, (_, nth) => ({ group, id: `${nth}` })),
   );
   const limits = { fair: /** @type {const} */ (true), groups: { two: { weight: 2 }, four: { weight: 4 } } };
-  const starts = await run(place, { limits, jobs, slots: 5, handler: () => sleep(1) });
+  const starts = await play(place, { limits, jobs, slots: 5, handler: () => sleep(1) });
   // While all three wait.
   const some = starts.slice(0, 7 * rounds);
   const of = (/** @type {string} */ name) => some.filter(({ group }) => group === name).length;
@@ -434,6 +420,7 @@ async function weights(place) {
 
 /** @param {Place} place */
 async function fullGroups(place) {
+  const { partitions, waiting } = place.sizes;
   const queue = defineQueue('bench', { partitions, perGroup: 1 });
   /** Ends the jobs that run. @type {(() => void)[]} */
   const running = [];
@@ -494,8 +481,8 @@ async function until(what, isThere) {
 }
 
 /** @param {Place} place */
-async function inLine({ redis }) {
-  const counts = await Promise.all(keysOf('bench').map(({ line = '' }) => redis.zcard(line)));
+async function inLine(place) {
+  const counts = await Promise.all(keysOf(place).map(({ line = '' }) => place.redis.zcard(line)));
   return counts.reduce((sum, one) => sum + one, 0);
 }
 
@@ -552,7 +539,7 @@ async function costOf(place, { ofGroups: groups = 0, ...limits }) {
   const begins = async () => {
     had = await cpu();
   };
-  const starts = await run(place, { limits, jobs, slots: 50, begins });
+  const starts = await play(place, { limits, jobs, slots: 50, begins });
   const micros = ((await cpu()) - had) * 1000;
   return {
     what: `${BURST_JOBS} jobs with ${JSON.stringify(limits)}${groups > 0 ? ` in ${groups} groups` : ''}`,

@@ -1,16 +1,15 @@
 /**
- * Work on a million jobs: `npm run bench:million`. Purge, replay, cancel by tag and erase run as commands of their own, are
+ * Work on a million jobs: `npm run bench -- million`. Purge, replay, cancel by tag and erase run as commands of their own, are
  * killed in the middle with SIGKILL and begun again. Redis counts (`INFO latencystats`) how long its scripts and its longest
- * other command took at p99.9. Writes `bench/results/million.json` and its section of `docs/reference/measured.md`; with fewer jobs
- * (`--jobs 20000`) it only prints.
+ * other command took at p99.9. Writes `bench/results/million.json` and its section of `docs/reference/measured.md`.
+ *
+ *     --jobs 1000000   how many
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
-import { writeMeasured } from './measured.mjs';
-import { keep, prepare, rounded, withRedis } from './parts.mjs';
+import { rounded, usedBytes, withRedis } from './parts.mjs';
 
 /** @typedef {import('ioredis').Redis} Redis */
 
@@ -20,18 +19,14 @@ const CHUNK = 500;
 const LOOK_MS = 20;
 const DUE_MS = Date.UTC(2040, 0, 1);
 
-const given = argumentsFor(import.meta.filename, { jobs: { type: 'string' } });
-const count = wholeNumber(import.meta.filename, 'jobs', { given: given.jobs, otherwise: JOBS, from: 1000, to: JOBS });
-
-const { binary } = await prepare();
 const { openCommands, whenReady } = await import(`${root}dist/redis/connection/connect.js`);
 const { createJobs } = await import(`${root}dist/redis/scripts/jobs.js`);
 const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 const { declareQueue } = await import(`${root}dist/redis/scripts/queues.js`);
-const { parseHistory } = await import(`${root}dist/job/history.js`);
+const { parseSettings } = await import(`${root}dist/job/queue-settings.js`);
 const { encodeBody, encodeRecord } = await import(`${root}dist/job/codec.js`);
 
-const history = parseHistory({ keep: '7d', max: 10_000_000 });
+const history = parseSettings({ history: { keep: '7d', max: 10_000_000 } }).history;
 const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const { scheduled, dead, past } = ref.keys;
 const record = encodeRecord(DUE_MS, encodeBody({ name: 'welcome', data: { to: 'someone@example.org' } }), {
@@ -69,21 +64,24 @@ const WORK = {
   },
 };
 
-await withRedis(binary, async ({ redis, url, socketPath }) => {
-  const commands = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
-  await whenReady(commands);
-  await redis.config('SET', 'latency-tracking-info-percentiles', '50 99.9 100');
-  const rows = [];
-  for (const [work, how] of Object.entries(WORK))
-    rows.push({ work, ...(await measured({ redis, commands, url }, how)) });
-  commands.disconnect();
-  const what = `${count.toLocaleString('en')} each, killed in the middle and begun again; times of single commands in ms at p99.9, by Redis itself`;
-  if (count < JOBS) console.table(rows);
-  else writeSection(keep('million', { what, rows }));
-});
+/** @param {import('./bench.mjs').Asked} asked */
+export function run({ binary, number }) {
+  const count = number('jobs', { otherwise: JOBS, from: 1000, to: JOBS });
+  return withRedis(binary, async ({ redis, url, socketPath }) => {
+    const commands = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
+    await whenReady(commands);
+    await redis.config('SET', 'latency-tracking-info-percentiles', '50 99.9 100');
+    const rows = [];
+    for (const [work, how] of Object.entries(WORK))
+      rows.push({ work, ...(await measured({ redis, commands, url, count }, how)) });
+    commands.disconnect();
+    const what = `${count.toLocaleString('en')} each, killed in the middle and begun again; times of single commands in ms at p99.9, by Redis itself`;
+    return [{ name: 'million', what, rows }];
+  });
+}
 
-/** @param {{ redis: Redis, commands: any, url: string }} at @param {(typeof WORK)['purge']} how */
-async function measured({ redis, commands, url }, { fill, args, left }) {
+/** @param {{ redis: Redis, commands: any, url: string, count: number }} at @param {(typeof WORK)['purge']} how */
+async function measured({ redis, commands, url, count }, { fill, args, left }) {
   await redis.flushall();
   await declareQueue(commands, { namespace: 'duestream', queue: 'q', partitions: 1 });
   await redis.hset(ref.keys.meta, 'generation', '0');
@@ -142,11 +140,6 @@ async function latencies(redis) {
   return { scripts, longest };
 }
 
-/** @param {Redis} redis */
-async function usedBytes(redis) {
-  return Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
-}
-
 /** @param {Redis} _ @param {any} jobs @param {number} all */
 async function fillJobs(_, jobs, all) {
   for (let from = 0; from < all; from += CHUNK) {
@@ -172,29 +165,4 @@ async function fillDead(redis, _, all) {
     }
     await pipeline.exec();
   }
-}
-
-/** @param {ReturnType<typeof keep>} kept */
-function writeSection({ what, host, node, date, rows }) {
-  const cells = rows.map((row) => {
-    const { work, items, doneWhenKilled, seconds, perSecond, scriptsMs, longestCommand, longestMs } =
-      /** @type {any} */ (row);
-    const [all, before, rate] = [items, doneWhenKilled, perSecond].map((count) => count.toLocaleString('en'));
-    return `| ${work} | ${all} | ${before} | ${seconds} | ${rate} | ${scriptsMs} | \`${longestCommand}\` ${longestMs} |`;
-  });
-  const head =
-    '| work | items | done when it was killed | seconds in all | per second | scripts, p99.9 ms | longest command, p99.9 ms |';
-  const lines = [
-    '## Work on a million jobs',
-    '',
-    'Each command is killed with SIGKILL half-way and run again. After that, no item is left. Redis serves everybody else',
-    'between two calls, so the longest call is the longest that others wait.',
-    '',
-    head,
-    '|---|--:|--:|--:|--:|--:|--:|',
-    ...cells,
-    '',
-    `${what}. ${host}, Node.js ${node}, ${date}.`,
-  ];
-  writeMeasured('million', lines.join('\n'));
 }

@@ -1,7 +1,7 @@
 /** What the measurements have in common: a Redis and a daemon of their own, and what those two use. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -12,13 +12,13 @@ import { startServer } from '../test/chaos/stage/server.mjs';
 /** Until a daemon has found its partitions. */
 const SETTLE_MS = 2000;
 
-/** Builds the product, and finds a redis-server. */
+/** Builds the product, and finds a redis-server: its path. */
 export async function prepare() {
   const { env } = await findRedis(process.env);
   const { DUESTREAM_REDIS_SERVER_BIN: binary = '' } = env;
   if (binary === '') throw new Error('the bench needs a Redis of its own: leave DUESTREAM_REDIS_URL out');
   await build();
-  return { binary };
+  return binary;
 }
 
 /** What others are measured with; it is no dependency of the product. */
@@ -54,24 +54,26 @@ export async function withRedis(binary, act) {
 }
 
 /**
- * A daemon with the defaults that leads; with a module it is a worker as well, in the same process.
+ * `duestream start` with the defaults, from the line in which it says that it has started.
  *
  * @param {string} url
- * @param {string} [module]
+ * @param {{ roles?: string, handlers?: boolean, env?: Readonly<Record<string, string>> }} [how] `handlers`: of the queue `bench`, which do nothing
  */
-export async function startDaemon(url, module) {
-  const roles = module === undefined ? ['--roles', 'mover'] : ['--roles', 'mover,worker', '--module', module];
-  const daemon = spawn(process.execPath, [join(root, 'dist/main.js'), 'start', ...roles], {
-    env: { PATH: process.env.PATH, DUESTREAM_REDIS_URL: url, DUESTREAM_HTTP__PORT: '0' },
+export async function startDaemon(url, { roles = 'mover', handlers = false, env = {} } = {}) {
+  const module = handlers ? ['--module', join(root, 'bench/idle-handlers.mjs')] : [];
+  const daemon = spawn(process.execPath, [join(root, 'dist/main.js'), 'start', '--roles', roles, ...module], {
+    env: { PATH: process.env.PATH, DUESTREAM_REDIS_URL: url, DUESTREAM_HTTP__PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await new Promise((resolve, reject) => {
     daemon.stdout.on('data', (chunk) => String(chunk).includes('"msg":"started"') && resolve(undefined));
-    daemon.once('exit', () => reject(new Error('the daemon ended')));
+    daemon.once('exit', () => reject(new Error('the process ended')));
   });
-  await sleep(SETTLE_MS);
-  return daemon;
+  return { pid: daemon.pid ?? 0, kill: () => daemon.kill('SIGKILL') };
 }
+
+/** Until a daemon has found its partitions. */
+export const settled = () => sleep(SETTLE_MS);
 
 /** User and system time of a process; a tick is 10 ms. @param {number} pid */
 export function cpuMs(pid) {
@@ -100,26 +102,16 @@ export function rounded(value) {
   return Math.round(value * 100) / 100;
 }
 
-/** What figures depend on. */
-export function hostAndNode() {
-  return { host: `${cpus().length} × ${cpus()[0]?.model}`, node: process.version };
+/** @param {Redis} redis */
+export async function usedBytes(redis) {
+  return Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
 }
 
-/**
- * Keeps figures, with where and when they were taken.
- *
- * @param {string} name of the file
- * @param {{ what: string, rows: readonly object[] }} measured
- */
-export function keep(name, { what, rows }) {
-  const result = {
-    what,
-    ...hostAndNode(),
-    date: new Date().toISOString().slice(0, 10),
-    rows,
-  };
-  mkdirSync(join(root, 'bench', 'results'), { recursive: true });
-  writeFileSync(join(root, 'bench', 'results', `${name}.json`), `${JSON.stringify(result, null, 2)}\n`);
-  console.table(rows);
-  return result;
+/** The time of all scripts since `CONFIG RESETSTAT`, with that of their commands. @param {Redis} redis */
+export async function scriptMicros(redis) {
+  const stats = await redis.info('commandstats');
+  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=\d+,usec=(\d+)/g)].reduce(
+    (sum, [, micros]) => sum + Number(micros),
+    0,
+  );
 }

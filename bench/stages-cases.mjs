@@ -1,5 +1,5 @@
 /**
- * What `bench:stages` measures: for each script a way to bring jobs into the state it starts from, and the call. Every
+ * What `npm run bench -- stages` measures: for each script a way to bring jobs into the state it starts from, and the call. Every
  * call is the product's own, so that what the client splits or repeats is measured as it happens.
  */
 
@@ -50,6 +50,14 @@ export const cases = {
     async prepare(partition, given) {
       await partition.closeTags(CLOSED);
       return partition.items({ ...given, isTagged: true });
+    },
+    call: (partition, chunk) => partition.schedule(chunk),
+  },
+  'schedule-limited': {
+    batches: [1, 100],
+    async prepare(partition, given) {
+      await partition.limit();
+      return partition.items(given);
     },
     call: (partition, chunk) => partition.schedule(chunk),
   },
@@ -119,6 +127,16 @@ export const cases = {
     batches: BATCHES,
     byDefault: 100,
     prepare: (partition, given) => partition.started(given),
+    async call(partition, chunk) {
+      await partition.jobs.complete(partition.ref, chunk, { windowMs: WINDOW_MS });
+    },
+  },
+  'complete-limited': {
+    batches: [1, 100],
+    async prepare(partition, given) {
+      await partition.limit();
+      return partition.started(given);
+    },
     async call(partition, chunk) {
       await partition.jobs.complete(partition.ref, chunk, { windowMs: WINDOW_MS });
     },

@@ -39,6 +39,7 @@ export async function createPartition(socketPath) {
   const { repair } = await import(`${root}dist/redis/repair/repair.js`);
   const { scriptOptions } = await import(`${root}dist/redis/scripts/scripts.js`);
   const schedules = await import(`${root}dist/redis/scripts/schedules.js`);
+  const { allot } = await import(`${root}dist/redis/scripts/quotas.js`);
   const { purge } = await import(`${root}dist/redis/scripts/upkeep.js`);
   const { oldestDueAge, peek, stats } = await import(`${root}dist/redis/read/inspect.js`);
   const { FIRE_BYTES_MAX, READ_BYTES_MAX } = await import(`${root}dist/redis/scripts/bytes.js`);
@@ -257,6 +258,8 @@ export async function createPartition(socketPath) {
     redis,
     jobs,
     ref,
+    /** As of a queue with `maxPending` and `maxBytes` that nothing reaches. */
+    limit: () => allot(redis, ref, { quota: { pending: 1_000_000, bytes: 1e12 } }),
     fresh,
     items,
     untilTaken,

@@ -1,5 +1,5 @@
 /**
- * One round of `bench:stages` in a process of its own: every case on a new Redis, one script at a time between two
+ * One round of `npm run bench -- stages` in a process of its own: every case on a new Redis, one script at a time between two
  * readings of INFO. Prints the rows as JSON. A checkout measures its own build, so two checkouts can take turns.
  */
 
@@ -33,7 +33,7 @@ const CALLS = 1000;
 const PART_BYTES = 64 * 1024 * 1024;
 
 const only = new Set(process.argv.slice(2));
-const { binary } = await prepare();
+const binary = await prepare();
 const measured = await withRedis(binary, async ({ redis, socketPath }) => {
   const partition = await createPartition(socketPath);
   try {
@@ -45,8 +45,7 @@ const measured = await withRedis(binary, async ({ redis, socketPath }) => {
         for (const batch of batches) rows.push(await measure(partition, redis, { name, batch, bytes }));
       }
     }
-    const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '';
-    return { version, rows };
+    return { rows };
   } finally {
     partition.close();
   }

@@ -14,15 +14,15 @@ const USAGE_ERROR = 64;
  * @template {Options} const T
  * @param {string} file of the script, `import.meta.filename`
  * @param {T} options as `parseArgs` takes them
+ * @param {readonly string[]} [args]
  */
-export function argumentsFor(file, options) {
-  const args = process.argv.slice(2);
+export function argumentsFor(file, options, args = process.argv.slice(2)) {
   if (args.includes('--help') || args.includes('-h')) {
     process.stdout.write(`${headerOf(file)}\n`);
     process.exit(0);
   }
   try {
-    return parseArgs({ args, options }).values;
+    return parseArgs({ args: [...args], options }).values;
   } catch (error) {
     const known = [...Object.keys(options), 'help'].map((name) => `--${name}`).join(', ');
     const said = error instanceof Error ? error.message.replace(/\. To specify a positional.*$/s, '') : String(error);
@@ -55,7 +55,7 @@ export function refuse(file, why) {
 }
 
 /** The first comment of a file, without its stars. @param {string} file */
-function headerOf(file) {
+export function headerOf(file) {
   const [, comment = ''] = /^\/\*\*\n([\s\S]*?)\n \*\//.exec(readFileSync(file, 'utf8')) ?? [];
   return comment.replaceAll(/^ \* ?/gm, '');
 }

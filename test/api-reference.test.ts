@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { writeApiReference } from '../scripts/api-reference.mjs';
+import { writeApiReference } from '../scripts/generate/api.mjs';
 import { root } from './support/repository.ts';
 
 const kept = join(root, 'docs', 'reference', 'api');

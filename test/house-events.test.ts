@@ -1,7 +1,6 @@
 /** Every event has a line on its page, and the log of a daemon says it at the level that the list names. */
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { renderEvents } from '../scripts/events-reference.mjs';
 import { createLog } from '../src/daemon/log.ts';
 import { logEvents } from '../src/job/event-log.ts';
 import {
@@ -13,7 +12,7 @@ import {
   forward,
   listenToAll,
 } from '../src/job/events.ts';
-import { read, root, walk } from './support/repository.ts';
+import { read, walk } from './support/repository.ts';
 
 const placed = { queue: 'emails', partition: 0 };
 const named = { queue: 'emails', id: 'order-1042', name: 'welcome' };
@@ -93,9 +92,8 @@ describe('an event', () => {
     expect(eventNames.filter((name) => !sources.includes(`emit('${name}'`))).toEqual([]);
   });
 
-  test('has a line in the reference, which says when it is told and what its fields hold', async () => {
-    const page = renderEvents({ source: read('src/job/events.ts'), levels: eventLevels });
-    await expect(page).toMatchFileSnapshot(join(root, 'docs/reference/events.md'));
+  test('has a line in the reference', () => {
+    const page = read('docs/reference/events.md');
     expect(eventNames.filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
   });
 });

@@ -2,12 +2,10 @@
  * The tables of keys, compared with what they cannot write themselves. Whoever adds a row is led by these tests to the
  * rest: a partition that is removed with all its keys, and the pages that name them.
  */
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { renderKeys } from '../scripts/keys-reference.mjs';
 import { controlTable, type KeyRow, partitionKeys, partitionTable, storedKeys } from '../src/redis/keys.ts';
 import { scripts } from '../src/redis/scripts/script-table.ts';
-import { read, root, walk } from './support/repository.ts';
+import { read, walk } from './support/repository.ts';
 
 const keys = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
 const stored = storedKeys(keys).map(({ key }) => key.slice(key.lastIndexOf(':') + 1));
@@ -29,11 +27,6 @@ test('nobody else builds the name of a key', () => {
 });
 
 describe('the pages', () => {
-  test('docs/reference/keys.md is the table', async () => {
-    const page = renderKeys({ partition: partitionTable, control: controlTable });
-    await expect(page).toMatchFileSnapshot(join(root, 'docs/reference/keys.md'));
-  });
-
   test('docs/wire-protocol.md names every key', () => {
     const text = read('docs/wire-protocol.md');
     expect(named('K', partitionTable).filter(({ name }) => !text.includes(`\`${name}`))).toEqual([]);

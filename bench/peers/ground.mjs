@@ -27,7 +27,6 @@ const ANSWER_WITHIN_MS = 600_000;
  */
 
 /** @typedef {Awaited<ReturnType<typeof startProcess>>} Child */
-/** @typedef {Awaited<ReturnType<typeof openGround>>} RedisGround */
 /** @typedef {import('./process.mjs').Told} Told */
 
 const aPort = () => freePort(FIRST_PORT + Math.floor(Math.random() * 500));
@@ -66,12 +65,12 @@ export async function openOwnGround(startOwn) {
   };
 }
 
-/** @param {{ binary: string, fsync?: 'none' | 'everysec' | 'always' }} settings */
-export async function openGround({ binary, fsync = 'none' }) {
+/** @param {{ binary: string }} settings */
+export async function openGround({ binary }) {
   const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
   const port = await aPort();
   const settings = { port: String(port), bind: '127.0.0.1', 'latency-tracking-info-percentiles': '50 99 99.9' };
-  const server = await startServer({ binary, folder, mode: fsync, settings });
+  const server = await startServer({ binary, folder, mode: 'none', settings });
   const redis = new Redis({ port, host: '127.0.0.1' });
   const stage = stageOf(`redis://127.0.0.1:${port}`, async () => {
     redis.disconnect();
@@ -140,7 +139,7 @@ async function startProcess(args, execPath) {
  *
  * @param {Redis} redis
  */
-export async function spentBy(redis) {
+async function spentBy(redis) {
   const [cpu, stats, memory] = await Promise.all([redis.info('cpu'), redis.info('commandstats'), redis.info('memory')]);
   const of = (/** @type {string} */ text, /** @type {string} */ name) =>
     Number(new RegExp(`${name}:([\\d.]+)`).exec(text)?.[1] ?? 0);

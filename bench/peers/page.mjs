@@ -2,7 +2,7 @@
 import { chartOf } from './chart.mjs';
 import { targetsIn } from './targets.mjs';
 
-/** @typedef {import('../bench.mjs').Result} Result */
+/** @typedef {import('../peers.mjs').Result} Result */
 
 /**
  * @typedef {object} Row
@@ -125,7 +125,7 @@ promotes in its workers or in its server. So compare the sum of server, workers 
     '![How late jobs start](charts/lateness.svg)\n\n![Jobs per second](charts/rates.svg)\n\n![Memory](charts/memory.svg)',
     '## What we want, and what this run shows',
     `The same is wanted of both shapes, of duestream as people deploy it and of one process. A ratio (×) is to BullMQ. Schedules
-and scripts are measured by \`npm run bench:schedules\` and \`npm run bench:stages\`.`,
+and scripts are measured by \`npm run bench -- schedules\` and \`npm run bench -- stages\`.`,
     ...targetsIn(rows, FIGURES),
     '[Decision 12](decisions/0012-one-call-per-batch.md) has the profiles, and what else was tried.',
     ...(linger === undefined ? [] : ['## Linger', `${LINGER} ${linger}`]),
@@ -180,13 +180,6 @@ ${[
   '|---:|---|---:|---:|---:|---:|---:|---:|---:|',
   ...lines,
 ].join('\n')}`;
-}
-
-/** @param {string} page @param {{ begin: string, end: string, body: string }} block what stands between two marks */
-export function between(page, { begin, end, body }) {
-  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`the page has no place for ${begin}`);
-  return `${page.slice(0, from)}${begin}\n${body}\n${page.slice(to)}`;
 }
 
 /** @param {readonly Row[]} rows @param {{ title: string, systems: readonly Described[] }} options */

@@ -1,12 +1,9 @@
 /** The comparison in the README: a few rows of the results, the best of each in bold, whoever has it. */
 
-import { between, measuredIn, number } from './page.mjs';
+import { measuredIn, number } from './page.mjs';
 
 /** @typedef {import('./page.mjs').Row} Row */
 /** @typedef {import('./page.mjs').Described} Described */
-
-const BEGIN = '<!-- beside others: made from bench/results/peers.json by npm run bench -->';
-const END = '<!-- end of beside others -->';
 
 const SYSTEMS = ['duestream', 'duestream-20', 'BullMQ', 'bee-queue', 'bunqueue'];
 
@@ -25,13 +22,8 @@ const ROWS = /** @type {const} */ ([
   ['idle', ['commandsPerSecond'], false, 'Redis commands per second, idle'],
 ]);
 
-/** @param {string} readme @param {import('./page.mjs').Run} run */
-export function withPeers(readme, run) {
-  return between(readme, { begin: BEGIN, end: END, body: besideOthers(run) });
-}
-
 /** @param {import('./page.mjs').Run} run */
-function besideOthers({ rows, systems, rounds, quick }) {
+export function besideOthers({ rows, systems, rounds, quick }) {
   const shown = SYSTEMS.flatMap((name) => systems.find((system) => system.name === name) ?? []);
   const lines = ROWS.map(([workload, figures, mostIsBest, title]) => {
     const cells = shown.map(({ name: system }) =>

@@ -237,7 +237,7 @@ function memory(given, generated) {
 /** @typedef {import('./ground.mjs').Child} Child */
 /** The processes that run jobs, and the one that only promotes, where a system has such. @typedef {{ workers: readonly Child[], daemon: Child | undefined }} Fleet */
 
-/** @param {Ground} ground @param {Given} given @param {{ jobs: number, processes: number }} options @returns {Promise<Fleet>} */
+/** @param {Ground} ground @param {Pick<Given, 'system'>} given @param {{ jobs: number, processes: number }} options @returns {Promise<Fleet>} */
 export async function startFleet(ground, { system }, { jobs, processes }) {
   const [daemon, ...workers] = await Promise.all([
     system.daemon ? ground.start('daemon', system) : undefined,
@@ -267,7 +267,7 @@ async function spentByFleet({ workers, daemon }, each) {
   return { workerMs, daemonMs: (await daemon?.ask('report'))?.cpuMs };
 }
 
-/** @param {Ground} ground @param {Given} given @param {{ fleet: Fleet, jobs: number }} options @returns {Promise<Seen>} */
+/** @param {Ground} ground @param {Pick<Given, 'system'>} given @param {{ fleet: Fleet, jobs: number }} options @returns {Promise<Seen>} */
 export async function finished(ground, { system }, { fleet, jobs }) {
   const all = () => fleet.workers.reduce((sum, worker) => sum + worker.count(), 0) >= jobs;
   const forMs = 300_000 + jobs;
@@ -284,8 +284,8 @@ export async function finished(ground, { system }, { fleet, jobs }) {
   return { starts, atMs, ...spent };
 }
 
-/** @param {{ system: System }} given @param {{ seen: Seen, jobs: number, dueOf: (at: number) => number, times?: number }} options `times`: so often each has to start */
-export function judge({ system }, { seen, jobs, dueOf, times = 1 }) {
+/** @param {{ system: System }} given @param {{ seen: Seen, jobs: number, dueOf: (at: number) => number }} options */
+export function judge({ system }, { seen, jobs, dueOf }) {
   const early = system.roundsToSeconds ? EARLY_MS : 0;
   const lateMs = [];
   const wrong = { missing: 0, twice: 0, early: 0 };
@@ -293,8 +293,8 @@ export function judge({ system }, { seen, jobs, dueOf, times = 1 }) {
   let lastMs = 0;
   for (let at = 0; at < jobs; at += 1) {
     const atMs = seen.atMs[at] ?? 0;
-    if ((seen.starts[at] ?? 0) < times) wrong.missing += 1;
-    if ((seen.starts[at] ?? 0) > times) wrong.twice += 1;
+    if ((seen.starts[at] ?? 0) < 1) wrong.missing += 1;
+    if ((seen.starts[at] ?? 0) > 1) wrong.twice += 1;
     if (atMs < dueOf(at) - early) wrong.early += 1;
     lateMs.push(atMs - dueOf(at));
     firstMs = Math.min(firstMs, atMs);

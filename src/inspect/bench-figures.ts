@@ -2,7 +2,7 @@
  * What `duestream plan` counts with, as the bench measured it: CPU in µs and commands of Redis per job, by jobs
  * per second, and commands per second of what waits.
  *
- * Made from bench/results by `npm run generate`; edit scripts/plan-figures.mjs instead.
+ * Made from bench/results by `npm run generate`; edit scripts/generate/plan-figures.mjs instead.
  */
 import type { Profile } from '../kernel/rhythm.ts';
 

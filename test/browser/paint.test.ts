@@ -1,12 +1,12 @@
 /**
- * How fast the pages are beside 100,000 scheduled and 10,000 dead jobs: `npm run bench:pages` measures it and writes
+ * How fast the pages are beside 100,000 scheduled and 10,000 dead jobs: `npm run bench -- pages` measures it and writes
  * `bench/results/pages.json` and a page of the reference. Here a small one of the same is looked at, and no time is judged:
  * the lists show what there is, and the counts agree with them while a worker drains the queue.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { writeMeasured } from '../../bench/measured.mjs';
+import { writePages } from '../../bench/results.mjs';
 import { build } from '../../scripts/steps.mjs';
 import { createClient } from '../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../src/daemon/daemon.ts';
@@ -182,29 +182,9 @@ function write(found: {
     what: `the pages beside ${SCHEDULED} scheduled and ${DEAD} dead jobs, medians of ${ROUNDS} rounds, ms`,
     node: process.version,
     firstPaintMs: median(found.paints),
-    listMs: Object.fromEntries(lists.map(([name, times]) => [name, median(times)])),
+    rows: lists.map(([page, times]) => ({ page, ms: median(times) })),
     slowestCommandsP999Us: Object.fromEntries(found.slowest.map(({ command, p999Us }) => [command, p999Us])),
   };
   writeFileSync(join(root, 'bench', 'results', 'pages.json'), `${JSON.stringify(result, null, 2)}\n`);
-  const rows = [
-    `| first paint | ${result.firstPaintMs} ms |`,
-    ...lists.map(([name, times]) => `| ${name} | ${median(times)} ms |`),
-  ];
-  const section = [
-    '## How fast the pages are',
-    '',
-    `Beside ${SCHEDULED.toLocaleString('en')} scheduled and ${DEAD.toLocaleString('en')} dead jobs, in Chromium on the same machine as`,
-    `Redis and the daemon (two cores), medians of ${ROUNDS} rounds. A list counts from the click to the filled table.`,
-    '',
-    '| page | time |',
-    '|---|---|',
-    ...rows,
-    '',
-    'What took Redis longest meanwhile, by its own `latencystats` (p99.9):',
-    '',
-    '| command | µs |',
-    '|---|---|',
-    ...found.slowest.map(({ command, p999Us }) => `| ${command.replace('|', ' ')} | ${Math.round(p999Us)} |`),
-  ];
-  writeMeasured('pages', section.join('\n'));
+  writePages('pages');
 }

@@ -1,4 +1,4 @@
-/** Every case of `npm run bench:stages` can be carried out: nothing else calls it, and a bench that is broken is noticed too late. */
+/** Every case of `npm run bench -- stages` can be carried out: nothing else calls it, and a bench that is broken is noticed too late. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cases } from '../../bench/stages-cases.mjs';
 import { createPartition, type Partition } from '../../bench/stages-partition.mjs';

@@ -1,7 +1,8 @@
 /** What the bench makes of results: rows, targets, the table of linger, and the comparison of the README. */
 import { expect, test } from 'vitest';
 import { pageOf, report } from '../../bench/peers/page.mjs';
-import { withPeers } from '../../bench/peers/readme.mjs';
+import { besideOthers } from '../../bench/peers/readme.mjs';
+import { between } from '../../bench/results.mjs';
 
 const SYSTEMS = ['duestream', 'embedded', 'duestream-20', 'BullMQ'].map((name) => ({
   name,
@@ -57,13 +58,12 @@ test('a system that lingers is in its table, and not among the columns of a work
 });
 
 test('the README has the best of each row in bold, also that of a peer', () => {
-  const marks = [
-    '<!-- beside others: made from bench/results/peers.json by npm run bench -->',
-    '<!-- end of beside others -->',
-  ];
-  const readme = withPeers(`a ${marks.join('old')} z`, run);
+  const readme = besideOthers(run);
   expect(readme).toContain('| | duestream 6.7 | duestream-20 6.7 | BullMQ 6.7 |');
   expect(readme).toContain('CPU of the server per job, µs | 120 | **60** | 100 |');
   expect(readme).toContain('jobs/s | – | – | – |');
-  expect(() => withPeers('no marks', run)).toThrow('the page has no place for');
+});
+
+test('a page without the marks of a section is refused', () => {
+  expect(() => between('no marks', 'bench: peers', 'a table')).toThrow('the page has no place for');
 });

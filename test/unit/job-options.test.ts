@@ -1,10 +1,8 @@
 /**
  * The table of the options of a job: every row is whole, its example goes the whole way into a record and back, and the
- * pages say what it says. `npm run generate` rewrites `docs/reference/job-options.md`.
+ * pages say what it says.
  */
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { renderJobOptions } from '../../scripts/job-options-reference.mjs';
 import { planJob } from '../../src/client/calls/plan.ts';
 import { decodeRecord, encodeRecord } from '../../src/job/codec.ts';
 import { allOptions, bodyFields, headerFields, optionNames, optionsOfFires } from '../../src/job/fields.ts';
@@ -16,15 +14,11 @@ import { decodeHeader, markOf } from '../../src/job/record-header.ts';
 import { parseSchedule } from '../../src/schedule/input.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { exampleOf } from '../support/job-options.ts';
-import { read, root } from '../support/repository.ts';
+import { read } from '../support/repository.ts';
 
 const limits = { horizonMs: 3650 * 86_400_000, dataBytesMax: 1000, nowMs: Date.UTC(2026, 2, 1) };
 const inRecord = [...bodyFields, ...headerFields];
 const source = read('src/job/options.ts');
-
-test('the reference lists every option', async () => {
-  await expect(renderJobOptions(allOptions)).toMatchFileSnapshot(join(root, 'docs/reference/job-options.md'));
-});
 
 describe.each(optionNames)('%s', (name: OptionName) => {
   const { option } = allOptions.find((one) => one.name === name) ?? {};

@@ -1,10 +1,7 @@
 /**
- * The table of the settings of a queue: every row is whole, and its example goes through every window. `npm run generate`
- * rewrites `docs/reference/queue-settings.md`.
+ * The table of the settings of a queue: every row is whole, and its example goes through every window.
  */
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { renderQueueSettings } from '../../scripts/queue-settings-reference.mjs';
 import { defineConfig, queueOptions } from '../../src/config/load.ts';
 import { type ConfigInput, options } from '../../src/config/options.ts';
 import { settingShapes } from '../../src/http/api/setting-shapes.ts';
@@ -23,7 +20,7 @@ import {
   settingOf,
   settingWords,
 } from '../../src/job/queue-settings.ts';
-import { read, root } from '../support/repository.ts';
+import { read } from '../support/repository.ts';
 
 /** Values of each kind that are said so: as they are said again. */
 const SAID: { readonly [Word in QueueSettingName]?: readonly unknown[] } & {
@@ -42,10 +39,6 @@ const KINDS: { readonly [kind: string]: readonly unknown[] } = {
   yes: [true],
 };
 const saidOfWord = (word: QueueSettingName): readonly unknown[] => SAID[word] ?? KINDS[settingOf(word).kind] ?? [];
-
-test('the reference lists every setting', async () => {
-  await expect(renderQueueSettings()).toMatchFileSnapshot(join(root, 'docs/reference/queue-settings.md'));
-});
 
 describe.each(settingWords)('%s', (word) => {
   const setting = settingOf(word);

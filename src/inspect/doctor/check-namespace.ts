@@ -621,6 +621,6 @@ function shortage(
   return rememberedMs < of.windowMs ? { rememberedMs, perSecond } : undefined;
 }
 
-/** `npm run bench:done` measures it, with ids of 22 characters. */
+/** `npm run bench -- ends` measures it, with ids of 22 characters. */
 const BYTES_PER_END = 270;
 const mib = (count: number): string => `${Math.max(1, Math.round((count * BYTES_PER_END) / 2 ** 20))} MiB`;

@@ -54,7 +54,7 @@ interface Sighting {
   readonly found: ReadonlyMap<string, Flaw>;
 }
 
-/** Nothing is promoted meanwhile. `npm run bench:fsck` tells how long that is, and why no more are read at once. */
+/** Nothing is promoted meanwhile. `npm run bench -- stages` tells how long that is (`check-members-all`), and why no more are read at once. */
 const ATOMIC_MAX = 600;
 const APART_MS = 2000;
 const PAGE = 300;

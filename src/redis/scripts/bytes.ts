@@ -11,7 +11,7 @@ export const READ_BYTES_MAX = 640 * 1024;
 /**
  * Jobs per bulk call: a start of 80 takes 1 ms with records of 200 bytes, 2 ms with 4 KiB. Where a job costs more, or
  * several commands whatever its size, there are fewer, so that a call takes about 1 ms and no more than 2: on a slow
- * machine of two cores its p99.9 then stays below 5 ms (`npm run bench:stages`, docs/reference/measured.md).
+ * machine of two cores its p99.9 then stays below 5 ms (`npm run bench -- stages`, docs/reference/measured.md).
  */
 export const READ_JOBS_MAX = 80;
 /** `relay` completes, promotes and starts: so many of each, so that it takes no longer than other scripts. */

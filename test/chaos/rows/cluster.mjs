@@ -161,7 +161,7 @@ export const clusterRows = [
     ...COMMON,
     id: 'F98',
     title: 'Cluster: a master is added and one removed under load',
-    how: 'at 400 jobs/s a fourth master gets its share of the slots; then the master of a partition gives all of its slots away, is forgotten and ends; at 2,000 jobs/s in docs/reference/measured.md',
+    how: 'at 400 jobs/s a fourth master gets its share of the slots; then the master of a partition gives all of its slots away, is forgotten and ends',
     wanted: 'lost 0; calls that fail 0; each partition goes on <= 5 s',
     workload: FLOW,
     severs: false,

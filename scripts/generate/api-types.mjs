@@ -1,7 +1,6 @@
 /**
  * The HTTP API for the pages, made of docs/reference/openapi.json: the types of what is asked and answered, and each call
- * with its path, parameters, body and answer. Pure: a test compares the files with it, and `npm run generate` lets that test
- * rewrite them.
+ * with its path, parameters, body and answer. Pure.
  */
 import openapiTS, { astToString } from 'openapi-typescript';
 

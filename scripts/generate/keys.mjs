@@ -1,9 +1,7 @@
 /**
- * Renders the tables of keys as `docs/reference/keys.md`. Pure: a test compares the page with it byte for byte, and
- * `npm run generate` lets that test rewrite it.
- */
+ * Renders the tables of keys as `docs/reference/keys.md`. Pure.  */
 
-/** @typedef {import('../src/redis/keys.ts').KeyRow} KeyRow */
+/** @typedef {import('../../src/redis/keys.ts').KeyRow} KeyRow */
 /** @typedef {Readonly<Record<string, KeyRow>>} Table */
 
 const HEAD = `| key | type | expires | content | who takes away, and the bound |

@@ -1,10 +1,8 @@
 /**
  * Renders the figures that `duestream plan` counts with as `src/inspect/bench-figures.ts`, from the results of the bench.
- * Pure: a test compares the file with it, and `npm run generate` lets that test rewrite it.
- */
+ * Pure.  */
 
-/** @typedef {{ workload: string, figure: string, system: string, median: number }} Row */
-/** @typedef {{ host: string, redis: string, date: string, rows: readonly Row[] }} Results */
+/** @typedef {import('../../bench/results.mjs').Kept} Kept */
 
 /** Workloads that measure a job from promotion to settlement at a rate that is known beforehand, in jobs per second. */
 const STEADY = new Map([
@@ -12,13 +10,13 @@ const STEADY = new Map([
   ['steady2000', 2000],
 ]);
 
-/** @typedef {{ rows: readonly { profile: string, partitions: number, commandsPerSecond: number }[] }} Idle */
-
 /**
- * @param {Results} results of `npm run bench`
- * @param {Idle} idle of `npm run bench:idle`
+ * @param {Kept | undefined} results of `npm run bench`
+ * @param {Kept | undefined} idle of `npm run bench -- idle`
  */
-export function renderFigures({ host, redis, date, rows }, idle) {
+export function renderFigures(results, idle) {
+  if (!results || !idle) throw new Error('npm run bench, and npm run bench -- idle, come first');
+  const { host, redis, date, rows } = results;
   const of = (/** @type {string} */ workload, /** @type {string} */ figure) => {
     const row = rows.find((one) => one.system === 'duestream' && one.workload === workload && one.figure === figure);
     if (!row) throw new Error(`the results of the bench have no ${figure} of duestream in ${workload}`);
@@ -42,7 +40,7 @@ export function renderFigures({ host, redis, date, rows }, idle) {
  * What \`duestream plan\` counts with, as the bench measured it: CPU in µs and commands of Redis per job, by jobs
  * per second, and commands per second of what waits.
  *
- * Made from bench/results by \`npm run generate\`; edit scripts/plan-figures.mjs instead.
+ * Made from bench/results by \`npm run generate\`; edit scripts/generate/plan-figures.mjs instead.
  */
 import type { Profile } from '../kernel/rhythm.ts';
 

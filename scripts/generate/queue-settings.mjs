@@ -1,9 +1,7 @@
 /**
- * Renders the table of the settings of a queue as `docs/reference/queue-settings.md`. Pure: a test compares the file with it
- * byte for byte, and `npm run generate` lets that test rewrite it.
- */
-import { groupExamples, queueFlagsOf } from '../src/cli/terminal/setting-flags.ts';
-import { fieldsOfWord, groupLimitRows, settingOf, settingWords } from '../src/job/queue-settings.ts';
+ * Renders the table of the settings of a queue as `docs/reference/queue-settings.md`. Pure.  */
+import { groupExamples, queueFlagsOf } from '../../src/cli/terminal/setting-flags.ts';
+import { fieldsOfWord, groupLimitRows, settingOf, settingWords } from '../../src/job/queue-settings.ts';
 
 export function renderQueueSettings() {
   return `<!-- Generated from src/job/queue-settings.ts by \`npm run generate\`; a test compares it. -->
@@ -34,7 +32,7 @@ ${groupLimitRows.map(groupRow).join('\n')}
 `;
 }
 
-/** @param {import('../src/job/queue-settings.ts').QueueSettingName} word */
+/** @param {import('../../src/job/queue-settings.ts').QueueSettingName} word */
 function row(word) {
   const { doc, allowed, limits } = settingOf(word);
   const flags = queueFlagsOf(word).map((flag) => `\`${flag.replaceAll('|', '\\|')}\``);

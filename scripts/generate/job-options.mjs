@@ -1,11 +1,9 @@
 /**
- * Renders the table of the options of a job as `docs/reference/job-options.md`. Pure: a test compares the file with it
- * byte for byte, and `npm run generate` lets that test rewrite it.
- */
-import { flagOf } from '../src/cli/terminal/job-flags.ts';
+ * Renders the table of the options of a job as `docs/reference/job-options.md`. Pure.  */
+import { flagOf } from '../../src/cli/terminal/job-flags.ts';
 
-/** @typedef {import('../src/job/option-kinds.ts').JobOption} JobOption */
-/** @typedef {import('../src/job/option-kinds.ts').Named} Named */
+/** @typedef {import('../../src/job/option-kinds.ts').JobOption} JobOption */
+/** @typedef {import('../../src/job/option-kinds.ts').Named} Named */
 
 /** @param {readonly Named[]} options */
 export function renderJobOptions(options) {

@@ -1,52 +1,52 @@
 /**
  * What a job of a queue without tags and history costs Redis, beside a package that `npm run fixture` froze:
- * `npm run bench:frozen -- --package <tarball>`.
+ * `npm run bench -- frozen --package <tarball>`.
  * Both builds make the same calls on the same Redis, a new one each round, in turns: jobs are scheduled, promoted, started and
  * completed in batches of the default sizes. Commands per job are counted and have to be equal; the time of Redis per job
- * is the median of the rounds, and its ratio the median of those within a round. Writes `bench/results/against-frozen.json`; with fewer jobs or rounds than the default it only prints.
+ * is the median of the rounds, and its ratio the median of those within a round.
+ *
+ *     --package file   the tarball of the frozen version
+ *     --jobs 20000     of each round
+ *     --rounds 21      how many
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
-import { keep, median, prepare, rounded, withRedis } from './parts.mjs';
+import { median, rounded, withRedis } from './parts.mjs';
 
 /** @typedef {import('ioredis').Redis} Redis */
 /** @typedef {{ commands: number, micros: number }} Cost */
 
 /** @type {readonly ('frozen' | 'now')[]} */
 const BUILDS = ['frozen', 'now'];
-const JOBS = 20_000;
 /** Loads the scripts, and counts for nothing. */
 const WARM_UP = 2000;
-const ROUNDS = 21;
 const BATCH = { schedule: 250, promote: 300, serve: 80 };
 const LEASE_MS = 600_000;
 const WINDOW_MS = 600_000;
 /** What the bench asks itself. */
 const OWN = ['info', 'config|resetstat', 'flushall', 'client|setname', 'client|setinfo', 'select', 'ping'];
 
-const file = import.meta.filename;
-const given = argumentsFor(file, { jobs: { type: 'string' }, rounds: { type: 'string' }, package: { type: 'string' } });
-const jobsCount = wholeNumber(file, 'jobs', { given: given.jobs, otherwise: JOBS, from: 100, to: 1_000_000 });
-const rounds = wholeNumber(file, 'rounds', { given: given.rounds, otherwise: ROUNDS, from: 1, to: 99 });
-const tarball = given.package ?? '';
-if (!existsSync(tarball)) refuse(file, `--package ${tarball}; allowed: the tarball of a frozen version`);
-
-const { binary } = await prepare();
-const folder = mkdtempSync(join(tmpdir(), 'due-frozen-'));
-try {
-  execFileSync('tar', ['xzf', tarball, '-C', folder]);
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  await compare(join(folder, 'package/dist'));
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+/** @param {import('./bench.mjs').Asked} asked */
+export async function run({ binary, number, refuse, values }) {
+  const tarball = String(values.package ?? '');
+  if (!existsSync(tarball)) refuse(`--package ${tarball}; allowed: the tarball of a frozen version`);
+  const jobs = number('jobs', { otherwise: 20_000, from: 100, to: 1_000_000 });
+  const rounds = number('rounds', { otherwise: 21, from: 1, to: 99 });
+  const folder = mkdtempSync(join(tmpdir(), 'due-frozen-'));
+  try {
+    execFileSync('tar', ['xzf', tarball, '-C', folder]);
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    return await compare(join(folder, 'package/dist'), { binary, jobs, rounds });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
-/** Each round on a Redis of its own: where its memory lies makes one build or the other faster for as long as it runs. @param {string} frozen */
-async function compare(frozen) {
+/** Each round on a Redis of its own: where its memory lies makes one build or the other faster for as long as it runs. @param {string} frozen @param {{ binary: string, jobs: number, rounds: number }} how */
+async function compare(frozen, { binary, jobs, rounds }) {
   /** @type {Record<'frozen' | 'now', Cost[]>} */
   const seen = { frozen: [], now: [] };
   for (let round = 1; round <= rounds; round += 1) {
@@ -54,7 +54,7 @@ async function compare(frozen) {
       const builds = { frozen: await opened(frozen, socketPath), now: await opened(join(root, 'dist'), socketPath) };
       for (const build of BUILDS) await measured(redis, builds[build], WARM_UP);
       for (const build of round % 2 === 0 ? BUILDS : BUILDS.toReversed()) {
-        seen[build].push(await measured(redis, builds[build], jobsCount));
+        seen[build].push(await measured(redis, builds[build], jobs));
       }
       for (const { close } of Object.values(builds)) close();
     });
@@ -69,14 +69,13 @@ async function compare(frozen) {
   const ratio = rounded(
     median(seen.now.map(({ micros }, round) => micros / (seen.frozen[round]?.micros ?? Number.NaN))),
   );
-  const what = `${jobsCount} jobs of 200 bytes scheduled, promoted, started and completed, medians of ${rounds} rounds in turns; now / frozen within a round: ${ratio}`;
-  const isWhole = jobsCount >= JOBS && rounds >= ROUNDS;
-  if (isWhole) keep('against-frozen', { what, rows });
-  else console.table(rows);
-  console.log(what);
-  if (after.commandsPerJob === before.commandsPerJob) return;
-  console.error('the commands per job are not equal');
-  process.exitCode = 1;
+  const what = `${jobs} jobs of 200 bytes scheduled, promoted, started and completed, medians of ${rounds} rounds in turns; now / frozen within a round: ${ratio}`;
+  process.stdout.write(`${what}\n`);
+  if (after.commandsPerJob !== before.commandsPerJob) {
+    process.stderr.write('the commands per job are not equal\n');
+    process.exitCode = 1;
+  }
+  return [{ name: 'frozen', what, rows }];
 }
 
 /** @param {Redis} redis @param {Awaited<ReturnType<typeof opened>>} build @param {number} count of jobs @returns {Promise<Cost>} */

@@ -1,7 +1,5 @@
 /**
- * Renders the command line as `docs/reference/cli.md`, from the program itself. Pure: a test compares the file with it
- * byte for byte, and `npm run generate` lets that test rewrite it.
- */
+ * Renders the command line as `docs/reference/cli.md`, from the program itself. Pure.  */
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {import('commander').Option} Option */

@@ -1,12 +1,11 @@
 /**
  * Renders the table of options as `config/duestream.schema.json` and `docs/reference/configuration.md`.
- * Pure: a test compares the files with it byte for byte, and `npm run generate` lets that test rewrite them.
- */
+ * Pure.  */
 import { z } from 'zod';
-import { envName } from '../src/config/table.ts';
-import { durationText } from '../src/kernel/duration.ts';
+import { envName } from '../../src/config/table.ts';
+import { durationText } from '../../src/kernel/duration.ts';
 
-/** @typedef {import('../src/config/table.ts').Option} Option */
+/** @typedef {import('../../src/config/table.ts').Option} Option */
 
 const NOTE = 'Generated from src/config/options.ts by `npm run generate`; a test compares it.';
 

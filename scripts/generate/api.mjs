@@ -1,11 +1,9 @@
 /**
- * Makes the reference of the library from the comments of what it exports: `node scripts/api-reference.mjs`, which
- * `npm run generate` calls. One page per entry of the package in `docs/reference/api`; what has no comment is an error.
+ * Makes the reference of the library from the comments of what it exports. One page per entry of the package in `docs/reference/api`; what has no comment is an error.
  */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Application } from 'typedoc';
-import { root } from './steps.mjs';
+import { root } from '../steps.mjs';
 
 /** In the order of the page: first what is called. */
 const GROUPS = ['Functions', 'Interfaces', 'Type Aliases', 'Classes', 'Variables', 'References'];
@@ -42,9 +40,4 @@ export async function writeApiReference(folder = join(root, 'docs', 'reference',
   if (app.logger.hasErrors() || app.logger.hasWarnings())
     throw new Error('what is exported needs a comment: see above');
   await app.generateOutputs(project);
-}
-
-if (process.argv[1] === import.meta.filename) {
-  if (!existsSync(join(root, 'node_modules'))) throw new Error('npm ci comes first');
-  await writeApiReference();
 }

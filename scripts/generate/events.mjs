@@ -1,6 +1,5 @@
 /**
- * Renders `docs/reference/events.md` from the interface in `src/job/events.ts` and its comments. Pure: a test compares
- * the page with it byte for byte, and `npm run generate` lets that test rewrite it. An event or a field about which
+ * Renders `docs/reference/events.md` from the interface in `src/job/events.ts` and its comments. Pure. An event or a field about which
  * nobody says anything is an error.
  */
 import ts from 'typescript';
