@@ -1,5 +1,4 @@
 /** Every event has a line on its page, and the log of a daemon says it at the level that the list names. */
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createLog } from '../src/daemon/log.ts';
 import { logEvents } from '../src/job/event-log.ts';
