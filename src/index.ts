@@ -99,6 +99,19 @@ export type {
 export type { Group, GroupListOptions, GroupPage, GroupReport, Groups, Holder } from './client/groups/groups.ts';
 export type { JobWait, WaitObstacle } from './client/query/waits.ts';
 export type {
+  QueueChange,
+  QueueCounts,
+  QueueList,
+  QueuePaused,
+  QueueRemoved,
+  QueueReport,
+  QueueResumed,
+  QueueSettingsChange,
+  Queues,
+  SettingReason,
+  Why,
+} from './client/queues/queues.ts';
+export type {
   BackfillOptions,
   FiredJob,
   Forecast,

@@ -74,6 +74,7 @@ import type { JobFilter, JobListFilter } from './query/filter.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
 import { type JobListing, type Queries, queriesOf } from './query/queries.ts';
 import type { JobReport, JobView, Moment } from './query/report.ts';
+import { type Queues, queuesOver } from './queues/queues.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
 
 export type {
@@ -156,6 +157,8 @@ export interface Client extends Scheduling, Changes, Queries, Waits {
   readonly deadLetters: DeadLetters;
   /** Groups of queues with limits: who waits, who runs, and who holds the limit of a group. */
   readonly groups: Groups;
+  /** Queues: what they hold and why their jobs wait; set, paused, closed and removed. */
+  readonly queues: Queues;
   /** Recurring jobs: put, looked at, previewed, paused, run out of turn. */
   readonly schedules: Schedules;
   /**
@@ -211,7 +214,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 export interface ClientParts {
-  /** What an erase removed is in the audit, with the user of this process. Default: whoever erases notes that. */
+  /** What an erase removed and what became of queues is in the audit, with the user of this process. Default: the caller notes that. */
   readonly isNoted?: boolean | undefined;
   /** A connection that is there already. The client closes it when it is closed. */
   readonly connection?: Redis | undefined;
@@ -233,13 +236,14 @@ export function clientOver(
     ...jobsOver(settings, calls, chain),
     deadLetters: deadLettersOver(settings, calls),
     groups: groupsOver(calls, () => createRepeating('change a group', settings), settings.clock),
+    queues: queuesOver(settings, calls, isNoted),
     schedules: schedulesOver(settings, calls),
     erase: eraseOver(settings, calls, isNoted),
   };
 }
 
 /** What a client offers for jobs. */
-export type JobsClient = Omit<Client, 'deadLetters' | 'groups' | 'schedules' | 'erase'>;
+export type JobsClient = Omit<Client, 'deadLetters' | 'groups' | 'queues' | 'schedules' | 'erase'>;
 
 /** What concerns jobs: also over the connection of a worker, for its handlers. */
 export function jobsOver(

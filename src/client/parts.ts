@@ -30,6 +30,7 @@ import { updating } from './jobs/update.ts';
 import { createPast, type Past } from './query/past.ts';
 import { createGet, type Get } from './query/report.ts';
 import { readerOf } from './query/walk.ts';
+import type { Namespaced } from './queues/refs.ts';
 import { type ScheduleParts, schedulePartsOn } from './schedules/schedule-parts.ts';
 
 /** Header, name and options around the data. */
@@ -56,6 +57,8 @@ export interface Parts {
   readonly ends: EndSource;
   /** What single groups may have, and whether they are closed. */
   readonly rules: RuleParts;
+  /** Where queues are looked at and changed as wholes. @throws DuestreamError `wrong-schema` */
+  readonly place: () => Promise<Namespaced>;
   /** @throws DuestreamError `wrong-schema` for a namespace of another layout */
   readonly schedules: (steps: Repeating) => Promise<ScheduleParts>;
   /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
@@ -126,6 +129,10 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
   );
   return {
     server,
+    async place() {
+      await readable();
+      return { redis, namespace };
+    },
     async schedules(steps: Repeating) {
       await readable();
       return schedulePartsOn(redis, namespace, steps);

@@ -11,6 +11,7 @@
 import type { Scheduled } from '../client/calls/scheduled.ts';
 import type { Client } from '../client/client.ts';
 import type { Cancelled } from '../client/jobs/cancel.ts';
+import type { Queues } from '../client/queues/queues.ts';
 import type { Job } from '../job/job.ts';
 import type { ScheduleOptions } from '../job/options.ts';
 import type { Queue, Untyped } from '../job/queue.ts';
@@ -30,9 +31,8 @@ import {
 import type { TestJob } from './ledger.ts';
 import type { Run } from './play.ts';
 import { Processes } from './processes.ts';
-import { createTestQueues, type TestQueues } from './queues.ts';
 
-export type { Run, TestJob, TestQueues };
+export type { Run, TestJob };
 
 /** What `createTestKit` takes. */
 export interface TestKitOptions {
@@ -77,8 +77,8 @@ export interface TestKit {
    * const end = kit.subscribe(prices, (job) => console.log(job.data.cents));
    */
   subscribe<Data>(queue: Queue<Data>, handlers: QueueHandlers<NoInfer<Data>>): () => void;
-  /** How much of a queue runs at once, and whether it rests. */
-  readonly queues: TestQueues;
+  /** `client.queues`: how much of a queue runs at once, and whether it rests. What is set holds when time passes. */
+  readonly queues: Queues;
   /** As `use` of a worker: around handlers, and around what they schedule. Those of `handlers` count too. */
   use(middleware: Middleware): void;
   /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
@@ -112,7 +112,7 @@ export function createTestKit(options: TestKitOptions): TestKit {
     client,
     use: (middleware) => kit.use(middleware),
     subscribe: (queue, given) => kit.subscribe(queue, given),
-    queues: createTestQueues(kit),
+    queues: client.queues,
     schedule: (queue, data, given = {}) =>
       client.schedule(typeof queue === 'string' ? kit.knownAs(queue) : queue, data, given),
     cancel: async (queue, id) => (await client.cancel(queue, id)).status,

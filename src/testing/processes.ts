@@ -84,7 +84,7 @@ export class Processes {
     this.#worker = createKitWorker({ redis, time, handlers, queueOf, random, chains: this.#chains });
     if (this.#worker) stage.hear(this.#worker.events);
     const around = createScheduleChain();
-    this.client = createKitClient(redis, this.clock, around);
+    this.client = seenSoon(createKitClient(redis, this.clock, around), time);
     if (inline) {
       const { ledger, commands } = this;
       const own = { time, ledger, commands, client: createKitClient(redis, this.clock) };
@@ -157,6 +157,19 @@ export class Processes {
     await this.#going;
     await this.time.advanceTo(untilMs);
   }
+}
+
+/** What is set by hand is seen by all, as in production half a minute later. */
+function seenSoon(client: Client, time: VirtualTime): Client {
+  const { queues } = client;
+  const thenSeen =
+    <Given extends readonly unknown[], T>(call: (...given: Given) => Promise<T>) =>
+    async (...given: Given): Promise<T> => {
+      const done = await call(...given);
+      time.lookSoon();
+      return done;
+    };
+  return { ...client, queues: { ...queues, set: thenSeen(queues.set), unset: thenSeen(queues.unset) } };
 }
 
 /** Definitions by their names. @throws DuestreamError `bad-input` for a queue that cannot have its handlers */

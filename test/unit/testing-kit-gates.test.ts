@@ -201,13 +201,13 @@ test.each([{}, { concurrency: 1 }])('a paused queue of %j starts nothing, and go
   const { kit, starts } = kitOf(q, { lasts: () => 100 });
   await kit.client.scheduleMany(q, [...many('a'), ...many('bc', { delay: 50 })]);
   await kit.advance(10);
-  expect(await kit.queues.pause('q')).toBe(true);
-  expect(await kit.queues.pause('q')).toBe(false);
+  expect(await kit.queues.pause('q')).toMatchObject({ status: 'changed', running: 1 });
+  expect(await kit.queues.pause('q')).toMatchObject({ status: 'same' });
   await kit.advance('1s');
   expect(starts()).toEqual([['a', 0]]);
   expect(kit.jobs({ state: 'scheduled' }).map(({ id }) => id)).toEqual(['b', 'c']);
   expect(await kit.cancel('q', 'c')).toBe('cancelled');
-  expect(await kit.queues.resume('q')).toBe(true);
+  expect(await kit.queues.resume('q')).toMatchObject({ status: 'changed' });
   await kit.advance('1s');
   expect(starts()).toEqual([
     ['a', 0],
@@ -401,14 +401,14 @@ describe('limits of single groups', () => {
     expect([
       await kit.queues.close(q, { for: '1h', reason: 'maintenance' }),
       await kit.queues.close(q, { for: '1s' }),
-    ]).toEqual([true, false]);
+    ]).toEqual([{ status: 'changed' }, { status: 'same' }]);
     await kit.client.scheduleMany(q, of('e', 2));
     await kit.advance('10m');
     expect(starts()).toHaveLength(8);
-    expect([await kit.queues.open(q), await kit.queues.open(q)]).toEqual([true, false]);
+    expect([await kit.queues.open(q), await kit.queues.open(q)]).toEqual([{ status: 'changed' }, { status: 'same' }]);
     await kit.advance(1);
     expect(starts()).toHaveLength(10);
-    await expect(kit.queues.close('other', { for: '1s' })).rejects.toThrow('queue other is not gated');
+    await expect(kit.queues.close('other', { for: '1s' })).rejects.toMatchObject({ code: 'not-found' });
   });
 });
 

@@ -2,13 +2,9 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
 import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
-import { changeGroup } from '../../client/queues/settings.ts';
-import { wordsIn } from '../../kernel/checks.ts';
-import { systemClock } from '../../kernel/clock.ts';
 import { durationText } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
-import { userHere } from '../../redis/audit.ts';
 import {
   checkQueue,
   type Exit,
@@ -17,7 +13,6 @@ import {
   wholeNumber,
   withClient,
   withExamples,
-  withRedis,
 } from '../session.ts';
 import { relative } from '../terminal/instants.ts';
 import { fields, line, type Paint, table } from '../terminal/output.ts';
@@ -166,11 +161,10 @@ async function runSet(
   {
     queue,
     group,
-    reason: said = '',
+    reason,
     ...flags
   }: SettingFlags & { readonly queue: string; readonly group: string; readonly reason?: string },
 ): Promise<Exit> {
-  const reason = wordsIn(said, 'reason');
   const limits = readGroupFlags(flags);
   if (Object.keys(flags).length === 0) {
     throw new DuestreamError(
@@ -178,13 +172,9 @@ async function runSet(
       `say what it may have: ${groupExamples.slice(0, -1).join(', ')} or ${groupExamples.at(-1)}`,
     );
   }
-  const { namespace } = session.config;
-  const by = { by: userHere(), why: reason, atMs: systemClock.wallMs() };
-  await checkQueue(session, queue);
-  const isChanged = await withRedis(session, (redis) =>
-    changeGroup({ redis, namespace }, { queue, group, limits, by }),
+  return change(session, { verb: 'set', queue, group, reason }, ({ groups }) =>
+    groups.set(queue, group, limits, { reason }),
   );
-  return tell(session, { verb: 'set', queue, group, reason }, isChanged);
 }
 
 export const groupsUnset: Register = (parent, runner) => {
@@ -207,7 +197,9 @@ export const groupsClose: Register = (parent, runner) => {
     .option('--reason <text>', 'why, for the next person who looks')
     .action((queue: string, group: string, flags: CloseOptions, command: Command) =>
       runner.run(command, (session) =>
-        change(session, { verb: 'close', queue, group }, ({ groups }) => groups.close(queue, group, flags)),
+        change(session, { verb: 'close', queue, group, reason: flags.reason }, ({ groups }) =>
+          groups.close(queue, group, flags),
+        ),
       ),
     );
   withExamples(command, ['duestream groups close calls acme --for 10m --reason "their API is down"']);
@@ -236,16 +228,17 @@ interface Done {
   readonly verb: keyof typeof DONE;
   readonly queue: string;
   readonly group: string;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
-async function change(session: Session, of: Done, call: (client: Client) => Promise<GroupChange>): Promise<Exit> {
-  await checkQueue(session, of.queue);
+async function change(
+  session: Session,
+  { verb, queue, group, reason }: Done,
+  call: (client: Client) => Promise<GroupChange>,
+): Promise<Exit> {
+  await checkQueue(session, queue);
   const { status } = await withClient(session, call);
-  return tell(session, of, status === 'changed');
-}
-
-function tell(session: Session, { verb, queue, group, reason }: Done, changed: boolean): Exit {
+  const changed = status === 'changed';
   session.changes.push({ verb: `groups.${verb}`, queue, target: group, count: changed ? 1 : 0, reason });
   session.out.answer({ queue, group, changed }, () => [line`${group} of ${queue} ${DONE[verb][changed ? 0 : 1]}`]);
   return 0;

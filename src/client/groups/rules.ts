@@ -7,14 +7,15 @@ import { checkNames, durationIn, wordsIn } from '../../kernel/checks.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { userHere } from '../../redis/audit.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { close } from '../../redis/scripts/gates.ts';
+import type { Overriding } from '../../redis/scripts/overrides.ts';
 import { setGroup } from '../../redis/scripts/queues.ts';
 import type { CallPartitions } from '../calls/partition-calls.ts';
 import type { Repeating } from '../calls/retry.ts';
+import { overridingOf, type SettingReason } from '../queues/settings.ts';
 
 /** For how long nobody of a group is let through, and why. */
 export interface CloseOptions {
@@ -39,7 +40,7 @@ export interface GroupRules {
    * @throws DuestreamError `bad-input`, also for more than 1,000 names · `not-found` for a queue that is not declared
    * @example await client.groups.set('calls', 'acme', { concurrency: 10, rate: '20/s', maxPending: 1000, weight: 3 });
    */
-  set(queue: QueueInput<unknown>, group: string, limits: GroupLimits): Promise<GroupChange>;
+  set(queue: QueueInput<unknown>, group: string, limits: GroupLimits, options?: SettingReason): Promise<GroupChange>;
   /**
    * The group has what the definition says of it in `groups`, or the limits of all groups again.
    *
@@ -85,7 +86,7 @@ export function parseClosing(
 export interface RuleParts {
   readonly setGroup: (
     queue: string,
-    of: { readonly group: string; readonly limits?: GroupSettings },
+    of: { readonly group: string; readonly limits?: GroupSettings; readonly by?: Overriding },
     steps: Repeating,
   ) => Promise<boolean>;
   readonly close: (queue: Queue, of: Closing) => Promise<'ok' | 'same' | 'ungated'>;
@@ -118,10 +119,7 @@ export const rulesIn = (
   { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
   callPartitions: CallPartitions,
 ): RuleParts => ({
-  setGroup: (queue, of, steps) => {
-    const by = { by: userHere(), why: '', atMs: systemClock.wallMs() };
-    return steps.write(() => setGroup(redis, { namespace, queue, ...of, by }));
-  },
+  setGroup: (queue, of, steps) => steps.write(() => setGroup(redis, { namespace, queue, ...of })),
   // A closing is to hold for jobs that come: a queue that its definition makes gated is there from now on.
   close: (queue, of) =>
     callPartitions(
@@ -142,12 +140,15 @@ export function groupRulesOver(parts: {
   readonly clock: Clock;
 }): GroupRules {
   const { runChecked, steps, clock } = parts;
-  const put = (queue: QueueInput<unknown>, group: string, limitsOf: (name: string) => GroupSettings | undefined) =>
+  const put = (
+    queue: QueueInput<unknown>,
+    group: string,
+    wanted: (name: string) => { readonly limits?: GroupSettings; readonly by?: Overriding },
+  ) =>
     runChecked(
       () => {
         const name = parseGroupName(group);
-        const limits = limitsOf(name);
-        return { to: queueOf(queue), group: name, ...(limits && { limits }) };
+        return { to: queueOf(queue), group: name, ...wanted(name) };
       },
       async (rules, { to, ...of }) => changeOf(await rules.setGroup(to.name, of, steps())),
     );
@@ -161,8 +162,12 @@ export function groupRulesOver(parts: {
       },
     );
   return {
-    set: (queue, group, limits) => put(queue, group, (name) => parseGroupLimits(name, limits)),
-    unset: (queue, group) => put(queue, group, () => undefined),
+    set: (queue, group, limits, options = {}) =>
+      put(queue, group, (name) => ({
+        limits: parseGroupLimits(name, limits),
+        by: overridingOf(options, 'groups.set'),
+      })),
+    unset: (queue, group) => put(queue, group, () => ({})),
     close: (queue, group, options) => shut(queue, group, () => parseClosing(options, clock)),
     open: (queue, group) => shut(queue, group, () => OPEN),
   };

@@ -2,17 +2,25 @@
 
 import { parseName } from '../../job/job.ts';
 import { hintOf } from '../../kernel/checks.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type Listed, partitionsIn } from '../../redis/read/each-queue.ts';
 import { findQueue, listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
+import type { Repeating } from '../calls/retry.ts';
 
 /** A connection, and the namespace that is looked at over it. */
 export interface Namespaced {
   readonly redis: Redis;
   readonly namespace: string;
+}
+
+/** The same for the steps of one call. */
+export interface At extends Namespaced {
+  readonly steps: Repeating;
+  readonly clock: Clock;
 }
 
 /** The partitions of a queue that exists. @throws DuestreamError `not-found`, with the name that is most like it */

@@ -9,8 +9,6 @@ import {
   fieldSaid,
   type GateName,
   type GateSettings,
-  parseGroupLimits,
-  parseGroupName,
   type QueueSettingOptions,
   type QueueSettings,
   type SettingName,
@@ -19,10 +17,12 @@ import {
   settingNames,
 } from '../../job/queue-settings.ts';
 import type { Rate } from '../../job/rate.ts';
+import { checkNames, wordsIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
+import { userHere } from '../../redis/audit.ts';
 import { groupOfKey, type Layers, type Overriding, settingOfKey } from '../../redis/scripts/overrides.ts';
-import { type QueueLayout, setGroup, setQueue, unsetQueue } from '../../redis/scripts/queues.ts';
-import { createRepeating } from '../calls/retry.ts';
+import type { QueueLayout } from '../../redis/scripts/queues.ts';
+import type { Repeating } from '../calls/retry.ts';
 import { layoutOfQueue, type Namespaced } from './refs.ts';
 
 /** How much runs at once, of a gated queue. */
@@ -34,8 +34,6 @@ export interface QueueLimits {
   readonly perGroup?: number | undefined;
   readonly fair?: true | undefined;
 }
-
-const BUDGET_MS = 10_000;
 
 /** A setting that somebody set by command, above what the definition says. */
 export interface SettingOverride {
@@ -57,73 +55,44 @@ export interface QueueSettingsView {
   readonly overrides: readonly SettingOverride[];
 }
 
-/** @throws DuestreamError `not-found` */
-export const queueSettings = async (place: Namespaced, queue: string): Promise<QueueSettingsView> =>
-  settingsView(await layoutOfQueue(place, queue));
-
-const settingsView = (layout: QueueLayout): QueueSettingsView => ({
+export const settingsView = (layout: QueueLayout): QueueSettingsView => ({
   // Nothing is redacted, and somebody says so.
   settings: { ...saidOf(layout), ...(layout.layers?.set.redact && { redact: layout.redact ?? [] }) },
   overrides: overridesOf(layout),
 });
 
-/**
- * Overrides what is said, and leaves the rest. It holds until it is taken back, whatever definitions say. Limits hold when the
- * call returns; all processes follow the rest within half a minute.
- *
- * @returns what holds now, and which of the settings were others before
- * @throws DuestreamError `not-found`, `bad-input` for what the partitions of the queue cannot share
- */
-export const changeSettings = (place: Namespaced, queue: string, wanted: QueueSettings, by: Overriding) =>
-  changed(place, queue, () => setQueue(place.redis, { namespace: place.namespace, queue, by, ...wanted }));
-
-/**
- * Takes overrides back, so that what definitions say holds again.
- *
- * @param isForgotten also what definitions have said, until a process says it again
- * @throws DuestreamError `not-found`, `bad-input`
- */
-export const unsetSettings = (
-  place: Namespaced,
-  queue: string,
-  { settings, isForgotten = false }: { readonly settings: readonly SettingName[]; readonly isForgotten?: boolean },
-) => changed(place, queue, () => unsetQueue(place.redis, { namespace: place.namespace, queue, settings, isForgotten }));
-
-async function changed(
-  place: Namespaced,
-  queue: string,
-  change: () => Promise<void>,
-): Promise<QueueSettingsView & { readonly changed: readonly string[] }> {
-  const { read, write } = createRepeating('set', { clock: systemClock, budgetMs: BUDGET_MS });
-  const before: QueueSettings = await read(() => layoutOfQueue(place, queue));
-  await write(change);
-  const layout = await read(() => layoutOfQueue(place, queue));
-  const after: QueueSettings = layout;
-  const isOther = (name: SettingName) => JSON.stringify(before[name]) !== JSON.stringify(after[name]);
-  return {
-    ...settingsView(layout),
-    changed: settingNames.filter(isOther).map(fieldSaid),
-  };
+/** The settings that hold now, and the names of those that were others before. */
+export interface QueueSettingsChange extends QueueSettingsView {
+  readonly changed: readonly string[];
 }
 
-/**
- * Overrides the limits of one group, or of all whose names begin so.
- *
- * @returns whether anything is different now
- * @throws DuestreamError `not-found`, `bad-input`
- */
-export async function changeGroup(
-  { redis, namespace }: Namespaced,
-  {
-    queue,
-    group,
-    limits,
-    by,
-  }: { readonly queue: string; readonly group: string; readonly limits: unknown; readonly by: Overriding },
-): Promise<boolean> {
-  const name = parseGroupName(group);
-  const { write } = createRepeating('set', { clock: systemClock, budgetMs: BUDGET_MS });
-  return write(() => setGroup(redis, { namespace, queue, group: name, limits: parseGroupLimits(name, limits), by }));
+/** Why settings are changed, and by whom, for people who look at the queue. */
+export interface SettingReason {
+  /** At most 200 characters. */
+  readonly reason?: string | undefined;
+  /** At most 200 characters. Default: the user of this process. */
+  readonly by?: string | undefined;
+}
+
+/** @throws DuestreamError `bad-input` */
+export function overridingOf(options: SettingReason, owner: string): Overriding {
+  checkNames(options, ['reason', 'by'], owner, 'bad-input');
+  const { by = userHere(), reason = '' } = options;
+  return { by: wordsIn(by, 'by'), why: wordsIn(reason, 'reason'), atMs: systemClock.wallMs() };
+}
+
+/** Overrides settings or takes overrides back, and says what holds then. @throws DuestreamError `not-found`, `bad-input` */
+export async function changeSettings(
+  { steps, ...place }: Namespaced & { readonly steps: Repeating },
+  queue: string,
+  change: () => Promise<void>,
+): Promise<QueueSettingsChange> {
+  const before: QueueSettings = await steps.read(() => layoutOfQueue(place, queue));
+  await steps.write(change);
+  const layout = await steps.read(() => layoutOfQueue(place, queue));
+  const after: QueueSettings = layout;
+  const isOther = (name: SettingName) => JSON.stringify(before[name]) !== JSON.stringify(after[name]);
+  return { ...settingsView(layout), changed: settingNames.filter(isOther).map(fieldSaid) };
 }
 
 export function overridesOf({ layers = NONE }: Pick<QueueLayout, 'layers'>): readonly SettingOverride[] {

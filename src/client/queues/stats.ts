@@ -3,11 +3,9 @@
 import type { Broadcast } from '../../job/queue-settings.ts';
 import { type QuotaUse, quotaSum } from '../../job/quota.ts';
 import { createAbort } from '../../kernel/abort.ts';
-import { wordsIn } from '../../kernel/checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import { askEach, queuesIn, type UnreadQueue } from '../../redis/read/each-queue.ts';
 import {
@@ -19,9 +17,7 @@ import {
   stats,
 } from '../../redis/read/inspect.ts';
 import { partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
-import { type Pause, type PauseReply, pause, resume } from '../../redis/scripts/upkeep.ts';
-import { withReadRetry } from '../calls/retry.ts';
-import { type Closing, closeIn, notGated } from '../groups/rules.ts';
+import type { Pause } from '../../redis/scripts/upkeep.ts';
 import {
   type Leader,
   leaderName,
@@ -32,8 +28,8 @@ import {
   subscribersOf,
   workersOf,
 } from './processes.ts';
-import { layoutOfQueue, type Namespaced, refsOfQueue } from './refs.ts';
-import { limitsOf, overridesOf, type QueueLimits, type SettingOverride } from './settings.ts';
+import { layoutOfQueue, type Namespaced } from './refs.ts';
+import { limitsOf, type QueueLimits, type QueueSettingsView, settingsView } from './settings.ts';
 
 export interface QueueCounts {
   readonly queue: string;
@@ -96,33 +92,39 @@ export interface PartitionCounts {
   readonly counters: Readonly<Record<string, number>>;
 }
 
-export interface QueueStats {
-  readonly totals: Pick<
-    PartitionCounts,
-    | 'scheduled'
-    | 'waiting'
-    | 'waitMs'
-    | 'ready'
-    | 'running'
-    | 'dead'
-    | 'over'
-    | 'oldestDueAgeMs'
-    | 'oldestInLine'
-    | 'quota'
-    | 'counters'
-  >;
-  readonly partitions: readonly PartitionCounts[];
-  readonly dueNext: readonly DueSpan[];
+/** The sums over all partitions of a queue. */
+type QueueTotals = Pick<
+  PartitionCounts,
+  | 'scheduled'
+  | 'waiting'
+  | 'waitMs'
+  | 'ready'
+  | 'running'
+  | 'dead'
+  | 'over'
+  | 'oldestDueAgeMs'
+  | 'oldestInLine'
+  | 'quota'
+  | 'counters'
+>;
+
+/** A queue as it is now: its counts, what happened so far, who leads it, what comes due when, and its settings. */
+export interface QueueReport extends QueueTotals, QueueSettingsView {
+  readonly queue: string;
   /** How much may run at once; undefined: the queue is not gated. */
   readonly limits?: QueueLimits | undefined;
   /** How long due jobs wait for company at most; 0: each is on time. */
   readonly lingerMs: number;
-  /** What somebody set by command, above what the definition says. */
-  readonly overrides: readonly SettingOverride[];
+  readonly paused: boolean;
+  /** Since when, and why. */
   readonly pause: Pause | undefined;
+  /** Living workers that serve it. */
   readonly workers: number;
   /** Of a broadcast queue. */
   readonly broadcast: BroadcastCounts | undefined;
+  readonly dueNext: readonly DueSpan[];
+  readonly partitions: readonly PartitionCounts[];
+  /** When this was so, in epoch ms by the clock of Redis. */
   readonly nowMs: number;
 }
 
@@ -180,7 +182,7 @@ export async function readInTime<Read>(reading: Promise<Read>): Promise<Read> {
 }
 
 /** @throws DuestreamError `not-found` */
-export async function queueStats(place: Namespaced, queue: string): Promise<QueueStats> {
+export async function queueReport(place: Namespaced, queue: string): Promise<QueueReport> {
   const { redis } = place;
   const layout = await layoutOfQueue(place, queue);
   const refs = partitionsOf(place.namespace, layout);
@@ -191,16 +193,19 @@ export async function queueStats(place: Namespaced, queue: string): Promise<Queu
   const partitions = all.map((one, partition) =>
     partitionOf(one, { partition, ...ageOf(oldest.slice(partition, partition + 1)), leader: leaderOf(one, processes) }),
   );
+  const held = all.find(({ paused }) => paused);
   return {
-    totals: sumOf(partitions),
-    partitions,
-    dueNext: spansOf(spans),
-    limits: limitsOf(layout),
-    lingerMs: refs[0]?.lingerMs ?? 0,
-    overrides: overridesOf(layout),
-    pause: all.find(({ paused }) => paused)?.pause,
+    queue,
+    ...sumOf(partitions),
     workers: workersOf(queue, processes),
     broadcast: await broadcastOf(redis, refs, processes),
+    limits: limitsOf(layout),
+    lingerMs: refs[0]?.lingerMs ?? 0,
+    ...settingsView(layout),
+    paused: held !== undefined,
+    pause: held?.pause,
+    dueNext: spansOf(spans),
+    partitions,
     nowMs: Math.max(...all.map((one) => one.nowMs)),
   };
 }
@@ -277,7 +282,7 @@ function partitionOf(
   return { ...of, ...states, over: done, paused, ...limits, counters };
 }
 
-function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
+function sumOf(partitions: readonly PartitionCounts[]): QueueTotals {
   const sum = (of: (one: PartitionCounts) => number) => partitions.reduce((total, one) => total + of(one), 0);
   return {
     scheduled: sum((one) => one.scheduled),
@@ -313,77 +318,4 @@ function spansOf(all: readonly (readonly number[])[]): readonly DueSpan[] {
     toMs,
     count: all.reduce((total, counts) => total + (counts[at] ?? 0), 0),
   }));
-}
-
-// A queue rests and goes on: nothing is promoted and nothing is started until it resumes. What runs goes on; what is
-// scheduled meanwhile waits. All partitions are paused, one after the other; a pause that was cut short is completed by
-// the next, because partitions that are paused already stay as they are.
-
-interface Paused {
-  /** Whether anything is different now. */
-  readonly changed: boolean;
-  /** The pause that holds, or the one that has ended. */
-  readonly held: Pause | undefined;
-}
-
-/** Partitions are parts of one call. */
-const retry = (): RetryPolicy => ({ clock: systemClock, budgetMs: 10_000, whole: { isBegun: false } });
-
-/** @throws DuestreamError `not-found`, or `bad-input` for a reason that is too long */
-export async function pauseQueue(
-  place: Namespaced,
-  queue: string,
-  said: string,
-): Promise<Paused & { readonly running: number }> {
-  const reason = wordsIn(said, 'reason');
-  const { redis } = place;
-  const policy = retry();
-  const refs = await withReadRetry('pause', () => refsOfQueue(place, queue), policy);
-  const done = await each(refs, (ref) => repeated('pause', () => pause(redis, ref, { reason }), policy));
-  return { ...done, running: await withReadRetry('pause', () => runningIn(redis, refs), policy) };
-}
-
-/** @throws DuestreamError `not-found` */
-export async function resumeQueue(place: Namespaced, queue: string): Promise<Paused> {
-  const { redis } = place;
-  const policy = retry();
-  const refs = await withReadRetry('resume', () => refsOfQueue(place, queue), policy);
-  return each(refs, (ref) => repeated('resume', () => resume(redis, ref), policy));
-}
-
-/**
- * Lets nobody of a queue through for some time; what was let through before starts all the same. With `OPEN` it opens.
- *
- * @returns whether anything is different now: the longest closing wins
- * @throws DuestreamError `not-found`, or `bad-input` for a queue that is not gated
- */
-export async function closeQueue(place: Namespaced, queue: string, closing: Omit<Closing, 'group'>): Promise<boolean> {
-  const policy = retry();
-  const refs = await withReadRetry('close', () => refsOfQueue(place, queue), policy);
-  const reply = await closeIn(place.redis, refs, { group: '', ...closing }, policy);
-  if (reply === 'ungated') throw notGated({ name: queue });
-  return reply === 'ok';
-}
-
-/** What is so already after a lost reply is so by the call before. */
-function repeated(what: string, act: () => Promise<PauseReply>, policy: RetryPolicy): Promise<PauseReply> {
-  const call = async (mayHaveRun: boolean): Promise<PauseReply> => {
-    const reply = await act();
-    return mayHaveRun ? { ...reply, kind: 'ok' } : reply;
-  };
-  return withRetry(what, call, policy);
-}
-
-async function each(refs: readonly PartitionRef[], act: (ref: PartitionRef) => Promise<PauseReply>): Promise<Paused> {
-  const replies: PauseReply[] = [];
-  for (const ref of refs) replies.push(await act(ref));
-  return {
-    changed: replies.some(({ kind }) => kind === 'ok'),
-    held: replies.find(({ pause: found }) => found !== undefined)?.pause,
-  };
-}
-
-async function runningIn(redis: Redis, refs: readonly PartitionRef[]): Promise<number> {
-  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
-  return all.reduce((total, { running }) => total + running, 0);
 }

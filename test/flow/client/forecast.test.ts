@@ -2,7 +2,6 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
-import { pauseQueue } from '../../../src/client/queues/stats.ts';
 import type { Schedules } from '../../../src/client/schedules/schedules.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { declareQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
@@ -132,7 +131,7 @@ describe('a backlog of a queue with a rate', () => {
     await the.scheduleAll([item('noon', { dueMs: Date.now() + HOUR })], { nowMs: Date.now() });
     expect((await schedules.forecast()).backlogs).toEqual([]);
     await lineUp();
-    await pauseQueue({ redis: the.redis, namespace }, 'q', '');
+    await client.queues.pause('q');
     expect(await schedules.forecast()).toMatchObject({ paused: ['q'], backlogs: [] });
   });
 });

@@ -1,7 +1,6 @@
 /** The groups of a queue with limits through the library, over several partitions: who waits, who runs, and why one job waits. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
-import { pauseQueue } from '../../../src/client/queues/stats.ts';
 import { whyJobWaits } from '../../../src/client/queues/why.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
@@ -175,7 +174,7 @@ describe('a job in line says what it waits for:', () => {
       ahead: 0,
       obstacles: [{ kind: 'queue-full', limit: 1, running: 1, holders: [{ id: 'first' }] }],
     });
-    await pauseQueue({ ...place, redis }, 'imports', 'the other side moves');
+    await client.queues.pause('imports', { reason: 'the other side moves' });
     const [paused, full] = (await waitsFor('later'))?.obstacles ?? [];
     expect(paused).toMatchObject({ kind: 'paused', reason: 'the other side moves', sinceMs: expect.any(Number) });
     expect(full).toMatchObject({ kind: 'queue-full' });

@@ -1,10 +1,9 @@
 /** What callers are told of calls that change many, where a reply is lost or Redis goes away half-way. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type ClientOptions, createClient } from '../../../src/client/client.ts';
-import { pauseQueue, resumeQueue } from '../../../src/client/queues/stats.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { DuestreamError } from '../../../src/kernel/errors.ts';
-import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
+import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -203,14 +202,12 @@ describe('a purge whose reply was lost', () => {
 test('a pause and a resume whose replies were lost have changed something', async () => {
   await using direct = createClient({ redis: server.url });
   await direct.schedule(emails, {}, { delay: '1h' });
-  const redis = openCommands({ redis: line.url, name: 'test' });
-  await whenReady(redis);
-  ends.push(() => close(redis));
-  const place = { redis, namespace: 'duestream' };
+  const { queues } = await open();
   line.loseReplyTo('pause');
-  expect(await pauseQueue(place, 'emails', 'because')).toMatchObject({ changed: true, held: { reason: 'because' } });
+  const paused = await queues.pause(emails, { reason: 'because' });
+  expect(paused).toMatchObject({ status: 'changed', pause: { reason: 'because' } });
   line.loseReplyTo('resume');
-  expect(await resumeQueue(place, 'emails')).toMatchObject({ changed: true });
+  expect(await queues.resume('emails')).toMatchObject({ status: 'changed' });
   expect(line.lost()).toBe(2);
-  expect(await resumeQueue(place, 'emails')).toMatchObject({ changed: false });
+  expect(await queues.resume('emails')).toEqual({ status: 'same', pause: undefined });
 });

@@ -1,7 +1,7 @@
 /** Limits of what runs at once, through the library: what is promised, what waits, and what is refused. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
-import { queueStats } from '../../../src/client/queues/stats.ts';
+import { queueReport } from '../../../src/client/queues/stats.ts';
 import { whyNothingMoves } from '../../../src/client/queues/why.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { Defer } from '../../../src/job/outcome.ts';
@@ -86,7 +86,7 @@ describe('a limit', () => {
     await client.scheduleMany(line.queue, many(20));
     await expect.poll(() => line.running.size, { timeout: 20_000 }).toBe(3);
     await expect.poll(async () => (await client.count('work', { state: 'waiting' })).count).toBe(17);
-    const { totals } = await queueStats({ redis, namespace: NAMESPACE }, 'work');
+    const totals = await queueReport({ redis, namespace: NAMESPACE }, 'work');
     expect(totals).toMatchObject({ scheduled: 0, waiting: 17, ready: 0, running: 3 });
     const { reasons } = await whyNothingMoves({ redis, namespace: NAMESPACE }, 'work', 10_000);
     expect(reasons.map(({ code, text }) => [code, text.replace(/for .* ms|for \S+ s/, 'for a while')])).toEqual([

@@ -4,7 +4,7 @@
  * within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
-import { changeSettings, type QueueSettingsView, saidText, unsetSettings } from '../../../client/queues/settings.ts';
+import { type QueueSettingsView, saidText } from '../../../client/queues/settings.ts';
 import {
   fieldsOfWord,
   parseSettings,
@@ -15,13 +15,11 @@ import {
   settingWords,
 } from '../../../job/queue-settings.ts';
 import { rateText } from '../../../job/rate.ts';
-import { hintOf, wordsIn } from '../../../kernel/checks.ts';
-import { systemClock } from '../../../kernel/clock.ts';
+import { hintOf } from '../../../kernel/checks.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
-import { userHere } from '../../../redis/audit.ts';
-import { type Exit, type Register, type Session, withExamples, withRedis } from '../../session.ts';
+import { type Exit, type Register, type Session, withClient, withExamples } from '../../session.ts';
 import { line } from '../../terminal/output.ts';
 import {
   camelCase,
@@ -60,19 +58,17 @@ export const queuesSet: Register = (parent, runner) => {
 async function run(
   session: Session,
   queue: string,
-  { reason: said = '', ...flags }: SettingFlags & { readonly reason?: string },
+  { reason, ...flags }: SettingFlags & { readonly reason?: string },
 ): Promise<Exit> {
-  const settings = parseSettings(readQueueFlags(flags));
+  const given = readQueueFlags(flags);
+  const settings = parseSettings(given);
   if (Object.keys(settings).length === 0) {
     throw new DuestreamError(
       'usage',
       `say what to set: ${queueExamples.slice(0, -1).join(', ')} or ${queueExamples.at(-1)}`,
     );
   }
-  const reason = wordsIn(said, 'reason');
-  const { namespace } = session.config;
-  const by = { by: userHere(), why: reason, atMs: systemClock.wallMs() };
-  const done = await withRedis(session, (redis) => changeSettings({ redis, namespace }, queue, settings, by));
+  const done = await withClient(session, ({ queues }) => queues.set(queue, given, { reason }));
   const { changed, overrides } = done;
   session.changes.push({ verb: 'queues.set', queue, target: queue, count: changed.length, reason });
   session.out.answer({ queue, ...settings, overrides }, () => [
@@ -112,7 +108,7 @@ export const queuesUnset: Register = (parent, runner) => {
 };
 
 interface UnsetFlags {
-  readonly stored?: true;
+  readonly stored?: boolean;
   readonly reason?: string;
 }
 
@@ -121,21 +117,16 @@ async function runUnset(
   {
     queue,
     settings: given,
-    stored,
-    reason: said = '',
+    stored = false,
+    reason,
   }: UnsetFlags & { readonly queue: string; readonly settings: readonly string[] },
 ): Promise<Exit> {
-  const settings = given.flatMap(fieldsOfSetting);
-  const reason = wordsIn(said, 'reason');
-  const { namespace } = session.config;
-  const done = await withRedis(session, (redis) =>
-    unsetSettings({ redis, namespace }, queue, { settings, isForgotten: stored === true }),
-  );
+  const names = given.map(settingNamed);
+  const done = await withClient(session, ({ queues }) => queues.unset(queue, names, { stored, reason }));
   const { changed } = done;
   session.changes.push({ verb: 'queues.unset', queue, target: queue, count: changed.length, reason });
   session.out.answer({ queue, ...done }, () =>
-    given.map((word) => {
-      const name = camelCase(word) as QueueSettingName;
+    names.map((name) => {
       const value = done.settings[name];
       if (value === undefined) return line`${name} of ${queue} is as it is by default again`;
       return line`${name} of ${queue} is ${saidText(value)} again`;
@@ -145,9 +136,9 @@ async function runUnset(
 }
 
 /** @throws DuestreamError `usage` */
-function fieldsOfSetting(given: string): readonly SettingName[] {
+function settingNamed(given: string): QueueSettingName {
   const word = settingWords.find((one) => one === camelCase(given));
-  if (word) return fieldsOfWord(word);
+  if (word) return word;
   const hint = hintOf(camelCase(given), settingWords) || ';';
   throw new DuestreamError('usage', line`setting is ${given}${hint} allowed: ${settingWords.join(', ')}`);
 }

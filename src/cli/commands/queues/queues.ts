@@ -1,30 +1,25 @@
 /** The commands of `queues` that show and pause: ls, stats, why, pause and resume. */
 import type { Command } from 'commander';
-import { type Closing, OPEN, parseClosing } from '../../../client/groups/rules.ts';
+import type { CloseOptions } from '../../../client/groups/rules.ts';
 import { leaderName } from '../../../client/queues/processes.ts';
 import { queueNames } from '../../../client/queues/refs.ts';
 import { overrideNote, type QueueLimits, type SettingOverride, saidText } from '../../../client/queues/settings.ts';
-import {
-  type BroadcastCounts,
-  closeQueue,
-  type DueSpan,
-  type PartitionCounts,
-  pauseQueue,
-  type QueueCounts,
-  type QueueStats,
-  queueCounts,
-  queueStats,
-  resumeQueue,
+import type {
+  BroadcastCounts,
+  DueSpan,
+  PartitionCounts,
+  QueueCounts,
+  QueueReport,
 } from '../../../client/queues/stats.ts';
-import { type Obstacle, type Why, whyNothingMoves } from '../../../client/queues/why.ts';
+import type { Obstacle, Why } from '../../../client/queues/why.ts';
 import type { QuotaUse } from '../../../job/quota.ts';
 import { systemClock } from '../../../kernel/clock.ts';
-import { durationText } from '../../../kernel/duration.ts';
+import { durationMs, durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
 import { reasonOf } from '../../../kernel/reason.ts';
 import type { Pause } from '../../../redis/scripts/upkeep.ts';
-import { type Exit, type Register, type Session, withExamples, withRedis } from '../../session.ts';
+import { type Exit, type Register, type Session, withClient, withExamples, withRedis } from '../../session.ts';
 import { moment } from '../../terminal/instants.ts';
 import { fields, line, type Paint, table, unreadLines } from '../../terminal/output.ts';
 
@@ -40,7 +35,7 @@ export const queuesLs: Register = (parent, runner) => {
 
 async function runLs(session: Session): Promise<Exit> {
   const { namespace } = session.config;
-  const { queues, unread } = await withRedis(session, (redis) => queueCounts({ redis, namespace }));
+  const { queues, unread } = await withClient(session, (client) => client.queues.list());
   session.out.answer({ namespace, queues, unread }, () => {
     if (queues.length + unread.length === 0) {
       return [line`no queue was used in namespace ${namespace} yet; the first "duestream schedule" makes one`];
@@ -111,35 +106,29 @@ export const queuesStats: Register = (parent, runner) => {
 };
 
 async function runStats(session: Session, queue: string): Promise<Exit> {
-  const { namespace } = session.config;
-  const found = await withRedis(session, (redis) => queueStats({ redis, namespace }, queue));
-  const { totals, partitions, dueNext: next, limits, lingerMs, overrides, pause, nowMs, workers, broadcast } = found;
-  const state = { workers, broadcast, limits, lingerMs, overrides, paused: pause !== undefined, pause };
-  const value = { queue, ...totals, ...state, dueNext: next, partitions, nowMs };
-  session.out.answer(value, () => [
-    ...head(queue, found),
+  const found = await withClient(session, (client) => client.queues.get(queue));
+  const { partitions, dueNext: next, limits, counters, broadcast } = found;
+  session.out.answer(found, () => [
+    ...head(found),
     ...broadcastLines(session.out.paint, broadcast),
     '',
     ...(limits === undefined
       ? table(session.out.paint, STATS_HEAD, partitions.map(row))
       : table(session.out.paint, STATS_HEAD.toSpliced(2, 0, 'in line'), partitions.map(gatedRow))),
     '',
-    ...counterLines(totals.counters),
+    ...counterLines(counters),
     '',
     ...bars(session.out.paint, next),
   ]);
   return 0;
 }
 
-function head(
-  queue: string,
-  of: Pick<QueueStats, 'totals' | 'limits' | 'lingerMs' | 'overrides' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
-): readonly string[] {
-  const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, oldestInLine, quota } = of.totals;
+function head(of: QueueReport): readonly string[] {
+  const { scheduled, waiting, waitMs, ready, running, dead, over, oldestDueAgeMs, oldestInLine, quota } = of;
   const inLine = waiting === 0 ? '' : `${waiting} waiting, `;
   const counts = `${scheduled} scheduled, ${inLine}${ready} ready, ${running} running, ${dead} dead`;
   return fields([
-    ['queue', queue],
+    ['queue', of.queue],
     ['jobs', `${counts}; ${over} ended within the done window`],
     ['oldest', oldestText({ oldestDueAgeMs, oldestInLine })],
     ['in line', waiting === 0 ? undefined : `the first of them has waited for ${span(waitMs)}`],
@@ -227,8 +216,8 @@ export const queuesWhy: Register = (parent, runner) => {
 };
 
 async function runWhy(session: Session, queue: string): Promise<Exit> {
-  const { namespace, mover } = session.config;
-  const found = await withRedis(session, (redis) => whyNothingMoves({ redis, namespace }, queue, mover.readyMax));
+  const { readyMax } = session.config.mover;
+  const found = await withClient(session, (client) => client.queues.why(queue, { readyMax }));
   session.out.answer({ queue, ...found }, () => whyLines(session.out.paint, queue, found));
   return 0;
 }
@@ -331,31 +320,29 @@ function pauseText({ sinceMs, reason }: Pause, nowMs: number): string {
 }
 
 async function runPause(session: Session, queue: string, reason: string): Promise<Told> {
-  const { namespace } = session.config;
-  const { changed, held, running } = await withRedis(session, (redis) =>
-    pauseQueue({ redis, namespace }, queue, reason),
-  );
+  const { status, pause, running } = await withClient(session, (client) => client.queues.pause(queue, { reason }));
+  const changed = status === 'changed';
   session.changes.push({ verb: 'queues.pause', queue, target: queue, count: changed ? 1 : 0, reason });
   const lines = () => {
-    const since = held === undefined ? '' : pauseText(held, systemClock.wallMs());
+    const since = pause === undefined ? '' : pauseText(pause, systemClock.wallMs());
     return [
       changed ? line`${queue} is paused` : line`${queue} was paused already, ${since}`,
       running === 0 ? 'no job runs' : line`running jobs go on to their end: ${counted(running, 'job')}`,
       line`to go on: duestream queues resume ${queue}`,
     ];
   };
-  return { value: { queue, paused: true, changed, pause: held, running }, lines };
+  return { value: { queue, paused: true, changed, pause, running }, lines };
 }
 
 async function runResume(session: Session, queue: string): Promise<Told> {
-  const { namespace } = session.config;
-  const { changed, held } = await withRedis(session, (redis) => resumeQueue({ redis, namespace }, queue));
+  const { status, pause } = await withClient(session, (client) => client.queues.resume(queue));
+  const changed = status === 'changed';
   session.changes.push({ verb: 'queues.resume', queue, target: queue, count: changed ? 1 : 0 });
   const lines = () => {
-    if (held === undefined) return [line`${queue} was not paused`];
-    return [line`${queue} goes on; it was paused ${pauseText(held, systemClock.wallMs())}`];
+    if (pause === undefined) return [line`${queue} was not paused`];
+    return [line`${queue} goes on; it was paused ${pauseText(pause, systemClock.wallMs())}`];
   };
-  return { value: { queue, paused: false, changed, pause: held }, lines };
+  return { value: { queue, paused: false, changed, pause }, lines };
 }
 
 // `queues close` and `queues open`: a queue with limits lets nobody through for some time.
@@ -367,7 +354,7 @@ export const queuesClose: Register = (parent, runner) => {
     .requiredOption('--for <duration>', 'for how long: 30s, 10m')
     .option('--reason <text>', 'why, for the next person who looks')
     .action((queue: string, flags: { readonly for: string; readonly reason?: string }, command: Command) =>
-      runner.run(command, (session) => runClose(session, queue, parseClosing(flags))),
+      runner.run(command, (session) => runClose(session, queue, flags)),
     );
   withExamples(command, ['duestream queues close calls --for 10m --reason "the provider is down"']);
 };
@@ -377,17 +364,20 @@ export const queuesOpen: Register = (parent, runner) => {
     .command('open <queue>')
     .description('open a closed queue at once')
     .action((queue: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) => runClose(session, queue, OPEN)),
+      runner.run(command, (session) => runClose(session, queue)),
     );
   withExamples(command, ['duestream queues open calls']);
 };
 
-async function runClose(session: Session, queue: string, closing: Omit<Closing, 'group'>) {
-  const forMs = typeof closing.until === 'object' ? closing.until.forMs : undefined;
-  const { namespace } = session.config;
-  const changed = await withRedis(session, (redis) => closeQueue({ redis, namespace }, queue, closing));
-  const verb = forMs === undefined ? 'queues.open' : 'queues.close';
-  session.changes.push({ verb, queue, target: queue, count: changed ? 1 : 0 });
+/** @param closing undefined: it opens */
+async function runClose(session: Session, queue: string, closing?: CloseOptions) {
+  const { status } = await withClient(session, ({ queues }) =>
+    closing ? queues.close(queue, closing) : queues.open(queue),
+  );
+  const changed = status === 'changed';
+  const forMs = closing && durationMs(closing.for, 'for');
+  const verb = closing ? 'queues.close' : 'queues.open';
+  session.changes.push({ verb, queue, target: queue, count: changed ? 1 : 0, reason: closing?.reason });
   session.out.answer({ queue, closed: forMs !== undefined, forMs, changed }, () => {
     if (forMs === undefined) return [changed ? line`${queue} is open` : line`${queue} was open`];
     if (!changed) return [line`${queue} is closed for as long or longer already`];

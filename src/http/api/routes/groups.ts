@@ -2,9 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import type { GroupChange } from '../../../client/groups/rules.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
-import { changeGroup } from '../../../client/queues/settings.ts';
 import { GROUP_ALLOWED } from '../../../job/labels.ts';
-import { systemClock } from '../../../kernel/clock.ts';
 import { seenClosed } from '../caller.ts';
 import {
   closingBody,
@@ -149,11 +147,10 @@ const setGroupLimits = verb({
   body: groupLimitsRequest,
   answers: { 200: { schema: groupChange, doc: 'The limits hold.' } },
   async run({ path: { queue, group }, body: { reason = '', ...limits }, caller, backend }) {
-    const place = await backend.place();
-    await refsOfQueue(place, queue);
-    const by = { by: caller.name, why: reason, atMs: systemClock.wallMs() };
-    const isChanged = await changeGroup(place, { queue, group, limits, by });
-    return { ...answered({ queue, group, status: isChanged ? 'changed' : 'same' }), reason };
+    await refsOfQueue(await backend.place(), queue);
+    const said = { reason, by: caller.name };
+    const { status } = await backend.client.groups.set(backend.queueOf(queue), group, limits, said);
+    return { ...answered({ queue, group, status }), reason };
   },
 });
 
@@ -185,7 +182,8 @@ const closeGroup = verb({
   answers: { 200: { schema: groupChange, doc: 'It is closed.' } },
   async run({ path: { queue, group }, body, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    return answered({ queue, group, ...(await backend.client.groups.close(backend.queueOf(queue), group, body)) });
+    const { status } = await backend.client.groups.close(backend.queueOf(queue), group, body);
+    return { ...answered({ queue, group, status }), reason: body.reason };
   },
 });
 

@@ -1,6 +1,6 @@
 /** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
-import { OBSTACLES, whyNothingMoves } from '../../../client/queues/why.ts';
+import { OBSTACLES } from '../../../client/queues/why.ts';
 import { lastHour, queueMinutes } from '../../../inspect/minutes.ts';
 import { HELD_BY } from '../../../job/gate.ts';
 import { nowOf } from '../backend.ts';
@@ -134,7 +134,7 @@ const why = verb({
   path: ofQueue,
   answers: { 200: { schema: whyShape, doc: 'Each reason as a code, a sentence and the next step.' } },
   async run({ path: { queue }, backend }) {
-    const found = await whyNothingMoves(await backend.place(), queue, backend.readyMax);
+    const found = await backend.client.queues.why(queue, { readyMax: backend.readyMax });
     return { status: 200, body: { queue, ...found } };
   },
 });

@@ -1,18 +1,7 @@
 /** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
-import { OPEN, parseClosing } from '../../../client/groups/rules.ts';
-import { changeSettings, queueSettings, unsetSettings } from '../../../client/queues/settings.ts';
-import { closeQueue, pauseQueue, queueCounts, queueStats, resumeQueue } from '../../../client/queues/stats.ts';
-import {
-  fieldsOfWord,
-  parseSettings,
-  type QueueSettingName,
-  settingOf,
-  settingWords,
-} from '../../../job/queue-settings.ts';
-import { systemClock } from '../../../kernel/clock.ts';
-import { DuestreamError } from '../../../kernel/errors.ts';
-import { checkScope, mayUse } from '../caller.ts';
+import { type QueueSettingName, settingOf, settingWords } from '../../../job/queue-settings.ts';
+import { checkScope } from '../caller.ts';
 import { closingBody, count, epochMs, flagText, ofQueue, queueName, reason, strict } from '../schemas.ts';
 import { settingShapes } from '../setting-shapes.ts';
 import { type AnyVerb, verb } from '../verb.ts';
@@ -173,7 +162,7 @@ const listQueues = verb({
     },
   },
   async run({ backend, caller }) {
-    const { queues: all, unread } = await queueCounts(await backend.place(), (queue) => mayUse(caller, queue));
+    const { queues: all, unread } = await backend.client.queues.list({ queues: caller.queues });
     const queues = all.map((one) => ({ ...one, leaders: one.leaders.map((name) => name ?? null) }));
     return { status: 200, body: { namespace: backend.namespace, queues, unread } };
   },
@@ -189,10 +178,7 @@ const showQueue = verb({
   queues: 'path',
   path: ofQueue,
   answers: { 200: { schema: queueWhole, doc: 'The queue as it is now.' } },
-  async run({ path: { queue }, backend }) {
-    const { totals, pause: held, ...rest } = await queueStats(await backend.place(), queue);
-    return { status: 200, body: { queue, ...totals, ...rest, paused: held !== undefined, pause: held } };
-  },
+  run: async ({ path: { queue }, backend }) => ({ status: 200, body: await backend.client.queues.get(queue) }),
 });
 
 const pauseVerb = verb({
@@ -209,8 +195,9 @@ const pauseVerb = verb({
   answers: { 200: { schema: paused, doc: 'It is paused; `changed` says whether it was not before.' } },
   audited: 'queues.pause',
   async run({ path: { queue }, body, backend }) {
-    const { changed, held, running } = await pauseQueue(await backend.place(), queue, body.reason ?? '');
-    const told = { queue, paused: true, changed, pause: held, running };
+    const { status, ...held } = await backend.client.queues.pause(queue, body);
+    const changed = status === 'changed';
+    const told = { queue, paused: true, changed, ...held };
     return { status: 200, body: told, changed: changed ? 1 : 0, target: queue, reason: body.reason };
   },
 });
@@ -226,8 +213,9 @@ const resumeVerb = verb({
   answers: { 200: { schema: paused, doc: 'It goes on; `changed` says whether it was paused.' } },
   audited: 'queues.resume',
   async run({ path: { queue }, backend }) {
-    const { changed, held } = await resumeQueue(await backend.place(), queue);
-    const told = { queue, paused: false, changed, pause: held };
+    const { status, ...held } = await backend.client.queues.resume(queue);
+    const changed = status === 'changed';
+    const told = { queue, paused: false, changed, ...held };
     return { status: 200, body: told, changed: changed ? 1 : 0, target: queue };
   },
 });
@@ -248,8 +236,10 @@ const closeVerb = verb({
   problems: ['bad-input'],
   audited: 'queues.close',
   async run({ path: { queue }, body, backend }) {
-    const changed = await closeQueue(await backend.place(), queue, parseClosing(body));
-    return { status: 200, body: { queue, closed: true, changed }, changed: changed ? 1 : 0, target: queue };
+    const { status } = await backend.client.queues.close(queue, body);
+    const changed = status === 'changed';
+    const told = { queue, closed: true, changed };
+    return { status: 200, body: told, changed: changed ? 1 : 0, target: queue, reason: body.reason };
   },
 });
 
@@ -265,7 +255,8 @@ const openVerb = verb({
   problems: ['bad-input'],
   audited: 'queues.open',
   async run({ path: { queue }, backend }) {
-    const changed = await closeQueue(await backend.place(), queue, OPEN);
+    const { status } = await backend.client.queues.open(queue);
+    const changed = status === 'changed';
     return { status: 200, body: { queue, closed: false, changed }, changed: changed ? 1 : 0, target: queue };
   },
 });
@@ -291,7 +282,7 @@ const getSettings = verb({
   },
   run: async ({ path: { queue }, backend }) => ({
     status: 200,
-    body: { queue, ...(await queueSettings(await backend.place(), queue)) },
+    body: await backend.client.queues.get(queue),
   }),
 });
 
@@ -314,15 +305,7 @@ const setVerb = verb({
   audited: 'queues.set',
   async run({ path: { queue }, body: { reason: why, ...said }, caller, backend }) {
     for (const word of settingWords) if (said[word] !== undefined) checkScope(caller, scopeOf(word));
-    const wanted = parseSettings(said);
-    if (Object.keys(wanted).length === 0) {
-      throw new DuestreamError(
-        'bad-input',
-        `nothing is to be changed; allowed: one or more of ${settingWords.join(', ')}`,
-      );
-    }
-    const by = { by: caller.name, why: why ?? '', atMs: systemClock.wallMs() };
-    const done = await changeSettings(await backend.place(), queue, wanted, by);
+    const done = await backend.client.queues.set(queue, said, { reason: why, by: caller.name });
     return { status: 200, body: { queue, ...done }, changed: done.changed.length, target: queue, reason: why };
   },
 });
@@ -351,8 +334,7 @@ const unsetVerb = verb({
   audited: 'queues.unset',
   async run({ path: { queue, setting }, query: { stored }, caller, backend }) {
     checkScope(caller, scopeOf(setting));
-    const of = { settings: fieldsOfWord(setting), isForgotten: stored === true };
-    const done = await unsetSettings(await backend.place(), queue, of);
+    const done = await backend.client.queues.unset(queue, setting, { stored });
     return { status: 200, body: { queue, ...done }, changed: done.changed.length, target: queue };
   },
 });

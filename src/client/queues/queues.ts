@@ -1,0 +1,353 @@
+/** Queues as an application, a command or an admin page looks at them and changes them: `client.queues`. */
+import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
+import {
+  fieldsOfWord,
+  parseSettings,
+  type QueueSettingName,
+  type QueueSettingOptions,
+  settingWords,
+} from '../../job/queue-settings.ts';
+import { checkNames, hintOf, wholeNumber, wordsIn } from '../../kernel/checks.ts';
+import { show } from '../../kernel/duration.ts';
+import { DuestreamError } from '../../kernel/errors.ts';
+import { audit, type Operation, userHere } from '../../redis/audit.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { UnreadQueue } from '../../redis/read/each-queue.ts';
+import { stats } from '../../redis/read/inspect.ts';
+import { setQueue, unsetQueue } from '../../redis/scripts/queues.ts';
+import { type Pause, type PauseReply, pause, resume } from '../../redis/scripts/upkeep.ts';
+import { createRepeating } from '../calls/retry.ts';
+import type { Calls } from '../calls/session.ts';
+import type { ClientSettings } from '../calls/settings.ts';
+import type { Claim } from '../calls/turns.ts';
+import { type CloseOptions, type Closing, closeIn, notGated, OPEN, parseClosing } from '../groups/rules.ts';
+import { type At, type Namespaced, refsOfQueue } from './refs.ts';
+import { type QueueRemoved, removeQueue } from './remove.ts';
+import { changeSettings, overridingOf, type QueueSettingsChange, type SettingReason } from './settings.ts';
+import { type QueueCounts, type QueueReport, queueCounts, queueReport } from './stats.ts';
+import { type Why, whyNothingMoves } from './why.ts';
+
+export type { QueueCounts, QueueRemoved, QueueReport, QueueSettingsChange, SettingReason, Why };
+
+/** Every queue that was ever used. */
+export interface QueueList {
+  readonly queues: readonly QueueCounts[];
+  /** Queues that could not be read: a node does not answer, or a key is damaged. */
+  readonly unread: readonly UnreadQueue[];
+}
+
+/** What became of a call that closes or opens a queue. */
+export interface QueueChange {
+  /** `same`: it was so already, or the queue is closed for longer. */
+  readonly status: 'changed' | 'same';
+}
+
+/** What became of a call that resumes a queue. */
+export interface QueueResumed extends QueueChange {
+  /** The pause that has ended; undefined: the queue was not paused. */
+  readonly pause: Pause | undefined;
+}
+
+/** What became of a call that pauses a queue. */
+export interface QueuePaused extends QueueChange {
+  /** The pause that holds. */
+  readonly pause: Pause | undefined;
+  /** Jobs that run and go on to their end. */
+  readonly running: number;
+}
+
+/**
+ * The queues of a namespace: `client.queues`. All methods reject with a `DuestreamError`: `bad-input` before anything is sent ·
+ * `not-found` for a queue that nobody has used · `unavailable` or `indeterminate` in an outage, when the same call may be
+ * repeated · `wrong-schema` for a namespace of another layout. What changes a queue is in the audit, with the user of this process.
+ */
+export interface Queues {
+  /**
+   * Every queue by name, or those that are named: how many jobs it holds in each state, for how long they have waited, who
+   * serves it and who leads it.
+   *
+   * @example
+   * for (const { queue, scheduled, dead } of (await client.queues.list()).queues) console.log(queue, scheduled, dead);
+   */
+  list(options?: { readonly queues?: readonly string[] | undefined }): Promise<QueueList>;
+  /**
+   * One queue: its counts per state and partition, what happened so far, who leads it, what comes due when, and its settings.
+   *
+   * @example
+   * const { scheduled, running, settings, pause } = await client.queues.get(emails);
+   */
+  get(queue: QueueInput<unknown>): Promise<QueueReport>;
+  /**
+   * Changes settings of a queue; what is left out stays, and `false` means no limit. What is said holds until `unset`, whatever
+   * definitions say. Limits hold when the call returns; all processes follow the rest within half a minute.
+   *
+   * @example await client.queues.set('mail', { rate: '10/s', maxPending: 100_000 }, { reason: 'the provider asks for it' });
+   */
+  set(queue: QueueInput<unknown>, settings: QueueSettingOptions, options?: SettingReason): Promise<QueueSettingsChange>;
+  /**
+   * Takes settings back that were set by a call, so that what definitions say counts again. `stored`: also what definitions
+   * have said is forgotten, until a process says it again.
+   *
+   * @example await client.queues.unset('mail', ['rate', 'maxPending'], { reason: 'the provider has recovered' });
+   */
+  unset(
+    queue: QueueInput<unknown>,
+    setting: QueueSettingName | readonly QueueSettingName[],
+    options?: { readonly stored?: boolean | undefined; readonly reason?: string | undefined },
+  ): Promise<QueueSettingsChange>;
+  /**
+   * Pauses a queue: no job of it starts until `resume`. Running jobs go on, and what is scheduled meanwhile waits. A second
+   * pause keeps the first one's reason.
+   *
+   * @example
+   * const { running } = await client.queues.pause('mail', { reason: 'the mail server moves' });
+   */
+  pause(queue: QueueInput<unknown>, options?: { readonly reason?: string | undefined }): Promise<QueuePaused>;
+  /** Resumes a paused queue at once. */
+  resume(queue: QueueInput<unknown>): Promise<QueueResumed>;
+  /**
+   * Lets no job of a queue with limits through for some time. Jobs that were let through before start all the same. The longest
+   * closing wins.
+   *
+   * @throws DuestreamError `bad-input`, also for a queue that is not gated
+   * @example await client.queues.close('calls', { for: '10m', reason: 'the provider is down' });
+   */
+  close(queue: QueueInput<unknown>, options: CloseOptions): Promise<QueueChange>;
+  /** The closing ends now. @throws DuestreamError `bad-input`, also for a queue that is not gated */
+  open(queue: QueueInput<unknown>): Promise<QueueChange>;
+  /**
+   * Says why jobs of a queue wait, if any do, and what to do about it.
+   *
+   * @param options.readyMax at how many ready jobs leaders stop to promote: `mover.readyMax` of the daemons. Default 10,000
+   * @example
+   * for (const { code, text, advice } of (await client.queues.why('mail')).reasons) console.log(code, text, advice);
+   */
+  why(queue: QueueInput<unknown>, options?: { readonly readyMax?: number | undefined }): Promise<Why>;
+  /**
+   * Removes a queue with all its keys. One that holds jobs or dead letters, is served by a living worker or has schedules is
+   * refused, unless `force` says that these go too. A queue in which jobs or schedules appear meanwhile is kept with those.
+   *
+   * @throws DuestreamError `failed` for a queue that is in use
+   * @example
+   * const { isRemoved } = await client.queues.remove('old-mail', { force: true });
+   */
+  remove(queue: QueueInput<unknown>, options?: { readonly force?: boolean | undefined }): Promise<QueueRemoved>;
+}
+
+/** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
+export function queuesOver(
+  { clock, budgetMs }: ClientSettings,
+  { runChecked }: Pick<Calls, 'runChecked'>,
+  isNoted: boolean,
+): Queues {
+  const call = <Ask, T>(
+    what: string,
+    read: () => Ask,
+    work: (at: At, ask: Ask) => Promise<T>,
+    claimsOf?: (ask: Ask) => readonly Claim[],
+  ): Promise<T> =>
+    runChecked(
+      read,
+      async ({ place }, ask) =>
+        work({ ...(await place()), clock, steps: createRepeating(what, { clock, budgetMs }) }, ask),
+      undefined,
+      claimsOf,
+    );
+  /** That the audit cannot be written undoes nothing. */
+  const note = async (
+    at: Namespaced,
+    verb: Operation,
+    change: { readonly queue: string; readonly count: number; readonly reason?: string },
+  ) => {
+    if (!isNoted || change.count === 0) return;
+    const entry = { ...change, verb, target: change.queue, who: userHere(), way: 'program' as const };
+    await audit(at, entry).catch(() => undefined);
+  };
+  const shut = (verb: 'close' | 'open', given: QueueInput<unknown>, closingOf: () => Omit<Closing, 'group'>) =>
+    call(
+      verb,
+      () => ({ to: queueOf(given), closing: closingOf() }),
+      async (at, { to, closing }) => {
+        const status = await closeQueue(at, to, closing);
+        await note(at, `queues.${verb}`, { queue: to.name, count: countOf(status), reason: closing.why ?? '' });
+        return { status };
+      },
+    );
+  return {
+    list: (options = {}) =>
+      call(
+        'list queues',
+        () => wantedIn(options),
+        (at, isWanted) => at.steps.read(() => queueCounts(at, isWanted)),
+      ),
+    get: (queue) =>
+      call(
+        'get',
+        () => nameOf(queue),
+        (at, name) => at.steps.read(() => queueReport(at, name)),
+      ),
+    set: (given, settings, options = {}) =>
+      call(
+        'set',
+        () => ({ queue: nameOf(given), wanted: settingsIn(settings), by: overridingOf(options, 'queues.set') }),
+        async (at, { queue, wanted, by }) => {
+          const done = await changeSettings(at, queue, () => setQueue(at.redis, { ...of(at, queue), by, ...wanted }));
+          await note(at, 'queues.set', { queue, count: done.changed.length, reason: by.why });
+          return done;
+        },
+      ),
+    unset: (given, setting, options = {}) =>
+      call(
+        'unset',
+        () => ({ queue: nameOf(given), ...unsetAskOf(setting, options) }),
+        async (at, { queue, reason, ...ask }) => {
+          const done = await changeSettings(at, queue, () => unsetQueue(at.redis, { ...of(at, queue), ...ask }));
+          await note(at, 'queues.unset', { queue, count: done.changed.length, reason });
+          return done;
+        },
+      ),
+    pause: (given, options = {}) =>
+      call(
+        'pause',
+        () => {
+          checkNames(options, ['reason'], 'queues.pause', 'bad-input');
+          return { queue: nameOf(given), reason: wordsIn(options.reason ?? '', 'reason') };
+        },
+        async (at, { queue, reason }) => {
+          const done = await pauseQueue(at, queue, reason);
+          await note(at, 'queues.pause', { queue, count: countOf(done.status), reason });
+          return done;
+        },
+      ),
+    resume: (given) =>
+      call(
+        'resume',
+        () => nameOf(given),
+        async (at, queue) => {
+          const refs = await at.steps.read(() => refsOfQueue(at, queue));
+          const done = await inEach(at, refs, (ref) => resume(at.redis, ref));
+          await note(at, 'queues.resume', { queue, count: countOf(done.status) });
+          return done;
+        },
+      ),
+    close: (queue, options) => shut('close', queue, () => parseClosing(options, clock)),
+    open: (queue) => shut('open', queue, () => OPEN),
+    why: (given, options = {}) =>
+      call(
+        'why',
+        () => {
+          checkNames(options, ['readyMax'], 'queues.why', 'bad-input');
+          return { queue: nameOf(given), readyMax: wholeNumber(options.readyMax ?? READY_MAX, READY_RANGE) };
+        },
+        (at, { queue, readyMax }) => at.steps.read(() => whyNothingMoves(at, queue, readyMax)),
+      ),
+    remove: (given, options = {}) =>
+      call(
+        'remove',
+        () => ({ queue: nameOf(given), force: flagIn(options, 'force', 'queues.remove') }),
+        async (at, { queue, force }) => {
+          const done = await removeQueue(at, queue, force);
+          // Also a queue that held nothing: that it is gone is the change.
+          if (done.isRemoved) await note(at, 'queues.rm', { queue, count: Math.max(1, done.jobs) });
+          return done;
+        },
+        ({ queue }) => [{ lane: queue, kind: 'alone' }],
+      ),
+  };
+}
+
+const nameOf = (queue: QueueInput<unknown>): string => queueOf(queue).name;
+const of = ({ namespace }: Namespaced, queue: string) => ({ namespace, queue });
+const countOf = (status: QueueChange['status']): number => (status === 'changed' ? 1 : 0);
+/** What `mover.readyMax` is by default. */
+const READY_MAX = 10_000;
+const READY_RANGE = { what: 'readyMax', min: 1, max: 1_000_000 };
+
+/** @throws DuestreamError `bad-input` */
+function wantedIn(options: Parameters<Queues['list']>[0] = {}): (queue: string) => boolean {
+  checkNames(options, ['queues'], 'queues.list', 'bad-input');
+  const { queues } = options;
+  if (queues === undefined) return () => true;
+  if (!Array.isArray(queues)) {
+    throw new DuestreamError('bad-input', `queues is ${show(queues)}; allowed: a list of names`);
+  }
+  const wanted = new Set(queues.map((name) => nameOf(name)));
+  return (queue) => wanted.has(queue);
+}
+
+/** @throws DuestreamError `bad-input` */
+function settingsIn(given: QueueSettingOptions) {
+  checkNames(given, settingWords, 'queues.set', 'bad-input');
+  const wanted = parseSettings(given);
+  if (Object.keys(wanted).length > 0) return wanted;
+  const allowed = `allowed: one or more of ${settingWords.join(', ')}`;
+  throw new DuestreamError('bad-input', `nothing is to be changed; ${allowed}`);
+}
+
+/** @throws DuestreamError `bad-input` */
+function unsetAskOf(setting: Parameters<Queues['unset']>[1], options: NonNullable<Parameters<Queues['unset']>[2]>) {
+  const { reason = '', ...rest } = options;
+  const words = typeof setting === 'string' ? [setting] : setting;
+  const settings = words.flatMap((word) => {
+    if (settingWords.includes(word)) return fieldsOfWord(word);
+    const hint = hintOf(String(word), settingWords) || ';';
+    throw new DuestreamError('bad-input', `setting is ${show(word)}${hint} allowed: ${settingWords.join(', ')}`);
+  });
+  return { settings, isForgotten: flagIn(rest, 'stored', 'queues.unset'), reason: wordsIn(reason, 'reason') };
+}
+
+/** @throws DuestreamError `bad-input` */
+function flagIn<Name extends string>(
+  options: { readonly [N in Name]?: boolean | undefined },
+  name: Name,
+  owner: string,
+): boolean {
+  checkNames(options, [name], owner, 'bad-input');
+  const given: unknown = options[name] ?? false;
+  if (typeof given === 'boolean') return given;
+  throw new DuestreamError('bad-input', `${name} is ${show(given)}; allowed: true, false`);
+}
+
+// A queue rests and goes on: nothing is promoted and nothing is started until it resumes. What runs goes on; what is
+// scheduled meanwhile waits. All partitions are paused, one after the other; a pause that was cut short is completed by
+// the next, because partitions that are paused already stay as they are.
+
+async function pauseQueue(at: At, queue: string, reason: string): Promise<QueuePaused> {
+  const { redis, steps } = at;
+  const refs = await steps.read(() => refsOfQueue(at, queue));
+  const done = await inEach(at, refs, (ref) => pause(redis, ref, { reason }));
+  const all = await steps.read(() => Promise.all(refs.map((ref) => stats(redis, ref))));
+  return { ...done, running: all.reduce((total, { running }) => total + running, 0) };
+}
+
+async function inEach(
+  { steps }: At,
+  refs: readonly PartitionRef[],
+  act: (ref: PartitionRef) => Promise<PauseReply>,
+): Promise<QueueResumed> {
+  const replies: PauseReply[] = [];
+  for (const ref of refs) {
+    // What is so already after a lost reply is so by the call before.
+    const call = async (mayHaveRun: boolean): Promise<PauseReply> => {
+      const reply = await act(ref);
+      return mayHaveRun ? { ...reply, kind: 'ok' } : reply;
+    };
+    replies.push(await steps.write(call));
+  }
+  return {
+    status: replies.some(({ kind }) => kind === 'ok') ? 'changed' : 'same',
+    pause: replies.find(({ pause: found }) => found !== undefined)?.pause,
+  };
+}
+
+/** @throws DuestreamError `bad-input` for a queue that is not gated */
+async function closeQueue(
+  at: At,
+  { name }: Pick<Queue, 'name'>,
+  closing: Omit<Closing, 'group'>,
+): Promise<QueueChange['status']> {
+  const refs = await at.steps.read(() => refsOfQueue(at, name));
+  const reply = await at.steps.repeated((_, policy) => closeIn(at.redis, refs, { group: '', ...closing }, policy));
+  if (reply === 'ungated') throw notGated({ name });
+  return reply === 'ok' ? 'changed' : 'same';
+}

@@ -1,0 +1,195 @@
+/** Queues through the library: each method, what it refuses, its audit, and what a lost reply and a cut leave. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { auditEntries } from '../../../src/access/audit.ts';
+import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
+import { defineQueue, type QueueInput } from '../../../src/job/queue.ts';
+import type { Redis } from '../../../src/redis/connection/connect.ts';
+import { openLossyLine } from '../../support/lossy-line.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let server: TestRedis;
+let line: Awaited<ReturnType<typeof openLossyLine>>;
+let redis: Redis;
+let client: Client;
+const ends: (() => unknown)[] = [];
+const mail = defineQueue('mail', { partitions: 3, rate: '100/s' });
+
+beforeEach(async () => {
+  server = await startRedis();
+  line = await openLossyLine(server);
+  redis = await server.client();
+  client = open({});
+  await client.schedule(mail, {}, { id: 'a', delay: '1h' });
+});
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+  await line.close();
+  await server.stop();
+});
+
+function open(options: Partial<ClientOptions>): Client {
+  const made = createClient({ redis: line.url, retryBudget: '5s', ...options });
+  ends.push(made.close);
+  return made;
+}
+
+const audited = async () => {
+  const entries = await auditEntries({ redis, namespace: 'duestream' }, { limit: 100 });
+  return entries.map(({ way, verb, queue, count, reason }) => [way, verb, queue, count, reason]).toReversed();
+};
+
+/** Each method that changes something: its call, what it answers, the same call again, and its entry in the audit. */
+const CHANGES: readonly {
+  readonly verb: string;
+  readonly before?: (all: Client['queues']) => Promise<unknown>;
+  readonly call: (all: Client['queues'], queue: QueueInput<unknown>) => Promise<unknown>;
+  readonly first: object;
+  readonly again: object;
+  readonly audit: readonly [count: number, reason?: string];
+}[] = [
+  {
+    verb: 'set',
+    call: (all, queue) => all.set(queue, { rate: '10/s', maxPending: 5 }, { reason: 'they ask' }),
+    first: { changed: ['maxPending', 'rate'], settings: { rate: '10/s', maxPending: 5 } },
+    again: { changed: [] },
+    audit: [2, 'they ask'],
+  },
+  {
+    verb: 'unset',
+    before: (all) => all.set(mail, { rate: '10/s' }),
+    call: (all, queue) => all.unset(queue, 'rate', { reason: 'it is over' }),
+    first: { changed: ['rate'], settings: { rate: '100/s' }, overrides: [] },
+    again: { changed: [] },
+    audit: [1, 'it is over'],
+  },
+  {
+    verb: 'pause',
+    call: (all, queue) => all.pause(queue, { reason: 'the server moves' }),
+    first: { status: 'changed', pause: { reason: 'the server moves' }, running: 0 },
+    again: { status: 'same', pause: { reason: 'the server moves' } },
+    audit: [1, 'the server moves'],
+  },
+  {
+    verb: 'resume',
+    before: (all) => all.pause('mail', { reason: 'r' }),
+    call: (all, queue) => all.resume(queue),
+    first: { status: 'changed', pause: { reason: 'r' } },
+    again: { status: 'same', pause: undefined },
+    audit: [1],
+  },
+  {
+    verb: 'close',
+    call: (all, queue) => all.close(queue, { for: '10m', reason: 'down' }),
+    first: { status: 'changed' },
+    again: { status: 'same' },
+    audit: [1, 'down'],
+  },
+  {
+    verb: 'open',
+    before: (all) => all.close(mail, { for: '10m' }),
+    call: (all, queue) => all.open(queue),
+    first: { status: 'changed' },
+    again: { status: 'same' },
+    audit: [1],
+  },
+];
+
+describe.each(CHANGES)('queues.$verb', ({ verb, before, call, first, again, audit: [count, reason] }) => {
+  test('changes the queue once, answers so, and is in the audit', async () => {
+    await before?.(client.queues);
+    const noted = await audited();
+    expect(await call(client.queues, mail)).toMatchObject(first);
+    // The longest closing wins, and that of the same call again would be a little longer.
+    if (verb === 'close') await client.queues.close(mail, { for: '1h' });
+    expect(await call(client.queues, mail)).toMatchObject(again);
+    const own = (await audited()).slice(noted.length);
+    expect(own[0]).toEqual(['program', `queues.${verb}`, 'mail', count, reason]);
+    expect(own).toHaveLength(verb === 'close' ? 2 : 1);
+  });
+
+  test('of a queue that nobody has used is refused, and declares none', async () => {
+    await expect(call(client.queues, 'mial')).rejects.toMatchObject({
+      code: 'not-found',
+      message: expect.stringContaining('did you mean mail?'),
+    });
+    expect((await client.queues.list()).queues.map(({ queue }) => queue)).toEqual(['mail']);
+  });
+});
+
+describe('what a call is given', () => {
+  test.each<[string, (all: Client['queues']) => Promise<unknown>, string]>([
+    ['a misspelt setting', (all) => all.set('mail', { rat: '1/s' } as object), 'did you mean rate?'],
+    ['no setting', (all) => all.set('mail', {}), 'nothing is to be changed; allowed: one or more of history'],
+    ['a setting to take back that there is not', (all) => all.unset('mail', 'rat' as 'rate'), 'did you mean rate?'],
+    ['a reason that is no text', (all) => all.pause('mail', { reason: 7 as unknown as string }), 'reason is 7'],
+    ['a misspelt option', (all) => all.remove('mail', { forced: true } as object), 'did you mean force?'],
+    ['a force that is a text', (all) => all.remove('mail', { force: 'no' as never }), 'force is "no"; allowed: true'],
+    ['no end of a closing', (all) => all.close('mail', {} as { for: string }), 'for is undefined'],
+    ['queues that are no list', (all) => all.list({ queues: 'mail' as never }), 'queues is "mail"; allowed: a list'],
+    ['a cap of no jobs', (all) => all.why('mail', { readyMax: 0 }), 'readyMax is 0; allowed: a whole number'],
+  ])('%s is refused before anything is sent, also while Redis is away', async (_what, call, text) => {
+    await server.stop();
+    await expect(call(client.queues)).rejects.toMatchObject({
+      code: 'bad-input',
+      message: expect.stringContaining(text),
+    });
+  });
+
+  test('means what it was when the call was made', async () => {
+    const settings = { maxPending: 5 };
+    const done = client.queues.set(mail, settings);
+    settings.maxPending = 6;
+    expect((await done).settings).toMatchObject({ maxPending: 5 });
+  });
+});
+
+test('a look shows counts, settings and reasons, of all queues or of those that are named', async () => {
+  await client.schedule('bills', {}, { id: 'b' });
+  const { queues } = client;
+  expect((await queues.list()).queues).toMatchObject([
+    { queue: 'bills', scheduled: 1, partitions: 1 },
+    { queue: 'mail', scheduled: 1, partitions: 3, limits: { text: expect.stringContaining('100/s') } },
+  ]);
+  expect((await queues.list({ queues: ['bills', 'none'] })).queues.map(({ queue }) => queue)).toEqual(['bills']);
+  await queues.pause(mail, { reason: 'r' });
+  expect(await queues.get(mail)).toMatchObject({
+    ...{ queue: 'mail', scheduled: 1, paused: true, pause: { reason: 'r' }, settings: { rate: '100/s' } },
+    partitions: [{ partition: 0 }, { partition: 1 }, { partition: 2 }],
+  });
+  expect(await queues.why('mail')).toMatchObject({
+    moves: false,
+    reasons: [{ code: 'no-leader' }, { code: 'paused' }, {}],
+  });
+});
+
+describe('queues.remove', () => {
+  test('refuses a queue that holds something, and says what; by force it goes with that', async () => {
+    await expect(client.queues.remove(mail)).rejects.toMatchObject({
+      code: 'failed',
+      message: expect.stringContaining('mail holds 1 scheduled'),
+    });
+    await client.schedules.put('nightly', { queue: 'mail', every: '1h' });
+    expect(await client.queues.remove(mail, { force: true })).toEqual({
+      ...{ isRemoved: true, jobs: 1, schedules: ['nightly'] },
+      held: { scheduled: 1, ready: 0, running: 0, dead: 0 },
+    });
+    expect(await redis.keys('*{mail:*')).toEqual([]);
+    expect(await audited()).toEqual([['program', 'queues.rm', 'mail', 1, undefined]]);
+    await expect(client.queues.get(mail)).rejects.toMatchObject({ code: 'not-found' });
+  });
+
+  test.each(['remove', 'undeclare', 'disarm'])(
+    'a lost reply of %s changes nothing of what became of it',
+    async (script) => {
+      await client.schedules.put('nightly', { queue: 'mail', every: '1h' });
+      line.loseReplyTo(script);
+      expect(await client.queues.remove(mail, { force: true })).toMatchObject({
+        isRemoved: true,
+        schedules: ['nightly'],
+      });
+      expect(line.lost()).toBe(1);
+      expect((await client.queues.list()).queues).toEqual([]);
+      expect(await redis.keys('*{mail:*')).toEqual([]);
+    },
+  );
+});
