@@ -31,6 +31,7 @@ import {
 import { layoutOfQueue, type Namespaced } from './refs.ts';
 import { limitsOf, type QueueLimits, type QueueSettingsView, settingsView } from './settings.ts';
 
+/** How many jobs a queue holds, for how long they have waited, and who serves and leads it. */
 export interface QueueCounts {
   readonly queue: string;
   readonly partitions: number;

@@ -44,6 +44,7 @@ export interface Obstacle {
   readonly nextMs?: number | undefined;
 }
 
+/** Why jobs of a queue wait. */
 export interface Why {
   /** Jobs move, or will as soon as one is due. */
   readonly moves: boolean;
