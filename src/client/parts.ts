@@ -124,19 +124,9 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
   doubtWhenReady(redis, { server, layouts, refusal });
   const callPartitions = partitionCalls();
   const written = writing(jobs, callPartitions);
-  const readable = onceDone(() =>
-    withReadRetry('read the schema', () => checkSchema(redis, namespace), { clock, budgetMs }),
-  );
   return {
     server,
-    async place() {
-      await readable();
-      return { redis, namespace };
-    },
-    async schedules(steps: Repeating) {
-      await readable();
-      return schedulePartsOn(redis, namespace, steps);
-    },
+    ...placesIn(settings, redis),
     /** The same over a connection of their own, whose calls wait until what they wrote or found is durable. */
     durably(made: DurableJobs) {
       const calls = partitionCalls();
@@ -154,6 +144,23 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
     rules: rulesIn({ redis, namespace }, callPartitions),
     erasing: erasingIn({ redis, namespace }, { finding: written.finding, store: lettersIn(redis, jobs) }),
     ends: endsIn(settings, { callPartitions, ask: jobs.await, ending }),
+  };
+}
+
+/** What needs a namespace that this version can read: that is looked at once. */
+function placesIn({ namespace, clock, budgetMs }: ClientSettings, redis: Redis): Pick<Parts, 'place' | 'schedules'> {
+  const readable = onceDone(() =>
+    withReadRetry('read the schema', () => checkSchema(redis, namespace), { clock, budgetMs }),
+  );
+  return {
+    async place() {
+      await readable();
+      return { redis, namespace };
+    },
+    async schedules(steps) {
+      await readable();
+      return schedulePartsOn(redis, namespace, steps);
+    },
   };
 }
 

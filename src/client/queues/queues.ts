@@ -1,5 +1,5 @@
 /** Queues as an application, a command or an admin page looks at them and changes them: `client.queues`. */
-import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
+import { type QueueInput, queueOf } from '../../job/queue.ts';
 import {
   fieldsOfWord,
   parseSettings,
@@ -8,9 +8,10 @@ import {
   settingWords,
 } from '../../job/queue-settings.ts';
 import { checkNames, hintOf, wholeNumber, wordsIn } from '../../kernel/checks.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { audit, type Operation, userHere } from '../../redis/audit.ts';
+import { audit, userHere } from '../../redis/audit.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { UnreadQueue } from '../../redis/read/each-queue.ts';
 import { stats } from '../../redis/read/inspect.ts';
@@ -134,18 +135,34 @@ export interface Queues {
   remove(queue: QueueInput<unknown>, options?: { readonly force?: boolean | undefined }): Promise<QueueRemoved>;
 }
 
+type Calling = <Ask, T>(
+  what: string,
+  read: () => Ask,
+  work: (at: At, ask: Ask) => Promise<T>,
+  claimsOf?: (ask: Ask) => readonly Claim[],
+) => Promise<T>;
+
+/** A call that changes a queue, and what it is in the audit. */
+interface Change<Ask, Done> {
+  readonly read: () => Ask;
+  readonly work: (at: At, ask: Ask) => Promise<Done>;
+  /** How many settings or jobs are different now; 0 is not noted. */
+  readonly changed: (done: Done) => number;
+  readonly claimsOf?: (ask: Ask) => readonly Claim[];
+}
+
+type Changing = <Ask extends { readonly queue: string; readonly reason?: string | undefined }, Done>(
+  verb: 'set' | 'unset' | 'pause' | 'resume' | 'close' | 'open' | 'rm',
+  change: Change<Ask, Done>,
+) => Promise<Done>;
+
 /** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
 export function queuesOver(
   { clock, budgetMs }: ClientSettings,
   { runChecked }: Pick<Calls, 'runChecked'>,
   isNoted: boolean,
 ): Queues {
-  const call = <Ask, T>(
-    what: string,
-    read: () => Ask,
-    work: (at: At, ask: Ask) => Promise<T>,
-    claimsOf?: (ask: Ask) => readonly Claim[],
-  ): Promise<T> =>
+  const call: Calling = (what, read, work, claimsOf) =>
     runChecked(
       read,
       async ({ place }, ask) =>
@@ -153,112 +170,113 @@ export function queuesOver(
       undefined,
       claimsOf,
     );
-  /** That the audit cannot be written undoes nothing. */
-  const note = async (
-    at: Namespaced,
-    verb: Operation,
-    change: { readonly queue: string; readonly count: number; readonly reason?: string },
-  ) => {
-    if (!isNoted || change.count === 0) return;
-    const entry = { ...change, verb, target: change.queue, who: userHere(), way: 'program' as const };
-    await audit(at, entry).catch(() => undefined);
-  };
-  const shut = (verb: 'close' | 'open', given: QueueInput<unknown>, closingOf: () => Omit<Closing, 'group'>) =>
+  const change: Changing = (verb, { read, work, changed, claimsOf }) =>
     call(
       verb,
-      () => ({ to: queueOf(given), closing: closingOf() }),
-      async (at, { to, closing }) => {
-        const status = await closeQueue(at, to, closing);
-        await note(at, `queues.${verb}`, { queue: to.name, count: countOf(status), reason: closing.why ?? '' });
-        return { status };
+      read,
+      async (at, ask) => {
+        const done = await work(at, ask);
+        const { queue, reason } = ask;
+        const entry = { queue, reason, target: queue, count: changed(done), verb: `queues.${verb}` as const };
+        // That the audit cannot be written undoes nothing.
+        if (isNoted && entry.count > 0) {
+          await audit(at, { ...entry, who: userHere(), way: 'program' }).catch(() => undefined);
+        }
+        return done;
       },
+      claimsOf,
     );
-  return {
-    list: (options = {}) =>
-      call(
-        'list queues',
-        () => wantedIn(options),
-        (at, isWanted) => at.steps.read(() => queueCounts(at, isWanted)),
-      ),
-    get: (queue) =>
-      call(
-        'get',
-        () => nameOf(queue),
-        (at, name) => at.steps.read(() => queueReport(at, name)),
-      ),
-    set: (given, settings, options = {}) =>
-      call(
-        'set',
-        () => ({ queue: nameOf(given), wanted: settingsIn(settings), by: overridingOf(options, 'queues.set') }),
-        async (at, { queue, wanted, by }) => {
-          const done = await changeSettings(at, queue, () => setQueue(at.redis, { ...of(at, queue), by, ...wanted }));
-          await note(at, 'queues.set', { queue, count: done.changed.length, reason: by.why });
-          return done;
-        },
-      ),
-    unset: (given, setting, options = {}) =>
-      call(
-        'unset',
-        () => ({ queue: nameOf(given), ...unsetAskOf(setting, options) }),
-        async (at, { queue, reason, ...ask }) => {
-          const done = await changeSettings(at, queue, () => unsetQueue(at.redis, { ...of(at, queue), ...ask }));
-          await note(at, 'queues.unset', { queue, count: done.changed.length, reason });
-          return done;
-        },
-      ),
-    pause: (given, options = {}) =>
-      call(
-        'pause',
-        () => {
-          checkNames(options, ['reason'], 'queues.pause', 'bad-input');
-          return { queue: nameOf(given), reason: wordsIn(options.reason ?? '', 'reason') };
-        },
-        async (at, { queue, reason }) => {
-          const done = await pauseQueue(at, queue, reason);
-          await note(at, 'queues.pause', { queue, count: countOf(done.status), reason });
-          return done;
-        },
-      ),
-    resume: (given) =>
-      call(
-        'resume',
-        () => nameOf(given),
-        async (at, queue) => {
-          const refs = await at.steps.read(() => refsOfQueue(at, queue));
-          const done = await inEach(at, refs, (ref) => resume(at.redis, ref));
-          await note(at, 'queues.resume', { queue, count: countOf(done.status) });
-          return done;
-        },
-      ),
-    close: (queue, options) => shut('close', queue, () => parseClosing(options, clock)),
-    open: (queue) => shut('open', queue, () => OPEN),
-    why: (given, options = {}) =>
-      call(
-        'why',
-        () => {
-          checkNames(options, ['readyMax'], 'queues.why', 'bad-input');
-          return { queue: nameOf(given), readyMax: wholeNumber(options.readyMax ?? READY_MAX, READY_RANGE) };
-        },
-        (at, { queue, readyMax }) => at.steps.read(() => whyNothingMoves(at, queue, readyMax)),
-      ),
-    remove: (given, options = {}) =>
-      call(
-        'remove',
-        () => ({ queue: nameOf(given), force: flagIn(options, 'force', 'queues.remove') }),
-        async (at, { queue, force }) => {
-          const done = await removeQueue(at, queue, force);
-          // Also a queue that held nothing: that it is gone is the change.
-          if (done.isRemoved) await note(at, 'queues.rm', { queue, count: Math.max(1, done.jobs) });
-          return done;
-        },
-        ({ queue }) => [{ lane: queue, kind: 'alone' }],
-      ),
-  };
+  return { ...looksBy(call), ...settingBy(change), ...stoppingBy(change, clock) };
 }
+
+const looksBy = (call: Calling): Pick<Queues, 'list' | 'get' | 'why'> => ({
+  list: (options = {}) =>
+    call(
+      'list queues',
+      () => wantedIn(options),
+      (at, isWanted) => at.steps.read(() => queueCounts(at, isWanted)),
+    ),
+  get: (queue) =>
+    call(
+      'get',
+      () => nameOf(queue),
+      (at, name) => at.steps.read(() => queueReport(at, name)),
+    ),
+  why: (given, options = {}) =>
+    call(
+      'why',
+      () => {
+        checkNames(options, ['readyMax'], 'queues.why', 'bad-input');
+        return { queue: nameOf(given), readyMax: wholeNumber(options.readyMax ?? READY_MAX, READY_RANGE) };
+      },
+      (at, { queue, readyMax }) => at.steps.read(() => whyNothingMoves(at, queue, readyMax)),
+    ),
+});
+
+const settingBy = (change: Changing): Pick<Queues, 'set' | 'unset' | 'remove'> => ({
+  set: (given, settings, options = {}) =>
+    change('set', {
+      read() {
+        const by = overridingOf(options, 'queues.set');
+        return { queue: nameOf(given), wanted: settingsIn(settings), by, reason: by.why };
+      },
+      work: (at, { queue, wanted, by }) =>
+        changeSettings(at, queue, () => setQueue(at.redis, { ...of(at, queue), by, ...wanted })),
+      changed: ({ changed }) => changed.length,
+    }),
+  unset: (given, setting, options = {}) =>
+    change('unset', {
+      read: () => ({ queue: nameOf(given), ...unsetAskOf(setting, options) }),
+      work: (at, { queue, settings, isForgotten }) =>
+        changeSettings(at, queue, () => unsetQueue(at.redis, { ...of(at, queue), settings, isForgotten })),
+      changed: ({ changed }) => changed.length,
+    }),
+  remove: (given, options = {}) =>
+    change('rm', {
+      read: () => ({ queue: nameOf(given), force: flagIn(options, 'force', 'queues.remove') }),
+      work: (at, { queue, force }) => removeQueue(at, queue, force),
+      // Also of a queue that held nothing: that it is gone is the change.
+      changed: ({ isRemoved, jobs }) => (isRemoved ? Math.max(1, jobs) : 0),
+      claimsOf: ({ queue }) => [{ lane: queue, kind: 'alone' }],
+    }),
+});
+
+const stoppingBy = (change: Changing, clock: Clock): Pick<Queues, 'pause' | 'resume' | 'close' | 'open'> => ({
+  pause: (given, options = {}) =>
+    change('pause', {
+      read() {
+        checkNames(options, ['reason'], 'queues.pause', 'bad-input');
+        return { queue: nameOf(given), reason: wordsIn(options.reason ?? '', 'reason') };
+      },
+      work: (at, { queue, reason }) => pauseQueue(at, queue, reason),
+      changed: countOf,
+    }),
+  resume: (given) =>
+    change('resume', {
+      read: () => ({ queue: nameOf(given) }),
+      work: (at, { queue }) => inEach(at, queue, (ref) => resume(at.redis, ref)),
+      changed: countOf,
+    }),
+  close: (given, options) =>
+    change('close', {
+      read() {
+        const closing = parseClosing(options, clock);
+        return { queue: nameOf(given), closing, reason: closing.why };
+      },
+      work: (at, { queue, closing }) => closeQueue(at, queue, closing),
+      changed: countOf,
+    }),
+  open: (given) =>
+    change('open', {
+      read: () => ({ queue: nameOf(given) }),
+      work: (at, { queue }) => closeQueue(at, queue, OPEN),
+      changed: countOf,
+    }),
+});
 
 const nameOf = (queue: QueueInput<unknown>): string => queueOf(queue).name;
 const of = ({ namespace }: Namespaced, queue: string) => ({ namespace, queue });
-const countOf = (status: QueueChange['status']): number => (status === 'changed' ? 1 : 0);
+const countOf = ({ status }: QueueChange): number => (status === 'changed' ? 1 : 0);
 /** What `mover.readyMax` is by default. */
 const READY_MAX = 10_000;
 const READY_RANGE = { what: 'readyMax', min: 1, max: 1_000_000 };
@@ -313,26 +331,21 @@ function flagIn<Name extends string>(
 // the next, because partitions that are paused already stay as they are.
 
 async function pauseQueue(at: At, queue: string, reason: string): Promise<QueuePaused> {
-  const { redis, steps } = at;
-  const refs = await steps.read(() => refsOfQueue(at, queue));
-  const done = await inEach(at, refs, (ref) => pause(redis, ref, { reason }));
-  const all = await steps.read(() => Promise.all(refs.map((ref) => stats(redis, ref))));
+  const done = await inEach(at, queue, (ref) => pause(at.redis, ref, { reason }));
+  const read = async () => Promise.all((await refsOfQueue(at, queue)).map((ref) => stats(at.redis, ref)));
+  const all = await at.steps.read(read);
   return { ...done, running: all.reduce((total, { running }) => total + running, 0) };
 }
 
-async function inEach(
-  { steps }: At,
-  refs: readonly PartitionRef[],
-  act: (ref: PartitionRef) => Promise<PauseReply>,
-): Promise<QueueResumed> {
+async function inEach(at: At, queue: string, act: (ref: PartitionRef) => Promise<PauseReply>): Promise<QueueResumed> {
   const replies: PauseReply[] = [];
-  for (const ref of refs) {
+  for (const ref of await at.steps.read(() => refsOfQueue(at, queue))) {
     // What is so already after a lost reply is so by the call before.
     const call = async (mayHaveRun: boolean): Promise<PauseReply> => {
       const reply = await act(ref);
       return mayHaveRun ? { ...reply, kind: 'ok' } : reply;
     };
-    replies.push(await steps.write(call));
+    replies.push(await at.steps.write(call));
   }
   return {
     status: replies.some(({ kind }) => kind === 'ok') ? 'changed' : 'same',
@@ -341,13 +354,9 @@ async function inEach(
 }
 
 /** @throws DuestreamError `bad-input` for a queue that is not gated */
-async function closeQueue(
-  at: At,
-  { name }: Pick<Queue, 'name'>,
-  closing: Omit<Closing, 'group'>,
-): Promise<QueueChange['status']> {
+async function closeQueue(at: At, name: string, closing: Omit<Closing, 'group'>): Promise<QueueChange> {
   const refs = await at.steps.read(() => refsOfQueue(at, name));
   const reply = await at.steps.repeated((_, policy) => closeIn(at.redis, refs, { group: '', ...closing }, policy));
   if (reply === 'ungated') throw notGated({ name });
-  return reply === 'ok' ? 'changed' : 'same';
+  return { status: reply === 'ok' ? 'changed' : 'same' };
 }
