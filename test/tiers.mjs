@@ -13,7 +13,7 @@
 
 /** Path → why CI does not run it. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_VERIFY = {
-  'test/flow/chaos/chaos-verify.test.ts': 'nineteen more rows of the fault matrix, a quarter of a minute each',
+  'test/flow/chaos/chaos-verify.test.ts': 'twenty more rows of the fault matrix, a quarter of a minute each',
   'test/matrix.test.ts': 'downloads a newer server and runs all tests of scripts on it',
   'test/proof/sealed.test.ts': 'runs the tests of the embedded Redis again, where nothing outside can be written',
 };
@@ -181,8 +181,7 @@ export const ONLY_IN_ALL = {
   'test/browser/rig.test.ts': 'downloads a browser',
   'test/browser/schedules.test.ts': 'the pages of schedules, in a browser',
   'test/browser/screenshots.test.ts': 'looks after the pictures in the docs',
-  'test/flow/chaos/chaos-smoke-processes.test.ts': 'three rows of the fault matrix, a quarter of a minute each',
-  'test/flow/chaos/chaos-smoke-redis.test.ts': 'two more of them',
+  'test/flow/chaos/chaos-smoke.test.ts': 'four rows of the fault matrix, a quarter of a minute each',
   'test/flow/cli/cli-completion.test.ts': 'asks the built command line at each tab key',
   'test/flow/cli/cli-restored.test.ts': 'restores a backup into another Redis',
   'test/flow/cli/cli-run.test.ts': '`start`, `worker` and `dev` as processes, through signals',
@@ -252,15 +251,15 @@ export const SLICED = {
   'test/proof/model.test.ts': '60 of 1000 lists, and 15 of 250 each with a limit of bytes and with closed tags',
   'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone; without whole years',
   'test/redis/quota-mixes.test.ts': '5 of 25 mixes',
-  'test/sim/simulation.test.ts': 'one of three seeds, one of two of a process alone, and every broken build',
+  'test/sim/simulation.test.ts':
+    'one of three seeds, one of two of a process alone, one of three that linger, and every broken build',
 };
 
 /** What takes minutes, longest first: begun last, it would keep one core busy while the other has nothing left to do. */
 export const BEGUN_FIRST = [
   'test/proof/mutants.test.ts',
   'test/proof/cut-off.test.ts',
-  'test/flow/chaos/chaos-smoke-processes.test.ts',
-  'test/flow/chaos/chaos-smoke-redis.test.ts',
+  'test/flow/chaos/chaos-smoke.test.ts',
   'test/sim/simulation.test.ts',
   'test/browser/draining.test.ts',
   'test/flow/deploy/container.test.ts',
