@@ -2,9 +2,9 @@
  * One queue of a worker: its slots, its fetcher, and what looks after its jobs. It has a blocking connection of its own;
  * commands, heartbeat, the clock of the server and the extension of leases belong to the worker, for all its queues.
  *
- *  fetcher ─▶ starter ─▶ executor ─▶ acknowledger            all of them know what is in flight
- *     └──────────┴────── round trips ──────┘
- *  adopter, reclaimer ─▶ starter
+ *  fetcher ─▶ round trips ─▶ starter ─▶ executor ─▶ acknowledger      each knows those behind it, and what is in flight
+ *                  ▲ adopter, reclaimer ─▶ ┘                  │
+ *                  └──── what is over: the next trip ─────────┘      the only way back (`NextTrip`)
  */
 
 import type { Emitter } from '../job/events.ts';
@@ -28,7 +28,7 @@ import { createAdopter } from './recover/adopter.ts';
 import { createHandover, type Handover } from './recover/handover.ts';
 import type { Heartbeat } from './recover/heartbeat.ts';
 import { createReclaimer } from './recover/reclaimer.ts';
-import { Acknowledger } from './run/acknowledgement.ts';
+import { Acknowledger, type NextTrip } from './run/acknowledgement.ts';
 import { Executor } from './run/execution.ts';
 import type { HandlerCalls } from './run/handlers.ts';
 import { abort, InFlight, LostSlots } from './run/in-flight.ts';
@@ -84,7 +84,10 @@ export class ServedQueue {
     const { queue } = work;
     this.#parts = parts;
     this.name = queue.name;
-    this.inFlight = new InFlight(work.concurrency);
+    this.inFlight = new InFlight(work.concurrency, {
+      leftBehind: () => this.#running?.adopter.lost(),
+      handlerBegan: () => this.#running?.stopOrders.handlerBegan(),
+    });
     const { inFlight } = this;
     this.#log = settings.log.child({ queue: queue.name });
     this.#partitions = createServedPartitions({ redis: commands, namespace, queue, consumer, log: this.#log });
@@ -219,19 +222,26 @@ function assemble(
   const blocking = source instanceof Channels ? commands : source;
   const readerJobs = blocking === commands ? jobs : createJobs(blocking);
 
-  const acknowledger = new Acknowledger({ ...base, log: own.log, isFull: full, signal: giveUp });
-  const roundTrips = new RoundTrips({
+  // A job goes round: the round trip that completes it is above those that run it.
+  const nextTrip: NextTrip = {
+    complete: (completion) => roundTrips.complete(completion),
+    start: (ref, entries) => roundTrips.start(ref, entries),
+  };
+  const acknowledger = new Acknowledger({ ...base, log: own.log, nextTrip, isFull: full, signal: giveUp });
+  const services = { ...base, ...parts, log: own.log, slots: own.slots, acknowledger };
+  const executor = new Executor({ ...services, isFull: full, queue, handlers, onAbandoned });
+  const compensations = onAbandoned !== undefined;
+  const starter = new Starter({ ...services, ...limits, queue: queue.name, nextTrip, executor, compensations });
+  const roundTrips: RoundTrips = new RoundTrips({
     ...base,
     ...limits,
     acknowledger,
+    starter,
     readerJobs,
     gatherMs: rhythm.gatherMs,
+    isLookDue: () => fetcher.isLookDue(),
     onLost: () => adopter.lost(),
   });
-  const services = { ...base, ...parts, log: own.log, slots: own.slots, acknowledger, roundTrips };
-  const executor = new Executor({ ...services, isFull: full, queue, handlers, onAbandoned });
-  const compensations = onAbandoned !== undefined;
-  const starter = new Starter({ ...services, ...limits, queue: queue.name, executor, compensations });
   const fetching = { ...base, roundTrips, starter };
   const fleet = { namespace, queue: queue.name, everyMs: beatTtlMs, fleet: controlKeys(namespace).wake };
   const fetcher =
@@ -246,7 +256,6 @@ function assemble(
       : new StreamFetcher({ ...fetching, blocking: source, blockMs: rhythm.blockMs });
 
   const adopter = createAdopter({ ...base, starter, idleMs: timeoutOf(blocking), calmMs: rhythm.adoptMs });
-  own.inFlight.onLeftBehind(adopter.lost);
   const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats: parts.beats };
   const reclaimer = createReclaimer({ ...base, ...watching, starter });
   const stopOrders = new StopOrders({ ...base, channels: parts.channels, onMissed: parts.onMissed });

@@ -21,7 +21,7 @@ import type {
 } from '../../src/redis/scripts/replies.ts';
 import { RoundTrips } from '../../src/worker/fetch/round-trips.ts';
 import { StreamFetcher } from '../../src/worker/fetch/stream-fetcher.ts';
-import { Acknowledger } from '../../src/worker/run/acknowledgement.ts';
+import { Acknowledger, type NextTrip } from '../../src/worker/run/acknowledgement.ts';
 import type { Executor } from '../../src/worker/run/execution.ts';
 import { InFlight, type InFlightEntry } from '../../src/worker/run/in-flight.ts';
 import { Starter } from '../../src/worker/run/starter.ts';
@@ -197,17 +197,21 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
   const heard = listen(events);
   const base = { inFlight, clock, events, signal: giveUp.signal };
   const common = { ...base, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
+  const nextTrip: NextTrip = {
+    complete: (completion) => roundTrips.complete(completion),
+    start: (ref, entries) => roundTrips.start(ref, entries),
+  };
   const acknowledger = new Acknowledger({
     ...common,
+    nextTrip,
     log: silentLog,
     isFull: async () => false,
     commands: blocking,
     refs: [],
   });
-  const roundTrips = new RoundTrips({ ...common, readerJobs: jobs, acknowledger, onLost: () => undefined });
   const starter = new Starter({
     ...common,
-    roundTrips,
+    nextTrip,
     commands: blocking,
     queue: 'q',
     jobLeaseMs: LEASE_MS,
@@ -215,8 +219,6 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
     serverOf: () => {
       throw new Error('nothing is late here');
     },
-    log: silentLog,
-    acknowledger,
     executor: {
       execute(entry: InFlightEntry, { record }: Started) {
         const run = () => {
@@ -230,12 +232,17 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
           return;
         }
         const attempt = { entry, name: 'default', record, tookMs: 0 };
-        acknowledger.completeEarly(attempt, () => {
-          roundTrips.complete(attempt);
-          run();
-        });
+        acknowledger.completeEarly(attempt, run);
       },
     } as unknown as Executor,
+  });
+  const roundTrips: RoundTrips = new RoundTrips({
+    ...common,
+    readerJobs: jobs,
+    acknowledger,
+    starter,
+    isLookDue: () => fetcher.isLookDue(),
+    onLost: () => undefined,
   });
   const fetcher = new StreamFetcher({
     ...common,
@@ -314,7 +321,7 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
         runs.delete(id);
         inFlight.handlerEnded(held);
         if (once) continue;
-        roundTrips.complete({ entry: held, name: 'default', record: RECORD, tookMs: 0 });
+        acknowledger.complete({ entry: held, name: 'default', record: RECORD, tookMs: 0 });
       }
       await breathe();
     },

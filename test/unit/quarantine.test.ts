@@ -1,5 +1,5 @@
 /** The quarantine: a job under which a worker died starts when nothing young runs, and nothing starts beside it. */
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { memberOf } from '../../src/job/codec.ts';
 import type { EntryId, Token } from '../../src/job/job.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
@@ -237,24 +237,6 @@ it('a worker that leaves takes its suspects along, and no timer stays', async ()
   expect([one.inFlight.size(), waiting()]).toEqual([0, 0]);
 });
 
-it('a suspect whose start fails is let go: the next one has its turn, and then everything is started again', async () => {
-  const { worker, waiting } = setUp();
-  const { inFlight, started, suspect, ends } = worker();
-  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
-  const broken = suspect('broken', '2');
-  const held = suspect('s', '1');
-  await breathe();
-  expect(warn).toHaveBeenCalledWith(expect.stringContaining('no start'));
-  warn.mockRestore();
-  expect([started, inFlight.has(ref, broken.delivery.entry)]).toEqual([['j:s'], false]);
-  await ends(held);
-  expect([inFlight.isOpen(), inFlight.size(), waiting()]).toEqual([true, 0, 0]);
-  const later = suspect('later');
-  await breathe();
-  expect(started).toEqual(['j:s', 'j:later']);
-  await ends(later);
-});
-
 it('while Redis does not answer the start of a suspect nothing else starts, and all goes on once it is given up', async () => {
   const { worker, advance, givesUp, waiting } = setUp();
   const { inFlight, started, suspect, ends } = worker();
@@ -268,24 +250,6 @@ it('while Redis does not answer the start of a suspect nothing else starts, and 
   expect(started).toEqual(['j:s']);
   await ends(held);
   expect([inFlight.isOpen(), waiting()]).toEqual([true, 0]);
-});
-
-it('a clock that fails leaves no process closed for ever', async () => {
-  const { worker, clock, waiting } = setUp();
-  const { inFlight, started, suspect, ends } = worker();
-  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
-  const timer = vi.spyOn(clock, 'timer').mockImplementation(() => {
-    throw new Error('no timer');
-  });
-  const lost = suspect('s');
-  await breathe();
-  expect([inFlight.isOpen(), inFlight.has(ref, lost.delivery.entry), started]).toEqual([true, false, []]);
-  timer.mockRestore();
-  warn.mockRestore();
-  const held = suspect('t');
-  await breathe();
-  await ends(held);
-  expect([started, inFlight.isOpen(), waiting()]).toEqual([['j:t'], true, 0]);
 });
 
 it('of a worker that left nothing is started, also not when the turn of its suspect had begun', async () => {

@@ -1,5 +1,5 @@
 /** The round trips of a worker, with a Redis whose replies come when the test says so. */
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { markOf } from '../../src/job/record-header.ts';
 import type { PartitionRef } from '../../src/redis/keys.ts';
 import { breathe, fetching, LEASE_MS, RECORD, runOf, TRUSTED_MS } from '../support/fetching.ts';
@@ -496,4 +496,22 @@ it('while twice as many jobs as there are slots wait for their acknowledgement, 
   expect([line.running(), line.reads.length]).toEqual([['g'], reads]);
   await unanswered[0]?.answer();
   expect(line.reads.length).toBe(reads + 1);
+});
+
+it('what our own code throws beside a job ends the process, and is not taken for a lost reply', async () => {
+  const line = open();
+  await full(line, 'a', 'b');
+  await line.end('a');
+  await line.ring();
+  const bug = new Error('planted');
+  vi.spyOn(line.inFlight, 'answered').mockImplementationOnce(() => {
+    throw bug;
+  });
+  const listeners = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  const uncaught = new Promise((resolve) => process.once('uncaughtException', resolve));
+  await line.next().answer();
+  expect(await uncaught).toBe(bug);
+  for (const listener of listeners) process.on('uncaughtException', listener);
+  expect(line.asked).toEqual([]);
 });

@@ -90,8 +90,6 @@ export class PollingFetcher {
     this.#parts = parts;
     this.#waiting = new Set(refs);
     this.#mendedMs = clock.monotonicMs();
-    // A partition that waits is asked before a busy partition is given more.
-    parts.roundTrips.yieldWhile(() => this.#waiting.size > 0);
     this.loop = createLoop({
       who: `consumer of ${refs[0]?.queue ?? ''}`,
       pass: () => this.pass(),
@@ -101,6 +99,11 @@ export class PollingFetcher {
       pauseAfter,
     });
     this.#forgetFleet = parts.wakeChannel.listen(parts.fleet, assignment.outdate);
+  }
+
+  /** A partition that waits is asked before a busy partition is given more. */
+  isLookDue(): boolean {
+    return this.#waiting.size > 0;
   }
 
   start(): void {
@@ -114,13 +117,13 @@ export class PollingFetcher {
   }
 
   async stop(): Promise<void> {
-    const { starter } = this.#parts;
+    const { roundTrips, starter } = this.#parts;
     this.#stopping.abort();
     for (const forget of [...this.#listening.values(), this.#forgetFleet]) forget();
     // First of all: entries that are asked for now are released, and no suspect starts.
-    const released = starter.stop();
+    const released = [starter.stop(), roundTrips.close()];
     await this.loop.stop();
-    await released;
+    await Promise.all(released);
     starter.end();
   }
 

@@ -13,22 +13,26 @@
  *
  * A completion waits up to 5 ms for a round trip while nothing else needs one: at low rates completions travel together, or with
  * the start of the next job. Where due jobs linger for company, passes are so far apart, and completions wait for so much longer:
- * they are there when the jobs of the next pass are to be started. Not so in a gated queue, where each makes room for another job. A call that fails, also because our own code throws, is not repeated as a whole. Its completions
+ * they are there when the jobs of the next pass are to be started. Not so in a gated queue, where each makes room for another job. A call that fails is not repeated as a whole. Its completions
  * and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
 import { type Clock, clearImmediate, setImmediate } from '../../kernel/clock.ts';
+import { crash } from '../../kernel/crash.ts';
 import { RHYTHMS } from '../../kernel/rhythm.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { LeadersPass, Passed, PromoteReply } from '../../redis/scripts/passes.ts';
 import type { Served, StartReply, Taken } from '../../redis/scripts/replies.ts';
-import { type Acknowledger, COMPLETIONS_MAX, type Completion, type EndedAttempt } from '../run/acknowledgement.ts';
+import { type Acknowledger, COMPLETIONS_MAX, type Completion, type NextTrip } from '../run/acknowledgement.ts';
 import type { InFlight, InFlightEntry } from '../run/in-flight.ts';
+import type { Starter } from '../run/starter.ts';
 
 interface RoundTripsParts {
   readonly inFlight: InFlight;
   readonly acknowledger: Acknowledger;
+  /** Takes entries that a call delivered and started. */
+  readonly starter: Starter;
   readonly jobs: Jobs;
   /** The same calls on the connection of the reader. */
   readonly readerJobs: Jobs;
@@ -41,6 +45,8 @@ interface RoundTripsParts {
   readonly clock: Clock;
   /** Default: that of the profile `default`. */
   readonly gatherMs?: number;
+  /** While this says so, completions ask for nothing new: the slots are for a look into other partitions. */
+  readonly isLookDue: () => boolean;
   /** A call that may have brought entries had no reply. */
   readonly onLost: () => void;
 }
@@ -59,11 +65,9 @@ interface Request {
 interface Response extends Served {
   /** Of a pass. */
   readonly promoted?: PromoteReply;
+  readonly sentMs: number;
   readonly receivedMs: number;
 }
-
-/** Entries that a call delivered and started; it was sent at `sentMs`. */
-type Deliver = (ref: PartitionRef, taken: readonly Taken[], sentMs: number) => void;
 
 interface Partition {
   readonly ref: PartitionRef;
@@ -84,14 +88,12 @@ interface Partition {
 /** After that another process leads, or has other workers. */
 const RELAYED_MS = 15_000;
 
-export class RoundTrips {
+export class RoundTrips implements NextTrip {
   readonly #parts: RoundTripsParts;
   /** Those that have their round trip next come first. */
   readonly #partitions = new Map<PartitionRef, Partition>();
   readonly #underWay = new Set<Promise<unknown>>();
-  #isOpen = false;
-  #deliver: Deliver = () => undefined;
-  #isLookDue: () => boolean = () => false;
+  #isOpen = true;
   #isThroughReader = false;
   /** The read that is under way may bring so many entries. */
   #readCount = 0;
@@ -102,12 +104,6 @@ export class RoundTrips {
     this.#parts = parts;
   }
 
-  /** From now on entries are asked for. Those that a call brings go to `deliver`: `Starter.takeStarted`. */
-  open(deliver: Deliver): void {
-    this.#deliver = deliver;
-    this.#isOpen = true;
-  }
-
   /** Nothing more is asked for; completions still travel. Resolves when nothing more can come. */
   async close(): Promise<void> {
     this.#isOpen = false;
@@ -115,18 +111,14 @@ export class RoundTrips {
     await Promise.allSettled(this.#underWay);
   }
 
-  /** A job is done. Its completion travels with the next round trip to its partition. */
-  complete(attempt: EndedAttempt): void {
-    const partition = this.#partitionOf(attempt.entry.ref);
-    const completion = this.#parts.acknowledger.completionOf(attempt);
+  complete(completion: Completion): void {
+    const partition = this.#partitionOf(completion.attempt.entry.ref);
     partition.hasMore ||= (partition.waiting ?? 0) > 0;
     if (this.#isOpen && !partition.hasMore) this.#flushSoon(partition);
     else this.#flushAtOnce(partition);
-    // Last of all: where this method throws, no completion of the job is on its way.
     partition.completions.push(completion);
   }
 
-  /** Starts entries of one partition, which are in flight. Undefined: there was no reply. */
   async start(ref: PartitionRef, given: readonly InFlightEntry[]): Promise<readonly StartReply[] | undefined> {
     const partition = this.#partitionOf(ref);
     const request = { completions: this.#takeCompletions(partition), given, take: 0 };
@@ -144,11 +136,6 @@ export class RoundTrips {
     } finally {
       this.#isThroughReader = false;
     }
-  }
-
-  /** While this says so, completions ask for nothing new: the slots are for a look into other partitions. */
-  yieldWhile(isLookDue: () => boolean): void {
-    this.#isLookDue = isLookDue;
   }
 
   /** A read brought as much as it asked for, so there may be more. */
@@ -256,8 +243,10 @@ export class RoundTrips {
 
   /** All completions of this partition, in as many calls as it takes; each brings more where more may be. */
   #flush(partition: Partition): void {
+    const { isLookDue } = this.#parts;
     while (partition.completions.length > 0) {
-      const request = { completions: this.#takeCompletions(partition), given: [], take: this.#roomNow(partition) };
+      const take = isLookDue() ? 0 : this.#roomFor(partition);
+      const request = { completions: this.#takeCompletions(partition), given: [], take };
       // Where Redis does not answer, the calls of the reader tell of it.
       this.#fetch(partition, request).catch(() => undefined);
     }
@@ -271,15 +260,6 @@ export class RoundTrips {
     const completions = partition.completions.splice(0, most);
     if (partition.completions.length > 0) this.#flushAtOnce(partition);
     return completions;
-  }
-
-  /** Completions travel although our own code throws where it looks for room. */
-  #roomNow(partition: Partition): number {
-    try {
-      return this.#isLookDue() ? 0 : this.#roomFor(partition);
-    } catch {
-      return 0;
-    }
   }
 
   /** How many new entries a call may ask for: a share of the free slots, where several partitions have more. */
@@ -310,20 +290,29 @@ export class RoundTrips {
   /** @throws the failure of the call, when the repetition of its completions is on its way */
   async #call(partition: Partition, request: Request): Promise<Response> {
     const { clock, acknowledger } = this.#parts;
-    const { completions, given, take } = request;
     const { ref } = partition;
+    const sentMs = clock.monotonicMs();
     let response: Response;
-    let sentMs: number;
     try {
-      sentMs = clock.monotonicMs();
       const served = await this.#send(ref, request, sentMs);
-      response = { ...served, receivedMs: clock.monotonicMs() };
+      response = { ...served, sentMs, receivedMs: clock.monotonicMs() };
     } catch (error) {
       partition.isAway = true;
-      partition.hasMore &&= take === 0;
-      acknowledger.repeat(ref, completions);
+      partition.hasMore &&= request.take === 0;
+      acknowledger.repeat(ref, request.completions);
       throw error;
     }
+    try {
+      this.#receive(partition, request, response);
+    } catch (bug) {
+      // Otherwise it would be taken for a call that failed.
+      crash(bug);
+    }
+    return response;
+  }
+
+  #receive(partition: Partition, { completions, given, take }: Request, response: Response): void {
+    const { acknowledger, starter } = this.#parts;
     partition.isAway = false;
     if (take > 0) partition.hasMore = response.delivered >= take;
     partition.waiting = response.waiting;
@@ -331,8 +320,7 @@ export class RoundTrips {
       acknowledger.completed(attempt, response.completed?.[index] ?? 'ok');
     }
     const fresh = given.length === 0 ? response.taken : freshOf(response, given);
-    if (fresh.length > 0) this.#deliver(ref, fresh, sentMs);
-    return response;
+    if (fresh.length > 0) starter.takeStarted(partition.ref, fresh, response.sentMs);
   }
 
   #send(

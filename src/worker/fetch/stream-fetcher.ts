@@ -7,6 +7,7 @@
 import type { Emitter } from '../../job/events.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { crash } from '../../kernel/crash.ts';
 import { createLoop, type Idle, idle, type Loop } from '../../kernel/loop.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { together } from '../../redis/connection/cork.ts';
@@ -63,7 +64,6 @@ export class StreamFetcher {
     const { blocking, refs, clock, events } = parts;
     this.#parts = parts;
     watchReads(parts.commands, blocking);
-    parts.roundTrips.yieldWhile(() => !this.#isLookedInto());
     this.loop = createLoop({
       who: `consumer of ${refs[0]?.queue ?? ''}`,
       pass: () => this.pass(),
@@ -96,7 +96,7 @@ export class StreamFetcher {
       if (inFlight.free() === 0) return idle(0);
       // Where more waits there is no need to wait for it.
       const hasMore = roundTrips.hasMore();
-      if (hasMore && this.#isLookedInto()) {
+      if (hasMore && !this.isLookDue()) {
         await roundTrips.next();
         return 0;
       }
@@ -111,10 +111,10 @@ export class StreamFetcher {
     return 0;
   }
 
-  /** All partitions, also those that seemed empty while others have more and more. */
-  #isLookedInto(): boolean {
+  /** Of all partitions, also those that seemed empty while others have more and more. */
+  isLookDue(): boolean {
     const { refs, clock } = this.#parts;
-    return refs.length === 1 || clock.monotonicMs() - this.#lookedMs < LOOK_EVERY_MS;
+    return refs.length > 1 && clock.monotonicMs() - this.#lookedMs >= LOOK_EVERY_MS;
   }
 
   /** Where round trips bring nearly all entries, the read waits for one of each partition, and leaves the slots to them. */
@@ -175,15 +175,16 @@ export class StreamFetcher {
     for (const { ref, deliveries } of batches) {
       const started = this.#parts.starter.start(ref, deliveries).finally(() => this.#starts.delete(started));
       this.#starts.add(started);
+      started.catch(crash);
     }
   }
 
   /** Stops reading. Entries that a last reply brought are released. */
   async stop(): Promise<void> {
-    const { starter, commands, blocking, clock } = this.#parts;
+    const { roundTrips, starter, commands, blocking, clock } = this.#parts;
     this.#stopping.abort();
     // First of all: the read below may take a while to end, and meanwhile a suspect could start.
-    const released = starter.stop();
+    const released = [starter.stop(), roundTrips.close()];
     const over = createAbort();
     const stopped = this.#lastRead(this.loop.stop()).finally(() => over.abort());
     // Again and again: the first may reach Redis before the read it is meant to end.
@@ -192,7 +193,7 @@ export class StreamFetcher {
       await clock.sleep(UNBLOCK_EVERY_MS, over.signal);
     }
     await stopped;
-    await Promise.all([...this.#starts, released]);
+    await Promise.all([...this.#starts, ...released]);
     starter.end();
   }
 

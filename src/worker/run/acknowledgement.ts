@@ -5,23 +5,21 @@
  *  done, with effects                        ─▶ `commit` ─────────────────────────────────────────────────────┤
  *  retry, defer, dead                        ─▶ `nack`   ─────────────────────────────────────────────────────┤
  *  before its handler, as it is delivered at most once ─▶ `completeEarly` ─▶ the handler begins               │
- *  our own code throws at the job            ─▶ `failed` ─▶ it is a dead letter, or is left to adoption       │
+ *  our own code throws at the job            ─▶ `failed` ─▶ it is a dead letter                               │
  *                                                                                                             ▼
  *                                       Redis gives its final reply: an event tells it, and the entry is not in flight any more
  *
  * Each call is repeated until Redis answers, because nothing else may run the job meanwhile and every repetition is the same
- * call. It is given up only when the worker stops, or when our own code throws at it.
+ * call. It is given up only when the worker stops.
  *
  * A job that is delivered at most once is completed before its handler. That call leaves its entry pending, as the proof that
  * this start completed it, so that the same call is recognised however late it is repeated. Once Redis has answered, the entry
  * needs one completion more, which removes it; that one travels while the handler runs. The early completions of one turn of
  * the event loop travel in one call per partition.
  *
- * What our own code throws at one job ends at that job: its slot comes back, and no other job hears of it. The arguments of a
- * call are made for each job before the call is: a job at which that throws is not in the call. A call at which our own code
- * throws all the same is sent once more for each job alone. The burial of such a job says nothing that the job or its handler
- * brought, because that may be what threw. An entry that is left to adoption is still pending in Redis: the adopter of this
- * worker starts it once more, with the same token.
+ * What our own code throws at one job (`Executor.execute`) ends at that job: its slot comes back, and no other job hears of it.
+ * Its burial says nothing that the job or its handler brought, because that may be what threw. What our own code throws anywhere
+ * else ends the process (`kernel/crash.ts`).
  */
 import { encodeAttempted, encodeDeferral, idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
@@ -30,6 +28,7 @@ import { ownReasonOf, UNJUDGED } from '../../job/judge.ts';
 import { type Attempted, type Closing, type Nack, Unrecoverable } from '../../job/outcome.ts';
 import { endMark } from '../../job/record-header.ts';
 import { type Clock, setImmediate } from '../../kernel/clock.ts';
+import { crash } from '../../kernel/crash.ts';
 import { DuestreamError, oneLine } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
@@ -38,7 +37,7 @@ import { outageOf, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { close } from '../../redis/scripts/gates.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
-import type { CommitReply, Effect, Ended, SettleReply } from '../../redis/scripts/replies.ts';
+import type { CommitReply, Effect, Ended, SettleReply, StartReply } from '../../redis/scripts/replies.ts';
 import { claimOf, type InFlight, type InFlightEntry, isCompletedEarly } from './in-flight.ts';
 
 /** An attempt at a job that has ended. */
@@ -56,6 +55,17 @@ export interface EndedAttempt {
 export interface Completion {
   readonly attempt: EndedAttempt;
   readonly ended: Ended;
+}
+
+/**
+ * What a run asks of the round trips that brought it, which are above it: `RoundTrips` has both. Nothing else here knows what
+ * stands above.
+ */
+export interface NextTrip {
+  /** The completion travels with the next call of its partition. */
+  readonly complete: (completion: Completion) => void;
+  /** Starts entries of one partition, which are in flight. Undefined: there was no reply. */
+  readonly start: (ref: PartitionRef, entries: readonly InFlightEntry[]) => Promise<readonly StartReply[] | undefined>;
 }
 
 /** Effects that travel with a completion, and the outcome of the attempt if Redis refuses them. */
@@ -80,6 +90,7 @@ interface EarlyCompletion extends Completion {
 
 interface AcknowledgerParts {
   readonly inFlight: InFlight;
+  readonly nextTrip: NextTrip;
   readonly jobs: Jobs;
   /** The connection of `jobs`, and all partitions of the queue. */
   readonly commands: Redis;
@@ -104,15 +115,18 @@ export class Acknowledger {
   readonly #parts: AcknowledgerParts;
   /** Early completions that wait, by partition. With the first of them a flush is under way. */
   #early = new Map<PartitionRef, EarlyCompletion[]>();
-  /** A fault in the end of a faulty job is no further fault. */
-  readonly #faulty = new WeakSet<InFlightEntry>();
 
   constructor(parts: AcknowledgerParts) {
     this.#parts = parts;
   }
 
+  /** A job is done. */
+  complete(attempt: EndedAttempt): void {
+    this.#parts.nextTrip.complete(this.#completionOf(attempt));
+  }
+
   /** What a completion addresses, and what its tombstone keeps, if there is to be one. */
-  completionOf(attempt: EndedAttempt): Completion {
+  #completionOf(attempt: EndedAttempt): Completion {
     const { entry: inFlight, record, note } = attempt;
     const { entry, member, token } = claimOf(inFlight);
     // A history keeps the mark, too, where no tombstone does.
@@ -120,40 +134,29 @@ export class Acknowledger {
     return { attempt, ended: { entry, member, token, mark: note === undefined ? mark : `${mark}\n${note}` } };
   }
 
-  /**
-   * Redis has answered for a completion; undefined when the worker gives up. It is one reply of many: what our own code throws
-   * at it must not cost the others theirs.
-   */
+  /** Redis has answered for a completion; undefined when the worker gives up. */
   completed(attempt: EndedAttempt, reply: SettleReply | undefined): void {
     const { entry } = attempt;
-    try {
-      // Our own code failed at the entry while its completion was on its way.
-      if (entry.state.phase === 'gone') return;
-      // The entry is gone from Redis, or is left there for others to drop. The event comes when the handler ends.
-      if (isCompletedEarly(entry)) this.#parts.inFlight.answered(entry);
-      else {
-        if (isMine(reply)) this.#tellCompleted(attempt);
-        this.#answered(attempt, 'complete', reply);
-      }
-    } catch (thrown) {
-      this.failed(entry, thrown, attempt);
+    // Our own code failed at the entry while its completion was on its way.
+    if (entry.state.phase === 'gone') return;
+    // The entry is gone from Redis, or is left there for others to drop. The event comes when the handler ends.
+    if (isCompletedEarly(entry)) this.#parts.inFlight.answered(entry);
+    else {
+      if (isMine(reply)) this.#tellCompleted(attempt);
+      this.#answered(attempt, 'complete', reply);
     }
   }
 
   /** Completions without a reply: they are sent until there is one. */
   repeat(ref: PartitionRef, completions: readonly Completion[]): void {
     if (completions.length === 0) return;
-    void this.#complete(ref, completions, {
-      hold: false,
-      answered: ({ attempt }, reply) => this.completed(attempt, reply),
-    });
+    const answered = ({ attempt }: Completion, reply: SettleReply | undefined) => this.completed(attempt, reply);
+    this.#complete(ref, completions, { hold: false, answered }).catch(crash);
   }
 
   /** The attempt is to be retried, put aside, or was the last one. */
   nack(attempt: EndedAttempt, nack: Nack): void {
-    void this.#nack(attempt, nack).catch((thrown: unknown) =>
-      this.failed(attempt.entry, thrown, { name: attempt.name }),
-    );
+    this.#nack(attempt, nack).catch((thrown: unknown) => this.failed(attempt.entry, thrown, attempt));
   }
 
   async #nack(attempt: EndedAttempt, nack: Nack): Promise<void> {
@@ -224,9 +227,7 @@ export class Acknowledger {
 
   /** Completes a job together with its effects. */
   commit(attempt: EndedAttempt, commitment: Commitment): void {
-    void this.#commit(attempt, commitment).catch((thrown: unknown) =>
-      this.failed(attempt.entry, thrown, { name: attempt.name }),
-    );
+    this.#commit(attempt, commitment).catch((thrown: unknown) => this.failed(attempt.entry, thrown, attempt));
   }
 
   async #commit(attempt: EndedAttempt, { effects, otherwise }: Commitment): Promise<void> {
@@ -255,7 +256,7 @@ export class Acknowledger {
   /** Completes a job before its handler; `begin` is called if this start is the one that completed it. */
   completeEarly(attempt: EndedAttempt, begin: () => void): void {
     const { ref } = attempt.entry;
-    const { ended } = this.completionOf(attempt);
+    const { ended } = this.#completionOf(attempt);
     if (this.#early.size === 0) setImmediate(() => this.#flushEarly());
     const batch = this.#early.get(ref) ?? [];
     batch.push({ attempt, ended, begin });
@@ -268,22 +269,20 @@ export class Acknowledger {
     for (const [ref, all] of early) {
       for (let from = 0; from < all.length; from += COMPLETIONS_MAX) {
         const batch = all.slice(from, from + COMPLETIONS_MAX);
-        void this.#complete(ref, batch, { hold: true, answered: (one, reply) => this.#completedEarly(one, reply) });
+        const answered = (one: EarlyCompletion, reply: SettleReply | undefined) => this.#completedEarly(one, reply);
+        this.#complete(ref, batch, { hold: true, answered }).catch(crash);
       }
     }
   }
 
   #completedEarly({ attempt, begin }: EarlyCompletion, reply: SettleReply | undefined): void {
-    try {
-      if (!isMine(reply)) {
-        this.#answered(attempt, 'complete', reply);
-        return;
-      }
-      this.#parts.inFlight.completedEarly(attempt.entry);
-      begin();
-    } catch (thrown) {
-      this.failed(attempt.entry, thrown, attempt);
+    if (!isMine(reply)) {
+      this.#answered(attempt, 'complete', reply);
+      return;
     }
+    this.#parts.inFlight.completedEarly(attempt.entry);
+    this.complete(attempt);
+    begin();
   }
 
   /** The handler of a job that was completed early has ended: an event tells it, and Redis hears nothing. */
@@ -292,7 +291,7 @@ export class Acknowledger {
     else this.#tellCompleted(attempt);
   }
 
-  /** Sends completions until Redis answers. Never rejects, and `answered` never throws. */
+  /** Sends completions until Redis answers. */
   async #complete<C extends Completion>(
     ref: PartitionRef,
     batch: readonly C[],
@@ -300,16 +299,9 @@ export class Acknowledger {
   ): Promise<void> {
     const { jobs, windowMs, consumer } = this.#parts;
     const { hold, answered } = call;
-    let replies: readonly SettleReply[] | undefined;
-    try {
-      const ended = batch.map((one) => one.ended);
-      replies = await this.#untilAnswered('complete', () => jobs.complete(ref, ended, { windowMs, consumer, hold }));
-    } catch (thrown) {
-      const [first] = batch;
-      if (batch.length > 1) await Promise.all(batch.map((one) => this.#complete(ref, [one], call)));
-      else if (first) this.failed(first.attempt.entry, thrown, first.attempt);
-      return;
-    }
+    const ended = batch.map((one) => one.ended);
+    const send = () => jobs.complete(ref, ended, { windowMs, consumer, hold });
+    const replies = await this.#untilAnswered('complete', send);
     for (const [index, one] of batch.entries()) answered(one, replies?.[index]);
   }
 
@@ -360,34 +352,18 @@ export class Acknowledger {
     }
   }
 
-  /** Our own code threw at this job, whose handler does not run or was overtaken. Never throws. */
+  /** Our own code threw at this job, whose handler has not begun or has ended, and whose start Redis has answered. */
   failed(entry: InFlightEntry, thrown: unknown, known: Known = {}): void {
-    if (this.#faulty.has(entry) || (entry.state.phase === 'gone' && !known.completedEarly)) return;
-    this.#faulty.add(entry);
-    void this.#end(entry, { name: known.name, attempt: known.attempt, completedEarly: known.completedEarly, thrown });
-  }
-
-  async #end(entry: InFlightEntry, fault: Fault): Promise<void> {
-    try {
-      if (fault.completedEarly || isCompletedEarly(entry)) this.#tellFailed(entry, fault);
-      else if (this.#canBeBuried(entry)) await this.#bury(entry, fault);
-      else this.#leave(entry, fault.thrown);
-    } catch (thrown) {
-      this.#leave(entry, thrown);
-    }
-  }
-
-  /** Whether the entry has a token, so that an outcome can be written down. Its handler has ended, or was overtaken. */
-  #canBeBuried(entry: InFlightEntry): boolean {
-    const { inFlight } = this.#parts;
-    const { phase } = entry.state;
-    if (phase === 'started') inFlight.refused(entry);
-    if (phase === 'running') inFlight.handlerEnded(entry);
-    return phase === 'started' || phase === 'running' || phase === 'overtaken' || phase === 'acknowledging';
+    const fault = { name: known.name, attempt: known.attempt, thrown };
+    if (known.completedEarly || isCompletedEarly(entry)) this.#tellFailed(entry, fault);
+    else if (entry.state.phase !== 'gone') this.#bury(entry, fault).catch(crash);
   }
 
   async #bury(entry: InFlightEntry, fault: Fault): Promise<void> {
-    const { jobs, windowMs, log } = this.#parts;
+    const { jobs, inFlight, windowMs, log } = this.#parts;
+    const { phase } = entry.state;
+    if (phase === 'started') inFlight.refused(entry);
+    if (phase === 'running') inFlight.handlerEnded(entry);
     const error = this.#errorOf(entry, fault);
     const attempt = attemptOf(entry, fault);
     log.error(
@@ -408,13 +384,6 @@ export class Acknowledger {
     const job = named(attemptOf(entry, fault));
     log.error({ job: job.id, error: error.message }, 'duestream failed at a job that is delivered at most once');
     events.emit('job.failed', { ...job, tookMs: 0, error });
-  }
-
-  #leave(entry: InFlightEntry, thrown: unknown): void {
-    const { inFlight, log } = this.#parts;
-    inFlight.abandoned(entry);
-    const error = ownReasonOf(thrown, entry.ref);
-    log.error({ job: idIn(entry), error }, 'duestream failed at a job, which is left to adoption');
   }
 
   #errorOf(entry: InFlightEntry, { attempt = 0, thrown }: Fault): Attempted {
@@ -450,12 +419,3 @@ const attemptOf = (entry: InFlightEntry, { name = DEFAULT_NAME }: Fault): EndedA
   record: '',
   tookMs: 0,
 });
-
-/** The member whose id is asked for may be what threw. */
-function idIn({ delivery }: InFlightEntry): string {
-  try {
-    return idOf(delivery.member).id;
-  } catch {
-    return delivery.member;
-  }
-}

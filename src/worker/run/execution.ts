@@ -33,7 +33,6 @@ import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import { keepsHistory, type PartitionRef } from '../../redis/keys.ts';
 import type { Started } from '../../redis/scripts/replies.ts';
-import type { RoundTrips } from '../fetch/round-trips.ts';
 import type { Acknowledger, EndedAttempt } from './acknowledgement.ts';
 import { effectsOf } from './commit-jobs.ts';
 import { Effects, JobContext, LazyAbort, type Reporter, startedJob } from './context.ts';
@@ -45,7 +44,6 @@ import type { HandleChain } from './middleware.ts';
 interface Services {
   readonly inFlight: InFlight;
   readonly acknowledger: Acknowledger;
-  readonly roundTrips: RoundTrips;
   readonly slots: LostSlots;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
@@ -89,48 +87,34 @@ export class Executor {
     this.#pressure = new PressureWatch(parts.isFull, parts.clock);
   }
 
-  /** Executes an entry that Redis has started. Returns at once, and never throws. */
+  /**
+   * Executes an entry that Redis has started. Returns at once. What our own code throws at a job ends at this job, here and where
+   * its execution goes on later (`Execution.#guarded`): the data of a job may be what makes it throw, and must not end every
+   * worker that starts it.
+   */
   execute(entry: InFlightEntry, started: Started): void {
-    const { acknowledger } = this.services;
     try {
-      const life = { member: entry.delivery.member, started };
-      const verdict = startVerdict(life, this.rulesFor(entry), this.nowMs(entry));
-      if (verdict.kind === 'refused') {
-        this.#nackUnstarted(entry, { name: verdict.name, record: started.record }, verdict.outcome);
-        return;
-      }
-      const execution = new Execution(this, entry, life, verdict);
-      if (!verdict.completesFirst) execution.begin();
-      else if (verdict.opening) void this.#openFirst(execution, verdict.opening);
-      else execution.completeEarly();
+      this.#start(entry, started);
     } catch (thrown) {
-      acknowledger.failed(entry, thrown, { attempt: started.attempts });
+      this.services.acknowledger.failed(entry, thrown, { attempt: started.attempts });
     }
   }
 
-  /**
-   * Of a job that is completed before its handler, the data must be known to be good before that. Nothing extends its lease
-   * meanwhile: if another worker starts it, this start is not the one that completes it, and its handler is not called.
-   */
-  async #openFirst(execution: Execution, opening: Promise<JobRecord>): Promise<void> {
-    const { entry, verdict } = execution;
-    try {
-      const record = await within(opening, { clock: this.services.clock, timeoutMs: verdict.timeoutMs });
-      execution.verdict = { ...verdict, record, opening: undefined };
-      execution.completeEarly();
-    } catch (thrown) {
-      const { name } = verdict.record;
-      try {
-        const outcome = execution.judgeUnopened(thrown);
-        this.#nackUnstarted(entry, { name, record: execution.record }, outcome);
-      } catch (fault) {
-        this.services.acknowledger.failed(entry, fault, { name });
-      }
+  #start(entry: InFlightEntry, started: Started): void {
+    const life = { member: entry.delivery.member, started };
+    const verdict = startVerdict(life, this.rulesFor(entry), this.nowMs(entry));
+    if (verdict.kind === 'refused') {
+      this.nackUnstarted(entry, { name: verdict.name, record: started.record }, verdict.outcome);
+      return;
     }
+    const execution = new Execution(this, entry, life, verdict);
+    if (!verdict.completesFirst) execution.begin();
+    else if (verdict.opening) execution.openFirst(verdict.opening);
+    else execution.completeEarly();
   }
 
   /** The outcome of a job whose handler is not called. */
-  #nackUnstarted(
+  nackUnstarted(
     entry: InFlightEntry,
     { name, record }: { readonly name: string; readonly record: string },
     outcome: Nack,
@@ -150,19 +134,13 @@ export class Executor {
     return Math.round(this.services.serverOf(ref).nowMs());
   }
 
-  /** Where that cannot be told, the result is kept. */
   keepsResult({ ref }: InFlightEntry): boolean {
-    try {
-      return ref.history?.keepsResult === true && !this.#pressure.isFull(ref);
-    } catch {
-      return ref.history?.keepsResult === true;
-    }
+    return ref.history?.keepsResult === true && !this.#pressure.isFull(ref);
   }
 }
 
 /**
- * It is entered by `begin`, by the promise of its handler and by its timer. Nothing leaves it there: what our own code throws
- * ends in `#failed`. A class, because one is made for each job: methods cost nothing, and closures would cost more than
+ * It is entered by `begin`, by the promise of its handler and by its timer. A class, because one is made for each job: methods cost nothing, and closures would cost more than
  * everything else that is done here.
  */
 class Execution implements RunningHandler, Reporter {
@@ -177,8 +155,6 @@ class Execution implements RunningHandler, Reporter {
   unsent: string | undefined = undefined;
   /** Takes out of a text what the queue hides. Made for the first text. */
   #told: ((text: string) => string) | undefined = undefined;
-  /** The handler was called and has not ended. */
-  #isPending = false;
   /** What the attempt has ended in, while its handler goes on after its time: it is told when the handler has ended. */
   #late: Ending | undefined = undefined;
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
@@ -198,24 +174,43 @@ class Execution implements RunningHandler, Reporter {
 
   /** Delivered at most once: the job is completed first, and its handler begins if this start is the one that completed it. */
   completeEarly(): void {
-    const { acknowledger, roundTrips } = this.#executor.services;
-    const attempt = this.#attempt();
-    acknowledger.completeEarly(attempt, () => {
-      roundTrips.complete(attempt);
-      this.begin();
-    });
+    this.#executor.services.acknowledger.completeEarly(this.#attempt(), () => this.#guarded(() => this.begin()));
   }
 
-  /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. Never throws. */
-  begin(): void {
+  /**
+   * Of a job that is completed before its handler, the data must be known to be good before that. Nothing extends its lease
+   * meanwhile: if another worker starts it, this start is not the one that completes it, and its handler is not called.
+   */
+  openFirst(opening: Promise<JobRecord>): void {
+    const { clock } = this.#executor.services;
+    const { timeoutMs, record } = this.verdict;
+    const opened = (known: JobRecord) => {
+      this.verdict = { ...this.verdict, record: known, opening: undefined };
+      this.completeEarly();
+    };
+    const refused = (thrown: unknown) => {
+      const attempted = { name: record.name, record: this.record };
+      this.#executor.nackUnstarted(this.entry, attempted, judgeThrown({ thrown }, this.#rulings()));
+    };
+    within(opening, { clock, timeoutMs }).then(
+      (known) => this.#guarded(() => opened(known)),
+      (thrown: unknown) => this.#guarded(() => refused(thrown)),
+    );
+  }
+
+  /** A step of the execution that comes in a turn of its own. */
+  #guarded(step: () => void): void {
     try {
-      this.#call();
+      step();
     } catch (thrown) {
-      this.#failed(thrown);
+      const { record, completesFirst } = this.verdict;
+      const known = { name: record.name, attempt: this.#life.started.attempts, completedEarly: completesFirst };
+      this.#executor.services.acknowledger.failed(this.entry, thrown, known);
     }
   }
 
-  #call(): void {
+  /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
+  begin(): void {
     const { inFlight, clock, serverOf, events } = this.#executor.services;
     const { name: queue } = this.#executor.queue;
     const { handler, opening, record } = this.verdict;
@@ -266,20 +261,11 @@ class Execution implements RunningHandler, Reporter {
 
   /** What is still to come can take too long; what has returned cannot. */
   #wait(pending: PromiseLike<unknown>): void {
-    this.#isPending = true;
     pending.then(
       (value: unknown) => this.#handlerEnded(this.#returned(value)),
       (thrown: unknown) => this.#handlerThrew(thrown),
     );
     this.#disarm = this.#executor.services.clock.timer(this.verdict.timeoutMs, () => this.#timeIsUp());
-  }
-
-  #timeIsUp(): void {
-    try {
-      this.#overtake();
-    } catch (thrown) {
-      this.#failed(thrown);
-    }
   }
 
   /**
@@ -288,7 +274,7 @@ class Execution implements RunningHandler, Reporter {
    * handler that ignores its signal has `abortGrace` for that. It keeps its slot until it ends, so that it shows as a missing
    * slot rather than as unbounded concurrency.
    */
-  #overtake(): void {
+  #timeIsUp(): void {
     const { inFlight, slots, log } = this.#executor.services;
     const { timeoutMs, completesFirst } = this.verdict;
     const { id } = idOf(this.#life.member);
@@ -312,12 +298,8 @@ class Execution implements RunningHandler, Reporter {
     const { name } = this.verdict.record;
     const { id } = idOf(this.#life.member);
     const tookMs = clock.monotonicMs() - this.#startedMs;
-    try {
-      events.emit('job.overran', { queue: this.#executor.queue.name, id, name, tookMs });
-      this.#end(late);
-    } catch (thrown) {
-      this.#failed(thrown);
-    }
+    events.emit('job.overran', { queue: this.#executor.queue.name, id, name, tookMs });
+    this.#end(late);
   }
 
   /** Told from outside: cancelled, lease lost, shutdown. */
@@ -359,43 +341,29 @@ class Execution implements RunningHandler, Reporter {
   #handlerEnded(ending: Ending): void {
     const { inFlight, slots } = this.#executor.services;
     const { state } = this.entry;
-    this.#isPending = false;
-    try {
-      this.#disarm?.();
-      inFlight.handlerEnded(this.entry);
-      const late = this.#late;
-      this.#late = undefined;
-      if (state.phase !== 'overtaken') this.#end(ending);
-      else if (late) this.#end(late);
-      else if (state.slotLost) slots.tell(idOf(this.#life.member).id);
-    } catch (thrown) {
-      this.#failed(thrown);
-    }
+    this.#disarm?.();
+    inFlight.handlerEnded(this.entry);
+    const late = this.#late;
+    this.#late = undefined;
+    if (state.phase !== 'overtaken') this.#end(ending);
+    else if (late) this.#end(late);
+    else if (state.slotLost) slots.tell(idOf(this.#life.member).id);
   }
 
-  /** The attempt has its outcome. Where that fails, a handler that returned and asked for nothing is done all the same. */
+  /** The attempt has its outcome. */
   #end(ending: Ending): void {
-    try {
-      this.#acknowledge(ending);
-    } catch (thrown) {
-      if (ending.kind !== 'returned' || this.#effects.list || this.#effects.jobs) throw thrown;
-      const { entry, record, verdict } = this;
-      const { acknowledger, roundTrips } = this.#executor.services;
-      const plain = { entry, name: verdict.record.name, record, tookMs: 0 };
-      if (verdict.completesFirst) acknowledger.tellEarlyEnd(plain, undefined);
-      else roundTrips.complete(plain);
-    }
+    this.#guarded(() => this.#acknowledge(ending));
   }
 
   #acknowledge(ending: Ending): void {
-    const { acknowledger, roundTrips, clock } = this.#executor.services;
+    const { acknowledger, clock } = this.#executor.services;
     const returned = ending.kind === 'returned' ? ending.value : undefined;
     const attempt = this.#attempt(clock.monotonicMs() - this.#startedMs, returned);
     const effects = this.#closedEffects();
     const judged = endVerdict(ending, this.#rulings());
     if (judged.kind === 'told') acknowledger.tellEarlyEnd(attempt, judged.error);
     else if (judged.outcome.kind !== 'done') acknowledger.nack(attempt, judged.outcome);
-    else if (effects.length === 0) roundTrips.complete(attempt);
+    else if (effects.length === 0) acknowledger.complete(attempt);
     else acknowledger.commit(attempt, { effects, otherwise: (thrown) => judgeRefused(thrown, this.#rulings()) });
   }
 
@@ -416,28 +384,11 @@ class Execution implements RunningHandler, Reporter {
     return { entry, name, record, tookMs: tookMs ?? 0, note };
   }
 
-  /** The outcome of an attempt whose data is no good, or not to be had. */
-  judgeUnopened(thrown: unknown): Nack {
-    return judgeThrown({ thrown }, this.#rulings());
-  }
-
   #rulings(): EndParts<Handler<never>> {
     const { random } = this.#executor.services;
     const { record } = this.verdict;
     const rules = this.#executor.rulesFor(this.entry);
     return { life: this.#life, record, rules, nowMs: this.#executor.nowMs(this.entry), random };
-  }
-
-  /** Our own code threw. A handler that runs on is told to stop, and keeps its slot until it ends. */
-  #failed(thrown: unknown): void {
-    const { inFlight, acknowledger } = this.#executor.services;
-    if (this.#isPending && this.entry.state.phase === 'running') {
-      this.#lazyAbort.abort('lease lost');
-      inFlight.overtaken(this.entry);
-    }
-    const { record, completesFirst } = this.verdict;
-    const { attempts } = this.#life.started;
-    acknowledger.failed(this.entry, thrown, { name: record.name, attempt: attempts, completedEarly: completesFirst });
   }
 }
 

@@ -25,7 +25,7 @@
  *  overtaken        the time of the handler is up. Its outcome is decided, and waits until the handler has ended: the lease is
  *                   extended meanwhile, so the job keeps its place in a limit, and nothing starts it a second time.
  *  slot lost        overtaken: the handler did not end in the time that it was given after that. Its outcome waits no longer.
- *  abandoned        in any state: our own code failed at the entry (`Acknowledger.failed`).
+ *  abandoned        completed early, and our own code failed at the entry (`Acknowledger.failed`).
  *  extended         running, overtaken: the lease was renewed. A reply that comes after the handler ended changes nothing.
  */
 import type { Emitter } from '../../job/events.ts';
@@ -125,6 +125,12 @@ interface Own extends InFlightEntry {
   state: EntryState;
 }
 
+interface InFlightListeners {
+  /** An entry goes that may still be this worker's in Redis. */
+  readonly leftBehind?: () => void;
+  readonly handlerBegan?: () => void;
+}
+
 export class InFlight {
   /** How many handlers of the queue run at once. */
   readonly concurrency: number;
@@ -135,21 +141,11 @@ export class InFlight {
   readonly #waiting = new Set<() => void>();
   #isOpen = true;
   #reserved = 0;
-  #leftBehind: () => void = () => undefined;
-  #handlerBegan: () => void = () => undefined;
+  readonly #on: InFlightListeners;
 
-  constructor(concurrency: number) {
+  constructor(concurrency: number, on: InFlightListeners = {}) {
     this.concurrency = concurrency;
-  }
-
-  /** Whenever an entry goes that may still be this worker's in Redis. */
-  onLeftBehind(listener: () => void): void {
-    this.#leftBehind = listener;
-  }
-
-  /** Whenever a handler begins. */
-  onHandlerBegan(listener: () => void): void {
-    this.#handlerBegan = listener;
+    this.#on = on;
   }
 
   find(ref: PartitionRef, entry: string): InFlightEntry | undefined {
@@ -235,19 +231,14 @@ export class InFlight {
 
   /** Resolves when this holds, tested after every change, or when the signal aborts. */
   until(holds: () => boolean, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const end = (finish: () => void) => {
+    return new Promise((resolve) => {
+      const end = () => {
         this.#waiting.delete(test);
         signal.removeEventListener('abort', test);
-        finish();
+        resolve();
       };
       const test = () => {
-        try {
-          if (holds() || signal.aborted) end(resolve);
-        } catch (thrown) {
-          // The caller that waits fails, and not the entry that has changed.
-          end(() => reject(thrown));
-        }
+        if (holds() || signal.aborted) end();
       };
       this.#waiting.add(test);
       signal.addEventListener('abort', test);
@@ -293,7 +284,7 @@ export class InFlight {
     const { phase } = entry.state;
     if (phase !== 'starting' && phase !== 'suspected') throw illegal('forgotten', entry.state);
     this.#change(entry, GONE);
-    this.#leftBehind();
+    this.#on.leftBehind?.();
   }
 
   /** Redis started the entry for this worker. */
@@ -323,7 +314,7 @@ export class InFlight {
     if (state.phase !== 'started') throw illegal('handler began', state);
     const { start, completedEarly } = state;
     this.#change(entry, { phase: 'running', start, completedEarly, owed: true, extendedMs: undefined, handler });
-    this.#handlerBegan();
+    this.#on.handlerBegan?.();
   }
 
   /** The lease begins anew. A handler that ended while the call was under way has none any more. */
@@ -362,12 +353,12 @@ export class InFlight {
     } else throw illegal('answered', state);
   }
 
-  /** Our own code failed at the entry, and Redis is asked for nothing more. An overtaken handler keeps its slot until it ends. */
+  /** Our own code failed at the entry, whose job is over in Redis. An overtaken handler keeps its slot until it ends. */
   abandoned(entry: InFlightEntry): void {
     const { state } = entry;
     if (state.phase === 'gone') return;
     this.#change(entry, state.phase === 'overtaken' ? { ...state, owed: false } : GONE);
-    this.#leftBehind();
+    this.#on.leftBehind?.();
   }
 
   #put(entry: Own): InFlightEntry {

@@ -16,14 +16,13 @@
  * repeated, and one more time-out of a command. So long a silent Redis can hold up all workers of the process, also those
  * of another Redis.
  *
- * All workers of a process take part in one quarantine, because they die together. So whatever fails in here, it is
- * open again afterwards: closed for ever, no worker of the process would start anything.
+ * All workers of a process take part in one quarantine, because they die together.
  */
 
 import type { Token } from '../../job/job.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { reasonOf } from '../../kernel/reason.ts';
+import { crash } from '../../kernel/crash.ts';
 import { type InFlight, type InFlightEntry, isCompletedEarly } from './in-flight.ts';
 
 /** How long a suspect has its process for itself. */
@@ -86,7 +85,7 @@ function admit(ward: Ward, suspect: Suspect): void {
   suspect.member.inFlight.suspected(suspect.entry);
   ward.suspects.push(suspect);
   ward.suspects.sort((one, other) => newestFirst(one.token, other.token));
-  if (!ward.recess) startSuspects(ward).catch((error: unknown) => letGo(undefined, error));
+  if (!ward.recess) startSuspects(ward).catch(crash);
 }
 
 function leave(ward: Ward, member: Member): readonly InFlightEntry[] {
@@ -100,12 +99,9 @@ function leave(ward: Ward, member: Member): readonly InFlightEntry[] {
 
 async function startSuspects(ward: Ward): Promise<void> {
   ward.recess = createAbort();
-  try {
-    while (ward.suspects.length > 0) await startSome(ward);
-  } finally {
-    ward.recess = undefined;
-    setOpen(ward, true);
-  }
+  while (ward.suspects.length > 0) await startSome(ward);
+  ward.recess = undefined;
+  setOpen(ward, true);
 }
 
 /** Suspects for 2 s at most, then a recess as long as the others waited. */
@@ -125,15 +121,9 @@ async function startSome(ward: Ward): Promise<void> {
 async function startNext(ward: Ward): Promise<void> {
   const { clock } = ward.suspects[0]?.member ?? {};
   if (!clock) return;
-  let suspect: Suspect | undefined;
-  try {
-    await within(clock, (signal) => Promise.all([...ward.members].map((member) => quiet(member, signal))));
-    suspect = ward.suspects.shift();
-    if (suspect) await startAlone(suspect);
-  } catch (error) {
-    // Whatever failed, one suspect less waits: a start that fails each time must not be tried for ever.
-    letGo(suspect ?? ward.suspects.shift(), error);
-  }
+  await within(clock, (signal) => Promise.all([...ward.members].map((member) => quiet(member, signal))));
+  const suspect = ward.suspects.shift();
+  if (suspect) await startAlone(suspect);
 }
 
 async function startAlone({ entry, member }: Suspect): Promise<void> {
@@ -141,14 +131,6 @@ async function startAlone({ entry, member }: Suspect): Promise<void> {
   inFlight.startsAlone(entry);
   await member.start(entry);
   await within(clock, (signal) => inFlight.until(() => isOver(entry), signal));
-}
-
-/** The entry of the suspect stays pending in Redis under its worker's name. There adoption finds it. */
-function letGo(suspect: Suspect | undefined, error: unknown): void {
-  process.emitWarning(`starting a suspect alone failed: ${reasonOf(error)}`);
-  if (!suspect) return;
-  const { entry, member } = suspect;
-  if (entry.state.phase === 'suspected' || entry.state.phase === 'starting') member.inFlight.forgotten(entry);
 }
 
 function setOpen({ members }: Ward, open: boolean): void {
@@ -175,11 +157,8 @@ const isOver = (entry: InFlightEntry) => entry.state.phase === 'gone' || isCompl
 async function within(clock: Clock, wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const over = createAbort();
   const disarm = clock.timer(ALONE_MS, () => over.abort());
-  try {
-    await wait(over.signal);
-  } finally {
-    disarm();
-  }
+  await wait(over.signal);
+  disarm();
 }
 
 /** Tokens are decimal texts without leading zeros. */

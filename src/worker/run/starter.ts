@@ -10,26 +10,25 @@
  *  dropped, released, lost, no reply at all
  *                        it is not in flight any more: it is over, another worker's, or left to adoption
  *
- * What must always hold: an entry is in flight before the call that starts it, and leaves only on a final reply, or when our own
- * code throws. Then it is left to adoption; the others of its call go on, and none stays here unstarted.
+ * What must always hold: an entry is in flight before the call that starts it, and leaves only on a final reply. None stays here
+ * unstarted.
  */
 import { idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
 import { DEFAULT_NAME, type Token } from '../../job/job.ts';
-import { compensationOfExpired, ownReasonOf } from '../../job/judge.ts';
+import { compensationOfExpired } from '../../job/judge.ts';
 import { createAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Log } from '../../kernel/log.ts';
+import { crash } from '../../kernel/crash.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { isOurs, withRetry } from '../../redis/connection/outage.ts';
+import { withRetry } from '../../redis/connection/outage.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { peek } from '../../redis/read/inspect.ts';
 import { EXPIRE_JOBS_MAX, READ_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { Compensation, Delivery, ExpireReply, StartReply, Taken } from '../../redis/scripts/replies.ts';
-import type { RoundTrips } from '../fetch/round-trips.ts';
-import type { Acknowledger } from './acknowledgement.ts';
+import type { NextTrip } from './acknowledgement.ts';
 import type { Executor } from './execution.ts';
 import { startTrustedUntilMs, trustedUntilMs } from './extender.ts';
 import type { InFlight, InFlightEntry } from './in-flight.ts';
@@ -49,12 +48,10 @@ interface StarterParts {
   /** Whether a handler takes half-done work back. */
   readonly compensations: boolean;
   readonly inFlight: InFlight;
-  readonly roundTrips: RoundTrips;
+  readonly nextTrip: NextTrip;
   readonly executor: Executor;
-  readonly acknowledger: Acknowledger;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
-  readonly log: Log;
   readonly events: Emitter;
 }
 
@@ -82,7 +79,6 @@ export class Starter {
     this.#parts = parts;
     this.#parked = new ParkedJobs(parts);
     this.#membership = processQuarantine.join({ inFlight, clock, start: (entry) => this.#startAlone(entry) });
-    parts.roundTrips.open((ref, taken, sentMs) => this.takeStarted(ref, taken, sentMs));
   }
 
   /** Starts entries of a read, or releases them where there is no room. */
@@ -115,22 +111,19 @@ export class Starter {
     if (others.length === 0) return;
     const entries = others.map((one) => inFlight.add(ref, one));
     for (const entry of entries) inFlight.startSent(entry, sentMs);
-    const started = this.#answerAll(ref, entries, others).then(
-      (later) => this.#startAll(ref, later),
-      (thrown: unknown) => this.#leave(entries, thrown),
-    );
+    const started = this.#answerAll(ref, entries, others)
+      .then((later) => this.#startAll(ref, later))
+      .finally(() => this.#underWay.delete(started));
     this.#underWay.add(started);
-    void started.finally(() => this.#underWay.delete(started));
+    started.catch(crash);
   }
 
   /** From now on nothing is started. Resolves when the suspects that waited are released. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const closed = this.#parts.roundTrips.close();
     const unstarted = this.#membership.leave();
     this.#tellSuspects();
     await Promise.all(unstarted.map(({ ref, delivery }) => this.#release(ref, [delivery])));
-    await closed;
     await Promise.all(this.#underWay);
   }
 
@@ -143,16 +136,7 @@ export class Starter {
     return this.#stopping.signal.aborted;
   }
 
-  /** Never rejects. */
   async #startAll(ref: PartitionRef, entries: readonly InFlightEntry[]): Promise<void> {
-    try {
-      await this.#startInCalls(ref, entries);
-    } catch (thrown) {
-      this.#leave(entries, thrown);
-    }
-  }
-
-  async #startInCalls(ref: PartitionRef, entries: readonly InFlightEntry[]): Promise<void> {
     const { inFlight, suspectCrashes } = this.#parts;
     let rest = entries;
     while (rest.length > 0 && inFlight.isOpen() && !this.#isStopping()) {
@@ -164,26 +148,22 @@ export class Starter {
     await this.#release(ref, left);
   }
 
-  /** Starts a suspect. Never rejects. */
+  /** Starts a suspect. */
   async #startAlone(entry: InFlightEntry): Promise<void> {
-    try {
-      this.#tellSuspects();
-      // Left to adoption, as without a reply.
-      for (const later of await this.#startSome([entry], 0)) this.#parts.inFlight.forgotten(later);
-    } catch (thrown) {
-      this.#leave([entry], thrown);
-    }
+    this.#tellSuspects();
+    // Left to adoption, as without a reply.
+    for (const later of await this.#startSome([entry], 0)) this.#parts.inFlight.forgotten(later);
   }
 
   /** Starts what fits into one call; returns entries that were answered `later`, or too late to run them. */
   async #startSome(entries: readonly InFlightEntry[], suspects: number): Promise<readonly InFlightEntry[]> {
-    const { roundTrips, inFlight } = this.#parts;
+    const { nextTrip, inFlight } = this.#parts;
     const [first] = entries;
     if (!first) return [];
     const { ref } = first;
     // A suspect is started alone, by a call of its own.
     const isAlone = suspects === 0;
-    const answered = isAlone ? undefined : await roundTrips.start(ref, entries);
+    const answered = isAlone ? undefined : await nextTrip.start(ref, entries);
     const replies = answered ?? (await this.#callStart(ref, entries, suspects).catch(() => undefined));
     if (replies) return this.#answerAll(ref, entries, replies);
     // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
@@ -219,12 +199,7 @@ export class Starter {
   #runAtOnce(ref: PartitionRef, one: Taken, sentMs: number): boolean {
     const { inFlight, clock, jobLeaseMs, executor } = this.#parts;
     if (one.kind !== 'run') return false;
-    let nowMs: number;
-    try {
-      nowMs = clock.monotonicMs();
-    } catch {
-      return false;
-    }
+    const nowMs = clock.monotonicMs();
     if (nowMs >= startTrustedUntilMs(sentMs, jobLeaseMs)) return false;
     executor.execute(inFlight.addStarted(ref, one, { startedMs: nowMs, leasedMs: sentMs }), one);
     return true;
@@ -236,22 +211,12 @@ export class Starter {
     entries: readonly InFlightEntry[],
     replies: readonly StartReply[],
   ): Promise<readonly InFlightEntry[]> {
-    const answers = entries.map((entry, index) => this.#safeAnswer(entry, replies[index]));
+    const answers = entries.map((entry, index) => this.#answer(entry, replies[index]));
     this.#tellSuspects();
     this.#parked.add(ref.partition, replies.filter(({ kind }) => kind === 'parked').length);
     const late = entries.filter((_, index) => answers[index] === 'late');
     if (late.length > 0) await this.#expireAll(ref, late);
     return entries.filter((_, index) => answers[index] === 'later');
-  }
-
-  /** What our own code throws at one reply must not cost the others theirs. */
-  #safeAnswer(entry: InFlightEntry, reply: StartReply | undefined): Answer {
-    try {
-      return this.#answer(entry, reply);
-    } catch (thrown) {
-      this.#parts.acknowledger.failed(entry, thrown);
-      return 'answered';
-    }
   }
 
   #answer(entry: InFlightEntry, reply: StartReply | undefined): Answer {
@@ -293,13 +258,6 @@ export class Starter {
     if (this.#isStopping()) return 'later';
     this.#membership.admit(entry, token);
     return 'answered';
-  }
-
-  /** Our own code threw: the entries whose start is still under way. */
-  #leave(entries: readonly InFlightEntry[], thrown: unknown): void {
-    for (const entry of entries) {
-      if (entry.state.phase === 'starting') this.#parts.acknowledger.failed(entry, thrown);
-    }
   }
 
   #tellCancelled({ ref, delivery }: InFlightEntry): void {
@@ -381,22 +339,9 @@ export class Starter {
 
   /**
    * A job that was started before may have left half of its work outside, like one that dies; so its compensation job comes in
-   * the same step. Where our own code throws at one job, it expires without its compensation job, and the others with theirs.
+   * the same step. Nobody starts the job meanwhile, because its entry is ours; if it is replaced, `expire` keeps it.
    */
   async #withCompensation(ref: PartitionRef, delivery: Delivery): Promise<Expiring> {
-    try {
-      return await this.#readCompensation(ref, delivery);
-    } catch (error) {
-      if (!isOurs(error)) throw error;
-      const { id } = idOf(delivery.member);
-      const message = 'duestream failed at the compensation job of a job that expires';
-      this.#parts.log.error({ job: id, error: ownReasonOf(error, ref) }, message);
-      return delivery;
-    }
-  }
-
-  /** Nobody starts the job meanwhile, because its entry is ours; if it is replaced, `expire` keeps it. */
-  async #readCompensation(ref: PartitionRef, delivery: Delivery): Promise<Expiring> {
     const { commands, serverOf } = this.#parts;
     const { member } = delivery;
     const found = await peek(commands, ref, member);

@@ -32,21 +32,21 @@ export class StopOrders {
   /** Calls off the look whether a handler runs for long. */
   #disarm: (() => void) | undefined = undefined;
   #forgets: (() => void)[] = [];
-  #isStopped = false;
+  /** It listens already, or was stopped. */
+  #isSettled = false;
 
   constructor(parts: StopOrdersParts) {
     this.#parts = parts;
-    parts.inFlight.onHandlerBegan(() => this.#arm());
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#isSettled = true;
     this.#disarm?.();
     for (const forget of this.#forgets) forget();
   }
 
-  #arm(): void {
-    if (this.#disarm || this.#isStopped) return;
+  handlerBegan(): void {
+    if (this.#disarm || this.#isSettled) return;
     this.#disarm = this.#parts.clock.timer(LISTEN_AFTER_MS, () => this.#look());
   }
 
@@ -57,12 +57,12 @@ export class StopOrders {
     const sinceMs = clock.monotonicMs() - LISTEN_AFTER_MS;
     // A timer may ring up to a millisecond early.
     if (leased.some(({ state }) => 'start' in state && state.start.startedMs <= sinceMs + 1)) this.#listen();
-    else if (leased.length > 0) this.#arm();
+    else if (leased.length > 0) this.handlerBegan();
   }
 
   #listen(): void {
-    const { inFlight, refs, channels, onMissed } = this.#parts;
-    inFlight.onHandlerBegan(() => undefined);
+    const { refs, channels, onMissed } = this.#parts;
+    this.#isSettled = true;
     const heard = channels();
     this.#forgets = refs.map((ref) =>
       heard.listen(ref.keys.stop, (order) => (order === undefined ? onMissed() : this.#heard(ref, order))),

@@ -1,11 +1,10 @@
 /**
- * Our own code throws at one job, at each place where a worker handles one: the job ends all the same, its neighbours
- * complete, and both slots serve on. Faults come from a clock that throws, and from functions of ours that do.
+ * Our own code throws at one job, where a worker looks at what the job brought: the job ends all the same, its neighbours
+ * complete, and both slots serve on. What it throws anywhere else ends the process (test/unit/round-trips.test.ts).
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { encodeAttempted } from '../../../src/job/codec.ts';
 import { endMark } from '../../../src/job/record-header.ts';
-import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import { servedOf, settleReply, takenOf } from '../../../src/redis/scripts/replies.ts';
 import { startedJob } from '../../../src/worker/run/context.ts';
 import { type Heard, QUICK, useLine } from '../../support/worker-line.ts';
@@ -30,27 +29,6 @@ afterEach(() => {
   vi.resetAllMocks();
   expect(escaped.splice(0)).toEqual([]);
 });
-
-/** A clock that throws at its first reading by a function whose line of the stack is like this. */
-function faultyClock(place: RegExp) {
-  let hasThrown = false;
-  const reading =
-    <A extends readonly unknown[], R>(read: (...args: A) => R) =>
-    (...args: A): R => {
-      const [, , reader = ''] = (new Error('here').stack ?? '').split('\n');
-      if (hasThrown || !place.test(reader)) return read(...args);
-      hasThrown = true;
-      return fault();
-    };
-  const { wallMs, monotonicMs, sleep, timer } = systemClock;
-  const clock: Clock = {
-    wallMs: reading(wallMs),
-    monotonicMs: reading(monotonicMs),
-    sleep: reading(sleep),
-    timer: reading(timer),
-  };
-  return { clock, hasThrown: () => hasThrown };
-}
 
 const NEIGHBOURS = line.many(8);
 const idsOf = (some: readonly { readonly id?: string }[]) => some.map(({ id }) => id ?? '').toSorted();
@@ -87,28 +65,10 @@ function counted(body: (id: string) => unknown) {
   };
 }
 
-describe('a clock that throws once', { timeout: 60_000 }, () => {
-  it.each([
-    ['when a handler begins', /Execution\.#call/],
-    ['when the time of a handler is set', /Execution\.#wait/],
-    ['when a handler ends', /Execution\.#acknowledge/],
-    ['when a call for several jobs is sent', /RoundTrips\.#call/],
-    ['when what came is started', /runAtOnce/],
-  ])('%s', async (_when, place) => {
-    const { clock, hasThrown } = faultyClock(place);
-    const { handler, running, most } = counted((id) => id);
-    const worker = await line.worker(handler, { ...OPTIONS, clock });
-    await line.plan(...NEIGHBOURS);
-    await expectAllOver(worker.heard, running);
-    expect(hasThrown()).toBe(true);
-    expect(most()).toBe(2);
-  });
-});
-
 describe('a function of ours that throws once', { timeout: 60_000 }, () => {
   it.each([
     ['as it makes what the handler gets', () => vi.mocked(startedJob).mockImplementationOnce(fault), ['unjudged']],
-    ['as it makes the mark of an end', () => vi.mocked(endMark).mockImplementationOnce(fault), []],
+    ['as it makes the mark of an end', () => vi.mocked(endMark).mockImplementationOnce(fault), ['unjudged']],
     ['as it reads what a start answered', () => vi.mocked(takenOf).mockImplementationOnce(fault), []],
     ['as it reads what a turn answered', () => vi.mocked(servedOf).mockImplementationOnce(fault), []],
   ])('%s', async (_when, plant, dead) => {
@@ -139,14 +99,4 @@ describe('a function of ours that throws once', { timeout: 60_000 }, () => {
     await expectAllOver(worker.heard, running);
     expect(idsOf(worker.heard.of('job.dead'))).toEqual(['n3']);
   });
-});
-
-it('leaves a job to adoption whose burial throws too, and ends it then', { timeout: 60_000 }, async () => {
-  const { handler, running } = counted((id) => (id === 'n3' ? Promise.reject(new Error('no')) : id));
-  const [end, burial] = [fault, fault];
-  vi.mocked(encodeAttempted).mockImplementationOnce(end).mockImplementationOnce(burial);
-  const worker = await line.worker(handler, OPTIONS);
-  await line.plan(...NEIGHBOURS);
-  await expectAllOver(worker.heard, running);
-  expect(idsOf(worker.heard.of('job.dead'))).toEqual(['n3']);
 });
