@@ -8,11 +8,11 @@
 import type { ScheduleOptions } from '../job/options.ts';
 import type { QueueInput } from '../job/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
+import type { Calls } from './calls/calls.ts';
 import type { Durability, DurabilityOption } from './calls/durability.ts';
 import type { IfMatchOption } from './calls/etag.ts';
 import { createRepeating } from './calls/retry.ts';
 import type { Scheduled } from './calls/scheduled.ts';
-import { type Calls, createCalls } from './calls/session.ts';
 import { type ClientOptions, type ClientSettings, clientSettings } from './calls/settings.ts';
 import { type DeadLetters, deadLettersOver } from './dead/dead-letters.ts';
 import { type Erase, eraseOver } from './erase/erasure.ts';
@@ -69,6 +69,7 @@ import {
   tagsOver,
 } from './jobs/tags.ts';
 import { type JobEnd, type WaitOptions, type Waits, waitsOf } from './jobs/wait.ts';
+import type { ConnectedParts } from './parts.ts';
 import type { JobCount } from './query/count.ts';
 import type { JobFilter, JobListFilter } from './query/filter.ts';
 import type { JobListOptions, JobPage } from './query/list.ts';
@@ -76,6 +77,7 @@ import { type JobListing, type Queries, queriesOf } from './query/queries.ts';
 import type { JobReport, JobView, Moment } from './query/report.ts';
 import { type Queues, queuesOver } from './queues/queues.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
+import { createCalls } from './session.ts';
 
 export type {
   BulkJob,
@@ -229,7 +231,7 @@ export function createClientOf(options: ClientOptions, { isNoted, connection }: 
 /** A client over whatever carries its calls: a connection, or the virtual time of the test kit. */
 export function clientOver(
   settings: ClientSettings,
-  calls: Calls,
+  calls: Calls<ConnectedParts>,
   { isNoted = false, chain }: Pick<ClientParts, 'isNoted'> & { readonly chain?: ScheduleChain | undefined },
 ): Client {
   return {
@@ -248,7 +250,7 @@ export type JobsClient = Omit<Client, 'deadLetters' | 'groups' | 'queues' | 'sch
 /** What concerns jobs: also over the connection of a worker, for its handlers. */
 export function jobsOver(
   settings: ClientSettings,
-  calls: Calls,
+  calls: Calls<ConnectedParts>,
   chain: ScheduleChain = createScheduleChain(),
 ): JobsClient {
   return {

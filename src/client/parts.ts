@@ -9,72 +9,43 @@ import { checkSchema } from '../redis/schema.ts';
 import { createJobs } from '../redis/scripts/jobs.ts';
 import { erase, lastEnd } from '../redis/scripts/upkeep.ts';
 import type { ScheduleSender } from './calls/batch.ts';
+import type { CallClock } from './calls/calls.ts';
 import { type Confirming, confirming } from './calls/durability.ts';
 import { Layouts } from './calls/layouts.ts';
 import { Orders } from './calls/orders.ts';
 import { type CallPartitions, createPartitionCalls, createSlots } from './calls/partition-calls.ts';
-import type { PlanLimits } from './calls/plan.ts';
+import { limitsOf } from './calls/plan.ts';
 import { createRefusal } from './calls/refusal.ts';
 import { type Repeating, withReadRetry } from './calls/retry.ts';
 import type { ClientSettings } from './calls/settings.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
 import type { Turns } from './calls/turns.ts';
-import { createLetters, type Letters } from './dead/letters.ts';
+import { createLetters } from './dead/letters.ts';
 import { lettersIn } from './dead/walk.ts';
 import type { ErasingParts } from './erase/erase.ts';
-import { type RuleParts, rulesIn } from './groups/rules.ts';
+import { rulesIn } from './groups/rules.ts';
 import type { ActParts } from './jobs/act.ts';
 import type { EndSource } from './jobs/end-watch.ts';
 import { CheckedBatch } from './jobs/shown.ts';
 import { updating } from './jobs/update.ts';
-import { createPast, type Past } from './query/past.ts';
-import { createGet, type Get } from './query/report.ts';
+import { createPast } from './query/past.ts';
+import { createGet } from './query/report.ts';
 import { readerOf } from './query/walk.ts';
-import type { Namespaced } from './queues/refs.ts';
-import { type ScheduleParts, schedulePartsOn } from './schedules/schedule-parts.ts';
+import { schedulePartsOn } from './schedules/schedule-parts.ts';
 
 /** Header, name and options around the data. */
-export const RECORD_OVERHEAD_BYTES = 16_384;
+const RECORD_OVERHEAD_BYTES = 16_384;
 /** The script's own check is for clocks that are wrong; this one's is sharp. */
 const HORIZON_SLACK_MS = 60_000;
 /** Calls that are not batched: cancel, get, replay, and changes. */
 const CALLS_MAX = 100;
 const CALLS_WAITING_MAX = 100_000;
 
-/** What the methods of a client stand on: parts over a connection, or those of the test kit in virtual time. */
-export interface Parts {
-  /** Waits until the clock of the primary is known well enough, where it is not. */
-  readonly server: { readonly settle: () => Promise<void> | undefined };
-  readonly limits: (calledMs: number) => PlanLimits;
-  readonly batch: Pick<CheckedBatch, 'add' | 'addMany' | 'quiet'>;
-  readonly letters: Letters;
-  readonly get: Get;
-  readonly past: Pick<Past, 'result'>;
-  /** What finds jobs and changes them. */
-  readonly finding: ActParts;
-  readonly erasing: ErasingParts;
-  /** What a call that waits for ends hears and asks. */
-  readonly ends: EndSource;
-  /** What single groups may have, and whether they are closed. */
-  readonly rules: RuleParts;
-  /** Where queues are looked at and changed as wholes. @throws DuestreamError `wrong-schema` */
-  readonly place: () => Promise<Namespaced>;
-  /** @throws DuestreamError `wrong-schema` for a namespace of another layout */
-  readonly schedules: (steps: Repeating) => Promise<ScheduleParts>;
-  /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
-  readonly fit: () => Promise<void>;
-}
-
 /** Parts over a connection. */
 export type ConnectedParts = Awaited<ReturnType<typeof furnish>>;
 
-export const limitsOf = ({ horizonMs, dataBytesMax }: ClientSettings): Omit<PlanLimits, 'nowMs'> => ({
-  horizonMs,
-  dataBytesMax,
-});
-
 /** @param latestMs the clock of Redis at a monotonic moment */
-function callLimits(settings: ClientSettings, latestMs: (calledMs: number) => number): Parts['limits'] {
+function callLimits(settings: ClientSettings, latestMs: (calledMs: number) => number): CallClock['limits'] {
   const steadyNow = createSteadyNow(latestMs);
   const orderOf = new Orders().next;
   return (calledMs) => ({ ...limitsOf(settings), nowMs: steadyNow(calledMs), orderOf });
@@ -148,7 +119,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
 }
 
 /** What needs a namespace that this version can read: that is looked at once. */
-function placesIn({ namespace, clock, budgetMs }: ClientSettings, redis: Redis): Pick<Parts, 'place' | 'schedules'> {
+function placesIn({ namespace, clock, budgetMs }: ClientSettings, redis: Redis) {
   const readable = onceDone(() =>
     withReadRetry('read the schema', () => checkSchema(redis, namespace), { clock, budgetMs }),
   );
@@ -157,7 +128,7 @@ function placesIn({ namespace, clock, budgetMs }: ClientSettings, redis: Redis):
       await readable();
       return { redis, namespace };
     },
-    async schedules(steps) {
+    async schedules(steps: Repeating) {
       await readable();
       return schedulePartsOn(redis, namespace, steps);
     },

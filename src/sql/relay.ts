@@ -8,11 +8,12 @@
  * database, and another relay makes the same call again, which Redis recognises by the mark of the job for as long as it
  * remembers its end. Any number of relays may run beside each other.
  */
-import { createCalls } from '../client/calls/session.ts';
+
 import { type ClientOptions, type ClientSettings, settingsOf } from '../client/calls/settings.ts';
 import { onIds } from '../client/jobs/act.ts';
 import { cancelling, toCancel } from '../client/jobs/cancel.ts';
 import { tagsOver } from '../client/jobs/tags.ts';
+import { createCalls } from '../client/session.ts';
 import { newJobId } from '../job/job-id.ts';
 import { type Queue, queueOf } from '../job/queue.ts';
 import { workerOption } from '../job/worker-options.ts';

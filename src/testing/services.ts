@@ -1,9 +1,9 @@
 /** The processes of the kit, as in production: a daemon that moves, and a worker, over the model of Redis in this process. */
-import { type Calls, createCalls } from '../client/calls/session.ts';
+import type { Calls } from '../client/calls/calls.ts';
 import { settingsOf } from '../client/calls/settings.ts';
 import { type Client, clientOver } from '../client/client.ts';
 import { createScheduleChain } from '../client/jobs/scheduling.ts';
-import type { Parts } from '../client/parts.ts';
+import { createCalls } from '../client/session.ts';
 import { createEmitter } from '../job/events.ts';
 import type { Queue } from '../job/queue.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -175,7 +175,7 @@ export function createKitClient(redis: RedisAddress, clock: Clock, chain = creat
 }
 
 /** No write of the kit gets lost: it is as durable as its call wants it once it is answered. A wrong wish is refused all the same. */
-function asDurable<P extends Parts>(calls: Calls<P>): Calls<P> {
+function asDurable<P>(calls: Calls<P>): Calls<P> {
   return {
     ...calls,
     opened: () => calls.opened(),

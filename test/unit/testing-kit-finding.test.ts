@@ -1,6 +1,5 @@
 /** The producer of the test kit finds jobs, and changes all that a filter means, as one over Redis does. */
 import { describe, expect, test } from 'vitest';
-import { createCalls } from '../../src/client/calls/session.ts';
 import { settingsOf } from '../../src/client/calls/settings.ts';
 import { clientOver, type JobsClient } from '../../src/client/client.ts';
 import { type ChangedJobs, onFilter } from '../../src/client/jobs/by-filter.ts';
@@ -8,6 +7,7 @@ import { cancelling, foundToCancel } from '../../src/client/jobs/cancel.ts';
 import { editing } from '../../src/client/jobs/edit.ts';
 import { type RescheduleTarget, rescheduling } from '../../src/client/jobs/reschedule.ts';
 import { parseFilter } from '../../src/client/query/filter.ts';
+import { createCalls } from '../../src/client/session.ts';
 import { defineQueue, type HandlerContext, type JobFilter, type Queue } from '../../src/index.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { Ledger } from '../../src/testing/ledger.ts';

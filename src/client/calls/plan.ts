@@ -53,6 +53,12 @@ export interface PlanLimits {
   readonly jobs?: Queue['jobs'];
 }
 
+/** What the settings of a client say of every job. */
+export const limitsOf = ({
+  horizonMs,
+  dataBytesMax,
+}: Omit<PlanLimits, 'nowMs'>): Pick<PlanLimits, 'horizonMs' | 'dataBytesMax'> => ({ horizonMs, dataBytesMax });
+
 /** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
 const EARLIEST_MS = 1e11;
 const DAY_MS = 86_400_000;

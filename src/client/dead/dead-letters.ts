@@ -8,16 +8,15 @@ import { checkNames, durationIn, wholeNumber } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
+import type { CallClock, Calls } from '../calls/calls.ts';
 import { createLevels } from '../calls/durability.ts';
 import { dueOf } from '../calls/plan.ts';
-import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
 import type { Claim } from '../calls/turns.ts';
-import type { Parts } from '../parts.ts';
 import { type DeadLetterFilter, FILTER_OPTIONS, parseFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
-import type { DeadLetterPage } from './letters.ts';
+import type { DeadLetterPage, Letters } from './letters.ts';
 import { type DeadLetterTarget, type Named, type OneLetterOptions, parseDeadLetterId, parseNamed } from './locate.ts';
 import type { Removed, RemovedLetters } from './remove.ts';
 import type { RefusedReplay, ReplayDue, Replayed, ReplayedLetters, ReplayOptions, ReplaySkipReason } from './replay.ts';
@@ -147,14 +146,21 @@ export interface DeadLetters {
   ): Promise<RemovedLetters>;
 }
 
+interface LetterParts extends CallClock {
+  readonly letters: Letters;
+}
+
 /** The methods, over the calls of a client. */
-export const deadLettersOver = (settings: ClientSettings, calls: Calls): DeadLetters => ({
+export const deadLettersOver = (settings: ClientSettings, calls: Calls<LetterParts>): DeadLetters => ({
   ...looks(settings, calls),
   ...replays(settings, calls),
   ...removals(settings, calls),
 });
 
-function looks({ clock }: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
+function looks(
+  { clock }: ClientSettings,
+  { runChecked }: Calls<LetterParts>,
+): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
   const asked = (queue: QueueInput<unknown>, search: SearchAsk) => ({
     to: queueOf(queue),
     search,
@@ -214,7 +220,7 @@ const claimOf = ({ to }: { readonly to: Queue }, named?: readonly Named[]): Clai
 /** A call for one dead letter has one result. */
 const first = async <T>(results: Promise<readonly T[]>): Promise<T | undefined> => (await results)[0];
 
-function replays(settings: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'replay'> {
+function replays(settings: ClientSettings, { runChecked }: Calls<LetterParts>): Pick<DeadLetters, 'replay'> {
   const levelIn = createLevels(settings);
   const names = {
     id: ['delay', 'at', 'durability', 'partition', 'ifMatch'],
@@ -226,15 +232,15 @@ function replays(settings: ClientSettings, { runChecked }: Calls): Pick<DeadLett
     const asked = { to: queueOf(queue), given: snapshot(given), calledMs: settings.clock.monotonicMs() };
     if (isList(target)) {
       const all = namedIn(target);
-      return { claim: claimOf(asked, all), go: (parts: Parts) => replayNamed(parts, { ...asked, all }) };
+      return { claim: claimOf(asked, all), go: (parts: LetterParts) => replayNamed(parts, { ...asked, all }) };
     }
     if (isOne(target)) {
       const all = [parseNamed(target, given)];
-      return { claim: claimOf(asked, all), go: (parts: Parts) => first(replayNamed(parts, { ...asked, all })) };
+      return { claim: claimOf(asked, all), go: (parts: LetterParts) => first(replayNamed(parts, { ...asked, all })) };
     }
     const search = searchOf(target, given, REPLAY);
     const overMs = durationIn(given.over ?? 0, 'over', { min: 0, max: OVER_MS_MAX });
-    return { claim: claimOf(asked), go: (parts: Parts) => replaySearched(parts, { ...asked, search, overMs }) };
+    return { claim: claimOf(asked), go: (parts: LetterParts) => replaySearched(parts, { ...asked, search, overMs }) };
   }
   return {
     // The kind of the target is the only witness of the type of the result.
@@ -256,7 +262,7 @@ interface Replaying {
 }
 
 async function replayNamed(
-  { server, limits, letters }: Parts,
+  { server, limits, letters }: LetterParts,
   { to, all, given, calledMs }: Replaying & { readonly all: readonly Named[] },
 ): Promise<readonly Replayed[]> {
   await server.settle();
@@ -268,7 +274,7 @@ async function replayNamed(
 }
 
 async function replaySearched(
-  parts: Parts,
+  parts: LetterParts,
   { to, search, given, calledMs, overMs }: Replaying & { readonly search: SearchAsk; readonly overMs: number },
 ): Promise<ReplayedLetters> {
   const nowMs = await nowIn(parts, calledMs);
@@ -281,24 +287,24 @@ async function replaySearched(
   return parts.letters.replayAll(to, begun, { dueMs, overMs, dryRun, onProgress });
 }
 
-function removals({ clock }: ClientSettings, { runChecked }: Calls): Pick<DeadLetters, 'remove'> {
+function removals({ clock }: ClientSettings, { runChecked }: Calls<LetterParts>): Pick<DeadLetters, 'remove'> {
   const names = { id: ['partition', 'ifMatch'], ids: [], filter: REMOVE.options };
   function read(queue: QueueInput<unknown>, target: Target, given: DeadLetterWork<RemovedLetters> & OneLetterOptions) {
     checkTargetOptions(given, names, { kind: kindOf(target), owner: REMOVE.method });
     const to = queueOf(queue);
     if (isList(target)) {
       const all = namedIn(target);
-      return { claim: claimOf({ to }, all), go: ({ letters }: Parts) => letters.removeNamed(to, all) };
+      return { claim: claimOf({ to }, all), go: ({ letters }: LetterParts) => letters.removeNamed(to, all) };
     }
     if (isOne(target)) {
       const all = [parseNamed(target, given)];
-      return { claim: claimOf({ to }, all), go: ({ letters }: Parts) => first(letters.removeNamed(to, all)) };
+      return { claim: claimOf({ to }, all), go: ({ letters }: LetterParts) => first(letters.removeNamed(to, all)) };
     }
     const search = searchOf(target, given, REMOVE);
     const calledMs = clock.monotonicMs();
     const { dryRun = false } = given;
     const onProgress = quietly('onProgress', given.onProgress);
-    const go = async (parts: Parts) => {
+    const go = async (parts: LetterParts) => {
       const begun = begin(search, { means: REMOVE.method, nowMs: await nowIn(parts, calledMs) });
       return parts.letters.removeAll(to, begun, { dryRun, onProgress });
     };
@@ -321,7 +327,7 @@ function meansOf({ delay, at }: Pick<ScheduleOptions, 'delay' | 'at'>, askedMs: 
   return at === undefined ? 'now' : askedMs;
 }
 
-async function nowIn({ server, limits }: Parts, calledMs: number): Promise<number> {
+async function nowIn({ server, limits }: LetterParts, calledMs: number): Promise<number> {
   await server.settle();
   return limits(calledMs).nowMs;
 }

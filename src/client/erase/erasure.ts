@@ -7,8 +7,8 @@ import { checkNames, wholeNumber } from '../../kernel/checks.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError, type ErrorCode } from '../../kernel/errors.ts';
 import type { UnreadQueue } from '../../redis/read/each-queue.ts';
+import type { Calls } from '../calls/calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { HELD_PLACES_MAX, type Turn } from '../calls/turns.ts';
 import { BEGINNING, cursorOf, parseCursor, type QueueSpot } from './cursor.ts';
@@ -56,7 +56,11 @@ export type Erase = (filter: EraseFilter, options?: EraseOptions) => Promise<Era
 
 /** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
 export const eraseOver =
-  ({ clock, budgetMs }: ClientSettings, { runChecked, turns }: Calls, isNoted: boolean): Erase =>
+  (
+    { clock, budgetMs }: ClientSettings,
+    { runChecked, turns }: Calls<{ readonly erasing: ErasingParts }>,
+    isNoted: boolean,
+  ): Erase =>
   (filter, given = {}) =>
     runChecked(
       () => {

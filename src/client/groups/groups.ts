@@ -6,12 +6,19 @@ import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import type { Holder } from '../../redis/read/groups.ts';
+import type { Calls } from '../calls/calls.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { type Repeating, withReadRetry } from '../calls/retry.ts';
-import type { Calls } from '../calls/session.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import type { WalkParts } from '../query/walk.ts';
-import { type CloseOptions, type GroupChange, type GroupRules, groupRulesOver, notGated } from './rules.ts';
+import {
+  type CloseOptions,
+  type GroupChange,
+  type GroupRules,
+  groupRulesOver,
+  notGated,
+  type RuleParts,
+} from './rules.ts';
 import { type Group, longestGroups, namedGroup, walkGroups } from './walk.ts';
 
 export type { CloseOptions, Group, GroupChange, GroupRules, Holder };
@@ -75,7 +82,16 @@ const LIST_NAMES = ['limit', 'cursor', 'top'];
 const PAGE_MAX = 1000;
 const HOLDERS_MAX = 100;
 
-export function groupsOver({ runChecked }: Pick<Calls, 'runChecked'>, steps: () => Repeating, clock: Clock): Groups {
+interface GroupParts {
+  readonly finding: WalkParts;
+  readonly rules: RuleParts;
+}
+
+export function groupsOver(
+  { runChecked }: Pick<Calls<GroupParts>, 'runChecked'>,
+  steps: () => Repeating,
+  clock: Clock,
+): Groups {
   return {
     ...groupRulesOver({
       runChecked: (read, work) => runChecked(read, ({ rules }, input) => work(rules, input)),

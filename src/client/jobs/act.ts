@@ -19,6 +19,7 @@ import type { Found } from '../../redis/read/look.ts';
 import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { CHUNK_JOBS_MAX } from '../calls/batch.ts';
+import type { CallClock } from '../calls/calls.ts';
 import type { Confirming } from '../calls/durability.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
 import { asOne, isMoved } from '../calls/partition-calls.ts';
@@ -72,6 +73,11 @@ export type Act<Item, Result> = (
 ) => Promise<readonly Decision<Result>[] | Moved>;
 
 /** What every verb stands on. */
+/** What a method needs that finds jobs and changes them. */
+export interface ChangingParts extends CallClock {
+  readonly finding: ActParts;
+}
+
 export interface ActParts extends WalkParts, Confirming {
   readonly jobs: Omit<DurableJobs, 'schedule' | 'replay'>;
   readonly windowMs: number;

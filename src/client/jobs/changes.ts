@@ -14,17 +14,16 @@ import { type DurationInput, durationMs, shiftMs, show } from '../../kernel/dura
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
 import type { Found } from '../../redis/read/look.ts';
+import type { Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { dueOf, type PlanLimits } from '../calls/plan.ts';
-import type { Calls } from '../calls/session.ts';
 import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
 import type { Claim, Turn } from '../calls/turns.ts';
-import type { Parts } from '../parts.ts';
 import { parseCursor } from '../query/cursor.ts';
 import { filterKey, type JobFilter, type ListState } from '../query/filter.ts';
-import { onIds } from './act.ts';
+import { type ChangingParts, onIds } from './act.ts';
 import {
   type Asked,
   type CancelledJobs,
@@ -245,17 +244,17 @@ interface Calling {
   readonly ids: (
     named: readonly Named[],
     to: { readonly queue: Queue; readonly options: Given['options'] },
-  ) => (parts: Parts) => Promise<readonly unknown[]>;
-  readonly filter: (asked: Asked) => (parts: Parts, turn?: Turn) => Promise<unknown>;
+  ) => (parts: ChangingParts) => Promise<readonly unknown[]>;
+  readonly filter: (asked: Asked) => (parts: ChangingParts, turn?: Turn) => Promise<unknown>;
 }
 
 /** A call that was read: what it does with a connection, and what it changes. */
 interface Work {
-  readonly go: (parts: Parts, turn?: Turn) => Promise<unknown>;
+  readonly go: (parts: ChangingParts, turn?: Turn) => Promise<unknown>;
   readonly claim: Claim;
 }
 
-export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Changes {
+export function changesOf(settings: ClientSettings, { runChecked }: Pick<Calls<ChangingParts>, 'runChecked'>): Changes {
   const levelIn = createLevels(settings);
   /** The kind of the target is the only witness of the type of the result. */
   const run = (given: Given, verb: Calling) =>
@@ -419,7 +418,7 @@ const shiftByState = () =>
   );
 
 async function rescheduleAll(
-  { finding, server, limits }: Parts,
+  { finding, server, limits }: ChangingParts,
   {
     asked,
     due,

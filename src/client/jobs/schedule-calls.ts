@@ -12,16 +12,20 @@ import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { checkNames, isPromise } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { snapshot } from '../../kernel/snapshot.ts';
+import type { CallClock, Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
-import { namedMember, type Plan, type PlanLimits, planJob, planListed } from '../calls/plan.ts';
+import { limitsOf, namedMember, type Plan, type PlanLimits, planJob, planListed } from '../calls/plan.ts';
 import type { Scheduled } from '../calls/scheduled.ts';
-import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { checkList } from '../calls/target.ts';
 import { type Claim, Lane, type Turn } from '../calls/turns.ts';
-import { limitsOf, type Parts } from '../parts.ts';
 import { eachInTurns, eachJob, isOneSlice, scheduleAll } from './bulk.ts';
 import type { BulkJob, ScheduleCall, ScheduleChain, Scheduling } from './scheduling.ts';
+import type { CheckedBatch } from './shown.ts';
+
+interface SchedulingParts extends CallClock {
+  readonly batch: Pick<CheckedBatch, 'add' | 'addMany'>;
+}
 
 /** What is settled when the user calls, and not when what was scheduled is sent: the order of calls is the order of jobs. */
 interface Moment {
@@ -33,7 +37,11 @@ interface Moment {
 }
 
 /** The calls, through the middleware where there is any. */
-export function schedulingOf(settings: ClientSettings, calls: Calls, chain: ScheduleChain): Scheduling {
+export function schedulingOf(
+  settings: ClientSettings,
+  calls: Calls<SchedulingParts>,
+  chain: ScheduleChain,
+): Scheduling {
   const { clock } = settings;
   const { turns } = calls;
   const plain = plainCalls(settings, calls);
@@ -111,23 +119,28 @@ const claimOfPlans = (queue: Queue<unknown>, plans: readonly Plan[]): Claim => (
   keys: plans.flatMap(({ id, isNewId }) => (isNewId === true ? [] : [memberOf(id)])),
 });
 
-const limitsIn = (parts: Parts, { delivery, jobs }: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits => ({
+const limitsIn = (
+  parts: SchedulingParts,
+  { delivery, jobs }: Queue<unknown>,
+  { calledMs, newId }: Moment,
+): PlanLimits => ({
   ...parts.limits(calledMs),
   newId,
   delivery,
   jobs,
 });
 
-function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Calls) {
+function plainCalls(settings: ClientSettings, calls: Calls<SchedulingParts>) {
   const { clock } = settings;
+  const { turns } = calls;
   const levelIn = createLevels(settings);
 
   function scheduleNow({ queue, data, options }: OneCall, moment: Moment): Promise<Scheduled> {
-    if (!moment.turn) check();
+    if (!moment.turn) calls.check();
     const level = levelIn(options);
     const to = queueOf(queue);
     const sealed = hasContent(to) ? seal(to, { name: options.name, data }) : data;
-    const parts = opened(level);
+    const parts = calls.opened(level);
     if (!moment.turn && parts && !isPromise(sealed) && (options?.at !== undefined || !parts.server.settle())) {
       return parts.batch.add(to, planJob(sealed, options, limitsIn(parts, to, moment)));
     }
@@ -138,31 +151,31 @@ function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Cal
     // A call that waits for others is refused when it is its turn.
     known.catch(() => undefined);
     const said = snapshot(options);
-    const send = async (made: Parts) => {
+    const send = async (made: SchedulingParts) => {
       const record = await known;
       if (said.at === undefined) await made.server.settle();
       return made.batch.add(to, planJob(record, said, limitsIn(made, to, moment)), 'none');
     };
-    return run(send, level, moment.turn ?? turns.take([claimOf(to, [said])]));
+    return calls.run(send, level, moment.turn ?? turns.take([claimOf(to, [said])]));
   }
 
   function scheduleManyNow({ queue, jobs }: ListCall, options: DurabilityOption, moment: Moment) {
-    if (!moment.turn) check();
+    if (!moment.turn) calls.check();
     checkNames(options, ['durability'], 'scheduleMany', 'bad-input');
     const level = levelIn(options);
     checkList(jobs, 'jobs');
     const to = queueOf(queue);
-    const parts = opened(level);
+    const parts = calls.opened(level);
     if (!moment.turn && parts && !hasContent(to) && !parts.server.settle()) {
       const within = limitsIn(parts, to, moment);
       const plans = eachJob(jobs, (job) => planListed(job, within));
       if (isOneSlice(plans)) {
-        return run(({ batch }) => scheduleAll(plans, (slice) => batch.addMany(to, slice)), level);
+        return calls.run(({ batch }) => scheduleAll(plans, (slice) => batch.addMany(to, slice)), level);
       }
-      return run((made) => sendSlices(made, to, plans), level, turns.take([claimOfPlans(to, plans)]));
+      return calls.run((made) => sendSlices(made, to, plans), level, turns.take([claimOfPlans(to, plans)]));
     }
     const kept = eachJob(jobs, ({ data, ...said }) => ({ ...snapshot(said), data: dataText(data) }));
-    const send = async (made: Parts) => {
+    const send = async (made: SchedulingParts) => {
       await made.server.settle();
       const within = limitsIn(made, to, moment);
       const plans = await eachInTurns(kept, async (job) =>
@@ -170,7 +183,7 @@ function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Cal
       );
       return sendSlices(made, to, plans);
     };
-    return run(send, level, moment.turn ?? turns.take([claimOf(to, kept)]));
+    return calls.run(send, level, moment.turn ?? turns.take([claimOf(to, kept)]));
   }
 
   return {
@@ -181,7 +194,11 @@ function plainCalls(settings: ClientSettings, { check, opened, run, turns }: Cal
 }
 
 /** A list that has its turn: in it, jobs of one id are in a line of their own. */
-function sendSlices({ batch }: Parts, to: Queue<unknown>, plans: readonly Plan[]): Promise<readonly Scheduled[]> {
+function sendSlices(
+  { batch }: SchedulingParts,
+  to: Queue<unknown>,
+  plans: readonly Plan[],
+): Promise<readonly Scheduled[]> {
   const own = new Lane();
   return scheduleAll(plans, (slice) => batch.addMany(to, slice, own));
 }

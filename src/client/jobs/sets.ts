@@ -20,18 +20,17 @@ import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import { isBroadcast, type PartitionRef } from '../../redis/keys.ts';
 import type { SeenSet, SetsAsk } from '../../redis/read/sets.ts';
 import type { SetCallback, SetChange, SetReply } from '../../redis/scripts/sets.ts';
+import type { Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import { homeOf, type Layout } from '../calls/layouts.ts';
-import { countedPlan, planJob } from '../calls/plan.ts';
+import { countedPlan, limitsOf, planJob } from '../calls/plan.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import { notGated } from '../calls/scheduled.ts';
-import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import type { Turn } from '../calls/turns.ts';
-import { limitsOf, type Parts } from '../parts.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import { nameIn, type WalkParts } from '../query/walk.ts';
-import type { ActParts } from './act.ts';
+import type { ActParts, ChangingParts } from './act.ts';
 import { cancelMeant } from './tags.ts';
 
 /** The callback of a set. Its id is made, it lives where the set does, and it is due when the last member is over. */
@@ -177,7 +176,7 @@ export const callbackFields: readonly Named[] = allOptions.filter(({ name }) =>
 const NAMED_MAX = 100;
 const PAGE_MAX = 1000;
 
-export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Sets {
+export function setsOver(settings: ClientSettings, { runChecked }: Pick<Calls<ChangingParts>, 'runChecked'>): Sets {
   const levelIn = createLevels(settings);
   return {
     begin: (queue, set, options) =>
@@ -269,7 +268,7 @@ function callbackAsk(
   return { ...ask, then: { ...rest, data }, keep };
 }
 
-async function begin({ finding }: Parts, ask: CallbackAsk): Promise<SetMade> {
+async function begin({ finding }: ChangingParts, ask: CallbackAsk): Promise<SetMade> {
   const { queue, set, then, callback: id } = ask;
   const other = await sameNamed(finding, ask);
   if (other) {

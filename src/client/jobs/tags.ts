@@ -15,18 +15,17 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import type { ClosedSlice, ClosedTag } from '../../redis/read/closed.ts';
 import type { TagsChange } from '../../redis/scripts/jobs.ts';
 import type { CloseTagReply, Moved } from '../../redis/scripts/replies.ts';
+import type { Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { asOne, type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import type { Claim, Turn } from '../calls/turns.ts';
-import type { Parts } from '../parts.ts';
 import { listCursor, parseListCursor } from '../query/cursor.ts';
 import type { JobFilter } from '../query/filter.ts';
 import type { WalkParts } from '../query/walk.ts';
-import type { Act, ActParts } from './act.ts';
+import type { Act, ActParts, ChangingParts } from './act.ts';
 import { filterAskOf, onFilter } from './by-filter.ts';
 import { type Cancelled, type CancelTarget, cancelling, foundToCancel } from './cancel.ts';
 
@@ -134,7 +133,7 @@ const PAGE_MAX = 1000;
 /** No partition refuses a tag that the first one has taken. */
 const TAKEN_MAX = 1_000_000_000;
 
-export function tagsOver(settings: ClientSettings, { runChecked }: Pick<Calls, 'runChecked'>): Tags {
+export function tagsOver(settings: ClientSettings, { runChecked }: Pick<Calls<ChangingParts>, 'runChecked'>): Tags {
   const levelIn = createLevels(settings);
   const { clock, closedMax } = settings;
   return {
@@ -214,7 +213,7 @@ export function closeAskOf(options: CloseTagsOptions): Pick<CloseAsk, 'forMs' | 
 }
 
 /** The end and the text are the same in all partitions, and in every repetition of a call whose reply was lost. */
-async function closeAll({ server, limits, finding }: Parts, ask: CloseAsk, turn?: Turn): Promise<TagsClosed> {
+async function closeAll({ server, limits, finding }: ChangingParts, ask: CloseAsk, turn?: Turn): Promise<TagsClosed> {
   const { queues, tags, forMs, reason, by, most, calledMs } = ask;
   await server.settle();
   const atMs = Math.round(limits(calledMs).nowMs);

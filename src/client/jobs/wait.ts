@@ -4,14 +4,14 @@ import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
 import { checkNames } from '../../kernel/checks.ts';
 import { type DurationInput, durationMs, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import type { Calls } from '../calls/session.ts';
+import type { Calls } from '../calls/calls.ts';
 import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
 import { checkList } from '../calls/target.ts';
-import type { Parts } from '../parts.ts';
 import { checkNotEmpty, type Filter, filterKey, type JobFilter, parseFilter } from '../query/filter.ts';
-import type { JobResult } from '../query/past.ts';
+import type { JobResult, Past } from '../query/past.ts';
 import { pageOf } from '../query/walk.ts';
-import { type Awaited, type EndNews, endsOf } from './end-watch.ts';
+import type { ActParts } from './act.ts';
+import { type Awaited, type EndNews, type EndSource, endsOf } from './end-watch.ts';
 
 /** How a job ended; or that nobody knows; or that the time is up and the job is not over. */
 export type JobEnd<Result = unknown> = { readonly id: string } & (
@@ -80,9 +80,17 @@ interface Waiting {
   readonly signal: AbortSignal | undefined;
 }
 
+interface WaitingParts {
+  /** What finds jobs. */
+  readonly finding: ActParts;
+  readonly past: Pick<Past, 'result'>;
+  /** What a call that waits for ends hears and asks. */
+  readonly ends: EndSource;
+}
+
 export function waitsOf(
   { clock }: Pick<ClientSettings, 'clock'>,
-  { runChecked, run }: Pick<Calls, 'runChecked' | 'run'>,
+  { runChecked, run }: Pick<Calls<WaitingParts>, 'runChecked' | 'run'>,
 ): Waits {
   const waitingOf = (queue: QueueInput<unknown>, options: WaitOptions, owner: string): Waiting => ({
     queue: queueOf(queue),
@@ -139,7 +147,7 @@ const tooMany = (given: string) =>
   new DuestreamError('bad-input', `${given}; allowed: at most ${WAIT_JOBS_MAX} jobs, for which one call waits`);
 
 async function waitFor(
-  parts: Parts,
+  parts: WaitingParts,
   waiting: Waiting,
   ids: readonly string[],
 ): Promise<readonly (JobEnd | undefined)[]> {
@@ -152,7 +160,7 @@ async function waitFor(
 }
 
 /** The jobs that a filter means now. */
-async function jobsOf({ finding }: Parts, queue: Queue, filter: Filter): Promise<readonly Awaited[]> {
+async function jobsOf({ finding }: WaitingParts, queue: Queue, filter: Filter): Promise<readonly Awaited[]> {
   const jobs = new Map<string, Awaited>();
   const key = filterKey(filter);
   let from: Parameters<typeof pageOf>[1]['from'];
@@ -168,7 +176,7 @@ async function jobsOf({ finding }: Parts, queue: Queue, filter: Filter): Promise
 }
 
 /** What is stored of an end is read as it was told, and may be of a newer life or gone: then only the outcome is known. */
-async function told({ past }: Parts, queue: Queue, news: EndNews): Promise<JobEnd> {
+async function told({ past }: WaitingParts, queue: Queue, news: EndNews): Promise<JobEnd> {
   const { id, bare } = news.job;
   if (news.kind !== 'over') return { id, status: news.kind };
   const token = news.token === '0' ? undefined : news.token;

@@ -3,12 +3,13 @@
 import { type QueueInput, queueOf } from '../../job/queue.ts';
 import type { InputOf } from '../../job/types.ts';
 import { checkNames, wholeNumber } from '../../kernel/checks.ts';
-import type { Calls } from '../calls/session.ts';
+import type { Calls } from '../calls/calls.ts';
 import { parseAnyId } from '../calls/settings.ts';
 import { countJobs, type JobCount } from './count.ts';
 import { type JobFilter, parseFilter, parseListFilter } from './filter.ts';
 import { type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
-import type { JobReport, JobView } from './report.ts';
+import type { Get, JobReport, JobView } from './report.ts';
+import type { WalkParts } from './walk.ts';
 
 /** Looks at jobs: one by its id, or those that a filter means. */
 export interface Queries {
@@ -68,7 +69,12 @@ export type JobListing<Data = unknown> = Promise<JobPage<Data>> & AsyncIterable<
 const LIST_NAMES = ['limit', 'cursor'];
 const PAGE_MAX = 1000;
 
-export function queriesOf({ runChecked }: Pick<Calls, 'runChecked'>): Queries {
+interface QueryParts {
+  readonly finding: WalkParts;
+  readonly get: Get;
+}
+
+export function queriesOf({ runChecked }: Pick<Calls<QueryParts>, 'runChecked'>): Queries {
   return {
     get: (queue, id, options = {}) =>
       runChecked(

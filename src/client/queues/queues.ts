@@ -17,8 +17,8 @@ import type { UnreadQueue } from '../../redis/read/each-queue.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { setQueue, unsetQueue } from '../../redis/scripts/queues.ts';
 import { type Pause, type PauseReply, pause, resume } from '../../redis/scripts/upkeep.ts';
+import type { Calls } from '../calls/calls.ts';
 import { createRepeating } from '../calls/retry.ts';
-import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import type { Claim } from '../calls/turns.ts';
 import { type CloseOptions, type Closing, closeIn, notGated, OPEN, parseClosing } from '../groups/rules.ts';
@@ -156,10 +156,15 @@ type Changing = <Ask extends { readonly queue: string; readonly reason?: string 
   change: Change<Ask, Done>,
 ) => Promise<Done>;
 
+interface QueuesParts {
+  /** Where queues are looked at and changed as wholes. @throws DuestreamError `wrong-schema` */
+  readonly place: () => Promise<Namespaced>;
+}
+
 /** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
 export function queuesOver(
   { clock, budgetMs }: ClientSettings,
-  { runChecked }: Pick<Calls, 'runChecked'>,
+  { runChecked }: Pick<Calls<QueuesParts>, 'runChecked'>,
   isNoted: boolean,
 ): Queues {
   const call: Calling = (what, read, work, claimsOf) =>

@@ -31,12 +31,12 @@ import type { Pausing } from '../../schedule/progress.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../schedule/schedule.ts';
 import { occurrences } from '../../time/recurrence.ts';
 import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../calls/batch.ts';
+import type { Calls } from '../calls/calls.ts';
 import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { sendRepeated } from '../calls/repeats.ts';
 import { createRepeating, once, type Repeating } from '../calls/retry.ts';
 import { type Scheduled, scheduledOf } from '../calls/scheduled.ts';
-import type { Calls } from '../calls/session.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { type Claim, SCHEDULES } from '../calls/turns.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
@@ -138,8 +138,13 @@ export interface Schedules {
   forecast(options?: ForecastOptions): Promise<Forecast>;
 }
 
+interface ScheduledParts {
+  /** @throws DuestreamError `wrong-schema` for a namespace of another layout */
+  readonly schedules: (steps: Repeating) => Promise<ScheduleParts>;
+}
+
 /** The methods, over the calls of a client. */
-export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked }: Calls): Schedules {
+export function schedulesOver({ clock, budgetMs }: ClientSettings, { runChecked }: Calls<ScheduledParts>): Schedules {
   /** A call whose steps are repeated in an outage. What it is given is read before the call returns. */
   const call = <Ask, T>(
     what: string,

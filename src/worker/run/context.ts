@@ -4,10 +4,10 @@
  */
 
 import type { Plan } from '../../client/calls/plan.ts';
-import { createCallsOn } from '../../client/calls/session.ts';
 import { settingsOf } from '../../client/calls/settings.ts';
 import { jobsOver } from '../../client/client.ts';
 import type { ScheduleChain } from '../../client/jobs/scheduling.ts';
+import { createCallsOn } from '../../client/session.ts';
 import { idOf, type JobRecord } from '../../job/codec.ts';
 import type { Content } from '../../job/content.ts';
 import type { Job } from '../../job/job.ts';

@@ -1,9 +1,9 @@
 /** What a call means, and when it takes effect: what was given when it was made, and in the order in which it was made. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createCalls } from '../../../src/client/calls/session.ts';
 import { clientSettings } from '../../../src/client/calls/settings.ts';
 import { Lane, Turn } from '../../../src/client/calls/turns.ts';
 import { type Client, clientOver, createClient } from '../../../src/client/client.ts';
+import { createCalls } from '../../../src/client/session.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createTestKit } from '../../../src/testing/index.ts';
 import { createRandom, type Random } from '../../support/fuzz.ts';

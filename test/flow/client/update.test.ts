@@ -1,9 +1,9 @@
 /** `ifExists: 'update'` of the library, on a real Redis: what becomes of a job in each state, in each window, and in races. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createCalls } from '../../../src/client/calls/session.ts';
 import { clientSettings } from '../../../src/client/calls/settings.ts';
 import { type BulkJob, type Client, clientOver, createClient, type Scheduled } from '../../../src/client/client.ts';
+import { createCalls } from '../../../src/client/session.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';

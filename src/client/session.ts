@@ -1,45 +1,19 @@
-/** The calls of a client, between its first use and its stop. */
-import { createAbort } from '../../kernel/abort.ts';
-import { DuestreamError } from '../../kernel/errors.ts';
-import { openCommands, type Redis } from '../../redis/connection/connect.ts';
-import { createOpening, type Opening } from '../../redis/connection/opening.ts';
-import { checkLevel, createDurableJobs } from '../../redis/durable/durable-jobs.ts';
-import type { Level } from '../../redis/durable/level.ts';
-import { type ConnectedParts, furnish, type Parts } from '../parts.ts';
-import { withReadRetry } from './retry.ts';
-import type { ClientSettings } from './settings.ts';
-import { type Claim, type Turn, Turns } from './turns.ts';
-
 /**
- * The calls of a client. The session counts each call, so that a stop waits for it, and each call finds the connection or
- * makes it. A call with a durability level has a connection of its own, because WAIT holds up every call behind it.
+ * The calls of a client, between its first use and its stop. The session counts each call, so that a stop waits for it, and each
+ * call finds the connection or makes it. A call with a durability level has a connection of its own, because WAIT holds up every
+ * call behind it.
  */
-export interface Calls<P extends Parts = Parts> {
-  /** @throws DuestreamError `stopped` */
-  readonly check: () => void;
-  /** What stands on the connection, if it was made. */
-  readonly opened: (level?: Level) => P | undefined;
-  readonly connected: (level?: Level) => Promise<P>;
-  /** The order of the calls. */
-  readonly turns: Turns;
-  /** @param turn of a call that may have to wait for others; it ends with the work */
-  readonly run: <T>(work: (parts: P) => Promise<T>, level?: Level, turn?: Turn) => Promise<T>;
-  /**
-   * Its input is read before anything else: what is wrong with it is said also while Redis is away, and what becomes of the
-   * caller's objects later does not matter.
-   *
-   * @param claimsOf what the call changes; without it, the call has no turn
-   */
-  readonly runChecked: <Input, T>(
-    read: () => Input,
-    work: (parts: P, input: Input, turn?: Turn) => Promise<T>,
-    levelOf?: () => Level | undefined,
-    claimsOf?: (input: Input) => readonly Claim[],
-  ) => Promise<T>;
-  /** A stop waits for this as well. */
-  readonly track: <T>(call: Promise<T>) => Promise<T>;
-  readonly stop: () => Promise<void>;
-}
+import { createAbort } from '../kernel/abort.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { openCommands, type Redis } from '../redis/connection/connect.ts';
+import { createOpening, type Opening } from '../redis/connection/opening.ts';
+import { checkLevel, createDurableJobs } from '../redis/durable/durable-jobs.ts';
+import type { Level } from '../redis/durable/level.ts';
+import type { Calls } from './calls/calls.ts';
+import { withReadRetry } from './calls/retry.ts';
+import type { ClientSettings } from './calls/settings.ts';
+import { type Turn, Turns } from './calls/turns.ts';
+import { type ConnectedParts, furnish } from './parts.ts';
 
 /** @param connection one that is there already; by default the first call makes it */
 export function createCalls(settings: ClientSettings, connection?: Redis): Calls<ConnectedParts> {
@@ -140,7 +114,7 @@ function durableOpening(
  * The calls of handlers, on the connection of their worker, which outlives them. It has one for each: what would wait in
  * Redis for replicas would hold up all else of the worker.
  */
-export function createCallsOn(redis: Redis, settings: ClientSettings, signal: AbortSignal): Calls {
+export function createCallsOn(redis: Redis, settings: ClientSettings, signal: AbortSignal): Calls<ConnectedParts> {
   const turns = new Turns(settings);
   let parts: ConnectedParts | undefined;
   let furnishing: Promise<ConnectedParts> | undefined;
@@ -153,7 +127,7 @@ export function createCallsOn(redis: Redis, settings: ClientSettings, signal: Ab
     return parts;
   }
 
-  async function run<T>(work: (parts: Parts) => Promise<T>, level?: Level, turn?: Turn): Promise<T> {
+  async function run<T>(work: (parts: ConnectedParts) => Promise<T>, level?: Level, turn?: Turn): Promise<T> {
     if (level) throw noLevel();
     const go = async () => work(parts ?? (await use()));
     return turn ? turns.run(turn, go) : go();
