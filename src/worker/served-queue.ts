@@ -193,57 +193,26 @@ export class ServedQueue {
 
 type Running = ReturnType<typeof assemble>;
 
-/** What fetches and runs, for partitions that are known. */
-function assemble(
-  queueParts: ServedQueueParts,
-  own: {
-    readonly inFlight: InFlight;
-    readonly refs: readonly PartitionRef[];
-    readonly slots: LostSlots;
-    readonly log: Settings['log'];
-  },
-) {
-  const { work, settings, commands, source, jobs, consumer, events, giveUp, ...parts } = queueParts;
-  const { clock, windowMs, jobLeaseMs, namespace, graceMs, beatTtlMs, rhythm } = settings;
-  const { queue, handlers, onAbandoned } = work;
-  const base = {
-    inFlight: own.inFlight,
-    refs: own.refs,
-    commands,
-    jobs,
-    consumer,
-    windowMs,
-    clock,
-    events,
-    random: settings.random,
-  };
-  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1), jobLeaseMs };
-  const full = ({ keys }: PartitionRef) => isFull(commands, keys);
-  const blocking = source instanceof Channels ? commands : source;
-  const readerJobs = blocking === commands ? jobs : createJobs(blocking);
+interface Own {
+  readonly inFlight: InFlight;
+  readonly refs: readonly PartitionRef[];
+  readonly slots: LostSlots;
+  readonly log: Settings['log'];
+}
 
-  // A job goes round: the round trip that completes it is above those that run it.
-  const nextTrip: NextTrip = {
-    complete: (completion) => roundTrips.complete(completion),
-    start: (ref, entries) => roundTrips.start(ref, entries),
-  };
-  const acknowledger = new Acknowledger({ ...base, log: own.log, nextTrip, isFull: full, signal: giveUp });
-  const services = { ...base, ...parts, log: own.log, slots: own.slots, acknowledger };
-  const executor = new Executor({ ...services, isFull: full, queue, handlers, onAbandoned });
-  const compensations = onAbandoned !== undefined;
-  const starter = new Starter({ ...services, ...limits, queue: queue.name, nextTrip, executor, compensations });
-  const roundTrips: RoundTrips = new RoundTrips({
-    ...base,
-    ...limits,
-    acknowledger,
-    starter,
-    readerJobs,
-    gatherMs: rhythm.gatherMs,
+/** What fetches and runs, for partitions that are known. */
+function assemble(parts: ServedQueueParts, own: Own) {
+  const { work, settings, commands, source, beats } = parts;
+  const { jobLeaseMs, namespace, graceMs, beatTtlMs, rhythm } = settings;
+  const base = baseOf(parts, own);
+  const blocking = source instanceof Channels ? commands : source;
+  const { roundTrips, starter } = circuitOf(parts, own, {
+    readerJobs: blocking === commands ? parts.jobs : createJobs(blocking),
     isLookDue: () => fetcher.isLookDue(),
     onLost: () => adopter.lost(),
   });
   const fetching = { ...base, roundTrips, starter };
-  const fleet = { namespace, queue: queue.name, everyMs: beatTtlMs, fleet: controlKeys(namespace).wake };
+  const fleet = { namespace, queue: work.queue.name, everyMs: beatTtlMs, fleet: controlKeys(namespace).wake };
   const fetcher =
     source instanceof Channels
       ? new PollingFetcher({
@@ -256,8 +225,54 @@ function assemble(
       : new StreamFetcher({ ...fetching, blocking: source, blockMs: rhythm.blockMs });
 
   const adopter = createAdopter({ ...base, starter, idleMs: timeoutOf(blocking), calmMs: rhythm.adoptMs });
-  const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats: parts.beats };
+  const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats };
   const reclaimer = createReclaimer({ ...base, ...watching, starter });
   const stopOrders = new StopOrders({ ...base, channels: parts.channels, onMissed: parts.onMissed });
   return { fetcher, roundTrips, adopter, reclaimer, stopOrders };
+}
+
+function baseOf({ commands, jobs, consumer, events, settings }: ServedQueueParts, { inFlight, refs }: Own) {
+  const { windowMs, clock, random } = settings;
+  return { inFlight, refs, commands, jobs, consumer, windowMs, clock, events, random };
+}
+
+/** What a job goes round through. The round trip that completes it stands above those that run it: `nextTrip` is the way back. */
+function circuitOf(
+  parts: ServedQueueParts,
+  own: Own,
+  trips: { readonly readerJobs: Jobs; readonly isLookDue: () => boolean; readonly onLost: () => void },
+) {
+  const { work, settings, commands, serverOf, around, calls, reported, giveUp } = parts;
+  const { queue, handlers, onAbandoned } = work;
+  const { slots, log } = own;
+  const base = baseOf(parts, own);
+  const { jobLeaseMs, rhythm } = settings;
+  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1), jobLeaseMs };
+  const full = ({ keys }: PartitionRef) => isFull(commands, keys);
+  const nextTrip: NextTrip = {
+    complete: (completion) => roundTrips.complete(completion),
+    start: (ref, entries) => roundTrips.start(ref, entries),
+  };
+  const acknowledger = new Acknowledger({ ...base, log, nextTrip, isFull: full, signal: giveUp });
+  const running = { ...base, log, slots, serverOf, around, calls, reported, acknowledger };
+  const executor = new Executor({ ...running, isFull: full, queue, handlers, onAbandoned });
+  const compensations = onAbandoned !== undefined;
+  const starter = new Starter({
+    ...base,
+    ...limits,
+    serverOf,
+    queue: queue.name,
+    nextTrip,
+    executor,
+    compensations,
+  });
+  const roundTrips: RoundTrips = new RoundTrips({
+    ...base,
+    ...limits,
+    ...trips,
+    acknowledger,
+    starter,
+    gatherMs: rhythm.gatherMs,
+  });
+  return { roundTrips, starter };
 }

@@ -37,6 +37,7 @@ import { checkSchema } from '../redis/schema.ts';
 import { createJobs } from '../redis/scripts/jobs.ts';
 import type { Relay } from '../redis/scripts/passes.ts';
 import { declaredAmong } from '../redis/scripts/queues.ts';
+import { createDeclaring } from './declaring.ts';
 import {
   type AnyOptions,
   type ManyQueuesOptions,
@@ -47,9 +48,7 @@ import {
   type Work,
   type WorkerOptions,
 } from './options.ts';
-import { createDeclaring } from './recover/declaring.ts';
 import { createHeartbeat } from './recover/heartbeat.ts';
-import { createSurroundings } from './recover/surroundings.ts';
 import { createHandlerCalls } from './run/context.ts';
 import { createExtender } from './run/extender.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from './run/handlers.ts';
@@ -57,6 +56,7 @@ import type { HandleChain } from './run/middleware.ts';
 import { createHandleChain } from './run/middleware.ts';
 import { createTimekeeper } from './run/timekeeper.ts';
 import { ServedQueue } from './served-queue.ts';
+import { createSurroundings } from './surroundings.ts';
 
 interface StopOptions {
   readonly shutdown?: DurationInput | undefined;

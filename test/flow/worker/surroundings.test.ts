@@ -4,7 +4,7 @@ import { createEmitter } from '../../../src/job/events.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { version } from '../../../src/kernel/version.ts';
 import { createServers } from '../../../src/redis/connection/server-clock.ts';
-import { createSurroundings } from '../../../src/worker/recover/surroundings.ts';
+import { createSurroundings } from '../../../src/worker/surroundings.ts';
 import { eventually, listen, useLine } from '../../support/worker-line.ts';
 
 const line = useLine({ movers: false, partitions: 2 });

@@ -7,13 +7,13 @@
  * Between two leaders a lease is missing for a moment. So a queue is told to have no leader only when a second look, a
  * heartbeat's life after the first, finds none either.
  */
-import type { Emitter, Events } from '../../job/events.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { OFFSET_MAX_MS, offsetOf, type ServerClock } from '../../redis/connection/server-clock.ts';
-import { withoutLeader } from '../../redis/scripts/lease.ts';
-import { createVersionWatch } from '../../redis/versions.ts';
-import type { ServedQueue } from '../served-queue.ts';
+import type { Emitter, Events } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { OFFSET_MAX_MS, offsetOf, type ServerClock } from '../redis/connection/server-clock.ts';
+import { withoutLeader } from '../redis/scripts/lease.ts';
+import { createVersionWatch } from '../redis/versions.ts';
+import type { ServedQueue } from './served-queue.ts';
 
 interface Missing {
   /** Monotonic ms of the first look that found no leader. */

@@ -2,11 +2,11 @@
  * Declares the queues of a worker, each by itself. A queue whose node is down, or of which a key is of a wrong type, stops no other:
  * the worker starts without it, and begins to serve it at the look that finds it well.
  */
-import type { Emitter } from '../../job/events.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import { DuestreamError } from '../../kernel/errors.ts';
-import { reasonOf } from '../../kernel/reason.ts';
-import type { ServedQueue } from '../served-queue.ts';
+import type { Emitter } from '../job/events.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { DuestreamError } from '../kernel/errors.ts';
+import { reasonOf } from '../kernel/reason.ts';
+import type { ServedQueue } from './served-queue.ts';
 
 export function createDeclaring(
   served: readonly Pick<ServedQueue, 'name' | 'refs' | 'declare'>[],
