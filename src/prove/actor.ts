@@ -3,7 +3,6 @@
  * happens, and ends with that process. The address of Redis comes with the orders, so no password is in a list of processes.
  */
 import { createDaemon } from '../daemon/daemon.ts';
-import { systemClock } from '../kernel/clock.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { createWatchedWorker } from '../worker/worker.ts';
 import { withIdentity } from './lossy-line.ts';
@@ -35,8 +34,8 @@ function work({ namespace, queue, read, hangs, ...to }: Orders): Promise<void> {
   const options = { redis: withIdentity(to), namespace, read, jobLease: JOB_LEASE, beatTtl: BEAT_TTL, grace: GRACE };
   const worker = createWatchedWorker([
     queue,
-    async ({ id, dueMs }, { signal }) => {
-      say({ kind: 'ran', id, dueMs, atMs: systemClock.wallMs() });
+    async ({ id }, { signal }) => {
+      say({ kind: 'ran', id });
       if (hangs) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     },
     options,

@@ -6,9 +6,8 @@ import { span } from '../kernel/humanize.ts';
 import { partitionRef } from '../redis/keys.ts';
 import { type PartitionStats, stats } from '../redis/read/inspect.ts';
 import type { Actor } from './cast.ts';
-import { lateIn } from './lateness.ts';
 import { LossyLine, withIdentity } from './lossy-line.ts';
-import { type Outcome, share, until } from './row.ts';
+import { type Outcome, until } from './row.ts';
 import { enter, type Stage, up } from './stage.ts';
 
 const idsOf = ({ said }: Actor, kind: 'ran' | 'done'): readonly string[] =>
@@ -193,8 +192,7 @@ export async function leaderKilled(stage: Stage): Promise<Outcome> {
     const tookMs = Math.round(systemClock.monotonicMs() - killedMs);
     await until(() => idsOf(worker, 'done').length >= LED, { boundMs: LED_SPREAD_MS + LEAD_MAX_MS, signal });
     const { counters } = await statsOf(stage, queue);
-    const maxMs = Math.round(share(lateIn(stage, worker, queue), 1));
-    return judgedLed({ done: counters.done ?? 0, tookMs, maxMs, isLed: leads(heir) });
+    return judgedLed({ done: counters.done ?? 0, tookMs, isLed: leads(heir) });
   } finally {
     await client.close();
   }
@@ -204,14 +202,13 @@ export interface LedSeen {
   readonly done: number;
   /** Until another daemon led. */
   readonly tookMs: number;
-  readonly maxMs: number;
   readonly isLed: boolean;
 }
 
-export function judgedLed({ done, tookMs, maxMs, isLed }: LedSeen): Outcome {
-  const figures = { jobs: LED, done, tookMs, maxMs, boundMs: LEAD_MAX_MS };
+export function judgedLed({ done, tookMs, isLed }: LedSeen): Outcome {
+  const figures = { jobs: LED, done, tookMs, boundMs: LEAD_MAX_MS };
   const led = isLed ? `another daemon led after ${span(tookMs)}` : `no other daemon led within ${span(tookMs)}`;
-  const saw = `the leader was killed; ${led}; ${done} of ${LED} jobs done, at most ${span(maxMs)} late, bound ${span(LEAD_MAX_MS)}`;
-  if (isLed && done === LED && tookMs <= LEAD_MAX_MS && maxMs <= LEAD_MAX_MS) return { status: 'held', saw, figures };
+  const saw = `the leader was killed; ${led}; ${done} of ${LED} jobs done, bound ${span(LEAD_MAX_MS)}`;
+  if (isLed && done === LED && tookMs <= LEAD_MAX_MS) return { status: 'held', saw, figures };
   return { status: 'failed', saw, figures, advice: LOOK };
 }

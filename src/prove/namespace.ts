@@ -16,7 +16,7 @@ export const PREFIX = 'duestream.prove.';
 const END_BYTES = 6;
 
 /** Queues of a run. Each has one partition. `doctor` is that of the commands that are tried. */
-export const QUEUES = ['doctor', 'scripts', 'late', 'lost', 'worker', 'leader'] as const;
+export const QUEUES = ['doctor', 'lost', 'worker', 'leader'] as const;
 
 /** The process of the run itself. */
 const RUN = 'prove';

@@ -17,14 +17,11 @@ import { counted } from '../kernel/humanize.ts';
 import { reasonOf } from '../kernel/reason.ts';
 import { describe, type Redis, type RedisInput } from '../redis/connection/connect.ts';
 import { Cast } from './cast.ts';
-import { ClockWatch } from './clock-watch.ts';
 import { leaderKilled, lostReplies, workerKilled } from './faults.ts';
-import { lateness } from './lateness.ts';
 import { login } from './login.ts';
 import { keepAlive, newNamespace, sweep } from './namespace.ts';
 import { type Outcome, outcomeOf, type Row } from './row.ts';
 import type { Stage } from './stage.ts';
-import { roundTrip, scriptTimes } from './timings.ts';
 
 export interface ProveInput {
   readonly redis: Redis;
@@ -71,14 +68,6 @@ const steps: readonly Step[] = [
     doing: () => `the server: ${name}`,
     act: (stage: Stage) => doctorSays(stage, name),
   })),
-  { row: 'round-trip', doing: () => 'round trips', act: roundTrip },
-  { row: 'scripts', doing: () => 'how long the scripts take', needsRights: true, act: scriptTimes },
-  {
-    row: 'lateness',
-    doing: ({ jobs }) => `${counted(jobs, 'job')} through a daemon and a worker`,
-    needsRights: true,
-    act: lateness,
-  },
   {
     row: 'lost-replies',
     doing: ({ jobs }) => `${counted(jobs, 'job')} while replies are lost`,
@@ -107,11 +96,10 @@ export async function prove({ redis, address, read, jobs, withinMs, signal, onSt
     namespace,
     jobs,
     signal: over.signal,
-    clock: new ClockWatch(redis),
     cast: new Cast(),
   };
   const beside = createAbort();
-  const watching = [stage.clock.run(beside.signal), keepAlive(redis, namespace, beside.signal)];
+  const alive = keepAlive(redis, namespace, beside.signal);
   const rows: Row[] = [];
   let sinceMs = startedMs;
   const add = (row: string, outcome: Outcome) => {
@@ -126,12 +114,11 @@ export async function prove({ redis, address, read, jobs, withinMs, signal, onSt
       add(step.row, await outcomeOfStep(step, stage, rows));
       await stage.cast.end();
     }
-    add('clock', stage.clock.outcome());
   } finally {
     callOff();
     signal.removeEventListener('abort', interrupt);
     beside.abort();
-    await Promise.all(watching);
+    await alive;
   }
   onStep('clean up');
   add('left', await leftOf(redis, namespace));

@@ -38,12 +38,3 @@ export async function until(
   }
   return true;
 }
-
-/** Of a list that is not empty. */
-export function share(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
-}
-
-/** Two digits after the point at most. */
-export const rounded = (ms: number): number => Math.round(ms * 100) / 100;

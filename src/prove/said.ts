@@ -19,13 +19,8 @@ export interface Orders {
 export type Said =
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly why: string }
-  /** A handler was called, at this time of this machine. */
-  | {
-      readonly kind: 'ran';
-      readonly id: string;
-      readonly dueMs: number;
-      readonly atMs: number;
-    }
+  /** A handler was called. */
+  | { readonly kind: 'ran'; readonly id: string }
   | { readonly kind: 'done'; readonly id: string }
   | { readonly kind: 'leads'; readonly queue: string };
 

@@ -2,7 +2,6 @@
 import type { ReadMode } from '../job/worker-options.ts';
 import type { Redis, RedisInput } from '../redis/connection/connect.ts';
 import type { Actor, Cast } from './cast.ts';
-import type { ClockWatch } from './clock-watch.ts';
 import type { Orders } from './said.ts';
 
 export interface Stage {
@@ -16,7 +15,6 @@ export interface Stage {
   readonly jobs: number;
   /** Aborts when the time is up or somebody interrupts. */
   readonly signal: AbortSignal;
-  readonly clock: ClockWatch;
   readonly cast: Cast;
 }
 

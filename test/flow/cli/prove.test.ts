@@ -29,11 +29,11 @@ async function proved(url: string, args: readonly string[] = FEW, env: Readonly<
 }
 
 const ROWS = [
-  ...['login', 'version', 'role', 'eviction', 'persistence', 'round-trip', 'scripts', 'lateness'],
-  ...['lost-replies', 'worker-killed', 'leader-killed', 'clock', 'left'],
+  ...['login', 'version', 'role', 'eviction', 'persistence'],
+  ...['lost-replies', 'worker-killed', 'leader-killed', 'left'],
 ];
 const HELD = Object.fromEntries(ROWS.map((row) => [row, 'held']));
-const NEED_RIGHTS = ['scripts', 'lateness', 'lost-replies', 'worker-killed', 'leader-killed'];
+const NEED_RIGHTS = ['lost-replies', 'worker-killed', 'leader-killed'];
 const NOT_TRIED = Object.fromEntries(NEED_RIGHTS.map((row) => [row, 'not tried']));
 
 test(
@@ -45,7 +45,6 @@ test(
     for (const { code, err, proof, statusOf, rowOf } of all) {
       expect(statusOf).toEqual(HELD);
       expect({ code, err, ok: proof.ok }).toEqual({ code: 0, err: '', ok: true });
-      expect(rowOf('lateness')?.figures).toMatchObject({ jobs: 20, done: 20, early: 0, twice: 0 });
       expect(rowOf('lost-replies')?.figures).toMatchObject({ jobs: 20, done: 20, dead: 0, twice: 0 });
       expect(rowOf('worker-killed')?.figures).toMatchObject({ jobs: 5, done: 5 });
       expect(rowOf('leader-killed')?.figures).toMatchObject({ jobs: 20, done: 20 });
@@ -113,7 +112,7 @@ describe('an end before its time', () => {
     async () => {
       const { code, proof, rowOf } = await proved(server.url, ['--seconds', '5']);
       expect({ code, timeIsUp: proof.timeIsUp }).toEqual({ code: 75, timeIsUp: true });
-      expect(rowOf('lateness')).toMatchObject({ status: 'not tried', saw: expect.stringContaining('--seconds') });
+      expect(rowOf('leader-killed')).toMatchObject({ status: 'not tried', saw: expect.stringContaining('--seconds') });
       expect(await keysOfRuns()).toEqual([]);
     },
     PATIENCE_MS,
@@ -159,10 +158,10 @@ describe('an end before its time', () => {
   async function begun() {
     const before = (await namespaces()).length;
     const running = await cli.start(['prove', '--redis', server.url, '--jobs', '5000', '--seconds', '120']);
-    await vi.waitFor(() => expect(running.err()).toContain('through a daemon and a worker'), { timeout: 60_000 });
+    await vi.waitFor(() => expect(running.err()).toContain('while replies are lost'), { timeout: 60_000 });
     await vi.waitFor(async () => expect((await namespaces()).length).toBe(before + 1), { timeout: 60_000 });
     await vi.waitFor(
-      async () => expect(await keysOfRuns()).toContainEqual(expect.stringMatching(/late:0}:scheduled/)),
+      async () => expect(await keysOfRuns()).toContainEqual(expect.stringMatching(/lost:0}:scheduled/)),
       {
         timeout: 60_000,
       },
