@@ -8,8 +8,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assemble } from '../lua/assemble.mjs';
 import { withLock } from '../src/embedded/lock.mjs';
-import { resolveRedis } from '../src/embedded/resolve.mjs';
 import { keepPublicTypes } from './public-types.mjs';
+import { findRedis } from './redis-package.mjs';
 import { capture, Failed } from './run.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -37,7 +37,7 @@ export async function dependencies() {
  * @returns {Promise<{ env: NodeJS.ProcessEnv, said: string }>}
  */
 export async function redis(env) {
-  const found = await resolveRedis({
+  const found = await findRedis({
     env,
     cacheDir: join(root, '.cache', 'redis'),
     log: (line) => say('redis', line),

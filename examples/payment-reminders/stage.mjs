@@ -38,7 +38,7 @@ export async function setStage({ timetable, onClose, onUnexpectedExit, keepsLogs
   const dir = await mkdtemp(join(ROOT, '.duestream', 'demo-'));
   onClose(() => keepsLogs() || rm(dir, { recursive: true }));
   const namespace = `demo-${Date.now().toString(36)}`;
-  const found = await resolveRedis({ cacheDir: join(ROOT, '.cache', 'redis') });
+  const found = await resolveRedis();
   const url = found.kind === 'url' ? found.url : await ownRedis(found.path);
   const observer = createObserver({ url, namespace });
   onClose(observer.close);

@@ -82,7 +82,7 @@ the file, if its first line says where the schema is:
 \`\`\`
 
 Read before there is a configuration: \`DUESTREAM_CONFIG\`, \`DUESTREAM_REDIS_SERVER_BIN\` (the \`redis-server\` that
-\`duestream dev\` runs) and \`DUESTREAM_REDIS_SOURCE\` (where it comes from: url, bin, path, cache or apt).
+\`duestream dev\` runs) and \`DUESTREAM_REDIS_SOURCE\` (where it may come from: url, bin or path).
 `;
 }
 

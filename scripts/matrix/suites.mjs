@@ -8,8 +8,8 @@
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { firstLine, judge } from '../../src/embedded/binary.mjs';
-import { archivesOf, hasApt, privateApt } from '../../src/embedded/debian.mjs';
 import { withLock } from '../../src/embedded/lock.mjs';
+import { archivesOf, hasApt, privateApt } from '../debian.mjs';
 import { capture, Failed } from '../run.mjs';
 
 const LOCK_TIMEOUT_MS = 10 * 60_000;

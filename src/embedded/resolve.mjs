@@ -4,85 +4,69 @@
  *     url     DUESTREAM_REDIS_URL          a server that runs somewhere; nothing is started
  *     bin     DUESTREAM_REDIS_SERVER_BIN   a program that somebody named
  *     path    PATH                         redis-server, then valkey-server
- *     cache   the cache folder             our private copy from an earlier time
- *     apt     Debian, Ubuntu               the distribution's package, unpacked into the cache folder
  *
  * A program counts only if it runs and is new enough; else the reason is said and the next step is asked. On Windows only a
  * URL counts: what ends a server with us is a shell (`guard.mjs`).
  * DUESTREAM_REDIS_SOURCE names the only step that may be asked.
  */
 
-import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { basename, dirname, isAbsolute, join } from 'node:path';
-import { executable, findCli, findOnPath, firstLine, judge } from './binary.mjs';
-import { fetchDebianPackages, hasApt } from './debian.mjs';
+import { findCli, findOnPath, judge } from './binary.mjs';
 import { EmbeddedRedisError, noRedis } from './error.mjs';
-import { isCode, withLock } from './lock.mjs';
 
-/** @typedef {'bin' | 'path' | 'cache' | 'apt'} BinarySource */
+/** @typedef {Readonly<Record<string, string | undefined>>} Env */
+/** @typedef {(line: string) => void} Log */
 /** @typedef {{ readonly kind: 'url', readonly url: string }} RedisUrl */
 /**
  * @typedef {object} RedisBinary
  * @property {'binary'} kind
  * @property {string} path
  * @property {string} version
- * @property {BinarySource} source
+ * @property {string} source the step that found it
  * @property {string | undefined} cli the redis-cli that lies beside it
  */
 /** @typedef {RedisUrl | RedisBinary} RedisFound */
 /**
  * @typedef {object} Search
- * @property {import('./debian.mjs').Env} env
- * @property {string} cacheDir
- * @property {import('./debian.mjs').Log} log a line for a person, before a slow step and when a candidate is passed over
+ * @property {Env} env
+ * @property {Log} log a line for a person, before a slow step and when a candidate is passed over
  * @property {NodeJS.Platform} platform
  */
 /** @typedef {{ readonly found?: RedisFound, readonly reason?: string }} Answer one of the two */
 
-/** @type {Readonly<Record<string, (search: Search) => Promise<Answer>>>} */
-const STEPS = { url: fromUrl, bin: fromBin, path: fromPath, cache: fromCache, apt: fromApt };
+/** @typedef {Readonly<Record<string, (search: Search) => Promise<Answer>>>} Steps by their names, in their order */
+
+/** @type {Steps} */
+export const STEPS = { url: fromUrl, bin: fromBin, path: fromPath };
 
 /**
- * @param {Partial<Search>} [search] defaults: our environment, the cache folder of the user, lines to stderr
- * @returns {Promise<RedisFound>} rejects with an EmbeddedRedisError whose message names every remedy
+ * @param {Partial<Search> & { readonly steps?: Steps }} [search] defaults: our environment, lines to stderr
+ * @returns {Promise<RedisFound>} rejects with an EmbeddedRedisError that says what was tried, and how to get one
  */
 export async function resolveRedis({
   env = process.env,
-  cacheDir = userCacheDir(env),
   log = toStderr,
   platform = process.platform,
+  steps = STEPS,
 } = {}) {
   const forced = env.DUESTREAM_REDIS_SOURCE || undefined;
-  const steps = Object.keys(STEPS);
-  if (forced !== undefined && !steps.includes(forced)) {
-    const message = `DUESTREAM_REDIS_SOURCE is ${JSON.stringify(forced)}; allowed are ${steps.join(', ')}`;
+  const names = Object.keys(steps);
+  if (forced !== undefined && !names.includes(forced)) {
+    const message = `DUESTREAM_REDIS_SOURCE is ${JSON.stringify(forced)}; allowed are ${names.join(', ')}`;
     throw new EmbeddedRedisError('bad-config', message);
   }
   const tried = [];
-  for (const [name, step] of Object.entries(STEPS)) {
+  for (const [name, step] of Object.entries(steps)) {
     if (forced !== undefined && forced !== name) continue;
-    const { found, reason } = await step({ env, cacheDir, log, platform });
+    const { found, reason } = await step({ env, log, platform });
     if (found) return found;
     tried.push(`${name.padEnd(6)} ${reason}`);
   }
   throw noRedis(tried, forced);
 }
 
-/**
- * Where the published command keeps its copy.
- *
- * @param {import('./debian.mjs').Env} env
- */
-export function userCacheDir(env) {
-  const given = env.XDG_CACHE_HOME;
-  // The specification says that a relative path is to be ignored.
-  const base = given && isAbsolute(given) ? given : join(env.HOME || homedir(), '.cache');
-  return join(base, 'duestream', 'redis');
-}
-
-const NO_SHELL = { reason: 'duestream starts no server on Windows: there is no /bin/sh to end it with duestream' };
+const NO_SHELL = {
+  reason: 'duestream starts no server on Windows: there is no /bin/sh to end it with duestream; run both in WSL',
+};
 
 /**
  * @param {Search} search
@@ -117,35 +101,11 @@ async function fromPath({ env, log, platform }) {
 }
 
 /**
- * @param {Search} search
- * @returns {Promise<Answer>}
- */
-async function fromCache({ env, cacheDir, log }) {
-  const path = cachedServer(cacheDir);
-  const [copy] = await findOnPath('redis-server', join(path, '..'));
-  if (!copy) return { reason: `there is no copy in ${cacheDir}` };
-  return firstGood([copy], { source: 'cache', env, log });
-}
-
-/**
- * @param {Search} search
- * @returns {Promise<Answer>}
- */
-async function fromApt({ env, cacheDir, log }) {
-  try {
-    const path = await installServer({ cacheDir, env, log });
-    return await firstGood([path], { source: 'apt', env, log });
-  } catch (error) {
-    return { reason: firstLine(error) };
-  }
-}
-
-/**
  * @param {readonly string[]} paths
- * @param {{ source: BinarySource, label?: string } & Pick<Search, 'env' | 'log'>} how
+ * @param {{ source: string, label?: string } & Pick<Search, 'env' | 'log'>} how
  * @returns {Promise<Answer>}
  */
-async function firstGood(paths, { source, label = '', env, log }) {
+export async function firstGood(paths, { source, label = '', env, log }) {
   const reasons = [];
   for (const path of paths) {
     const verdict = await judge(path);
@@ -163,163 +123,4 @@ async function firstGood(paths, { source, label = '', env, log }) {
 /** @param {string} line */
 function toStderr(line) {
   process.stderr.write(`redis: ${line}\n`);
-}
-
-/*
- * The private copy of redis-server. It lies in `server/` of the cache folder, appears there by one rename, and is never
- * changed afterwards: who finds it sees all of it.
- *
- *     cache/server/bin/redis-server     what to run: a script of three lines that knows the libraries
- *     cache/server/links/redis-server   a link to the program, by the name that makes it a server
- *     cache/server/root/usr/…           the unpacked packages, if it came from Debian
- *     cache/apt/                        apt's lists and the archives
- *
- * The program may be the system's own. So nothing in `bin` is a link: whoever writes to a path that we hand out, a
- * person who repairs the cache or a test that spoils it, changes a file of the cache and not `/usr/bin/redis-check-rdb`.
- */
-
-const INSTALL_TIMEOUT_MS = 5 * 60_000;
-
-/**
- * In Debian `redis-server` is only a link to `redis-check-rdb`, and redis-tools (1 MB) already holds that program. The
- * others are for releases that pack it differently or have Valkey instead.
- */
-const PACKAGES = ['redis-tools', 'redis-server', 'valkey-tools', 'valkey-server'];
-const PROGRAMS = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb'];
-
-/** @param {string} cacheDir */
-export const cachedServer = (cacheDir) => join(cacheDir, 'server', 'bin', 'redis-server');
-
-/**
- * Fills the cache from what Debian has: a copy that is installed under another name, else its packages.
- *
- * @param {{ cacheDir: string, env: import('./debian.mjs').Env, log: import('./debian.mjs').Log }} where
- * @returns {Promise<string>} the path of a server that passed; rejects with the reasons of all that did not
- */
-export async function installServer({ cacheDir, env, log }) {
-  if (!(await hasApt(env))) throw new Error('this system has no apt-get and dpkg-deb');
-  return withLock({ path: join(cacheDir, 'install.lock'), timeoutMs: INSTALL_TIMEOUT_MS }, async () => {
-    // Another process may have done the work while we waited for the lock.
-    if ((await judge(cachedServer(cacheDir))).ok) return cachedServer(cacheDir);
-    const draft = join(cacheDir, `draft-${process.pid}-${randomBytes(4).toString('hex')}`);
-    const reasons = [];
-    /** @param {string} name */
-    const unpack = async (name) => {
-      const root = join(draft, 'root');
-      await fetchDebianPackages({ names: [name], dir: root, stateDir: join(cacheDir, 'apt'), env, log });
-      return wrap(draft, name);
-    };
-    try {
-      for (const candidate of [() => linkInstalled(draft, env), ...PACKAGES.map((name) => () => unpack(name))]) {
-        await rm(draft, { recursive: true, force: true });
-        const reason = await candidate().catch((error) => String(error instanceof Error ? error.message : error));
-        if (reason === undefined) return await publish(draft, cacheDir);
-        reasons.push(reason);
-      }
-    } finally {
-      await rm(draft, { recursive: true, force: true });
-    }
-    throw new Error([...new Set(reasons)].join('; '));
-  });
-}
-
-/**
- * Where redis-tools is installed the server is there already, under the name of the checker. The program looks at the
- * name it is called by.
- *
- * @param {string} draft
- * @param {import('./debian.mjs').Env} env
- * @returns {Promise<string | undefined>} why it gave no server
- */
-async function linkInstalled(draft, env) {
-  const path = [env.PATH ?? '', '/usr/bin'].join(':');
-  const [checker] = await findOnPath('redis-check-rdb', path);
-  if (!checker) return 'no redis-check-rdb is installed';
-  const cli = await executable(join(dirname(checker), 'redis-cli'));
-  await writePrograms(draft, { programs: { 'redis-server': checker, 'redis-cli': cli }, libraries: [] });
-  return check(join(draft, 'bin', 'redis-server'), checker);
-}
-
-/**
- * @param {string} draft
- * @param {string} name of the package, for the reason
- * @returns {Promise<string | undefined>}
- */
-async function wrap(draft, name) {
-  const root = join(draft, 'root');
-  const [server] = await unpacked(root, PROGRAMS);
-  if (!server) return `the package ${name} holds no server`;
-  const clis = await unpacked(root, ['redis-cli', 'valkey-cli']);
-  const programs = { 'redis-server': server, ...Object.fromEntries(clis.map((cli) => [basename(cli), cli])) };
-  await writePrograms(draft, { programs, libraries: await libraryFolders(root) });
-  return check(join(draft, 'bin', 'redis-server'), `the package ${name}`);
-}
-
-/**
- * Which of these programs were unpacked, as a link in `links` names them.
- *
- * @param {string} root
- * @param {readonly string[]} names
- */
-async function unpacked(root, names) {
-  const found = await Promise.all(names.map((name) => executable(join(root, 'usr', 'bin', name))));
-  return names.filter((_, at) => found[at] !== undefined).map((name) => join('..', 'root', 'usr', 'bin', name));
-}
-
-/**
- * Each program gets a link of its name, and a script that runs the link and names the unpacked libraries, so that nobody
- * who runs it needs to know.
- *
- * @param {string} draft
- * @param {{ programs: Readonly<Record<string, string | undefined>>, libraries: readonly string[] }} what name → what the
- *   link leads to; libraries are folders below the root
- */
-async function writePrograms(draft, { programs, libraries }) {
-  const folders = libraries.map((folder) => `$here/root/${folder}`).join(':');
-  const setting = folders ? `LD_LIBRARY_PATH="${folders}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ` : '';
-  for (const folder of ['bin', 'links']) await mkdir(join(draft, folder), { recursive: true });
-  for (const [name, target] of Object.entries(programs)) {
-    if (target === undefined) continue;
-    await symlink(target, join(draft, 'links', name));
-    const script = `#!/bin/sh\nhere=\${0%/*}/..\n${setting}exec "$here/links/${name}" "$@"\n`;
-    await writeFile(join(draft, 'bin', name), script, { mode: 0o755, flag: 'wx' });
-  }
-}
-
-/** @param {string} root */
-async function libraryFolders(root) {
-  const folders = new Set();
-  for (const base of ['usr/lib', 'lib']) {
-    const entries = await readdir(join(root, base), { recursive: true }).catch(() => []);
-    for (const entry of entries) if (/\.so(\.|$)/.test(basename(entry))) folders.add(dirname(join(base, entry)));
-  }
-  return [...folders];
-}
-
-/**
- * @param {string} server
- * @param {string} label
- */
-async function check(server, label) {
-  const verdict = await judge(server);
-  return verdict.ok ? undefined : `${label} ${verdict.reason}`;
-}
-
-/**
- * @param {string} draft
- * @param {string} cacheDir
- */
-async function publish(draft, cacheDir) {
-  const target = join(cacheDir, 'server');
-  try {
-    await rename(draft, target);
-  } catch (error) {
-    if (!isCode(error, 'ENOTEMPTY') && !isCode(error, 'EEXIST') && !isCode(error, 'ENOTDIR')) throw error;
-    // What lies there does not run; the check under the lock said so.
-    const broken = `${draft}-broken`;
-    await rename(target, broken);
-    await rename(draft, target);
-    await rm(broken, { recursive: true, force: true });
-  }
-  return cachedServer(cacheDir);
 }

@@ -6,8 +6,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { fetchDebianPackages } from '../../scripts/debian.mjs';
 import { executable, findOnPath } from '../../src/embedded/binary.mjs';
-import { fetchDebianPackages } from '../../src/embedded/debian.mjs';
 import { root } from './repository.ts';
 
 const run = promisify(execFile);

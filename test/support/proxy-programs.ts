@@ -8,8 +8,8 @@ import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fetchDebianPackages } from '../../scripts/debian.mjs';
 import { executable, findOnPath, firstLine } from '../../src/embedded/binary.mjs';
-import { fetchDebianPackages } from '../../src/embedded/debian.mjs';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
 import { root } from './repository.ts';
 

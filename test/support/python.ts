@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fetchDebianPackages, hasApt } from '../../src/embedded/debian.mjs';
+import { fetchDebianPackages, hasApt } from '../../scripts/debian.mjs';
 import { redisCacheDir } from './redis-binary.ts';
 import { root } from './repository.ts';
 

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { fetchDebianPackages, hasApt } from '../../src/embedded/debian.mjs';
+import { fetchDebianPackages, hasApt } from '../../scripts/debian.mjs';
 import { redisCacheDir, testBinary } from './redis-binary.ts';
 
 const run = promisify(execFile);

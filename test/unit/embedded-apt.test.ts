@@ -7,19 +7,19 @@ import { readFileSync } from 'node:fs';
 import { chmod, cp, lchown, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { fetchDebianPackages, plannedPackages } from '../../scripts/debian.mjs';
 import { judge } from '../../src/embedded/binary.mjs';
-import { fetchDebianPackages, plannedPackages } from '../../src/embedded/debian.mjs';
 import { withLock } from '../../src/embedded/lock.mjs';
 import { redisCacheDir } from '../support/redis-binary.ts';
+import { root } from '../support/repository.ts';
 
 const run = promisify(execFile);
 // Far above need: apt reads lists of 60,000 packages, several times, and some machines are busy.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 const keptApt = join(redisCacheDir, 'apt');
-const embedded = fileURLToPath(new URL('../../src/embedded', import.meta.url));
+const MODULES = ['src/embedded', 'scripts/redis-package.mjs', 'scripts/debian.mjs'];
 const NOBODY = 65_534;
 const OVER = { recursive: true, force: true };
 /** Root can become nobody; everybody else is without rights already. */
@@ -33,7 +33,7 @@ beforeAll(async () => {
   cacheDir = join(dir, 'cache');
   await mkdir(cacheDir);
   // Nobody must be able to read the modules, wherever the repository lies.
-  await cp(embedded, join(dir, 'embedded'), { recursive: true });
+  for (const part of MODULES) await cp(join(root, part), join(dir, part), { recursive: true });
   await withKept(() => cp(keptApt, join(cacheDir, 'apt'), { recursive: true }).catch(() => {}));
   if (unprivileged.uid !== undefined) await giveAway(cacheDir);
   await chmod(dir, 0o755);
@@ -68,8 +68,8 @@ function hasNobody(): boolean {
 
 /** In a process of its own, because a user is a property of a process. */
 async function resolveAsNobody(env: Record<string, string>) {
-  const code = `import { resolveRedis } from ${JSON.stringify(join(dir, 'embedded', 'resolve.mjs'))};
-    console.log(JSON.stringify(await resolveRedis({ cacheDir: ${JSON.stringify(cacheDir)} })));`;
+  const code = `import { findRedis } from ${JSON.stringify(join(dir, 'scripts', 'redis-package.mjs'))};
+    console.log(JSON.stringify(await findRedis({ cacheDir: ${JSON.stringify(cacheDir)} })));`;
   const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', code], {
     ...unprivileged,
     cwd: dir,

@@ -6,8 +6,8 @@ import { lstat, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findRedis } from '../../scripts/redis-package.mjs';
 import { judge } from '../../src/embedded/binary.mjs';
-import { resolveRedis } from '../../src/embedded/resolve.mjs';
 import { digestsOf, installRedisTools } from '../support/redis-tools.ts';
 
 let dir = '';
@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-const resolve = () => resolveRedis({ env: { PATH: bin }, cacheDir, log: () => {} });
+const resolve = () => findRedis({ env: { PATH: bin }, cacheDir, log: () => {} });
 const handedOut = () => join(cacheDir, 'server', 'bin');
 
 test('redis-tools alone gives a server and its redis-cli, and nothing that is handed out is a link', async () => {

@@ -3,9 +3,10 @@ import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findRedis } from '../../scripts/redis-package.mjs';
 import { judgeVersion } from '../../src/embedded/binary.mjs';
 import { EmbeddedRedisError } from '../../src/embedded/error.mjs';
-import { resolveRedis, userCacheDir } from '../../src/embedded/resolve.mjs';
+import { resolveRedis } from '../../src/embedded/resolve.mjs';
 
 let dir = '';
 let emptyCache = '';
@@ -29,9 +30,9 @@ async function fakeServer(folder: string, { name = 'redis-server', says = NEW } 
   return path;
 }
 
-/** Without apt, because PATH holds only what the test puts there. */
+/** As the repository finds one; without apt, because PATH holds only what the test puts there. */
 function find(env: Record<string, string>, { cacheDir = emptyCache, log = [] as string[] } = {}) {
-  return resolveRedis({ env: { PATH: '', ...env }, cacheDir, log: (line: string) => log.push(line) });
+  return findRedis({ env: { PATH: '', ...env }, cacheDir, log: (line: string) => log.push(line) });
 }
 
 async function errorOf(promise: Promise<unknown>): Promise<EmbeddedRedisError> {
@@ -93,21 +94,32 @@ test('a cached copy that does not run is passed over', async () => {
   expect(error.message).toContain(`${broken} does not run`);
 });
 
+const REMEDIES = [
+  '--redis',
+  'DUESTREAM_REDIS_SERVER_BIN=',
+  'apt-get install',
+  'brew install',
+  'docker run',
+  'Redis 7.0',
+];
+
 test('with nothing anywhere the error tells what was tried and every remedy, and asks for exit status 69', async () => {
   const error = await errorOf(find({}));
   expect(error.exitCode).toBe(69);
   expect(error.code).toBe('unavailable');
   for (const step of ['url ', 'bin ', 'path ', 'cache ', 'apt ']) expect(error.message).toContain(`\n  ${step}`);
-  const remedies = [
-    '--redis',
-    'DUESTREAM_REDIS_URL=',
-    'DUESTREAM_REDIS_SERVER_BIN=',
-    'apt-get install',
-    'brew install',
-  ];
-  for (const remedy of [...remedies, 'dnf install', 'apk add', 'wsl --install', 'docker run', 'Redis 7.0']) {
-    expect(error.message).toContain(remedy);
-  }
+  for (const remedy of REMEDIES) expect(error.message).toContain(remedy);
+});
+
+test('what is installed asks for an address, a program and PATH, and says in one line how to get one', async () => {
+  const error = await errorOf(resolveRedis({ env: { PATH: '' }, log: () => undefined }));
+  expect(error.message.split('\n').map((line) => line.slice(0, 6))).toEqual([
+    'No Red',
+    '  url ',
+    '  bin ',
+    '  path',
+    'Get on',
+  ]);
 });
 
 test.each(['url', 'bin', 'path', 'cache', 'apt'])('forced to %s alone, nothing else is asked', async (source) => {
@@ -119,19 +131,19 @@ test.each(['url', 'bin', 'path', 'cache', 'apt'])('forced to %s alone, nothing e
   const error = await errorOf(find({ ...env, DUESTREAM_REDIS_SOURCE: source }));
   expect(error.exitCode).toBe(69);
   expect(error.message).toContain(`DUESTREAM_REDIS_SOURCE=${source} allows this step alone`);
-  expect(error.message).toContain('Any one of these helps');
+  expect(error.message).toContain('Get one with');
 });
 
 test('on Windows nothing is started: a URL counts, and else the error says what to do', async () => {
   const bin = await fakeServer('given');
-  const search = { cacheDir: emptyCache, platform: 'win32', log: () => undefined } as const;
+  const search = { platform: 'win32', log: () => undefined } as const;
   const env = { DUESTREAM_REDIS_SERVER_BIN: bin, PATH: join(dir, 'given') };
   const url = 'redis://db.example:7000';
   expect(await resolveRedis({ ...search, env: { ...env, DUESTREAM_REDIS_URL: url } })).toEqual({ kind: 'url', url });
   const error = await errorOf(resolveRedis({ ...search, env }));
   expect(error.message).toContain('\n  bin    duestream starts no server on Windows');
   expect(error.message).toContain('\n  path   duestream starts no server on Windows');
-  for (const remedy of ['--redis redis://', 'wsl --install', 'docker run']) expect(error.message).toContain(remedy);
+  for (const remedy of ['--redis redis://', 'WSL', 'docker run']) expect(error.message).toContain(remedy);
 });
 
 test('a source that does not exist is refused with the ones that do', async () => {
@@ -151,9 +163,4 @@ test.each([
   ['', false],
 ])('a program that says "%s" is accepted: %s', (text, ok) => {
   expect(judgeVersion(text).ok).toBe(ok);
-});
-
-test('the cache folder follows XDG_CACHE_HOME if that is absolute, else the home folder', () => {
-  expect(userCacheDir({ XDG_CACHE_HOME: '/var/x', HOME: '/u' })).toBe('/var/x/duestream/redis');
-  expect(userCacheDir({ XDG_CACHE_HOME: 'x', HOME: '/u' })).toBe('/u/.cache/duestream/redis');
 });

@@ -7,8 +7,8 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { fetchDebianPackages } from '../../../scripts/debian.mjs';
 import { findOnPath } from '../../../src/embedded/binary.mjs';
-import { fetchDebianPackages } from '../../../src/embedded/debian.mjs';
 
 /** @typedef {{ readonly cert: string, readonly key: string }} Certificate paths of PEM files */
 

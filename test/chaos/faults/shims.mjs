@@ -8,8 +8,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { fetchDebianPackages } from '../../../scripts/debian.mjs';
 import { findOnPath } from '../../../src/embedded/binary.mjs';
-import { fetchDebianPackages } from '../../../src/embedded/debian.mjs';
 
 const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL('../../../.cache/compiler', import.meta.url));

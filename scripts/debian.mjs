@@ -11,9 +11,9 @@ import { randomBytes } from 'node:crypto';
 import { access, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findOnPath, firstLine } from './binary.mjs';
-import { isCode, withLock } from './lock.mjs';
-import { replaceFile } from './replace.mjs';
+import { findOnPath, firstLine } from '../src/embedded/binary.mjs';
+import { isCode, withLock } from '../src/embedded/lock.mjs';
+import { replaceFile } from '../src/embedded/replace.mjs';
 
 const run = promisify(execFile);
 const APT_TIMEOUT_MS = 120_000;
@@ -22,8 +22,8 @@ const LOCK_TIMEOUT_MS = 5 * 60_000;
 /** Read after the system's own settings, which `-o` could only add to. */
 const NO_HOOKS = '#clear APT::Update;\n#clear AptCli::Hooks;\n';
 
-/** @typedef {(line: string) => void} Log */
-/** @typedef {Readonly<Record<string, string | undefined>>} Env */
+/** @typedef {import('../src/embedded/resolve.mjs').Env} Env */
+/** @typedef {import('../src/embedded/resolve.mjs').Log} Log */
 
 /**
  * Unpacks packages, with what they depend on and the system lacks, below `dir`: `dir/usr/bin/…`. An existing `dir` is
