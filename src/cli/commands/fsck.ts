@@ -12,7 +12,6 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { wrongTypes } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type Answered, askEach } from '../../redis/read/each-queue.ts';
-import { mendClosures } from '../../redis/repair/closures.ts';
 import type { Flaw } from '../../redis/repair/flaws.ts';
 import {
   type Examination,
@@ -23,10 +22,8 @@ import {
   growthFlaws,
 } from '../../redis/repair/fsck.ts';
 import { type Bookkeeping, leftovers, removeLeftover } from '../../redis/repair/leftovers.ts';
-import { repair as repairDamage } from '../../redis/repair/repair.ts';
-import { mendExhausted, mendHollow } from '../../redis/repair/streams.ts';
+import { mend } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
-import { weighAll } from '../../redis/scripts/quotas.ts';
 import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../session.ts';
 import { line, type Paint, unreadLines } from '../terminal/output.ts';
 
@@ -48,9 +45,6 @@ interface Told extends Omit<Flaw, 'damage'> {
 
 /** The two states that are compared for what fell are at least so far apart. */
 const GROWTH_APART_MS = 2000;
-/** Flaws of closed tags, which are mended together. */
-const OF_CLOSURES: readonly Flaw['what'][] = ['unmarked', 'unclosed'];
-const OF_STREAMS: readonly Flaw['what'][] = ['hollow', 'exhausted'];
 /** Many flaws of one kind have one cause; JSON has all of them. */
 const LINES_MAX = 20;
 
@@ -138,18 +132,7 @@ async function report(
   const plan = found.flaws.filter((flaw) => flaw.repair !== undefined);
   if (repair) for (const text of planLines(line`${queue}:${partition}`, plan)) session.out.note(text);
   if (!repair || !yes || plan.length === 0) return { queue, partition, ...found, flaws: found.flaws.map(told) };
-  const damages = plan.flatMap(({ damage }) => damage ?? []);
-  const replies = await repairDamage(redis, ref, damages);
-  const isWeighed = plan.some(({ what }) => what === 'misweighed') && (await weighAll(redis, ref, 'note'));
-  const isClosed = plan.some(({ what }) => OF_CLOSURES.includes(what));
-  if (isClosed) await mendClosures(redis, { ref, all, nowMs: systemClock.wallMs() });
-  if (plan.some(({ what }) => what === 'exhausted')) await mendExhausted(redis, ref.keys, systemClock.wallMs());
-  if (plan.some(({ what }) => what === 'hollow')) await mendHollow(redis, ref.keys);
-  const repaired = plan.filter(({ damage, what }) =>
-    damage === undefined
-      ? (what === 'misweighed' && isWeighed) || OF_CLOSURES.includes(what) || OF_STREAMS.includes(what)
-      : replies.get(damage) === 'repaired',
-  );
+  const repaired = await mend(redis, plan, { ref, all, nowMs: systemClock.wallMs() });
   // What is left is looked at again rather than concluded: others work on this partition as well.
   const after = await examine(redis, ref, { clock: systemClock, all });
   const flaws = [...repaired.map((flaw) => ({ ...told(flaw), repaired: true })), ...after.flaws.map(told)];

@@ -5,7 +5,7 @@ import { createJobs } from '../scripts/jobs.ts';
 import { type Flaw, flawOf } from './flaws.ts';
 
 /** What closed tags of one partition are compared with: all partitions of its queue. */
-interface Closures {
+export interface Closures {
   readonly ref: PartitionRef;
   readonly all: readonly PartitionRef[];
   /** What has ended by then opens in each partition at a time of its own. */

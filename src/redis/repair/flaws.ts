@@ -34,13 +34,30 @@ type StateKind =
 export type LeftoverKind = 'ownerless' | 'crowded' | 'lost' | 'endless' | 'gone';
 type Kind = Flaw['what'];
 
-const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
+/**
+ * Who mends a flaw. `parts`, `tags` and `gates`: a script, damage by damage; `bytes`, `closures`, `exhausted` and `hollow`: a call
+ * for the whole partition; `namespace`: `removeLeftover`.
+ */
+export type Mender = 'parts' | 'tags' | 'gates' | 'bytes' | 'closures' | 'exhausted' | 'hollow' | 'namespace';
+
+/** `fsck`, its repair and the repairer of a leader read this table: who mends is named wherever a repair is promised. */
+type Row =
+  | readonly [invariant: string, means: string]
+  | readonly [invariant: string, means: string, repair: string, by: Mender];
+
+const FLAWS: Readonly<Record<Kind, Row>> = {
   orphan: [
     'I2',
     'its record is in no index, so the job would never run',
     'schedule it at its due time, or now if that has passed; a start that still runs is fenced',
+    'parts',
   ],
-  tombstone: ['I2', 'the job is over, and nothing would ever remove its tombstone', 'enter the tombstone in done'],
+  tombstone: [
+    'I2',
+    'the job is over, and nothing would ever remove its tombstone',
+    'enter the tombstone in done',
+    'parts',
+  ],
   unrecorded: [
     'I3',
     'it is scheduled without a record, so its data is gone; it becomes a dead letter record-missing when it is due',
@@ -50,11 +67,13 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I5',
     'the entry was delivered, nobody holds it and its job is not over: it would never be delivered again',
     'give it back to the worker that runs it, else put it at the end of ready; remove it if its job is over',
+    'parts',
   ],
   group: [
     'I6',
     'ready has no consumer group, so no worker can read it',
     'create the group again, from the first entry',
+    'parts',
   ],
   shared: ['I1', 'its run names another owner than the consumer that holds its entry; the next start decides'],
   ahead: [
@@ -71,35 +90,50 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   expiring: ['I10', 'this key will expire, and its content will be lost: PERSIST it at once'],
   immortal: ['I10', 'a heartbeat that stays for hours or for ever; DEL it if the process is gone'],
   balance: ['I11', 'the counters do not add up: somebody else removed or added records'],
-  idle: ['I12', 'it is a run without a record', 'remove the run, unless a worker runs the job'],
-  untagged: ['I15', 'it has tags that are not in the index, so it is not found by them', 'enter its tags in the index'],
+  idle: ['I12', 'it is a run without a record', 'remove the run, unless a worker runs the job', 'parts'],
+  untagged: [
+    'I15',
+    'it has tags that are not in the index, so it is not found by them',
+    'enter its tags in the index',
+    'tags',
+  ],
   astray: [
     'I15',
     'an entry of the index of tags whose job is over or has other tags, or whose set is gone; lists leave it out, and it takes memory',
     'remove the entry',
+    'tags',
   ],
   unlisted: [
     'I21',
     'no list of sets has this one, so nobody makes its callback if the step that should was cut off',
     'enter it in the index',
+    'tags',
   ],
-  unheld: ['I13', 'the entry of a group has no hold, so its group may run one job more than it may', 'write the hold'],
+  unheld: [
+    'I13',
+    'the entry of a group has no hold, so its group may run one job more than it may',
+    'write the hold',
+    'gates',
+  ],
   loose: [
     'I13',
     'a hold without an entry, so its group runs one job less than it may; the leader takes it away within minutes',
     'take the hold away, and open the lanes of its group',
+    'gates',
   ],
   unlined: [
     'I14',
     'it waits in line and has no place there, so its turn would never come',
     'put it back to its due time: it is lined up anew',
+    'gates',
   ],
   stale: ['I14', 'a place in line in which nobody waits; it goes when its turn comes'],
-  shut: ['I14', 'somebody waits in this lane, its group may run more, and it is not open', 'open the lane'],
+  shut: ['I14', 'somebody waits in this lane, its group may run more, and it is not open', 'open the lane', 'gates'],
   unused: [
     'I14',
     'nothing is left of the rate and the closing of this group; the leader takes it away',
     'take it away',
+    'gates',
   ],
   unswept: [
     'I16',
@@ -109,6 +143,7 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I17',
     'the bytes that the limit of its queue is compared with are far from those of its records, so jobs may be refused or taken that should not',
     'count them anew, as its leader does all the time',
+    'bytes',
   ],
   misshared: [
     'I17',
@@ -122,6 +157,7 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I19',
     'the registry has this setting, and its queue is not declared',
     'remove the setting, unless the queue is declared by then',
+    'namespace',
   ],
   crowded: [
     'I19',
@@ -131,22 +167,31 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I19',
     'more processes without a heartbeat are listed than anybody needs: they were killed',
     'take them out of the list, but for those that have a heartbeat by then',
+    'namespace',
   ],
   endless: [
     'I19',
     'the session of a page, or what is known of an Idempotency-Key, lives for longer than it should, or for ever',
     'give it the time to live of its kind',
+    'namespace',
   ],
   gone: [
     'I19',
     'the partition knows how far this schedule was fired, and no such schedule is defined for its queue',
     'forget what it fired, unless it is put again by then',
+    'namespace',
   ],
-  unmarked: ['I20', 'tags are closed and the partition does not say so, so jobs with these tags would start', 'say so'],
+  unmarked: [
+    'I20',
+    'tags are closed and the partition does not say so, so jobs with these tags would start',
+    'say so',
+    'closures',
+  ],
   unclosed: [
     'I20',
     'this tag is closed in another partition of its queue, and here not, or for less long: jobs with it would start; a call to close or to open it was cut short',
     'close it until the latest end; if it was to be opened, open it again instead',
+    'closures',
   ],
   unordered: [
     'I22',
@@ -161,13 +206,18 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'key',
     'a stream with more nodes than entries: newer versions of Redis refuse to load its dump, so they would not start again',
     'take the empty nodes off',
+    'hollow',
   ],
   exhausted: [
     'key',
     'somebody else added an entry with the last id of all, and Redis refuses every later one: no job runs or dies any more',
     'give that entry an id of now',
+    'exhausted',
   ],
 };
+
+/** Undefined: no repair of it is provably safe. */
+export const menderOf = (what: Kind): Mender | undefined => FLAWS[what][3];
 
 /** For people: a member that is no text cannot be shown as it is. */
 export function damageFlaw(damage: Damage): Flaw {
@@ -176,6 +226,6 @@ export function damageFlaw(damage: Damage): Flaw {
 }
 
 export function flawOf(what: Kind, name = '', detail = ''): Flaw {
-  const [invariant, means, repair] = MEANING[what];
+  const [invariant, means, repair] = FLAWS[what];
   return { invariant, what, name, means: detail === '' ? means : `${means} (${detail})`, repair, damage: undefined };
 }

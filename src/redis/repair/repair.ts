@@ -6,22 +6,22 @@
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionKeys, PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from '../scripts/bytes.ts';
+import { weighAll } from '../scripts/quotas.ts';
 import { scripts } from '../scripts/script-table.ts';
 import { bytesOf, list, type Reply, run, text } from '../scripts/scripts.ts';
-import { type Damage, type DamageKind, damageKey } from './damage.ts';
+import { type Closures, mendClosures } from './closures.ts';
+import { type Damage, damageKey } from './damage.ts';
+import { type Flaw, type Mender, menderOf } from './flaws.ts';
+import { mendExhausted, mendHollow } from './streams.ts';
 
 /** `sound`: there was nothing to repair, or no longer. `unsure`: it cannot be proved now; look again later. */
 export type RepairReply = 'repaired' | 'sound' | 'unsure';
 
 const BATCH = 50;
 const PAGE = 1000;
-const REPAIRABLE: ReadonlySet<DamageKind> = new Set([
-  ...(['orphan', 'tombstone', 'idle', 'stuck', 'group'] as const),
-  ...(['untagged', 'astray', 'unlisted'] as const),
-  ...(['unheld', 'loose', 'unlined', 'shut'] as const),
-]);
+const BY_SCRIPT: readonly unknown[] = ['parts', 'tags', 'gates'] satisfies readonly Mender[];
 
-export const isRepairable = ({ kind }: Damage): boolean => REPAIRABLE.has(kind);
+export const isRepairable = ({ kind }: Damage): boolean => BY_SCRIPT.includes(menderOf(kind));
 
 /** Repairs what can be repaired, a bounded batch at a time, and says of each what became of it. */
 export async function repair(
@@ -33,13 +33,12 @@ export async function repair(
   const replies = new Map<Damage, RepairReply>();
   const { absent, seen } = await notReady(redis, ref.keys, damages.filter(isRepairable));
   const args = { now: nowMs ?? '', seen, bytes: bytesMax };
-  const parts = absent.filter((damage) => !isOfTags(damage) && !isOfGates(damage));
-  const tags = absent.filter(isOfTags);
-  await inBatches(parts, replies, (each) => run(redis, scripts.repair, { keys: ref.keys, args, each }));
-  await inBatches(tags, replies, (each) =>
+  const of = (by: Mender) => absent.filter(({ kind }) => menderOf(kind) === by);
+  await inBatches(of('parts'), replies, (each) => run(redis, scripts.repair, { keys: ref.keys, args, each }));
+  await inBatches(of('tags'), replies, (each) =>
     run(redis, scripts.mendTags, { keys: ref.keys, args: { bytes: bytesMax }, each }),
   );
-  await inBatches(absent.filter(isOfGates), replies, (each) =>
+  await inBatches(of('gates'), replies, (each) =>
     run(redis, scripts.mendGates, { keys: ref.keys, args: { now: nowMs ?? '' }, each }),
   );
   for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
@@ -61,10 +60,6 @@ async function inBatches(
     from += answered;
   }
 }
-
-const OF_GATES: ReadonlySet<DamageKind> = new Set(['unheld', 'loose', 'unlined', 'shut']);
-const isOfGates = ({ kind }: Damage): boolean => OF_GATES.has(kind);
-const isOfTags = ({ kind }: Damage): boolean => kind === 'untagged' || kind === 'astray' || kind === 'unlisted';
 
 /** Leaves out the orphans and tombstones that are in ready after all; `seen` is the entry up to which that is known. */
 export async function notReady(
@@ -89,3 +84,29 @@ export async function notReady(
 }
 
 const isPlaceless = ({ kind }: Damage): boolean => kind === 'orphan' || kind === 'tombstone';
+
+/** What mends a whole partition at once, in this order. Each says whether it did. */
+const WHOLE: readonly (readonly [by: Mender, mend: (redis: Redis, of: Closures) => Promise<unknown>])[] = [
+  ['bytes', (redis, { ref }) => weighAll(redis, ref, 'note')],
+  ['closures', (redis, of) => mendClosures(redis, of).then(() => true)],
+  ['exhausted', (redis, { ref, nowMs }) => mendExhausted(redis, ref.keys, nowMs).then(() => true)],
+  ['hollow', (redis, { ref }) => mendHollow(redis, ref.keys).then(() => true)],
+];
+
+/** Mends the flaws of a partition that the table says may be mended. @returns those that are */
+export async function mend(redis: Redis, flaws: readonly Flaw[], of: Closures): Promise<readonly Flaw[]> {
+  const replies = await repair(
+    redis,
+    of.ref,
+    flaws.flatMap(({ damage }) => damage ?? []),
+  );
+  const mended: Mender[] = [];
+  for (const [by, act] of WHOLE) {
+    if (flaws.some(({ what }) => menderOf(what) === by) && (await act(redis, of))) mended.push(by);
+  }
+  return flaws.filter(({ damage, what }) => {
+    if (damage !== undefined) return replies.get(damage) === 'repaired';
+    const by = menderOf(what);
+    return by !== undefined && mended.includes(by);
+  });
+}
