@@ -20,7 +20,7 @@ export function partsNamed(text) {
 /**
  * `#!lua` and the comments below it stay first: they name the flags, and say what the script is. Of a part comes what the
  * script uses: Redis makes every function anew for each call, used or not (0.1 to 0.3 us each). What is used only in lines
- * below a comment `-- rarely`, up to the end of their block, comes there, and is made when a call gets there. A mark names
+ * below the directive `--@lazy`, up to the end of their block, comes there, and is made when a call gets there. A mark names
  * one line: of several copies the first keeps its marks.
  *
  * @param {string} own the text of a script in `lua/verbs`
@@ -32,13 +32,13 @@ export function assembled(own, part) {
   const body = lines.slice(from).join('\n');
   const parts = partsNamed(own).map((name) => piecesOf(part(name)));
   const pieces = parts.flatMap(({ pieces: some }) => some);
-  const always = neededBy(withoutRare(body), pieces, withoutRare);
+  const always = neededBy(withoutLazy(body), pieces, withoutLazy);
   const filled = (/** @type {string} */ text) =>
-    text.replaceAll(RARE, (_, indent, block) => `${indent}${rare(indent, block)}`);
-  const rare = (/** @type {string} */ indent, /** @type {string} */ block) => {
+    text.replaceAll(LAZY, (_, indent, block) => `${indent}${lazy(indent, block)}`);
+  const lazy = (/** @type {string} */ indent, /** @type {string} */ block) => {
     const needed = neededBy(block, pieces);
     const late = pieces.filter((piece) => needed.has(piece) && !always.has(piece));
-    return `-- rarely\n${late.map((piece) => `${copyOf(piece, indent)}\n\n`).join('')}${block}`;
+    return `--@lazy\n${late.map((piece) => `${copyOf(piece, indent)}\n\n`).join('')}${block}`;
   };
   /** @type {Set<string>} */
   const copied = new Set();
@@ -54,9 +54,9 @@ export function assembled(own, part) {
   return [lines.slice(0, from).join('\n'), ...texts, filled(body)].join('\n\n');
 }
 
-/** The comment, and the lines below it that are not outside of its block. */
-const RARE = /^( +)-- rarely\n((?:\1.*\n|\n)+)/gm;
-const withoutRare = (/** @type {string} */ text) => text.replaceAll(RARE, '');
+/** The directive, and the lines below it that are not outside of its block. */
+const LAZY = /^( +)--@lazy\n((?:\1.*\n|\n)+)/gm;
+const withoutLazy = (/** @type {string} */ text) => text.replaceAll(LAZY, '');
 
 /** @param {string} code */
 const wordsOf = (code) => code.replace(/--.*$/gm, '').match(/(?<![.:\w'])[A-Za-z_]\w*/g) ?? [];

@@ -7,7 +7,7 @@
 --         where it ended so.
 local function refusalOf(run, jobs, entry, member, token)
   if not run then
-    -- rarely
+    --@lazy
     local outcome, settled = settledIn(jobs, member)
     if settled ~= token then return 'gone' end
     return outcome == 'c' and 'cancelled' or 'already'

@@ -7,8 +7,8 @@
 local function close(keys, gate, group, untilMs, text)
   local reason = text == '' and '' or ' ' .. text
   if group == '' then
-    if untilMs <= gate.closed then return false end
-    gate.closed = untilMs
+    if untilMs <= gate.queueClosed then return false end
+    gate.queueClosed = untilMs
     redis.call('HSET', keys.meta, 'closing', text)
     use(keys.meta, gate, 0)
     return true
@@ -19,8 +19,8 @@ local function close(keys, gate, group, untilMs, text)
     gate.groupsClosed = untilMs
     use(keys.meta, gate, 0)
   end
-  if untilMs <= own.closed then return false end
-  own.closed, own.why = untilMs, reason
+  if untilMs <= own.groupClosed then return false end
+  own.groupClosed, own.why = untilMs, reason
   redis.call('HSET', keys.groups, group, ownText(own))
   return true
 end

@@ -31,7 +31,7 @@ local function completeAll(keys, call, words, from, to)
       last, attempts, here, cancel = (text or ''):match(ENDING)
     end
     if seen[member] or not last then
-      -- rarely
+      --@lazy
       reply = completedBefore(keys, call, entry, member, token, seen[member] == token)
     elseif last ~= token or here ~= entry then
       -- Else newer data came for the run that this very call has ended.
@@ -41,7 +41,7 @@ local function completeAll(keys, call, words, from, to)
     else
       local isCancelled, livesOn, goesOn = false, false, isAgain
       if cancel ~= '0' then
-        -- rarely
+        --@lazy
         local run = runOf(text)
         isCancelled, livesOn = hasBit(cancel, STOP), hasNews(run)
         goesOn = isAgain or livesOn

@@ -13,11 +13,11 @@ local function writeEnds(keys, call, all)
   local tombstones, times, drop = all.tombstones, all.times, all.drop
   local over, gone = all.over, all.gone
   if #all.kept > 0 then
-    -- rarely
+    --@lazy
     keepPast(keys.past, keys.ended, call.now, all.kept)
   end
   if all.again[1] then
-    -- rarely
+    --@lazy
     for _, job in ipairs(all.again) do
       liveAgain(keys, job.member, job.run)
     end
@@ -26,7 +26,7 @@ local function writeEnds(keys, call, all)
     noteStale(keys.stale, member, call.now)
   end
   if call.sum then
-    -- rarely
+    --@lazy
     unweigh(keys.jobs, keys.meta, call.sum, tombstones, drop)
   end
   if #tombstones > 0 then
@@ -56,7 +56,7 @@ local function writeEnds(keys, call, all)
   end
   leaveReady(keys, call.gate, gone, all.left)
   if all.told[1] then
-    -- rarely
+    --@lazy
     for _, job in ipairs(all.told) do
       tellEnd(keys.meta, job, job.member, job.outcome)
     end

@@ -13,7 +13,7 @@ local function endMark(jobs, member, word, isKept)
   mark = bar and mark:sub(1, bar - 1) or mark
   -- @known-mark
   if mark ~= '' or bar and not isKept then return mark, tags, note end
-  -- rarely
+  --@lazy
   local found, record = markIn(jobs, member)
   return found, tags or tagsOf(record), note
 end

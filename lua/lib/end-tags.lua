@@ -22,6 +22,6 @@ local function endTags(keys, now, member, text, letter)
     dropTags(keys.tags, member, text)
     return
   end
-  -- rarely
+  --@lazy
   endInSet(keys, now, member, text, letter)
 end

@@ -1,7 +1,7 @@
 -- gate: how much at once. What a partition may let through, and how much of that is used.
 -- GIVES   gateOf(share, used, now, micros): share and used as K:meta has them in gates and gate;
 --         nothing where the queue is not gated. {interval us, burst, concurrency, perGroup, 0 =
---         without such a limit, arrival us, clocks of the classes, now, micros}; isShut: nothing is
+--         without such a limit, arrival us, clocks by priority, now, micros}; isShut: nothing is
 --         let through, while the limits are being set and until closed; groupInterval and
 --         groupBurst, the rate of each group; lengths, of the names and beginnings that have limits
 --         of their own, - = there are none; hasOwn: own has to be asked for each group.
@@ -19,25 +19,26 @@
 --         and half of the time from one place to the next, of any partition, before it. So no two
 --         partitions start at once after a while without starts.
 local function gateOf(share, used, now, micros)
+  -- The share is written by `gateShare` of src/job/gate.ts, and `readShare` beside it reads it too.
   if not share then return nil end
   local interval, burst, concurrency, perGroup, more =
     share:match('^([%d.]+) (%d+) (%d+) (%d+)(.*)$')
   local arrival, high, normal, low, shut = (used or ''):match('^([%d.]+) (%d+) (%d+) (%d+) (.*)$')
-  local closed, groupsClosed = (shut or ''):match('^(%d+) (%d+)$')
+  local queueClosed, groupsClosed = (shut or ''):match('^(%d+) (%d+)$')
   local gate = { interval = tonumber(interval or 0), now = now, own = {} }
   gate.burst, gate.concurrency = tonumber(burst or 1), tonumber(concurrency or 0)
   gate.perGroup, gate.arrival = tonumber(perGroup or 0), tonumber(arrival or 0)
   gate.clocks = { tonumber(high or 0), tonumber(normal or 0), tonumber(low or 0) }
   gate.micros = micros or now * 1000
-  gate.closed, gate.groupsClosed = tonumber(closed or 0), tonumber(groupsClosed or 0)
-  gate.isShut = not interval or gate.closed > now
+  gate.queueClosed, gate.groupsClosed = tonumber(queueClosed or 0), tonumber(groupsClosed or 0)
+  gate.isShut = not interval or gate.queueClosed > now
   local pace, most, lengths = (more or ''):match('^ ([%d.]+) (%d+) ([%d,-]+) ')
   gate.groupInterval, gate.groupBurst = tonumber(pace or 0), tonumber(most or 1)
   -- @has-own
   gate.lengths, gate.hasOwn = lengths or '-', lengths or gate.groupsClosed > now
   local nth, of, whole = (more or ''):match(' s(%d+)/(%d+)/(%d+)')
   if nth then
-    -- rarely
+    --@lazy
     local apart = gate.interval / of
     gate.phase, gate.tolerance = nth * apart, 50000 + (whole - 0.5) * apart
   end
@@ -74,7 +75,7 @@ end
 local function gateText(gate)
   local clocks = gate.clocks
   return ('%.2f %.0f %.0f %.0f %.0f %.0f'):format(gate.arrival, clocks[1], clocks[2], clocks[3],
-    gate.closed, gate.groupsClosed)
+    gate.queueClosed, gate.groupsClosed)
 end
 
 local function use(meta, gate, count)

@@ -7,12 +7,12 @@
 local function giveUp(keys, state, now, micros, entries, members, isUnused)
   local gate
   if state[1] then
-    -- rarely
+    --@lazy
     gate = gateOf(state[1], state[2], now, micros)
   end
   leaveReady(keys, gate, entries, members)
   if gate then
-    -- rarely
+    --@lazy
     refundAll(keys, gate, isUnused and members or {})
     if not state[3] then
       -- @ring-bell

@@ -25,7 +25,7 @@ local function headsOf(keys, gate, call, turns)
   end
   call.visits = call.visits + #heads
   for _, head in ipairs(heads) do
-    local taken, class = granted[head.group] or 0, head.lane:sub(1, 1)
+    local taken, priority = granted[head.group] or 0, head.lane:sub(1, 1)
     head.wanted = math.max(0, math.min(head.turns, head.free - taken))
     -- @one-more
     head.most = call.stale[head.lane] and 100 or head.wanted < head.free and head.wanted + 1
@@ -33,8 +33,8 @@ local function headsOf(keys, gate, call, turns)
     -- @wanted
     if head.wanted > 0 then
       local from = '[' .. head.group .. '\0'
-      local to = '(' .. head.group .. '\0' .. (class + 1)
-      head.places = redis.call('ZRANGE', keys.line, from .. class, to, 'BYLEX', 'LIMIT', 0,
+      local to = '(' .. head.group .. '\0' .. (priority + 1)
+      head.places = redis.call('ZRANGE', keys.line, from .. priority, to, 'BYLEX', 'LIMIT', 0,
         head.most)
       granted[head.group] = taken + math.min(head.wanted, #head.places)
     end
@@ -67,8 +67,8 @@ local function judgeHeads(keys, gate, call, heads)
         head.hasMore = true
       end
     end
-    local class = tonumber(head.lane:sub(1, 1)) + 1
-    gate.clocks[class] = gate.clocks[class] + #jobs * STEPS[class]
+    local priority = tonumber(head.lane:sub(1, 1)) + 1
+    gate.clocks[priority] = gate.clocks[priority] + #jobs * STEPS[priority]
     given = given + #jobs
   end
   return given

@@ -71,7 +71,7 @@ local function knownAs(keys, call, job)
   if isSame and not call.first then return 'already live' end
   local run = (isSame or call.mode == 'replace') and runOf(redis.call('HGET', keys.runs, member))
   if isSame then
-    -- rarely
+    --@lazy
     local reply = sameAs(keys, call, job, current, run)
     -- @same-call
     if reply then return reply end

@@ -1,5 +1,5 @@
--- lanes: of each group and class one, for those who are in line: their turns, and what a group
--- holds of its limit.
+-- lanes: of each group and priority one, for those who are in line: their turns, and what a group
+-- holds of its limit. The first byte of a lane is its priority, 0 = high, 1 = normal, 2 = low.
 -- GIVES   BAND, TIMED; freeIn(keys, gate, group): how many entries more its group may have in
 --         ready, and its own limits if it has some; isGroupFull(keys, gate, group): none;
 --         lanesOf(line, group, isPlain): its lanes with somebody in line; isPlain: nobody there has
@@ -30,9 +30,9 @@ local function lanesOf(line, group, isPlain)
   repeat
     local place = redis.call('ZRANGE', line, from, to, 'BYLEX', 'LIMIT', 0, 1)[1]
     if place then
-      local class = place:sub(#group + 2, #group + 2)
-      lanes[#lanes + 1] = class .. group
-      from = '[' .. group .. '\0' .. (tonumber(class) + 1)
+      local priority = place:sub(#group + 2, #group + 2)
+      lanes[#lanes + 1] = priority .. group
+      from = '[' .. group .. '\0' .. (tonumber(priority) + 1)
     end
   until not place or isPlain
   return lanes

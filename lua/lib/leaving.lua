@@ -9,7 +9,7 @@ local function leaveReady(keys, gate, entries, members)
   if #entries == 0 then return end
   letGo(keys.ready, unpack(entries))
   if gate then
-    -- rarely
+    --@lazy
     dropHolds(keys, gate, entries, members)
   end
 end

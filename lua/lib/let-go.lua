@@ -10,7 +10,7 @@
 local function letGo(ready, ...)
   local last
   if select('#', ...) >= 8 then
-    -- rarely
+    --@lazy
     last = headOf(ready, { ... })
   end
   if last then

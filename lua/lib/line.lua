@@ -3,10 +3,10 @@
 --         times; isWaiting(score);
 --         dueOf(score): the due time that a score stands for; dueText(score): the same as a text;
 --         groupIn(member): its group, '' = none; priorityIn(text): of the tags of a header;
---         placeOf(group, class, due, member): its place in line; waiterAt(place): member and due
---         time; allPlaces(member, score): where its place may be, by class; placesOf(line, member,
+--         placeOf(group, priority, due, member): its place in line; waiterAt(place): member and
+--         due time; allPlaces(member, score): where it may be, by priority; placesOf(line, member,
 --         score): those it has; leaveLine(line, member, score):
---         they go, whatever its class
+--         they go, whatever its priority
 -- NEEDS   digits
 -- RULE    The line is an index. Who waits is said by scheduled alone, where the score is 2^52 and
 --         the due time: a place whose member has another score there is stale and counts nothing.
@@ -58,12 +58,12 @@ end
 -- Jobs of a call are often due at one time.
 local LAST_DUE = {}
 
-local function placeOf(group, class, due, member)
+local function placeOf(group, priority, due, member)
   if LAST_DUE.due ~= due then
     local text = base36(due)
     LAST_DUE.due, LAST_DUE.text = due, ('0'):rep(9 - #text) .. text
   end
-  return group .. '\0' .. class .. LAST_DUE.text .. member
+  return group .. '\0' .. priority .. LAST_DUE.text .. member
 end
 
 local function waiterAt(place)
@@ -73,8 +73,8 @@ end
 
 local function allPlaces(member, score)
   local group, places = groupIn(member), {}
-  for class = 0, 2 do
-    places[class + 1] = placeOf(group, class, dueOf(score), member)
+  for priority = 0, 2 do
+    places[priority + 1] = placeOf(group, priority, dueOf(score), member)
   end
   return places
 end

@@ -5,8 +5,8 @@
 -- NEEDS   group, gate, line, own, lanes, opening
 -- RULE    In line first, then the lanes, and the score in scheduled last, which says that the job
 --         waits: what a cut call leaves is a stale place and a lane that is open for nothing. The
---         class of a job is its tag =high or =low.
-local function classesOf(tags, list)
+--         priority of a job is its tag =high or =low: 0 = high, 1 = normal, 2 = low.
+local function prioritiesOf(tags, list)
   local asked = {}
   for nth, job in ipairs(list) do
     asked[2 * nth - 1], asked[2 * nth] = '=high\0' .. job.member, '=low\0' .. job.member
@@ -17,13 +17,13 @@ end
 local function lineUp(keys, gate, list)
   local places, scores, lanes, opened, seen = {}, {}, {}, {}, {}
   -- @any-tags
-  local tagged = redis.call('ZCARD', keys.tags) > 0 and classesOf(keys.tags, list) or {}
+  local tagged = redis.call('ZCARD', keys.tags) > 0 and prioritiesOf(keys.tags, list) or {}
   for nth, job in ipairs(list) do
     local group = groupIn(job.member)
-    local class = tagged[2 * nth - 1] and 0 or tagged[2 * nth] and 2 or 1
-    places[2 * nth - 1], places[2 * nth] = 0, placeOf(group, class, job.due, job.member)
+    local priority = tagged[2 * nth - 1] and 0 or tagged[2 * nth] and 2 or 1
+    places[2 * nth - 1], places[2 * nth] = 0, placeOf(group, priority, job.due, job.member)
     scores[2 * nth - 1], scores[2 * nth] = ('%d'):format(WAITS + job.due), job.member
-    local lane = class .. group
+    local lane = priority .. group
     lanes[#lanes + 1] = not seen[lane] and lane or nil
     seen[lane] = true
   end

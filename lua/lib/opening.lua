@@ -6,7 +6,7 @@
 --         dropHolds(keys, gate, entries, members): those of entries that are no longer in ready,
 --         with the members of each; the gate is nil where any lane may be shut
 -- NEEDS   line, lanes
--- RULE    The score of a lane is its class and a number that only grows, so the lanes of a class
+-- RULE    The score of a lane is its priority and a number that only grows, so the lanes of one
 --         come in turns. The number is a multiple of 128: the rest says how many turns a lane with
 --         a weight has had of its round. Entries go first, then the lanes of their groups are
 --         opened, and the holds go last: a call that is cut off leaves a hold without an entry,

@@ -1,9 +1,8 @@
 -- own: what a single group may have: its limits, where it has some of its own, how far it has used
 -- its rate, and until when it is closed.
--- GIVES   ownOf(keys, gate, group): {group, most, interval, burst, weight, arrival, since, closed,
---         why},
---         of which turnsIn of gate takes interval, burst, arrival and micros; pending: so many jobs
---         of it may wait or run, nil = as of all groups;
+-- GIVES   ownOf(keys, gate, group): {group, most, interval, burst, weight, arrival, since, why,
+--         groupClosed}, of which turnsIn of gate takes interval, burst, arrival and micros;
+--         pending: so many jobs of it may wait or run, nil = as of all groups;
 --         ownTurns(gate, own): so many it may have now; whenMore(gate, own): ms when it may have
 --         one more; useOwn(keys, own, count): so many are used, or given back; refundAll(keys,
 --         gate, members): the turns of these were used for nothing; ownText(own): its state, as
@@ -30,7 +29,7 @@ local function ownOf(keys, gate, group)
     said = found[nth] or said
   end
   local most, interval, burst, weight, pending = said:match('^(%S+) (%S+) (%S+) (%S+) ?(%S*)$')
-  local arrival, closed, rest = (found[1] or ''):match('^([%d.]+) (%d+)(.*)$')
+  local arrival, groupClosed, rest = (found[1] or ''):match('^([%d.]+) (%d+)(.*)$')
   local why, since, pace = (rest or ''):match('^(.*)\1(%d+) ([%d.]+)$')
   own = { group = group, micros = gate.micros, why = why or rest or '' }
   own.most = tonumber(most or nil) or gate.perGroup
@@ -38,7 +37,7 @@ local function ownOf(keys, gate, group)
   own.burst = tonumber(burst or nil) or gate.groupBurst
   own.weight = tonumber(weight or nil) or 1
   own.pending = tonumber(pending or nil)
-  own.arrival, own.closed = tonumber(arrival or 0), tonumber(closed or 0)
+  own.arrival, own.groupClosed = tonumber(arrival or 0), tonumber(groupClosed or 0)
   own.since, own.pace = tonumber(since or own.micros), tonumber(pace)
   if pace and own.interval > 0 and own.pace ~= own.interval then
     own.arrival = own.since + aheadBy(own, own.arrival - own.since, own.pace)
@@ -49,17 +48,17 @@ local function ownOf(keys, gate, group)
 end
 
 local function ownTurns(gate, own)
-  return own.closed > gate.now and 0 or turnsIn(own)
+  return own.groupClosed > gate.now and 0 or turnsIn(own)
 end
 
 local function whenMore(gate, own)
   -- @is-used
   local isUsed = own.interval > 0 and turnsIn(own) <= 0
-  return math.max(gate.now + 1, own.closed, isUsed and nextLookMs(own) or 0)
+  return math.max(gate.now + 1, own.groupClosed, isUsed and nextLookMs(own) or 0)
 end
 
 local function ownText(own)
-  local text = ('%.2f %.0f'):format(own.arrival, own.closed) .. own.why
+  local text = ('%.2f %.0f'):format(own.arrival, own.groupClosed) .. own.why
   return own.pace and text .. ('\1%.0f %.3f'):format(own.since, own.pace) or text
 end
 
@@ -83,5 +82,5 @@ end
 
 local function isIdle(keys, gate, group)
   local own = ownOf(keys, gate, group)
-  return own.arrival <= gate.micros and own.closed <= gate.now
+  return own.arrival <= gate.micros and own.groupClosed <= gate.now
 end

@@ -46,7 +46,7 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
 
   local function odd(member, score)
     if not judgeOdd then
-      -- rarely
+      --@lazy
       judgeOdd = settleOdd
     end
     local fate, value = judgeOdd(keys, now, member, score)
@@ -92,7 +92,7 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
     end
     if #batch > 0 then
       if not admitDue then
-        -- rarely
+        --@lazy
         admitDue = admit
       end
       through = through + admitDue(keys, gate, batch, gate.wanted - backlog - through, gone)
@@ -108,7 +108,7 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
     head = tonumber(redis.call('ZRANGE', keys.scheduled, 0, 0, 'WITHSCORES')[2])
   end
   if gate then
-    -- rarely
+    --@lazy
     local isOpen, look = openTimed(keys, gate), nil
     -- @ring
     if isOpen and not paused and backlog + through < gate.wanted then
@@ -120,13 +120,13 @@ local function promoteDue(keys, state, now, limit, cap, gate, ...)
       look = look or nextLookMs(gate)
     end
     -- @is-closed
-    if gate.closed > now then
-      look = gate.closed
+    if gate.queueClosed > now then
+      look = gate.queueClosed
     end
     -- @any-lanes
     local opens = redis.call('ZCARD', keys.lanes) > 0 and nextTimed(keys.lanes)
     if opens then
-      look = math.min(look or opens, math.max(opens, gate.closed))
+      look = math.min(look or opens, math.max(opens, gate.queueClosed))
     end
     head = not isWaiting(head) and head or nil
     head = look and math.min(head or look, look) or head

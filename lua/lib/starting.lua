@@ -74,7 +74,7 @@ local function startEntries(keys, call, entries, idle, first)
         record = redis.call('HGET', keys.jobs, member)
       end
       if not startOdd then
-        -- rarely
+        --@lazy
         startOdd = startOne
       end
       startOdd(keys, call, entry, member, due, record, idle)
@@ -104,7 +104,7 @@ local function startEntries(keys, call, entries, idle, first)
   end
   leaveReady(keys, call.gate, call.gone, call.left)
   if call.gate then
-    -- rarely
+    --@lazy
     refundAll(keys, call.gate, call.left)
     holdAll(keys.holds, begun, first)
   end

@@ -5,7 +5,8 @@
 --         but not those in `kept`
 -- RULE    Entered before the record is written, taken out after it is gone: what a call that was
 --         cut off leaves is an entry too many, never one too few. Readers look at the header.
---         In a header = is a space, and ten tags count. A foreign caller may leave the key out.
+--         In a header = is a space, and ten tags count. The priority of a job is such an
+--         entry, =high or =low. A foreign caller may leave the key out.
 local function tagsOf(record)
   -- Nearly all records have none: a pattern would try every place of the header first.
   local isLikely = record and record:find(';t=', 1, true)

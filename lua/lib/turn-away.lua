@@ -49,7 +49,7 @@ local function turnAway(keys, call, job)
   -- A cancel that came before newer data is not of them.
   local isCancelled = hasBit(run.cancel, STOP) and not hasBit(run.cancel, AGAIN)
   if isCancelled or closedBy(keys.closed, record) then
-    -- rarely
+    --@lazy
     local mark = markOf(record)
     local tombstone = tombstoneText('c', mark, run.token, run.attempts)
     if keys.past then

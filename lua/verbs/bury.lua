@@ -70,13 +70,13 @@ else
   mark = mark or markOf(record)
   local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
   if past then
-    -- rarely
+    --@lazy
     local over = { member = member, outcome = outcome, mark = mark, run = run, note = note }
     over.deadLetter = deadLetter
     keepPast(past, ended, now, { over })
   end
   if livesOn then
-    -- rarely
+    --@lazy
     liveAgain(keys, member, run)
   else
     settle(jobs, done, member, tombstone, now, window)

@@ -55,7 +55,7 @@ local function cancel(member, record, run, waits)
   end
   local mark = markOf(record)
   if past then
-    -- rarely
+    --@lazy
     local state = run or runOf(NEVER_RAN)
     local over = { member = member, outcome = 'c', mark = mark, run = state, record = record }
     over.window = window
@@ -105,7 +105,7 @@ end
 if count > 0 then
   redis.call('HINCRBY', meta, 'n.cancelled', count)
   if state[2] then
-    -- rarely
+    --@lazy
     reweigh(meta, -lighter, -count)
   end
 end

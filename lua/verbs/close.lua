@@ -20,15 +20,15 @@ if not gate then return 'ungated' end
 
 local function openGroup()
   local own = ownOf(keys, gate, group)
-  if own.closed <= now then return false end
-  own.closed, own.why = 0, ''
+  if own.groupClosed <= now then return false end
+  own.groupClosed, own.why = 0, ''
   redis.call('HSET', groups, group, ownText(own))
   return true
 end
 
 local function openQueue()
-  if gate.closed <= now then return false end
-  gate.closed = 0
+  if gate.queueClosed <= now then return false end
+  gate.queueClosed = 0
   use(meta, gate, 0)
   redis.call('HDEL', meta, 'closing')
   return true

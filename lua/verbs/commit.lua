@@ -33,7 +33,7 @@ local entry, member, token, note = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local run = runOf(redis.call('HGET', runs, member))
 if not run then
-  -- rarely
+  --@lazy
   local outcome, settled = settledIn(jobs, member)
   local said = settled == token and ({ c = 'cancelled', d = 'already' })[outcome]
   if said then return said end
@@ -87,7 +87,7 @@ else
     keepPast(past, ended, now, { over })
   end
   if livesOn then
-    -- rarely
+    --@lazy
     liveAgain(keys, member, run)
   else
     settle(jobs, done, member, tombstone, now, window)

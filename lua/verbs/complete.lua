@@ -33,12 +33,12 @@ local call = { now = now, window = window, isHeld = hold, consumer = consumer }
 local state = redis.call('HMGET', meta, 'held', 'paused', 'gates', 'gate')
 call.sum = state[1]
 if state[3] then
-  -- rarely
+  --@lazy
   call.gate = gateOf(state[3], state[4], now, micros)
 end
 local replies = completeAll(keys, call, ARGV, 5, #ARGV)
 if call.gate and not state[2] then
-  -- rarely
+  --@lazy
   ringBell(keys, call.gate)
 end
 return replies

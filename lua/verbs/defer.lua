@@ -33,7 +33,7 @@ local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
 
 -- @closes
 if closes ~= '' and state[1] then
-  -- rarely
+  --@lazy
   local gate = gateOf(state[1], state[2], now, micros)
   -- @closes-group
   local tenant = closes == 'group' and groupIn(member) or ''
@@ -47,7 +47,7 @@ end
 local reply = { 'cancelled' }
 -- @first-write
 if hasBit(run.cancel, STOP) then
-  -- rarely
+  --@lazy
   if past then
     local mark = markIn(jobs, member)
     local over = { member = member, outcome = 'c', mark = mark, run = run, note = note }

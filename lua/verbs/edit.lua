@@ -93,7 +93,7 @@ end
 if count > 0 then
   redis.call('HINCRBY', meta, 'n.edited', count)
   if state[2] then
-    -- rarely
+    --@lazy
     reweigh(meta, heavier, 0, state[2])
   end
 end

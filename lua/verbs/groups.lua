@@ -49,12 +49,13 @@ local function mayHave(group)
   if not gate then return '' end
   local own = ownOf(keys, gate, group)
   local isUsed = own.interval > 0 and turnsIn(own) <= 0
-  local turn, closed = isUsed and nextLookMs(own) or 0, own.closed > now and own.closed or 0
+  local turn = isUsed and nextLookMs(own) or 0
+  local groupClosed = own.groupClosed > now and own.groupClosed or 0
   local from, most = '=group\0j:{' .. group, mostPending and own.pending or mostPending or 0
   local there = most > 0 and redis.call('ZLEXCOUNT', tags, '[' .. from .. '}', '(' .. from .. '~')
   local text = ('%.0f %.3f %.0f %.0f %.0f %.0f %.0f %.0f'):format(own.most, own.interval,
-    own.burst, own.weight, turn, closed, most, there or 0)
-  return text .. (closed > 0 and own.why or '')
+    own.burst, own.weight, turn, groupClosed, most, there or 0)
+  return text .. (groupClosed > 0 and own.why or '')
 end
 
 local place, hold
@@ -67,18 +68,18 @@ local function look(group)
     hold = holdFrom(last)
   end
   while groupAt(place) == group do
-    local class = tonumber(place:match('^[012]', #from + 1))
-    if class then
+    local priority = tonumber(place:match('^[012]', #from + 1))
+    if priority then
       local _, due = waiterAt(place)
       since = math.min(since, due)
-      local low, high = '[' .. from .. class, '(' .. from .. (class + 1)
-      counts[class + 1] = redis.call('ZLEXCOUNT', line, low, high)
+      local low, high = '[' .. from .. priority, '(' .. from .. (priority + 1)
+      counts[priority + 1] = redis.call('ZLEXCOUNT', line, low, high)
     end
-    place = lineFrom(class and '[' .. from .. (class + 1) or last)
+    place = lineFrom(priority and '[' .. from .. (priority + 1) or last)
   end
   found[#found + 1], found[#found + 2] = group, running
-  for class = 1, 3 do
-    found[#found + 1] = counts[class]
+  for priority = 1, 3 do
+    found[#found + 1] = counts[priority]
   end
   found[#found + 1] = since < math.huge and ('%.0f'):format(since) or ''
   found[#found + 1] = mayHave(group)

@@ -33,7 +33,7 @@ end
 local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'gates', 'gate')
 local gate
 if state[5] then
-  -- rarely
+  --@lazy
   gate = gateOf(state[5], state[6], now, micros)
   gate.wanted, gate.lineMax = 1, lineMax
 end

@@ -40,7 +40,7 @@ local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted',
 keys.closed = state[8] and closed
 local gate
 if state[6] then
-  -- rarely
+  --@lazy
   gate = gateOf(state[6], state[7], now, not set and micros)
   gate.wanted, gate.lineMax = take, lineMax
 end
@@ -63,7 +63,7 @@ if promoted[4] > 0 and not call.isPaused then
   delivered, refusal = deliver(ready, consumer, take)
 end
 if gate and not (refusal or call.isPaused) then
-  -- rarely
+  --@lazy
   waiting = fill(keys, gate, consumer, delivered, take)
 end
 if #delivered > 0 then

@@ -39,7 +39,7 @@ end
 record = record:gsub('^(1%w+)(;[^|]*)', withoutLateness)
 local isMember = record:find(' set:', 1, true)
 if isMember and diedBefore(keys, record, fields.at) then
-  -- rarely
+  --@lazy
   record = setless(record)
 end
 local generation = (tonumber(fields.generation) or 0) + 1
@@ -75,7 +75,7 @@ elseif here then
 end
 local tag, last
 if state[3] then
-  -- rarely
+  --@lazy
   tag, last = closedBy(closed, record)
 end
 if tag then return { 'closed', last, tag } end
@@ -85,7 +85,7 @@ redis.call('ZADD', scheduled, due, member)
 redis.call('HSET', runs, member, run)
 local text = tagsOf(record)
 if text and text:find(' set:', 1, true) then
-  -- rarely
+  --@lazy
   rejoin(keys, member, text)
 else
   addTags(tags, { { member = member, text = text } })
@@ -93,7 +93,7 @@ end
 -- @keep-record
 redis.call('HSET', jobs, member, record)
 if state[2] then
-  -- rarely
+  --@lazy
   reweigh(meta, #record, 1, state[2])
 end
 redis.call('HINCRBY', meta, 'n.replayed', 1)

@@ -29,7 +29,7 @@ local state = redis.call('HMGET', meta, 'gates', 'gate', 'paused', 'wake')
 local reply = { 'cancelled' }
 -- @first-write
 if hasBit(run.cancel, STOP) then
-  -- rarely
+  --@lazy
   if past then
     local mark = markIn(jobs, member)
     local over = { member = member, outcome = 'c', mark = mark, run = run, note = note }

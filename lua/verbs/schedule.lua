@@ -35,7 +35,7 @@
 -- due time, up to its ceiling (merged); one that is due, waits for another start or has lost its
 -- worker gets the data and keeps its due time (kept); of one that runs the next life begins when
 -- the run ends (behind). Overtaken: newer data are there, or were. A job that was made without
--- debounce stays as it is (exists).
+-- debounce stays as it is (exists). The priority of a job and its group are entries of its tags.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local line, groups, closed = KEYS[10], KEYS[11], KEYS[12]
@@ -50,17 +50,17 @@ local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota', 'gates', 
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 call.room = state[3] and roomIn(keys, meta, state[3])
 if state[4] and state[4]:find(' p%d') then
-  -- rarely
+  --@lazy
   call.groups = groupRoomIn(keys, gateOf(state[4], nil, now), state[4])
 end
 local unlessClosed
 if state[5] and closed then
-  -- rarely
+  --@lazy
   unlessClosed = closedReply
 end
 local debounced, written
 if mode == 'debounce' then
-  -- rarely
+  --@lazy
   debounced, written = debouncedAs, writeNews
 end
 
@@ -113,7 +113,7 @@ for at = 6, #ARGV, 3 do
     reply, isOver, generation, before, news = judge(member, record, due)
     tagged = (reply == 'ok' or reply == 'replaced') and tagsOf(record) or nil
     if tagged and tagged:find(' set:', 1, true) or before and before:find(' set:', 1, true) then
-      -- rarely
+      --@lazy
       reply = joinReply(keys, call, { member = member, text = tagged, due = due }, before, reply)
     end
     reply = unlessClosed and unlessClosed(closed, record, reply) or reply

@@ -39,7 +39,7 @@ local state = redis.call('HMGET', meta, 'token', 'paused', 'held', 'gates', 'gat
 keys.closed = state[6] and closed
 local gate
 if state[4] then
-  -- rarely
+  --@lazy
   gate = gateOf(state[4], state[5], now, not set and micros)
 end
 local ends = { now = now, window = window, consumer = consumer, sum = state[3], gate = gate }
@@ -64,7 +64,7 @@ if take > 0 and not call.isPaused then
   delivered, refusal = deliver(ready, consumer, take)
 end
 if gate and not (refusal or call.isPaused) then
-  -- rarely
+  --@lazy
   waiting = fill(keys, gate, consumer, delivered, take)
 end
 if #delivered > 0 then

@@ -43,7 +43,7 @@ local state = redis.call('HMGET', meta, 'token', 'paused', 'gates', 'gate', 'clo
 keys.closed = state[5] and closed
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, #entries / 3)
 if state[3] then
-  -- rarely
+  --@lazy
   call.gate = gateOf(state[3], state[4], now, not set and micros)
 end
 startEntries(keys, call, entries, heldSince(ready, consumer, entries))

@@ -87,7 +87,7 @@ if surplus > 0 then
 end
 local dropped, isLeft, isClosed = 0, false, false
 if state[2] then
-  -- rarely
+  --@lazy
   isClosed = sweepTags(keys, now, limit)
 end
 if past then

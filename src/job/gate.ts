@@ -29,6 +29,8 @@ export interface PartitionGates {
  * each partition. The rate and the concurrency of a queue are divided exactly. A group is in one partition, so its limit is whole.
  * Undefined: the queue is not gated.
  *
+ * `gateOf` of `lua/lib/gate.lua` reads the text with three patterns, and `groupRoomIn` of `lua/lib/group-quota.lua` its ` p`.
+ *
  * @example gateShare({ rate: { limit: 10, perMs: 1000, burst: 1 }, perGroup: 1 }, { partition: 0, partitions: 1 })?.share // '100000 1 0 1'
  */
 export function gateShare(
