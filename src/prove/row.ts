@@ -1,5 +1,5 @@
 /** What a run says of one thing that it tried, and how its figures are made. */
-import type { Finding } from '../inspect/doctor/check-namespace.ts';
+import type { Finding } from '../inspect/doctor/check.ts';
 import { systemClock } from '../kernel/clock.ts';
 
 /** `not tried`: nothing is known, and `saw` says why. */

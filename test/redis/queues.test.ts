@@ -1,6 +1,7 @@
 /** The registry: a queue comes into being by its first use. */
 import { expect, test, vi } from 'vitest';
-import { type Subject, schema } from '../../src/inspect/doctor/check-namespace.ts';
+import type { Subject } from '../../src/inspect/doctor/check.ts';
+import { schema } from '../../src/inspect/doctor/check-namespace.ts';
 import { defineQueue } from '../../src/job/queue.ts';
 import type { SettingName } from '../../src/job/queue-settings.ts';
 import { controlKeys } from '../../src/redis/keys.ts';

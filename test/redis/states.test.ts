@@ -1,6 +1,6 @@
 /** What every window says of a job in each state, as `docs/reference/states.md` has it. */
 import { expect, test } from 'vitest';
-import { dueTimes } from '../../src/inspect/doctor/check-namespace.ts';
+import { dueTimes } from '../../src/inspect/doctor/check-members.ts';
 import { memberOf } from '../../src/job/codec.ts';
 import { debounceLetter } from '../../src/job/debounce.ts';
 import { systemClock } from '../../src/kernel/clock.ts';

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { doneLimits } from '../../config/options.ts';
-import type { Finding } from '../../inspect/doctor/check-namespace.ts';
+import type { Finding } from '../../inspect/doctor/check.ts';
 import { examine, type Result, restored } from '../../inspect/doctor/doctor.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted } from '../../kernel/humanize.ts';

@@ -16,7 +16,7 @@ import { askEach } from '../../redis/read/each-queue.ts';
 import { hasWaiting, holdsOf, otherShare } from '../../redis/scripts/gates.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../../redis/scripts/queues.ts';
 import { consumers, ownPending, readEntries } from '../../redis/scripts/ready.ts';
-import { type Finding, leavingOut, type Subject } from './check-namespace.ts';
+import { type Finding, leavingOut, type Subject } from './check.ts';
 
 const QUEUES_MAX = 256;
 const EXAMPLES_MAX = 5;

@@ -14,23 +14,12 @@ import { createServerClock, OFFSET_MAX_MS, offsetOf } from '../../redis/connecti
 import { controlKeys, GROUP, partitionKeys, partitionRef, placeOf } from '../../redis/keys.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { scriptOptions } from '../../redis/scripts/scripts.ts';
+import type { Check, Finding, Info, Subject } from './check.ts';
 import { limits } from './check-limits.ts';
-import {
-  type Check,
-  closedTags,
-  done,
-  dueTimes,
-  type Finding,
-  type Info,
-  members,
-  processes,
-  type Subject,
-  schedules,
-  schema,
-  streams,
-  unsealedSets,
-  workers,
-} from './check-namespace.ts';
+import { dueTimes, members } from './check-members.ts';
+import { closedTags, done, schema, streams, unsealedSets } from './check-namespace.ts';
+import { processes, workers } from './check-processes.ts';
+import { schedules } from './check-schedules.ts';
 
 export const checks: readonly Check[] = [
   { name: 'reachable', look: reachable },

@@ -11,7 +11,7 @@ import { describe, type Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { dueNext, stats } from '../../redis/read/inspect.ts';
 import { listQueues, partitionsOf } from '../../redis/scripts/queues.ts';
-import type { Check, Finding, Info, Subject } from './check-namespace.ts';
+import type { Check, Finding, Info, Subject } from './check.ts';
 import { checks, readInfo } from './checks.ts';
 
 export interface Result extends Finding {

@@ -2,14 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
 import { limits } from '../../../src/inspect/doctor/check-limits.ts';
-import {
-  closedTags,
-  done,
-  dueTimes,
-  isReadable,
-  schedules,
-  unsealedSets,
-} from '../../../src/inspect/doctor/check-namespace.ts';
+import { dueTimes, isReadable } from '../../../src/inspect/doctor/check-members.ts';
+import { closedTags, done, unsealedSets } from '../../../src/inspect/doctor/check-namespace.ts';
+import { schedules } from '../../../src/inspect/doctor/check-schedules.ts';
 import { checks, commandsUsed, patches } from '../../../src/inspect/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
 import { controlKeys, GROUP, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
