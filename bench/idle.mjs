@@ -2,7 +2,7 @@
  * What waiting costs: `npm run bench -- idle`. A daemon and a worker, each a process of its own, and partitions that together
  * hold 100,000 jobs of the far future, with each profile. The commands that Redis carries out, those of scripts included,
  * and the CPU of all three; then, not at the same time, who asks for them, by MONITOR. Writes `bench/results/idle.json`, which
- * `duestream plan --price` goes by.
+ * `duestream admin plan --price` goes by.
  *
  *     --seconds 180          how long each of the two is measured: what `quiet` does once in three minutes counts, too
  *     --profiles quiet,…     only these

@@ -58,7 +58,7 @@ const WORK = {
       await fillJobs(redis, jobs, half);
       await fillDead(redis, jobs, half);
     },
-    args: ['erase', '--tag', TAG, '--yes'],
+    args: ['tags', 'erase', TAG, '--yes'],
     left: async (/** @type {Redis} */ redis) =>
       (await redis.zcard(scheduled)) + (await redis.xlen(dead)) + (await redis.hlen(past)),
   },

@@ -62,7 +62,7 @@ export function renderMarkdown(options) {
 
 Flags win over the environment, the environment over the file, the file over the defaults. The file is the one named by
 \`--config\`, else by \`DUESTREAM_CONFIG\`, else \`duestream.yaml\` in the working directory. An unknown name and a value
-outside its range stop the start with exit code 78. \`duestream config print\` shows each value and where it was set.
+outside its range stop the start with exit code 78. \`duestream admin config\` shows each value and where it was set.
 
 Times are written as \`500ms\`, \`90s\`, \`15m\`, \`1h\`, \`3d\` or \`P3D\`, as in code; a number is milliseconds. Names that ended with
 \`Ms\` (\`worker.jobLeaseMs\`, \`DUESTREAM_WORKER__JOB_LEASE_MS\`) are refused with the name that took their place. An empty environment variable counts as not set.

@@ -1,5 +1,5 @@
 /**
- * Renders the figures that `duestream plan` counts with as `src/inspect/bench-figures.ts`, from the results of the bench.
+ * Renders the figures that `duestream admin plan` counts with as `src/inspect/bench-figures.ts`, from the results of the bench.
  * Pure.  */
 
 /** @typedef {import('../../bench/results.mjs').Kept} Kept */
@@ -37,7 +37,7 @@ export function renderFigures(results, idle) {
   );
   const run = [...STEADY].map(([workload, perSecond]) => at(workload, perSecond));
   return `/**
- * What \`duestream plan\` counts with, as the bench measured it: CPU in µs and commands of Redis per job, by jobs
+ * What \`duestream admin plan\` counts with, as the bench measured it: CPU in µs and commands of Redis per job, by jobs
  * per second, and commands per second of what waits.
  *
  * Made from bench/results by \`npm run generate\`; edit scripts/generate/plan-figures.mjs instead.

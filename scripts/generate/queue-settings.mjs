@@ -11,7 +11,7 @@ What is stored with a queue in Redis and holds for every process. Each setting h
 [\`defineQueue\`](api/duestream.md#queueoptions), below \`queues.<name>\` in the [configuration](configuration.md), and in
 [\`PATCH /v1/queues/{queue}/settings\`](http-api.md). On the command line
 [\`duestream queues set\`](cli.md#duestream-queues-set) has flags for it, and
-[\`duestream queues unset\`](cli.md#duestream-queues-unset) takes it back.
+[\`duestream queues set --unset\`](cli.md#duestream-queues-set) takes it back.
 
 | setting | allowed | flags of \`queues set\` | holds | in the registry |
 |---|---|---|---|---|

@@ -7,16 +7,14 @@ import { DuestreamError } from '../kernel/errors.ts';
 import { version } from '../kernel/version.ts';
 import { auditLs } from './commands/audit-ls.ts';
 import { configPrint } from './commands/config-print.ts';
-import { deadGroups, deadLs, deadPurge, deadReplay, deadShow } from './commands/dead.ts';
+import { deadLs, deadPurge, deadReplay, deadShow } from './commands/dead.ts';
 import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
-import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
-import { groupsClose, groupsLs, groupsOpen, groupsSet, groupsShow, groupsUnset } from './commands/groups.ts';
-import { cancel, edit, noteChanges, reschedule, runNow } from './commands/jobs/change.ts';
+import { groupsClose, groupsLs, groupsOpen, groupsSet, groupsShow } from './commands/groups.ts';
+import { cancel, edit, noteChanges, reschedule } from './commands/jobs/change.ts';
 import { closedTags, closeTags, openTags } from './commands/jobs/closing.ts';
 import { forecast } from './commands/jobs/forecast.ts';
-import { historyLs } from './commands/jobs/history-ls.ts';
 import { ls } from './commands/jobs/ls.ts';
 import { schedule } from './commands/jobs/schedule.ts';
 import { setsCreate, setsLs, setsRm, setsSeal, setsShow } from './commands/jobs/sets.ts';
@@ -36,7 +34,7 @@ import {
   queuesWhy,
 } from './commands/queues/queues.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
-import { queuesSet, queuesUnset } from './commands/queues/queues-set.ts';
+import { queuesSet } from './commands/queues/queues-set.ts';
 import {
   schedulesBackfill,
   schedulesLs,
@@ -56,82 +54,53 @@ import { type Exit, openSession, type Register, type Runner } from './session.ts
 import type { Invocation } from './terminal/output.ts';
 import { helpOf, report, unknownTopic, usageError } from './terminal/report.ts';
 
-/** Every command, in the order of the help; a group is a word with commands of its own. */
-const commands: readonly Register[] = [
-  dev,
-  start,
-  worker,
-  schedule,
-  ls,
-  count,
-  show,
-  wait,
-  cancel,
-  reschedule,
-  runNow,
-  edit,
-  closeTags,
-  openTags,
-  closedTags,
+/** A word with commands of its own. */
+const noun =
+  (name: string, about: string, commands: readonly Register[]): Register =>
   (program, runner) => {
-    const sets = program
-      .command('sets')
-      .description('jobs with one callback, which is made when the last of them is over');
-    for (const register of [setsLs, setsShow, setsCreate, setsSeal, setsRm]) register(sets, runner);
-  },
-  (program, runner) => {
-    const dead = program.command('dead').description('list, replay and remove dead letters');
-    for (const register of [deadLs, deadGroups, deadShow, deadReplay, deadPurge]) register(dead, runner);
-  },
-  (program, runner) => {
-    historyLs(program.command('history').description('list jobs that are over'), runner);
-  },
-  erase,
-  (program, runner) => {
-    const queues = program.command('queues').description('list, set, pause and remove queues');
-    const looks = [queuesLs, queuesStats, queuesWhy];
-    const stops = [queuesPause, queuesResume, queuesClose, queuesOpen];
-    for (const register of [...looks, queuesSet, queuesUnset, ...stops, queuesRm]) register(queues, runner);
-  },
-  (program, runner) => {
-    const groups = program
-      .command('groups')
-      .description('show who waits and who runs in a queue with limits, by group');
-    for (const register of [groupsLs, groupsShow, groupsSet, groupsUnset, groupsClose, groupsOpen])
-      register(groups, runner);
-  },
-  (program, runner) => {
-    const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');
-    const looks = [schedulesLs, schedulesShow, schedulesPreview];
-    const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
-    for (const register of [...looks, ...changes]) register(schedules, runner);
-  },
-  (program, runner) => {
-    const outbox = program
-      .command('outbox')
-      .description('make the calls that stand in a database, and look after them');
-    for (const register of [outboxTables, outboxRelay, outboxLs, outboxRetry, outboxRm]) register(outbox, runner);
-  },
-  top,
-  forecast,
-  leaders,
-  workers,
-  (program, runner) => {
-    const tokens = program.command('tokens').description('create, list and revoke tokens of the HTTP API');
-    for (const register of [tokensCreate, tokensLs, tokensRevoke]) register(tokens, runner);
-  },
-  (program, runner) => {
-    auditLs(program.command('audit').description('show who changed what'), runner);
-  },
-  doctor,
-  prove,
-  fsck,
-  plan,
-  (program, runner) => {
-    configPrint(program.command('config').description('show the configuration'), runner);
-  },
-  completion,
-];
+    const group = program.command(name).description(about);
+    for (const register of commands) register(group, runner);
+  };
+
+/** Every command below its heading, in the order of the help. */
+const commands: Readonly<Record<string, readonly Register[]>> = {
+  'Run:': [dev, start, worker],
+  'Jobs:': [
+    ...[schedule, ls, show, wait, cancel, reschedule, edit],
+    noun('tags', 'close tags so that no job with one starts, and erase what has a tag', [
+      ...[closeTags, openTags, closedTags, erase],
+    ]),
+    noun('sets', 'jobs with one callback, which is made when the last of them is over', [
+      ...[setsLs, setsShow, setsCreate, setsSeal, setsRm],
+    ]),
+    noun('dead', 'list, replay and remove dead letters', [deadLs, deadShow, deadReplay, deadPurge]),
+  ],
+  'Queues and schedules:': [
+    noun('queues', 'list, set, pause and remove queues, and see who leads and serves them', [
+      ...[queuesLs, queuesStats, queuesWhy, leaders, workers],
+      ...[queuesSet, queuesPause, queuesResume, queuesClose, queuesOpen, queuesRm],
+    ]),
+    noun('groups', 'show who waits and who runs in a queue with limits, by group', [
+      ...[groupsLs, groupsShow, groupsSet, groupsClose, groupsOpen],
+    ]),
+    noun('schedules', 'create, show, preview and run recurring jobs', [
+      ...[schedulesLs, schedulesShow, schedulesPreview, forecast, schedulesPut, schedulesRm],
+      ...[schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill],
+    ]),
+    noun('outbox', 'make the calls that stand in a database, and look after them', [
+      ...[outboxTables, outboxRelay, outboxLs, outboxRetry, outboxRm],
+    ]),
+  ],
+  'Watch and look after:': [
+    top,
+    doctor,
+    fsck,
+    noun('tokens', 'create, list and revoke tokens of the HTTP API', [tokensCreate, tokensLs, tokensRevoke]),
+    noun('admin', 'the audit, the configuration, what a load needs, what is promised, and the completion of a shell', [
+      ...[auditLs, configPrint, plan, prove, completion],
+    ]),
+  ],
+};
 
 /** Runs one command line and returns the exit status. Nothing it is given makes it throw. */
 export async function runCli(invocation: Invocation): Promise<number> {
@@ -195,7 +164,10 @@ export function createProgram(runner: Runner): Command {
     program.configureOutput().writeOut?.(`${version}\n`);
     throw new CommanderError(0, 'commander.version', version);
   });
-  for (const register of commands) register(program, runner);
+  for (const [heading, registers] of Object.entries(commands)) {
+    program.commandsGroup(heading);
+    for (const register of registers) register(program, runner);
+  }
   return program;
 }
 

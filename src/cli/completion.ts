@@ -14,12 +14,12 @@ export const completion: Register = (parent, runner) => {
     .addArgument(new Argument('<shell>', 'the shell that reads them').choices(SHELLS))
     .argument('[words...]', 'after --: the words of a line; what may stand at its end is printed instead')
     .action((shell: Shell, words: readonly string[], _flags: unknown, command: Command) =>
-      runner.run(command, (session) => run(session, { shell, words, program: parent })),
+      runner.run(command, (session) => run(session, { shell, words, program: parent.parent ?? parent })),
     );
   withExamples(command, [
-    'duestream completion bash >> ~/.bashrc',
-    'duestream completion zsh > ~/.zfunc/_duestream',
-    'duestream completion fish > ~/.config/fish/completions/duestream.fish',
+    'duestream admin completion bash >> ~/.bashrc',
+    'duestream admin completion zsh > ~/.zfunc/_duestream',
+    'duestream admin completion fish > ~/.config/fish/completions/duestream.fish',
   ]);
 };
 
@@ -153,7 +153,7 @@ const nameOf = (what: Option | Argument): string => ('long' in what ? what.attri
 const metavarOf = (what: Option | Argument): string =>
   'long' in what ? (/<([^>]+)>/.exec(what.flags)?.[1] ?? '') : what.name();
 
-// The few lines that each shell needs: they hand the words to `duestream completion <shell> -- …` and show what it says,
+// The few lines that each shell needs: they hand the words to `duestream admin completion <shell> -- …` and show what it says,
 // one candidate per line, its description behind a tab. `:files` asks for the shell's own files.
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -173,7 +173,7 @@ const scripts: Readonly<Record<Shell, string>> = {
       return
     fi
     COMPREPLY+=("\${line%%$'\\t'*}")
-  done < <(duestream completion bash -- "\${words[@]}" 2>/dev/null)
+  done < <(duestream admin completion bash -- "\${words[@]}" 2>/dev/null)
 }
 complete -F _duestream duestream`,
 
@@ -181,7 +181,7 @@ complete -F _duestream duestream`,
 _duestream() {
   local line
   local -a found
-  for line in "\${(@f)$(duestream completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  for line in "\${(@f)$(duestream admin completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
     if [[ $line == ${FILES_LINE} ]]; then
       _files
       return
@@ -198,7 +198,7 @@ fi`,
 
   fish: `function __duestream
   set -l words (commandline -opc) (commandline -ct)
-  set -l found (duestream completion fish -- $words[2..-1] 2>/dev/null)
+  set -l found (duestream admin completion fish -- $words[2..-1] 2>/dev/null)
   if test "$found[1]" = '${FILES_LINE}'
     __fish_complete_path (commandline -ct)
   else

@@ -1,5 +1,5 @@
 /**
- * What `duestream plan` counts with, as the bench measured it: CPU in µs and commands of Redis per job, by jobs
+ * What `duestream admin plan` counts with, as the bench measured it: CPU in µs and commands of Redis per job, by jobs
  * per second, and commands per second of what waits.
  *
  * Made from bench/results by `npm run generate`; edit scripts/generate/plan-figures.mjs instead.

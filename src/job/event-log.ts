@@ -118,7 +118,7 @@ function ofTheRest({ log, few, rare }: Lines) {
     'versions.differ': (e) =>
       rare.warn(
         e,
-        'other versions of duestream run beside this process: bring all to one; "duestream workers" says which version each one has',
+        'other versions of duestream run beside this process: bring all to one; "duestream queues workers" says which version each one has',
       ),
     'versions.agree': (e) => few.info(e, 'all processes have this version of duestream again'),
     'process.ticked': ({ lagMs }) => {

@@ -1,5 +1,5 @@
 /**
- * A daemon or a worker in a process of its own, for `duestream prove`: it gets its orders from the process that forked it, says what
+ * A daemon or a worker in a process of its own, for `duestream admin prove`: it gets its orders from the process that forked it, says what
  * happens, and ends with that process. The address of Redis comes with the orders, so no password is in a list of processes.
  */
 import { createDaemon } from '../daemon/daemon.ts';

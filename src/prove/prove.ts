@@ -1,5 +1,5 @@
 /**
- * `duestream prove`: the harmless part of the fault report, against the Redis that somebody has. One step after the other, each
+ * `duestream admin prove`: the harmless part of the fault report, against the Redis that somebody has. One step after the other, each
  * with a row that says what held, in a namespace of its own, bounded in jobs and time. It never changes a setting, and never
  * writes to, or removes, a key of anybody else.
  *
@@ -186,7 +186,7 @@ async function leftOf(redis: Redis, namespace: string): Promise<Outcome> {
     const figures = { removed, left: left.length };
     if (left.length === 0)
       return { status: 'held', saw: `0 keys in ${namespace}, ${removed} removed; ${how}`, figures };
-    const advice = 'wait 15 s, then run "duestream prove --clean"';
+    const advice = 'wait 15 s, then run "duestream admin prove --clean"';
     return {
       status: 'failed',
       saw: `${counted(left.length, 'key')} left in ${namespace}, such as ${left[0]}`,
@@ -200,7 +200,7 @@ async function leftOf(redis: Redis, namespace: string): Promise<Outcome> {
     return {
       status: 'failed',
       saw: `cannot clean up ${namespace}: ${reasonOf(error)}`,
-      advice: 'run "duestream prove --clean" when Redis answers',
+      advice: 'run "duestream admin prove --clean" when Redis answers',
     };
   }
 }

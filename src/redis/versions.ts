@@ -26,7 +26,7 @@ export function otherVersions(said: string | null | undefined, own = version): r
 
 /** What to tell of them. */
 export const differingText = (others: readonly string[]): string =>
-  `duestream ${others.join(', ')} runs beside this process, which has ${version}: bring all processes to one version; "duestream workers" says which version each one has`;
+  `duestream ${others.join(', ')} runs beside this process, which has ${version}: bring all processes to one version; "duestream queues workers" says which version each one has`;
 
 /** Tells when processes of another minor version came beside this one, and when they are gone. */
 export function createVersionWatch(events: Emitter, own = version): (said: string | null | undefined) => void {

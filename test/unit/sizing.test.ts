@@ -1,4 +1,4 @@
-/** The arithmetic of `duestream plan`: classes of the allocator, numbers as people write them, and what follows from them. */
+/** The arithmetic of `duestream admin plan`: classes of the allocator, numbers as people write them, and what follows from them. */
 import { describe, expect, test } from 'vitest';
 import { benchFigures } from '../../src/inspect/bench-figures.ts';
 import {

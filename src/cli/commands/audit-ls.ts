@@ -1,4 +1,4 @@
-/** `audit ls`: who changed what, and how many, newest first. */
+/** `admin audit`: who changed what, and how many, newest first. */
 import type { Command } from 'commander';
 import { auditEntries } from '../../access/audit.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -8,13 +8,15 @@ import { line, table } from '../terminal/output.ts';
 
 export const auditLs: Register = (parent, runner) => {
   const command = parent
-    .command('ls')
-    .description('list changes by the HTTP API, the command line and erasures of programs, newest first')
+    .command('audit')
+    .description(
+      'list who changed what: by the HTTP API, the command line, and what programs did to queues or erased; newest first',
+    )
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 10_000), 50)
     .action(({ limit }: { readonly limit: number }, command: Command) =>
       runner.run(command, (session) => run(session, limit)),
     );
-  withExamples(command, ['duestream audit ls', 'duestream audit ls --limit 500 --json']);
+  withExamples(command, ['duestream admin audit', 'duestream admin audit --limit 500 --json']);
 };
 
 async function run(session: Session, limit: number): Promise<Exit> {

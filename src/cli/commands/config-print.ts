@@ -1,4 +1,4 @@
-/** `config print`: every option with its effective value and where it was set; secrets are hidden. */
+/** `admin config`: every option with its effective value and where it was set; secrets are hidden. */
 import type { Command } from 'commander';
 import type { Loaded } from '../../config/load.ts';
 import { options } from '../../config/options.ts';
@@ -9,10 +9,10 @@ import { line } from '../terminal/output.ts';
 
 export const configPrint: Register = (parent, runner) => {
   const command = parent
-    .command('print')
+    .command('config')
     .description('print every option with its value and where it was set; secrets are hidden')
     .action((_flags: unknown, command: Command) => runner.run(command, run));
-  withExamples(command, ['duestream config print', 'duestream config print --config production.yaml --json']);
+  withExamples(command, ['duestream admin config', 'duestream admin config --config production.yaml --json']);
 };
 
 function run({ loaded, out }: Session): Promise<Exit> {

@@ -50,7 +50,7 @@ function withFilter(command: Command): Command {
     .option('--tag <tag>', 'only those of jobs with this tag')
     .option('--set <name>', 'only those of members of this set')
     .option('--id <id>', 'only those of this job')
-    .option('--error <error>', 'only those with this last error, as "dead groups" prints it')
+    .option('--error <error>', 'only those with this last error, as --groups prints it')
     .option('--older-than <duration>', 'only dead letters that are at least this old')
     .option('--newer-than <duration>', 'only dead letters that are at most this old');
 }
@@ -76,25 +76,35 @@ export function checkConsent(flags: { readonly dryRun?: boolean; readonly yes?: 
 // `dead ls <queue>`: the newest dead letters of all partitions.
 
 interface LsFlags extends FilterFlags {
-  readonly limit: number;
+  readonly groups?: boolean;
+  readonly scanMax?: number;
+  readonly limit?: number;
   readonly cursor?: string;
 }
 
 export const deadLs: Register = (parent, runner) => {
   const command = withFilter(parent.command('ls <queue>').description('list dead letters, newest first'))
-    .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
+    .option('--limit <n>', 'show at most this many (default: 50)', wholeNumber(1, 1000))
     .option('--cursor <cursor>', 'go on where an earlier list ended, as it printed')
+    .option('--groups', 'count them by reason, last error and name instead')
+    .option(
+      '--scan-max <n>',
+      'with --groups: look at no more than this many (default: 100000)',
+      wholeNumber(1, 1_000_000),
+    )
     .action((queue: string, flags: LsFlags, command: Command) =>
-      runner.run(command, (session) => runLs(session, queue, flags)),
+      runner.run(command, (session) => (flags.groups ? runGroups : runLs)(session, queue, flags)),
     );
   withExamples(command, [
     'duestream dead ls emails --limit 10',
+    'duestream dead ls emails --groups --newer-than 1h',
     'duestream dead ls emails --name welcome --newer-than 1d',
   ]);
 };
 
 async function runLs(session: Session, queue: string, flags: LsFlags): Promise<Exit> {
-  const { limit, cursor } = flags;
+  const { limit = 50, cursor, scanMax } = flags;
+  if (scanMax !== undefined) throw new DuestreamError('usage', '--scan-max goes with --groups');
   const found = await withDeadLetters(session, queue, async (dead, partitions) => {
     const page = await dead.list(queue, filterOf(flags), { limit, cursor });
     const deadLetters = page.deadLetters.map(({ deadLetter, overMs: atMs, queue: _queue, ...row }) => ({
@@ -134,26 +144,13 @@ function linesOf(session: Session, queue: string, deadLetters: readonly Row[]): 
 const more = ({ scanned, cursor }: { readonly scanned: number; readonly cursor: string | undefined }) =>
   cursor === undefined ? [] : [line`${scanned} checked; there may be more: add --cursor ${cursor}`];
 
-// `dead groups <queue>`: how many died alike, so that one look says what is wrong.
+// `dead ls <queue> --groups`: how many died alike, so that one look says what is wrong.
 
-interface GroupsFlags extends FilterFlags {
-  readonly scanMax: number;
-}
-
-export const deadGroups: Register = (parent, runner) => {
-  const command = withFilter(
-    parent.command('groups <queue>').description('count dead letters by reason, last error and name'),
-  )
-    .option('--scan-max <n>', 'look at no more than this many, the newest', wholeNumber(1, 1_000_000), 100_000)
-    .action((queue: string, flags: GroupsFlags, command: Command) =>
-      runner.run(command, (session) => runGroups(session, queue, flags)),
-    );
-  withExamples(command, ['duestream dead groups emails', 'duestream dead groups emails --newer-than 1h']);
-};
-
-async function runGroups(session: Session, queue: string, flags: GroupsFlags): Promise<Exit> {
+async function runGroups(session: Session, queue: string, flags: LsFlags): Promise<Exit> {
+  const { scanMax = 100_000, limit, cursor: from } = flags;
+  if ((limit ?? from) !== undefined) throw new DuestreamError('usage', '--limit and --cursor do not go with --groups');
   const found = await withDeadLetters(session, queue, async (dead, partitions) => {
-    const { groups, ...rest } = await dead.groups(queue, filterOf(flags), { scanMax: flags.scanMax });
+    const { groups, ...rest } = await dead.groups(queue, filterOf(flags), { scanMax });
     const written = groups.map((group) => ({
       ...group,
       example: { ...group.example, deadLetter: writtenAs(group.example, partitions) },
@@ -470,7 +467,7 @@ async function replayAll(
 const WHY: Readonly<Record<Result['status'], string>> = {
   scheduled: 'scheduled again',
   live: 'not replayed: a job of this id is live; cancel it, or wait until it ends',
-  closed: 'not replayed: a tag of it is closed; "duestream closed <queue>" says which',
+  closed: 'not replayed: a tag of it is closed; "duestream tags ls <queue>" says which',
   empty: 'not replayed: the dead letter holds no record to run',
   gone: 'gone: it was replayed or removed, or never was in this queue',
   indeterminate: 'unsure: the reply was lost and nothing is known of its job now',

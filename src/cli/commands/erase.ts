@@ -1,5 +1,5 @@
 /**
- * `erase --tag <tag>`: what is stored of a person goes for ever: jobs, dead letters, history. In bounded steps; a run that
+ * `tags erase <tag>`: what is stored of a person goes for ever: jobs, dead letters, history. In bounded steps; a run that
  * was cut short is simply repeated. The tag may name that person, so the audit says how many went, and not by which tag.
  */
 import type { Command } from 'commander';
@@ -19,7 +19,6 @@ import { line } from '../terminal/output.ts';
 import { checkConsent } from './dead.ts';
 
 interface Flags {
-  readonly tag: string;
   readonly queue?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -29,24 +28,27 @@ const PROGRESS_EVERY = 5000;
 
 export const erase: Register = (parent, runner) => {
   const command = parent
-    .command('erase')
-    .description('remove what is stored of a person, by tag: jobs, dead letters and history of all queues')
-    .requiredOption('--tag <tag>', 'what names the person, such as user:42')
+    .command('erase <tag>')
+    .description(
+      'remove what is stored of a person, by a tag such as user:42: jobs, dead letters and history of all queues',
+    )
     .option('--queue <name>', 'only of this queue')
     .option('--dry-run', 'only count it')
     .option('--yes', 'really remove it; give either this or --dry-run')
-    .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
+    .action((tag: string, flags: Flags, command: Command) =>
+      runner.run(command, (session) => run(session, tag, flags)),
+    );
   withExamples(command, [
-    'duestream erase --tag user:42 --dry-run',
-    'duestream erase --tag user:42 --yes',
-    'duestream erase --tag user:42 --queue emails --yes --json',
+    'duestream tags erase user:42 --dry-run',
+    'duestream tags erase user:42 --yes',
+    'duestream tags erase user:42 --queue emails --yes --json',
   ]);
 };
 
-async function run(session: Session, flags: Flags): Promise<Exit> {
+async function run(session: Session, given: string, flags: Flags): Promise<Exit> {
   checkConsent(flags, 'this removes jobs, dead letters and history for ever');
   const { queue } = flags;
-  const tag = parseTag(flags.tag, '--tag');
+  const tag = parseTag(given, 'tag');
   const dryRun = flags.dryRun === true;
   // Reading first: what is no queue is said before anything goes.
   if (queue !== undefined) await checkQueue(session, queue);

@@ -1,4 +1,4 @@
-/** The commands of `groups`: who of a gated queue waits and who runs, by group. Dead letters have groups of their own: `dead groups`. */
+/** The commands of `groups`: who of a gated queue waits and who runs, by group. Dead letters have groups of their own: `dead ls --groups`. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/client.ts';
 import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
@@ -135,7 +135,7 @@ function holderLines(session: Session, { holders, running, nowMs }: GroupReport)
   ];
 }
 
-// `groups set`, `unset`, `close` and `open`: what a group may have, and whether anybody of it is let through.
+// `groups set`, `close` and `open`: what a group may have, and whether anybody of it is let through.
 
 export const groupsSet: Register = (parent, runner) => {
   const command = withGroupFlags(
@@ -145,16 +145,23 @@ export const groupsSet: Register = (parent, runner) => {
         'give a group limits of its own, or all whose names begin so: pro-*; they replace those that it had',
       ),
   )
+    .option('--unset', 'give it the limits of all groups again')
     .option('--reason <text>', 'why, for the next person who looks, and for the audit')
-    .action((queue: string, group: string, flags: SettingFlags & { readonly reason?: string }, command: Command) =>
+    .action((queue: string, group: string, flags: SettingFlags & GroupFlags, command: Command) =>
       runner.run(command, (session) => runSet(session, { queue, group, ...flags })),
     );
   withExamples(command, [
     'duestream groups set calls acme --concurrency 10 --rate 20/s --reason "they pay for it"',
     "duestream groups set calls 'pro-*' --weight 3",
+    'duestream groups set calls acme --unset',
     "duestream groups set imports 'free-*' --max-pending 100",
   ]);
 };
+
+interface GroupFlags {
+  readonly unset?: boolean;
+  readonly reason?: string;
+}
 
 async function runSet(
   session: Session,
@@ -162,9 +169,15 @@ async function runSet(
     queue,
     group,
     reason,
+    unset,
     ...flags
-  }: SettingFlags & { readonly queue: string; readonly group: string; readonly reason?: string },
+  }: SettingFlags & GroupFlags & { readonly queue: string; readonly group: string },
 ): Promise<Exit> {
+  if (unset) {
+    if (Object.keys(flags).length === 0)
+      return change(session, { verb: 'unset', queue, group, reason }, ({ groups }) => groups.unset(queue, group));
+    throw new DuestreamError('usage', '--unset and limits are both given; allowed: one of them');
+  }
   const limits = readGroupFlags(flags);
   if (Object.keys(flags).length === 0) {
     throw new DuestreamError(
@@ -176,18 +189,6 @@ async function runSet(
     groups.set(queue, group, limits, { reason }),
   );
 }
-
-export const groupsUnset: Register = (parent, runner) => {
-  const command = parent
-    .command('unset <queue> <group>')
-    .description('give a group the limits of all groups again')
-    .action((queue: string, group: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) =>
-        change(session, { verb: 'unset', queue, group }, ({ groups }) => groups.unset(queue, group)),
-      ),
-    );
-  withExamples(command, ['duestream groups unset calls acme']);
-};
 
 export const groupsClose: Register = (parent, runner) => {
   const command = parent

@@ -51,9 +51,9 @@ export const plan: Register = (parent, runner) => {
     .option('--price <money/commands>', 'also say what a month costs where commands are paid: 0.20/100k', price)
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, [
-    'duestream plan --jobs 10M --payload 200 --rate 2000 --workers 20',
-    'duestream plan --jobs 250k --payload 4KiB --rate 50 --handler 2s --json',
-    'duestream plan --jobs 100k --payload 200 --rate 1 --daemons 1 --price 0.20/100k',
+    'duestream admin plan --jobs 10M --payload 200 --rate 2000 --workers 20',
+    'duestream admin plan --jobs 250k --payload 4KiB --rate 50 --handler 2s --json',
+    'duestream admin plan --jobs 100k --payload 200 --rate 1 --daemons 1 --price 0.20/100k',
   ]);
 };
 

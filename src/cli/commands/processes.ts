@@ -25,7 +25,7 @@ export const leaders: Register = (parent, runner) => {
     .action((queue: string | undefined, _flags: unknown, command: Command) =>
       runner.run(command, (session) => runLeaders(session, queue)),
     );
-  withExamples(command, ['duestream leaders', 'duestream leaders emails --json']);
+  withExamples(command, ['duestream queues leaders', 'duestream queues leaders emails --json']);
 };
 
 async function runLeaders(session: Session, queue: string | undefined): Promise<Exit> {
@@ -74,7 +74,7 @@ export const workers: Register = (parent, runner) => {
     .option('--queue <name>', 'only workers of this queue')
     .option('--limit <n>', 'show at most this many jobs of each worker: the oldest', wholeNumber(0, 1000), 10)
     .action((flags: Flags, command: Command) => runner.run(command, (session) => runWorkers(session, flags)));
-  withExamples(command, ['duestream workers', 'duestream workers --queue emails --limit 100 --json']);
+  withExamples(command, ['duestream queues workers', 'duestream queues workers --queue emails --limit 100 --json']);
 };
 
 async function runWorkers(session: Session, { queue, limit }: Flags): Promise<Exit> {

@@ -25,9 +25,9 @@ export const prove: Register = (parent, runner) => {
       runner.run(command, (session) => (flags.clean === true ? clean(session) : run(session, flags))),
     );
   withExamples(command, [
-    'duestream prove --redis rediss://user:SECRET@redis.example.net:6379',
-    'duestream prove --jobs 1000 --seconds 120 --json',
-    'duestream prove --clean',
+    'duestream admin prove --redis rediss://user:SECRET@redis.example.net:6379',
+    'duestream admin prove --jobs 1000 --seconds 120 --json',
+    'duestream admin prove --clean',
   ]);
 };
 

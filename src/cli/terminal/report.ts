@@ -22,7 +22,7 @@ const NEXT: Readonly<Record<string, string>> = {
   indeterminate: 'repeat the same command with the same --id; it is safe',
   refused: 'run "duestream doctor": it says what this Redis lacks',
   'out-of-memory': 'raise maxmemory, or let jobs finish; "duestream doctor" shows the limit',
-  'bad-config': 'correct it there, then run "duestream config print": it shows every value',
+  'bad-config': 'correct it there, then run "duestream admin config": it shows every value',
   'wrong-schema': 'run "duestream doctor" with the same flags: it says what is there and what to do',
   moved: 'repeat the command',
 };
@@ -125,6 +125,11 @@ export function helpOf(program: Command, invocation: Invocation): { readonly nex
 /** What the parser refused, in our words where they say more. */
 export function usageError(program: Command, invocation: Invocation, error: CommanderError): DuestreamError {
   const message = oneLine(error.message.replace(/^error: /, ''));
+  const [, word] = /^unknown command '(.+?)'/.exec(message) ?? [];
+  const meant = word === undefined ? [] : elsewhere(program, word);
+  if (meant.length > 0) {
+    return new DuestreamError('usage', `unknown command '${word}'; did you mean ${meant.join(', or ')}?`);
+  }
   return new DuestreamError('usage', withAdvice(message, commandOf(program, invocation).command));
 }
 
@@ -138,6 +143,23 @@ export function unknownTopic(program: Command, invocation: Invocation): Duestrea
   const known = command.commands.map((one) => one.name());
   if (known.includes(topic) || topic === 'help') return undefined;
   return new DuestreamError('usage', `unknown command '${oneLine(topic)}'${hintOf(topic, known)}`);
+}
+
+/** Commands that are flags now. */
+const FLAGS: Readonly<Record<string, string>> = {
+  count: 'ls <queue> --count',
+  history: 'ls <queue> --state over',
+  'run-now': 'reschedule <queue> <id> --now',
+  closed: 'tags ls <queue>',
+};
+
+/** What has this name below a noun. */
+function elsewhere(program: Command, word: string): readonly string[] {
+  const flag = FLAGS[word];
+  if (flag !== undefined) return [flag];
+  return program.commands
+    .filter((noun) => noun.commands.some((one) => one.name() === word))
+    .map((noun) => `${noun.name()} ${word}`);
 }
 
 function withAdvice(message: string, command: Command): string {

@@ -159,7 +159,7 @@ function standing({ queue, all, processes }: Seen, nowMs: number): Omit<Why, 'no
   if (lingering.length > 0) return { moves: true, reasons: lingering };
   if (wait > 0 || running > 0 || nextMs <= nowMs || !Number.isFinite(nextMs)) return { moves: true, reasons: [] };
   const text = `${queue}: every job waits for its due time; the next is due in ${span(nextMs - nowMs)}`;
-  const advice = `to start a job now: duestream run-now ${queue} <id>`;
+  const advice = `to start a job now: duestream reschedule ${queue} <id> --now`;
   return { moves: false, reasons: [{ code: 'not-due', text, advice, nextMs: Math.ceil(nextMs) }] };
 }
 

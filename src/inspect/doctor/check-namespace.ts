@@ -108,7 +108,7 @@ function nearlyAll(most: { readonly queue: string; readonly count: number }, clo
   return {
     status: 'warn',
     saw: `${counted(most.count, 'tag')} of ${most.queue} are closed, and mover.closedMax is ${closedMax}: one more than that is refused`,
-    advice: `open some: duestream closed ${most.queue}, duestream open ${most.queue} <tag>; close them for a shorter time; or set mover.closedMax to ${2 * closedMax}, at 128 bytes of memory for each tag in each partition`,
+    advice: `open some: duestream tags ls ${most.queue}, duestream tags open ${most.queue} <tag>; close them for a shorter time; or set mover.closedMax to ${2 * closedMax}, at 128 bytes of memory for each tag in each partition`,
   };
 }
 

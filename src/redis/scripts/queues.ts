@@ -101,7 +101,7 @@ export function unheldOf(layout: QueueLayout, definition: QueueSettings & Partit
   return [
     ...over.map(
       (name) =>
-        `${fieldSaid(name)}: somebody has set another one by command; "duestream queues stats ${queue}" says who, "duestream queues unset" takes it back`,
+        `${fieldSaid(name)}: somebody has set another one by command; "duestream queues stats ${queue}" says who, "duestream queues set --unset" takes it back`,
     ),
     ...[otherPartitions(layout, definition) ?? []].flat(),
   ];

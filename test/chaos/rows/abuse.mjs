@@ -248,7 +248,7 @@ export const abuseRows = [
           ['show', 'load', 'rude-0'],
           ['show', 'load', 'rude-1'],
           ['ls', 'load', '--state', 'dead'],
-          ['workers'],
+          ['queues', 'workers'],
         ].map((args) => load.commandLine(cast, args)),
       );
       return {

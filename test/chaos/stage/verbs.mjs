@@ -59,7 +59,15 @@ export async function everyVerb({ main, all, producing, looking }) {
         'ls load --state cancelled',
         'show load look',
       ],
-      ...['dead ls load', 'leaders', 'workers', 'forecast', 'schedules ls', 'fsck chaos', 'doctor'],
+      ...[
+        'dead ls load',
+        'queues leaders',
+        'queues workers',
+        'schedules forecast',
+        'schedules ls',
+        'fsck chaos',
+        'doctor',
+      ],
     ]),
     inOrder(producing, ['schedule load --id p1 --delay 1h', 'cancel load p1']),
   ]);

@@ -1,4 +1,4 @@
-/** `reschedule`, `run-now` and `edit` on the command line. */
+/** `reschedule`, `reschedule --now` and `edit` on the command line. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { useCli } from '../../support/cli.ts';
@@ -54,12 +54,15 @@ describe('reschedule', () => {
   });
 });
 
-test('run-now makes jobs due, and says of those that run that they do', async () => {
+test('reschedule --now makes jobs due, and says of those that run that they do', async () => {
   await waits('a');
   await p.running('b');
-  const { code, out } = await due(['run-now', 'q', 'a', 'b']);
+  const { code, out } = await due(['reschedule', 'q', 'a', 'b', '--now']);
   expect([code, out]).toEqual([1, 'a  due now\nb  not changed: it runs\n']);
-  expect(await due(['run-now', 'q', 'a'])).toMatchObject({ code: 0, out: 'a  due already: it waits for a worker\n' });
+  expect(await due(['reschedule', 'q', 'a', '--now'])).toMatchObject({
+    code: 0,
+    out: 'a  due already: it waits for a worker\n',
+  });
 });
 
 describe('edit', () => {
@@ -107,7 +110,7 @@ test.each([
   ['edit q a --attempts 2'],
   ['cancel q --tag none --yes'],
   ['dead ls q'],
-  ['erase --tag none --yes'],
+  ['tags erase none --yes'],
   ['schedules put nightly --queue q --cron @daily'],
 ])('%s opens one connection for the look, the change and the audit', async (line) => {
   await waits('a');

@@ -29,16 +29,18 @@ afterAll(async () => {
 const run = (...args: readonly string[]) => cli.run([...args, '--redis', server.url]);
 
 test('a tag is closed with a reason, listed, and opened', async () => {
-  const closed = await run('close', 'mail', 'invoice:7', 'invoice:8', '--for', '90d', '--reason', 'paid');
+  const closed = await run('tags', 'close', 'mail', 'invoice:7', 'invoice:8', '--for', '90d', '--reason', 'paid');
   expect(closed).toMatchObject({ code: 0 });
   expect(closed.out).toMatch(/^invoice:7, invoice:8 of mail {2}closed until .*\n1 job cancelled\n$/);
-  const listed = await run('closed', 'mail', '--search', ':7');
+  const listed = await run('tags', 'ls', 'mail', '--search', ':7');
   expect(listed.out).toMatch(/invoice:7 .*paid/);
   expect(listed.out).not.toContain('invoice:8');
   expect((await run('schedule', 'mail', '--data', '2', '--id', 'b', '--tag', 'invoice:7')).out).toMatch(
     /^b {2}closed {2}not scheduled: tag invoice:7 is closed until/,
   );
-  expect((await run('open', 'mail', 'invoice:7', 'x')).out).toBe('invoice:7 of mail  is open\nx of mail  was open\n');
+  expect((await run('tags', 'open', 'mail', 'invoice:7', 'x')).out).toBe(
+    'invoice:7 of mail  is open\nx of mail  was open\n',
+  );
   const told = await auditEntries({ redis, namespace: 'duestream' }, { limit: 10 });
   expect(told.map(({ verb, target, reason }) => [verb, target, reason])).toEqual([
     ['tags.open', 'invoice:7', undefined],
@@ -48,7 +50,7 @@ test('a tag is closed with a reason, listed, and opened', async () => {
 });
 
 test('as JSON', async () => {
-  const closed = JSON.parse((await run('close', 'mail', 'invoice:7', '--for', '1h', '--json')).out);
+  const closed = JSON.parse((await run('tags', 'close', 'mail', 'invoice:7', '--for', '1h', '--json')).out);
   expect(closed).toEqual({
     queue: 'mail',
     tags: ['invoice:7'],
@@ -56,7 +58,7 @@ test('as JSON', async () => {
     running: [],
     untilMs: expect.any(Number),
   });
-  const listed = JSON.parse((await run('closed', 'mail', '--json')).out);
+  const listed = JSON.parse((await run('tags', 'ls', 'mail', '--json')).out);
   expect(listed).toMatchObject({
     queue: 'mail',
     count: 1,
@@ -65,7 +67,7 @@ test('as JSON', async () => {
 });
 
 test('a queue that there is not is refused, and so is a tag without an end', async () => {
-  expect(await run('close', 'mails', 'x', '--for', '1h')).toMatchObject({ code: 1 });
-  expect(await run('close', 'mail', 'x')).toMatchObject({ code: 64 });
+  expect(await run('tags', 'close', 'mails', 'x', '--for', '1h')).toMatchObject({ code: 1 });
+  expect(await run('tags', 'close', 'mail', 'x')).toMatchObject({ code: 64 });
   expect(await redis.keys('*mails*')).toEqual([]);
 });

@@ -34,7 +34,7 @@ afterAll(async () => {
 async function bash(words: readonly string[], url = server.url): Promise<readonly string[]> {
   const script = [
     'set -eu',
-    'source <(duestream completion bash)',
+    'source <(duestream admin completion bash)',
     'complete -p duestream >&2',
     'COMP_WORDS=(duestream "$@")',
     'COMP_CWORD=$#',
@@ -52,7 +52,7 @@ async function bash(words: readonly string[], url = server.url): Promise<readonl
 
 test('bash completes verbs, flags, choices and the names of queues', async () => {
   expect(await bash(['queues', 'p'])).toEqual(['pause']);
-  expect(await bash(['forecast', '--by', ''])).toEqual(['minute', 'hour', 'auto']);
+  expect(await bash(['schedules', 'forecast', '--by', ''])).toEqual(['minute', 'hour', 'auto']);
   expect(await bash(['ls', ''])).toEqual(['emails']);
   expect(await bash(['--config', ''])).toEqual(['compopt -o default']);
 });
@@ -68,7 +68,7 @@ test('a name that a shell would take apart is not offered', async () => {
 });
 
 test('another shell is refused with those that there are', async () => {
-  const { code, err } = await cli.run(['completion', 'tcsh']);
+  const { code, err } = await cli.run(['admin', 'completion', 'tcsh']);
   expect(code).toBe(64);
   expect(err).toContain('Allowed choices are bash, zsh, fish');
 });

@@ -167,11 +167,11 @@ describe('filters', () => {
   });
 
   test('groups count what died alike', async () => {
-    const { out } = await due(['dead', 'groups', 'q']);
+    const { out } = await due(['dead', 'ls', 'q', '--groups']);
     expect(out).toMatch(
       /^dead letters +reason +name +last error +last died +one of them\n2 +attempts +default +boom +\S/,
     );
-    expect(await answer(['dead', 'groups', 'q', '--reason', 'none'])).toMatchObject({
+    expect(await answer(['dead', 'ls', 'q', '--groups', '--reason', 'none'])).toMatchObject({
       groups: [],
       scanned: 3,
       others: 0,

@@ -259,7 +259,7 @@ describe('closed tags', () => {
     const { status, saw, advice } = await look();
     expect(status).toBe('warn');
     expect(saw).toBe('8 tags of q are closed, and mover.closedMax is 10: one more than that is refused');
-    expect(advice).toMatch(/^open some: duestream closed q, .* set mover.closedMax to 20/);
+    expect(advice).toMatch(/^open some: duestream tags ls q, .* set mover.closedMax to 20/);
   });
 });
 

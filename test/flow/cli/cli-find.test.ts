@@ -30,7 +30,7 @@ describe('a tag', () => {
     await run(['edit', 'q', 'x', '--tag', 'paid']);
     expect(await answer(['ls', 'q', '--tag', 'paid'])).toMatchObject({ jobs: [{ id: 'x', tags: ['paid'] }] });
     await run(['edit', 'q', 'x', '--unset', 'tag']);
-    expect(await answer(['count', 'q', '--tag', 'paid'])).toEqual({ queue: 'q', count: 0 });
+    expect(await answer(['ls', 'q', '--count', '--tag', 'paid'])).toEqual({ queue: 'q', count: 0 });
     const refused = await run(['schedule', 'q', '--tag', 'a b']);
     expect([refused.code, refused.err]).toEqual([64, expect.stringContaining('tags: one is "a b"; allowed: 1 to 64')]);
   });
@@ -126,7 +126,7 @@ describe('by filter', () => {
     expect(limited).toMatchObject({ matched: 1, changed: 1, requested: 0, ids: ['a'] });
     const done = await run(['cancel', 'q', '--tag', 'user:42', '--yes', '--cursor', limited.cursor]);
     expect(done).toMatchObject({ code: 0, out: '2 jobs matched, 2 cancelled\n' });
-    expect((await run(['count', 'q'])).out).toBe('1\n');
+    expect((await run(['ls', 'q', '--count'])).out).toBe('1\n');
   });
 
   test('goes on with what +1d meant when it began, and one due time for all', async () => {
@@ -145,7 +145,7 @@ describe('by filter', () => {
     expect([...page.jobs, ...next.jobs]).toHaveLength(4);
   });
 
-  test('reschedule, run-now and edit change those that wait', async () => {
+  test('reschedule, also to now, and edit change those that wait', async () => {
     await some();
     const where = ['--tag', 'user:42', '--yes'];
     expect(await run(['reschedule', 'q', ...where, '--delay', '9d'])).toMatchObject({
@@ -158,7 +158,7 @@ describe('by filter', () => {
     });
     const edited = ['edit', 'q', '--where-tag', 'user:42', '--tag', 'user:44', '--attempts', '2', '--yes'];
     expect(await run(edited)).toMatchObject({ code: 0, out: '3 jobs matched, 3 edited\n' });
-    expect(await run(['run-now', 'q', '--tag', 'user:44', '--yes'])).toMatchObject({
+    expect(await run(['reschedule', 'q', '--now', '--tag', 'user:44', '--yes'])).toMatchObject({
       code: 0,
       out: '3 jobs matched, 3 due now\n',
     });

@@ -35,7 +35,7 @@ const never = () => {
 test('is switched on and off, and says how', async () => {
   const { out } = await switchOn();
   expect(out).toBe(
-    'q keeps jobs for 7d after their end, at most 500, with what their handlers returned\nall processes follow within half a minute\nto take it back: duestream queues unset q history\n',
+    'q keeps jobs for 7d after their end, at most 500, with what their handlers returned\nall processes follow within half a minute\nto take it back: duestream queues set q --unset history\n',
   );
   expect(await the.redis.hget(controlKeys('t').queues, 'q:history')).toBe(
     '{"on":true,"keepMs":604800000,"max":500,"result":true,"resultBytesMax":16384}',
@@ -52,18 +52,18 @@ test('is listed, the latest end first, by filters and in pages', async () => {
   for (const [nth, id] of ['a', 'b', 'c'].entries()) await done(id, { nth }, T0 + nth);
   await the.bury(await the.running('d'), { reason: 'no-handler', nowMs: T0 + 10 });
   const ids = async (...flags: readonly string[]) =>
-    (await answer('history', 'ls', 'q', ...flags)).jobs.map(({ id }: { readonly id: string }) => id);
+    (await answer('ls', 'q', '--state', 'over', ...flags)).jobs.map(({ id }: { readonly id: string }) => id);
   expect(await ids()).toEqual(['d', 'c', 'b', 'a']);
   expect(await ids('--state', 'dead')).toEqual(['d']);
   expect(await ids('--tag', 'user:42', '--name', 'welcome', '--id-prefix', 'b')).toEqual(['b']);
   expect(await ids('--newer-than', '1h')).toEqual([]);
-  const { cursor, scanned } = await answer('history', 'ls', 'q', '--limit', '2');
+  const { cursor, scanned } = await answer('ls', 'q', '--state', 'over', '--limit', '2');
   expect(scanned).toBe(2);
   expect(await ids('--cursor', cursor)).toEqual(['b', 'a']);
-  const other = await due('history', 'ls', 'q', '--state', 'done', '--cursor', cursor);
+  const other = await due('ls', 'q', '--state', 'done', '--cursor', cursor);
   expect(other).toMatchObject({ code: 64, err: expect.stringContaining('the cursor is of another filter') });
-  expect((await due('history', 'ls', 'q', '--cursor', 'x')).err).toContain('cursor is "x"');
-  const { out } = await due('history', 'ls', 'q', '--state', 'done', '--limit', '1');
+  expect((await due('ls', 'q', '--state', 'over', '--cursor', 'x')).err).toContain('cursor is "x"');
+  const { out } = await due('ls', 'q', '--state', 'done', '--limit', '1');
   expect(out).toMatch(
     /^id +name +end +attempts +took +worker +over +last error or result\nc +welcome +done +2 +5 ms +w1 /,
   );
@@ -75,12 +75,12 @@ test('is listed page by page with the age of the first page', async () => {
   const nowMs = Date.now();
   for (const [nth, id] of ['a', 'b', 'c'].entries()) await done(id, { nth }, nowMs - 3_600_000 + nth);
   const list = async (...flags: readonly string[]) =>
-    answer('history', 'ls', 'q', '--newer-than', '2h', '--limit', '1', ...flags);
+    answer('ls', 'q', '--state', 'over', '--newer-than', '2h', '--limit', '1', ...flags);
   const { jobs, cursor } = await list();
   expect(jobs).toMatchObject([{ id: 'c' }]);
   const begunAt = (atMs: number) => cursor.replace(/^\d+/, String(atMs));
   // As if the page before had been asked for at another time: then it was another list.
-  const other = await due('history', 'ls', 'q', '--newer-than', '2h', '--cursor', begunAt(nowMs - 86_400_000));
+  const other = await due('ls', 'q', '--state', 'over', '--newer-than', '2h', '--cursor', begunAt(nowMs - 86_400_000));
   expect(other).toMatchObject({ code: 64, err: expect.stringContaining('the cursor is of another filter') });
   expect((await list('--cursor', cursor)).jobs).toMatchObject([{ id: 'b' }]);
 });
@@ -89,7 +89,9 @@ test('that was switched off is listed until what it kept goes', async () => {
   await switchOn();
   await done('a', 1, T0);
   await due('queues', 'set', 'q', '--history', 'off');
-  expect((await answer('history', 'ls', 'q')).jobs).toMatchObject([{ id: 'a', state: 'done', tags: ['user:42'] }]);
+  expect((await answer('ls', 'q', '--state', 'over')).jobs).toMatchObject([
+    { id: 'a', state: 'done', tags: ['user:42'] },
+  ]);
   expect((await answer('ls', 'q', '--state', 'done', '--name', 'welcome')).jobs).toMatchObject([{ id: 'a' }]);
 });
 
@@ -121,6 +123,6 @@ test('tells earlier lives of an id', async () => {
 });
 
 test('of a queue without one says how to switch it on', async () => {
-  const { code, err } = await due('history', 'ls', 'q');
+  const { code, err } = await due('ls', 'q', '--state', 'over');
   expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('duestream queues set q --history 7d') });
 });

@@ -53,7 +53,7 @@ describe('a date without a time', () => {
 
   test('as --until of a forecast is a whole day of UTC', async () => {
     const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
-    const { untilMs } = await answer(['forecast', '--until', day]);
+    const { untilMs } = await answer(['schedules', 'forecast', '--until', day]);
     expect(untilMs).toBe(Date.parse(`${day}T00:00Z`) + 86_400_000);
   });
 
@@ -61,7 +61,7 @@ describe('a date without a time', () => {
     [['schedules', 'backfill', '--help'], '--to'],
     [['schedules', 'preview', '--help'], '--until'],
     [['schedules', 'put', '--help'], '--end'],
-    [['forecast', '--help'], '--until'],
+    [['schedules', 'forecast', '--help'], '--until'],
   ])('is explained in "%s"', async (args, flag) => {
     const { out } = await runHere(args);
     const text = out.replace(/\s+/g, ' ');
@@ -111,14 +111,17 @@ describe('the hint', () => {
 
   test.each([
     [
-      ['forecast', '--until', '3d'],
+      ['schedules', 'forecast', '--until', '3d'],
       '--until is "3d"; did you mean +3d (from now) or -3d (ago)? allowed: now, +3d, -2h,',
     ],
     [['schedules', 'preview', 'daily', '--until', '3d'], '--until is "3d"; did you mean +3d (from now) or -3d (ago)?'],
     [['schedules', 'backfill', 'daily', '--from', '3d', '--to', 'now'], '--from is "3d"; did you mean +3d'],
     [['schedules', 'backfill', 'daily', '--from', '-2d', '--to', 'today'], '--to is "today"; allowed: now, +3d, -2h,'],
-    [['forecast', '--until', '+3x'], '--until is "+3x"; allowed: now, +3d, -2h,'],
-    [['forecast', '--until', '2026-02-30'], 'until is "2026-02-30"; allowed: a local time that exists in UTC'],
+    [['schedules', 'forecast', '--until', '+3x'], '--until is "+3x"; allowed: now, +3d, -2h,'],
+    [
+      ['schedules', 'forecast', '--until', '2026-02-30'],
+      'until is "2026-02-30"; allowed: a local time that exists in UTC',
+    ],
     [['schedule', 'q', '--at', '3d'], '--at is "3d"; did you mean --delay 3d? allowed: ISO 8601'],
     [['schedule', 'q', '--at', '+3d'], '--at is "+3d"; did you mean --delay 3d? allowed: ISO 8601'],
     [
@@ -145,7 +148,7 @@ describe('the hint', () => {
     ['schedules', 'preview', 'daily', '--from'],
     ['schedules', 'preview', 'daily', '--until'],
     ['schedules', 'backfill', 'daily', '--to', 'now', '--from'],
-    ['forecast', '--until'],
+    ['schedules', 'forecast', '--until'],
   ])('of an offset that no clock has: "%s %s %s …"', async (...args) => {
     expect(await refusal([...args, '2030-07-01T09:00:00-13:75'])).toContain('; no clock has the offset -13:75,');
   });

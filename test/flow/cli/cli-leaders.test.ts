@@ -34,7 +34,7 @@ describe('leaders', () => {
     await the.promote();
     await the.schedule('late', { dueMs: T0 });
     await declareQueue(the.redis, { namespace, queue: 'wide', partitions: 2 });
-    const { code, out } = await due(['leaders']);
+    const { code, out } = await due(['queues', 'leaders']);
     expect(code).toBe(0);
     expect(out).toMatch(/^queue +partition +leader +since +last pass +overdue +backlog\n/);
     expect(out).toMatch(/^q +0 +mill:7 +(now|\d+ (ms|s) ago) +\d+ (ms|s) ago +\d+ d +1$/m);
@@ -44,7 +44,7 @@ describe('leaders', () => {
 
   test('shows one queue as JSON, and a leader without a heartbeat by its id', async () => {
     await the.lead();
-    const { partitions } = await answer(['leaders', 'q']);
+    const { partitions } = await answer(['queues', 'leaders', 'q']);
     expect(partitions).toHaveLength(1);
     const [{ leader, ...rest }] = partitions;
     expect(leader).toMatchObject({ process: 'm1', epoch: expect.any(Number), sinceMs: leader.epoch });
@@ -54,7 +54,7 @@ describe('leaders', () => {
       Number((await the.redis.get(the.keys.leader))?.split(':')[2]) - leader.leaseLeftMs,
     );
     expect(rest).toMatchObject({ queue: 'q', partition: 0, backlog: 0, paused: false });
-    expect((await due(['leaders'])).out).toMatch(/^q +0 +m1 +/m);
+    expect((await due(['queues', 'leaders'])).out).toMatch(/^q +0 +m1 +/m);
   });
 
   test('says when leaders are of different versions', async () => {
@@ -64,16 +64,16 @@ describe('leaders', () => {
     const layout = await declareQueue(the.redis, { namespace, queue: 'other', partitions: 1 });
     const other = partitionRef(namespace, { ...layout, partition: 0 });
     await the.redis.set(other.keys.leader, 'm2:1763719000000:5000', 'PX', 60_000);
-    expect((await answer(['leaders', 'q'])).partitions).toMatchObject([{ leader: { version: '0.2.0' } }]);
-    expect((await due(['leaders', 'q'])).out).not.toContain('differ');
-    expect((await due(['leaders'])).out).toContain(
+    expect((await answer(['queues', 'leaders', 'q'])).partitions).toMatchObject([{ leader: { version: '0.2.0' } }]);
+    expect((await due(['queues', 'leaders', 'q'])).out).not.toContain('differ');
+    expect((await due(['queues', 'leaders'])).out).toContain(
       'versions of leaders differ: 0.2.0 (1 process), an unknown version (1 process)',
     );
   });
 
   test('of a queue that was never used ends with 1, of two queues with 64', async () => {
-    expect((await due(['leaders', 'nobody'])).code).toBe(1);
-    expect((await due(['leaders', 'q', 'q'])).code).toBe(64);
+    expect((await due(['queues', 'leaders', 'nobody'])).code).toBe(1);
+    expect((await due(['queues', 'leaders', 'q', 'q'])).code).toBe(64);
   });
 });
 
@@ -84,7 +84,7 @@ describe('workers', () => {
     await the.running('first', { consumer: 'w-1' });
     await the.schedule('second');
     await the.deliver({ consumer: 'w-1' });
-    const { code, out } = await due(['workers']);
+    const { code, out } = await due(['queues', 'workers']);
     expect(code).toBe(0);
     expect(out).toMatch(
       /^worker +state +where +version +started +last beat +queues +connections +holds\nw-1 +alive +mill:7 +- +2 min ago +\d+ (ms|s) ago +q +- +2\n\nw-1 holds\n/,
@@ -97,22 +97,24 @@ describe('workers', () => {
     await the.scheduleAll([item('a'), item('b'), item('c')]);
     await the.run({ consumer: 'w-gone' });
     await the.redis.sadd(controlKeys(namespace).alive, 'w-gone');
-    const { workers } = await answer(['workers', '--queue', 'q', '--limit', '2']);
+    const { workers } = await answer(['queues', 'workers', '--queue', 'q', '--limit', '2']);
     expect(workers).toMatchObject([{ id: 'w-gone', state: 'missing', queues: ['q'], pending: 3 }]);
     expect(workers[0].jobs).toMatchObject([
       { queue: 'q', partition: 0, id: 'a', bare: false, attempt: 1, startedMs: expect.any(Number) },
       { id: 'b' },
     ]);
-    expect((await due(['workers', '--limit', '2'])).out).toMatch(
+    expect((await due(['queues', 'workers', '--limit', '2'])).out).toMatch(
       /^w-gone +missing +- +- +- +- +q +- +3$[\s\S]*\n {2}and 1 more\n$/m,
     );
   });
 
   test('shows only those of one queue, and says when there is none', async () => {
     await alive('w-1', 'worker', ['other']);
-    expect((await answer(['workers', '--queue', 'q'])).workers).toEqual([]);
-    expect((await due(['workers', '--queue', 'q'])).out).toContain('no worker in namespace t; start one with');
-    expect((await answer(['workers'])).workers).toMatchObject([
+    expect((await answer(['queues', 'workers', '--queue', 'q'])).workers).toEqual([]);
+    expect((await due(['queues', 'workers', '--queue', 'q'])).out).toContain(
+      'no worker in namespace t; start one with',
+    );
+    expect((await answer(['queues', 'workers'])).workers).toMatchObject([
       { id: 'w-1', state: 'alive', beatAgoMs: expect.any(Number), pending: 0, jobs: [] },
     ]);
   });
@@ -120,18 +122,18 @@ describe('workers', () => {
   test('says which versions run side by side, those of daemons too', async () => {
     await alive('w-1', 'worker', ['q'], { version: '0.2.0' });
     await alive('d-1', 'daemon', [], { version: '0.2.0' });
-    expect((await due(['workers'])).out).not.toContain('differ');
+    expect((await due(['queues', 'workers'])).out).not.toContain('differ');
     await alive('w-0', 'worker', ['q']);
-    const { out } = await due(['workers']);
+    const { out } = await due(['queues', 'workers']);
     expect(out).toMatch(/^w-1 +alive +mill:7 +0\.2\.0 +2 min ago/m);
     expect(out).toContain('versions differ: 0.2.0 (2 processes), an unknown version (1 process)');
-    const { workers, versions } = await answer(['workers', '--queue', 'q']);
+    const { workers, versions } = await answer(['queues', 'workers', '--queue', 'q']);
     expect(workers).toMatchObject([{ id: 'w-0' }, { id: 'w-1', version: '0.2.0' }]);
     expect(versions).toEqual([{ version: '0.2.0', processes: 2 }, { processes: 1 }]);
   });
 
   test('with a limit that is no number ends with 64', async () => {
-    const { code, err } = await due(['workers', '--limit', 'many']);
+    const { code, err } = await due(['queues', 'workers', '--limit', 'many']);
     expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining('a whole number from 0 to 1000') });
   });
 });

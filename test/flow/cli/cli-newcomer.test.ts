@@ -48,10 +48,10 @@ describe('a queue that is misspelt is told with the nearest one', () => {
     ['queues pause emial'],
     ['queues resume emial'],
     ['queues rm emial'],
-    ['leaders emial'],
-    ['workers --queue emial'],
+    ['queues leaders emial'],
+    ['queues workers --queue emial'],
     ['fsck emial'],
-    ['forecast --queue emial'],
+    ['schedules forecast --queue emial'],
   ])('%s', async (line) => {
     const { code, out, err } = await say(line.split(' '));
     expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -142,21 +142,21 @@ describe('a usage error', () => {
     ],
     [
       'a choice that is like none',
-      ['forecast', '--by', 'fortnight'],
+      ['schedules', 'forecast', '--by', 'fortnight'],
       "argument 'fortnight' is invalid. Allowed choices are minute, hour, auto.",
-      'duestream forecast --help',
+      'duestream schedules forecast --help',
     ],
     [
       'a queue as a flag',
-      ['leaders', '--queue', 'emails'],
-      "unknown option '--queue'; queue is an argument: duestream leaders [queue]",
-      'duestream leaders --help',
+      ['queues', 'leaders', '--queue', 'emails'],
+      "unknown option '--queue'; queue is an argument: duestream queues leaders [queue]",
+      'duestream queues leaders --help',
     ],
     [
       'a queue as an argument',
-      ['workers', 'emails'],
+      ['queues', 'workers', 'emails'],
       "too many arguments for 'workers'. Expected 0 arguments but got 1; a queue is a flag: --queue <name>",
-      'duestream workers --help',
+      'duestream queues workers --help',
     ],
     ['no queue', ['ls'], "missing required argument 'queue'", 'duestream ls --help'],
     [

@@ -7,7 +7,7 @@ import { read } from '../../support/repository.ts';
 const NEEDED = ['--jobs', '10M', '--payload', '200', '--rate', '2000'];
 /** Nothing listens there. */
 const NOWHERE = ['--redis', 'redis://127.0.0.1:1'];
-const plan = (...args: readonly string[]) => runHere(['plan', ...args, ...NOWHERE]);
+const plan = (...args: readonly string[]) => runHere(['admin', 'plan', ...args, ...NOWHERE]);
 
 test('shows the arithmetic, one line for each thing, without a Redis', async () => {
   const { code, out } = await plan(...NEEDED, '--workers', '20');
@@ -36,7 +36,7 @@ test('shows the arithmetic, one line for each thing, without a Redis', async () 
 
 test('says what the page on sizes shows', async () => {
   const page = read('docs/how-to/sizing.md');
-  const [, command = '', shown = ''] = /```sh\nduestream plan (.*)\n```\n+```\n([\s\S]*?)…\n```/.exec(page) ?? [];
+  const [, command = '', shown = ''] = /```sh\nduestream admin plan (.*)\n```\n+```\n([\s\S]*?)…\n```/.exec(page) ?? [];
   const { out } = await plan(...command.split(' '));
   expect(shown.split('\n').length).toBeGreaterThan(6);
   expect(out.startsWith(shown)).toBe(true);

@@ -44,7 +44,7 @@ describe('fields that a queue redacts', () => {
     await the.bury(await the.running('died', { data }), { reason: 'no-handler' });
     await the.schedule('waits', { data });
     expect((await answer('show', 'q', 'waits')).data).toEqual(hidden);
-    expect((await answer('history', 'ls', 'q', '--state', 'done')).jobs[0].result).toEqual({
+    expect((await answer('ls', 'q', '--state', 'done')).jobs[0].result).toEqual({
       kind: 'kept',
       value: { email: '[redacted]', sent: true },
     });
@@ -55,9 +55,9 @@ describe('fields that a queue redacts', () => {
     }
     for (const verb of [
       ['ls', 'q'],
-      ['history', 'ls', 'q'],
+      ['ls', 'q', '--state', 'over'],
       ['dead', 'ls', 'q'],
-      ['dead', 'groups', 'q'],
+      ['dead', 'ls', 'q', '--groups'],
     ]) {
       for (const flags of [[], ['--json']]) expect((await due(...verb, ...flags)).out).not.toContain(SECRET);
     }
@@ -153,7 +153,7 @@ describe('fields that a queue redacts', () => {
     const stored = async () => (await findQueue(the.redis, 't', 'q'))?.redact;
     expect(await stored()).toEqual(['card.number', 'email']);
     expect((await due('queues', 'set', 'q', '--redact', 'email, items.*.to')).out).toBe(
-      'views show [redacted] in the place of these fields of q: email, items.*.to\nall processes follow within half a minute\ncode says ["card.number","email"] for redact; it counts again when you take this back\nto take it back: duestream queues unset q redact\n',
+      'views show [redacted] in the place of these fields of q: email, items.*.to\nall processes follow within half a minute\ncode says ["card.number","email"] for redact; it counts again when you take this back\nto take it back: duestream queues set q --unset redact\n',
     );
     expect(await stored()).toEqual(['email', 'items.*.to']);
     const producer = createClient({ redis: the.server.url, namespace: 't' });
@@ -163,7 +163,7 @@ describe('fields that a queue redacts', () => {
     const other = createClient({ redis: the.server.url, namespace: 't' });
     await other.schedule(defineQueue('q', { redact: ['to'] }), {}, { delay: '1h' });
     expect(await stored()).toEqual(['email', 'items.*.to']);
-    await due('queues', 'unset', 'q', 'redact');
+    await due('queues', 'set', 'q', '--unset', 'redact');
     expect(await stored()).toEqual(['to']);
     await other.close();
     expect((await due('queues', 'set', 'q', '--redact', 'none')).out).toContain('views show all data of q');
@@ -185,14 +185,14 @@ describe('erase', () => {
 
   test('counts with --dry-run, removes with --yes, and tells how many by place', async () => {
     await furnish();
-    expect((await due('erase', '--tag', 'user:42')).code).toBe(64);
-    expect((await due('erase', '--tag', 'user:42', '--dry-run')).out).toBe(
+    expect((await due('tags', 'erase', 'user:42')).code).toBe(64);
+    expect((await due('tags', 'erase', 'user:42', '--dry-run')).out).toBe(
       'q: 1 job, 0 dead letters, 1 record of the history would be removed\n',
     );
-    const { code, out } = await due('erase', '--tag', 'user:42', '--yes');
+    const { code, out } = await due('tags', 'erase', 'user:42', '--yes');
     expect(code).toBe(0);
     expect(out).toContain('q: 1 job, 0 dead letters, 2 records of the history removed\nRedis may keep the bytes');
-    expect(await answer('erase', '--tag', 'user:42', '--queue', 'q', '--yes')).toEqual({
+    expect(await answer('tags', 'erase', 'user:42', '--queue', 'q', '--yes')).toEqual({
       dryRun: false,
       queues: [{ queue: 'q', dryRun: false, jobs: 0, running: 0, deadLetters: 0, history: 0, left: 0, scanned: 1 }],
       left: 0,
@@ -200,13 +200,13 @@ describe('erase', () => {
       schedules: [],
       unreadable: [],
     });
-    expect((await due('erase', '--tag', 'user:42', '--yes')).out).toBe('nothing has this tag\n');
+    expect((await due('tags', 'erase', 'user:42', '--yes')).out).toBe('nothing has this tag\n');
   });
 
   test('is in the audit by its count, without the tag', async () => {
     await furnish();
-    await due('erase', '--tag', 'user:42', '--yes');
-    const { entries } = await answer('audit', 'ls');
+    await due('tags', 'erase', 'user:42', '--yes');
+    const { entries } = await answer('admin', 'audit');
     expect(entries[0]).toMatchObject({ verb: 'erase', queue: 'q', count: 3 });
     expect(JSON.stringify(entries)).not.toContain('user:42');
   });
@@ -216,14 +216,14 @@ describe('erase', () => {
     const record = `1${T0.toString(36)}${tags}|{"d":1}`;
     await the.scheduleAll([{ member: 'j:a', record, dueMs: T0 }]);
     await the.run();
-    const { code, out } = await due('erase', '--tag', 'user:42', '--yes');
+    const { code, out } = await due('tags', 'erase', 'user:42', '--yes');
     expect(out).toContain('q: 1 job running, asked to stop');
     expect(out).toContain('schedule daily has this tag and stays');
     expect(code).toBe(1);
   });
 
   test('refuses a queue that there is not, and a tag that can be none', async () => {
-    expect((await due('erase', '--tag', 'user:42', '--queue', 'nobody', '--yes')).code).not.toBe(0);
-    expect((await due('erase', '--tag', 'a b', '--yes')).code).toBe(64);
+    expect((await due('tags', 'erase', 'user:42', '--queue', 'nobody', '--yes')).code).not.toBe(0);
+    expect((await due('tags', 'erase', 'a b', '--yes')).code).toBe(64);
   });
 });

@@ -233,7 +233,7 @@ describe('queues rm', () => {
 
   test('is in the audit with the number of jobs that went', async () => {
     const audited = async () => {
-      const { entries } = JSON.parse((await due(['audit', 'ls', '--json'])).out);
+      const { entries } = JSON.parse((await due(['admin', 'audit', '--json'])).out);
       return entries.map(({ verb, count }: { verb: string; count: number }) => [verb, count]);
     };
     for (let nth = 0; nth < 3; nth += 1) await the.dead(`dead${nth}`);
@@ -462,10 +462,10 @@ describe('limits of what runs', () => {
     [['--fair'], 'groups and priorities of q start in turns'],
   ])('are set by %j', async (flags, words) => {
     const { code, out } = await due(['queues', 'set', 'q', ...flags]);
-    const setting = flags[0]?.slice(2).replace('per-group', 'perGroup');
+    const setting = flags[0]?.slice(2);
     expect({ code, out }).toEqual({
       code: 0,
-      out: `${words}\nthis holds from now on; what has no turn waits in line\nto take it back: duestream queues unset q ${setting}\n`,
+      out: `${words}\nthis holds from now on; what has no turn waits in line\nto take it back: duestream queues set q --unset ${setting}\n`,
     });
   });
 
@@ -490,20 +490,20 @@ describe('limits of what runs', () => {
     expect((await due(['queues', 'ls'])).out).toMatch(held);
     const stats = await due(['queues', 'stats', 'q']);
     expect(stats.out).toMatch(/^by hand +rate is 1\/s \(set by \S+, incident 7; code says 100\/s\)$/m);
-    expect(await due(['queues', 'unset', 'q', 'rat'])).toMatchObject({
+    expect(await due(['queues', 'set', 'q', '--unset', 'rat'])).toMatchObject({
       code: 64,
       err: expect.stringContaining('did you mean'),
     });
-    expect((await due(['queues', 'unset', 'q', 'rate', '--reason', 'it is over'])).out).toBe(
+    expect((await due(['queues', 'set', 'q', '--unset', 'rate', '--reason', 'it is over'])).out).toBe(
       'rate of q is 100/s again\n',
     );
     expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^limits +100\/s$/m);
-    expect((await due(['audit', 'ls'])).out).toMatch(/queues\.unset .*it is over(.|\n)*queues\.set .*incident 7/);
+    expect((await due(['admin', 'audit'])).out).toMatch(/queues\.unset .*it is over(.|\n)*queues\.set .*incident 7/);
   });
 
   test('and a linger by command, go back to what nobody said', async () => {
     await due(['queues', 'set', 'q', '--linger', '20ms', '--per-group', '2', '--group-rate', '1/s']);
-    expect((await due(['queues', 'unset', 'q', 'linger', 'per-group'])).out).toBe(
+    expect((await due(['queues', 'set', 'q', '--unset', 'linger', '--unset', 'per-group'])).out).toBe(
       'linger of q is as it is by default again\nperGroup of q is none again\n',
     );
     expect(await findQueue(the.redis, namespace, 'q')).toMatchObject({ perGroup: 0, groupRate: 0 });

@@ -33,10 +33,10 @@ test('a set is created, filled, looked at, sealed and over', async () => {
     /open +1 member\n.*0 done, 0 dead.*\n.*\{set:import-7\}\{then\}, named imported, 5 s later/s,
   );
   expect((await run('ls', 'imports', '--set', 'import-7')).out).toContain('{set:import-7}row-1');
-  expect((await run('count', 'imports', '--set', 'import-8')).out).toMatch(/^0\b/);
+  expect((await run('ls', 'imports', '--count', '--set', 'import-8')).out).toMatch(/^0\b/);
   expect((await run('cancel', 'imports', '--set', 'import-7', '--dry-run')).out).toMatch(/1 job/);
   expect(await run('dead', 'ls', 'imports', '--set', 'import-7')).toMatchObject({ code: 0 });
-  expect((await run('history', 'ls', 'imports', '--set', 'import-7')).err).toContain('keeps no history');
+  expect((await run('ls', 'imports', '--state', 'over', '--set', 'import-7')).err).toContain('keeps no history');
   expect((await run('sets', 'seal', 'imports', 'import-7')).out).toBe('set import-7 of imports  is sealed\n');
   await run('cancel', 'imports', '{set:import-7}row-1');
   expect((await run('sets', 'seal', 'imports', 'import-7')).out).toMatch(/is over/);

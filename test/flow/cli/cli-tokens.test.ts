@@ -76,7 +76,7 @@ describe('tokens', () => {
 
 describe('the audit', () => {
   test('says who did what to how many, newest first, and not what was only looked at', async () => {
-    expect((await due(['audit', 'ls'])).out).toBe('nothing was changed in namespace t yet\n');
+    expect((await due(['admin', 'audit'])).out).toBe('nothing was changed in namespace t yet\n');
     await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
     await due(['schedule', 'q', '--id', 'a', '--delay', '1h']);
     await due(['edit', 'q', 'a', '--attempts', '2']);
@@ -90,7 +90,7 @@ describe('the audit', () => {
     await due(['schedules', 'put', 'nightly', '--queue', 'q', '--every', '1h']);
     await due(['schedules', 'rm', 'nightly']);
     await due(['ls', 'q']);
-    const { entries } = await answer(['audit', 'ls']);
+    const { entries } = await answer(['admin', 'audit']);
     expect(entries.map(({ verb, target, count }: Record<string, unknown>) => [verb, target, count])).toEqual([
       ['schedules.rm', 'nightly', 1],
       ['schedules.put', 'nightly', 1],
@@ -100,7 +100,9 @@ describe('the audit', () => {
       ['jobs.edit', 'a', 1],
     ]);
     for (const { who, way } of entries) expect([way, who]).toEqual(['cli', expect.stringMatching(/^\S+@\S+$/)]);
-    expect((await due(['audit', 'ls', '--limit', '1'])).out).toMatch(/^when +who +by +what +queue +which +changed\n/);
+    expect((await due(['admin', 'audit', '--limit', '1'])).out).toMatch(
+      /^when +who +by +what +queue +which +changed\n/,
+    );
   });
 
   test('says why, where somebody gave a reason', async () => {
@@ -108,12 +110,12 @@ describe('the audit', () => {
     await due(['queues', 'pause', 'q', '--reason', 'the mail server moves']);
     await due(['queues', 'set', 'q', '--rate', '10/s', '--concurrency', '5', '--reason', 'the provider said 429']);
     await due(['queues', 'set', 'q', '--rate', '10/s']);
-    const { entries } = await answer(['audit', 'ls']);
+    const { entries } = await answer(['admin', 'audit']);
     expect(entries.map(({ verb, count, reason }: Record<string, unknown>) => [verb, count, reason])).toEqual([
       ['queues.set', 2, 'the provider said 429'],
       ['queues.pause', 1, 'the mail server moves'],
     ]);
-    expect((await due(['audit', 'ls'])).out).toMatch(
+    expect((await due(['admin', 'audit'])).out).toMatch(
       /^when .* changed +why\n.* queues\.set .* the provider said 429\n/,
     );
     const long = await due(['queues', 'set', 'q', '--rate', '9/s', '--reason', 'x'.repeat(201)]);

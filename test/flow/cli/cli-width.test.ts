@@ -39,7 +39,7 @@ test.each([
   ['ls q --due-from now'],
   ['dead ls q'],
   ['queues ls'],
-  ['leaders'],
+  ['queues leaders'],
   ['schedules preview nightly --cron 30~2~*~*~* --zone America/New_York --from 2026-03-07 --next 3'],
 ])('%s', async (line) => {
   await something();

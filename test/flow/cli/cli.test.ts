@@ -121,8 +121,8 @@ describe('a Redis that is away', () => {
     ['dead', 'replay', 'q', '1-0'],
     ['dead', 'purge', 'q', '--yes'],
     ...['ls', 'stats q', 'pause q', 'resume q', 'rm q'].map((verb) => ['queues', ...verb.split(' ')]),
-    ['leaders'],
-    ['workers'],
+    ['queues', 'leaders'],
+    ['queues', 'workers'],
   ];
   test.each(verbs.map((verb) => [verb.join(' '), verb] as const))('ends "%s" with 69', async (_, verb) => {
     const { code, out, err } = await cli.run([...verb, '--redis', nowhere, '--json'], { env });
@@ -138,13 +138,32 @@ describe('a Redis that is away', () => {
   });
 });
 
-describe('config print', () => {
+test.each([
+  ['close mail x', 'queues close, or groups close, or tags close'],
+  ['leaders', 'queues leaders'],
+  ['count mail', 'ls <queue> --count'],
+  ['history ls mail', 'ls <queue> --state over'],
+  ['run-now mail x', 'reschedule <queue> <id> --now'],
+])('%s is told where it is now', async (line, meant) => {
+  const { code, err } = await cli.run(line.split(' '));
+  expect(code).toBe(64);
+  for (const one of meant.split(', or ')) expect(err).toContain(one);
+});
+
+test('the first screen has headings, and no more than 22 commands', async () => {
+  const { out } = await cli.run(['--help']);
+  for (const heading of ['Run:', 'Jobs:', 'Queues and schedules:', 'Watch and look after:'])
+    expect(out).toContain(heading);
+  expect(out.match(/^ {2}[a-z][a-z-]* /gm)?.length).toBeLessThanOrEqual(23);
+});
+
+describe('admin config', () => {
   test('shows each value and where it was set, without secrets', async () => {
     const env = {
       DUESTREAM_REDIS_URL: 'redis://u:secret@10.0.0.5:6379',
       DUESTREAM_HTTP__TOKEN: 'a-token-of-some-length',
     };
-    const { code, out } = await cli.run(['config', 'print', '--namespace', 'shop'], { env });
+    const { code, out } = await cli.run(['admin', 'config', '--namespace', 'shop'], { env });
     expect(code).toBe(0);
     expect(out).toMatch(/^namespace: "shop" +# --namespace$/m);
     expect(out).toMatch(/^redis\.url: "redis:\/\/\*\*\*@10\.0\.0\.5:6379" +# DUESTREAM_REDIS_URL$/m);
@@ -153,16 +172,16 @@ describe('config print', () => {
   });
 
   test('is a list with --json', async () => {
-    const { out } = await cli.run(['config', 'print', '--json']);
+    const { out } = await cli.run(['admin', 'config', '--json']);
     const { options } = JSON.parse(out);
     expect(options).toContainEqual({ key: 'mover.lease', value: '5s', origin: 'default' });
   });
 
   test('a bad configuration ends with 78 and names the place', async () => {
-    const { code, err } = await cli.run(['config', 'print'], { env: { DUESTREAM_MOVER__LEASE: '5 parsecs' } });
+    const { code, err } = await cli.run(['admin', 'config'], { env: { DUESTREAM_MOVER__LEASE: '5 parsecs' } });
     expect(code).toBe(78);
     expect(err).toContain('mover.lease is "5 parsecs" (DUESTREAM_MOVER__LEASE); allowed:');
-    const missing = await cli.run(['config', 'print', '--config', 'none.yaml', '--json']);
+    const missing = await cli.run(['admin', 'config', '--config', 'none.yaml', '--json']);
     expect(missing.code).toBe(78);
     expect(JSON.parse(missing.err).error.code).toBe('bad-config');
   });
@@ -170,7 +189,7 @@ describe('config print', () => {
 
 describe('which Redis', () => {
   const urlOf = async (args: readonly string[] = [], env: Record<string, string> = {}) => {
-    const { out } = await cli.run(['config', 'print', '--json', ...args], { env });
+    const { out } = await cli.run(['admin', 'config', '--json', ...args], { env });
     const row = JSON.parse(out).options.find(({ key }: { readonly key: string }) => key === 'redis.url');
     return [row.value, row.origin];
   };

@@ -1,4 +1,4 @@
-/** `duestream prove` as a process, on servers of every kind. */
+/** `duestream admin prove` as a process, on servers of every kind. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { PREFIX } from '../../../src/prove/namespace.ts';
 import type { Proof } from '../../../src/prove/prove.ts';
@@ -21,7 +21,7 @@ const FEW = ['--jobs', '20', '--seconds', '120'];
 const PATIENCE_MS = 180_000;
 
 async function proved(url: string, args: readonly string[] = FEW, env: Readonly<Record<string, string>> = {}) {
-  const { code, out, err } = await cli.spawn(['prove', '--redis', url, '--json', ...args], { env });
+  const { code, out, err } = await cli.spawn(['admin', 'prove', '--redis', url, '--json', ...args], { env });
   const proof: Proof = JSON.parse(out);
   const statusOf = Object.fromEntries(proof.rows.map(({ row, status }) => [row, status]));
   const rowOf = (name: string) => proof.rows.find(({ row }) => row === name);
@@ -59,7 +59,7 @@ test(
 test(
   'a job that somebody else removes while replies are lost fails that row',
   async () => {
-    const running = await cli.start(['prove', '--redis', server.url, '--json', ...FEW]);
+    const running = await cli.start(['admin', 'prove', '--redis', server.url, '--json', ...FEW]);
     const redis = await server.client();
     let isOver = false;
     running.child.once('close', () => {
@@ -142,7 +142,7 @@ describe('an end before its time', () => {
       // In 15 s they go by themselves.
       const control = controlKeys(lost);
       for (const id of await redis.smembers(control.alive)) await redis.del(control.beat(id));
-      const { code, out } = await cli.spawn(['prove', '--clean', '--redis', server.url, '--json']);
+      const { code, out } = await cli.spawn(['admin', 'prove', '--clean', '--redis', server.url, '--json']);
       expect(code).toBe(0);
       const cleaned: { readonly runs: readonly { readonly namespace: string }[] } = JSON.parse(out);
       expect(cleaned.runs.find(({ namespace }) => namespace === lost)).toMatchObject({ isAlive: false });
@@ -157,7 +157,7 @@ describe('an end before its time', () => {
   /** A run whose daemon and worker are up. */
   async function begun() {
     const before = (await namespaces()).length;
-    const running = await cli.start(['prove', '--redis', server.url, '--jobs', '5000', '--seconds', '120']);
+    const running = await cli.start(['admin', 'prove', '--redis', server.url, '--jobs', '5000', '--seconds', '120']);
     await vi.waitFor(() => expect(running.err()).toContain('while replies are lost'), { timeout: 60_000 });
     await vi.waitFor(async () => expect((await namespaces()).length).toBe(before + 1), { timeout: 60_000 });
     await vi.waitFor(
@@ -213,11 +213,11 @@ test.each([
   [['--seconds', '4'], 64],
   [['--sconds', '9'], 64],
 ])('wrong input: %j', async (args, code) => {
-  expect((await cli.run(['prove', '--redis', server.url, ...args])).code).toBe(code);
+  expect((await cli.run(['admin', 'prove', '--redis', server.url, ...args])).code).toBe(code);
 });
 
 test('a Redis that is away', async () => {
-  expect((await cli.run(['prove', '--redis', 'redis://127.0.0.1:1'])).code).toBe(69);
+  expect((await cli.run(['admin', 'prove', '--redis', 'redis://127.0.0.1:1'])).code).toBe(69);
 });
 
 async function keysOfRuns(): Promise<readonly string[]> {

@@ -12,7 +12,7 @@ const the = usePartition();
 const namespace = 't';
 const HOUR = 3_600_000;
 const say = (args: readonly string[]) =>
-  runHere(['forecast', ...args, '--redis', the.server.url, '--namespace', namespace]);
+  runHere(['schedules', 'forecast', ...args, '--redis', the.server.url, '--namespace', namespace]);
 const ahead = (ms: number) => new Date(Date.now() + ms);
 /** Each another date, far away. */
 const dateOf = (at: number) => new Date(Date.UTC(2001, 0, 1 + at)).toISOString().slice(0, 10);
@@ -145,7 +145,7 @@ test('of very many schedules that differ by H only, some stand for all', async (
   expect(told).toMatchObject({ counted: 5000, estimated: 3000 });
 });
 
-describe('duestream forecast', () => {
+describe('duestream schedules forecast', () => {
   test('draws bars that fit 80 columns, with scale, busiest bucket and long rests as one line', async () => {
     const hour = Math.ceil((Date.now() + 9 * HOUR) / HOUR) * HOUR;
     await the.scheduleAll([item('late')]);

@@ -78,7 +78,15 @@ describe('found at the start', () => {
   test.each([
     ...['schedule effects --delay 1h', 'cancel effects x', 'ls effects', 'show effects x', 'queues ls'],
     ...['queues stats effects', 'queues pause effects', 'queues rm effects --force', 'dead ls effects'],
-    ...['dead replay effects --all', 'schedules ls', 'schedules rm nightly', 'forecast', 'leaders', 'workers', 'fsck'],
+    ...[
+      'dead replay effects --all',
+      'schedules ls',
+      'schedules rm nightly',
+      'schedules forecast',
+      'queues leaders',
+      'queues workers',
+      'fsck',
+    ],
     'schedules put nightly --queue effects --every 1d',
   ])('duestream %s ends with 78', async (line) => {
     const before = await contents();

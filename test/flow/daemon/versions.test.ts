@@ -73,7 +73,7 @@ test('a daemon, a worker and a client say that another version runs beside them,
     const [warning] = (await warned) as [Error];
     expect(warning.name).toBe('DuestreamWarning');
     expect(warning.message).toMatch(
-      /^duestream 9\.1\.0 runs beside this process, which has .*"duestream workers" says/,
+      /^duestream 9\.1\.0 runs beside this process, which has .*"duestream queues workers" says/,
     );
     await client.close();
 

@@ -107,9 +107,9 @@ describe.each(Object.keys(places))('%s', (name) => {
     await said('schedules', 'show', 'hourly');
     await said('schedules', 'rm', 'hourly');
     await said('dead', 'ls', 'cli');
-    await said('workers');
-    await said('leaders');
-    await said('forecast');
+    await said('queues', 'workers');
+    await said('queues', 'leaders');
+    await said('schedules', 'forecast');
     expect(await said('fsck')).toMatchObject({ ok: true });
     // These servers keep nothing on disk, and `doctor` says so.
     const { code, out } = await cli.run(['doctor', ...redis]);

@@ -114,22 +114,25 @@ const asked = async (...words: string[]) => {
 const unread = [{ queue: 'bad', why: expect.stringContaining('WRONGTYPE duestream:v1:{bad:0}:') }];
 
 test('who leads, who works and what comes due is answered for the others, and the damaged one is named', async () => {
-  const leaders = await asked('leaders');
+  const leaders = await asked('queues', 'leaders');
   expect(leaders).toMatchObject({ code: 1, answer: { unread } });
   expect(leaders.answer.partitions.map(({ queue }: { readonly queue: string }) => queue)).toEqual(['good', 'young']);
-  expect(await asked('workers')).toMatchObject({ code: 1, answer: { unread, workers: [{ state: 'alive' }] } });
-  const forecast = await asked('forecast');
+  expect(await asked('queues', 'workers')).toMatchObject({
+    code: 1,
+    answer: { unread, workers: [{ state: 'alive' }] },
+  });
+  const forecast = await asked('schedules', 'forecast');
   expect(forecast).toMatchObject({ code: 1, answer: { unread, schedules: { counted: 2 } } });
   expect(await client.schedules.forecast()).toMatchObject({ unread, busiest: { coming: expect.any(Number) } });
-  const { code, out } = await cli.run(['leaders', '--redis', server.url]);
+  const { code, out } = await cli.run(['queues', 'leaders', '--redis', server.url]);
   expect({ code, out }).toEqual({ code: 1, out: expect.stringMatching(/^queue bad could not be read: WRONGTYPE /m) });
 });
 
 test('what is asked about the damaged one alone fails with its reason', async () => {
   for (const words of [
-    ['leaders', 'bad'],
-    ['workers', '--queue', 'bad'],
-    ['forecast', '--queue', 'bad'],
+    ['queues', 'leaders', 'bad'],
+    ['queues', 'workers', '--queue', 'bad'],
+    ['schedules', 'forecast', '--queue', 'bad'],
   ]) {
     const { code, err } = await cli.run([...words, '--redis', server.url]);
     expect({ words, code, err }).toEqual({ words, code: 69, err: expect.stringContaining('WRONGTYPE') });
@@ -189,7 +192,7 @@ test('tags are closed in the others before the call fails, and what has a tag go
     { queue: 'good', jobs: 0 },
     { queue: 'young', jobs: 1 },
   ]);
-  expect(await asked('erase', '--tag', 'user:2', '--yes')).toMatchObject({ code: 1, answer: { failed } });
+  expect(await asked('tags', 'erase', 'user:2', '--yes')).toMatchObject({ code: 1, answer: { failed } });
   const redis = await server.client();
   const { queues } = controlKeys('duestream');
   await redis.hset(queues, 'odd', 'nonsense');

@@ -1,4 +1,4 @@
-/** What `duestream plan` says of memory, beside a real Redis that is filled. */
+/** What `duestream admin plan` says of memory, beside a real Redis that is filled. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';

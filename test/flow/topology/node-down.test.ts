@@ -38,7 +38,7 @@ const queuesOf = (rows: readonly { readonly queue: string }[]) => rows.map(({ qu
 
 test.each([
   { words: ['queues', 'ls'], rows: 'queues' },
-  { words: ['leaders'], rows: 'partitions' },
+  { words: ['queues', 'leaders'], rows: 'partitions' },
   { words: ['fsck'], rows: 'partitions' },
 ])('$words answers for the other queues, and names the one whose node is down', async ({ words, rows }) => {
   const { code, err, answer } = await asked(...words);
@@ -48,7 +48,10 @@ test.each([
 });
 
 test('workers and the forecast do so too', async () => {
-  for (const words of [['workers'], ['forecast']]) {
+  for (const words of [
+    ['queues', 'workers'],
+    ['schedules', 'forecast'],
+  ]) {
     const { code, answer } = await asked(...words);
     expect({ words, code, left: queuesOf(answer.unread) }).toEqual({ words, code: 1, left: [down] });
   }

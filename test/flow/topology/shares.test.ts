@@ -97,7 +97,7 @@ test('leadership and reading are even, and a worker has two connections to each 
   const count = (name: string) => lists.map((list) => String(list).split(` name=duestream:${name}:`).length - 1);
   const each = cluster.masters.map(() => WORKERS);
   expect({ worker: count('worker'), calls: count('calls') }).toEqual({ worker: each, calls: each });
-  const { out } = await cli.run(['workers', '--redis', cluster.url, '--json']);
+  const { out } = await cli.run(['queues', 'workers', '--redis', cluster.url, '--json']);
   const shown: { connections: number; pid: number }[] = JSON.parse(out).workers;
   expect(shown.map(({ connections }) => connections)).toEqual(workers.map(() => 2 * cluster.masters.length));
   expect(tally(shown.map(({ pid }) => String(pid)))).toEqual(processes.map(() => WORKERS / PROCESSES));

@@ -1,5 +1,5 @@
 /**
- * Cancel, reschedule, edit and run-now of jobs: by their ids, with a line for each; or of every job that a filter means, with
+ * Cancel, reschedule and edit of jobs: by their ids, with a line for each; or of every job that a filter means, with
  * a dry run first that says how many and which, or a confirmation. While it works through a filter the command tells how far
  * it is, with the cursor to go on with.
  */
@@ -288,12 +288,12 @@ function cancelSentence({ id, status, over }: Cancelled): string {
   }
 }
 
-// `reschedule <queue> [id...]` and `run-now <queue> [id...]`: another due time for jobs that wait, by id or by a filter.
+// `reschedule <queue> [id...]`: another due time for jobs that wait, by id or by a filter.
 
 type RescheduleFlags = Pick<JobFlags, 'delay' | 'at' | 'zone'> &
   Pick<NewDue, 'only'> &
   FilterFlags &
-  ChangeFlags & { readonly shift?: string };
+  ChangeFlags & { readonly shift?: string; readonly now?: boolean };
 
 const DUE_OPTIONS = allOptions.filter(({ name }) => ['delay', 'at', 'zone'].includes(name));
 
@@ -302,6 +302,7 @@ export const reschedule: Register = (parent, runner) => {
     .command('reschedule <queue> [id...]')
     .description('give jobs that wait another due time; options, attempts and history stay');
   withFlags(command, DUE_OPTIONS)
+    .option('--now', 'now: they start as soon as a worker is free')
     .option('--shift <duration>', 'so much later than each is due now, as 1d; or earlier, as -1h')
     .addOption(
       new Option('--only <which>', 'only if that is earlier, or later, than it is due now').choices([
@@ -311,10 +312,11 @@ export const reschedule: Register = (parent, runner) => {
     );
   withChangeFlags(withFilterFlags(command, { states: ['scheduled', 'waiting', 'ready'] })).action(
     (queue: string, ids: readonly string[], flags: RescheduleFlags, command: Command) =>
-      runner.run(command, (session) => runReschedule(session, { queue, ids, flags })),
+      runner.run(command, (session) => (flags.now ? runNow : runReschedule)(session, { queue, ids, flags })),
   );
   withExamples(command, [
     'duestream reschedule reminders payment:42 --delay 1d',
+    'duestream reschedule reminders payment:42 --now',
     'duestream reschedule reminders payment:42 --at 2026-03-01T09:00 --zone Europe/Berlin --only later',
     'duestream reschedule mail --tag campaign:7 --at 2026-03-01T09:00:00Z --dry-run',
     'duestream reschedule mail --tag campaign:7 --shift=-1h --yes',
@@ -345,19 +347,10 @@ function runReschedule(session: Session, { queue, ids, flags: given }: Reschedul
   );
 }
 
-export const runNow: Register = (parent, runner) => {
-  const command = parent.command('run-now <queue> [id...]').description('make jobs that wait due now');
-  withChangeFlags(withFilterFlags(command, { states: [] })).action(
-    (queue: string, ids: readonly string[], flags: FilterFlags & ChangeFlags, command: Command) =>
-      runner.run(command, (session) => runAll(session, { queue, ids, flags })),
-  );
-  withExamples(command, ['duestream run-now reminders payment:42', 'duestream run-now mail --tag campaign:7 --yes']);
-};
-
-function runAll(
-  session: Session,
-  { queue, ids, flags }: Omit<RescheduleAsked, 'flags'> & { readonly flags: FilterFlags & ChangeFlags },
-): Promise<Exit> {
+/** @throws DuestreamError `usage` for another due time beside it */
+function runNow(session: Session, { queue, ids, flags }: RescheduleAsked): Promise<Exit> {
+  const other = (['delay', 'at', 'zone', 'shift', 'only'] as const).find((name) => flags[name] !== undefined);
+  if (other) throw new DuestreamError('usage', `--now and --${other} are both given; allowed: one of them`);
   return runChange<RunNow>(
     session,
     { queue, ids, filter: takeFilterFlags(flags).filter, flags },

@@ -1,4 +1,4 @@
-/** `close`, `open` and `closed`: no job with a tag starts in a queue until an end. A queue or a group closes with `queues close` and `groups close`. */
+/** `tags close`, `tags open` and `tags ls`: no job with a tag starts in a queue until an end. A queue or a group closes with `queues close` and `groups close`. */
 import type { Command } from 'commander';
 import type { ClosedTag } from '../../../client/client.ts';
 import { systemClock } from '../../../kernel/clock.ts';
@@ -30,8 +30,8 @@ export const closeTags: Register = (parent, runner) => {
       runner.run(command, (session) => runClose(session, { queue, tags, flags })),
     );
   withExamples(command, [
-    'duestream close mail invoice:7 --for 90d --reason paid',
-    'duestream close mail user:42 user:43 --for 365d --json',
+    'duestream tags close mail invoice:7 --for 90d --reason paid',
+    'duestream tags close mail user:42 user:43 --for 365d --json',
   ]);
 };
 
@@ -68,7 +68,7 @@ export const openTags: Register = (parent, runner) => {
     .action((queue: string, tags: readonly string[], _flags: unknown, command: Command) =>
       runner.run(command, (session) => runOpen(session, queue, tags)),
     );
-  withExamples(command, ['duestream open mail invoice:7']);
+  withExamples(command, ['duestream tags open mail invoice:7']);
 };
 
 async function runOpen(session: Session, queue: string, tags: readonly string[]): Promise<Exit> {
@@ -89,7 +89,7 @@ interface LsFlags {
 
 export const closedTags: Register = (parent, runner) => {
   const command = parent
-    .command('closed <queue> [tags...]')
+    .command('ls <queue> [tags...]')
     .description('list the closed tags of a queue, the soonest end first, or only those that are named')
     .option('--search <text>', 'only tags that have this in them')
     .option('--limit <n>', 'show at most this many (default: 50)', wholeNumber(1, 1000))
@@ -97,7 +97,7 @@ export const closedTags: Register = (parent, runner) => {
     .action((queue: string, tags: readonly string[], flags: LsFlags, command: Command) =>
       runner.run(command, (session) => runLs(session, { queue, tags, flags })),
     );
-  withExamples(command, ['duestream closed mail', 'duestream closed mail --search invoice: --json']);
+  withExamples(command, ['duestream tags ls mail', 'duestream tags ls mail --search invoice: --json']);
 };
 
 async function runLs(

@@ -35,9 +35,9 @@ export const forecast: Register = (parent, runner) => {
     .option('--queue <name>', 'only the jobs of this queue')
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, [
-    'duestream forecast',
-    'duestream forecast --until +2h --queue emails',
-    'duestream forecast --until +7d --by hour --json',
+    'duestream schedules forecast',
+    'duestream schedules forecast --until +2h --queue emails',
+    'duestream schedules forecast --until +7d --by hour --json',
   ]);
 };
 

@@ -19,12 +19,22 @@ import {
 } from '../../session.ts';
 import { relative, second } from '../../terminal/instants.ts';
 import { line, table } from '../../terminal/output.ts';
-import { type FilterFlags, isFilterGiven, readWalk, withFilterFlags } from '../find/filter-flags.ts';
+import {
+  type FilterFlags,
+  isFilterGiven,
+  readFilter,
+  readWalk,
+  takeFilterFlags,
+  withFilterFlags,
+} from '../find/filter-flags.ts';
+import { listOver } from './list-over.ts';
 
 interface Flags extends Omit<FilterFlags, 'state'> {
-  readonly state?: JobState;
+  readonly state?: JobState | 'over';
   readonly limit: number;
   readonly cursor?: string;
+  readonly count?: boolean;
+  readonly newerThan?: string;
 }
 
 export const ls: Register = (parent, runner) => {
@@ -32,13 +42,16 @@ export const ls: Register = (parent, runner) => {
     .command('ls <queue>')
     .description('list jobs by state and filter: by due time in each partition, or latest end first if they are over')
     .addOption(
-      new Option('--state <state>', 'jobs in this state (default: scheduled; with a filter all that live)').choices(
-        JOB_STATES,
-      ),
+      new Option(
+        '--state <state>',
+        'jobs in this state (default: scheduled; with a filter all that live); over: jobs that are done, dead, cancelled or expired',
+      ).choices([...JOB_STATES, 'over']),
     );
   withFilterFlags(command, { states: [] })
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
     .option('--cursor <text>', 'go on where the page before has ended')
+    .option('--newer-than <duration>', 'of jobs that are over: only those that ended at most this long ago')
+    .option('--count', 'only say how many there are, of jobs that are not over')
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -47,6 +60,8 @@ export const ls: Register = (parent, runner) => {
     'duestream ls emails --state running --limit 10 --json',
     'duestream ls emails --tag user:42',
     'duestream ls emails --due-from now --due-to +1h --name welcome',
+    'duestream ls emails --tag user:42 --count',
+    'duestream ls emails --state over --newer-than 1d',
   ]);
 };
 
@@ -63,10 +78,50 @@ interface Page {
   readonly cursor: string | undefined;
 }
 
-async function run(session: Session, queue: string, { state: given, ...flags }: Flags): Promise<Exit> {
+/** @throws DuestreamError `usage` for flags that do not go with the state */
+async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
+  const { state, count, newerThan, limit, cursor } = flags;
+  const isLive = state === undefined || (state !== 'over' && isLiveState(state));
+  if (isLive && newerThan !== undefined) {
+    throw new DuestreamError('usage', '--newer-than goes with jobs that are over; allowed: with --state over');
+  }
+  if (!isLive && count)
+    throw new DuestreamError(
+      'usage',
+      `--count does not go with --state ${state}; allowed: a state of jobs that are not over`,
+    );
+  if (count) return runCount(session, queue, flags);
+  checkTimes(flags, state);
+  if (!isLive && (state === 'over' || newerThan !== undefined || (await keepsHistory(session, queue)))) {
+    return listOver(session, queue, { ...flags, state });
+  }
+  const { state: _, ...filter } = takeFilterFlags(flags).filter;
+  return list(session, queue, { ...filter, ...(state !== undefined && { state }), limit, cursor });
+}
+
+const keepsHistory = async (session: Session, queue: string): Promise<boolean> =>
+  (await checkQueue(session, queue)).some(({ history }) => history !== undefined);
+
+/** How many jobs there are that are not over, or that a filter means. */
+async function runCount(session: Session, queue: string, flags: Flags): Promise<Exit> {
+  const filter = readFilter(takeFilterFlags(flags).filter);
+  await checkQueue(session, queue);
+  const { count: jobs, atLeast } = await withClient(session, (client) => client.count(queue, filter));
+  session.out.answer({ queue, count: jobs, ...(atLeast && { atLeast }) }, () => [
+    atLeast ? line`at least ${jobs}: jobs moved while they were counted` : line`${jobs}`,
+  ]);
+  return 0;
+}
+
+interface ListFlags extends Omit<FilterFlags, 'state'> {
+  readonly state?: JobState;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+async function list(session: Session, queue: string, { state: given, ...flags }: ListFlags): Promise<Exit> {
   const { limit, cursor: from, ...filterFlags } = flags;
   const state = given ?? (isFilterGiven(flags) ? undefined : 'scheduled');
-  checkTimes(flags, state);
   const { filter, cursor, told } = readWalk(filterFlags, { cursor: from });
   await checkQueue(session, queue);
   const found = await withClient(session, (client) => client.list(queue, { ...filter, state, limit, cursor }));
@@ -76,8 +131,9 @@ async function run(session: Session, queue: string, { state: given, ...flags }: 
   return 0;
 }
 
-function checkTimes({ dueFrom, dueTo }: FilterFlags, state: JobState | undefined): void {
-  if (state === undefined || isLiveState(state) || (dueFrom ?? dueTo) === undefined) return;
+/** @throws DuestreamError `usage` */
+function checkTimes({ dueFrom, dueTo }: Flags, state: Flags['state']): void {
+  if (state === undefined || (state !== 'over' && isLiveState(state)) || (dueFrom ?? dueTo) === undefined) return;
   const allowed = '--tag, --set, --name and --id-prefix, in a queue that keeps a history';
   throw new DuestreamError('usage', `--due-from and --due-to do not go with --state ${state}; allowed: ${allowed}`);
 }

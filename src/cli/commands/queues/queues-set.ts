@@ -19,7 +19,8 @@ import { hintOf } from '../../../kernel/checks.ts';
 import { durationText } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
-import { type Exit, type Register, type Session, withClient, withExamples } from '../../session.ts';
+import { collect, type Exit, type Register, type Session, withClient, withExamples } from '../../session.ts';
+import { dashed } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/output.ts';
 import {
   camelCase,
@@ -37,9 +38,15 @@ export const queuesSet: Register = (parent, runner) => {
         'change a queue: its history, its redacted fields, its broadcast, its limits and how punctual it is',
       ),
   )
+    .option(
+      '--unset <setting>',
+      'take this setting back, so that what the code says counts again; may be given several times',
+      collect,
+    )
+    .option('--stored', 'with --unset: also forget what definitions have said, until a process says it again')
     .option('--reason <text>', 'why, for the audit')
-    .action((queue: string, flags: SettingFlags & { readonly reason?: string }, command: Command) =>
-      runner.run(command, (session) => run(session, queue, flags)),
+    .action((queue: string, flags: SettingFlags & UnsetFlags, command: Command) =>
+      runner.run(command, (session) => (flags.unset ? runUnset : run)(session, queue, flags)),
     );
   withExamples(command, [
     'duestream queues set emails --history 7d --history-max 100000 --history-result',
@@ -47,6 +54,7 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --redact email,card.number',
     'duestream queues set emails --max-pending 1000000 --max-bytes 2000000000',
     'duestream queues set events --linger 20ms',
+    'duestream queues set calls --unset rate --reason "the provider has recovered"',
     'duestream queues set mail --rate 10/s --concurrency 5',
     'duestream queues set imports --per-group 1 --reason "two imports of one account collided"',
     'duestream queues set calls --per-group 2 --group-rate 60/m',
@@ -58,8 +66,9 @@ export const queuesSet: Register = (parent, runner) => {
 async function run(
   session: Session,
   queue: string,
-  { reason, ...flags }: SettingFlags & { readonly reason?: string },
+  { reason, stored, ...flags }: SettingFlags & UnsetFlags,
 ): Promise<Exit> {
+  if (stored) throw new DuestreamError('usage', '--stored goes with --unset');
   const given = readQueueFlags(flags);
   const settings = parseSettings(given);
   if (Object.keys(settings).length === 0) {
@@ -86,41 +95,26 @@ function backLines(queue: string, { overrides }: QueueSettingsView, names: reado
     ...said.map(
       ({ setting, code }) => line`code says ${saidText(code)} for ${setting}; it counts again when you take this back`,
     ),
-    line`to take it back: duestream queues unset ${queue} ${words.join(' ')}`,
+    line`to take it back: duestream queues set ${queue} ${words.map((word) => `--unset ${dashed(word)}`).join(' ')}`,
   ];
 }
 
-// `queues unset <queue> <setting...>`: what the definition says counts again.
-
-export const queuesUnset: Register = (parent, runner) => {
-  const command = parent
-    .command('unset <queue> <setting...>')
-    .description('take back what was set by command, so that what the code says counts again')
-    .option('--stored', 'also forget what definitions have said, until a process says it again')
-    .option('--reason <text>', 'why, for the audit')
-    .action((queue: string, settings: readonly string[], flags: UnsetFlags, command: Command) =>
-      runner.run(command, (session) => runUnset(session, { queue, settings, ...flags })),
-    );
-  withExamples(command, [
-    'duestream queues unset calls rate --reason "the provider has recovered"',
-    'duestream queues unset mails linger',
-  ]);
-};
+// `queues set <queue> --unset <setting>`: what the definition says counts again.
 
 interface UnsetFlags {
+  readonly unset?: readonly string[];
   readonly stored?: boolean;
   readonly reason?: string;
 }
 
 async function runUnset(
   session: Session,
-  {
-    queue,
-    settings: given,
-    stored = false,
-    reason,
-  }: UnsetFlags & { readonly queue: string; readonly settings: readonly string[] },
+  queue: string,
+  { unset: given = [], stored = false, reason, ...others }: SettingFlags & UnsetFlags,
 ): Promise<Exit> {
+  if (Object.keys(others).length > 0) {
+    throw new DuestreamError('usage', '--unset and settings are both given; allowed: one of them');
+  }
   const names = given.map(settingNamed);
   const done = await withClient(session, ({ queues }) => queues.unset(queue, names, { stored, reason }));
   const { changed } = done;
@@ -140,7 +134,7 @@ function settingNamed(given: string): QueueSettingName {
   const word = settingWords.find((one) => one === camelCase(given));
   if (word) return word;
   const hint = hintOf(camelCase(given), settingWords) || ';';
-  throw new DuestreamError('usage', line`setting is ${given}${hint} allowed: ${settingWords.join(', ')}`);
+  throw new DuestreamError('usage', line`--unset is ${given}${hint} allowed: ${settingWords.join(', ')}`);
 }
 
 // What holds from now on, in a sentence for each field that was set.

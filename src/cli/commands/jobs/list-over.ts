@@ -1,5 +1,4 @@
-/** `history ls <queue>`: jobs that are over, the latest end first, in a queue that keeps a history. */
-import { type Command, Option } from 'commander';
+/** `ls <queue>` of jobs that are over, the latest end first, in a queue that keeps a history. */
 import type { JobView } from '../../../client/client.ts';
 import { redactedPast } from '../../../inspect/redacted.ts';
 import type { Redaction } from '../../../job/redaction.ts';
@@ -9,16 +8,7 @@ import { durationMs } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { span } from '../../../kernel/humanize.ts';
 import { stats } from '../../../redis/read/inspect.ts';
-import {
-  type Exit,
-  partitionsOfQueue,
-  type Register,
-  type Session,
-  wholeNumber,
-  withClient,
-  withExamples,
-  withRedis,
-} from '../../session.ts';
+import { type Exit, partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
 import { moment } from '../../terminal/instants.ts';
 import { line, table } from '../../terminal/output.ts';
 import { resultText } from './show.ts';
@@ -26,39 +16,19 @@ import { resultText } from './show.ts';
 const OUTCOMES: readonly OverState[] = ['done', 'dead', 'cancelled', 'expired'];
 
 interface Flags {
-  readonly state?: OverState;
-  readonly name?: string;
-  readonly tag?: string;
-  readonly set?: string;
-  readonly idPrefix?: string;
-  readonly newerThan?: string;
+  readonly state: OverState | 'over';
+  readonly name?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly set?: string | undefined;
+  readonly idPrefix?: string | undefined;
+  readonly newerThan?: string | undefined;
   readonly limit: number;
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
-export const historyLs: Register = (parent, runner) => {
-  const command = parent
-    .command('ls <queue>')
-    .description('list jobs that are over, latest end first; the queue has to keep a history')
-    .addOption(new Option('--state <state>', 'only those that ended so').choices(OUTCOMES))
-    .option('--name <name>', 'only jobs with this name')
-    .option('--tag <tag>', 'only jobs with this tag')
-    .option('--set <name>', 'only members of this set')
-    .option('--id-prefix <text>', 'only jobs whose id begins with this')
-    .option('--newer-than <duration>', 'only jobs that ended at most this long ago')
-    .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
-    .option('--cursor <cursor>', 'go on where an earlier list ended, as it printed')
-    .action((queue: string, flags: Flags, command: Command) =>
-      runner.run(command, (session) => run(session, queue, flags)),
-    );
-  withExamples(command, [
-    'duestream history ls emails --state dead',
-    'duestream history ls emails --tag user:42 --json',
-  ]);
-};
-
-async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
-  const { state = OUTCOMES, name, tag, set, idPrefix, newerThan, limit } = flags;
+export async function listOver(session: Session, queue: string, flags: Flags): Promise<Exit> {
+  const { name, tag, set, idPrefix, newerThan, limit } = flags;
+  const state = flags.state === 'over' ? OUTCOMES : flags.state;
   const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
   const { redact, nowMs } = await withRedis(session, async (redis) => {
     const [first] = await partitionsOfQueue(session, redis, queue);
