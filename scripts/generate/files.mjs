@@ -11,6 +11,7 @@ import { eventLevels } from '../../src/job/events.ts';
 import { allOptions } from '../../src/job/fields.ts';
 import { controlTable, partitionTable } from '../../src/redis/keys.ts';
 import { root } from '../steps.mjs';
+import { answerSchemas } from './answers.mjs';
 import { apiTypes } from './api-types.mjs';
 import { renderCli } from './cli.mjs';
 import { renderMarkdown, renderSchema } from './configuration.mjs';
@@ -32,6 +33,7 @@ export const files = {
   'docs/reference/queue-settings.md': () => renderQueueSettings(),
   'src/dashboard/api-types.ts': async () => (await apiTypes(documentOf())).schemas,
   'src/dashboard/calls.ts': async () => (await apiTypes(documentOf())).calls,
+  'src/http/api/answer-schemas.ts': () => answerSchemas(),
   'src/inspect/bench-figures.ts': () => renderFigures(resultsOf('peers'), resultsOf('idle')),
   ...Object.fromEntries(
     Object.keys(sections).flatMap((name) => [...pagesOf(name).keys()].map((page) => [page, () => madeBy(page)])),

@@ -3,6 +3,15 @@
  * Made by `npm run generate`; edit the schemas in src/http/api.
  */
 export interface Schemas {
+  readonly UnreadQueue: {
+    readonly queue: string;
+    readonly why: string;
+  };
+  readonly Queues: {
+    readonly namespace: string;
+    readonly queues: readonly Schemas['QueueCounts'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
+  };
   readonly QueueCounts: {
     readonly queue: string;
     readonly partitions: number;
@@ -12,6 +21,7 @@ export interface Schemas {
     readonly ready: number;
     readonly running: number;
     readonly dead: number;
+    readonly paused: boolean;
     readonly oldestDueAgeMs: number;
     readonly oldestInLine: boolean;
     readonly quota?: {
@@ -21,7 +31,6 @@ export interface Schemas {
       readonly bytesMax: number;
     };
     readonly limits?: Schemas['QueueLimits'];
-    readonly paused: boolean;
     readonly workers: number;
     readonly leaders: readonly (string | null)[];
   };
@@ -36,37 +45,41 @@ export interface Schemas {
     readonly perGroup?: number;
     readonly fair?: true;
   };
-  readonly UnreadQueue: {
-    readonly queue: string;
-    readonly why: string;
-  };
-  readonly Problem: {
-    readonly type: string;
-    readonly title: string;
-    readonly status: number;
-    readonly code: string;
-    readonly detail?: string;
-    readonly errors?: readonly {
-      readonly field: string;
-      readonly given: string;
-      readonly allowed: string;
-    }[];
-    readonly login?: 'application';
-  };
   readonly QueueStats: {
     readonly queue: string;
+    readonly partitions: readonly {
+      readonly partition: number;
+      readonly leader?: Schemas['Leader'];
+      readonly over: number;
+      readonly quota?: {
+        readonly pending: number;
+        readonly pendingMax: number;
+        readonly bytes: number;
+        readonly bytesMax: number;
+      };
+      readonly concurrency?: number;
+      readonly counters: {
+        readonly [key: string]: number;
+      };
+      readonly scheduled: number;
+      readonly waiting: number;
+      readonly waitMs: number;
+      readonly ready: number;
+      readonly running: number;
+      readonly dead: number;
+      readonly paused: boolean;
+      readonly oldestDueAgeMs: number;
+      readonly oldestInLine: boolean;
+    }[];
     readonly scheduled: number;
     readonly waiting: number;
     readonly waitMs: number;
     readonly ready: number;
     readonly running: number;
     readonly dead: number;
+    readonly paused: boolean;
     readonly oldestDueAgeMs: number;
     readonly oldestInLine: boolean;
-    readonly over: number;
-    readonly counters: {
-      readonly [key: string]: number;
-    };
     readonly quota?: {
       readonly pending: number;
       readonly pendingMax: number;
@@ -74,9 +87,13 @@ export interface Schemas {
       readonly bytesMax: number;
     };
     readonly limits?: Schemas['QueueLimits'];
-    readonly overrides: readonly Schemas['SettingOverride'][];
-    readonly lingerMs: number;
     readonly workers: number;
+    readonly over: number;
+    readonly counters: {
+      readonly [key: string]: number;
+    };
+    readonly lingerMs: number;
+    readonly pause?: Schemas['Pause'];
     readonly broadcast?: {
       readonly kept: number;
       readonly max: number;
@@ -89,38 +106,13 @@ export interface Schemas {
         readonly lag: number;
       }[];
     };
-    readonly paused: boolean;
-    readonly pause?: Schemas['Pause'];
     readonly dueNext: readonly {
       readonly fromMs?: number;
       readonly toMs?: number;
       readonly count: number;
     }[];
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly scheduled: number;
-      readonly waiting: number;
-      readonly waitMs: number;
-      readonly ready: number;
-      readonly running: number;
-      readonly dead: number;
-      readonly oldestDueAgeMs: number;
-      readonly oldestInLine: boolean;
-      readonly over: number;
-      readonly counters: {
-        readonly [key: string]: number;
-      };
-      readonly quota?: {
-        readonly pending: number;
-        readonly pendingMax: number;
-        readonly bytes: number;
-        readonly bytesMax: number;
-      };
-      readonly concurrency?: number;
-      readonly paused: boolean;
-      readonly leader?: Schemas['Leader'];
-    }[];
     readonly nowMs: number;
+    readonly overrides: readonly Schemas['SettingOverride'][];
   };
   readonly SettingOverride: {
     readonly setting: string;
@@ -147,22 +139,891 @@ export interface Schemas {
   };
   readonly QueuePaused: {
     readonly queue: string;
-    readonly paused: boolean;
     readonly changed: boolean;
+    readonly paused: boolean;
     readonly pause?: Schemas['Pause'];
     readonly running?: number;
   };
-  readonly PauseRequest: {
-    readonly reason?: string;
-  };
   readonly QueueClosed: {
     readonly queue: string;
-    readonly closed: boolean;
     readonly changed: boolean;
+    readonly closed: boolean;
   };
-  readonly CloseRequest: {
-    readonly for: number | string;
+  readonly GroupPage: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly groups: readonly Schemas['Group'][];
+    readonly ungrouped: number;
+    readonly scanned: number;
+    readonly nowMs: number;
+  };
+  readonly Group: {
+    readonly group: string;
+    readonly running: number;
+    readonly waiting: number;
+    readonly priorities: {
+      readonly high: number;
+      readonly normal: number;
+      readonly low: number;
+    };
+    readonly waitMs: number;
+    readonly perGroup?: number;
+    readonly intervalMs?: number;
+    readonly nextTurnMs?: number;
+    readonly weight: number;
+    readonly maxPending?: number;
+    readonly pending?: number;
+    readonly closed?: {
+      readonly untilMs: number;
+      readonly reason?: string;
+    };
+    readonly isFull: boolean;
+  };
+  readonly GroupReport: {
+    readonly queue: string;
+    readonly holders: readonly Schemas['Holder'][];
+    readonly nowMs: number;
+    readonly group: string;
+    readonly running: number;
+    readonly waiting: number;
+    readonly priorities: {
+      readonly high: number;
+      readonly normal: number;
+      readonly low: number;
+    };
+    readonly waitMs: number;
+    readonly perGroup?: number;
+    readonly intervalMs?: number;
+    readonly nextTurnMs?: number;
+    readonly weight: number;
+    readonly maxPending?: number;
+    readonly pending?: number;
+    readonly closed?: {
+      readonly untilMs: number;
+      readonly reason?: string;
+    };
+    readonly isFull: boolean;
+  };
+  readonly Holder: {
+    readonly id: string;
+    readonly bare: boolean;
+    readonly sinceMs: number;
+    readonly owner?: string;
+    readonly attempt?: number;
+    readonly startedMs?: number;
+  };
+  readonly GroupChange: {
+    readonly queue: string;
+    readonly changed: boolean;
+    readonly group: string;
+  };
+  readonly ClosedTagsPage: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly tags: readonly Schemas['ClosedTag'][];
+    readonly count: number;
+  };
+  readonly ClosedTag: {
+    readonly tag: string;
+    readonly untilMs: number;
+    readonly atMs?: number;
+    readonly by: string;
+    readonly reason: string;
+  };
+  readonly TagClosed: {
+    readonly queue: string;
+    readonly cancelled: number;
+    readonly running: readonly string[];
+    readonly untilMs: number;
+    readonly full?: readonly string[];
+    readonly tag: string;
+  };
+  readonly TagOpened: {
+    readonly queue: string;
+    readonly changed: boolean;
+    readonly tag: string;
+  };
+  readonly SetsPage: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly sets: readonly Schemas['Set'][];
+  };
+  readonly Set: {
+    readonly sealed: boolean;
+    readonly madeMs: number;
+    readonly open: number;
+    readonly group?: string;
+    readonly callback: {
+      readonly id: string;
+      readonly name?: string;
+      readonly delayMs: number;
+    };
+    readonly name: string;
+    readonly done: number;
+    readonly dead: number;
+    readonly cancelled: number;
+    readonly expired: number;
+  };
+  readonly SetMade: {
+    readonly queue: string;
+    readonly set: string;
+    readonly status: 'already' | 'made' | 'over';
+    readonly callback: string;
+  };
+  readonly SetSealed: {
+    readonly queue: string;
+    readonly set: string;
+    readonly status: 'already' | 'over' | 'sealed';
+    readonly callback: string;
+  };
+  readonly SetRemoved: {
+    readonly queue: string;
+    readonly set: string;
+    readonly cancelled: number;
+    readonly running: readonly string[];
+  };
+  readonly QueueMinutes: {
+    readonly queue: string;
+    readonly on: boolean;
+    readonly nowMs: number;
+    readonly startMs: number;
+    readonly stepMs: number;
+    readonly counts: {
+      readonly scheduled: readonly number[];
+      readonly dead: readonly number[];
+      readonly done: readonly number[];
+      readonly cancelled: readonly number[];
+      readonly expired: readonly number[];
+      readonly deferred: readonly number[];
+      readonly promoted: readonly number[];
+      readonly retried: readonly number[];
+    };
+    readonly known: readonly boolean[];
+    readonly total: {
+      readonly promotion: Schemas['SpreadTotal'];
+      readonly start: Schemas['SpreadTotal'];
+      readonly run: Schemas['SpreadTotal'];
+    };
+    readonly promotion: Schemas['SpreadSteps'];
+    readonly start: Schemas['SpreadSteps'];
+    readonly run: Schemas['SpreadSteps'];
+  };
+  readonly SpreadSteps: {
+    readonly count: readonly number[];
+    readonly p50Ms: readonly (number | null)[];
+    readonly p99Ms: readonly (number | null)[];
+    readonly maxMs: readonly (number | null)[];
+  };
+  readonly SpreadTotal: {
+    readonly boundsMs: readonly number[];
+    readonly counts: readonly number[];
+    readonly count: number;
+    readonly p50Ms: number | null;
+    readonly p99Ms: number | null;
+    readonly maxMs: number | null;
+  };
+  readonly LastHour: {
+    readonly on: boolean;
+    readonly nowMs: number;
+    readonly queues: readonly {
+      readonly queue: string;
+      readonly promotion: Schemas['SpreadTotal'];
+      readonly start: Schemas['SpreadTotal'];
+      readonly run: Schemas['SpreadTotal'];
+    }[];
+    readonly unread: readonly Schemas['UnreadQueue'][];
+    readonly promotion: Schemas['SpreadTotal'];
+    readonly start: Schemas['SpreadTotal'];
+    readonly run: Schemas['SpreadTotal'];
+  };
+  readonly WhyNothingMoves: {
+    readonly queue: string;
+    readonly moves: boolean;
+    readonly reasons: readonly {
+      readonly code: 'busy' | 'empty' | 'lingering' | 'no-leader' | 'no-worker' | 'not-due' | 'paused' | 'ready-capped' | 'redis-full' | 'waiting';
+      readonly text: string;
+      readonly advice: string;
+      readonly partitions?: readonly number[];
+      readonly heldBy?: 'group-full' | 'queue-closed' | 'queue-full' | 'rate';
+      readonly nextMs?: number;
+    }[];
+    readonly nowMs: number;
+  };
+  readonly JobsPage: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly states: readonly ('cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting')[];
+    readonly jobs: readonly Schemas['ListedJob'][];
+    readonly scanned: number;
+  };
+  readonly ListedJob: {
+    readonly id: string;
+    readonly bare: boolean;
+    readonly partition: number;
+    readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
+    readonly name?: string;
+    readonly dueMs?: number;
+    readonly tags?: readonly string[];
+    readonly owner?: string;
+    readonly startedMs?: number;
+    readonly tookMs?: number;
+    readonly overMs?: number;
+    readonly attempts: number;
+  };
+  readonly JobCount: {
+    readonly queue: string;
+    readonly count: number;
+    readonly atLeast: boolean;
+    readonly cursor?: string;
+    readonly scanned: number;
+  };
+  readonly JobEnd: {
+    readonly status: 'cancelled' | 'dead' | 'done' | 'expired' | 'timeout' | 'unknown';
+    readonly overMs?: number;
+    readonly token?: string;
     readonly reason?: string;
+    readonly id: string;
+  };
+  readonly Job: {
+    readonly queue: string;
+    readonly nowMs: number;
+    readonly data?: unknown;
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+    readonly unreadable?: string;
+    readonly reason?: string;
+    readonly id: string;
+    readonly bare: boolean;
+    readonly partition: number;
+    readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
+    readonly name?: string;
+    readonly dueMs?: number;
+    readonly tags?: readonly string[];
+    readonly owner?: string;
+    readonly startedMs?: number;
+    readonly tookMs?: number;
+    readonly overMs?: number;
+    readonly attempts: number;
+    readonly token?: string;
+    readonly entry?: string;
+    readonly past: readonly Schemas['PastJob'][];
+    readonly timeline: readonly Schemas['Moment'][];
+    readonly codec?: string;
+    readonly options: {
+      readonly attempts?: number;
+      readonly timeoutMs?: number;
+      readonly backoff?: {
+        readonly kind: 'exponential' | 'fixed' | 'ladder' | 'linear';
+        readonly delayMs?: number;
+        readonly jitter: 'equal' | 'full' | 'none';
+        readonly maxMs?: number;
+        readonly factor?: number;
+        readonly stepsMs?: readonly number[];
+      };
+      readonly tags?: readonly string[];
+      readonly priority?: 'high' | 'low' | 'normal';
+      readonly set?: string;
+      readonly onLate?: 'dead' | 'drop' | 'run';
+      readonly expiresAtMs?: number;
+      readonly maxLatenessMs?: number;
+    };
+    readonly askedDueMs?: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly cancelRequested: boolean;
+    readonly nextLifeMs?: number;
+    readonly result?: Schemas['KeptResult'];
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+    readonly progress?: Schemas['JobProgress'];
+    readonly deadLetter?: string;
+    readonly readable: boolean;
+    readonly hidden: boolean;
+    readonly waitsFor?: Schemas['JobWait'];
+    readonly digest?: string;
+    readonly etag?: string;
+  };
+  readonly Attempted: {
+    readonly atMs: number;
+    readonly attempt: number;
+    readonly kind: 'crash' | 'failure' | 'refused' | 'timeout';
+    readonly message?: string;
+    readonly stack?: string;
+    readonly worker?: string;
+    readonly tookMs?: number;
+  };
+  readonly Deferred: {
+    readonly times: number;
+    readonly lastMs: number;
+    readonly reason?: string;
+  };
+  readonly JobProgress: {
+    readonly fraction: number;
+    readonly text?: string;
+    readonly atMs: number;
+  };
+  readonly Moment: {
+    readonly atMs: number;
+    readonly kind: 'asked-due' | 'cancelled' | 'crash' | 'dead' | 'done' | 'due' | 'earlier-end' | 'expired' | 'failure' | 'refused' | 'started' | 'timeout';
+    readonly attempt?: number;
+    readonly owner?: string;
+    readonly tookMs?: number;
+    readonly outcome?: 'cancelled' | 'dead' | 'done' | 'expired';
+    readonly message?: string;
+    readonly stack?: string;
+  };
+  readonly KeptResult: {
+    readonly kind: 'kept' | 'no-json' | 'none' | 'too-large';
+    readonly bytes?: number;
+    readonly why?: string;
+    readonly value?: unknown;
+  };
+  readonly PastJob: {
+    readonly id: string;
+    readonly bare: boolean;
+    readonly outcome: 'cancelled' | 'dead' | 'done' | 'expired';
+    readonly name?: string;
+    readonly tags: readonly string[];
+    readonly set?: string;
+    readonly askedDueMs: number;
+    readonly attempts: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly token?: string;
+    readonly owner?: string;
+    readonly startedMs?: number;
+    readonly tookMs?: number;
+    readonly overMs: number;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+    readonly result: Schemas['KeptResult'];
+    readonly deadLetter?: string;
+  };
+  readonly JobWait: {
+    readonly obstacles: readonly {
+      readonly kind: 'group-closed' | 'group-full' | 'group-rate' | 'no-worker' | 'paused' | 'queue-closed' | 'queue-full' | 'rate';
+      readonly sinceMs?: number;
+      readonly reason?: string;
+      readonly text: string;
+      readonly limit?: number;
+      readonly running?: number;
+      readonly holders?: readonly Schemas['Holder'][];
+      readonly untilMs?: number;
+    }[];
+    readonly text: string;
+    readonly group?: string;
+    readonly priority: 'high' | 'low' | 'normal';
+    readonly ahead: number;
+  };
+  readonly Scheduled: {
+    readonly id: string;
+    readonly queue: string;
+    readonly status: 'already' | 'behind' | 'closed' | 'exists' | 'kept' | 'merged' | 'overtaken' | 'replaced' | 'running' | 'scheduled' | 'updated';
+    readonly dueMs: number;
+    readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
+    readonly closed?: {
+      readonly tag: string;
+      readonly untilMs: number;
+    };
+  };
+  readonly ScheduledMany: {
+    readonly queue: string;
+    readonly jobs: readonly Schemas['Scheduled'][];
+  };
+  readonly Edited: {
+    readonly id: string;
+    readonly status: 'already' | 'changed' | 'edited' | 'indeterminate' | 'over' | 'running' | 'unknown' | 'unreadable';
+    readonly digest?: string;
+    readonly dueMs?: number;
+    readonly etag?: string;
+    readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
+  };
+  readonly EditedMany: {
+    readonly queue: string;
+    readonly jobs: readonly Schemas['Edited'][];
+  } | Schemas['ChangedJobs'];
+  readonly Cancelled: {
+    readonly id: string;
+    readonly status: 'cancelled' | 'changed' | 'indeterminate' | 'over' | 'requested' | 'unknown';
+    readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
+  };
+  readonly CancelledMany: Schemas['ChangedJobs'] | {
+    readonly queue: string;
+    readonly jobs: readonly Schemas['Cancelled'][];
+  };
+  readonly Rescheduled: {
+    readonly id: string;
+    readonly status: 'already' | 'changed' | 'indeterminate' | 'kept' | 'over' | 'ready' | 'rescheduled' | 'running' | 'unknown';
+    readonly dueMs?: number;
+    readonly wasMs?: number;
+    readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
+    readonly etag?: string;
+  };
+  readonly RescheduledMany: Schemas['ChangedJobs'] | {
+    readonly queue: string;
+    readonly jobs: readonly {
+      readonly id: string;
+      readonly status: 'already' | 'changed' | 'indeterminate' | 'kept' | 'over' | 'ready' | 'rescheduled' | 'running' | 'unknown';
+      readonly dueMs?: number;
+      readonly wasMs?: number;
+      readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
+    }[];
+  };
+  readonly RanNow: {
+    readonly id: string;
+    readonly status: 'already-due' | 'changed' | 'due' | 'indeterminate' | 'over' | 'running' | 'unknown';
+    readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
+  };
+  readonly RanNowMany: Schemas['ChangedJobs'] | {
+    readonly queue: string;
+    readonly jobs: readonly Schemas['RanNow'][];
+  };
+  readonly ChangedJobs: {
+    readonly queue: string;
+    readonly dryRun: boolean;
+    readonly ids: readonly string[];
+    readonly matched: number;
+    readonly changed: number;
+    readonly skipped: {
+      readonly running?: number;
+      readonly over?: number;
+      readonly unreadable?: number;
+      readonly unknown?: number;
+      readonly refused?: number;
+      readonly kept?: number;
+      readonly already?: number;
+      readonly changed?: number;
+      readonly indeterminate?: number;
+      readonly 'already-due'?: number;
+    };
+    readonly scanned: number;
+    readonly cursor?: string;
+    readonly requested?: number;
+  };
+  readonly DeadLettersPage: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly deadLetters?: readonly Schemas['ListedDeadLetter'][];
+    readonly groups?: readonly Schemas['DeadLetterGroup'][];
+    readonly others?: number;
+    readonly scanned: number;
+  };
+  readonly ListedDeadLetter: {
+    readonly deadLetter: string;
+    readonly etag: string;
+    readonly atMs: number;
+    readonly error?: string;
+    readonly reason?: string;
+    readonly id: string;
+    readonly bare: boolean;
+    readonly partition: number;
+    readonly name?: string;
+    readonly tags: readonly string[];
+    readonly attempts: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+  };
+  readonly DeadLetter: {
+    readonly queue: string;
+    readonly deadLetter: string;
+    readonly etag: string;
+    readonly atMs: number;
+    readonly error?: string;
+    readonly reason?: string;
+    readonly id: string;
+    readonly bare: boolean;
+    readonly partition: number;
+    readonly name?: string;
+    readonly tags: readonly string[];
+    readonly attempts: number;
+    readonly failures: number;
+    readonly crashes: number;
+    readonly generation: number;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly deferred?: Schemas['Deferred'];
+    readonly hidden: boolean;
+    readonly data?: unknown;
+    readonly headers?: {
+      readonly [key: string]: string;
+    };
+    readonly codec?: string;
+    readonly options: {
+      readonly attempts?: number;
+      readonly timeoutMs?: number;
+      readonly backoff?: {
+        readonly kind: 'exponential' | 'fixed' | 'ladder' | 'linear';
+        readonly delayMs?: number;
+        readonly jitter: 'equal' | 'full' | 'none';
+        readonly maxMs?: number;
+        readonly factor?: number;
+        readonly stepsMs?: readonly number[];
+      };
+      readonly tags?: readonly string[];
+      readonly priority?: 'high' | 'low' | 'normal';
+      readonly set?: string;
+      readonly onLate?: 'dead' | 'drop' | 'run';
+      readonly expiresAtMs?: number;
+      readonly maxLatenessMs?: number;
+    };
+    readonly askedDueMs?: number;
+    readonly readable: boolean;
+  };
+  readonly DeadLetterGroup: {
+    readonly error?: string;
+    readonly reason?: string;
+    readonly name?: string;
+    readonly count: number;
+    readonly lastMs: number;
+    readonly firstMs: number;
+  };
+  readonly Replayed: {
+    readonly id?: string;
+    readonly dueMs?: number;
+    readonly deadLetter?: string;
+    readonly status: 'changed' | 'closed' | 'empty' | 'gone' | 'indeterminate' | 'live' | 'scheduled';
+  };
+  readonly ReplayedMany: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly dryRun: boolean;
+    readonly matched: number;
+    readonly replayed: number;
+    readonly live: number;
+    readonly closed: number;
+    readonly empty: number;
+    readonly gone: number;
+    readonly deadLetters: readonly Schemas['Replayed'][];
+    readonly scanned: number;
+  };
+  readonly Purged: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly dryRun: boolean;
+    readonly matched: number;
+    readonly removed: number;
+    readonly scanned: number;
+  };
+  readonly Erased: {
+    readonly dryRun: boolean;
+    readonly left: number;
+    readonly failed: readonly Schemas['UnreadQueue'][];
+    readonly cursor?: string;
+    readonly queues: readonly Schemas['ErasedQueue'][];
+  };
+  readonly ErasedQueue: {
+    readonly queue: string;
+    readonly running: number;
+    readonly history: number;
+    readonly left: number;
+    readonly jobs: number;
+    readonly deadLetters: number;
+    readonly scanned: number;
+  };
+  readonly SchedulesPage: {
+    readonly namespace: string;
+    readonly schedules: readonly Schemas['Schedule'][];
+    readonly more: number;
+    readonly unreadable: readonly {
+      readonly name: string;
+      readonly why: string;
+    }[];
+  };
+  readonly Schedule: {
+    readonly queue: string;
+    readonly paused?: string;
+    readonly unreadable?: string;
+    readonly name: string;
+    readonly lastMs?: number;
+    readonly source: 'call' | 'file';
+    readonly pausedBy?: 'definition' | 'hand';
+    readonly hand?: {
+      readonly by: string;
+      readonly atMs: number;
+    };
+    readonly nextMs?: number;
+    readonly reachedMs?: number;
+    readonly runs: number;
+    readonly skipped: number;
+    readonly hidden: boolean;
+    readonly input: {
+      readonly [key: string]: unknown;
+    };
+    readonly etag?: string;
+  };
+  readonly ScheduleChanged: {
+    readonly name: string;
+    readonly status: 'changed' | 'created' | 'unchanged';
+    readonly queue?: string;
+    readonly nextMs?: number;
+    readonly paused?: string;
+  };
+  readonly Preview: {
+    readonly name: string;
+    readonly rows: readonly Schemas['PreviewRow'][];
+    readonly leftOut?: Schemas['PreviewLeftOut'];
+  };
+  readonly PreviewRow: {
+    readonly id?: string;
+    readonly atMs: number;
+    readonly local: string;
+    readonly offset: string;
+    readonly named?: string;
+    readonly dst?: 'first' | 'gap' | 'second' | 'shifted';
+    readonly calendar?: 'moved' | 'outside-hours' | 'skip-date';
+    readonly dropped?: 'coincides' | 'gap' | 'outside-hours' | 'overlap' | 'paused' | 'skip-date' | 'unreadable';
+    readonly dueMs?: number;
+    readonly leftOut?: number;
+  };
+  readonly PreviewLeftOut: {
+    readonly dropped: number;
+    readonly later: number;
+    readonly atLeast: boolean;
+    readonly upToMs: number;
+  };
+  readonly PastRuns: {
+    readonly queue: string;
+    readonly cursor?: string;
+    readonly name: string;
+    readonly runs: readonly Schemas['PastRun'][];
+  };
+  readonly PastRun: {
+    readonly fate: 'dropped' | 'due' | 'made' | 'missed' | 'unknown' | 'waits';
+    readonly job?: {
+      readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
+      readonly attempts: number;
+      readonly startedMs?: number;
+      readonly latenessMs?: number;
+      readonly overMs?: number;
+    };
+    readonly id?: string;
+    readonly atMs: number;
+    readonly local: string;
+    readonly offset: string;
+    readonly named?: string;
+    readonly dst?: 'first' | 'gap' | 'second' | 'shifted';
+    readonly calendar?: 'moved' | 'outside-hours' | 'skip-date';
+    readonly dropped?: 'coincides' | 'gap' | 'outside-hours' | 'overlap' | 'paused' | 'skip-date' | 'unreadable';
+    readonly dueMs?: number;
+    readonly leftOut?: number;
+  };
+  readonly FiredJob: {
+    readonly id: string;
+    readonly atMs?: number;
+    readonly status: 'closed' | 'exists' | 'over' | 'scheduled' | 'would';
+  };
+  readonly Backfilled: {
+    readonly name: string;
+    readonly dryRun: boolean;
+    readonly jobs: readonly Schemas['FiredJob'][];
+    readonly leftOut?: number;
+  };
+  readonly Forecast: {
+    readonly atMs: number;
+    readonly untilMs: number;
+    readonly by: 'hour' | 'minute';
+    readonly queue?: string;
+    readonly buckets: readonly Schemas['ForecastBucket'][];
+    readonly busiest?: Schemas['ForecastBucket'];
+    readonly overdue: number;
+    readonly ready: number;
+    readonly paused: readonly string[];
+    readonly backlogs: readonly Schemas['Backlog'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
+    readonly schedules: {
+      readonly counted: number;
+      readonly paused: number;
+      readonly unreadable: number;
+      readonly uncounted: number;
+      readonly estimated: number;
+    };
+  };
+  readonly ForecastBucket: {
+    readonly fromMs: number;
+    readonly jobs: number;
+    readonly scheduled: number;
+    readonly coming: number;
+  };
+  readonly Backlog: {
+    readonly queue: string;
+    readonly rate: string;
+    readonly perSecond: number;
+    readonly waiting: number;
+    readonly waitingThroughMs: number;
+    readonly throughMs?: number;
+    readonly left: number;
+  };
+  readonly Leaders: {
+    readonly namespace: string;
+    readonly partitions: readonly Schemas['Led'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
+  };
+  readonly Led: {
+    readonly queue: string;
+    readonly partition: number;
+    readonly leader?: Schemas['Leader'];
+    readonly lagMs?: number;
+    readonly backlog: number;
+    readonly paused: boolean;
+    readonly nowMs: number;
+  };
+  readonly Workers: {
+    readonly versions: readonly Schemas['VersionCount'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
+    readonly namespace: string;
+    readonly workers: readonly Schemas['Worker'][];
+  };
+  readonly Worker: {
+    readonly pending: number;
+    readonly id: string;
+    readonly state: 'alive' | 'missing';
+    readonly startedMs?: number;
+    readonly queues: readonly string[];
+    readonly jobs: readonly {
+      readonly queue: string;
+      readonly partition: number;
+      readonly id: string;
+      readonly bare: boolean;
+      readonly attempt?: number;
+      readonly startedMs?: number;
+    }[];
+    readonly host?: string;
+    readonly pid?: number;
+    readonly version?: string;
+    readonly beatAgoMs?: number;
+  };
+  readonly VersionCount: {
+    readonly version?: string;
+    readonly processes: number;
+  };
+  readonly Findings: {
+    readonly ok: boolean;
+    readonly checks: readonly Schemas['Finding'][];
+  };
+  readonly Finding: {
+    readonly check: string;
+    readonly status: 'fail' | 'ok' | 'warn';
+    readonly saw: string;
+    readonly advice?: string;
+  };
+  readonly About: {
+    readonly title: string;
+    readonly color: 'blue' | 'green' | 'none' | 'orange' | 'purple' | 'red';
+    readonly redis: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly scopes: readonly ('admin' | 'data' | 'read' | 'write')[];
+    readonly queues?: readonly string[];
+  };
+  readonly LiveNow: {
+    readonly nowMs: number;
+    readonly unread: readonly Schemas['UnreadQueue'][];
+    readonly forecast?: {
+      readonly nextHour: number;
+      readonly scheduled: number;
+      readonly coming: number;
+      readonly atMs: number;
+      readonly busiest?: Schemas['ForecastBucket'];
+      readonly buckets: readonly Schemas['ForecastBucket'][];
+      readonly backlogs: readonly Schemas['Backlog'][];
+    };
+    readonly redis?: {
+      readonly usedBytes: number;
+      readonly maxBytes: number;
+      readonly policy: string;
+      readonly durability: 'always' | 'everysec' | 'no' | 'none' | 'snapshots' | 'unknown';
+    };
+    readonly doctor?: {
+      readonly atMs: number;
+      readonly ok: boolean;
+      readonly findings: readonly Schemas['Finding'][];
+    };
+    readonly everyMs: number;
+    readonly queues: readonly {
+      readonly queue: string;
+      readonly partitions: number;
+      readonly scheduled: number;
+      readonly waiting: number;
+      readonly waitMs: number;
+      readonly ready: number;
+      readonly running: number;
+      readonly dead: number;
+      readonly paused: boolean;
+      readonly oldestDueAgeMs: number;
+      readonly oldestInLine: boolean;
+      readonly quota?: {
+        readonly pending: number;
+        readonly pendingMax: number;
+        readonly bytes: number;
+        readonly bytesMax: number;
+      };
+      readonly limits?: Schemas['QueueLimits'];
+      readonly workers: number;
+      readonly perSecond: Schemas['Rates'];
+      readonly leaders: readonly (string | null)[];
+    }[];
+    readonly total: {
+      readonly scheduled: number;
+      readonly waiting: number;
+      readonly ready: number;
+      readonly running: number;
+      readonly dead: number;
+      readonly oldestDueAgeMs: number;
+      readonly perSecond: Schemas['Rates'];
+    };
+    readonly processes: {
+      readonly daemons: number;
+      readonly workers: number;
+      readonly versions: readonly Schemas['VersionCount'][];
+      readonly leaders: number;
+      readonly partitions: number;
+      readonly led: number;
+    };
+  };
+  readonly Rates: {
+    readonly scheduled: number;
+    readonly promoted: number;
+    readonly started: number;
+    readonly ended: number;
+  };
+  readonly AuditPage: {
+    readonly cursor?: string;
+    readonly entries: readonly Schemas['AuditEntry'][];
+  };
+  readonly AuditEntry: {
+    readonly verb: string;
+    readonly entry: string;
+    readonly atMs: number;
+    readonly queue?: string;
+    readonly reason?: string;
+    readonly count: number;
+    readonly who: string;
+    readonly way: 'api' | 'cli' | 'page' | 'program';
+    readonly target?: string;
+  };
+  readonly Session: {
+    readonly name: string;
+    readonly login: 'application' | 'proxy' | 'token';
+    readonly scopes: readonly string[];
+    readonly queues?: readonly string[];
+    readonly expiresMs?: number;
+    readonly csrf: string;
+  };
+  readonly SettingsView: {
+    readonly queue: string;
+    readonly settings: Schemas['QueueSettings'];
+    readonly overrides: readonly Schemas['SettingOverride'][];
+  };
+  readonly SettingsChanged: {
+    readonly queue: string;
+    readonly settings: Schemas['QueueSettings'];
+    readonly overrides: readonly Schemas['SettingOverride'][];
+    readonly changed: readonly string[];
   };
   readonly QueueSettings: {
     readonly history?: boolean | {
@@ -210,6 +1071,26 @@ export interface Schemas {
     readonly maxPending?: number | false;
     readonly weight?: number;
   };
+  readonly Problem: {
+    readonly type: string;
+    readonly title: string;
+    readonly status: number;
+    readonly code: string;
+    readonly detail?: string;
+    readonly errors?: readonly {
+      readonly field: string;
+      readonly given: string;
+      readonly allowed: string;
+    }[];
+    readonly login?: 'application';
+  };
+  readonly PauseRequest: {
+    readonly reason?: string;
+  };
+  readonly CloseRequest: {
+    readonly for: number | string;
+    readonly reason?: string;
+  };
   readonly QueueSettingsRequest: {
     readonly history?: boolean | {
       readonly keep?: number | string;
@@ -247,74 +1128,6 @@ export interface Schemas {
     readonly fair?: true;
     readonly reason?: string;
   };
-  readonly GroupPage: {
-    readonly queue: string;
-    readonly groups: readonly Schemas['Group'][];
-    readonly ungrouped: number;
-    readonly scanned: number;
-    readonly nowMs: number;
-    readonly cursor?: string;
-  };
-  readonly Group: {
-    readonly group: string;
-    readonly running: number;
-    readonly waiting: number;
-    readonly priorities: {
-      readonly high: number;
-      readonly normal: number;
-      readonly low: number;
-    };
-    readonly waitMs: number;
-    readonly perGroup?: number;
-    readonly intervalMs?: number;
-    readonly nextTurnMs?: number;
-    readonly weight: number;
-    readonly maxPending?: number;
-    readonly pending?: number;
-    readonly closed?: {
-      readonly untilMs: number;
-      readonly reason?: string;
-    };
-    readonly isFull: boolean;
-  };
-  readonly GroupReport: {
-    readonly queue: string;
-    readonly group: string;
-    readonly running: number;
-    readonly waiting: number;
-    readonly priorities: {
-      readonly high: number;
-      readonly normal: number;
-      readonly low: number;
-    };
-    readonly waitMs: number;
-    readonly perGroup?: number;
-    readonly intervalMs?: number;
-    readonly nextTurnMs?: number;
-    readonly weight: number;
-    readonly maxPending?: number;
-    readonly pending?: number;
-    readonly closed?: {
-      readonly untilMs: number;
-      readonly reason?: string;
-    };
-    readonly isFull: boolean;
-    readonly holders: readonly Schemas['Holder'][];
-    readonly nowMs: number;
-  };
-  readonly Holder: {
-    readonly id: string;
-    readonly bare: boolean;
-    readonly sinceMs: number;
-    readonly owner?: string;
-    readonly attempt?: number;
-    readonly startedMs?: number;
-  };
-  readonly GroupChange: {
-    readonly queue: string;
-    readonly group: string;
-    readonly changed: boolean;
-  };
   readonly GroupLimitsRequest: {
     readonly concurrency?: number | false;
     readonly rate?: string | {
@@ -325,59 +1138,6 @@ export interface Schemas {
     readonly maxPending?: number | false;
     readonly weight?: number;
     readonly reason?: string;
-  };
-  readonly ClosedTagsPage: {
-    readonly queue: string;
-    readonly tags: readonly Schemas['ClosedTag'][];
-    readonly count: number;
-    readonly cursor?: string;
-  };
-  readonly ClosedTag: {
-    readonly tag: string;
-    readonly untilMs: number;
-    readonly atMs?: number;
-    readonly by: string;
-    readonly reason: string;
-  };
-  readonly TagClosed: {
-    readonly queue: string;
-    readonly tag: string;
-    readonly cancelled: number;
-    readonly running: readonly string[];
-    readonly untilMs: number;
-    readonly full?: readonly string[];
-  };
-  readonly TagOpened: {
-    readonly queue: string;
-    readonly tag: string;
-    readonly changed: boolean;
-  };
-  readonly SetsPage: {
-    readonly queue: string;
-    readonly sets: readonly Schemas['Set'][];
-    readonly cursor?: string;
-  };
-  readonly Set: {
-    readonly name: string;
-    readonly sealed: boolean;
-    readonly madeMs: number;
-    readonly open: number;
-    readonly done: number;
-    readonly dead: number;
-    readonly cancelled: number;
-    readonly expired: number;
-    readonly group?: string;
-    readonly callback: {
-      readonly id: string;
-      readonly name?: string;
-      readonly delayMs: number;
-    };
-  };
-  readonly SetMade: {
-    readonly queue: string;
-    readonly set: string;
-    readonly status: 'made' | 'already' | 'over';
-    readonly callback: string;
   };
   readonly NewSet: {
     readonly then: Schemas['SetCallback'];
@@ -409,131 +1169,6 @@ export interface Schemas {
     readonly stepsMs?: readonly number[];
     readonly jitter?: 'none' | 'full' | 'equal';
   };
-  readonly SetSealed: {
-    readonly queue: string;
-    readonly set: string;
-    readonly status: 'sealed' | 'already' | 'over';
-    readonly callback: string;
-  };
-  readonly SetRemoved: {
-    readonly queue: string;
-    readonly set: string;
-    readonly cancelled: number;
-    readonly running: readonly string[];
-  };
-  readonly QueueMinutes: {
-    readonly queue: string;
-    readonly on: boolean;
-    readonly nowMs: number;
-    readonly startMs: number;
-    readonly stepMs: number;
-    readonly counts: {
-      readonly scheduled: readonly number[];
-      readonly promoted: readonly number[];
-      readonly done: readonly number[];
-      readonly retried: readonly number[];
-      readonly deferred: readonly number[];
-      readonly dead: readonly number[];
-      readonly cancelled: readonly number[];
-      readonly expired: readonly number[];
-    };
-    readonly known: readonly boolean[];
-    readonly promotion: Schemas['SpreadSteps'];
-    readonly start: Schemas['SpreadSteps'];
-    readonly run: Schemas['SpreadSteps'];
-    readonly total: {
-      readonly promotion: Schemas['SpreadTotal'];
-      readonly start: Schemas['SpreadTotal'];
-      readonly run: Schemas['SpreadTotal'];
-    };
-  };
-  readonly SpreadSteps: {
-    readonly count: readonly number[];
-    readonly p50Ms: readonly (number | null)[];
-    readonly p99Ms: readonly (number | null)[];
-    readonly maxMs: readonly (number | null)[];
-  };
-  readonly SpreadTotal: {
-    readonly boundsMs: readonly number[];
-    readonly counts: readonly number[];
-    readonly count: number;
-    readonly p50Ms: number | null;
-    readonly p99Ms: number | null;
-    readonly maxMs: number | null;
-  };
-  readonly LastHour: {
-    readonly on: boolean;
-    readonly nowMs: number;
-    readonly promotion: Schemas['SpreadTotal'];
-    readonly start: Schemas['SpreadTotal'];
-    readonly run: Schemas['SpreadTotal'];
-    readonly queues: readonly {
-      readonly queue: string;
-      readonly promotion: Schemas['SpreadTotal'];
-      readonly start: Schemas['SpreadTotal'];
-      readonly run: Schemas['SpreadTotal'];
-    }[];
-    readonly unread: readonly Schemas['UnreadQueue'][];
-  };
-  readonly WhyNothingMoves: {
-    readonly queue: string;
-    readonly moves: boolean;
-    readonly reasons: readonly {
-      readonly code: 'redis-full' | 'no-leader' | 'paused' | 'no-worker' | 'ready-capped' | 'busy' | 'waiting' | 'lingering' | 'not-due' | 'empty';
-      readonly text: string;
-      readonly advice: string;
-      readonly partitions?: readonly number[];
-      readonly heldBy?: 'queue-closed' | 'queue-full' | 'rate' | 'group-full';
-      readonly nextMs?: number;
-    }[];
-    readonly nowMs: number;
-  };
-  readonly JobsPage: {
-    readonly queue: string;
-    readonly states: readonly ('scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead')[];
-    readonly jobs: readonly Schemas['ListedJob'][];
-    readonly scanned: number;
-    readonly cursor?: string;
-  };
-  readonly ListedJob: {
-    readonly id: string;
-    readonly bare: boolean;
-    readonly partition: number;
-    readonly state: 'scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
-    readonly name?: string;
-    readonly dueMs?: number;
-    readonly tags?: readonly string[];
-    readonly attempts?: number;
-    readonly owner?: string;
-    readonly startedMs?: number;
-    readonly tookMs?: number;
-    readonly overMs?: number;
-  };
-  readonly JobCount: {
-    readonly queue: string;
-    readonly count: number;
-    readonly atLeast: boolean;
-    readonly scanned: number;
-    readonly cursor?: string;
-  };
-  readonly JobEnd: {
-    readonly id: string;
-    readonly status: 'done' | 'dead' | 'cancelled' | 'expired' | 'unknown' | 'timeout';
-    readonly overMs?: number;
-    readonly token?: string;
-    readonly reason?: string;
-  };
-  readonly Scheduled: {
-    readonly id: string;
-    readonly queue: string;
-    readonly status: 'scheduled' | 'updated' | 'replaced' | 'exists' | 'running' | 'already' | 'closed' | 'merged' | 'kept' | 'behind' | 'overtaken';
-    readonly dueMs: number;
-    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
-    readonly closed?: {
-      readonly tag: string;
-      readonly untilMs: number;
-    };
-  };
   readonly NewJob: {
     readonly data?: unknown;
     readonly delay?: number | string;
@@ -561,133 +1196,6 @@ export interface Schemas {
       readonly [key: string]: string;
     };
   };
-  readonly Job: {
-    readonly id: string;
-    readonly queue: string;
-    readonly partition: number;
-    readonly bare: boolean;
-    readonly state: 'scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
-    readonly name?: string;
-    readonly data?: unknown;
-    readonly headers?: {
-      readonly [key: string]: string;
-    };
-    readonly hidden: boolean;
-    readonly options: {
-      readonly [key: string]: unknown;
-    };
-    readonly digest?: string;
-    readonly etag?: string;
-    readonly dueMs?: number;
-    readonly askedDueMs?: number;
-    readonly attempts: number;
-    readonly failures: number;
-    readonly crashes: number;
-    readonly generation: number;
-    readonly cancelRequested: boolean;
-    readonly nextLifeMs?: number;
-    readonly owner?: string;
-    readonly token?: string;
-    readonly tags?: readonly string[];
-    readonly codec?: string;
-    readonly startedMs?: number;
-    readonly tookMs?: number;
-    readonly history: readonly Schemas['Attempted'][];
-    readonly deferred?: Schemas['Deferred'];
-    readonly progress?: Schemas['JobProgress'];
-    readonly timeline: readonly Schemas['Moment'][];
-    readonly result?: Schemas['KeptResult'];
-    readonly past: readonly Schemas['PastJob'][];
-    readonly nowMs: number;
-    readonly overMs?: number;
-    readonly deadLetter?: string;
-    readonly reason?: string;
-    readonly readable: boolean;
-    readonly unreadable?: string;
-    readonly entry?: string;
-    readonly waitsFor?: Schemas['JobWait'];
-  };
-  readonly Attempted: {
-    readonly atMs: number;
-    readonly attempt: number;
-    readonly kind: 'failure' | 'timeout' | 'crash' | 'refused';
-    readonly message?: string;
-    readonly stack?: string;
-    readonly worker?: string;
-    readonly tookMs?: number;
-  };
-  readonly Deferred: {
-    readonly times: number;
-    readonly lastMs: number;
-    readonly reason?: string;
-  };
-  readonly JobProgress: {
-    readonly fraction: number;
-    readonly text?: string;
-    readonly atMs: number;
-  };
-  readonly Moment: {
-    readonly atMs: number;
-    readonly kind: 'asked-due' | 'due' | 'started' | 'failure' | 'timeout' | 'crash' | 'refused' | 'done' | 'cancelled' | 'expired' | 'dead' | 'earlier-end';
-    readonly attempt?: number;
-    readonly owner?: string;
-    readonly tookMs?: number;
-    readonly outcome?: 'done' | 'cancelled' | 'expired' | 'dead';
-    readonly message?: string;
-    readonly stack?: string;
-  };
-  readonly KeptResult: {
-    readonly kind: 'kept' | 'none' | 'too-large' | 'no-json';
-    readonly value?: unknown;
-    readonly bytes?: number;
-    readonly why?: string;
-  };
-  readonly PastJob: {
-    readonly id: string;
-    readonly bare: boolean;
-    readonly outcome: 'done' | 'cancelled' | 'expired' | 'dead';
-    readonly name?: string;
-    readonly tags: readonly string[];
-    readonly set?: string;
-    readonly token?: string;
-    readonly askedDueMs: number;
-    readonly attempts: number;
-    readonly failures: number;
-    readonly crashes: number;
-    readonly generation: number;
-    readonly owner?: string;
-    readonly startedMs?: number;
-    readonly tookMs?: number;
-    readonly overMs: number;
-    readonly history: readonly Schemas['Attempted'][];
-    readonly deferred?: Schemas['Deferred'];
-    readonly result: Schemas['KeptResult'];
-    readonly deadLetter?: string;
-  };
-  readonly JobWait: {
-    readonly group?: string;
-    readonly priority: 'high' | 'normal' | 'low';
-    readonly ahead: number;
-    readonly text: string;
-    readonly obstacles: readonly {
-      readonly kind: 'paused' | 'no-worker' | 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate';
-      readonly text: string;
-      readonly sinceMs?: number;
-      readonly reason?: string;
-      readonly limit?: number;
-      readonly running?: number;
-      readonly holders?: readonly Schemas['Holder'][];
-      readonly untilMs?: number;
-    }[];
-  };
-  readonly Edited: {
-    readonly id: string;
-    readonly status: 'edited' | 'already' | 'changed' | 'running' | 'over' | 'unknown' | 'unreadable' | 'indeterminate';
-    readonly digest?: string;
-    readonly etag?: string;
-    readonly dueMs?: number;
-    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
-  };
   readonly JobChange: {
     readonly data?: unknown;
     readonly name?: string;
@@ -706,19 +1214,6 @@ export interface Schemas {
       readonly [key: string]: string;
     } | null;
   };
-  readonly Cancelled: {
-    readonly id: string;
-    readonly status: 'cancelled' | 'requested' | 'over' | 'unknown' | 'indeterminate';
-    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
-  };
-  readonly Rescheduled: {
-    readonly id: string;
-    readonly status: 'rescheduled' | 'already' | 'kept' | 'ready' | 'running' | 'over' | 'unknown' | 'indeterminate';
-    readonly dueMs?: number;
-    readonly wasMs?: number;
-    readonly etag?: string;
-    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
-  };
   readonly NewDue: {
     readonly delay?: number | string;
     readonly at?: string;
@@ -726,26 +1221,8 @@ export interface Schemas {
     readonly shift?: number | string;
     readonly only?: 'earlier' | 'later';
   };
-  readonly RanNow: {
-    readonly id: string;
-    readonly status: 'due' | 'already-due' | 'running' | 'over' | 'unknown' | 'indeterminate';
-    readonly over?: 'done' | 'cancelled' | 'expired' | 'dead';
-  };
   readonly NewJobs: {
     readonly jobs: readonly Schemas['NewJob'][];
-  };
-  readonly ChangedJobs: {
-    readonly queue: string;
-    readonly dryRun: boolean;
-    readonly matched: number;
-    readonly changed: number;
-    readonly requested?: number;
-    readonly skipped: {
-      readonly [key: string]: number;
-    };
-    readonly scanned: number;
-    readonly ids: readonly string[];
-    readonly cursor?: string;
   };
   readonly BatchRequest: {
     readonly ids?: readonly string[];
@@ -808,93 +1285,10 @@ export interface Schemas {
       readonly [key: string]: string;
     } | null;
   };
-  readonly DeadLettersPage: {
-    readonly queue: string;
-    readonly deadLetters?: readonly Schemas['ListedDeadLetter'][];
-    readonly groups?: readonly Schemas['DeadLetterGroup'][];
-    readonly others?: number;
-    readonly scanned: number;
-    readonly cursor?: string;
-  };
-  readonly ListedDeadLetter: {
-    readonly deadLetter: string;
-    readonly partition: number;
-    readonly id: string;
-    readonly bare: boolean;
-    readonly name?: string;
-    readonly tags: readonly string[];
-    readonly reason?: string;
-    readonly error?: string;
-    readonly attempts: number;
-    readonly failures: number;
-    readonly crashes: number;
-    readonly generation: number;
-    readonly etag: string;
-    readonly atMs: number;
-    readonly history: readonly Schemas['Attempted'][];
-    readonly deferred?: Schemas['Deferred'];
-  };
-  readonly DeadLetterGroup: {
-    readonly reason?: string;
-    readonly error?: string;
-    readonly name?: string;
-    readonly count: number;
-    readonly firstMs: number;
-    readonly lastMs: number;
-  };
-  readonly DeadLetter: {
-    readonly queue: string;
-    readonly deadLetter: string;
-    readonly partition: number;
-    readonly id: string;
-    readonly bare: boolean;
-    readonly name?: string;
-    readonly tags: readonly string[];
-    readonly reason?: string;
-    readonly error?: string;
-    readonly attempts: number;
-    readonly failures: number;
-    readonly crashes: number;
-    readonly generation: number;
-    readonly etag: string;
-    readonly atMs: number;
-    readonly history: readonly Schemas['Attempted'][];
-    readonly deferred?: Schemas['Deferred'];
-    readonly hidden: boolean;
-    readonly readable: boolean;
-    readonly data?: unknown;
-    readonly headers?: {
-      readonly [key: string]: string;
-    };
-    readonly codec?: string;
-    readonly options: {
-      readonly [key: string]: unknown;
-    };
-    readonly askedDueMs?: number;
-  };
-  readonly Replayed: {
-    readonly deadLetter?: string;
-    readonly id?: string;
-    readonly status: 'scheduled' | 'live' | 'closed' | 'empty' | 'gone' | 'indeterminate';
-    readonly dueMs?: number;
-  };
   readonly ReplayDue: {
     readonly delay?: number | string;
     readonly at?: string;
     readonly zone?: string;
-  };
-  readonly ReplayedMany: {
-    readonly queue: string;
-    readonly dryRun: boolean;
-    readonly matched: number;
-    readonly replayed: number;
-    readonly live: number;
-    readonly closed: number;
-    readonly empty: number;
-    readonly gone: number;
-    readonly deadLetters: readonly Schemas['Replayed'][];
-    readonly scanned: number;
-    readonly cursor?: string;
   };
   readonly ReplayRequest: {
     readonly deadLetters?: readonly string[];
@@ -913,14 +1307,6 @@ export interface Schemas {
     readonly dryRun?: boolean;
     readonly cursor?: string;
   };
-  readonly Purged: {
-    readonly queue: string;
-    readonly dryRun: boolean;
-    readonly matched: number;
-    readonly removed: number;
-    readonly scanned: number;
-    readonly cursor?: string;
-  };
   readonly PurgeRequest: {
     readonly dryRun: boolean;
     readonly all?: true;
@@ -935,65 +1321,11 @@ export interface Schemas {
     readonly limit?: number;
     readonly cursor?: string;
   };
-  readonly Erased: {
-    readonly dryRun: boolean;
-    readonly queues: readonly Schemas['ErasedQueue'][];
-    readonly left: number;
-    readonly failed: readonly Schemas['UnreadQueue'][];
-    readonly cursor?: string;
-  };
-  readonly ErasedQueue: {
-    readonly queue: string;
-    readonly jobs: number;
-    readonly running: number;
-    readonly deadLetters: number;
-    readonly history: number;
-    readonly left: number;
-    readonly scanned: number;
-  };
   readonly EraseRequest: {
     readonly tag: string;
     readonly queue?: string;
     readonly dryRun?: boolean;
     readonly cursor?: string;
-  };
-  readonly SchedulesPage: {
-    readonly namespace: string;
-    readonly schedules: readonly Schemas['Schedule'][];
-    readonly more: number;
-    readonly unreadable: readonly {
-      readonly name: string;
-      readonly why: string;
-    }[];
-  };
-  readonly Schedule: {
-    readonly name: string;
-    readonly queue: string;
-    readonly source: string;
-    readonly input: {
-      readonly [key: string]: unknown;
-    };
-    readonly hidden: boolean;
-    readonly etag?: string;
-    readonly paused?: string;
-    readonly pausedBy?: 'hand' | 'definition';
-    readonly hand?: {
-      readonly by: string;
-      readonly atMs: number;
-    };
-    readonly nextMs?: number;
-    readonly reachedMs?: number;
-    readonly lastMs?: number;
-    readonly runs: number;
-    readonly skipped: number;
-    readonly unreadable?: string;
-  };
-  readonly ScheduleChanged: {
-    readonly name: string;
-    readonly status: 'created' | 'changed' | 'unchanged';
-    readonly queue?: string;
-    readonly nextMs?: number;
-    readonly paused?: string;
   };
   readonly ScheduleDefinition: {
     readonly queue: string;
@@ -1042,29 +1374,6 @@ export interface Schemas {
   readonly SchedulePauseRequest: {
     readonly reason?: string;
   };
-  readonly Preview: {
-    readonly name: string;
-    readonly rows: readonly Schemas['PreviewRow'][];
-    readonly leftOut?: Schemas['PreviewLeftOut'];
-  };
-  readonly PreviewRow: {
-    readonly id?: string;
-    readonly atMs: number;
-    readonly local: string;
-    readonly offset: string;
-    readonly named?: string;
-    readonly dst?: string;
-    readonly calendar?: string;
-    readonly dropped?: string;
-    readonly dueMs?: number;
-    readonly leftOut?: number;
-  };
-  readonly PreviewLeftOut: {
-    readonly dropped: number;
-    readonly later: number;
-    readonly atLeast: boolean;
-    readonly upToMs: number;
-  };
   readonly PreviewRequest: {
     readonly name?: string;
     readonly schedule: Schemas['ScheduleDefinition'];
@@ -1072,226 +1381,14 @@ export interface Schemas {
     readonly until?: string;
     readonly from?: string;
   };
-  readonly PastRuns: {
-    readonly name: string;
-    readonly queue: string;
-    readonly runs: readonly Schemas['PastRun'][];
-    readonly cursor?: string;
-  };
-  readonly PastRun: Schemas['PreviewRow'] & {
-    readonly fate: 'made' | 'waits' | 'due' | 'dropped' | 'missed' | 'unknown';
-    readonly job?: {
-      readonly state: 'scheduled' | 'waiting' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
-      readonly attempts: number;
-      readonly startedMs?: number;
-      readonly latenessMs?: number;
-      readonly overMs?: number;
-    };
-  };
-  readonly FiredJob: {
-    readonly id: string;
-    readonly atMs?: number;
-    readonly status: 'would' | 'scheduled' | 'exists' | 'over' | 'closed';
-  };
   readonly TriggerRequest: {
     readonly id?: string;
-  };
-  readonly Backfilled: {
-    readonly name: string;
-    readonly dryRun: boolean;
-    readonly jobs: readonly Schemas['FiredJob'][];
-    readonly leftOut?: number;
   };
   readonly BackfillRequest: {
     readonly from: string;
     readonly to: string;
     readonly dryRun?: boolean;
     readonly limit?: number;
-  };
-  readonly Forecast: {
-    readonly atMs: number;
-    readonly untilMs: number;
-    readonly by: 'minute' | 'hour';
-    readonly queue?: string;
-    readonly buckets: readonly Schemas['ForecastBucket'][];
-    readonly busiest?: Schemas['ForecastBucket'];
-    readonly overdue: number;
-    readonly ready: number;
-    readonly paused: readonly string[];
-    readonly backlogs: readonly Schemas['Backlog'][];
-    readonly unread: readonly Schemas['UnreadQueue'][];
-    readonly schedules: {
-      readonly counted: number;
-      readonly paused: number;
-      readonly unreadable: number;
-      readonly uncounted: number;
-      readonly estimated: number;
-    };
-  };
-  readonly ForecastBucket: {
-    readonly fromMs: number;
-    readonly jobs: number;
-    readonly scheduled: number;
-    readonly coming: number;
-  };
-  readonly Backlog: {
-    readonly queue: string;
-    readonly rate: string;
-    readonly perSecond: number;
-    readonly waiting: number;
-    readonly waitingThroughMs: number;
-    readonly throughMs?: number;
-    readonly left: number;
-  };
-  readonly Leaders: {
-    readonly namespace: string;
-    readonly partitions: readonly Schemas['Led'][];
-    readonly unread: readonly Schemas['UnreadQueue'][];
-  };
-  readonly Led: {
-    readonly queue: string;
-    readonly partition: number;
-    readonly leader?: Schemas['Leader'];
-    readonly lagMs?: number;
-    readonly backlog: number;
-    readonly paused: boolean;
-    readonly nowMs: number;
-  };
-  readonly Workers: {
-    readonly namespace: string;
-    readonly workers: readonly Schemas['Worker'][];
-    readonly versions: readonly Schemas['VersionCount'][];
-    readonly unread: readonly Schemas['UnreadQueue'][];
-  };
-  readonly Worker: {
-    readonly id: string;
-    readonly state: 'alive' | 'missing';
-    readonly host?: string;
-    readonly pid?: number;
-    readonly version?: string;
-    readonly startedMs?: number;
-    readonly beatAgoMs?: number;
-    readonly queues: readonly string[];
-    readonly pending: number;
-    readonly jobs: readonly {
-      readonly queue: string;
-      readonly partition: number;
-      readonly id: string;
-      readonly bare: boolean;
-      readonly attempt?: number;
-      readonly startedMs?: number;
-    }[];
-  };
-  readonly VersionCount: {
-    readonly version?: string;
-    readonly processes: number;
-  };
-  readonly Findings: {
-    readonly ok: boolean;
-    readonly checks: readonly Schemas['Finding'][];
-  };
-  readonly Finding: {
-    readonly check: string;
-    readonly status: 'ok' | 'warn' | 'fail';
-    readonly saw: string;
-    readonly advice?: string;
-  };
-  readonly About: {
-    readonly title: string;
-    readonly color: 'none' | 'red' | 'orange' | 'green' | 'blue' | 'purple';
-    readonly redis: string;
-    readonly namespace: string;
-    readonly name: string;
-    readonly scopes: readonly ('read' | 'data' | 'write' | 'admin')[];
-    readonly queues?: readonly string[];
-  };
-  readonly LiveNow: {
-    readonly nowMs: number;
-    readonly everyMs: number;
-    readonly unread: readonly Schemas['UnreadQueue'][];
-    readonly queues: readonly {
-      readonly queue: string;
-      readonly partitions: number;
-      readonly scheduled: number;
-      readonly waiting: number;
-      readonly ready: number;
-      readonly running: number;
-      readonly dead: number;
-      readonly oldestDueAgeMs: number;
-      readonly waitMs: number;
-      readonly oldestInLine: boolean;
-      readonly limits?: Schemas['QueueLimits'];
-      readonly paused: boolean;
-      readonly workers: number;
-      readonly leaders: readonly (string | null)[];
-      readonly perSecond: Schemas['Rates'];
-    }[];
-    readonly total: {
-      readonly scheduled: number;
-      readonly waiting: number;
-      readonly ready: number;
-      readonly running: number;
-      readonly dead: number;
-      readonly oldestDueAgeMs: number;
-      readonly perSecond: Schemas['Rates'];
-    };
-    readonly processes: {
-      readonly daemons: number;
-      readonly workers: number;
-      readonly leaders: number;
-      readonly partitions: number;
-      readonly led: number;
-      readonly versions: readonly Schemas['VersionCount'][];
-    };
-    readonly redis?: {
-      readonly usedBytes: number;
-      readonly maxBytes: number;
-      readonly policy: string;
-      readonly durability: 'always' | 'everysec' | 'unknown' | 'no' | 'snapshots' | 'none';
-    };
-    readonly forecast?: {
-      readonly atMs: number;
-      readonly nextHour: number;
-      readonly scheduled: number;
-      readonly coming: number;
-      readonly busiest?: Schemas['ForecastBucket'];
-      readonly buckets: readonly Schemas['ForecastBucket'][];
-      readonly backlogs: readonly Schemas['Backlog'][];
-    };
-    readonly doctor?: {
-      readonly atMs: number;
-      readonly ok: boolean;
-      readonly findings: readonly Schemas['Finding'][];
-    };
-  };
-  readonly Rates: {
-    readonly scheduled: number;
-    readonly promoted: number;
-    readonly started: number;
-    readonly ended: number;
-  };
-  readonly AuditPage: {
-    readonly entries: readonly Schemas['AuditEntry'][];
-    readonly cursor?: string;
-  };
-  readonly AuditEntry: {
-    readonly entry: string;
-    readonly atMs: number;
-    readonly who: string;
-    readonly way: 'api' | 'page' | 'cli' | 'program';
-    readonly verb: string;
-    readonly queue?: string;
-    readonly target?: string;
-    readonly count: number;
-    readonly reason?: string;
-  };
-  readonly Session: {
-    readonly name: string;
-    readonly login: 'token' | 'application' | 'proxy';
-    readonly scopes: readonly string[];
-    readonly queues?: readonly string[];
-    readonly expiresMs?: number;
-    readonly csrf: string;
   };
   readonly Login: {
     readonly token: string;

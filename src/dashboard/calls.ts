@@ -8,11 +8,7 @@ import type { Call } from './call.ts';
 /** List the queues with their counts. */
 export const queuesList: Call<{
   readonly given: {};
-  readonly answer: {
-    readonly namespace: string;
-    readonly queues: readonly Schemas['QueueCounts'][];
-    readonly unread: readonly Schemas['UnreadQueue'][];
-  };
+  readonly answer: Schemas['Queues'];
 }> = { method: 'GET', at: 'queues' };
 
 /** Look at a queue. */
@@ -62,11 +58,7 @@ export const queuesSettings: Call<{
   readonly given: {
     readonly queue: string;
   };
-  readonly answer: {
-    readonly queue: string;
-    readonly settings: Schemas['QueueSettings'];
-    readonly overrides: readonly Schemas['SettingOverride'][];
-  };
+  readonly answer: Schemas['SettingsView'];
 }> = { method: 'GET', at: 'queues/{queue}/settings' };
 
 /** Change settings of a queue. */
@@ -75,12 +67,7 @@ export const queuesSet: Call<{
     readonly queue: string;
   };
   readonly body: Schemas['QueueSettingsRequest'];
-  readonly answer: {
-    readonly queue: string;
-    readonly settings: Schemas['QueueSettings'];
-    readonly overrides: readonly Schemas['SettingOverride'][];
-    readonly changed: readonly string[];
-  };
+  readonly answer: Schemas['SettingsChanged'];
 }> = { method: 'PATCH', at: 'queues/{queue}/settings' };
 
 /** Take a setting of a queue back. */
@@ -90,12 +77,7 @@ export const queuesUnset: Call<{
     readonly setting: string;
     readonly stored?: 'true' | 'false';
   };
-  readonly answer: {
-    readonly queue: string;
-    readonly settings: Schemas['QueueSettings'];
-    readonly overrides: readonly Schemas['SettingOverride'][];
-    readonly changed: readonly string[];
-  };
+  readonly answer: Schemas['SettingsChanged'];
 }> = { method: 'DELETE', at: 'queues/{queue}/settings/{setting}' };
 
 /** List the groups of a queue with limits. */
@@ -376,10 +358,7 @@ export const jobsScheduleMany: Call<{
     readonly queue: string;
   };
   readonly body: Schemas['NewJobs'];
-  readonly answer: {
-    readonly queue: string;
-    readonly jobs: readonly Schemas['Scheduled'][];
-  };
+  readonly answer: Schemas['ScheduledMany'];
 }> = { method: 'POST', at: 'queues/{queue}/batch/schedule' };
 
 /** Cancel many jobs: a list, or all that a filter means. */
@@ -388,10 +367,7 @@ export const jobsCancelMany: Call<{
     readonly queue: string;
   };
   readonly body: Schemas['BatchRequest'];
-  readonly answer: {
-    readonly queue: string;
-    readonly jobs: readonly Schemas['Cancelled'][];
-  } | Schemas['ChangedJobs'];
+  readonly answer: Schemas['CancelledMany'];
 }> = { method: 'POST', at: 'queues/{queue}/batch/cancel' };
 
 /** Run many jobs now: a list, or the scheduled ones that a filter means. */
@@ -400,10 +376,7 @@ export const jobsRunMany: Call<{
     readonly queue: string;
   };
   readonly body: Schemas['BatchRequest'];
-  readonly answer: {
-    readonly queue: string;
-    readonly jobs: readonly Schemas['RanNow'][];
-  } | Schemas['ChangedJobs'];
+  readonly answer: Schemas['RanNowMany'];
 }> = { method: 'POST', at: 'queues/{queue}/batch/run' };
 
 /** Give many jobs another due time: a list, or all that a filter means. */
@@ -412,10 +385,7 @@ export const jobsRescheduleMany: Call<{
     readonly queue: string;
   };
   readonly body: Schemas['RescheduleBatchRequest'];
-  readonly answer: {
-    readonly queue: string;
-    readonly jobs: readonly Schemas['Rescheduled'][];
-  } | Schemas['ChangedJobs'];
+  readonly answer: Schemas['RescheduledMany'];
 }> = { method: 'POST', at: 'queues/{queue}/batch/reschedule' };
 
 /** Change the content of many jobs: a list, or all that a filter means. */
@@ -424,10 +394,7 @@ export const jobsEditMany: Call<{
     readonly queue: string;
   };
   readonly body: Schemas['EditBatchRequest'];
-  readonly answer: {
-    readonly queue: string;
-    readonly jobs: readonly Schemas['Edited'][];
-  } | Schemas['ChangedJobs'];
+  readonly answer: Schemas['EditedMany'];
 }> = { method: 'POST', at: 'queues/{queue}/batch/edit' };
 
 /** List dead letters, newest first, or count those that died alike. */

@@ -24,35 +24,56 @@ import { readMinutes } from '../redis/read/minutes.ts';
 import { codeOf } from './failure.ts';
 
 /** Times over the steps; null: there were none. */
-interface SpreadSteps {
+export interface SpreadSteps {
   readonly count: readonly number[];
+  /**
+   * Half were within this, to 5 %. Where an older version has counted, as if the times of a bucket lay evenly between its
+   * bounds, and 300,000 means: longer than that. Null: there were none.
+   */
   readonly p50Ms: readonly (number | null)[];
+  /** The same of 99 %. */
   readonly p99Ms: readonly (number | null)[];
+  /** The longest. Null: there were none, or only older versions have counted. */
   readonly maxMs: readonly (number | null)[];
 }
 
-interface SpreadTotal {
+export interface SpreadTotal {
   readonly boundsMs: readonly number[];
   /** One more than there are bounds: the last has what is above all. */
   readonly counts: Buckets;
   readonly count: number;
+  /**
+   * Half were within this, to 5 %. Where an older version has counted, as if the times of a bucket lay evenly between its
+   * bounds, and 300,000 means: longer than that. Null: there were none.
+   */
   readonly p50Ms: number | null;
+  /** The same of 99 %. */
   readonly p99Ms: number | null;
   /** The longest; null where nobody knows it, because none was counted, or by older versions alone. */
   readonly maxMs: number | null;
 }
 
-interface QueueMinutes extends Readonly<Record<Spread, SpreadSteps>> {
-  /** Whether somebody keeps them now. */
+interface EachSpread<Of> {
+  /** From the due time to the promotion. */
+  readonly promotion: Of;
+  /** From the due time to the start of the handler. */
+  readonly start: Of;
+  /** How long handlers ran. */
+  readonly run: Of;
+}
+
+export interface QueueMinutes extends EachSpread<SpreadSteps> {
+  /** Whether leaders keep them now: see `http.minutes`. */
   readonly on: boolean;
   readonly nowMs: number;
   /** When the first step began. */
   readonly startMs: number;
   readonly stepMs: number;
   readonly counts: Readonly<Record<MinuteCounter, readonly number[]>>;
-  /** Whether somebody has kept the whole step, in every partition. */
+  /** Whether leaders have kept the whole step, in every partition. What happened in a gap is told at its end. */
   readonly known: readonly boolean[];
-  readonly total: Readonly<Record<Spread, SpreadTotal>>;
+  /** Over the whole time. */
+  readonly total: EachSpread<SpreadTotal>;
 }
 
 /** What happened in one minute. */
@@ -193,13 +214,13 @@ const countIn = (buckets: Buckets): number => buckets.reduce((sum, one) => sum +
 // How late jobs were in the last hour and how long they ran, over all queues and queue by queue: their buckets are
 // added.
 
-interface QueueLateness extends Readonly<Record<Spread, SpreadTotal>> {
+interface QueueLateness extends EachSpread<SpreadTotal> {
   readonly queue: string;
 }
 
 /** The spreads over all queues, and of each. */
-interface Lateness extends Readonly<Record<Spread, SpreadTotal>> {
-  /** Whether somebody keeps them now, in any queue. */
+export interface Lateness extends EachSpread<SpreadTotal> {
+  /** Whether leaders keep them now, in any queue: see `http.minutes`. */
   readonly on: boolean;
   readonly nowMs: number;
   /** By name. */

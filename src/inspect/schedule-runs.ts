@@ -24,8 +24,14 @@ export const FATES = ['made', 'waits', 'due', 'dropped', 'missed', 'unknown'] as
 type Fate = (typeof FATES)[number];
 
 /** One instant, and what became of it. */
-interface PastRun extends PreviewRow {
+export interface PastRun extends PreviewRow {
+  /**
+   * `made`: its job is known · `waits`: its job comes when the job before it is over · `due`: no leader has handled it yet ·
+   * `dropped`: a clock change took it away · `missed`: it made no job, because nobody was there in time or an earlier job was
+   * not over · `unknown`: Redis remembers no ends from so long ago.
+   */
   readonly fate: Fate;
+  /** With `made`. */
   readonly job: RunJob | undefined;
 }
 

@@ -86,11 +86,12 @@ export interface SetRemoved {
 /** A set whose callback was not made yet: how many of its members are open, and how the others ended. */
 export interface SetView extends SetEnds {
   readonly sealed: boolean;
-  /** Epoch ms by the clock of Redis. */
+  /** When it began, in epoch ms by the clock of Redis. */
   readonly madeMs: number;
   /** Members that wait or run. */
   readonly open: number;
   readonly group: string | undefined;
+  /** The job that is made when the set is sealed and the last member is over. */
   readonly callback: { readonly id: string; readonly name: string | undefined; readonly delayMs: number };
 }
 

@@ -44,6 +44,7 @@ export interface SettingOverride {
   readonly value: unknown;
   /** What the definition says; undefined: nothing. */
   readonly code?: unknown;
+  /** The name of a token, or the user of a machine. */
   readonly by: string;
   readonly reason: string;
   readonly atMs: number;

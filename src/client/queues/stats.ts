@@ -66,26 +66,22 @@ export interface QueueNow extends QueueCounts {
 
 /** How many jobs come due in a span of time. */
 export interface DueSpan {
-  /** Ms from now; undefined: all that is due by now, or all that comes later. */
+  /** Ms from now; undefined: all that is due by now. */
   readonly fromMs: number | undefined;
+  /** Ms from now; undefined: all that comes later. */
   readonly toMs: number | undefined;
   readonly count: number;
 }
 
-export interface PartitionCounts {
+export interface PartitionCounts
+  extends Pick<
+    QueueCounts,
+    'scheduled' | 'waiting' | 'waitMs' | 'ready' | 'running' | 'dead' | 'paused' | 'oldestDueAgeMs' | 'oldestInLine'
+  > {
   readonly partition: number;
-  readonly oldestDueAgeMs: number;
-  readonly oldestInLine: boolean;
   readonly leader: Leader | undefined;
-  readonly scheduled: number;
-  readonly waiting: number;
-  readonly waitMs: number;
-  readonly ready: number;
-  readonly running: number;
-  readonly dead: number;
   /** Jobs whose end is remembered. */
   readonly over: number;
-  readonly paused: boolean;
   /** Its share of the limits of the queue, and what is used of it. */
   readonly quota?: QuotaUse | undefined;
   /** Its share of the concurrency of a gated queue; 0: no such limit. */

@@ -19,6 +19,7 @@ import type { ScheduleStore } from './schedule-store.ts';
 export interface ScheduleView {
   readonly name: string;
   readonly queue: string;
+  /** `file`: of the configuration; `call`: by somebody. */
   readonly source: Source;
   /** As it was written, instants in UTC. A pause by hand is no part of it. */
   readonly input: ScheduleInput;

@@ -16,6 +16,8 @@ import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { type Log, silentLog } from '../../kernel/log.ts';
 import { type ArrivalOptions, createArrivals, hstsOf } from '../arrival.ts';
+import { answerSchemas } from './answer-schemas.ts';
+import type { Elsewhere } from './answers.ts';
 import { type BackendOptions, createBackend } from './backend.ts';
 import type { ApiEnv } from './caller.ts';
 import { carryOut, checkMay } from './carry-out.ts';
@@ -51,6 +53,7 @@ import { scheduleVerbs } from './routes/schedules.ts';
 import { sessionVerbs } from './routes/session.ts';
 import { setVerbs } from './routes/sets.ts';
 import { problem } from './schemas.ts';
+import { settingsShape } from './setting-shapes.ts';
 import type { AnyVerb } from './verb.ts';
 
 export interface ApiOptions extends BackendOptions, HostOptions, ArrivalOptions, CallerOptions {
@@ -144,10 +147,15 @@ function cutOf(c: Context): () => void {
   return () => incoming?.destroy?.();
 }
 
+const elsewhere: { readonly [Name in keyof Elsewhere]: z.ZodType } = { QueueSettings: settingsShape };
+
 /** The OpenAPI file, without anything that could differ between two daemons. */
 export function documentOf(): string {
   const app = new OpenAPIHono();
   registerSecurity(app);
+  for (const [name, schema] of Object.entries(answerSchemas))
+    app.openAPIRegistry.registerComponent('schemas', name, schema as object);
+  for (const [name, schema] of Object.entries(elsewhere)) app.openAPIRegistry.register(name, schema);
   for (const verb of verbs) app.openAPIRegistry.registerPath(routeOf(verb));
   return `${JSON.stringify(openApiOf(app), undefined, 2)}\n`;
 }
@@ -311,9 +319,9 @@ function routeOf(one: AnyVerb): RouteConfig {
 
 function answersOf({ answers }: AnyVerb): RouteConfig['responses'] {
   return Object.fromEntries(
-    Object.entries(answers).map(([status, { schema, media = 'application/json', doc }]) => [
+    Object.entries(answers).map(([status, { type, media = 'application/json', doc }]) => [
       status,
-      { description: doc, ...(schema ? { content: { [media]: { schema } } } : {}) },
+      { description: doc, ...(type ? { content: { [media]: { schema: type.ref } } } : {}) },
     ]),
   );
 }

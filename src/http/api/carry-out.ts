@@ -64,7 +64,7 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
 }
 
 /** The change has been made: an audit that cannot be written is told to the log, and the caller has its answer. */
-async function note({ verb, backend, caller, log }: Carried, c: Context, answer: Answer): Promise<void> {
+async function note({ verb, backend, caller, log }: Carried, c: Context, answer: Answer<unknown>): Promise<void> {
   const { changed = 0, target, reason, queue = c.req.param('queue'), changes = [{ queue, count: changed }] } = answer;
   const made = changes.filter(({ count }) => count > 0);
   if (verb.audited === undefined || made.length === 0) return;
@@ -83,11 +83,11 @@ async function note({ verb, backend, caller, log }: Carried, c: Context, answer:
  */
 const STREAMED = { 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no', Connection: 'close' };
 
-/** What the schema does not say leaves out of the answer. */
+/** What the type of the answer does not list is not sent. */
 async function send(
   { answers }: AnyVerb,
   c: Context,
-  { status, body, stream, headers = {} }: Answer,
+  { status, body, stream, headers = {} }: Answer<unknown>,
 ): Promise<Response> {
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   if (stream) {
@@ -95,7 +95,7 @@ async function send(
     const type = { 'Content-Type': answers[status]?.media ?? 'application/octet-stream' };
     return c.req.method === 'HEAD' ? c.body(null, 200, type) : c.body(await stream(), 200, type);
   }
-  const schema = answers[status]?.schema;
-  if (schema === undefined || status === 204) return c.body(null, status);
-  return c.body(JSON.stringify(schema.parse(body)), status, { 'Content-Type': 'application/json' });
+  const type = answers[status]?.type;
+  if (type === undefined || status === 204) return c.body(null, status);
+  return c.body(JSON.stringify(type.listed(body as never)), status, { 'Content-Type': 'application/json' });
 }

@@ -117,8 +117,6 @@ export const cursor = z
   .regex(/^[A-Za-z0-9_-]{1,2000}$/, { error: 'what the page before said as cursor' })
   .optional()
   .openapi({ description: 'What the page before said as `cursor`.' });
-/** In an answer: where the next page begins. */
-export const nextCursor = z.string().optional().openapi({ description: 'Of the next page; left out on the last one.' });
 
 export const problem = z
   .object({

@@ -103,3 +103,6 @@ export const settingShapes = Object.fromEntries(
 ) as unknown as {
   readonly [Word in QueueSettingName]: z.ZodOptional<z.ZodType<NonNullable<QueueSettingOptions[Word]>>>;
 };
+
+/** What is answered of them all. */
+export const settingsShape = z.object(settingShapes);

@@ -6,6 +6,7 @@ import type { z } from '@hono/zod-openapi';
 import type { Scope } from '../../access/tokens.ts';
 import type { Operation } from '../../redis/audit.ts';
 import type { Arrival } from '../arrival.ts';
+import type { Told } from './answer.ts';
 import type { Backend } from './backend.ts';
 import type { Caller } from './caller.ts';
 import type { ProblemCode } from './problem.ts';
@@ -36,9 +37,9 @@ export interface Call<Path, Query, Body> {
   readonly signal: () => AbortSignal;
 }
 
-export interface Answer {
+export interface Answer<Body> {
   readonly status: 200 | 201 | 202 | 204;
-  readonly body?: unknown;
+  readonly body?: Body | undefined;
   /**
    * Instead of a body: begins what is sent as it comes. A HEAD never begins it, because nobody would read it to its end.
    *
@@ -75,8 +76,9 @@ export interface Versioned<Path> {
   ) => Promise<string | undefined>;
 }
 
-interface AnswerDoc {
-  readonly schema?: z.ZodType;
+interface AnswerDoc<Body> {
+  /** What of the body is sent; left out: nothing. */
+  readonly type?: Told<Body>;
   /** Default `application/json`. */
   readonly media?: 'text/event-stream';
   readonly doc: string;
@@ -99,30 +101,32 @@ interface About {
   /** Whether there must be one. Default: yes. */
   readonly bodyRequired?: boolean;
   readonly headers?: readonly HeaderDoc[];
-  readonly answers: Readonly<Partial<Record<Answer['status'], AnswerDoc>>>;
   /** Besides those that every verb has. */
   readonly problems?: readonly ProblemCode[];
   /** What it is in the audit, if it is noted there. */
   readonly audited?: Operation;
 }
 
-export interface Verb<Path, Query, Body> extends About {
+export interface Verb<Path, Query, Body, Out> extends About {
+  readonly answers: Readonly<Partial<Record<Answer<Out>['status'], AnswerDoc<Out>>>>;
   readonly path?: z.ZodType<Path>;
   readonly query?: z.ZodType<Query>;
   readonly body?: z.ZodType<Body>;
   /** What `If-Match` is about, which `run` has compared in the step of the change. Without it the header is refused. */
   readonly versioned?: Versioned<Path>;
-  readonly run: (call: Call<Path, Query, Body>) => Promise<Answer>;
+  readonly run: (call: Call<Path, Query, Body>) => Promise<Answer<NoInfer<Out>>>;
 }
 
 /** A verb whose types are forgotten: what it is handed was checked by its own schemas. */
 export interface AnyVerb extends About {
+  readonly answers: Readonly<Partial<Record<Answer<never>['status'], AnswerDoc<never>>>>;
   readonly path?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
   readonly versioned?: Versioned<never>;
-  readonly run: (call: Call<never, never, never>) => Promise<Answer>;
+  readonly run: (call: Call<never, never, never>) => Promise<Answer<unknown>>;
 }
 
-export const verb = <Path = undefined, Query = undefined, Body = undefined>(one: Verb<Path, Query, Body>): AnyVerb =>
-  one;
+export const verb = <Path = undefined, Query = undefined, Body = undefined, Out = undefined>(
+  one: Verb<Path, Query, Body, Out>,
+): AnyVerb => one;

@@ -21,25 +21,12 @@ import { refsOfQueue } from '../../../client/queues/refs.ts';
 import type { Queue } from '../../../job/queue.ts';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
+import { answers, type Told } from '../answer.ts';
 import type { Backend } from '../backend.ts';
 import { Problem } from '../problem.ts';
-import { count, cursor, nextCursor, ofQueue, strict, whole } from '../schemas.ts';
+import { cursor, ofQueue, strict, whole } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import {
-  cancelled,
-  edited,
-  filterOf,
-  filterShape,
-  jobChange,
-  jobChanges,
-  newDue,
-  newDues,
-  newJob,
-  ofMany,
-  ranNow,
-  rescheduled,
-  scheduled,
-} from './job-shapes.ts';
+import { filterOf, filterShape, jobChange, jobChanges, newDue, newDues, newJob } from './job-shapes.ts';
 
 const LIST_MAX = 10_000;
 const JOBS_MAX = 10_000;
@@ -71,30 +58,11 @@ const target = {
 };
 const plain = strict(target).openapi('BatchRequest');
 
-const skipped = z
-  .record(z.string(), count)
-  .openapi({ description: 'How many were not changed, by reason: changed, running, over, already, …' });
-const changedJobs = z
-  .object({
-    queue: z.string(),
-    dryRun: z.boolean(),
-    matched: count.openapi({ description: 'Jobs that the filter meant.' }),
-    changed: count,
-    requested: count.optional().openapi({ description: 'Of a cancel: they run, and were asked to stop.' }),
-    skipped,
-    scanned: count,
-    ids: z.array(z.string()).openapi({ description: `The first ${IDS_SHOWN} that were changed, or would be.` }),
-    cursor: nextCursor,
-  })
-  .openapi('ChangedJobs');
 const DOC =
   'A list is answered with what became of each job, in its order. A filter is answered with counts, and one request changes a bounded number of jobs: with a `cursor` in the answer there are more, so send the same request with it. A job that changes meanwhile is skipped and counted.';
 
-const answersOf = <Schema extends z.ZodType>(one: Schema) => ({
-  200: {
-    schema: z.union([ofMany(one), changedJobs]),
-    doc: 'Of a list: what became of each job. Of a filter: what became of this slice.',
-  },
+const answersOf = <Out>(type: Told<Out>) => ({
+  200: { type, doc: 'Of a list: what became of each job. Of a filter: what became of this slice.' },
 });
 
 /** @throws Problem `bad-input` for more than the daemon takes at once */
@@ -203,7 +171,7 @@ const scheduleBatch = verb({
   queues: 'path',
   path: ofQueue,
   body: strict({ jobs: listOf(newJob) }).openapi('NewJobs'),
-  answers: { 200: { schema: ofMany(scheduled), doc: 'What became of each, in the order given.' } },
+  answers: { 200: { type: answers.ScheduledMany, doc: 'What became of each, in the order given.' } },
   problems: ['exists', 'queue-full', 'group-full', 'no-set', 'out-of-memory', 'refused'],
   async run({ path: { queue }, body, backend }) {
     checkBatch(backend, body.jobs.length);
@@ -220,7 +188,7 @@ const cancelBatch = verb({
   at: '/queues/{queue}/batch/cancel',
   summary: 'Cancel many jobs: a list, or all that a filter means',
   body: plain,
-  answers: answersOf(cancelled),
+  answers: answersOf(answers.CancelledMany),
   run: (call) =>
     changeJobs(call, {
       byList: (client, queue) => client.cancel(queue, call.body.ids ?? []),
@@ -236,7 +204,7 @@ const runBatch = verb({
   at: '/queues/{queue}/batch/run',
   summary: 'Run many jobs now: a list, or the scheduled ones that a filter means',
   body: plain,
-  answers: answersOf(ranNow),
+  answers: answersOf(answers.RanNowMany),
   run: (call) =>
     changeJobs(call, {
       byList: (client, queue) => client.runNow(queue, call.body.ids ?? []),
@@ -255,7 +223,7 @@ const rescheduleBatch = verb({
   body: strict({ ...target, jobs: listOf(newDues).optional(), due: newDue.optional() }).openapi(
     'RescheduleBatchRequest',
   ),
-  answers: answersOf(rescheduled),
+  answers: answersOf(answers.RescheduledMany),
   run(call) {
     const { ids, jobs, due = {} } = call.body;
     return changeJobs(call, {
@@ -277,7 +245,7 @@ const editBatch = verb({
   body: strict({ ...target, jobs: listOf(jobChanges).optional(), change: jobChange.optional() }).openapi(
     'EditBatchRequest',
   ),
-  answers: answersOf(edited),
+  answers: answersOf(answers.EditedMany),
   run(call) {
     const { ids, jobs, change = {} } = call.body;
     return changeJobs(call, {

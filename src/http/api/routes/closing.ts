@@ -1,18 +1,8 @@
 /** Tags of a queue that are closed: no job with one of them starts until its end. */
 import { z } from '@hono/zod-openapi';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
-import {
-  closingBody,
-  count,
-  cursor,
-  epochMs,
-  nextCursor,
-  ofQueue,
-  queueName,
-  strict,
-  textOf,
-  wholeText,
-} from '../schemas.ts';
+import { answers } from '../answer.ts';
+import { closingBody, cursor, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const tagName = textOf(
@@ -21,15 +11,6 @@ const tagName = textOf(
   'invoice:7',
 );
 const ofTag = strict({ queue: queueName, tag: tagName });
-const closedTag = z
-  .object({
-    tag: z.string(),
-    untilMs: epochMs.openapi({ description: 'It opens then, or up to a minute later.' }),
-    atMs: epochMs.optional().openapi({ description: 'When it was closed.' }),
-    by: z.string().openapi({ description: 'Who closed it.' }),
-    reason: z.string(),
-  })
-  .openapi('ClosedTag');
 
 const listClosed = verb({
   name: 'tags.closed',
@@ -48,14 +29,7 @@ const listClosed = verb({
   }),
   answers: {
     200: {
-      schema: z
-        .object({
-          queue: z.string(),
-          tags: z.array(closedTag),
-          count: count.openapi({ description: 'How many tags of the queue are closed.' }),
-          cursor: nextCursor,
-        })
-        .openapi('ClosedTagsPage'),
+      type: answers.ClosedTagsPage,
       doc: 'A page of closed tags.',
     },
   },
@@ -79,19 +53,7 @@ const closeTag = verb({
   body: closingBody,
   answers: {
     200: {
-      schema: z
-        .object({
-          queue: z.string(),
-          tag: z.string(),
-          cancelled: count.openapi({ description: 'Jobs that waited.' }),
-          running: z.array(z.string()).openapi({ description: 'Ids of jobs that had started before, at most 100.' }),
-          untilMs: epochMs,
-          full: z
-            .array(z.string())
-            .optional()
-            .openapi({ description: 'The tag, where it is not closed: as many as `mover.closedMax` allows are.' }),
-        })
-        .openapi('TagClosed'),
+      type: answers.TagClosed,
       doc: 'It is closed, unless `full` has it.',
     },
   },
@@ -117,7 +79,7 @@ const openTag = verb({
   path: ofTag,
   answers: {
     200: {
-      schema: z.object({ queue: z.string(), tag: z.string(), changed: z.boolean() }).openapi('TagOpened'),
+      type: answers.TagOpened,
       doc: 'It is open; `changed`: it was closed.',
     },
   },

@@ -13,25 +13,14 @@ import type {
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
 import { redactedJob } from '../../../job/redaction.ts';
+import { answers } from '../answer.ts';
 import type { Backend } from '../backend.ts';
 import { type Caller, checkScope, isOurs, seenDeferred, seenHistory, seenReason } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
-import {
-  count,
-  cursor,
-  deadLetterId,
-  duration,
-  epochMs,
-  nextCursor,
-  ofDeadLetter,
-  ofQueue,
-  strict,
-  whole,
-  wholeText,
-} from '../schemas.ts';
+import { cursor, deadLetterId, duration, ofDeadLetter, ofQueue, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, type Versioned, verb } from '../verb.ts';
-import { attempted, deferred, replayDue } from './job-shapes.ts';
+import { replayDue } from './job-shapes.ts';
 
 // What is asked and answered about dead letters.
 
@@ -75,111 +64,6 @@ const durationText = (doc: string) =>
     .optional()
     .openapi({ type: 'string', description: doc, example: '5m' });
 
-const inList = {
-  deadLetter: z.string().openapi({ description: 'Its address.' }),
-  partition: count,
-  id: z.string().openapi({ description: 'Of its job.' }),
-  bare: z.boolean(),
-  name: z.string().optional(),
-  tags: z.array(z.string()),
-  reason: z.string().optional().openapi({ description: 'A reason of a handler only with the scope `data`.' }),
-  error: z
-    .string()
-    .optional()
-    .openapi({ description: 'The last error without numbers and ids; only with the scope `data`.' }),
-  attempts: count,
-  failures: count,
-  crashes: count,
-  generation: count,
-  etag: z.string().openapi({ description: 'The `ETag` without its quotes.' }),
-  atMs: epochMs,
-  history: z.array(attempted),
-  deferred,
-};
-const listed = z.object(inList).openapi('ListedDeadLetter');
-const shown = z
-  .object({
-    queue: z.string(),
-    ...inList,
-    hidden: z.boolean(),
-    readable: z.boolean(),
-    data: z.unknown().optional().openapi({ description: 'Only with the scope `data`.' }),
-    headers: z
-      .record(z.string(), z.string())
-      .optional()
-      .openapi({ description: 'Texts beside the data; only with the scope `data`.' }),
-    codec: z
-      .string()
-      .optional()
-      .openapi({ description: 'The codec that encoded the data, which are shown as stored.' }),
-    options: z.record(z.string(), z.unknown()),
-    askedDueMs: epochMs.optional(),
-  })
-  .openapi('DeadLetter');
-
-const group = z
-  .object({
-    reason: z.string().optional().openapi({ description: 'A reason of a handler only with the scope `data`.' }),
-    error: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
-    name: z.string().optional(),
-    count,
-    firstMs: epochMs,
-    lastMs: epochMs,
-    example: z.object({ deadLetter: z.string(), id: z.string() }),
-  })
-  .openapi('DeadLetterGroup');
-
-const deadPage = z
-  .object({
-    queue: z.string(),
-    deadLetters: z.array(listed).optional().openapi({ description: 'Without `group`.' }),
-    groups: z.array(group).optional().openapi({ description: 'With `group`: the largest first.' }),
-    others: count
-      .optional()
-      .openapi({ description: 'With `group`: dead letters in none of the groups, which are 1000 at most.' }),
-    scanned: count,
-    cursor: nextCursor,
-  })
-  .openapi('DeadLettersPage');
-
-const replayed = z
-  .object({
-    deadLetter: z.string().optional(),
-    id: z.string().optional(),
-    status: z.enum(['scheduled', 'live', 'closed', 'empty', 'gone', 'indeterminate']),
-    dueMs: epochMs.optional(),
-  })
-  .openapi('Replayed');
-
-const replayedMany = z
-  .object({
-    queue: z.string(),
-    dryRun: z.boolean(),
-    matched: count,
-    replayed: count,
-    live: count.openapi({ description: 'They stay: a job of their id lives.' }),
-    closed: count.openapi({ description: 'They stay: a tag of their job is closed.' }),
-    empty: count,
-    gone: count,
-    deadLetters: z
-      .array(replayed)
-      .openapi({ description: 'Of those that were named: each. Else the first 100 that were not replayed.' }),
-    scanned: count,
-    cursor: nextCursor,
-  })
-  .openapi('ReplayedMany');
-
-const purged = z
-  .object({
-    queue: z.string(),
-    dryRun: z.boolean(),
-    matched: count,
-    removed: count,
-    scanned: count,
-    cursor: nextCursor,
-  })
-  .openapi('Purged');
-
 type Scopes = ReadonlySet<Scope>;
 
 /** Dead letters that one request looks at. */
@@ -203,7 +87,7 @@ const listDead = verb({
     limit: wholeText(1, 1000, 50),
     cursor,
   }),
-  answers: { 200: { schema: deadPage, doc: 'A page of dead letters, or groups of them.' } },
+  answers: { 200: { type: answers.DeadLettersPage, doc: 'A page of dead letters, or groups of them.' } },
   async run({ path: { queue }, query: { group, limit, cursor: from, ...given }, caller, backend }) {
     const filter = seenFilter(given, caller);
     const { length: partitions } = await refsOfQueue(await backend.place(), queue);
@@ -231,7 +115,7 @@ const showDead = verb({
   scope: 'read',
   queues: 'path',
   path: ofDeadLetter,
-  answers: { 200: { schema: shown, doc: 'The dead letter with its history.' } },
+  answers: { 200: { type: answers.DeadLetter, doc: 'The dead letter with its history.' } },
   async run({ path: { queue, deadLetter: address }, caller: { scopes }, backend }) {
     const refs = await refsOfQueue(await backend.place(), queue);
     const { deadLetter, partition } = parseAddress(address);
@@ -343,7 +227,7 @@ const replayOne = verb({
   body: replayDue,
   bodyRequired: false,
   versioned: theDeadLetter,
-  answers: { 200: { schema: replayed, doc: 'It is scheduled again.' } },
+  answers: { 200: { type: answers.Replayed, doc: 'It is scheduled again.' } },
   problems: ['live', 'closed', 'unreadable'],
   audited: 'dead.replay',
   async run({ path: { queue, deadLetter: address }, body, ifMatch, backend }) {
@@ -395,7 +279,7 @@ const replayMany = verb({
   queues: 'path',
   path: ofQueue,
   body: replayBody,
-  answers: { 200: { schema: replayedMany, doc: 'What became of them.' } },
+  answers: { 200: { type: answers.ReplayedMany, doc: 'What became of them.' } },
   audited: 'dead.replay',
   async run({ path: { queue }, body, caller, backend }) {
     const { deadLetters, all: isAll, limit = REPLAY_DEFAULT, delay, spread: over, dryRun = false, ...given } = body;
@@ -484,7 +368,7 @@ const purge = verb({
     limit: whole(1, PURGE_MAX).optional().openapi({ description: 'At most so many; default 10,000.' }),
     cursor,
   }).openapi('PurgeRequest'),
-  answers: { 200: { schema: purged, doc: 'How many were removed, or would be.' } },
+  answers: { 200: { type: answers.Purged, doc: 'How many were removed, or would be.' } },
   audited: 'dead.purge',
   async run({ path: { queue }, body, caller, backend }) {
     const { dryRun, all: isAll, limit = PURGE_DEFAULT, cursor: from, ...fields } = body;

@@ -1,5 +1,3 @@
-/** Ends of jobs, waited for: of one in the look at it, and of all that a filter means as server-sent events. */
-import { z } from '@hono/zod-openapi';
 import type { JobEnd } from '../../../client/client.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { LIVE_STATES } from '../../../job/state.ts';
@@ -7,10 +5,12 @@ import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationMs } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
+import { answers } from '../answer.ts';
+import type { Answers } from '../answers.ts';
 import type { Backend } from '../backend.ts';
 import { seenReason } from '../caller.ts';
 import { Problem } from '../problem.ts';
-import { epochMs, ofQueue, strict, textOf } from '../schemas.ts';
+import { ofQueue, strict, textOf } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { filterFields, filterOf, statesIn, statesText } from './job-shapes.ts';
 
@@ -50,20 +50,6 @@ export async function untilOver(backend: Backend, { queue, id, isBare, wait, sig
   }
 }
 
-const ended = z
-  .object({
-    id: z.string(),
-    status: z.enum(['done', 'dead', 'cancelled', 'expired', 'unknown', 'timeout']).openapi({
-      description: '`unknown`: nothing is known of it any more. `timeout`: the time is up, and it is not over.',
-    }),
-    overMs: epochMs.optional(),
-    token: z.string().optional(),
-    reason: z.string().optional(),
-  })
-  .openapi('JobEnd', {
-    description: 'What `end` says. The look at the job says more, also what its handler returned.',
-  });
-
 const streamEnds = verb({
   name: 'jobs.ends',
   method: 'get',
@@ -80,7 +66,7 @@ const streamEnds = verb({
       .refine((text) => msOf(text) <= STREAM_MS_MAX, { error: 'at most 5m' })
       .default('30s'),
   }),
-  answers: { 200: { schema: ended, media: 'text/event-stream', doc: 'Events; what `end` says.' } },
+  answers: { 200: { type: answers.JobEnd, media: 'text/event-stream', doc: 'Events; what `end` says.' } },
   problems: ['stopped', 'too-many'],
   async run({ path: { queue }, query: { state, wait, ...fields }, caller, backend, signal }) {
     await refsOfQueue(await backend.place(), queue);
@@ -134,7 +120,7 @@ const UNREAD_MS = 60_000;
 interface Beginning {
   readonly backend: Backend;
   readonly begin: (gone: AbortSignal) => AsyncGenerator<JobEnd, void>;
-  readonly seen: (end: JobEnd) => object;
+  readonly seen: (end: JobEnd) => Answers['JobEnd'];
   /** Aborts when the caller has gone, or the daemon stops. */
   readonly signal: AbortSignal;
 }
@@ -156,7 +142,7 @@ async function streamOf({ backend, begin, seen, signal }: Beginning): Promise<Re
 interface Streaming {
   readonly ends: AsyncGenerator<JobEnd, void, undefined>;
   readonly first: Promise<IteratorResult<JobEnd, void>>;
-  readonly seen: (end: JobEnd) => object;
+  readonly seen: (end: JobEnd) => Answers['JobEnd'];
   readonly leave: () => void;
   readonly signal: AbortSignal;
 }
@@ -187,7 +173,7 @@ export function eventsOf({ ends, first, seen, leave, signal }: Streaming): Reada
         coming = ends.next();
         // A viewer that has gone asks for no more.
         coming.catch(() => undefined);
-        controller.enqueue(eventOf('end', ended.parse(seen(value))));
+        controller.enqueue(eventOf('end', answers.JobEnd.listed(seen(value))));
         return false;
       }
       controller.enqueue(eventOf('bye', { code: isLate ? 'timeout' : 'all' }));

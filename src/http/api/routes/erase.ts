@@ -2,10 +2,10 @@
 import { z } from '@hono/zod-openapi';
 import type { ErasedQueue } from '../../../client/erase/erasure.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
+import { answers } from '../answer.ts';
 import { checkEverywhere, checkQueue } from '../caller.ts';
-import { count, queueName, strict, textOf } from '../schemas.ts';
+import { queueName, strict, textOf } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { unreadQueue } from './queues.ts';
 
 /** Looked at by one request, so that none runs long. */
 const SCAN_MAX = 10_000;
@@ -15,17 +15,6 @@ const tag = textOf(
   '1 to 64 printable ASCII characters without space, comma, semicolon and bar, not beginning with =',
   'user:42',
 );
-const erased = z
-  .object({
-    queue: z.string(),
-    jobs: count.openapi({ description: 'Jobs that waited and are cancelled; of a dry run, all that are not over.' }),
-    running: count.openapi({ description: 'Jobs that run and were asked to stop: repeat it when they have ended.' }),
-    deadLetters: count,
-    history: count.openapi({ description: 'Records of jobs that are over.' }),
-    left: count.openapi({ description: 'Jobs with the tag that are there still.' }),
-    scanned: count,
-  })
-  .openapi('ErasedQueue');
 
 const eraseTag = verb({
   name: 'erase',
@@ -47,17 +36,7 @@ const eraseTag = verb({
   }).openapi('EraseRequest'),
   answers: {
     200: {
-      schema: z
-        .object({
-          dryRun: z.boolean(),
-          queues: z.array(erased).openapi({ description: 'Those that this request has looked at.' }),
-          left: count.openapi({ description: 'With 0, no `cursor` and nothing in `failed`, nothing is left.' }),
-          failed: z.array(unreadQueue).openapi({
-            description: 'Queues that this request has not looked through to their end: repeat it when they answer.',
-          }),
-          cursor: z.string().optional().openapi({ description: 'Where to go on; left out at the end.' }),
-        })
-        .openapi('Erased'),
+      type: answers.Erased,
       doc: 'How much was removed, or would be.',
     },
   },

@@ -1,53 +1,12 @@
-/** Groups of a queue with limits: who waits, who runs, and who holds the limit of a group. */
-import { z } from '@hono/zod-openapi';
 import type { GroupChange } from '../../../client/groups/rules.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { GROUP_ALLOWED } from '../../../job/labels.ts';
+import { answers } from '../answer.ts';
 import { seenClosed } from '../caller.ts';
-import {
-  closingBody,
-  count,
-  cursor,
-  epochMs,
-  flagText,
-  nextCursor,
-  ofQueue,
-  queueName,
-  strict,
-  textOf,
-  wholeText,
-} from '../schemas.ts';
+import { closingBody, cursor, flagText, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
 import { groupLimitsRequest } from '../setting-shapes.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { holder } from './job-shapes.ts';
 
-const group = {
-  group: z.string(),
-  running: count.openapi({ description: 'Jobs of it that were let through and are not over.' }),
-  waiting: count.openapi({ description: 'Jobs of it that are due and in line.' }),
-  priorities: z
-    .object({ high: count, normal: count, low: count })
-    .openapi({ description: 'Of these: how many of each priority.' }),
-  waitMs: z.number().openapi({ description: 'For how long the first of them has waited; 0 when none does.' }),
-  perGroup: count.optional().openapi({ description: 'How many may run at a time; left out without a limit.' }),
-  intervalMs: z
-    .number()
-    .optional()
-    .openapi({ description: 'Ms between two starts at its rate; left out without a rate.' }),
-  nextTurnMs: epochMs.optional().openapi({ description: 'When its rate allows the next start; left out: now.' }),
-  weight: count.openapi({ description: 'How many turns it has where another group has one.' }),
-  maxPending: count
-    .optional()
-    .openapi({ description: 'How many of its jobs may wait or run; left out without a limit.' }),
-  pending: count
-    .optional()
-    .openapi({ description: 'How many do, of those made since there is such a limit; left out without one.' }),
-  closed: z
-    .object({ untilMs: epochMs, reason: z.string().optional().openapi({ description: 'Only with the scope `data`.' }) })
-    .optional()
-    .openapi({ description: 'Until when nobody of it is let through, and why; left out: it is open.' }),
-  isFull: z.boolean().openapi({ description: 'As many run as may.' }),
-};
 export const groupName = textOf(/^(?!schedule:|set:)[!-+\--:<-z~]{1,64}$/, GROUP_ALLOWED.replaceAll('`', ''), 'acme');
 
 const listGroups = verb({
@@ -66,16 +25,7 @@ const listGroups = verb({
   }),
   answers: {
     200: {
-      schema: z
-        .object({
-          queue: z.string(),
-          groups: z.array(z.object(group).openapi('Group')),
-          ungrouped: count.openapi({ description: 'Jobs in line that have no group.' }),
-          scanned: count.openapi({ description: 'Groups that were looked at.' }),
-          nowMs: epochMs,
-          cursor: nextCursor,
-        })
-        .openapi('GroupPage'),
+      type: answers.GroupPage,
       doc: 'A page of groups.',
     },
   },
@@ -99,9 +49,7 @@ const getGroup = verb({
   path: strict({ queue: queueName, group: groupName }),
   answers: {
     200: {
-      schema: z
-        .object({ queue: z.string(), ...group, holders: z.array(holder), nowMs: epochMs })
-        .openapi('GroupReport'),
+      type: answers.GroupReport,
       doc: 'The group as it is now.',
     },
   },
@@ -119,9 +67,7 @@ const rulePath = strict({
   queue: queueName,
   group: textOf(/^(?!schedule:)[!-+\--:<-z~]{1,65}$/, 'a group, or pro-*', 'acme'),
 });
-const groupChange = z
-  .object({ queue: z.string(), group: z.string(), changed: z.boolean() })
-  .openapi('GroupChange', { description: '`changed`: anything is different now.' });
+
 interface Changed {
   readonly queue: string;
   readonly group: string;
@@ -145,7 +91,7 @@ const setGroupLimits = verb({
   doc: 'By its name, or all groups whose names begin so: `pro-*`. They replace those that it had, and hold at once.',
   path: rulePath,
   body: groupLimitsRequest,
-  answers: { 200: { schema: groupChange, doc: 'The limits hold.' } },
+  answers: { 200: { type: answers.GroupChange, doc: 'The limits hold.' } },
   async run({ path: { queue, group }, body: { reason = '', ...limits }, caller, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const said = { reason, by: caller.name };
@@ -162,7 +108,7 @@ const unsetGroupLimits = verb({
   at: '/queues/{queue}/groups/{group}/limits',
   summary: 'Give a group the limits of all groups again',
   path: rulePath,
-  answers: { 200: { schema: groupChange, doc: 'It has those of all groups.' } },
+  answers: { 200: { type: answers.GroupChange, doc: 'It has those of all groups.' } },
   async run({ path: { queue, group }, backend }) {
     await refsOfQueue(await backend.place(), queue);
     return answered({ queue, group, ...(await backend.client.groups.unset(backend.queueOf(queue), group)) });
@@ -179,7 +125,7 @@ const closeGroup = verb({
   doc: 'No job of it is let through until then; what was let through before starts all the same. The longest closing wins.',
   path: groupPath,
   body: closingBody,
-  answers: { 200: { schema: groupChange, doc: 'It is closed.' } },
+  answers: { 200: { type: answers.GroupChange, doc: 'It is closed.' } },
   async run({ path: { queue, group }, body, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { status } = await backend.client.groups.close(backend.queueOf(queue), group, body);
@@ -195,7 +141,7 @@ const openGroup = verb({
   at: '/queues/{queue}/groups/{group}/open',
   summary: 'Open a closed group',
   path: groupPath,
-  answers: { 200: { schema: groupChange, doc: 'It is open.' } },
+  answers: { 200: { type: answers.GroupChange, doc: 'It is open.' } },
   async run({ path: { queue, group }, backend }) {
     await refsOfQueue(await backend.place(), queue);
     return answered({ queue, group, ...(await backend.client.groups.open(backend.queueOf(queue), group)) });

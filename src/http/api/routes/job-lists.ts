@@ -1,19 +1,10 @@
-/** Jobs by what they are, in every state: a page of them, and how many. */
-import { z } from '@hono/zod-openapi';
 import type { JobView } from '../../../client/client.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { JOB_STATES, LIVE_STATES } from '../../../job/state.ts';
-import { count, cursor, instant, nextCursor, ofQueue, strict, wholeText } from '../schemas.ts';
+import { answers } from '../answer.ts';
+import { cursor, instant, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import {
-  anyStatesText,
-  dateOf,
-  filterFields,
-  filterOf,
-  jobsPage as pageShape,
-  statesIn,
-  statesText,
-} from './job-shapes.ts';
+import { anyStatesText, dateOf, filterFields, filterOf, statesIn, statesText } from './job-shapes.ts';
 
 /** Pages of the library that one request counts, and the jobs of one. */
 const COUNTED_PAGES = 10;
@@ -38,7 +29,7 @@ const listJobs = verb({
     limit: wholeText(1, 1000, 50),
     cursor,
   }),
-  answers: { 200: { schema: pageShape, doc: 'A page of jobs.' } },
+  answers: { 200: { type: answers.JobsPage, doc: 'A page of jobs.' } },
   async run({ path: { queue }, query: { state, endedFrom, endedTo, limit, cursor: from, ...fields }, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const states = statesIn(state, JOB_STATES);
@@ -63,17 +54,7 @@ const countJobs = verb({
   query: strict({ state: statesText.default(LIVE_STATES.join(',')), ...filterFields, cursor }),
   answers: {
     200: {
-      schema: z
-        .object({
-          queue: z.string(),
-          count,
-          atLeast: z
-            .boolean()
-            .openapi({ description: 'There may be more: some moved meanwhile, or there is a cursor.' }),
-          scanned: count,
-          cursor: nextCursor,
-        })
-        .openapi('JobCount'),
+      type: answers.JobCount,
       doc: 'How many this request has counted.',
     },
   },

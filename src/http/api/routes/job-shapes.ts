@@ -9,7 +9,7 @@ import { jobOptions } from '../../../job/options.ts';
 import { JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { instantMs } from '../../../kernel/duration.ts';
 import { JITTERS } from '../../../kernel/spread.ts';
-import { count, duration, epochMs, instant, nextCursor, signedDuration, strict, textOf, whole } from '../schemas.ts';
+import { count, duration, epochMs, instant, signedDuration, strict, textOf, whole } from '../schemas.ts';
 
 const over = z.enum(['done', 'cancelled', 'expired', 'dead']);
 const state = z.enum(JOB_STATES);
@@ -214,36 +214,6 @@ export const job = z
   })
   .openapi('Job');
 
-const listed = z
-  .object({
-    id: z.string(),
-    bare: z.boolean(),
-    partition: count,
-    state,
-    name: z.string().optional(),
-    dueMs: epochMs.optional(),
-    tags: z.array(z.string()).optional(),
-    attempts: count.optional(),
-    owner: z.string().optional(),
-    startedMs: epochMs.optional().openapi({ description: 'Its last start.' }),
-    tookMs: z
-      .number()
-      .optional()
-      .openapi({ description: 'Of a job that is over, if its queue keeps a history: how long its last handler ran.' }),
-    overMs: epochMs.optional(),
-  })
-  .openapi('ListedJob');
-
-export const jobsPage = z
-  .object({
-    queue: z.string(),
-    states: z.array(state),
-    jobs: z.array(listed),
-    scanned: count.openapi({ description: 'How many places were looked at for them.' }),
-    cursor: nextCursor,
-  })
-  .openapi('JobsPage');
-
 export const scheduled = z
   .object({
     id: z.string(),
@@ -263,36 +233,6 @@ export const scheduled = z
   })
   .openapi('Scheduled');
 
-export const rescheduled = z
-  .object({
-    id: z.string(),
-    status: z.enum(['rescheduled', 'already', 'kept', 'ready', 'running', 'over', 'unknown', 'indeterminate']),
-    dueMs: epochMs.optional(),
-    wasMs: epochMs.optional(),
-    etag: z.string().optional().openapi({ description: 'Of one job that was asked for: of the job after it.' }),
-    over: over.optional(),
-  })
-  .openapi('Rescheduled');
-
-export const ranNow = z
-  .object({
-    id: z.string(),
-    status: z.enum(['due', 'already-due', 'running', 'over', 'unknown', 'indeterminate']),
-    over: over.optional(),
-  })
-  .openapi('RanNow');
-
-export const edited = z
-  .object({
-    id: z.string(),
-    status: z.enum(['edited', 'already', 'changed', 'running', 'over', 'unknown', 'unreadable', 'indeterminate']),
-    digest: z.string().optional(),
-    etag: z.string().optional(),
-    dueMs: epochMs.optional().openapi({ description: 'With `delay` or `at`: when it is due now.' }),
-    over: over.optional(),
-  })
-  .openapi('Edited');
-
 export const cancelled = z
   .object({
     id: z.string(),
@@ -300,8 +240,6 @@ export const cancelled = z
     over: over.optional(),
   })
   .openapi('Cancelled');
-
-export const ofMany = <Schema extends z.ZodType>(one: Schema) => z.object({ queue: z.string(), jobs: z.array(one) });
 
 // The options of a job as fields of a body: one for each row of the library's table, so that an option is written once.
 // The schema says of which form a value is; whether it is in its range, and goes with the others, the library judges.

@@ -11,6 +11,8 @@ import { parseJobId } from '../../../job/job.ts';
 import { durationMs } from '../../../kernel/duration.ts';
 import { writePart } from '../../../kernel/path-part.ts';
 import { controlKeys, IDEMPOTENCY_MS } from '../../../redis/keys.ts';
+import { answers } from '../answer.ts';
+import type { Answers } from '../answers.ts';
 import type { Backend } from '../backend.ts';
 import { seenReport } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
@@ -18,7 +20,7 @@ import { Problem } from '../problem.ts';
 import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
 import { type Versioned, verb } from '../verb.ts';
 import { untilOver, waitText } from './ends.ts';
-import { cancelled, edited, job, jobChange, newDue, newJob, ranNow, rescheduled, scheduled } from './job-shapes.ts';
+import { jobChange, newDue, newJob } from './job-shapes.ts';
 
 const bare = strict({
   bare: flagText.openapi({ description: 'The id is of a job that a foreign producer put with ZADD.' }),
@@ -50,8 +52,11 @@ const scheduleJob = verb({
     },
   ],
   answers: {
-    201: { schema: scheduled, doc: 'It is scheduled. `Location` says where it is.' },
-    200: { schema: scheduled, doc: 'A job of this id is there already; `status` says what became of the request.' },
+    201: { type: answers.Scheduled, doc: 'It is scheduled. `Location` says where it is.' },
+    200: {
+      type: answers.Scheduled,
+      doc: 'A job of this id is there already; `status` says what became of the request.',
+    },
   },
   problems: ['exists', 'reused', 'queue-full', 'group-full', 'no-set', 'out-of-memory', 'refused'],
   async run({ path: { queue }, body, header, backend }) {
@@ -80,7 +85,7 @@ const getJob = verb({
   queues: 'path',
   path: ofJob,
   query: bare.extend({ wait: waitText }),
-  answers: { 200: { schema: job, doc: 'The job as it is now.' } },
+  answers: { 200: { type: answers.Job, doc: 'The job as it is now.' } },
   problems: ['stopped'],
   async run({ path: { queue, id }, query: { wait, ...query }, caller, backend, signal }) {
     const place = await backend.place();
@@ -113,7 +118,7 @@ const editJob = verb({
   path: ofJob,
   body: jobChange,
   versioned: theJob,
-  answers: { 200: { schema: edited, doc: 'It is changed, or was so already.' } },
+  answers: { 200: { type: answers.Edited, doc: 'It is changed, or was so already.' } },
   problems: ['running', 'over', 'unreadable'],
   audited: 'jobs.edit',
   async run({ path: { queue, id }, body, ifMatch, backend }) {
@@ -134,7 +139,9 @@ const rescheduleJob = verb({
   path: ofJob,
   body: newDue,
   versioned: theJob,
-  answers: { 200: { schema: rescheduled, doc: 'Its due time is as asked, or it was kept, or it is due already.' } },
+  answers: {
+    200: { type: answers.Rescheduled, doc: 'Its due time is as asked, or it was kept, or it is due already.' },
+  },
   problems: ['running', 'over'],
   audited: 'jobs.reschedule',
   async run({ path: { queue, id }, body, ifMatch, backend }) {
@@ -184,7 +191,7 @@ const runJob = verb({
   queues: 'path',
   path: ofJob,
   versioned: theJob,
-  answers: { 200: { schema: ranNow, doc: 'It is due now.' } },
+  answers: { 200: { type: answers.RanNow, doc: 'It is due now.' } },
   problems: ['running', 'over'],
   audited: 'jobs.run',
   async run({ path: { queue, id }, ifMatch, backend }) {
@@ -207,8 +214,8 @@ const cancelJob = verb({
   query: bare,
   versioned: theJob,
   answers: {
-    200: { schema: cancelled, doc: 'It is cancelled, or was before.' },
-    202: { schema: cancelled, doc: 'It runs, and its signal aborts soon.' },
+    200: { type: answers.Cancelled, doc: 'It is cancelled, or was before.' },
+    202: { type: answers.Cancelled, doc: 'It runs, and its signal aborts soon.' },
   },
   problems: ['over'],
   audited: 'jobs.cancel',
@@ -328,7 +335,7 @@ async function sameCall(
 }
 
 /** The library takes the same call after a cancel for a new one. A request that comes again with its key is none. */
-async function cancelledBefore(backend: Backend, queue: string, id: string) {
+async function cancelledBefore(backend: Backend, queue: string, id: string): Promise<Answers['Scheduled'] | undefined> {
   const found = await backend.client.get(backend.queueOf(queue), id);
   if (found?.state !== 'cancelled') return undefined;
   const { askedDueMs, overMs = 0 } = found;

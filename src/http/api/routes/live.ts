@@ -1,69 +1,12 @@
-/** What is true now, once a second, as server-sent events. */
-import { z } from '@hono/zod-openapi';
-import { DURABILITIES, type LiveQueue, type Look, type Rates } from '../../../inspect/look.ts';
+import type { LiveQueue, Look, Rates } from '../../../inspect/look.ts';
+import { answers } from '../answer.ts';
+import type { Answers } from '../answers.ts';
 import { type Caller, mayUse } from '../caller.ts';
 import { BEAT_MS, type Beat, type Farewell, type Pulse } from '../pulse.ts';
-import { count, epochMs, strict, wholeText } from '../schemas.ts';
+import { strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { backlog, bucket, finding, versions } from './looks.ts';
-import { limitsShape, unreadQueue } from './queues.ts';
 
 const EVENTS_MAX = 1_000_000;
-
-const rates = z
-  .object({ scheduled: z.number(), promoted: z.number(), started: z.number(), ended: z.number() })
-  .openapi('Rates', { description: 'Jobs per second since the event before.' });
-const counts = {
-  scheduled: count,
-  waiting: count,
-  ready: count,
-  running: count,
-  dead: count,
-  oldestDueAgeMs: z.number(),
-};
-
-const now = z
-  .object({
-    nowMs: epochMs,
-    everyMs: z.number(),
-    unread: z.array(unreadQueue),
-    queues: z.array(
-      z.object({
-        queue: z.string(),
-        partitions: count,
-        ...counts,
-        waitMs: z.number(),
-        oldestInLine: z.boolean(),
-        limits: limitsShape.optional(),
-        paused: z.boolean(),
-        workers: count,
-        leaders: z.array(z.string().nullable()),
-        perSecond: rates,
-      }),
-    ),
-    total: z.object({ ...counts, perSecond: rates }),
-    processes: z.object({ daemons: count, workers: count, leaders: count, partitions: count, led: count, versions }),
-    redis: z
-      .object({ usedBytes: count, maxBytes: count, policy: z.string(), durability: z.enum(DURABILITIES) })
-      .optional()
-      .openapi({ description: 'This and what follows: only for tokens of all queues, and not in the first event.' }),
-    forecast: z
-      .object({
-        atMs: epochMs,
-        nextHour: count,
-        scheduled: count,
-        coming: count,
-        busiest: bucket.optional(),
-        buckets: z.array(bucket),
-        backlogs: z.array(backlog),
-      })
-      .optional(),
-    doctor: z
-      .object({ atMs: epochMs, ok: z.boolean(), findings: z.array(finding) })
-      .optional()
-      .openapi({ description: 'What is not as it should be.' }),
-  })
-  .openapi('LiveNow');
 
 const live = verb({
   name: 'live',
@@ -76,7 +19,7 @@ const live = verb({
   query: strict({
     events: wholeText(1, EVENTS_MAX, EVENTS_MAX).openapi({ description: 'Ends after so many events.', example: '1' }),
   }),
-  answers: { 200: { schema: now, media: 'text/event-stream', doc: 'Events; what `now` says.' } },
+  answers: { 200: { type: answers.LiveNow, media: 'text/event-stream', doc: 'Events; what `now` says.' } },
   problems: ['too-many', 'stopped'],
   async run({ query: { events }, caller, pulse, stillMay, cut }) {
     pulse.check();
@@ -198,7 +141,10 @@ function lookEvent({ id, look }: Extract<Beat, { kind: 'now' }>, caller: Caller)
 }
 
 /** Redis, the forecast and what `doctor` finds are about all queues. */
-export function seenLook({ nowMs, queues, unread, processes, redis, forecast, doctor }: Look, caller: Caller): object {
+export function seenLook(
+  { nowMs, queues, unread, processes, redis, forecast, doctor }: Look,
+  caller: Caller,
+): Answers['LiveNow'] {
   const mine = queues.filter(({ queue }) => mayUse(caller, queue));
   const leaders = mine.flatMap((one) => one.leaders);
   const led = leaders.filter((one) => one !== undefined);
@@ -214,7 +160,7 @@ export function seenLook({ nowMs, queues, unread, processes, redis, forecast, do
   };
 }
 
-function totalOf(queues: readonly LiveQueue[]): object {
+function totalOf(queues: readonly LiveQueue[]): Answers['LiveNow']['total'] {
   const sum = (of: (one: LiveQueue) => number) => queues.reduce((total, one) => total + of(one), 0);
   const rate = (name: keyof Rates) => Math.round(sum(({ perSecond }) => perSecond[name]) * 10) / 10;
   return {

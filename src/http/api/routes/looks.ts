@@ -4,19 +4,10 @@ import { auditEntries } from '../../../access/audit.ts';
 import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import { leadersOf, workersSeen } from '../../../client/queues/processes.ts';
 import { examine } from '../../../inspect/doctor/doctor.ts';
+import { answers } from '../answer.ts';
 import { mayUse } from '../caller.ts';
-import { count, cursor, epochMs, instant, nextCursor, queueName, strict, wholeText } from '../schemas.ts';
+import { count, cursor, epochMs, instant, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { leaderShape, unreadQueue } from './queues.ts';
-
-export const bucket = z
-  .object({
-    fromMs: epochMs,
-    jobs: count,
-    scheduled: count.openapi({ description: 'Of them: jobs that wait in Redis already.' }),
-    coming: count.openapi({ description: 'Of them: jobs that schedules are going to make.' }),
-  })
-  .openapi('ForecastBucket');
 
 export const backlog = z
   .object({
@@ -33,65 +24,6 @@ export const backlog = z
     }),
   })
   .openapi('Backlog', { description: 'When the rate of a queue will be through with its line.' });
-
-const forecastShape = z
-  .object({
-    atMs: epochMs,
-    untilMs: epochMs,
-    by: z.enum(['minute', 'hour']),
-    queue: z.string().optional(),
-    buckets: z.array(bucket),
-    busiest: bucket.optional(),
-    overdue: count.openapi({ description: 'Due by now, and not promoted yet.' }),
-    ready: count.openapi({ description: 'Promoted, and not started yet.' }),
-    paused: z.array(z.string()).openapi({ description: 'Queues that are paused: their jobs come due, and wait.' }),
-    backlogs: z.array(backlog).openapi({ description: 'Queues in which jobs wait in line for a rate.' }),
-    unread: z.array(unreadQueue),
-    schedules: z.object({
-      counted: count,
-      paused: count,
-      unreadable: count,
-      uncounted: count,
-      estimated: count,
-    }),
-  })
-  .openapi('Forecast');
-
-const led = z
-  .object({
-    queue: z.string(),
-    partition: count,
-    leader: leaderShape.optional(),
-    lagMs: z.number().optional().openapi({ description: 'How long the oldest job has been due.' }),
-    backlog: count,
-    paused: z.boolean(),
-    nowMs: epochMs,
-  })
-  .openapi('Led');
-
-const worker = z
-  .object({
-    id: z.string(),
-    state: z.enum(['alive', 'missing']),
-    host: z.string().optional(),
-    pid: z.int().optional(),
-    version: z.string().optional().openapi({ description: 'Of duestream; missing where the process does not say it.' }),
-    startedMs: epochMs.optional(),
-    beatAgoMs: z.number().optional(),
-    queues: z.array(z.string()),
-    pending: count,
-    jobs: z.array(
-      z.object({
-        queue: z.string(),
-        partition: count,
-        id: z.string(),
-        bare: z.boolean(),
-        attempt: count.optional(),
-        startedMs: epochMs.optional(),
-      }),
-    ),
-  })
-  .openapi('Worker');
 
 /** Of all processes that live. */
 export const versions = z
@@ -118,7 +50,7 @@ const forecast = verb({
     by: z.enum(['minute', 'hour', 'auto'], { error: 'minute, hour, auto' }).default('auto'),
     queue: queueName.optional(),
   }),
-  answers: { 200: { schema: forecastShape, doc: 'Buckets of a minute or an hour.' } },
+  answers: { 200: { type: answers.Forecast, doc: 'Buckets of a minute or an hour.' } },
   run: async ({ query, backend }) => ({ status: 200, body: await backend.client.schedules.forecast(query) }),
 });
 
@@ -132,9 +64,7 @@ const leaders = verb({
   query: strict({ queue: queueName.optional() }),
   answers: {
     200: {
-      schema: z
-        .object({ namespace: z.string(), partitions: z.array(led), unread: z.array(unreadQueue) })
-        .openapi('Leaders'),
+      type: answers.Leaders,
       doc: 'Every partition.',
     },
   },
@@ -157,9 +87,7 @@ const workers = verb({
   }),
   answers: {
     200: {
-      schema: z
-        .object({ namespace: z.string(), workers: z.array(worker), versions, unread: z.array(unreadQueue) })
-        .openapi('Workers'),
+      type: answers.Workers,
       doc: 'Every worker, by id.',
     },
   },
@@ -180,7 +108,7 @@ const doctor = verb({
   queues: 'all',
   answers: {
     200: {
-      schema: z.object({ ok: z.boolean(), checks: z.array(finding) }).openapi('Findings'),
+      type: answers.Findings,
       doc: 'Each check, with what to do.',
     },
   },
@@ -195,20 +123,6 @@ export const lookVerbs: readonly AnyVerb[] = [forecast, leaders, workers, doctor
 
 // Who changed what.
 
-const entry = z
-  .object({
-    entry: z.string(),
-    atMs: epochMs,
-    who: z.string(),
-    way: z.enum(['api', 'page', 'cli', 'program']),
-    verb: z.string(),
-    queue: z.string().optional(),
-    target: z.string().optional(),
-    count,
-    reason: z.string().optional().openapi({ description: 'Why, where whoever did it said so.' }),
-  })
-  .openapi('AuditEntry');
-
 const listAudit = verb({
   name: 'audit',
   method: 'get',
@@ -220,7 +134,7 @@ const listAudit = verb({
   query: strict({ limit: wholeText(1, 1000, 100), cursor }),
   answers: {
     200: {
-      schema: z.object({ entries: z.array(entry), cursor: nextCursor }).openapi('AuditPage'),
+      type: answers.AuditPage,
       doc: 'A page of changes.',
     },
   },

@@ -3,10 +3,11 @@ import { z } from '@hono/zod-openapi';
 import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import type { LeftOut, PreviewOptions, ScheduleInput } from '../../../client/schedules/schedules.ts';
 import { pastRuns } from '../../../inspect/schedule-runs.ts';
+import { answers } from '../answer.ts';
 import { type Backend, nowOf } from '../backend.ts';
-import { count, cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
+import { cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { definition, firedJob, pastRunsPage, preview, theSchedule, visibleSchedule } from './schedules.ts';
+import { definition, theSchedule, visibleSchedule } from './schedules.ts';
 
 const PREVIEW_MAX = 10_000;
 const BACKFILL_MAX = 10_000;
@@ -26,7 +27,7 @@ const previewStored = verb({
   queues: 'own',
   path: ofSchedule,
   query: strict({ next: wholeText(1, PREVIEW_MAX, 10), until: bound.optional(), from: bound.optional() }),
-  answers: { 200: { schema: preview, doc: 'The instants in their order, dropped ones included.' } },
+  answers: { 200: { type: answers.Preview, doc: 'The instants in their order, dropped ones included.' } },
   async run({ path: { name }, query, caller, backend }) {
     await visibleSchedule(backend, caller, name);
     return { status: 200, body: { name, ...(await previewed(backend, name, query)) } };
@@ -48,7 +49,7 @@ const previewNew = verb({
     until: bound.optional(),
     from: bound.optional(),
   }).openapi('PreviewRequest'),
-  answers: { 200: { schema: preview, doc: 'The instants in their order, dropped ones included.' } },
+  answers: { 200: { type: answers.Preview, doc: 'The instants in their order, dropped ones included.' } },
   async run({ body: { schedule, next = 10, name, until, from }, backend }) {
     const range = { next, name, until, from };
     const found = await previewed(backend, schedule as ScheduleInput, range);
@@ -75,7 +76,7 @@ const runs = verb({
   queues: 'own',
   path: ofSchedule,
   query: strict({ limit: wholeText(1, RUNS_MAX, 20), cursor }),
-  answers: { 200: { schema: pastRunsPage, doc: 'A page of instants.' } },
+  answers: { 200: { type: answers.PastRuns, doc: 'A page of instants.' } },
   async run({ path: { name }, query, caller, backend }) {
     const before = parseListCursor(query.cursor, 'runs', /^\d{1,16}$/);
     const { schedule, queue } = await visibleSchedule(backend, caller, name);
@@ -106,7 +107,7 @@ const trigger = verb({
   bodyRequired: false,
   headers: [{ name: 'Idempotency-Key', doc: 'The id of this run.' }],
   versioned: theSchedule,
-  answers: { 200: { schema: firedJob, doc: 'The job, and whether it is new.' } },
+  answers: { 200: { type: answers.FiredJob, doc: 'The job, and whether it is new.' } },
   audited: 'schedules.trigger',
   async run({ path: { name }, body, header, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
@@ -135,14 +136,7 @@ const backfill = verb({
   }).openapi('BackfillRequest'),
   answers: {
     200: {
-      schema: z
-        .object({
-          name: z.string(),
-          dryRun: z.boolean(),
-          jobs: z.array(firedJob),
-          leftOut: count.optional().openapi({ description: `So many more, behind the first ${JOBS_SHOWN}.` }),
-        })
-        .openapi('Backfilled'),
+      type: answers.Backfilled,
       doc: 'What became of each instant.',
     },
   },

@@ -4,28 +4,16 @@ import type { Scope } from '../../../access/tokens.ts';
 import { isMatch } from '../../../client/calls/etag.ts';
 import type { ScheduleChange, ScheduleInput, ScheduleView } from '../../../client/schedules/schedules.ts';
 import { redactedSchedules } from '../../../inspect/redacted.ts';
-import { FATES } from '../../../inspect/schedule-runs.ts';
 import { optionsOfFires } from '../../../job/fields.ts';
-import { JOB_STATES } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { declareQueue } from '../../../redis/scripts/queues.ts';
 import { parseSchedule } from '../../../schedule/input.ts';
+import { answers } from '../answer.ts';
 import type { Backend } from '../backend.ts';
 import { type Caller, checkQueue, mayUse, seenDigest } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
-import {
-  count,
-  duration,
-  epochMs,
-  nextCursor,
-  ofSchedule,
-  queueName,
-  reason,
-  strict,
-  whole,
-  wholeText,
-} from '../schemas.ts';
+import { count, duration, epochMs, ofSchedule, queueName, reason, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, type Versioned, verb } from '../verb.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
 
@@ -93,47 +81,6 @@ export const definition = strict({
   ...shapeOfFires(optionsOfFires),
 }).openapi('ScheduleDefinition');
 
-const schedule = z
-  .object({
-    name: z.string(),
-    queue: z.string(),
-    source: z.string().openapi({ description: '`file`: of the configuration; `call`: by somebody.' }),
-    input: z
-      .record(z.string(), z.unknown())
-      .openapi({ description: 'As it was written; `data` and `headers` only with the scope `data`.' }),
-    hidden: z.boolean(),
-    etag: z
-      .string()
-      .optional()
-      .openapi({ description: 'The `ETag` without its quotes; with the scope `data` or `write`.' }),
-    paused: z.string().optional().openapi({ description: 'Why it is paused; left out while it fires.' }),
-    pausedBy: z
-      .enum(['hand', 'definition'])
-      .optional()
-      .openapi({ description: 'A pause by hand holds until it is resumed, whatever is put meanwhile.' }),
-    hand: z
-      .object({ by: z.string(), atMs: epochMs })
-      .optional()
-      .openapi({ description: 'Who paused it by hand, and when; left out where nobody did, or nobody knows.' }),
-    nextMs: epochMs.optional(),
-    reachedMs: epochMs.optional().openapi({ description: 'The instants up to it were handled.' }),
-    lastMs: epochMs.optional(),
-    runs: count,
-    skipped: count,
-    unreadable: z.string().optional(),
-  })
-  .openapi('Schedule');
-
-const changed = z
-  .object({
-    name: z.string(),
-    status: z.enum(['created', 'changed', 'unchanged']),
-    queue: z.string().optional(),
-    nextMs: epochMs.optional(),
-    paused: z.string().optional(),
-  })
-  .openapi('ScheduleChanged');
-
 const previewRow = z
   .object({
     id: z.string().optional().openapi({ description: 'Of its job; left out where it makes none.' }),
@@ -166,39 +113,6 @@ export const preview = z
   })
   .openapi('Preview');
 
-const pastRun = previewRow
-  .extend({
-    fate: z.enum(FATES).openapi({
-      description:
-        '`made`: its job is known. `waits`: its job comes when the job before it is over. `due`: no leader has handled it yet. `dropped`: a clock change took it away. `missed`: it made no job, because nobody was there in time or an earlier job was not over. `unknown`: Redis remembers no ends from so long ago.',
-    }),
-    job: z
-      .object({
-        state: z.enum(JOB_STATES),
-        attempts: count,
-        startedMs: epochMs.optional().openapi({ description: 'Its last start.' }),
-        latenessMs: z
-          .number()
-          .optional()
-          .openapi({ description: 'From `dueMs` to its start; left out unless it was started once.' }),
-        overMs: epochMs.optional(),
-      })
-      .optional()
-      .openapi({ description: 'With `made`.' }),
-  })
-  .openapi('PastRun');
-export const pastRunsPage = z
-  .object({ name: z.string(), queue: z.string(), runs: z.array(pastRun), cursor: nextCursor })
-  .openapi('PastRuns');
-
-export const firedJob = z
-  .object({
-    id: z.string(),
-    atMs: epochMs.optional(),
-    status: z.enum(['would', 'scheduled', 'exists', 'over', 'closed']),
-  })
-  .openapi('FiredJob');
-
 const LIST_MAX = 10_000;
 
 /** The schedule of a name, if the caller may see it. @throws Problem `not-found` */
@@ -228,14 +142,7 @@ const listSchedules = verb({
   }),
   answers: {
     200: {
-      schema: z
-        .object({
-          namespace: z.string(),
-          schedules: z.array(schedule),
-          more: z.int().openapi({ description: 'How many there are besides.' }),
-          unreadable: z.array(z.object({ name: z.string(), why: z.string() })),
-        })
-        .openapi('SchedulesPage'),
+      type: answers.SchedulesPage,
       doc: 'The first of them, by name.',
     },
   },
@@ -264,7 +171,7 @@ const getSchedule = verb({
   scope: 'read',
   queues: 'own',
   path: ofSchedule,
-  answers: { 200: { schema: schedule, doc: 'Its definition, how far it was fired, and what comes next.' } },
+  answers: { 200: { type: answers.Schedule, doc: 'Its definition, how far it was fired, and what comes next.' } },
   async run({ path: { name }, caller, backend }) {
     const [seen] = await seenSchedules(backend, [await visibleSchedule(backend, caller, name)], caller.scopes);
     return { status: 200, body: seen, headers: etagHeader(seen?.etag) };
@@ -283,8 +190,8 @@ const putSchedule = verb({
   body: definition,
   versioned: theSchedule,
   answers: {
-    200: { schema: changed, doc: 'It was there, and is as asked now.' },
-    201: { schema: changed, doc: 'It is new.' },
+    200: { type: answers.ScheduleChanged, doc: 'It was there, and is as asked now.' },
+    201: { type: answers.ScheduleChanged, doc: 'It is new.' },
   },
   audited: 'schedules.put',
   async run({ path: { name }, body, ifMatch, caller, backend }) {
@@ -353,7 +260,7 @@ const pauseSchedule = verb({
   body: strict({ reason: reason.optional() }).openapi('SchedulePauseRequest'),
   bodyRequired: false,
   versioned: theSchedule,
-  answers: { 200: { schema: changed, doc: 'It is paused.' } },
+  answers: { 200: { type: answers.ScheduleChanged, doc: 'It is paused.' } },
   audited: 'schedules.pause',
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
@@ -371,7 +278,7 @@ const resumeSchedule = verb({
   queues: 'own',
   path: ofSchedule,
   versioned: theSchedule,
-  answers: { 200: { schema: changed, doc: 'It fires again.' } },
+  answers: { 200: { type: answers.ScheduleChanged, doc: 'It fires again.' } },
   audited: 'schedules.resume',
   async run({ path: { name }, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
@@ -417,7 +324,7 @@ function seenSchedule(
   const { data: _data, headers: _headers, ...input } = view.input;
   return {
     ...view,
-    input: mayRead ? view.input : input,
+    input: mayRead ? { ...view.input } : input,
     hidden: !mayRead,
     etag: seenDigest(view.etag, scopes, isRedacted),
   };

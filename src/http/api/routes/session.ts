@@ -16,24 +16,15 @@ import {
   verifyToken,
 } from '../../../access/tokens.ts';
 import type { Arrival } from '../../arrival.ts';
+import { answers } from '../answer.ts';
+import type { Answers } from '../answers.ts';
 import { nowOf } from '../backend.ts';
-import { type Caller, LOGINS } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 import { cookieNameOf, isLoopback, OPENS_NOTHING } from '../gate.ts';
 import { stranger } from '../guests.ts';
 import { Problem } from '../problem.ts';
-import { epochMs, flagText, strict } from '../schemas.ts';
+import { flagText, strict } from '../schemas.ts';
 import { type Answer, type AnyVerb, type Call, verb } from '../verb.ts';
-
-const session = z
-  .object({
-    name: z.string().openapi({ description: 'Of the token, or as an application or a proxy says.' }),
-    login: z.enum(LOGINS).openapi({ description: 'Where it has logged in: with a token, or elsewhere.' }),
-    scopes: z.array(z.string()),
-    queues: z.array(z.string()).optional().openapi({ description: 'Left out: all queues.' }),
-    expiresMs: epochMs.optional().openapi({ description: 'Left out where it has logged in elsewhere.' }),
-    csrf: z.string().openapi({ description: 'For the header `X-CSRF-Token` of each request that changes anything.' }),
-  })
-  .openapi('Session');
 
 const login = verb({
   name: 'session.open',
@@ -46,7 +37,7 @@ const login = verb({
   body: strict({
     token: z.string({ error: 'a token' }).min(1, { error: 'a token' }).max(256, { error: 'a token' }),
   }).openapi('Login'),
-  answers: { 201: { schema: session, doc: 'Logged in.' } },
+  answers: { 201: { type: answers.Session, doc: 'Logged in.' } },
   problems: ['unauthorized', 'forbidden'],
   async run({ body, backend, caller, arrival, header, failed }) {
     checkLogin(caller, arrival, header('Origin'));
@@ -90,13 +81,13 @@ const look = verb({
       .openapi({ description: 'That nobody is logged in is no problem: the answer is 204 then, and not 401.' }),
   }),
   answers: {
-    200: { schema: session, doc: 'Whose session it is, and its CSRF token.' },
+    200: { type: answers.Session, doc: 'Whose session it is, and its CSRF token.' },
     204: { doc: 'Nobody is logged in; only with `optional=true`.' },
   },
   problems: ['unauthorized'],
   async run({ query: { optional = false }, cookie, backend, caller, arrival }) {
     const kept = cookie(cookieNameOf(arrival));
-    if (caller.login !== 'none') return lookOfGuest(caller, arrival, kept);
+    if (caller.login !== 'none') return lookOfGuest({ ...caller, login: caller.login }, arrival, kept);
     const place = await backend.place();
     const secret = kept ?? '';
     const found = await findSession(place, secret, nowOf(place));
@@ -120,8 +111,14 @@ const logout = verb({
   },
 });
 
+type Guest = Pick<Caller, 'name' | 'scopes' | 'queues'> & Pick<Answers['Session'], 'login'>;
+
 /** A guest whose browser has a cookie of ours keeps it: a page that is open has the CSRF token that belongs to it. */
-function lookOfGuest({ name, scopes, queues, login }: Caller, arrival: Arrival, kept: string | undefined): Answer {
+function lookOfGuest(
+  { name, scopes, queues, login }: Guest,
+  arrival: Arrival,
+  kept: string | undefined,
+): Answer<Answers['Session']> {
   const secret = isSecret(kept) ? kept : newSecret();
   return {
     status: 200,
@@ -138,7 +135,7 @@ function cookieOf(secret: string, arrival: Arrival, seconds?: number): string {
 }
 
 function told({ name, scopes, queues }: Token, secret: string, expiresMs: number) {
-  return { name, login: 'token', scopes: [...scopesOf(scopes)], queues, expiresMs, csrf: csrfOf(secret) };
+  return { name, login: 'token' as const, scopes: [...scopesOf(scopes)], queues, expiresMs, csrf: csrfOf(secret) };
 }
 
 export const sessionVerbs: readonly AnyVerb[] = [login, look, logout];

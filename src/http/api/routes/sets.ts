@@ -1,10 +1,9 @@
-/** Sets of jobs: each has one callback, which is made when the last member is over. */
-import { z } from '@hono/zod-openapi';
 import type { SetCallbackOptions } from '../../../client/client.ts';
 import { callbackFields } from '../../../client/jobs/sets.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
+import { answers } from '../answer.ts';
 import { Problem } from '../problem.ts';
-import { count, cursor, epochMs, nextCursor, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
+import { cursor, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { groupName } from './groups.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
@@ -18,23 +17,6 @@ const ofSet = strict({ queue: queueName, set: setName });
 const group = groupName.optional().openapi({ description: 'In a queue with limits: the group of the set.' });
 const inGroup = strict({ group });
 
-const set = z
-  .object({
-    name: z.string(),
-    sealed: z.boolean(),
-    madeMs: epochMs.openapi({ description: 'When it began.' }),
-    open: count.openapi({ description: 'Members that wait or run: what `/jobs?set=` lists.' }),
-    done: count,
-    dead: count,
-    cancelled: count,
-    expired: count,
-    group: z.string().optional(),
-    callback: z
-      .object({ id: z.string(), name: z.string().optional(), delayMs: z.number() })
-      .openapi({ description: 'The job that is made when the set is sealed and the last member is over.' }),
-  })
-  .openapi('Set');
-
 const listSets = verb({
   name: 'sets.list',
   method: 'get',
@@ -46,7 +28,7 @@ const listSets = verb({
   query: strict({ limit: wholeText(1, 1000, 100), cursor }),
   answers: {
     200: {
-      schema: z.object({ queue: z.string(), sets: z.array(set), cursor: nextCursor }).openapi('SetsPage'),
+      type: answers.SetsPage,
       doc: 'A page of sets.',
     },
   },
@@ -67,7 +49,7 @@ const getSet = verb({
   queues: 'path',
   path: ofSet,
   query: inGroup,
-  answers: { 200: { schema: set, doc: 'The set as it is now.' } },
+  answers: { 200: { type: answers.Set, doc: 'The set as it is now.' } },
   async run({ path: { queue, set: name }, query, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { sets } = await backend.client.sets.list(backend.queueOf(queue), { set: name });
@@ -91,14 +73,7 @@ const makeSet = verb({
   body: strict({ then: callbackBody, group }).openapi('NewSet'),
   answers: {
     200: {
-      schema: z
-        .object({
-          queue: z.string(),
-          set: z.string(),
-          status: z.enum(['made', 'already', 'over']).openapi({ description: '`over`: its callback was made before.' }),
-          callback: z.string().openapi({ description: 'The id of its callback.' }),
-        })
-        .openapi('SetMade'),
+      type: answers.SetMade,
       doc: 'It is there, or is over.',
     },
   },
@@ -125,14 +100,7 @@ const sealSet = verb({
   query: inGroup,
   answers: {
     200: {
-      schema: z
-        .object({
-          queue: z.string(),
-          set: z.string(),
-          status: z.enum(['sealed', 'already', 'over']),
-          callback: z.string(),
-        })
-        .openapi('SetSealed'),
+      type: answers.SetSealed,
       doc: 'It is sealed, or is over.',
     },
   },
@@ -156,14 +124,7 @@ const removeSet = verb({
   query: inGroup,
   answers: {
     200: {
-      schema: z
-        .object({
-          queue: z.string(),
-          set: z.string(),
-          cancelled: count.openapi({ description: 'Members that waited.' }),
-          running: z.array(z.string()).openapi({ description: 'Ids of members that run, at most 100.' }),
-        })
-        .openapi('SetRemoved'),
+      type: answers.SetRemoved,
       doc: 'It is gone.',
     },
   },
