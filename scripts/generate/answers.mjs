@@ -17,6 +17,9 @@ const INSTANT =
   /^(at|now|due|askedDue|nextLife|started|over|since|until|was|next|nextTurn|start|first|last|made|reached|expires|waitingThrough|through|upTo)Ms$/;
 const INSTANT_EXAMPLE = 1_763_719_000_000;
 
+/** A view that extends another has its own fields before those: what an answer is about comes first all the same. */
+const FIRST = ['namespace', 'id', 'queue', 'name'];
+
 /** @typedef {Record<string, unknown>} Schema */
 /** @typedef {{ isSeen: boolean, name: string, owner: string | undefined, at: string }} Where */
 
@@ -163,7 +166,8 @@ class Walk {
     const index = this.#checker.getIndexInfoOfType(first, ts.IndexKind.String);
     if (index)
       return { type: 'object', additionalProperties: this.#schema(index.type, { ...where, name: '', at: `${at}{}` }) };
-    const names = [...new Set(members.flatMap((one) => one.getProperties().map(({ name }) => name)))];
+    const all = [...new Set(members.flatMap((one) => one.getProperties().map(({ name }) => name)))];
+    const names = [...FIRST.filter((name) => all.includes(name)), ...all.filter((name) => !FIRST.includes(name))];
     const fields = names.map((name) => /** @type {const} */ ([name, this.#field(name, members, where)]));
     const required = fields.filter(([, { isRequired }]) => isRequired).map(([name]) => name);
     return {

@@ -249,6 +249,7 @@ export interface Schemas {
     readonly sets: readonly Schemas['Set'][];
   };
   readonly Set: {
+    readonly name: string;
     readonly sealed: boolean;
     readonly madeMs: number;
     readonly open: number;
@@ -258,7 +259,6 @@ export interface Schemas {
       readonly name?: string;
       readonly delayMs: number;
     };
-    readonly name: string;
     readonly done: number;
     readonly dead: number;
     readonly cancelled: number;
@@ -358,10 +358,10 @@ export interface Schemas {
   };
   readonly ListedJob: {
     readonly id: string;
+    readonly name?: string;
     readonly bare: boolean;
     readonly partition: number;
     readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
-    readonly name?: string;
     readonly dueMs?: number;
     readonly tags?: readonly string[];
     readonly owner?: string;
@@ -378,14 +378,16 @@ export interface Schemas {
     readonly scanned: number;
   };
   readonly JobEnd: {
+    readonly id: string;
     readonly status: 'cancelled' | 'dead' | 'done' | 'expired' | 'timeout' | 'unknown';
     readonly overMs?: number;
     readonly token?: string;
     readonly reason?: string;
-    readonly id: string;
   };
   readonly Job: {
+    readonly id: string;
     readonly queue: string;
+    readonly name?: string;
     readonly nowMs: number;
     readonly data?: unknown;
     readonly headers?: {
@@ -393,11 +395,9 @@ export interface Schemas {
     };
     readonly unreadable?: string;
     readonly reason?: string;
-    readonly id: string;
     readonly bare: boolean;
     readonly partition: number;
     readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
-    readonly name?: string;
     readonly dueMs?: number;
     readonly tags?: readonly string[];
     readonly owner?: string;
@@ -482,9 +482,9 @@ export interface Schemas {
   };
   readonly PastJob: {
     readonly id: string;
+    readonly name?: string;
     readonly bare: boolean;
     readonly outcome: 'cancelled' | 'dead' | 'done' | 'expired';
-    readonly name?: string;
     readonly tags: readonly string[];
     readonly set?: string;
     readonly askedDueMs: number;
@@ -612,15 +612,15 @@ export interface Schemas {
     readonly scanned: number;
   };
   readonly ListedDeadLetter: {
+    readonly id: string;
+    readonly name?: string;
     readonly deadLetter: string;
     readonly etag: string;
     readonly atMs: number;
     readonly error?: string;
     readonly reason?: string;
-    readonly id: string;
     readonly bare: boolean;
     readonly partition: number;
-    readonly name?: string;
     readonly tags: readonly string[];
     readonly attempts: number;
     readonly failures: number;
@@ -630,16 +630,16 @@ export interface Schemas {
     readonly deferred?: Schemas['Deferred'];
   };
   readonly DeadLetter: {
+    readonly id: string;
     readonly queue: string;
+    readonly name?: string;
     readonly deadLetter: string;
     readonly etag: string;
     readonly atMs: number;
     readonly error?: string;
     readonly reason?: string;
-    readonly id: string;
     readonly bare: boolean;
     readonly partition: number;
-    readonly name?: string;
     readonly tags: readonly string[];
     readonly attempts: number;
     readonly failures: number;
@@ -675,9 +675,9 @@ export interface Schemas {
     readonly readable: boolean;
   };
   readonly DeadLetterGroup: {
+    readonly name?: string;
     readonly error?: string;
     readonly reason?: string;
-    readonly name?: string;
     readonly count: number;
     readonly lastMs: number;
     readonly firstMs: number;
@@ -736,9 +736,9 @@ export interface Schemas {
   };
   readonly Schedule: {
     readonly queue: string;
+    readonly name: string;
     readonly paused?: string;
     readonly unreadable?: string;
-    readonly name: string;
     readonly lastMs?: number;
     readonly source: 'call' | 'file';
     readonly pausedBy?: 'definition' | 'hand';
@@ -757,9 +757,9 @@ export interface Schemas {
     readonly etag?: string;
   };
   readonly ScheduleChanged: {
+    readonly queue?: string;
     readonly name: string;
     readonly status: 'changed' | 'created' | 'unchanged';
-    readonly queue?: string;
     readonly nextMs?: number;
     readonly paused?: string;
   };
@@ -788,11 +788,12 @@ export interface Schemas {
   };
   readonly PastRuns: {
     readonly queue: string;
-    readonly cursor?: string;
     readonly name: string;
+    readonly cursor?: string;
     readonly runs: readonly Schemas['PastRun'][];
   };
   readonly PastRun: {
+    readonly id?: string;
     readonly fate: 'dropped' | 'due' | 'made' | 'missed' | 'unknown' | 'waits';
     readonly job?: {
       readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
@@ -801,7 +802,6 @@ export interface Schemas {
       readonly latenessMs?: number;
       readonly overMs?: number;
     };
-    readonly id?: string;
     readonly atMs: number;
     readonly local: string;
     readonly offset: string;
@@ -824,10 +824,10 @@ export interface Schemas {
     readonly leftOut?: number;
   };
   readonly Forecast: {
+    readonly queue?: string;
     readonly atMs: number;
     readonly untilMs: number;
     readonly by: 'hour' | 'minute';
-    readonly queue?: string;
     readonly buckets: readonly Schemas['ForecastBucket'][];
     readonly busiest?: Schemas['ForecastBucket'];
     readonly overdue: number;
@@ -873,21 +873,21 @@ export interface Schemas {
     readonly nowMs: number;
   };
   readonly Workers: {
+    readonly namespace: string;
     readonly versions: readonly Schemas['VersionCount'][];
     readonly unread: readonly Schemas['UnreadQueue'][];
-    readonly namespace: string;
     readonly workers: readonly Schemas['Worker'][];
   };
   readonly Worker: {
-    readonly pending: number;
     readonly id: string;
+    readonly pending: number;
     readonly state: 'alive' | 'missing';
     readonly startedMs?: number;
     readonly queues: readonly string[];
     readonly jobs: readonly {
+      readonly id: string;
       readonly queue: string;
       readonly partition: number;
-      readonly id: string;
       readonly bare: boolean;
       readonly attempt?: number;
       readonly startedMs?: number;
@@ -912,11 +912,11 @@ export interface Schemas {
     readonly advice?: string;
   };
   readonly About: {
+    readonly namespace: string;
+    readonly name: string;
     readonly title: string;
     readonly color: 'blue' | 'green' | 'none' | 'orange' | 'purple' | 'red';
     readonly redis: string;
-    readonly namespace: string;
-    readonly name: string;
     readonly scopes: readonly ('admin' | 'data' | 'read' | 'write')[];
     readonly queues?: readonly string[];
   };
@@ -996,10 +996,10 @@ export interface Schemas {
     readonly entries: readonly Schemas['AuditEntry'][];
   };
   readonly AuditEntry: {
+    readonly queue?: string;
     readonly verb: string;
     readonly entry: string;
     readonly atMs: number;
-    readonly queue?: string;
     readonly reason?: string;
     readonly count: number;
     readonly who: string;

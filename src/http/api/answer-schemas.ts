@@ -1152,6 +1152,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "Set": {
     "type": "object",
     "properties": {
+      "name": {
+        "type": "string"
+      },
       "sealed": {
         "type": "boolean"
       },
@@ -1187,9 +1190,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         ],
         "description": "The job that is made when the set is sealed and the last member is over."
       },
-      "name": {
-        "type": "string"
-      },
       "done": {
         "type": "integer",
         "minimum": 0
@@ -1208,11 +1208,11 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       }
     },
     "required": [
+      "name",
       "sealed",
       "madeMs",
       "open",
       "callback",
-      "name",
       "done",
       "dead",
       "cancelled",
@@ -1765,6 +1765,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "id": {
         "type": "string"
       },
+      "name": {
+        "type": "string",
+        "description": "Left out when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history."
+      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put it with a plain ZADD."
@@ -1785,10 +1789,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "scheduled",
           "waiting"
         ]
-      },
-      "name": {
-        "type": "string",
-        "description": "Left out when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history."
       },
       "dueMs": {
         "type": "number",
@@ -1867,6 +1867,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "JobEnd": {
     "type": "object",
     "properties": {
+      "id": {
+        "type": "string"
+      },
       "status": {
         "type": "string",
         "enum": [
@@ -1891,22 +1894,26 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "reason": {
         "type": "string",
         "description": "What a handler gave only with the scope `data`."
-      },
-      "id": {
-        "type": "string"
       }
     },
     "required": [
-      "status",
-      "id"
+      "id",
+      "status"
     ],
     "description": "What `end` says. The look at the job says more, also what its handler returned."
   },
   "Job": {
     "type": "object",
     "properties": {
+      "id": {
+        "type": "string"
+      },
       "queue": {
         "type": "string"
+      },
+      "name": {
+        "type": "string",
+        "description": "Left out when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history."
       },
       "nowMs": {
         "type": "number",
@@ -1931,9 +1938,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Why it is dead, as long as its dead letter is there. What a handler gave only with the scope `data`."
       },
-      "id": {
-        "type": "string"
-      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put it with a plain ZADD."
@@ -1954,10 +1958,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "scheduled",
           "waiting"
         ]
-      },
-      "name": {
-        "type": "string",
-        "description": "Left out when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history."
       },
       "dueMs": {
         "type": "number",
@@ -2176,9 +2176,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       }
     },
     "required": [
+      "id",
       "queue",
       "nowMs",
-      "id",
       "bare",
       "partition",
       "state",
@@ -2379,6 +2379,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "id": {
         "type": "string"
       },
+      "name": {
+        "type": "string",
+        "description": "Left out where nobody could read it."
+      },
       "bare": {
         "type": "boolean"
       },
@@ -2390,10 +2394,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "done",
           "expired"
         ]
-      },
-      "name": {
-        "type": "string",
-        "description": "Left out where nobody could read it."
       },
       "tags": {
         "type": "array",
@@ -3108,6 +3108,14 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "ListedDeadLetter": {
     "type": "object",
     "properties": {
+      "id": {
+        "type": "string",
+        "description": "The id of the job."
+      },
+      "name": {
+        "type": "string",
+        "description": "Left out when the record cannot be read."
+      },
       "deadLetter": {
         "type": "string",
         "description": "Its address."
@@ -3129,10 +3137,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Why the job is not tried again: `attempts-exhausted`, `no-handler`, … or the text of an `Unrecoverable`. What a handler gave only with the scope `data`."
       },
-      "id": {
-        "type": "string",
-        "description": "The id of the job."
-      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put the job with a plain ZADD."
@@ -3140,10 +3144,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "partition": {
         "type": "integer",
         "minimum": 0
-      },
-      "name": {
-        "type": "string",
-        "description": "Left out when the record cannot be read."
       },
       "tags": {
         "type": "array",
@@ -3181,10 +3181,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       }
     },
     "required": [
+      "id",
       "deadLetter",
       "etag",
       "atMs",
-      "id",
       "bare",
       "partition",
       "tags",
@@ -3198,8 +3198,16 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "DeadLetter": {
     "type": "object",
     "properties": {
+      "id": {
+        "type": "string",
+        "description": "The id of the job."
+      },
       "queue": {
         "type": "string"
+      },
+      "name": {
+        "type": "string",
+        "description": "Left out when the record cannot be read."
       },
       "deadLetter": {
         "type": "string",
@@ -3222,10 +3230,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Why the job is not tried again: `attempts-exhausted`, `no-handler`, … or the text of an `Unrecoverable`. What a handler gave only with the scope `data`."
       },
-      "id": {
-        "type": "string",
-        "description": "The id of the job."
-      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put the job with a plain ZADD."
@@ -3233,10 +3237,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "partition": {
         "type": "integer",
         "minimum": 0
-      },
-      "name": {
-        "type": "string",
-        "description": "Left out when the record cannot be read."
       },
       "tags": {
         "type": "array",
@@ -3387,11 +3387,11 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       }
     },
     "required": [
+      "id",
       "queue",
       "deadLetter",
       "etag",
       "atMs",
-      "id",
       "bare",
       "partition",
       "tags",
@@ -3408,6 +3408,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "DeadLetterGroup": {
     "type": "object",
     "properties": {
+      "name": {
+        "type": "string"
+      },
       "error": {
         "type": "string",
         "description": "The last error, without numbers and ids. Only with the scope `data`."
@@ -3415,9 +3418,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "reason": {
         "type": "string",
         "description": "Without numbers and ids too, where a handler gave it: the text of an `Unrecoverable`. What a handler gave only with the scope `data`."
-      },
-      "name": {
-        "type": "string"
       },
       "count": {
         "type": "integer",
@@ -3721,6 +3721,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "queue": {
         "type": "string"
       },
+      "name": {
+        "type": "string"
+      },
       "paused": {
         "type": "string",
         "description": "Why it is paused; left out while it fires."
@@ -3728,9 +3731,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "unreadable": {
         "type": "string",
         "description": "Why nobody can read how far it was fired. It does not fire; removed and put again, it counts from then."
-      },
-      "name": {
-        "type": "string"
       },
       "lastMs": {
         "type": "number",
@@ -3819,6 +3819,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "ScheduleChanged": {
     "type": "object",
     "properties": {
+      "queue": {
+        "type": "string"
+      },
       "name": {
         "type": "string"
       },
@@ -3830,9 +3833,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "unchanged"
         ],
         "description": "`unchanged`: the very same definition was there."
-      },
-      "queue": {
-        "type": "string"
       },
       "nextMs": {
         "type": "number",
@@ -3981,12 +3981,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "queue": {
         "type": "string"
       },
+      "name": {
+        "type": "string"
+      },
       "cursor": {
         "type": "string",
         "description": "Of the next page; left out on the last one."
-      },
-      "name": {
-        "type": "string"
       },
       "runs": {
         "type": "array",
@@ -4004,6 +4004,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "PastRun": {
     "type": "object",
     "properties": {
+      "id": {
+        "type": "string",
+        "description": "The id of its job; left out when it makes none."
+      },
       "fate": {
         "type": "string",
         "enum": [
@@ -4056,10 +4060,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "attempts"
         ],
         "description": "With `made`."
-      },
-      "id": {
-        "type": "string",
-        "description": "The id of its job; left out when it makes none."
       },
       "atMs": {
         "type": "number",
@@ -4188,6 +4188,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "Forecast": {
     "type": "object",
     "properties": {
+      "queue": {
+        "type": "string",
+        "description": "Left out: all queues."
+      },
       "atMs": {
         "type": "number",
         "description": "Epoch ms from which it counts, and up to which.",
@@ -4204,10 +4208,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "hour",
           "minute"
         ]
-      },
-      "queue": {
-        "type": "string",
-        "description": "Left out: all queues."
       },
       "buckets": {
         "type": "array",
@@ -4440,6 +4440,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "Workers": {
     "type": "object",
     "properties": {
+      "namespace": {
+        "type": "string"
+      },
       "versions": {
         "type": "array",
         "items": {
@@ -4454,9 +4457,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         },
         "description": "What workers hold of these is not known."
       },
-      "namespace": {
-        "type": "string"
-      },
       "workers": {
         "type": "array",
         "items": {
@@ -4465,22 +4465,22 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       }
     },
     "required": [
+      "namespace",
       "versions",
       "unread",
-      "namespace",
       "workers"
     ]
   },
   "Worker": {
     "type": "object",
     "properties": {
+      "id": {
+        "type": "string"
+      },
       "pending": {
         "type": "integer",
         "minimum": 0,
         "description": "Entries it holds: running, or about to start."
-      },
-      "id": {
-        "type": "string"
       },
       "state": {
         "type": "string",
@@ -4505,15 +4505,15 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "items": {
           "type": "object",
           "properties": {
+            "id": {
+              "type": "string"
+            },
             "queue": {
               "type": "string"
             },
             "partition": {
               "type": "integer",
               "minimum": 0
-            },
-            "id": {
-              "type": "string"
             },
             "bare": {
               "type": "boolean"
@@ -4530,9 +4530,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
             }
           },
           "required": [
+            "id",
             "queue",
             "partition",
-            "id",
             "bare"
           ]
         }
@@ -4554,8 +4554,8 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       }
     },
     "required": [
-      "pending",
       "id",
+      "pending",
       "state",
       "queues",
       "jobs"
@@ -4627,6 +4627,13 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "About": {
     "type": "object",
     "properties": {
+      "namespace": {
+        "type": "string"
+      },
+      "name": {
+        "type": "string",
+        "description": "Of the token; `anonymous` where none is needed."
+      },
       "title": {
         "type": "string",
         "description": "`http.title`; empty: none."
@@ -4646,13 +4653,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "redis": {
         "type": "string",
         "description": "Its address, without user and password."
-      },
-      "namespace": {
-        "type": "string"
-      },
-      "name": {
-        "type": "string",
-        "description": "Of the token; `anonymous` where none is needed."
       },
       "scopes": {
         "type": "array",
@@ -4675,11 +4675,11 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       }
     },
     "required": [
+      "namespace",
+      "name",
       "title",
       "color",
       "redis",
-      "namespace",
-      "name",
       "scopes"
     ]
   },
@@ -5070,6 +5070,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
   "AuditEntry": {
     "type": "object",
     "properties": {
+      "queue": {
+        "type": "string"
+      },
       "verb": {
         "type": "string",
         "description": "One of `OPERATIONS`, unless a process of another version noted it."
@@ -5081,9 +5084,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "Milliseconds since 1970 in UTC.",
         "example": 1763719000000
-      },
-      "queue": {
-        "type": "string"
       },
       "reason": {
         "type": "string",

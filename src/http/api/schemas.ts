@@ -1,4 +1,4 @@
-/** The shapes that many verbs share. Each says in its own words what is allowed, because that is what a caller reads. */
+/** The shapes of what many verbs are asked. Each says in its own words what is allowed, because that is what a caller reads. */
 import { z } from '@hono/zod-openapi';
 import { nearest, WORDS_ALLOWED, WORDS_CHARS_MAX } from '../../kernel/checks.ts';
 import { oneLine } from '../../kernel/errors.ts';
@@ -95,8 +95,6 @@ export const instant = z.string({ error: 'ISO 8601' }).min(1).max(64).openapi({
   description: 'ISO 8601 with Z or an offset, such as 2026-03-01T10:00:00+01:00',
   example: '2030-03-01T10:00:00+01:00',
 });
-export const epochMs = z.number().openapi({ description: 'Milliseconds since 1970 in UTC.', example: 1763719000000 });
-export const count = z.int().min(0);
 export const reason = z
   .string({ error: WORDS_ALLOWED })
   .max(WORDS_CHARS_MAX, { error: WORDS_ALLOWED })

@@ -22,7 +22,7 @@ import { cursor, deadLetterId, duration, ofDeadLetter, ofQueue, strict, whole, w
 import { type AnyVerb, type Versioned, verb } from '../verb.ts';
 import { replayDue } from './job-shapes.ts';
 
-// What is asked and answered about dead letters.
+// What is asked about dead letters.
 
 const text = (doc: string, example: string) =>
   z

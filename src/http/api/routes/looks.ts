@@ -6,36 +6,8 @@ import { leadersOf, workersSeen } from '../../../client/queues/processes.ts';
 import { examine } from '../../../inspect/doctor/doctor.ts';
 import { answers } from '../answer.ts';
 import { mayUse } from '../caller.ts';
-import { count, cursor, epochMs, instant, queueName, strict, wholeText } from '../schemas.ts';
+import { cursor, instant, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-
-export const backlog = z
-  .object({
-    queue: z.string(),
-    rate: z.string().openapi({ example: '10/s' }),
-    perSecond: z.number().openapi({ description: 'So many jobs may start in a second.' }),
-    waiting: count.openapi({ description: 'Jobs that are due and wait.' }),
-    waitingThroughMs: epochMs.openapi({ description: 'By when these have started, at the earliest.' }),
-    throughMs: epochMs.optional().openapi({
-      description: 'By when the line is empty, with what becomes due; left out: not before the end of the forecast.',
-    }),
-    left: count.openapi({
-      description: 'Jobs that wait at the end of the forecast, where the line is not empty before.',
-    }),
-  })
-  .openapi('Backlog', { description: 'When the rate of a queue will be through with its line.' });
-
-/** Of all processes that live. */
-export const versions = z
-  .array(z.object({ version: z.string().optional(), processes: count }).openapi('VersionCount'))
-  .openapi({
-    description:
-      'The versions of duestream that run side by side: daemons, workers and subscribers. Without `version`: those that do not say it.',
-  });
-
-export const finding = z
-  .object({ check: z.string(), status: z.enum(['ok', 'warn', 'fail']), saw: z.string(), advice: z.string().optional() })
-  .openapi('Finding');
 
 const forecast = verb({
   name: 'forecast',

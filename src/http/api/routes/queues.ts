@@ -3,11 +3,9 @@ import { z } from '@hono/zod-openapi';
 import { type QueueSettingName, settingOf, settingWords } from '../../../job/queue-settings.ts';
 import { answers } from '../answer.ts';
 import { checkScope } from '../caller.ts';
-import { closingBody, epochMs, flagText, ofQueue, queueName, reason, strict } from '../schemas.ts';
+import { closingBody, flagText, ofQueue, queueName, reason, strict } from '../schemas.ts';
 import { settingShapes } from '../setting-shapes.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-
-const _pause = z.object({ sinceMs: epochMs.optional(), reason: z.string() }).openapi('Pause');
 
 const listQueues = verb({
   name: 'queues.list',

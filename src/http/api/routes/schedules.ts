@@ -13,7 +13,7 @@ import type { Backend } from '../backend.ts';
 import { type Caller, checkQueue, mayUse, seenDigest } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
-import { count, duration, epochMs, ofSchedule, queueName, reason, strict, whole, wholeText } from '../schemas.ts';
+import { duration, ofSchedule, queueName, reason, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, type Versioned, verb } from '../verb.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
 
@@ -80,38 +80,6 @@ export const definition = strict({
   paused: z.union([z.boolean(), reason]).optional(),
   ...shapeOfFires(optionsOfFires),
 }).openapi('ScheduleDefinition');
-
-const previewRow = z
-  .object({
-    id: z.string().optional().openapi({ description: 'Of its job; left out where it makes none.' }),
-    atMs: epochMs,
-    local: z.string(),
-    offset: z.string(),
-    named: z.string().optional(),
-    dst: z.string().optional(),
-    calendar: z.string().optional(),
-    dropped: z.string().optional().openapi({ description: 'Why it makes no job.' }),
-    dueMs: epochMs.optional(),
-    leftOut: count
-      .optional()
-      .openapi({ description: 'So many instants that follow are dropped for the same reason, and have no row.' }),
-  })
-  .openapi('PreviewRow');
-const leftOut = z
-  .object({
-    dropped: count.openapi({ description: 'Instants between the rows that make no job.' }),
-    later: count.openapi({ description: 'Instants after the last row that were asked for and make a job.' }),
-    atLeast: z.boolean().openapi({ description: 'There may be more of these: counting ended early.' }),
-    upToMs: epochMs.openapi({ description: 'The rows tell all up to here; a preview `from` here goes on.' }),
-  })
-  .openapi('PreviewLeftOut');
-export const preview = z
-  .object({
-    name: z.string(),
-    rows: z.array(previewRow),
-    leftOut: leftOut.optional().openapi({ description: 'What has no row: an answer has at most a megabyte.' }),
-  })
-  .openapi('Preview');
 
 const LIST_MAX = 10_000;
 
