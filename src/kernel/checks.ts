@@ -3,7 +3,7 @@
  * given, what is allowed, and the nearest name.
  */
 import { type DurationInput, durationMs, show } from './duration.ts';
-import { DuestreamError, messageOf, oneLine } from './errors.ts';
+import { DuestreamError, oneLine } from './errors.ts';
 
 // Names of options in code. A name that nobody knows is refused, because an option that is silently dropped is found
 // out at night. The code is `bad-config` where something is defined, and `bad-input` where something is called.
@@ -48,8 +48,9 @@ export function asConfig<T>(check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (error instanceof DuestreamError && error.code === 'bad-config') throw error;
-    throw new DuestreamError('bad-config', messageOf(error), { cause: error });
+    // Any other error is a bug, and no matter of the configuration.
+    if (!(error instanceof DuestreamError) || error.code === 'bad-config') throw error;
+    throw new DuestreamError('bad-config', error.message, { cause: error });
   }
 }
 

@@ -65,3 +65,13 @@ test('a policy of waiting that nobody could call is refused', () => {
   };
   expect(() => defineQueue('emails', { backoff: generator as never })).toThrow(/backoff is a generator/);
 });
+
+test('an error that is no refusal comes through as it is', () => {
+  const bug = new TypeError('not a function');
+  const options = {
+    get attempts(): number {
+      throw bug;
+    },
+  };
+  expect(() => defineQueue('q', options)).toThrow(bug);
+});
