@@ -14,7 +14,6 @@ import { type Confirming, confirming } from './calls/durability.ts';
 import { Layouts } from './calls/layouts.ts';
 import { Orders } from './calls/orders.ts';
 import { type CallPartitions, createPartitionCalls, createSlots } from './calls/partition-calls.ts';
-import { limitsOf } from './calls/plan.ts';
 import { createRefusal } from './calls/refusal.ts';
 import { type Repeating, withReadRetry } from './calls/retry.ts';
 import type { ClientSettings } from './calls/settings.ts';
@@ -45,10 +44,22 @@ const CALLS_WAITING_MAX = 100_000;
 export type ConnectedParts = Awaited<ReturnType<typeof furnish>>;
 
 /** @param latestMs the clock of Redis at a monotonic moment */
-function callLimits(settings: ClientSettings, latestMs: (calledMs: number) => number): CallClock['limits'] {
+function callLimits(
+  { horizonMs, dataBytesMax }: ClientSettings,
+  latestMs: (calledMs: number) => number,
+): CallClock['limits'] {
   const steadyNow = createSteadyNow(latestMs);
   const orderOf = new Orders().next;
-  return (calledMs) => ({ ...limitsOf(settings), nowMs: steadyNow(calledMs), orderOf });
+  // Made for every job: one object, which nobody copies on the way.
+  return (calledMs, newId, queue) => ({
+    horizonMs,
+    dataBytesMax,
+    nowMs: steadyNow(calledMs),
+    orderOf,
+    newId,
+    delivery: queue?.delivery,
+    jobs: queue?.jobs,
+  });
 }
 
 /** What stands on a connection knows of the client: when it ends, and the order of its calls. */

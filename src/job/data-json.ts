@@ -68,8 +68,14 @@ function isCarriedList(list: readonly unknown[], depth: number): boolean {
 }
 
 function isCarriedObject(value: object, depth: number): boolean {
-  if (!isPlain(value) || hiddenKey(value) !== undefined) return false;
-  return Object.values(value).every((part) => part === undefined || isCarried(part, depth));
+  if (!isPlain(value)) return false;
+  const names = Object.keys(value);
+  if (Reflect.ownKeys(value).length !== names.length) return false;
+  for (const name of names) {
+    const part: unknown = Reflect.get(value, name);
+    if (part !== undefined && !isCarried(part, depth)) return false;
+  }
+  return true;
 }
 
 /** Its prototype is none, or `Object.prototype` of any realm. */

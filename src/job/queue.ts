@@ -128,12 +128,23 @@ export type QueueInput<Data> = Queue<Data> | string;
  * @throws DuestreamError `bad-input`
  */
 export function queueOf<Data>(input: QueueInput<Data>, what = 'queue'): Queue<Data> {
-  if (typeof input === 'string') return queueFrom(input, {}) as Queue<Data>;
+  if (typeof input === 'string') return (byName.get(input) ?? remembered(input)) as Queue<Data>;
   if (typeof input === 'object' && input !== null && Object.hasOwn(input, DEFINED)) return input;
   throw new DuestreamError(
     'bad-input',
     `${what} is ${shownQueue(input)}; allowed: what defineQueue returned, or a name`,
   );
+}
+
+/** Queues of which a caller gives the name with every job. */
+const byName = new Map<string, Queue>();
+const NAMES_MAX = 1000;
+
+function remembered(name: string): Queue {
+  const queue = queueFrom(name, {});
+  if (byName.size >= NAMES_MAX) byName.clear();
+  byName.set(name, queue);
+  return queue;
 }
 
 function shownQueue(input: unknown): string {

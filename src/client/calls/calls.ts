@@ -1,4 +1,5 @@
 /** What every method of a client is made of: calls. `client/session.ts` makes them. */
+import type { Queue } from '../../job/queue.ts';
 import type { Level } from '../../redis/durable/level.ts';
 import type { PlanLimits } from './plan.ts';
 import type { Claim, Turn, Turns } from './turns.ts';
@@ -7,7 +8,8 @@ import type { Claim, Turn, Turns } from './turns.ts';
 export interface CallClock {
   /** Waits until the clock of the primary is known well enough, where it is not. */
   readonly server: { readonly settle: () => Promise<void> | undefined };
-  readonly limits: (calledMs: number) => PlanLimits;
+  /** @param newId the ids that were reserved for the call @param queue whose jobs are planned */
+  readonly limits: (calledMs: number, newId?: PlanLimits['newId'], queue?: Queue<unknown>) => PlanLimits;
 }
 
 /** @typeParam P what stands on the connection; a method names what it needs of that */

@@ -27,11 +27,11 @@ export interface Plan {
   readonly bytes: number;
   readonly mode: 'keep' | 'replace' | 'update' | 'debounce';
   /** Of an update: what of a job that waits is to be as this one says: `data`, `name`, `at` (its due time), options. */
-  readonly names?: readonly string[];
+  readonly names?: readonly string[] | undefined;
   /** A live job of this id is an error. */
   readonly strict: boolean;
   /** What only a gated queue can honour, in words; undefined: any queue will do. */
-  readonly gated?: string;
+  readonly gated?: string | undefined;
   /** The same call may have been carried out before, by somebody else: a debounce call that is overtaken then is done. */
   readonly isRepeated?: boolean;
   /** Its id was made for it, so no other call under way means it. */
@@ -44,13 +44,13 @@ export interface PlanLimits {
   /** The primary's clock, never behind it. */
   readonly nowMs: number;
   /** The ids that were reserved for the call. Default: an id that is made here. */
-  readonly newId?: () => string;
+  readonly newId?: (() => string) | undefined;
   /** Of a debounce call, newer calls have higher ones. Default: the clock's reading. */
   readonly orderOf?: (id: string, nowMs: number) => number;
   /** How the queue delivers, where that is known. */
-  readonly delivery?: Queue['delivery'];
+  readonly delivery?: Queue['delivery'] | undefined;
   /** The schemas of the queue, by the names of its jobs. */
-  readonly jobs?: Queue['jobs'];
+  readonly jobs?: Queue['jobs'] | undefined;
 }
 
 /** What the settings of a client say of every job. */
@@ -112,8 +112,8 @@ function planned(
     mode: debounced ? 'debounce' : ifExists === 'error' ? 'keep' : ifExists,
     strict: ifExists === 'error',
     isNewId: options.id === undefined,
-    ...(ifExists === 'update' && { names: namesOf(options, { hasData: data !== undefined, jobs: limits.jobs }) }),
-    ...needsGate(id, options),
+    names: ifExists === 'update' ? namesOf(options, { hasData: data !== undefined, jobs: limits.jobs }) : undefined,
+    gated: needsGate(id, options),
   };
 }
 
@@ -191,10 +191,10 @@ export function newerPlan<Given extends Pick<Plan, 'record'>>(plan: Given, order
 }
 
 /** What of a job means something in a gated queue alone. */
-function needsGate(id: string, { priority }: ScheduleOptions): Pick<Plan, 'gated'> {
+function needsGate(id: string, { priority }: ScheduleOptions): string | undefined {
   const group = groupOf(id);
-  if (group !== undefined) return { gated: `group ${show(group)}` };
-  return priority === undefined || priority === 'normal' ? {} : { gated: `priority ${show(priority)}` };
+  if (group !== undefined) return `group ${show(group)}`;
+  return priority === undefined || priority === 'normal' ? undefined : `priority ${show(priority)}`;
 }
 
 /**

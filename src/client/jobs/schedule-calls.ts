@@ -31,7 +31,8 @@ interface SchedulingParts extends CallClock {
 interface Moment {
   /** Monotonic. */
   readonly calledMs: number;
-  readonly newId: () => string;
+  /** The ids that were reserved, where they are made for the jobs. */
+  readonly newId: (() => string) | undefined;
   /** Of a call that goes through middleware: it has had its turn since it was made. */
   readonly turn?: Turn;
 }
@@ -44,8 +45,11 @@ export function schedulingOf(
 ): Scheduling {
   const { clock } = settings;
   const { turns } = calls;
-  const plain = plainCalls(settings, calls);
-  const momentOf = (count: number): Moment => ({ calledMs: clock.monotonicMs(), newId: reserveJobIds(count) });
+  const momentOf = (count: number): Moment => ({
+    calledMs: clock.monotonicMs(),
+    newId: count === 0 ? undefined : reserveJobIds(count),
+  });
+  const plain = plainCalls(settings, calls, momentOf);
 
   /** However long a middleware takes, the jobs keep the moment of the call, and the call its place among others. */
   async function through(
@@ -85,7 +89,7 @@ export function schedulingOf(
   // These functions are not async: without middleware a call makes no promise of its own.
   return {
     schedule: (queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) =>
-      chain.isEmpty() ? plain.schedule({ queue, data, options }, momentOf(1)) : one(queue, data, options),
+      chain.isEmpty() ? plain.schedule({ queue, data, options }) : one(queue, data, options),
     scheduleMany: (queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], given: DurabilityOption = {}) => {
       if (chain.isEmpty())
         return plain.scheduleMany({ queue, jobs }, given, momentOf(Array.isArray(jobs) ? jobs.length : 0));
@@ -119,18 +123,10 @@ const claimOfPlans = (queue: Queue<unknown>, plans: readonly Plan[]): Claim => (
   keys: plans.flatMap(({ id, isNewId }) => (isNewId === true ? [] : [memberOf(id)])),
 });
 
-const limitsIn = (
-  parts: SchedulingParts,
-  { delivery, jobs }: Queue<unknown>,
-  { calledMs, newId }: Moment,
-): PlanLimits => ({
-  ...parts.limits(calledMs),
-  newId,
-  delivery,
-  jobs,
-});
+const limitsIn = (parts: SchedulingParts, to: Queue<unknown>, { calledMs, newId }: Moment): PlanLimits =>
+  parts.limits(calledMs, newId, to);
 
-function plainCalls(settings: ClientSettings, calls: Calls<SchedulingParts>) {
+function plainCalls(settings: ClientSettings, calls: Calls<SchedulingParts>, momentOf: (count: number) => Moment) {
   const { clock } = settings;
   const { turns } = calls;
   const levelIn = createLevels(settings);
@@ -187,7 +183,8 @@ function plainCalls(settings: ClientSettings, calls: Calls<SchedulingParts>) {
   }
 
   return {
-    schedule: (call: OneCall, moment: Moment): Promise<Scheduled> => orRejected(() => scheduleNow(call, moment)),
+    schedule: (call: OneCall, moment?: Moment): Promise<Scheduled> =>
+      orRejected(() => scheduleNow(call, moment ?? momentOf(call.options?.id === undefined ? 1 : 0))),
     scheduleMany: (call: ListCall, options: DurabilityOption, moment: Moment): Promise<readonly Scheduled[]> =>
       orRejected(() => scheduleManyNow(call, options, moment)),
   };
