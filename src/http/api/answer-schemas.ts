@@ -20,7 +20,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "queue",
       "why"
     ],
-    "description": "A queue that was left out, because it did not answer."
+    "description": "A queue that could not be read: its node does not answer, a key of it is damaged, or nobody can read its entry in the registry."
   },
   "Queues": {
     "type": "object",

@@ -8,7 +8,7 @@ import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { allQueues, entryUnreadable, partitionsOf, type QueueLayout } from '../scripts/queues.ts';
 
-/** A queue that was left out, because it did not answer. */
+/** A queue that could not be read: its node does not answer, a key of it is damaged, or nobody can read its entry in the registry. */
 export interface UnreadQueue {
   readonly queue: string;
   /** Its error; of a queue with several partitions also which of them it was. */
