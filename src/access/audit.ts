@@ -1,7 +1,7 @@
 /** The audit as people look at it: the newest changes first. */
 
 import type { Namespaced } from '../client/queues/refs.ts';
-import type { Change } from '../redis/audit.ts';
+import type { Change, Operation } from '../redis/audit.ts';
 import { controlKeys } from '../redis/keys.ts';
 import { fieldsOf, list, type Reply, text } from '../redis/scripts/scripts.ts';
 
@@ -51,9 +51,20 @@ function wordOf(value: unknown): string {
   return typeof value === 'object' && value !== null ? wordsOf(value).replace(', ', ' ') : String(value);
 }
 
-/** How many are of one of these statuses. */
-export const countOf = (all: readonly { readonly status: string }[], ...statuses: readonly string[]): number =>
-  all.filter(({ status }) => statuses.includes(status)).length;
+/** The statuses of what is different now, whichever window asked for the change. */
+const CHANGED = {
+  'jobs.cancel': ['cancelled', 'requested'],
+  'jobs.reschedule': ['rescheduled'],
+  'jobs.run': ['due'],
+  'jobs.edit': ['edited'],
+  'schedules.trigger': ['scheduled'],
+  'schedules.backfill': ['scheduled'],
+} as const satisfies { readonly [Verb in Operation]?: readonly string[] };
+export type CountedChange = keyof typeof CHANGED;
+
+/** How many of these are different now. */
+export const countOf = (verb: CountedChange, all: readonly { readonly status: string }[]): number =>
+  all.filter(({ status }) => CHANGED[verb].some((one) => one === status)).length;
 
 function entryOf(reply: Reply): AuditEntry {
   const [id, flat] = list(reply);

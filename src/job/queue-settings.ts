@@ -447,8 +447,6 @@ export type GateSettings = Pick<QueueSettings, GateName>;
 /** The settings as people say them, in their order. */
 export const settingWords = Object.keys(queueSettings) as readonly QueueSettingName[];
 export const settingOf = (word: QueueSettingName): QueueSetting => queueSettings[word];
-/** Those that make a queue gated. */
-export const gateWords = settingWords.filter((word) => settingOf(word).limits === 'line');
 
 /** One field of the registry. */
 interface SettingField {

@@ -4,7 +4,7 @@
  * it is, with the cursor to go on with.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { countOf, targetOf } from '../../../access/audit.ts';
+import { type CountedChange, countOf, targetOf } from '../../../access/audit.ts';
 import type {
   Cancelled,
   CancelledJobs,
@@ -25,7 +25,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
 import { reasonOf } from '../../../kernel/reason.ts';
-import { audit, type Operation, userHere } from '../../../redis/audit.ts';
+import { audit, userHere } from '../../../redis/audit.ts';
 import {
   checkQueue,
   type Exit,
@@ -87,7 +87,7 @@ interface Became {
 /** What a command calls, and how it says what that did. */
 interface Change<Result extends Became> {
   /** In the audit. */
-  readonly verb: Operation;
+  readonly verb: CountedChange;
   readonly prefix?: '' | 'where-';
   /** `cancelled` */
   readonly done: string;
@@ -97,8 +97,6 @@ interface Change<Result extends Became> {
     filter: JobFilter,
     options: FilterOptions,
   ) => Promise<ChangedJobs | CancelledJobs>;
-  /** The statuses of jobs that are different now. */
-  readonly changed: readonly Result['status'][];
   /** Whether nobody needs to look at this job. */
   readonly isFine: (result: Result) => boolean;
   readonly sentence: (result: Result) => string;
@@ -128,11 +126,11 @@ function isByFilter({ ids, filter, flags }: Asked): boolean {
 async function runByIds<Result extends Became>(
   session: Session,
   { queue, ids }: Asked,
-  { verb, byIds, changed, isFine, sentence }: Change<Result>,
+  { verb, byIds, isFine, sentence }: Change<Result>,
 ): Promise<Exit> {
   await checkQueue(session, queue);
   const replies = await withClient(session, (client) => byIds(client, ids));
-  session.changes.push({ verb, queue, count: countOf(replies, ...changed), target: targetOf(ids) });
+  session.changes.push({ verb, queue, count: countOf(verb, replies), target: targetOf(ids) });
   session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
   return replies.every(isFine) ? 0 : 1;
 }
@@ -260,7 +258,6 @@ function runCancel(
     done: 'cancelled',
     byIds: (client, named) => client.cancel(queue, named, { bare, ...durable }),
     byFilter: (client, given, options) => client.cancel(queue, given, options),
-    changed: ['cancelled', 'requested'],
     isFine: ({ status, over }) => status === 'cancelled' || status === 'requested' || over === 'cancelled',
     sentence: cancelSentence,
   });
@@ -340,7 +337,6 @@ function runReschedule(session: Session, { queue, ids, flags: given }: Reschedul
       done: 'rescheduled',
       byIds: (client, named) => client.reschedule(queue, named, due),
       byFilter: (client, jobs, options) => client.reschedule(queue, jobs, due, options),
-      changed: ['rescheduled'],
       isFine: ({ status }) => ['rescheduled', 'already', 'kept'].includes(status),
       sentence: rescheduleSentence,
     },
@@ -359,7 +355,6 @@ function runNow(session: Session, { queue, ids, flags }: RescheduleAsked): Promi
       done: 'due now',
       byIds: (client, named) => client.runNow(queue, named),
       byFilter: (client, jobs, options) => client.runNow(queue, jobs, options),
-      changed: ['due'],
       isFine: ({ status }) => status === 'due' || status === 'already-due',
       sentence: dueSentence,
     },
@@ -458,7 +453,6 @@ async function runEdit(session: Session, { queue, ids, flags }: EditAsked): Prom
         change,
       ),
     byFilter: (client, jobs, options) => client.edit(queue, jobs, change, options),
-    changed: ['edited'],
     isFine: ({ status }) => status === 'edited' || status === 'already',
     sentence: editSentence,
   });

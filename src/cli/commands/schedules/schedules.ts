@@ -229,7 +229,7 @@ async function runTrigger(session: Session, name: string, flags: { readonly id?:
   // Made here, so that a call whose reply is lost is repeated with the same id.
   const id = flags.id ?? newJobId();
   const job = await withSchedules(session, (schedules) => schedules.trigger(name, { id }));
-  session.changes.push({ verb: 'schedules.trigger', target: name, count: countOf([job], 'scheduled') });
+  session.changes.push({ verb: 'schedules.trigger', target: name, count: countOf('schedules.trigger', [job]) });
   session.out.answer(job, () => [line`${job.id}  ${job.status}  ${SAID[job.status]}`]);
   return 0;
 }
@@ -239,7 +239,7 @@ async function runBackfill(session: Session, name: string, flags: BackfillFlags)
   const { dryRun = false, limit } = flags;
   const range = { from: instantOf(flags.from, '--from', nowMs), to: instantOf(flags.to, '--to', nowMs) };
   const jobs = await withSchedules(session, (schedules) => schedules.backfill(name, { ...range, dryRun, limit }));
-  session.changes.push({ verb: 'schedules.backfill', target: name, count: countOf(jobs, 'scheduled') });
+  session.changes.push({ verb: 'schedules.backfill', target: name, count: countOf('schedules.backfill', jobs) });
   session.out.answer({ name, dryRun, jobs: jobs.map(withInstant) }, () => [
     ...table(
       session.out.paint,

@@ -4,7 +4,7 @@
  * on, and one that was cut off can be sent again. Neither is one transaction.
  */
 import { z } from '@hono/zod-openapi';
-import { countOf, targetOf } from '../../../access/audit.ts';
+import { type CountedChange, countOf, targetOf } from '../../../access/audit.ts';
 import type {
   BulkJob,
   CancelledJobs,
@@ -86,8 +86,7 @@ interface Change<Result extends Became> {
     client: Client,
     of: { readonly queue: Queue; readonly filter: JobFilter; readonly options: FilterOptions },
   ) => Promise<ChangedJobs | CancelledJobs>;
-  /** The statuses of jobs that are different now. */
-  readonly changed: readonly Result['status'][];
+  readonly verb: CountedChange;
 }
 
 interface Request {
@@ -99,7 +98,7 @@ interface Request {
 /** @throws Problem `bad-input` unless the jobs are named in one way, DuestreamError `not-found` */
 async function changeJobs<Result extends Became>(
   { path: { queue }, body, backend }: Request,
-  { byList, byFilter, changed }: Change<Result>,
+  { verb, byList, byFilter }: Change<Result>,
 ) {
   const { ids, jobs, filter, dryRun, limit, cursor: from } = body;
   if ([ids, jobs, filter].filter((one) => one !== undefined).length !== 1) {
@@ -123,7 +122,7 @@ async function changeJobs<Result extends Became>(
   return {
     status: 200 as const,
     body: { queue, jobs: results },
-    changed: countOf(results, ...changed),
+    changed: countOf(verb, results),
     target: targetOf(results.map(({ id }) => id)),
   };
 }
@@ -193,7 +192,7 @@ const cancelBatch = verb({
     changeJobs(call, {
       byList: (client, queue) => client.cancel(queue, call.body.ids ?? []),
       byFilter: (client, { queue, filter, options }) => client.cancel(queue, filter, options),
-      changed: ['cancelled', 'requested'],
+      verb: 'jobs.cancel',
     }),
 });
 
@@ -209,7 +208,7 @@ const runBatch = verb({
     changeJobs(call, {
       byList: (client, queue) => client.runNow(queue, call.body.ids ?? []),
       byFilter: (client, { queue, filter, options }) => client.runNow(queue, filter, options),
-      changed: ['due'],
+      verb: 'jobs.run',
     }),
 });
 
@@ -230,7 +229,7 @@ const rescheduleBatch = verb({
       byList: (client, queue) =>
         client.reschedule(queue, ids ?? (jobs as readonly JobDue[] | undefined) ?? [], due as NewDue),
       byFilter: (client, { queue, filter, options }) => client.reschedule(queue, filter, due as NewDue, options),
-      changed: ['rescheduled'],
+      verb: 'jobs.reschedule',
     });
   },
 });
@@ -252,7 +251,7 @@ const editBatch = verb({
       byList: (client, queue) =>
         client.edit(queue, ids ?? (jobs as readonly JobEdit<unknown>[] | undefined) ?? [], change as JobChange),
       byFilter: (client, { queue, filter, options }) => client.edit(queue, filter, change as JobChange, options),
-      changed: ['edited'],
+      verb: 'jobs.edit',
     });
   },
 });

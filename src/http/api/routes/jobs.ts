@@ -125,7 +125,13 @@ const editJob = verb({
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.edit(backend.queueOf(queue), id, body as JobChange, { ifMatch });
     refuseUnchanged(queue, done);
-    return { status: 200, body: done, headers: etagHeader(done.etag), changed: countOf([done], 'edited'), target: id };
+    return {
+      status: 200,
+      body: done,
+      headers: etagHeader(done.etag),
+      changed: countOf('jobs.edit', [done]),
+      target: id,
+    };
   },
 });
 
@@ -152,7 +158,7 @@ const rescheduleJob = verb({
       status: 200,
       body: done,
       headers: etagHeader(done.etag),
-      changed: countOf([done], 'rescheduled'),
+      changed: countOf('jobs.reschedule', [done]),
       target: id,
     };
   },
@@ -198,7 +204,7 @@ const runJob = verb({
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.runNow(backend.queueOf(queue), id, { ifMatch });
     refuseUnchanged(queue, done);
-    return { status: 200, body: done, changed: countOf([done], 'due'), target: id };
+    return { status: 200, body: done, changed: countOf('jobs.run', [done]), target: id };
   },
 });
 
@@ -223,7 +229,7 @@ const cancelJob = verb({
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.cancel(backend.queueOf(queue), id, { ...query, ifMatch });
     if (done.over !== 'cancelled') refuseUnchanged(queue, done);
-    const changed = countOf([done], 'cancelled', 'requested');
+    const changed = countOf('jobs.cancel', [done]);
     return { status: done.status === 'requested' ? 202 : 200, body: done, changed, target: id };
   },
 });
