@@ -43,6 +43,8 @@ export function deskOf({ page }: Window): Desk {
       return alert.innerText();
     },
     async escape() {
+      // A key that comes before the dialog closes nothing.
+      await dialog.waitFor();
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
     },
