@@ -241,7 +241,7 @@ export class ScheduleBatch {
     if (pending.plan.gated !== undefined && ref.gates === undefined) {
       // The settings that are remembered may be older than the gate.
       if (fresh) this.#fail(pending, notGated(queue.name, pending.plan.gated));
-      else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref));
+      else void this.#placeLater(pending, this.#parts.layouts.reload(queue, ref, 'declares'));
       return undefined;
     }
     if (ref.gates?.isCounted && !this.#count(pending)) return undefined;
@@ -390,7 +390,7 @@ export class ScheduleBatch {
     if (!first) return;
     first.moves += 1;
     await clock.sleep(MOVE_PAUSE_MS * (first.moves - 1));
-    const layout = await layouts.reload(first.queue, ref);
+    const layout = await layouts.reload(first.queue, ref, 'declares');
     for (const pending of items) {
       pending.moves = Math.max(pending.moves, first.moves);
       if (pending.moves > MOVES_MAX) this.#fail(pending, movedAway(pending.queue.name));
@@ -407,7 +407,7 @@ export class ScheduleBatch {
       if (reply.kind === 'uncounted' && pending.moves < MOVES_MAX) {
         // Somebody has set a limit of the pending jobs of a group since the settings were read.
         pending.moves += 1;
-        void this.#placeLater(pending, this.#parts.layouts.reload(pending.queue, ref));
+        void this.#placeLater(pending, this.#parts.layouts.reload(pending.queue, ref, 'declares'));
         return true;
       }
       if (reply.kind === 'exists' && pending.plan.names) {

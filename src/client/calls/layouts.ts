@@ -3,8 +3,7 @@
  * queue; a look and a change declare none: a queue that nobody has used is an empty one to them. A layout that is
  * remembered may be wrong at any time (the queue was resized or removed, or a server without persistence lost everything):
  * the scripts then answer `moved`, and the layout is read again. It is also read again beside the work every 30 s and after
- * every reconnection. That declares a queue anew that this client has declared and that is not in the registry, and the daemons
- * see its jobs.
+ * every reconnection. That only looks: a queue that is gone stays gone until the next job declares it anew.
  */
 
 import { partitionOf } from '../../job/job-id.ts';
@@ -30,7 +29,7 @@ export type Layout = readonly PartitionRef[];
 interface Entry {
   queue: Queue;
   layout: Layout | undefined;
-  /** This client has said what the definition says, and answers for the queue being in the registry. */
+  /** This client has said what the definition says: it says so again only where the queue is gone. */
   isDeclared: boolean;
   reading: Promise<Layout> | undefined;
   finding: Promise<Layout> | undefined;
@@ -88,15 +87,15 @@ export class Layouts {
     return entry.layout ?? this.#find(entry);
   }
 
-  /** Reads again unless another call has since `seen`. */
-  async reload(queue: Queue, seen: PartitionRef): Promise<Layout> {
+  /** Reads again unless another call has since `seen`. A call that `declares` makes a queue that is gone. */
+  async reload(queue: Queue, seen: PartitionRef, use?: 'declares'): Promise<Layout> {
     const entry = this.#entryOf(queue);
     const current = entry.layout?.[0];
     if (entry.layout && current?.layoutGeneration !== seen.layoutGeneration) return entry.layout;
-    return entry.isDeclared ? this.#read(entry) : this.#find(entry);
+    return use === 'declares' ? this.#read(entry) : this.#find(entry);
   }
 
-  /** Another server may answer now: every queue that is remembered is declared and read again, beside the work. */
+  /** Another server may answer now: the layout of every queue that is remembered is read again, beside the work. */
   doubt(): void {
     for (const entry of this.#entries.values()) this.#refresh(entry);
   }
@@ -135,8 +134,7 @@ export class Layouts {
 
   /** Beside the work. The work itself tells of a failure; where the schema is another, it has to ask again. */
   #refresh(entry: Entry): void {
-    const reading = entry.isDeclared ? this.#read(entry) : this.#find(entry);
-    reading.catch((error: unknown) => {
+    this.#find(entry).catch((error: unknown) => {
       if (error instanceof DuestreamError && error.code === 'wrong-schema') entry.layout = undefined;
     });
   }
@@ -151,8 +149,8 @@ export class Layouts {
       .then((found) => {
         warnOfVersions(found);
         const layout = partitionsOf(namespace, found ?? { queue: name, partitions, layoutGeneration: 0 });
-        if (!entry.isDeclared) entry.layout = found && layout;
-        return entry.layout ?? layout;
+        entry.layout = found && layout;
+        return layout;
       })
       .finally(() => {
         entry.finding = undefined;

@@ -42,7 +42,7 @@ export function createPartitionCalls(parts: {
         if (!isMoved(reply)) return reply;
         await clock.sleep(MOVE_PAUSE_MS * moves);
         const [seen] = layout;
-        if (seen) layout = await layouts.reload(queue, seen);
+        if (seen) layout = await layouts.reload(queue, seen, use);
       }
       throw movedAway(queue.name);
     });

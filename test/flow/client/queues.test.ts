@@ -182,10 +182,8 @@ describe('queues.remove', () => {
     'a lost reply of %s changes nothing of what became of it',
     async (script) => {
       await client.schedules.put('nightly', { queue: 'mail', every: '1h' });
-      // A producer declares its queues again when it has lost its connection: this one has none.
-      const { queues } = open({});
       line.loseReplyTo(script);
-      expect(await queues.remove('mail', { force: true })).toMatchObject({
+      expect(await client.queues.remove('mail', { force: true })).toMatchObject({
         isRemoved: true,
         schedules: ['nightly'],
       });
@@ -194,4 +192,18 @@ describe('queues.remove', () => {
       expect(await redis.keys('*{mail:*')).toEqual([]);
     },
   );
+
+  test('stays removed when its producer connects again, and is declared as a whole by the next job', async () => {
+    await open({}).queues.remove('mail', { force: true });
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    // Each call comes after those that the client makes once it is connected.
+    for (const _ of [1, 2, 3]) expect((await client.queues.list()).queues).toEqual([]);
+    expect(await client.cancel(mail, 'a')).toMatchObject({ status: 'unknown' });
+    expect((await client.queues.list()).queues).toEqual([]);
+    await client.schedule(mail, {}, { id: 'a', delay: '1h' });
+    expect(await client.queues.get(mail)).toMatchObject({
+      ...{ scheduled: 1, settings: { rate: '100/s' } },
+      partitions: [{ partition: 0 }, { partition: 1 }, { partition: 2 }],
+    });
+  });
 });
