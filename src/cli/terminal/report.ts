@@ -125,12 +125,13 @@ export function helpOf(program: Command, invocation: Invocation): { readonly nex
 /** What the parser refused, in our words where they say more. */
 export function usageError(program: Command, invocation: Invocation, error: CommanderError): DuestreamError {
   const message = oneLine(error.message.replace(/^error: /, ''));
+  const { command } = commandOf(program, invocation);
   const [, word] = /^unknown command '(.+?)'/.exec(message) ?? [];
-  const meant = word === undefined ? [] : elsewhere(program, word);
+  const meant = word === undefined ? [] : elsewhere(program, command, word);
   if (meant.length > 0) {
     return new DuestreamError('usage', `unknown command '${word}'; did you mean ${meant.join(', or ')}?`);
   }
-  return new DuestreamError('usage', withAdvice(message, commandOf(program, invocation).command));
+  return new DuestreamError('usage', withAdvice(message, command));
 }
 
 /** `help <topic>` or `<topic> --help` with a topic that is no command: the parser would answer with the help of everything. */
@@ -147,15 +148,18 @@ export function unknownTopic(program: Command, invocation: Invocation): Duestrea
 
 /** Commands that are flags now. */
 const FLAGS: Readonly<Record<string, string>> = {
-  count: 'ls <queue> --count',
-  history: 'ls <queue> --state over',
-  'run-now': 'reschedule <queue> <id> --now',
-  closed: 'tags ls <queue>',
+  'duestream count': 'ls <queue> --count',
+  'duestream history': 'ls <queue> --state over',
+  'duestream run-now': 'reschedule <queue> <id> --now',
+  'duestream closed': 'tags ls <queue>',
+  'duestream dead groups': 'dead ls <queue> --groups',
+  'duestream queues unset': 'queues set <queue> --unset <setting>',
+  'duestream groups unset': 'groups set <queue> <group> --unset',
 };
 
-/** What has this name below a noun. */
-function elsewhere(program: Command, word: string): readonly string[] {
-  const flag = FLAGS[word];
+/** What has this name below another noun than this command. */
+function elsewhere(program: Command, command: Command, word: string): readonly string[] {
+  const flag = FLAGS[`${pathOf(command)} ${word}`];
   if (flag !== undefined) return [flag];
   return program.commands
     .filter((noun) => noun.commands.some((one) => one.name() === word))

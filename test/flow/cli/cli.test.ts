@@ -144,6 +144,9 @@ test.each([
   ['count mail', 'ls <queue> --count'],
   ['history ls mail', 'ls <queue> --state over'],
   ['run-now mail x', 'reschedule <queue> <id> --now'],
+  ['dead groups mail', 'dead ls <queue> --groups'],
+  ['queues unset mail rate', 'queues set <queue> --unset <setting>'],
+  ['groups unset mail acme', 'groups set <queue> <group> --unset'],
 ])('%s is told where it is now', async (line, meant) => {
   const { code, err } = await cli.run(line.split(' '));
   expect(code).toBe(64);

@@ -44,7 +44,7 @@ export const ls: Register = (parent, runner) => {
     .addOption(
       new Option(
         '--state <state>',
-        'jobs in this state (default: scheduled; with a filter all that live); over: jobs that are done, dead, cancelled or expired',
+        'jobs in this state (default: scheduled; with a filter all that live); over: done, dead, cancelled or expired, in a queue that keeps a history',
       ).choices([...JOB_STATES, 'over']),
     );
   withFilterFlags(command, { states: [] })
