@@ -46,7 +46,7 @@ export async function run({ binary, number }) {
       jobsPerSecond: Math.round((jobs / of('burstMs')) * 1000),
     };
   });
-  const what = `5 queues at rest, and a burst of ${jobs} jobs, medians of ${rounds} rounds`;
+  const what = `5 queues at rest, and a burst of ${jobs.toLocaleString('en')} jobs, medians of ${rounds} rounds`;
   return [{ name: 'viewers', what, rows }];
 }
 

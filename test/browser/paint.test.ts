@@ -179,7 +179,7 @@ function write(found: {
 }): void {
   const lists = Object.entries(found.lists);
   const result = {
-    what: `the pages beside ${SCHEDULED} scheduled and ${DEAD} dead jobs, medians of ${ROUNDS} rounds, ms`,
+    what: `the pages beside ${SCHEDULED.toLocaleString('en')} scheduled and ${DEAD.toLocaleString('en')} dead jobs, medians of ${ROUNDS} rounds, ms`,
     node: process.version,
     firstPaintMs: median(found.paints),
     rows: lists.map(([page, times]) => ({ page, ms: median(times) })),
