@@ -78,7 +78,7 @@ interface Commitment {
 interface Known {
   readonly name?: string | undefined;
   readonly attempt?: number | undefined;
-  /** The job was over in Redis before its handler. */
+  /** The job is completed before its handler: once its entry has gone, only this says so. */
   readonly completedEarly?: boolean | undefined;
 }
 
@@ -355,8 +355,9 @@ export class Acknowledger {
   /** Our own code threw at this job, whose handler has not begun or has ended, and whose start Redis has answered. */
   failed(entry: InFlightEntry, thrown: unknown, known: Known = {}): void {
     const fault = { name: known.name, attempt: known.attempt, thrown };
-    if (known.completedEarly || isCompletedEarly(entry)) this.#tellFailed(entry, fault);
-    else if (entry.state.phase !== 'gone') this.#bury(entry, fault).catch(crash);
+    const isGone = entry.state.phase === 'gone';
+    if (isCompletedEarly(entry) || (isGone && known.completedEarly)) this.#tellFailed(entry, fault);
+    else if (!isGone) this.#bury(entry, fault).catch(crash);
   }
 
   async #bury(entry: InFlightEntry, fault: Fault): Promise<void> {

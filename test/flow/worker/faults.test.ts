@@ -3,11 +3,14 @@
  * complete, and both slots serve on. What it throws anywhere else ends the process (test/unit/round-trips.test.ts).
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { encodeAttempted } from '../../../src/job/codec.ts';
+import { defineQueue } from '../../../src/job/queue.ts';
 import { endMark } from '../../../src/job/record-header.ts';
 import { servedOf, settleReply, takenOf } from '../../../src/redis/scripts/replies.ts';
 import { startedJob } from '../../../src/worker/run/context.ts';
-import { type Heard, QUICK, useLine } from '../../support/worker-line.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
+import { type Heard, NAMESPACE, QUICK, useLine } from '../../support/worker-line.ts';
 
 vi.mock('../../../src/job/codec.ts', { spy: true });
 vi.mock('../../../src/job/record-header.ts', { spy: true });
@@ -79,6 +82,22 @@ describe('a function of ours that throws once', { timeout: 60_000 }, () => {
     await expectAllOver(worker.heard, running);
     expect(most()).toBe(2);
     expect((await line.deadLetters()).map(({ reason }) => reason)).toEqual(dead);
+  });
+
+  it('before a job is completed that is delivered at most once, its data once checked: it is a dead letter', async () => {
+    const jobs = { default: z.unknown().refine(async () => true) };
+    const queue = defineQueue(line.queue, { delivery: 'at-most-once', jobs });
+    const place = { redis: { path: line.server.socketPath }, namespace: NAMESPACE };
+    const worker = createWorker(queue, () => undefined, { ...place, concurrency: 2 });
+    line.onEnd(() => worker.stop());
+    const ended: string[] = [];
+    worker.events.on('job.completed', () => ended.push('done'));
+    worker.events.on('job.failed', () => ended.push('failed'));
+    worker.events.on('job.dead', ({ reason }) => ended.push(reason));
+    vi.mocked(endMark).mockImplementationOnce(fault);
+    await line.plan(...NEIGHBOURS);
+    await worker.start();
+    await expect.poll(() => ended.toSorted(), ADOPTED).toEqual([...NEIGHBOURS.slice(1).map(() => 'done'), 'unjudged']);
   });
 
   it('as it writes down why a handler failed: that job alone is a dead letter', async () => {
