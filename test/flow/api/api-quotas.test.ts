@@ -1,5 +1,6 @@
 /** A queue that is full, over HTTP. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { partitionRef } from '../../../src/redis/keys.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 
@@ -47,4 +48,11 @@ test('a new job of a group that is full is answered 429 with group-full, and the
   expect(refused.headers.get('retry-after')).toBe('10');
   const group = await api.ask('GET /v1/queues/imports/groups/big');
   expect(group.body).toMatchObject({ pending: 2, maxPending: 2, perGroup: 3 });
+});
+
+test('the settings of a queue are told although a key of it is damaged', async () => {
+  const { keys } = partitionRef('duestream', { queue: 'mail', partition: 0, layoutGeneration: 0 });
+  await api.place.redis.set(keys.scheduled, 'damaged');
+  const { status, body } = await api.ask('GET /v1/queues/mail/settings');
+  expect([status, body]).toEqual([200, { queue: 'mail', settings: { maxPending: 2 }, overrides: [] }]);
 });

@@ -1,5 +1,7 @@
 /** Queues: what they hold, pause and resume, and their settings. */
 import { z } from '@hono/zod-openapi';
+import { layoutOfQueue } from '../../../client/queues/refs.ts';
+import { settingsView } from '../../../client/queues/settings.ts';
 import { type QueueSettingName, settingOf, settingWords } from '../../../job/queue-settings.ts';
 import { answers } from '../answer.ts';
 import { checkScope } from '../caller.ts';
@@ -136,7 +138,8 @@ const getSettings = verb({
   },
   run: async ({ path: { queue }, backend }) => ({
     status: 200,
-    body: await backend.client.queues.get(queue),
+    // Without a look at its partitions: settings are told also where one of them cannot be read.
+    body: { queue, ...settingsView(await layoutOfQueue(await backend.place(), queue)) },
   }),
 });
 
