@@ -2,8 +2,8 @@
 -- GIVES   headerOf(record): the fields before the bar, or nil; isLate(header, entry, asked,
 --        nextDue, due, now); expiryOf(record): the instant after which it does not start, or nil
 -- RULE    Late is judged by the due time of the job, not of its entry, which may be an older one. A
---         start that a crash cut off was in time, so only its expiry counts. `src/job/lateness.ts`
---         says the same.
+--         start that a crash cut off was in time, so only its expiry counts. `expiryIn` in
+--         `src/job/record-header.ts` reads it alike.
 local function headerOf(record)
   return record and record:match('^1%w+(;[^|]*)|')
 end

@@ -14,7 +14,7 @@ local consumer, replies = ARGV[1], {}
 for at = 2, #ARGV, 4 do
   local entry, member, token, said = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local text, reply = redis.call('HGET', runs, member) or '', 'gone'
-  -- Flat: a table for each is slower (compare with `npm run bench:stages -- --against`).
+  -- Flat: a table for each is slower (compare with `npm run bench -- stages --against`).
   local last, here, owner, cancel = text:match(CLAIM)
   if last and (last ~= token or here ~= entry or owner ~= consumer) then
     reply = 'fenced'
