@@ -9,7 +9,7 @@ import { root } from '../steps.mjs';
 const ANSWERS = join(root, 'src', 'http', 'api', 'answers.ts');
 
 /** Numbers are whole and not below 0, but for times, and these. */
-const REAL = new Set(['fraction', 'perSecond', 'epoch']);
+const REAL = new Set(['fraction', 'perSecond', 'epoch', 'factor']);
 /** Of these numbers a list of counters is made by name. */
 const REAL_OWNERS = new Set(['Rates']);
 /** Times that are an instant; all others are how long something takes. */

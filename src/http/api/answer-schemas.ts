@@ -2057,8 +2057,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "type": "number"
               },
               "factor": {
-                "type": "integer",
-                "minimum": 0
+                "type": "number"
               },
               "stepsMs": {
                 "type": "array",
@@ -3327,8 +3326,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
                 "type": "number"
               },
               "factor": {
-                "type": "integer",
-                "minimum": 0
+                "type": "number"
               },
               "stepsMs": {
                 "type": "array",
