@@ -73,7 +73,7 @@ const WAYS: readonly Way[] = [
   },
   {
     title: 'close by command',
-    say: (reason) => command(reason, 'close', 'calls', 'paid', '--for', '1h'),
+    say: (reason) => command(reason, 'tags', 'close', 'calls', 'paid', '--for', '1h'),
     seen: tagClosed,
   },
   {
