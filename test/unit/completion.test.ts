@@ -25,7 +25,7 @@ describe('a verb', () => {
     ['queues re', ['resume']],
     ['dead re', ['replay']],
     ['--json queues p', ['pause']],
-    ['--redis queues wor', ['worker', 'workers']],
+    ['--redis queues wor', ['worker']],
   ])('%s', async (line, words) => {
     expect(await at(line)).toEqual(words);
     expect(asked).toBe(0);
@@ -46,26 +46,28 @@ test('a queue is asked for where one is meant, and only there', async () => {
   expect(await at('ls ')).toEqual(queues);
   expect(await at('show inv')).toEqual(['invoices']);
   expect(asked).toBe(1);
-  expect(await at('forecast --queue e')).toEqual(['emails']);
+  expect(await at('schedules forecast --queue e')).toEqual(['emails']);
   expect(await at('show invoices inv')).toEqual([]);
   expect(asked).toBe(0);
 });
 
 test('a flag: those of the verb and of all verbs, but none that stands there already', async () => {
-  expect(await at('forecast --')).toEqual(expect.arrayContaining(['--until', '--by', '--json', '--redis', '--help']));
-  expect(await at('forecast --json --js')).toEqual([]);
-  expect(await at('forecast --limit-that-is-not-there --unt')).toEqual(['--until']);
+  expect(await at('schedules forecast --')).toEqual(
+    expect.arrayContaining(['--until', '--by', '--json', '--redis', '--help']),
+  );
+  expect(await at('schedules forecast --json --js')).toEqual([]);
+  expect(await at('schedules forecast --limit-that-is-not-there --unt')).toEqual(['--until']);
 });
 
 test('the value of a flag: its choices, a file, or nothing that we know', async () => {
-  expect(await at('forecast --by ')).toEqual(['minute', 'hour', 'auto']);
-  expect(await at('forecast --by=hour --unt')).toEqual(['--until']);
+  expect(await at('schedules forecast --by ')).toEqual(['minute', 'hour', 'auto']);
+  expect(await at('schedules forecast --by=hour --unt')).toEqual(['--until']);
   expect(await at('--config ')).toBe('files');
   expect(await at('schedule q --bulk ')).toBe('files');
-  expect(await at('forecast --until ')).toEqual([]);
+  expect(await at('schedules forecast --until ')).toEqual([]);
 });
 
 test('an argument that is a file or has choices', async () => {
   expect(await at('worker ')).toBe('files');
-  expect(await at('completion ')).toEqual(['bash', 'zsh', 'fish']);
+  expect(await at('admin completion ')).toEqual(['bash', 'zsh', 'fish']);
 });
