@@ -119,9 +119,9 @@ const PLANTED: readonly (readonly [wrong: string, words: string, instead: string
 
 /** The same of groups with limits of their own. */
 const PLANTED_OWN: typeof PLANTED = [
-  ['a closed group is let through', 'own.closed > gate.now and 0 or turnsIn(own)', 'turnsIn(own)'],
-  ['a closed queue is let through', 'not interval or gate.closed > now', 'not interval'],
-  ['a turn forgets what is closed', 'gate.closed, gate.groupsClosed)', '0, 0)'],
+  ['a closed group is let through', 'own.groupClosed > gate.now and 0 or turnsIn(own)', 'turnsIn(own)'],
+  ['a closed queue is let through', 'not interval or gate.queueClosed > now', 'not interval'],
+  ['a turn forgets what is closed', 'gate.queueClosed, gate.groupsClosed)', '0, 0)'],
   ['a group uses no turn of its rate', 'own.arrival + count * own.interval', 'own.arrival'],
   ['who goes past the line does not ask his group', 'or own and ownTurns(gate, own) <= 0', ''],
   ['the shortest beginning counts', 'for nth = #fields, 2, -1 do', 'for nth = 2, #fields do'],
