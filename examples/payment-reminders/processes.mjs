@@ -11,7 +11,7 @@ import { spawnGuarded } from '../../src/embedded/guard.mjs';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const STOP_MS = 8000;
-const ASK_MS = 10_000;
+const ASK_MS = 60_000;
 
 /**
  * @typedef {object} Running
