@@ -18,7 +18,7 @@ import { accounts, emails } from './queues.mjs';
 /** A client knows the server's clock only so well. */
 const DELAY_SLACK_MS = 100;
 /** How long to wait for a busy worker, and for the next leader. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /**
  * Everything whose moment is known at the start: reminders and statements.

@@ -23,7 +23,7 @@ import { setStage } from './stage.mjs';
 /** From the last process being up to the first failure: time to schedule everything. */
 const LEAD_MS = 700;
 /** So long after the last due time a run counts as stuck. */
-const STUCK_MS = 15_000;
+const STUCK_MS = 60_000;
 /** A mail too many would still come in this time. */
 const LISTEN_MS = 400;
 const REFUSED_SHOWN = 5;

@@ -16,7 +16,7 @@ import { createCrew } from './processes.mjs';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const HANDLERS = fileURLToPath(new URL('handlers.mjs', import.meta.url));
 const WORKERS = 3;
-const READY_MS = 20_000;
+const READY_MS = 60_000;
 /** Two demos that start at the same moment look for a free port in different places. */
 const FIRST_PORT = 20_000 + (process.pid % 10_000);
 
