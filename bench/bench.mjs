@@ -38,10 +38,12 @@ const CASES = {
   schedules: { only: text, rounds: text, schedules: text },
   ends: { only: text, rounds: text, ends: text },
   million: { jobs: text },
+  simulate: { jobs: text },
   viewers: { rounds: text, jobs: text },
   ways: { rounds: text, seconds: text, rates: text },
   import: { rounds: text },
   pages: {},
+  buckets: { hours: text },
 };
 const WITH_PEERS = ['peers', 'import'];
 

@@ -425,7 +425,7 @@ async function fullGroups(place) {
   /** Ends the jobs that run. @type {(() => void)[]} */
   const running = [];
   const work = () => new Promise((/** @type {(value: void) => void} */ resolve) => running.push(resolve));
-  const slots = { concurrency: FULL_GROUPS / 2 + 100, jobLease: '1h', extendEvery: '30m', shutdown: 0 };
+  const slots = { concurrency: FULL_GROUPS / 2 + 100, jobLease: '1h', shutdown: 0 };
   const workers = [1, 2].map(() => createWorker(queue, work, { redis: place.url, ...slots }));
   for (const worker of workers) await worker.start();
   const group = (/** @type {number} */ nth) => ({ data: {}, group: `g${nth % FULL_GROUPS}` });

@@ -21,8 +21,10 @@ export const sections = {
   stages: (of) => measured('stages', of('stages'), stagesOf),
   limits: (of) => measured('limits', of('limits'), (one) => limitsOf(one, of('limits-cluster'))),
   million: (of) => measured('million', of('million'), millionOf),
+  simulate: (of) => measured('simulate', of('simulate'), simulateOf),
   viewers: (of) => measured('viewers', of('viewers'), viewersOf),
   pages: (of) => measured('pages', of('pages'), pagesOf),
+  buckets: (of) => measured('buckets', of('buckets'), bucketsOf),
   schedules: (of) => [
     ...inPage('docs/explanation/schedules.md', 'schedules', of('schedules'), costOf),
     ...inPage('docs/explanation/schedules.md', 'schedules-minute', of('schedules-minute'), minuteOf),
@@ -62,6 +64,28 @@ function latenessOf({ what, rows, ...kept }) {
 }
 
 /** @param {Kept} kept */
+function bucketsOf({ what, rows, ...kept }) {
+  const queues = rows.filter(({ hoursKb }) => hoursKb !== undefined);
+  const errors = rows.filter(({ p99 }) => p99 !== undefined);
+  const cost = rows.find(({ nsPerTime }) => nsPerTime !== undefined);
+  return [
+    '## What the history of a queue takes',
+    `Measured by \`npm run bench -- buckets\`: ${what}. ${where({ rows, ...kept })}. Bytes are those of \`MEMORY USAGE\` for
+\`K:hours\` (90 days) and \`K:days\` (13 months), of a whole queue.`,
+    table(
+      ['queue', 'hours, kB', 'days, kB', 'both, kB'],
+      queues.map(({ spread, hoursKb, daysKb }) => [spread, hoursKb, daysKb, Number(hoursKb) + Number(daysKb)]),
+    ),
+    `A percentile of a month, told from its hours, is wrong by at most so much. Counting a time costs a worker ${cost?.nsPerTime ?? '?'} ns and no
+command: counts are added once a minute.`,
+    table(
+      ['times', 'p50, %', 'p99, %', 'p99.9, %'],
+      errors.map(({ spread, p50, p99, p999 }) => [spread, p50, p99, p999]),
+    ),
+  ].join('\n\n');
+}
+
+/** @param {Kept} kept */
 function millionOf({ what, rows, ...kept }) {
   const lines = rows.map((row) => [
     ...[row.work, count(row.items), count(row.doneWhenKilled), row.seconds, count(row.perSecond), row.scriptsMs],
@@ -81,6 +105,16 @@ ${table(
 )}
 
 ${what}. ${where({ rows, ...kept })}.`;
+}
+
+/** @param {Kept} kept */
+function simulateOf({ what, rows, ...kept }) {
+  const lines = rows.map((row) => [row.kind, count(row.jobs), row.seconds, row.peakMiB]);
+  return `## What a simulation takes
+
+[\`duestream simulate\`](../how-to/what-if.md): ${what}. Seconds are those of the whole command. ${where({ rows, ...kept })}.
+
+${table(['', 'jobs', 'seconds in all', 'memory of the command, MiB'], lines)}`;
 }
 
 /** @param {Kept} kept */
@@ -166,7 +200,7 @@ that meets large records stops after it has read 640 KiB (256 KiB of dead letter
 
 ${table(['script', 'batch', ...SIZES.map(([, name]) => String(name))], longest(rows))}
 
-\`check-members-all\` is the check of a whole small partition by \`fsck\`. \`expire\`: all become dead letters. \`fire\`: a schedule that
+\`check-members-all\` is the check of a whole small partition by \`doctor --keys\`. \`expire\`: all become dead letters. \`fire\`: a schedule that
 has to catch up. \`xreadgroup\` is the command of Redis that gives a worker its entries. What one job costs at each batch size, in
 Redis and in Node.js, also with tags, with 1,000 closed tags, and for \`debounce\`, is in [the results](../../bench/results/stages.json).
 `;

@@ -9,6 +9,7 @@
  *  --alone       one process, mover and worker, whose passes are relays
  *  --gated       the queue has limits, which are judged
  *  --linger 20   due jobs wait so many ms for company
+ *  --ahead 20    jobs are handed to workers so many ms before they are due
  *  --trace       prints everything that happens
  *
  * Ends with 1 when anything is wrong. What runs is the build in `dist` and the scripts in `lua`; `--product` names
@@ -32,11 +33,13 @@ const values = argumentsFor(here, {
   alone: { type: 'boolean', default: false },
   gated: { type: 'boolean', default: false },
   linger: { type: 'string' },
+  ahead: { type: 'string' },
   trace: { type: 'boolean', default: false },
   product: { type: 'string' },
 });
 const seed = wholeNumber(here, 'seed', { given: values.seed, otherwise: 1, from: 0, to: 2 ** 31 });
 const linger = wholeNumber(here, 'linger', { given: values.linger, otherwise: 0, from: 0, to: 1000 });
+const ahead = wholeNumber(here, 'ahead', { given: values.ahead, otherwise: 0, from: 0, to: 100 });
 const seeds = wholeNumber(here, 'seeds', { given: values.seeds, otherwise: 1, from: 1, to: 100_000 });
 const [hours, density] = [positive('hours', values.hours), positive('density', values.density)];
 if (values.product === undefined) await build();
@@ -56,6 +59,7 @@ async function one() {
     alone: values.alone,
     gated: values.gated,
     linger,
+    ahead,
     ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter((name) => name !== '') }),
     ...(values.trace ? { print: console.log } : {}),
   });
@@ -71,7 +75,7 @@ async function many() {
     if (values.faults !== undefined) rest.push('--faults', values.faults);
     if (values.alone) rest.push('--alone');
     if (values.gated) rest.push('--gated');
-    rest.push('--linger', String(linger));
+    rest.push('--linger', String(linger), '--ahead', String(ahead));
     const ended = promisify(execFile)(process.execPath, [here, '--seed', String(next), ...rest]);
     const { stdout } = await ended.catch((/** @type {{ stdout: string }} */ error) => error);
     const { anomalies = [{ kind: 'BROKEN', id: '', detail: stdout }], ...told } = JSON.parse(stdout || '{}');

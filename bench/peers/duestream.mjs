@@ -2,7 +2,7 @@
  * duestream as it is installed, with its defaults: tokens, budgets, done window, heartbeats, recovery and metrics. In the
  * shape that people deploy, with the daemon apart from the workers, and in one process.
  */
-import { dataOf } from './system.mjs';
+import { dataOf, node24 } from './system.mjs';
 
 /** As it is built; a team has it as the package `duestream`. @type {typeof import('../../src/index.ts')} */
 const built = await import(new URL('../../dist/index.js', import.meta.url).href);
@@ -12,23 +12,19 @@ const { createDaemon } = await import(new URL('../../dist/daemon/index.js', impo
 
 const QUIET = /** @type {const} */ ({ level: 'fatal' });
 
-/** @param {number} lingerMs */
-const queueOf = (lingerMs) => defineQueue('bench', lingerMs === 0 ? {} : { linger: lingerMs });
+/** @typedef {Pick<import('./system.mjs').System, 'name' | 'title' | 'workloads' | 'rounds' | 'fleet' | 'execPath' | 'lingerMs'> & { partitions?: number, aheadMs?: number }} Shape */
 
-/** @typedef {Pick<import('./system.mjs').System, 'name' | 'title' | 'workloads' | 'rounds'> & { lingerMs: number }} Shape */
-
-/** A daemon and workers. @param {Shape} shape @returns {import('./system.mjs').System} */
-const apart = ({ lingerMs, ...shape }) => ({
+/** Daemons and workers, one of each where the shape or the workload says nothing else. @param {Shape} shape @returns {import('./system.mjs').System} */
+const apart = ({ partitions = 1, aheadMs, ...shape }) => ({
   ...shape,
-  lingerMs,
-  settings: `as built here, all defaults${lingerMs === 0 ? '' : ` but \`linger: '${lingerMs}ms'\``}; worker.concurrency as named`,
+  settings: `as built here, all defaults${shape.lingerMs ? ` but \`linger: '${shape.lingerMs}ms'\`` : ''}${aheadMs === undefined ? '' : ` but \`ahead: '${aheadMs}ms'\``}${partitions === 1 ? '' : ` but \`partitions: ${partitions}\``}; worker.concurrency as named`,
   counts: {
     server: 'redis-server',
     worker: 'the processes with `createWorker`: they run handlers and promote nothing',
-    daemon: 'one process, `duestream start --roles mover`: it promotes and runs no handler',
+    daemon: 'the processes of `duestream start --roles mover`, one or as named: they promote and run no handler',
   },
   async producer(url) {
-    const queue = queueOf(lingerMs);
+    const queue = defineQueue('bench', { partitions, linger: shape.lingerMs ?? 0, ahead: aheadMs });
     const producer = createClient({ redis: url });
     const options = (/** @type {import('./system.mjs').Planned} */ { id, dueMs }) => ({
       ...(id === undefined ? {} : { id }),
@@ -46,7 +42,7 @@ const apart = ({ lingerMs, ...shape }) => ({
   },
   async worker(url, { concurrency, started }) {
     const handler = (/** @type {{ data: unknown }} */ { data }) => started(/** @type {{ at: number }} */ (data).at);
-    const worker = createWorker(queueOf(lingerMs), handler, { redis: url, concurrency });
+    const worker = createWorker('bench', handler, { redis: url, concurrency });
     await worker.start();
     return { close: () => worker.stop() };
   },
@@ -56,9 +52,11 @@ const apart = ({ lingerMs, ...shape }) => ({
     return { close: () => daemon.stop() };
   },
   async pending(redis) {
-    const key = (/** @type {string} */ name) => `duestream:v1:{bench:0}:${name}`;
-    const [scheduled, ready] = await Promise.all([redis.zcard(key('scheduled')), redis.xlen(key('ready'))]);
-    return scheduled + ready;
+    const counts = Array.from({ length: partitions }, (_, at) => `duestream:v1:{bench:${at}}`).flatMap((key) => [
+      redis.zcard(`${key}:scheduled`),
+      redis.xlen(`${key}:ready`),
+    ]);
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   },
 });
 
@@ -91,8 +89,43 @@ export const embedded = together({
   lingerMs: 0,
 });
 
+/** Beside the row above: more of each process, and another engine. @type {readonly import('./system.mjs').System[]} */
+export const others = [
+  apart({
+    name: 'duestream-fleet',
+    title: 'duestream, 2 daemons, 4 workers, 8 partitions',
+    workloads: ['burst', 'drain', 'steady500', 'steady2000'],
+    fleet: { daemons: 2, workers: 4 },
+    partitions: 8,
+    lingerMs: 0,
+  }),
+  ...(node24 === undefined
+    ? []
+    : [
+        apart({
+          name: 'duestream-node24',
+          title: 'duestream, Node 24',
+          workloads: ['one', 'burst', 'drain', 'steady500', 'steady2000'],
+          execPath: node24,
+          lingerMs: 0,
+        }),
+      ]),
+];
+
 /** Of 20 ms more is wanted than to know it, so it takes part in every round. */
 const ROUNDS = 3;
+
+/** How long before their due time jobs are handed out, where it is not the default. @type {readonly import('./system.mjs').System[]} */
+export const ahead = [0, 5, 25].map((aheadMs) =>
+  apart({
+    name: `duestream-ahead-${aheadMs}`,
+    title: `duestream, ahead ${aheadMs} ms`,
+    workloads: ['steady500', 'steady2000'],
+    rounds: ROUNDS,
+    lingerMs: 0,
+    aheadMs,
+  }),
+);
 
 /** Both shapes where due jobs wait for company. @type {readonly import('./system.mjs').System[]} */
 export const lingering = [

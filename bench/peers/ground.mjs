@@ -89,11 +89,12 @@ export async function openGround({ binary }) {
   };
 }
 
-/** @param {readonly string[]} args @param {string} [execPath] another engine, which knows messages in JSON only */
+/** @param {readonly string[]} args @param {string} [execPath] another engine; Bun knows messages in JSON only */
 async function startProcess(args, execPath) {
   const child = fork(PROCESS, args, {
     execArgv: [],
-    ...(execPath === undefined ? { serialization: 'advanced' } : { serialization: 'json', execPath }),
+    ...(execPath === undefined ? {} : { execPath }),
+    serialization: execPath?.endsWith('/bun') ? 'json' : 'advanced',
   });
   let count = 0;
   let gone = false;

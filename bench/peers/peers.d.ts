@@ -58,3 +58,18 @@ declare module 'bunqueue/client' {
     close(force: boolean): Promise<void>;
   }
 }
+
+declare module 'graphile-worker' {
+  interface Spec {
+    readonly jobKey?: string;
+    readonly runAt?: Date;
+  }
+  interface Utils {
+    migrate(): Promise<void>;
+    addJob(identifier: string, payload: object, spec: Spec): Promise<unknown>;
+    addJobs(jobs: readonly (Spec & { readonly identifier: string; readonly payload: object })[]): Promise<unknown>;
+    release(): Promise<void> | void;
+  }
+  export function makeWorkerUtils(options: { readonly preset: object }): Promise<Utils>;
+  export function run(options: object): Promise<{ stop(): Promise<void> }>;
+}

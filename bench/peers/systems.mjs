@@ -2,19 +2,23 @@
 import { beeQueue } from './bee-queue.mjs';
 import { bullmq } from './bullmq.mjs';
 import { bunqueue, bunqueueFile, noBun } from './bunqueue.mjs';
-import { duestream, embedded, lingering } from './duestream.mjs';
+import { ahead, duestream, embedded, lingering, others } from './duestream.mjs';
 import { floor } from './floor.mjs';
+import { graphileWorker, noPostgres } from './graphile-worker.mjs';
 
 /** @type {readonly import('./system.mjs').System[]} */
 export const systems = [
   duestream,
   embedded,
+  ...others,
+  ...ahead,
   ...lingering,
   bullmq,
   beeQueue,
   ...(noBun === undefined ? [bunqueue, bunqueueFile] : []),
+  ...(noPostgres === undefined ? [graphileWorker] : []),
   floor,
 ];
 
 /** What cannot be measured on this machine, and why. @type {readonly string[]} */
-export const absent = noBun === undefined ? [] : [noBun];
+export const absent = [noBun, noPostgres].flatMap((why) => why ?? []);

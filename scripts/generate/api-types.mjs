@@ -87,8 +87,11 @@ import type { Schemas } from './api-types.ts';
 import type { Call } from './call.ts';
 `;
 
-/** The words stand in the reference; here they would be most of the file. What has a default may be left out. */
+/** The words stand in the reference; here they would be most of the file. What has a default may be left out. A field may have their names. */
 function withoutWords(/** @type {string} */ key, /** @type {unknown} */ value) {
-  const isLeftOut = key === 'example' || (['description', 'default'].includes(key) && typeof value !== 'object');
+  const isObject = typeof value === 'object' && value !== null;
+  const isLeftOut = key === 'example' ? !isObject || !('type' in value) : isWord(key) && typeof value !== 'object';
   return isLeftOut ? undefined : value;
 }
+
+const isWord = (/** @type {string} */ key) => ['description', 'default'].includes(key);

@@ -32,7 +32,7 @@ All options that have no flag are in [the configuration](configuration.md).
 | exit code | means |
 |---|---|
 | 0 | ok |
-| 1 | failed: not found, not cancelled, a queue that is not empty, some lines refused, a failed check of \`doctor\`, damage that \`fsck\` did not repair |
+| 1 | failed: not found, not cancelled, a queue that is not empty, some lines refused, a failed check of \`doctor\`, damage that it did not repair |
 | 64 | usage error: an unknown flag, a value outside its range |
 | 69 | Redis is unavailable, refuses, or is out of memory |
 | 78 | the configuration is wrong, or the namespace has [another schema](schema-versions.md) than this version knows |

@@ -20,6 +20,7 @@ import { renderJobOptions } from './job-options.mjs';
 import { renderKeys } from './keys.mjs';
 import { renderFigures } from './plan-figures.mjs';
 import { renderQueueSettings } from './queue-settings.mjs';
+import { renderSettingRows } from './setting-rows.mjs';
 
 /** Path → its text. @type {Readonly<Record<string, () => string | Promise<string>>>} */
 export const files = {
@@ -33,6 +34,7 @@ export const files = {
   'docs/reference/queue-settings.md': () => renderQueueSettings(),
   'src/dashboard/api-types.ts': async () => (await apiTypes(documentOf())).schemas,
   'src/dashboard/calls.ts': async () => (await apiTypes(documentOf())).calls,
+  'src/dashboard/setting-rows.ts': () => renderSettingRows(),
   'src/http/api/answer-schemas.ts': () => answerSchemas(),
   'src/inspect/bench-figures.ts': () => renderFigures(resultsOf('peers'), resultsOf('idle')),
   ...Object.fromEntries(

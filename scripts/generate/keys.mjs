@@ -12,9 +12,9 @@ export function renderKeys({ partition, control }) {
   return `<!-- Generated from src/redis/keys.ts by \`npm run generate\`; a test compares it. -->
 # Keys
 
-Every key of duestream in Redis, and there are no others. \`duestream fsck\` says which of them hold another type than they
+Every key of duestream in Redis, and there are no others. \`duestream doctor --keys\` says which of them hold another type than they
 should, and which have a time to live (TTL) and should not, or the other way round: see
-[check that everything is whole](../how-to/fsck.md). It also counts what is kept beside the jobs, and tells what is left there of
+[check that everything is whole](../how-to/check-the-data.md). It also counts what is kept beside the jobs, and tells what is left there of
 queues, processes and schedules that are gone.
 
 Each key has a bound that holds while a queue is busy, and not only when it is empty: whoever adds something takes away what is

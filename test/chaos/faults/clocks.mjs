@@ -15,8 +15,9 @@ import { buildShim } from './shims.mjs';
 /**
  * @param {string} folder
  * @param {WrongClocks} wrongOf undefined: this process has a true clock
+ * @param {number} [aheadMs] so long before they are due jobs are handed to workers
  */
-export async function createClocks(folder, wrongOf) {
+export async function createClocks(folder, wrongOf, aheadMs = 0) {
   const library = await buildShim('clock', folder);
   /** @type {Map<string, Clock>} */
   const clocks = new Map();
@@ -48,11 +49,11 @@ export async function createClocks(folder, wrongOf) {
     },
     /**
      * What the clock of Redis had reached by then: after a step back that is the moment of the step, because what was
-     * due before it may rightly run after it.
+     * due before it may rightly run after it. A job that is held then begins when as much time has passed as Redis had said.
      *
      * @param {{ us: number, ms: number }} moment in true time
      */
-    reachedMs: ({ us, ms }) => clocks.get('redis')?.reachedMs({ us, ms }) ?? ms,
+    reachedMs: ({ us, ms }) => clocks.get('redis')?.reachedMs({ us, ms }, aheadMs) ?? ms,
     /** What it shows at that moment. @param {{ us: number, ms: number }} moment */
     shownMs: ({ us, ms }) => clocks.get('redis')?.shownMs({ us, ms }) ?? ms,
     close() {
@@ -83,10 +84,10 @@ function createClock(file, { offsetMs: first = 0, ratePpm = 0 }) {
       write(offsetMs);
       jumps.push({ ...trueTime(undefined), offsetMs });
     },
-    /** The latest moment that the clock showed until then. @param {{ us: number, ms: number }} moment */
-    reachedMs({ us, ms }) {
+    /** The latest moment that the clock showed until then, or would have shown so long after a jump. @param {{ us: number, ms: number }} moment @param {number} [moreMs] */
+    reachedMs({ us, ms }, moreMs = 0) {
       const past = jumps.filter((jump) => jump.us <= us);
-      return Math.max(...past.map(({ offsetMs }, at) => (past[at + 1]?.ms ?? ms) + offsetMs));
+      return Math.max(...past.map(({ offsetMs }, at) => Math.min(ms, (past[at + 1]?.ms ?? ms) + moreMs) + offsetMs));
     },
     /** @param {{ us: number, ms: number }} moment */
     shownMs: ({ us, ms }) => ms + (jumps.findLast((jump) => jump.us <= us)?.offsetMs ?? 0),

@@ -24,7 +24,7 @@ import { edited } from '../marks.mjs';
  */
 
 /** The actors of a row, and what they import beside the product. */
-const ACTORS = ['test/chaos', 'test/support/streams.mjs', 'src/embedded'];
+const ACTORS = ['test/chaos', 'test/support/streams.mjs', 'src/embedded', 'scripts'];
 /** @type {Set<string>} */
 const copies = new Set();
 process.once('exit', () => {

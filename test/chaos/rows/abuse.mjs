@@ -64,7 +64,7 @@ export const abuseRows = [
   {
     id: 'F77',
     title: 'data of nothing, of one byte, up to the limit and beyond it',
-    fsck: true,
+    whole: true,
     how: 'the client and schedule.lua are given 0 B, 1 B, the limit, 1 B more, 10 MB, lone surrogates, bytes that are no UTF-8',
     wanted: 'beyond the limit refused by both, the rest arrives byte for byte',
     workload: SMALL,
@@ -112,7 +112,7 @@ export const abuseRows = [
   {
     id: 'F79',
     title: 'ids and names that are code somewhere else',
-    fsck: true,
+    whole: true,
     how: 'quotes, Lua, shell, glob and format characters as ids; CRLF, braces, spaces and control characters to be refused',
     wanted: 'each allowed id runs once; scripts in Redis are exactly ours; no key that is not ours',
     workload: SMALL,
@@ -188,7 +188,7 @@ export const abuseRows = [
       const wanted = FUZZ + 1 + 2 + records.length;
       await load.waitFor(() => load.loadRuns(cast).length >= wanted, `${wanted} runs`, 60_000);
       const found = await producer.get('load', '__proto__');
-      const stats = await load.commandLine(cast, ['queues', 'stats', 'load', '--json']);
+      const stats = await load.commandLine(cast, ['queues', 'show', 'load', '--json']);
       const runs = load.loadRuns(cast);
       const bare = /** @type {Record<string, unknown>} */ ({});
       return {
@@ -207,7 +207,7 @@ export const abuseRows = [
       ...exactly('runs that looked', noted.read ?? 0, FUZZ + 2),
       ...exactly('data that arrived as it was', noted.exact ?? 0, FUZZ),
       ...exactly('jobs found by such an id', noted.found ?? 0, 1),
-      ...exactly('answers of queues stats', noted.stats ?? 0, 1),
+      ...exactly('answers of queues show', noted.stats ?? 0, 1),
       ...exactly('dead letters besides those of names without a handler', noted.deadLetters ?? 1, 0),
     ],
   },

@@ -69,8 +69,11 @@ const OF_PRODUCERS = [
   ['HSET', keyOf(0, 'jobs'), 'x', 'y'],
   ['EVAL', "return redis.call('ZADD', KEYS[1], 1, 'x')", '1', keyOf(0, 'scheduled')],
 ];
-/** What `doctor` and `fsck` look for and say that they could not see; and a line of the audit by a user who may only produce. */
-const DECLARED = ['acl|whoami', 'config|get', 'scan', 'xadd'];
+/**
+ * What `doctor` looks for and says that it could not see, what it tries since a service may not offer it, and a line of the audit
+ * by a user who may only produce.
+ */
+const DECLARED = ['acl|whoami', 'config|get', 'scan', 'xadd', 'client|id', 'spublish', 'wait', 'xreadgroup'];
 
 const HANDLERS = fileURLToPath(new URL('../stage/handlers.mjs', import.meta.url));
 

@@ -142,7 +142,7 @@ export const clusterRows = [
     wanted:
       'some are lost, only of those acknowledged since 1.0 s before the lag; replicated: lost 0; each partition goes on <= 5 s',
     ...ASYNCHRONOUS,
-    fsck: true,
+    whole: true,
     async inject(scene) {
       const shard = await shardOf(scene, shuffled(scene)[0] ?? 0);
       scene.note('loss.begin');

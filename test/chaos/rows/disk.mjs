@@ -30,7 +30,7 @@ export const diskRows = [
     wanted: 'lost 0 with always; with everysec only what was acknowledged in the last 2.0 s',
     variants: ['always', 'everysec'],
     declaredLossMs: { everysec: EVERYSEC_MS },
-    fsck: true,
+    whole: true,
     prepare: onRealDisk,
     inject: cutPower,
     pass: (outcome) => [
@@ -47,7 +47,7 @@ export const diskRows = [
     mode: 'none',
     workload: AS_LONG,
     declaredLossMs: { none: 0 },
-    fsck: true,
+    whole: true,
     async inject({ server, redis, sleep, note }) {
       // What comes after it is carried out as soon as it is over, and seen before its reply.
       note('loss.begin');
@@ -78,7 +78,7 @@ export const diskRows = [
     workload: { ...HARMLESS, ...AS_LONG },
     env: GRACE_TO_DIAL,
     declaredLossMs: { everysec: EVERYSEC_MS },
-    fsck: true,
+    whole: true,
     impossible: whyNoSmallDisk,
     prepare: onSmallDisk,
     severs: true,
@@ -106,7 +106,7 @@ export const diskRows = [
     wanted: 'connections <= 1/s per process; no process ends',
     workload: HARMLESS,
     env: GRACE_TO_DIAL,
-    fsck: true,
+    whole: true,
     severs: true,
     inject: loadsLong,
     pass(outcome) {

@@ -2,8 +2,8 @@
 import { pathToFileURL } from 'node:url';
 import { ask } from '../../../src/embedded/ask.mjs';
 import { hollowNodes } from '../../support/streams.mjs';
+import { flawsOf } from '../judge/damage.mjs';
 import { keyOf, PARTITIONS } from '../judge/dump.mjs';
-import { flawsOf } from '../judge/fsck.mjs';
 import { atLeast, atMost, calm, exactly, resumed, settled } from '../judge/predicates.mjs';
 import { said } from '../judge/said.mjs';
 import { ask as askFor, doneOf, idsOf, within } from '../stage/extras.mjs';
@@ -41,7 +41,7 @@ export const foreignRows = [
     wanted: 'no double effect; each partition goes on within 5 s',
     workload: { ...HARMLESS, callsMs: 16_000 },
     env: GRACE_TO_DIAL,
-    fsck: true,
+    whole: true,
     severs: true,
     async inject({ redis, server, sleep }) {
       const to = { socketPath: server.socketPath };
@@ -67,7 +67,7 @@ export const foreignRows = [
     how: 'CONFIG SET maxmemory-policy allkeys-lru, for 12 s',
     wanted: 'a daemon says so within 10 s; new jobs are refused; after the repair they are taken',
     workload: { ...HARMLESS, callsMs: 16_000 },
-    fsck: true,
+    whole: true,
     async inject({ redis, cast, sleep }) {
       const begunMs = Date.now();
       await redis.config('SET', 'maxmemory', '1gb');
@@ -100,7 +100,7 @@ export const foreignRows = [
     wanted: 'writes go on within 3 s after it is a primary again',
     workload: HARMLESS,
     env: GRACE_TO_DIAL,
-    fsck: true,
+    whole: true,
     severs: true,
     async inject({ redis, sleep }) {
       await redis.call('REPLICAOF', '127.0.0.1', '1');
@@ -122,9 +122,9 @@ export const foreignRows = [
     id: 'F44',
     title: 'each of our keys is of a wrong type for a second',
     how: 'the key put aside and another type in its place, one key after the other',
-    wanted: 'half effects 0; fsck names the key',
+    wanted: 'half effects 0; doctor names the key',
     workload: { ...HARMLESS, callsMs: 12_000 },
-    fsck: true,
+    whole: true,
     async inject(scene) {
       const { redis, cast, product, server, sleep } = scene;
       const ours = [...OURS.map((name) => keyOf(0, name)), ...CONTROL.map((name) => `duestream:v1:{control}:${name}`)];

@@ -35,8 +35,8 @@ const BACKLOG = { jobs: 3000, callsMs: 3000, nearMs: 800, farMs: 2000, groups: 6
 const SHORT = /** @type {const} */ ([5, 40]);
 const WANTED = 'never more than 8 leases, nor one more of a group; a lane in its order';
 
-/** @type {Pick<Row, 'gates' | 'partitions' | 'workload' | 'fsck'>} */
-const GATED = { gates: LIMITS, partitions: 1, workload: { ...BACKLOG, workMs: SHORT }, fsck: true };
+/** @type {Pick<Row, 'gates' | 'partitions' | 'workload' | 'whole'>} */
+const GATED = { gates: LIMITS, partitions: 1, workload: { ...BACKLOG, workMs: SHORT }, whole: true };
 /** Nothing is on disk: what a failover forgets is gone for good. */
 const ASYNCHRONOUS = /** @type {const} */ ({
   mode: 'none',

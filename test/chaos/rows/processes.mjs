@@ -54,7 +54,7 @@ export const processRows = [
     how: 'SIGKILL to a producer whose call never arrives, and to one whose call was carried out and not answered',
     wanted: 'jobs of such a call: none or all of them; effects of each <= 1; half a record 0',
     line: true,
-    fsck: true,
+    whole: true,
     async inject({ cast, theLine, redis, sleep }) {
       const callers = cast.living('producer');
       const killCallerOf = (/** @type {readonly string[]} */ ids) => {

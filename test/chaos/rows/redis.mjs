@@ -16,7 +16,6 @@ const VERBS = ['schedule', 'promote', 'serve', 'complete', 'retry', 'extend'];
 /** What a worker takes in earnest; the pauses between its dials, up to 2.5 s, are never shortened. */
 const EARNEST_TIMES = {
   DUESTREAM_WORKER__JOB_LEASE: '15000',
-  DUESTREAM_WORKER__EXTEND_EVERY: '5000',
   DUESTREAM_WORKER__BEAT_TTL: '10000',
   DUESTREAM_WORKER__GRACE: '5000',
 };
@@ -92,7 +91,7 @@ export const redisRows = [
     wanted: 'every call settles <= 15 s; lost replies >= 10 per script',
     line: true,
     // A connection that is cut again and again is away for longer than a shortened lease.
-    env: { ...EARNEST_TIMES, DUESTREAM_WORKER__EXTEND_EVERY: '1000' },
+    env: { ...EARNEST_TIMES, DUESTREAM_WORKER__JOB_LEASE: '6000' },
     workload: { jobs: 800, callsMs: 12_000, farMs: 4000, throws: 0.15, workMs: [5, 600], crashes: 0, poison: 0 },
     inject: ({ theLine, sleep }) => loseReplies(theLine(), { verbs: VERBS, each: LOST_EACH, sleep }),
     drainMs: 20_000,

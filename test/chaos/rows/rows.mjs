@@ -1,6 +1,7 @@
 /** The fault matrix as far as it can be run here: one table, in the order of the faults' numbers. */
 import { abuseRows } from './abuse.mjs';
 import { accessRows } from './access.mjs';
+import { aheadRows } from './ahead.mjs';
 import { clusterRows } from './cluster.mjs';
 import { dataRows } from './data.mjs';
 import { diskRows } from './disk.mjs';
@@ -23,7 +24,7 @@ import { timeRows } from './time.mjs';
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
   ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows, ...scheduleRows],
-  ...[...clusterRows, ...sentinelRows, ...gateRows, ...tagRows, ...lateRows, ...outboxRows],
+  ...[...clusterRows, ...sentinelRows, ...gateRows, ...tagRows, ...lateRows, ...outboxRows, ...aheadRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**

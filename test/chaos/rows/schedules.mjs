@@ -24,7 +24,7 @@ export const scheduleRows = [
     wanted: 'runs per instant 1, none missing, none besides; late <= lease + 1 s',
     workload: { crashes: 0, poison: 0, jobs: 400 },
     line: true,
-    fsck: true,
+    whole: true,
     async inject(scene) {
       const { cast, redis, sleep, until, random } = scene;
       await load.declareLoad(redis);

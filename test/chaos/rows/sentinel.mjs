@@ -48,7 +48,7 @@ export const sentinelRows = [
     wanted:
       'some are lost, only of those acknowledged since 1.0 s before the lag; replicated: lost 0; each partition goes on <= 5 s',
     ...ASYNCHRONOUS,
-    fsck: true,
+    whole: true,
     async inject(scene) {
       const master = await scene.theSentinels().master();
       const replicas = scene.theSentinels().nodes.filter((node) => node !== master);
@@ -74,7 +74,7 @@ export const sentinelRows = [
     topology: { kind: 'parted', downAfterMs: 3000 },
     workload: LASTING,
     ...ASYNCHRONOUS,
-    fsck: true,
+    whole: true,
     async inject(scene) {
       const master = await scene.theSentinels().master();
       scene.note('loss.begin');
@@ -171,7 +171,7 @@ export const sentinelRows = [
     },
     workload: LASTING,
     declaredLossMs: { none: LAG_MS },
-    fsck: true,
+    whole: true,
     async inject(scene) {
       const master = await scene.theSentinels().master();
       const begunMs = performance.now();

@@ -33,7 +33,7 @@ export const tagRows = [
     severs: true,
     declaredLossMs: { replicated: LAG_MS },
     workload: { ...STEADY, jobs: 300 },
-    fsck: true,
+    whole: true,
     async inject(scene) {
       const closed = new Map();
       closings.set(scene, closed);

@@ -8,7 +8,7 @@ const handler = handlers.map.chaos;
 if (!queue || !handler) throw new Error('the handlers have no queue');
 
 // They are here to come and to vanish; looking after each other, 200 in a handful of processes, is not their part.
-const times = /** @type {const} */ ({ jobLease: '3s', extendEvery: '1s', beatTtl: '1500ms', grace: '20s' });
+const times = /** @type {const} */ ({ jobLease: '3s', beatTtl: '1500ms', grace: '20s' });
 const workers = Array.from({ length: Number(CHAOS_FLEET) }, () =>
   createWorker(queue.name, handler, { redis: DUESTREAM_REDIS_URL, concurrency: 1, ...times }),
 );

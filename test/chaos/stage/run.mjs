@@ -10,8 +10,8 @@ import { Redis } from 'ioredis';
 import { createClocks } from '../faults/clocks.mjs';
 import { openLine } from '../faults/line.mjs';
 import { check } from '../judge/checker.mjs';
+import { flawsOf } from '../judge/damage.mjs';
 import { leftIn, membersOf, motionIn, PARTITIONS } from '../judge/dump.mjs';
-import { flawsOf } from '../judge/fsck.mjs';
 import { look } from '../judge/look.mjs';
 import { watchTerms } from '../judge/terms.mjs';
 import { vitalsAtRest, vitalsNow, vitalsSince } from '../judge/vitals.mjs';
@@ -57,6 +57,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {Readonly<Record<string, string>>} [env]
  * @property {import('../judge/gates.mjs').Limits & { inOrder?: boolean }} [gates] limits of the queue, which are judged; inOrder
  *   false: the order in a lane is not
+ * @property {number} [aheadMs] so long before they are due jobs are handed to workers
  * @property {boolean} [line] the actors reach Redis over a line that can be bad
  * @property {import('../faults/clocks.mjs').WrongClocks} [clocks] whose clocks are wrong
  * @property {boolean} [watch] who promotes is watched
@@ -70,7 +71,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {(folder: string) => Promise<import('./server.mjs').Special>} [prepare] what its server needs and must be made
  * @property {(folder: string, binary: string) => string | undefined} [impossible] why it cannot be run on this host, or with
  *   this redis-server
- * @property {boolean} [fsck] in the end the product's own check of the invariants finds nothing
+ * @property {boolean} [whole] in the end the product's own check of the invariants finds nothing
  * @property {number} [drainMs]
  * @property {number} [limitMs] it gives up then, if not when the others do
  * @property {(scene: Scene) => Promise<Readonly<Record<string, number>>>} [after] measures when all is done, before the
@@ -180,7 +181,7 @@ export const NOTHING_SEEN = {
  */
 async function play({ row, settings, folder, endings }) {
   const { binary, product, seed, mode } = settings;
-  const clocks = row.clocks ? await createClocks(folder, row.clocks) : undefined;
+  const clocks = row.clocks ? await createClocks(folder, row.clocks, row.aheadMs) : undefined;
   endings.push(() => clocks?.close());
   const special = { ...row.server, ...(await row.prepare?.(folder)) };
   endings.push(() => special.release?.());
@@ -218,7 +219,7 @@ async function play({ row, settings, folder, endings }) {
     actors: cast.actors,
     looks: leases?.looks ?? [],
   };
-  const flaws = row.fsck ? await flawsOf({ product, url: ground.url }) : [];
+  const flaws = row.whole ? await flawsOf({ product, url: ground.url }) : [];
   const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
   const outcome = { report, ...seen, mode, actors: cast.actors, noted, slackMs };
   const complaints = [
@@ -255,11 +256,12 @@ async function notLingering(redis, ms) {
  * @param {Row} row
  * @param {import('./server.mjs').Mode} mode
  */
-function envOf({ partitions, gates }, mode) {
+function envOf({ partitions, gates, aheadMs }, mode) {
+  const settings = { ...(gates && settingsOf(gates)), ...(aheadMs !== undefined && { ahead: aheadMs }) };
   return {
     ...(mode === 'replicated' ? { CHAOS_DURABILITY: mode } : {}),
     ...(partitions ? { CHAOS_PARTITIONS: String(partitions) } : {}),
-    ...(gates ? { CHAOS_GATES: JSON.stringify(settingsOf(gates)) } : {}),
+    ...(gates || aheadMs !== undefined ? { CHAOS_GATES: JSON.stringify(settings) } : {}),
   };
 }
 

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 120_000;
  * @returns {Promise<readonly string[]>} one complaint per flaw
  */
 export async function flawsOf({ product, url }) {
-  return complaintsOf(await fsck(product, url));
+  return complaintsOf(await looked(product, url));
 }
 
 /**
@@ -21,8 +21,8 @@ export async function flawsOf({ product, url }) {
 export function complaintsOf({ code, text }) {
   const flaws = flawsIn(text);
   const start = text.slice(0, 300);
-  if (flaws === undefined) return [`fsck ended with ${code} and cannot be read: ${start}`];
-  if ((code === 0) !== (flaws.length === 0)) return [...flaws, `fsck ended with ${code}: ${start}`];
+  if (flaws === undefined) return [`doctor --keys ended with ${code} and cannot be read: ${start}`];
+  if ((code === 0) !== (flaws.length === 0)) return [...flaws, `doctor --keys ended with ${code}: ${start}`];
   return flaws;
 }
 
@@ -35,7 +35,7 @@ function flawsIn(text) {
       ...control,
     ];
     if (partitions.length === 0 && flaws.length === 0) return undefined;
-    return flaws.map(({ invariant, what, name, means }) => `fsck: ${invariant} ${what} ${name}: ${means}`);
+    return flaws.map(({ invariant, what, name, means }) => `doctor: ${invariant} ${what} ${name}: ${means}`);
   } catch {
     return undefined;
   }
@@ -46,8 +46,8 @@ function flawsIn(text) {
  * @param {string} url
  * @returns {Promise<{ code: number, text: string }>}
  */
-function fsck(product, url) {
-  const args = [join(product, 'dist', 'main.js'), 'fsck', '--json', '--redis', url];
+function looked(product, url) {
+  const args = [join(product, 'dist', 'main.js'), 'doctor', '--keys', '--json', '--redis', url];
   return new Promise((resolve) => {
     execFile(process.execPath, args, { timeout: TIMEOUT_MS }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) || 1 : 0, text: stdout || stderr });
