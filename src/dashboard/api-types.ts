@@ -336,6 +336,60 @@ export interface Schemas {
     readonly start: Schemas['SpreadTotal'];
     readonly run: Schemas['SpreadTotal'];
   };
+  readonly Day: {
+    readonly nowMs: number;
+    readonly on: boolean;
+    readonly startMs: number;
+    readonly stepMs: number;
+    readonly queues: readonly Schemas['QueueDay'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
+    readonly events: readonly Schemas['DayEvent'][];
+  };
+  readonly QueueDay: {
+    readonly queue: string;
+    readonly starts: readonly number[];
+    readonly p99Ms: readonly (number | null)[];
+    readonly maxMs: readonly (number | null)[];
+    readonly dead: readonly number[];
+    readonly inTime: number;
+    readonly hourP99Ms: number | null;
+  };
+  readonly DayEvent: {
+    readonly queue: string;
+    readonly what: 'closed' | 'elected' | 'opened' | 'paused' | 'resumed' | 'served' | 'set' | 'unserved';
+    readonly fromMs?: number;
+    readonly why?: string;
+    readonly group?: string;
+    readonly atMs: number;
+    readonly by?: string;
+    readonly untilMs?: number;
+    readonly before?: Schemas['QueueSettings'];
+    readonly after?: Schemas['QueueSettings'];
+  };
+  readonly Slo: {
+    readonly queue: string;
+    readonly withinMs: number;
+    readonly of: number;
+    readonly overMs: number;
+    readonly sinceMs: number;
+    readonly fromMs: number;
+    readonly toMs: number;
+    readonly kept: boolean;
+    readonly jobs: number;
+    readonly share: number | null;
+    readonly late: number;
+    readonly expired: number;
+    readonly standing: number;
+    readonly budget: number;
+    readonly left: number;
+    readonly burn: number | null;
+    readonly alert: 'page' | 'ticket' | null;
+  };
+  readonly Slos: {
+    readonly nowMs: number;
+    readonly queues: readonly Schemas['Slo'][];
+    readonly unread: readonly Schemas['UnreadQueue'][];
+  };
   readonly WhyNothingMoves: {
     readonly queue: string;
     readonly moves: boolean;
@@ -359,6 +413,9 @@ export interface Schemas {
   readonly ListedJob: {
     readonly id: string;
     readonly name?: string;
+    readonly attempts: number;
+    readonly crashes: number;
+    readonly overMs?: number;
     readonly bare: boolean;
     readonly partition: number;
     readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
@@ -367,8 +424,36 @@ export interface Schemas {
     readonly owner?: string;
     readonly startedMs?: number;
     readonly tookMs?: number;
-    readonly overMs?: number;
+    readonly failures: number;
+    readonly error?: string;
+    readonly preview?: string;
+    readonly etag?: string;
+  };
+  readonly FoundJobs: {
+    readonly cursor?: string;
+    readonly jobs: readonly Schemas['FoundJob'][];
+    readonly scanned: number;
+    readonly unread: readonly Schemas['UnreadQueue'][];
+  };
+  readonly FoundJob: {
+    readonly id: string;
+    readonly queue: string;
+    readonly name?: string;
     readonly attempts: number;
+    readonly crashes: number;
+    readonly overMs?: number;
+    readonly bare: boolean;
+    readonly partition: number;
+    readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
+    readonly dueMs?: number;
+    readonly tags?: readonly string[];
+    readonly owner?: string;
+    readonly startedMs?: number;
+    readonly tookMs?: number;
+    readonly failures: number;
+    readonly error?: string;
+    readonly preview?: string;
+    readonly etag?: string;
   };
   readonly JobCount: {
     readonly queue: string;
@@ -395,6 +480,11 @@ export interface Schemas {
     };
     readonly unreadable?: string;
     readonly reason?: string;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly result?: Schemas['KeptResult'];
+    readonly attempts: number;
+    readonly crashes: number;
+    readonly overMs?: number;
     readonly bare: boolean;
     readonly partition: number;
     readonly state: 'cancelled' | 'dead' | 'done' | 'expired' | 'ready' | 'running' | 'scheduled' | 'waiting';
@@ -403,10 +493,10 @@ export interface Schemas {
     readonly owner?: string;
     readonly startedMs?: number;
     readonly tookMs?: number;
-    readonly overMs?: number;
-    readonly attempts: number;
+    readonly failures: number;
     readonly token?: string;
     readonly entry?: string;
+    readonly account?: Schemas['StartAccount'];
     readonly past: readonly Schemas['PastJob'][];
     readonly timeline: readonly Schemas['Moment'][];
     readonly codec?: string;
@@ -421,27 +511,24 @@ export interface Schemas {
         readonly factor?: number;
         readonly stepsMs?: readonly number[];
       };
+      readonly set?: string;
       readonly tags?: readonly string[];
       readonly priority?: 'high' | 'low' | 'normal';
-      readonly set?: string;
       readonly onLate?: 'dead' | 'drop' | 'run';
       readonly expiresAtMs?: number;
       readonly maxLatenessMs?: number;
     };
     readonly askedDueMs?: number;
-    readonly failures: number;
-    readonly crashes: number;
     readonly generation: number;
     readonly cancelRequested: boolean;
     readonly nextLifeMs?: number;
-    readonly result?: Schemas['KeptResult'];
-    readonly history: readonly Schemas['Attempted'][];
     readonly deferred?: Schemas['Deferred'];
     readonly progress?: Schemas['JobProgress'];
     readonly deadLetter?: string;
     readonly readable: boolean;
     readonly hidden: boolean;
     readonly waitsFor?: Schemas['JobWait'];
+    readonly starts?: Schemas['StartEstimate'];
     readonly digest?: string;
     readonly etag?: string;
   };
@@ -453,11 +540,39 @@ export interface Schemas {
     readonly stack?: string;
     readonly worker?: string;
     readonly tookMs?: number;
+    readonly account?: Schemas['StartAccount'];
+    readonly beganMs?: number;
+    readonly signMs?: number;
+  };
+  readonly StartAccount: {
+    readonly dueMs: number;
+    readonly startedMs: number;
+    readonly lateMs: number;
+    readonly parts: readonly {
+      readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'unasked' | 'unproven' | 'worker';
+      readonly ms: number;
+      readonly about?: true;
+    }[];
+    readonly toHandlerMs?: number;
+    readonly others?: {
+      readonly count: number;
+      readonly isLeast: boolean;
+      readonly ofGroup: boolean;
+      readonly last: string;
+    };
   };
   readonly Deferred: {
     readonly times: number;
     readonly lastMs: number;
     readonly reason?: string;
+    readonly starts: readonly {
+      readonly kind: 'deferred' | 'handed-back';
+      readonly attempt?: number;
+      readonly atMs: number;
+      readonly reason?: string;
+      readonly worker?: string;
+      readonly tookMs?: number;
+    }[];
   };
   readonly JobProgress: {
     readonly fraction: number;
@@ -466,13 +581,14 @@ export interface Schemas {
   };
   readonly Moment: {
     readonly atMs: number;
-    readonly kind: 'asked-due' | 'cancelled' | 'crash' | 'dead' | 'done' | 'due' | 'earlier-end' | 'expired' | 'failure' | 'refused' | 'started' | 'timeout';
+    readonly kind: 'asked-due' | 'cancelled' | 'crash' | 'dead' | 'deferred' | 'done' | 'due' | 'earlier-end' | 'expired' | 'failure' | 'handed-back' | 'refused' | 'started' | 'timeout';
     readonly attempt?: number;
     readonly owner?: string;
     readonly tookMs?: number;
     readonly outcome?: 'cancelled' | 'dead' | 'done' | 'expired';
     readonly message?: string;
     readonly stack?: string;
+    readonly account?: Schemas['StartAccount'];
   };
   readonly KeptResult: {
     readonly kind: 'kept' | 'no-json' | 'none' | 'too-large';
@@ -496,6 +612,7 @@ export interface Schemas {
     readonly owner?: string;
     readonly startedMs?: number;
     readonly tookMs?: number;
+    readonly account?: Schemas['StartAccount'];
     readonly overMs: number;
     readonly history: readonly Schemas['Attempted'][];
     readonly deferred?: Schemas['Deferred'];
@@ -515,8 +632,17 @@ export interface Schemas {
     }[];
     readonly text: string;
     readonly group?: string;
-    readonly priority: 'high' | 'low' | 'normal';
     readonly ahead: number;
+    readonly priority: 'high' | 'low' | 'normal';
+  };
+  readonly StartEstimate: {
+    readonly kind: 'about' | 'not-before' | 'untold';
+    readonly startMs?: number;
+    readonly before?: number;
+    readonly perSecond?: number;
+    readonly pacedBy?: 'concurrency' | 'group' | 'group-rate' | 'rate' | 'slots';
+    readonly untold?: 'few-runs' | 'many-lanes' | 'no-leader' | 'no-worker' | 'others-first' | 'paused' | 'slots-unknown' | 'unsteady';
+    readonly text: string;
   };
   readonly Scheduled: {
     readonly id: string;
@@ -528,6 +654,34 @@ export interface Schemas {
       readonly tag: string;
       readonly untilMs: number;
     };
+  };
+  readonly JobPreview: {
+    readonly queue: string;
+    readonly name: string;
+    readonly dueMs: number;
+    readonly there?: {
+      readonly state: 'ready' | 'running' | 'scheduled' | 'waiting';
+      readonly dueMs?: number;
+    };
+    readonly refusal?: Schemas['PreviewRefusal'];
+    readonly retries: readonly {
+      readonly attempt: number;
+      readonly fromMs: number;
+      readonly toMs: number;
+    }[];
+    readonly beside: {
+      readonly fromMs: number;
+      readonly stepMs: number;
+      readonly counts: readonly number[];
+    };
+  };
+  readonly PreviewRefusal: {
+    readonly kind: 'closed' | 'not-gated' | 'queue-full';
+    readonly limit?: number;
+    readonly pending?: number;
+    readonly tag?: string;
+    readonly untilMs?: number;
+    readonly what?: string;
   };
   readonly ScheduledMany: {
     readonly queue: string;
@@ -564,13 +718,7 @@ export interface Schemas {
   };
   readonly RescheduledMany: Schemas['ChangedJobs'] | {
     readonly queue: string;
-    readonly jobs: readonly {
-      readonly id: string;
-      readonly status: 'already' | 'changed' | 'indeterminate' | 'kept' | 'over' | 'ready' | 'rescheduled' | 'running' | 'unknown';
-      readonly dueMs?: number;
-      readonly wasMs?: number;
-      readonly over?: 'cancelled' | 'dead' | 'done' | 'expired';
-    }[];
+    readonly jobs: readonly Schemas['Rescheduled'][];
   };
   readonly RanNow: {
     readonly id: string;
@@ -594,14 +742,21 @@ export interface Schemas {
       readonly unknown?: number;
       readonly refused?: number;
       readonly kept?: number;
-      readonly already?: number;
       readonly changed?: number;
-      readonly indeterminate?: number;
+      readonly already?: number;
       readonly 'already-due'?: number;
+      readonly indeterminate?: number;
     };
     readonly scanned: number;
     readonly cursor?: string;
     readonly requested?: number;
+    readonly moves?: readonly Schemas['JobMove'][];
+  };
+  readonly JobMove: {
+    readonly id: string;
+    readonly wasMs?: number;
+    readonly dueMs: number;
+    readonly etag: string;
   };
   readonly DeadLettersPage: {
     readonly queue: string;
@@ -611,6 +766,56 @@ export interface Schemas {
     readonly others?: number;
     readonly scanned: number;
   };
+  readonly DeadLetterOverview: {
+    readonly stepMs: number;
+    readonly unread: readonly Schemas['UnreadQueue'][];
+    readonly untilMs?: number;
+    readonly others: number;
+    readonly scanned: number;
+    readonly kinds: readonly Schemas['DeadLetterKind'][];
+  };
+  readonly DeadLetterKind: {
+    readonly count: number;
+    readonly times: readonly {
+      readonly atMs: number;
+      readonly count: number;
+    }[];
+    readonly lastMs: number;
+    readonly firstMs: number;
+    readonly error?: string;
+    readonly reason?: string;
+    readonly shares: {
+      readonly queue: readonly {
+        readonly value: string;
+        readonly count: number;
+      }[];
+      readonly name: readonly {
+        readonly value: string;
+        readonly count: number;
+      }[];
+      readonly host: readonly {
+        readonly value: string;
+        readonly count: number;
+      }[];
+      readonly version: readonly {
+        readonly value: string;
+        readonly count: number;
+      }[];
+      readonly group: readonly {
+        readonly value: string;
+        readonly count: number;
+      }[];
+      readonly tag: readonly {
+        readonly value: string;
+        readonly count: number;
+      }[];
+    };
+    readonly example: {
+      readonly id: string;
+      readonly queue: string;
+      readonly deadLetter: string;
+    };
+  };
   readonly ListedDeadLetter: {
     readonly id: string;
     readonly name?: string;
@@ -619,14 +824,14 @@ export interface Schemas {
     readonly atMs: number;
     readonly error?: string;
     readonly reason?: string;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly attempts: number;
+    readonly crashes: number;
     readonly bare: boolean;
     readonly partition: number;
     readonly tags: readonly string[];
-    readonly attempts: number;
     readonly failures: number;
-    readonly crashes: number;
     readonly generation: number;
-    readonly history: readonly Schemas['Attempted'][];
     readonly deferred?: Schemas['Deferred'];
   };
   readonly DeadLetter: {
@@ -638,14 +843,14 @@ export interface Schemas {
     readonly atMs: number;
     readonly error?: string;
     readonly reason?: string;
+    readonly history: readonly Schemas['Attempted'][];
+    readonly attempts: number;
+    readonly crashes: number;
     readonly bare: boolean;
     readonly partition: number;
     readonly tags: readonly string[];
-    readonly attempts: number;
     readonly failures: number;
-    readonly crashes: number;
     readonly generation: number;
-    readonly history: readonly Schemas['Attempted'][];
     readonly deferred?: Schemas['Deferred'];
     readonly hidden: boolean;
     readonly data?: unknown;
@@ -664,9 +869,9 @@ export interface Schemas {
         readonly factor?: number;
         readonly stepsMs?: readonly number[];
       };
+      readonly set?: string;
       readonly tags?: readonly string[];
       readonly priority?: 'high' | 'low' | 'normal';
-      readonly set?: string;
       readonly onLate?: 'dead' | 'drop' | 'run';
       readonly expiresAtMs?: number;
       readonly maxLatenessMs?: number;
@@ -681,6 +886,10 @@ export interface Schemas {
     readonly count: number;
     readonly lastMs: number;
     readonly firstMs: number;
+    readonly example: {
+      readonly id: string;
+      readonly deadLetter: string;
+    };
   };
   readonly Replayed: {
     readonly id?: string;
@@ -720,10 +929,10 @@ export interface Schemas {
     readonly queue: string;
     readonly running: number;
     readonly history: number;
+    readonly scanned: number;
     readonly left: number;
     readonly jobs: number;
     readonly deadLetters: number;
-    readonly scanned: number;
   };
   readonly SchedulesPage: {
     readonly namespace: string;
@@ -823,12 +1032,50 @@ export interface Schemas {
     readonly jobs: readonly Schemas['FiredJob'][];
     readonly leftOut?: number;
   };
+  readonly Simulation: {
+    readonly queue: string;
+    readonly nowMs: number;
+    readonly untilMs: number;
+    readonly seed: number;
+    readonly due: number;
+    readonly scheduled: number;
+    readonly coming: number;
+    readonly usual?: number;
+    readonly asItIs: Schemas['SimulatedRun'];
+    readonly asAsked?: Schemas['SimulatedRun'];
+    readonly assumptions: readonly string[];
+  };
+  readonly SimulatedRun: {
+    readonly limits: string;
+    readonly slots: number;
+    readonly runTime: string;
+    readonly started: number;
+    readonly left: number;
+    readonly backlogThroughMs?: number;
+    readonly throughMs?: number;
+    readonly p50Ms?: number;
+    readonly p99Ms?: number;
+    readonly maxMs: number;
+    readonly worstMinuteMs?: number;
+    readonly maxLine: number;
+    readonly maxLineAtMs: number;
+    readonly groups: readonly Schemas['SimulatedGroup'][];
+  };
+  readonly SimulatedGroup: {
+    readonly group: string;
+    readonly jobs: number;
+    readonly throughMs?: number;
+    readonly p50Ms?: number;
+    readonly p99Ms?: number;
+    readonly maxMs: number;
+  };
   readonly Forecast: {
     readonly queue?: string;
     readonly atMs: number;
     readonly untilMs: number;
-    readonly by: 'hour' | 'minute';
+    readonly by: 'half-hour' | 'hour' | 'minute';
     readonly buckets: readonly Schemas['ForecastBucket'][];
+    readonly queues?: readonly Schemas['QueueForecast'][];
     readonly busiest?: Schemas['ForecastBucket'];
     readonly overdue: number;
     readonly ready: number;
@@ -848,6 +1095,162 @@ export interface Schemas {
     readonly jobs: number;
     readonly scheduled: number;
     readonly coming: number;
+  };
+  readonly QueueForecast: {
+    readonly queue: string;
+    readonly jobs: readonly number[];
+  };
+  readonly QueueLate: {
+    readonly queue: string;
+    readonly fromMs: number;
+    readonly groups: readonly {
+      readonly group: string;
+      readonly ms: number;
+    }[];
+    readonly starts: number;
+    readonly toMs: number;
+    readonly verdict: string;
+    readonly late: number;
+    readonly p50Ms: number | null;
+    readonly p99Ms: number | null;
+    readonly maxMs: number | null;
+    readonly known: number;
+    readonly worst: {
+      readonly atMs: number;
+      readonly starts: number;
+      readonly p99Ms: number;
+    } | null;
+    readonly causes: readonly {
+      readonly cause: 'behind' | 'busy' | 'clock-set' | 'closed' | 'concurrency' | 'group-full' | 'line' | 'linger' | 'made-late' | 'no-leader' | 'no-worker' | 'paused' | 'promotion' | 'ran' | 'rate' | 'unasked' | 'unproven' | 'worker';
+      readonly text: string;
+      readonly ms: number;
+      readonly share: number;
+    }[];
+    readonly diary: {
+      readonly partitions: number;
+      readonly entries: readonly {
+        readonly partitions: number;
+        readonly atMs: number;
+        readonly what: 'closed' | 'elected' | 'opened' | 'paused' | 'resigned' | 'resumed' | 'served' | 'set' | 'unserved';
+        readonly entry: string;
+        readonly why?: string;
+        readonly group?: string;
+        readonly by?: string;
+        readonly untilMs?: number;
+        readonly before?: {
+          readonly broadcast?: false | true | {
+            readonly max?: number;
+            readonly bytes?: number;
+            readonly age?: string | number;
+          };
+          readonly perGroup?: number | false | {
+            readonly maxPending?: number | false;
+            readonly rate?: false | string | {
+              readonly limit: number;
+              readonly per: string | number;
+              readonly burst?: number;
+            };
+            readonly concurrency?: number | false;
+          };
+          readonly maxPending?: number | false;
+          readonly history?: false | true | {
+            readonly keep?: string | number;
+            readonly max?: number;
+            readonly result?: boolean;
+            readonly resultBytesMax?: number;
+          };
+          readonly rate?: false | string | {
+            readonly limit: number;
+            readonly per: string | number;
+            readonly burst?: number;
+          };
+          readonly concurrency?: number | false;
+          readonly groups?: {
+            readonly [key: string]: {
+              readonly weight?: number;
+              readonly maxPending?: number | false;
+              readonly rate?: false | string | {
+                readonly limit: number;
+                readonly per: string | number;
+                readonly burst?: number;
+              };
+              readonly concurrency?: number | false;
+            };
+          };
+          readonly redact?: readonly string[];
+          readonly maxBytes?: number | false;
+          readonly linger?: string | number;
+          readonly ahead?: string | number;
+          readonly lateness?: false | true | {
+            readonly over?: string | number;
+            readonly within?: string | number;
+            readonly of?: number;
+          };
+          readonly fair?: true;
+        };
+        readonly after?: {
+          readonly broadcast?: false | true | {
+            readonly max?: number;
+            readonly bytes?: number;
+            readonly age?: string | number;
+          };
+          readonly perGroup?: number | false | {
+            readonly maxPending?: number | false;
+            readonly rate?: false | string | {
+              readonly limit: number;
+              readonly per: string | number;
+              readonly burst?: number;
+            };
+            readonly concurrency?: number | false;
+          };
+          readonly maxPending?: number | false;
+          readonly history?: false | true | {
+            readonly keep?: string | number;
+            readonly max?: number;
+            readonly result?: boolean;
+            readonly resultBytesMax?: number;
+          };
+          readonly rate?: false | string | {
+            readonly limit: number;
+            readonly per: string | number;
+            readonly burst?: number;
+          };
+          readonly concurrency?: number | false;
+          readonly groups?: {
+            readonly [key: string]: {
+              readonly weight?: number;
+              readonly maxPending?: number | false;
+              readonly rate?: false | string | {
+                readonly limit: number;
+                readonly per: string | number;
+                readonly burst?: number;
+              };
+              readonly concurrency?: number | false;
+            };
+          };
+          readonly redact?: readonly string[];
+          readonly maxBytes?: number | false;
+          readonly linger?: string | number;
+          readonly ahead?: string | number;
+          readonly lateness?: false | true | {
+            readonly over?: string | number;
+            readonly within?: string | number;
+            readonly of?: number;
+          };
+          readonly fair?: true;
+        };
+        readonly fromMs?: number;
+      }[];
+      readonly intervals: readonly {
+        readonly partitions: number;
+        readonly what: 'closed' | 'leaderless' | 'paused' | 'unserved';
+        readonly why?: string;
+        readonly group?: string;
+        readonly by?: string;
+        readonly fromMs?: number;
+        readonly toMs?: number;
+      }[];
+    };
   };
   readonly Backlog: {
     readonly queue: string;
@@ -874,16 +1277,16 @@ export interface Schemas {
   };
   readonly Workers: {
     readonly namespace: string;
-    readonly versions: readonly Schemas['VersionCount'][];
     readonly unread: readonly Schemas['UnreadQueue'][];
+    readonly versions: readonly Schemas['VersionCount'][];
     readonly workers: readonly Schemas['Worker'][];
   };
   readonly Worker: {
     readonly id: string;
     readonly pending: number;
+    readonly queues: readonly string[];
     readonly state: 'alive' | 'missing';
     readonly startedMs?: number;
-    readonly queues: readonly string[];
     readonly jobs: readonly {
       readonly id: string;
       readonly queue: string;
@@ -891,11 +1294,15 @@ export interface Schemas {
       readonly bare: boolean;
       readonly attempt?: number;
       readonly startedMs?: number;
+      readonly dueMs: number;
     }[];
     readonly host?: string;
     readonly pid?: number;
     readonly version?: string;
     readonly beatAgoMs?: number;
+    readonly slots?: {
+      readonly [key: string]: number;
+    };
   };
   readonly VersionCount: {
     readonly version?: string;
@@ -927,6 +1334,10 @@ export interface Schemas {
       readonly nextHour: number;
       readonly scheduled: number;
       readonly coming: number;
+      readonly perQueue: readonly {
+        readonly queue: string;
+        readonly jobs: number;
+      }[];
       readonly atMs: number;
       readonly busiest?: Schemas['ForecastBucket'];
       readonly buckets: readonly Schemas['ForecastBucket'][];
@@ -964,7 +1375,9 @@ export interface Schemas {
       };
       readonly limits?: Schemas['QueueLimits'];
       readonly workers: number;
+      readonly slots?: number;
       readonly perSecond: Schemas['Rates'];
+      readonly obstacle?: string;
       readonly leaders: readonly (string | null)[];
     }[];
     readonly total: {
@@ -997,14 +1410,21 @@ export interface Schemas {
   };
   readonly AuditEntry: {
     readonly queue?: string;
-    readonly verb: string;
     readonly entry: string;
     readonly atMs: number;
-    readonly reason?: string;
-    readonly count: number;
     readonly who: string;
     readonly way: 'api' | 'cli' | 'page' | 'program';
+    readonly verb: string;
     readonly target?: string;
+    readonly ids?: readonly string[];
+    readonly count: number;
+    readonly before?: {
+      readonly [key: string]: unknown;
+    };
+    readonly after?: {
+      readonly [key: string]: unknown;
+    };
+    readonly reason?: string;
   };
   readonly Session: {
     readonly name: string;
@@ -1041,6 +1461,12 @@ export interface Schemas {
     readonly maxPending?: number | false;
     readonly maxBytes?: number | false;
     readonly linger?: number | string;
+    readonly ahead?: number | string;
+    readonly lateness?: boolean | {
+      readonly within?: number | string;
+      readonly of?: number;
+      readonly over?: number | string;
+    };
     readonly rate?: string | {
       readonly limit: number;
       readonly per: number | string;
@@ -1084,13 +1510,6 @@ export interface Schemas {
     }[];
     readonly login?: 'application';
   };
-  readonly PauseRequest: {
-    readonly reason?: string;
-  };
-  readonly CloseRequest: {
-    readonly for: number | string;
-    readonly reason?: string;
-  };
   readonly QueueSettingsRequest: {
     readonly history?: boolean | {
       readonly keep?: number | string;
@@ -1107,6 +1526,12 @@ export interface Schemas {
     readonly maxPending?: number | false;
     readonly maxBytes?: number | false;
     readonly linger?: number | string;
+    readonly ahead?: number | string;
+    readonly lateness?: boolean | {
+      readonly within?: number | string;
+      readonly of?: number;
+      readonly over?: number | string;
+    };
     readonly rate?: string | {
       readonly limit: number;
       readonly per: number | string;
@@ -1168,6 +1593,34 @@ export interface Schemas {
     readonly steps?: readonly (number | string)[];
     readonly stepsMs?: readonly number[];
     readonly jitter?: 'none' | 'full' | 'equal';
+  };
+  readonly SimulateRequest: {
+    readonly limits?: {
+      readonly rate?: string | {
+        readonly limit: number;
+        readonly per: number | string;
+        readonly burst?: number;
+      } | false;
+      readonly concurrency?: number | false;
+      readonly perGroup?: number | false | {
+        readonly concurrency?: number | false;
+        readonly rate?: string | {
+          readonly limit: number;
+          readonly per: number | string;
+          readonly burst?: number;
+        } | false;
+        readonly maxPending?: number | false;
+      };
+      readonly groups?: {
+        readonly [key: string]: Schemas['GroupLimits'];
+      };
+      readonly fair?: true;
+    };
+    readonly workers?: number;
+    readonly slots?: number;
+    readonly runTime?: number | string;
+    readonly until?: string;
+    readonly seed?: number;
   };
   readonly NewJob: {
     readonly data?: unknown;
@@ -1256,6 +1709,7 @@ export interface Schemas {
     readonly zone?: string;
     readonly shift?: number | string;
     readonly only?: 'earlier' | 'later';
+    readonly ifMatch?: string;
   };
   readonly EditBatchRequest: {
     readonly ids?: readonly string[];

@@ -62,13 +62,15 @@ interface Sent {
   readonly json?: string | undefined;
   /** Only if it still is what was seen. */
   readonly etag?: string | undefined;
+  /** Why, for the audit, where the body has no place for it. */
+  readonly reason?: string | undefined;
 }
 
 /** The same with a body that is JSON already. @throws as `ask` */
 export async function askJson<One extends Shape>(
   call: Call<One>,
   given: NoInfer<Given<One>>,
-  { json, etag }: Sent = {},
+  { json, etag, reason = '' }: Sent = {},
 ): Promise<Answer<One>> {
   const { method } = call;
   const response = await fetch(urlOf(call, given), {
@@ -79,6 +81,7 @@ export async function askJson<One extends Shape>(
       ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...(session === undefined || method === 'GET' ? {} : { 'X-CSRF-Token': session.csrf }),
       ...(etag === undefined ? {} : { 'If-Match': `"${etag}"` }),
+      ...(reason === '' ? {} : { 'X-Reason': encodeURIComponent(reason) }),
     },
     ...(json === undefined ? {} : { body: json }),
   });

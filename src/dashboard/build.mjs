@@ -47,6 +47,8 @@ async function buildInto(folder) {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       target: 'es2022',
+      // What others have written asks that its licence goes with it.
+      license: { fileName: 'licenses.md' },
       reportCompressedSize: false,
     },
   });

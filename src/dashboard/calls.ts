@@ -24,7 +24,9 @@ export const queuesPause: Call<{
   readonly given: {
     readonly queue: string;
   };
-  readonly body?: Schemas['PauseRequest'];
+  readonly body?: {
+    readonly reason?: string;
+  };
   readonly answer: Schemas['QueuePaused'];
 }> = { method: 'POST', at: 'queues/{queue}/pause' };
 
@@ -41,7 +43,10 @@ export const queuesClose: Call<{
   readonly given: {
     readonly queue: string;
   };
-  readonly body: Schemas['CloseRequest'];
+  readonly body: {
+    readonly for: number | string;
+    readonly reason?: string;
+  };
   readonly answer: Schemas['QueueClosed'];
 }> = { method: 'POST', at: 'queues/{queue}/close' };
 
@@ -125,7 +130,10 @@ export const groupsClose: Call<{
     readonly queue: string;
     readonly group: string;
   };
-  readonly body: Schemas['CloseRequest'];
+  readonly body: {
+    readonly for: number | string;
+    readonly reason?: string;
+  };
   readonly answer: Schemas['GroupChange'];
 }> = { method: 'POST', at: 'queues/{queue}/groups/{group}/close' };
 
@@ -156,7 +164,10 @@ export const tagsClose: Call<{
     readonly queue: string;
     readonly tag: string;
   };
-  readonly body: Schemas['CloseRequest'];
+  readonly body: {
+    readonly for: number | string;
+    readonly reason?: string;
+  };
   readonly answer: Schemas['TagClosed'];
 }> = { method: 'POST', at: 'queues/{queue}/tags/{tag}/close' };
 
@@ -219,11 +230,13 @@ export const setsSeal: Call<{
   readonly answer: Schemas['SetSealed'];
 }> = { method: 'POST', at: 'queues/{queue}/sets/{set}/seal' };
 
-/** What happened in a queue by the minute. */
+/** What happened in a queue by the minute, hour or day. */
 export const queuesMinutes: Call<{
   readonly given: {
     readonly queue: string;
     readonly hours?: '1' | '24';
+    readonly days?: number;
+    readonly by?: 'hour' | 'day';
   };
   readonly answer: Schemas['QueueMinutes'];
 }> = { method: 'GET', at: 'queues/{queue}/minutes' };
@@ -234,6 +247,12 @@ export const lateness: Call<{
   readonly answer: Schemas['LastHour'];
 }> = { method: 'GET', at: 'lateness' };
 
+/** What happened in the last day, in each queue and by the hour. */
+export const day: Call<{
+  readonly given: {};
+  readonly answer: Schemas['Day'];
+}> = { method: 'GET', at: 'day' };
+
 /** Why jobs of a queue wait, if any do. */
 export const queuesWhy: Call<{
   readonly given: {
@@ -241,6 +260,66 @@ export const queuesWhy: Call<{
   };
   readonly answer: Schemas['WhyNothingMoves'];
 }> = { method: 'GET', at: 'queues/{queue}/why' };
+
+/** Why a queue was late within some time. */
+export const queuesLate: Call<{
+  readonly given: {
+    readonly queue: string;
+    readonly from?: string;
+    readonly to?: string;
+  };
+  readonly answer: Schemas['QueueLate'];
+}> = { method: 'GET', at: 'queues/{queue}/late' };
+
+/** Whether a queue keeps what it promises about lateness. */
+export const queuesSlo: Call<{
+  readonly given: {
+    readonly queue: string;
+    readonly month?: string;
+  };
+  readonly answer: Schemas['Slo'];
+}> = { method: 'GET', at: 'queues/{queue}/slo' };
+
+/** Whether queues keep what they promise about lateness. */
+export const slo: Call<{
+  readonly given: {
+    readonly month?: string;
+  };
+  readonly answer: Schemas['Slos'];
+}> = { method: 'GET', at: 'slo' };
+
+/** Show what a queue would do. */
+export const queuesSimulate: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body?: Schemas['SimulateRequest'];
+  readonly answer: Schemas['Simulation'];
+}> = { method: 'POST', at: 'queues/{queue}/simulate' };
+
+/** Find jobs in all queues, by due time. */
+export const jobsFind: Call<{
+  readonly given: {
+    readonly queue?: string;
+    readonly id?: string;
+    readonly state?: string;
+    readonly tag?: string;
+    readonly set?: string;
+    readonly name?: string;
+    readonly idPrefix?: string;
+    readonly dueFrom?: string;
+    readonly dueTo?: string;
+    readonly endedFrom?: string;
+    readonly endedTo?: string;
+    readonly ranFrom?: string;
+    readonly ranTo?: string;
+    readonly sort?: 'due';
+    readonly preview?: 'data';
+    readonly limit?: number;
+    readonly cursor?: string;
+  };
+  readonly answer: Schemas['FoundJobs'];
+}> = { method: 'GET', at: 'jobs' };
 
 /** List jobs by state, tag, set, name, id and due time. */
 export const jobsList: Call<{
@@ -255,6 +334,8 @@ export const jobsList: Call<{
     readonly dueTo?: string;
     readonly endedFrom?: string;
     readonly endedTo?: string;
+    readonly sort?: 'due';
+    readonly preview?: 'data';
     readonly limit?: number;
     readonly cursor?: string;
   };
@@ -301,6 +382,15 @@ export const jobsEnds: Call<{
   };
   readonly answer: Schemas['JobEnd'];
 }> = { method: 'GET', at: 'queues/{queue}/ends' };
+
+/** See what would become of a job. */
+export const jobsPreview: Call<{
+  readonly given: {
+    readonly queue: string;
+  };
+  readonly body: Schemas['NewJob'];
+  readonly answer: Schemas['JobPreview'];
+}> = { method: 'POST', at: 'queues/{queue}/preview' };
 
 /** Look at a job. */
 export const jobsGet: Call<{
@@ -396,6 +486,22 @@ export const jobsEditMany: Call<{
   readonly body: Schemas['EditBatchRequest'];
   readonly answer: Schemas['EditedMany'];
 }> = { method: 'POST', at: 'queues/{queue}/batch/edit' };
+
+/** What jobs of all queues died of. */
+export const deadOverview: Call<{
+  readonly given: {
+    readonly queue?: string;
+    readonly reason?: string;
+    readonly name?: string;
+    readonly tag?: string;
+    readonly set?: string;
+    readonly id?: string;
+    readonly error?: string;
+    readonly olderThan?: string;
+    readonly newerThan?: string;
+  };
+  readonly answer: Schemas['DeadLetterOverview'];
+}> = { method: 'GET', at: 'dead' };
 
 /** List dead letters, newest first, or count those that died alike. */
 export const deadList: Call<{
@@ -561,8 +667,9 @@ export const schedulesBackfill: Call<{
 export const forecast: Call<{
   readonly given: {
     readonly until?: string;
-    readonly by?: 'minute' | 'hour' | 'auto';
+    readonly by?: 'minute' | 'half-hour' | 'hour' | 'auto';
     readonly queue?: string;
+    readonly perQueue?: 'true' | 'false';
   };
   readonly answer: Schemas['Forecast'];
 }> = { method: 'GET', at: 'forecast' };
@@ -607,6 +714,12 @@ export const live: Call<{
 /** Who changed what, newest first. */
 export const audit: Call<{
   readonly given: {
+    readonly queue?: string;
+    readonly target?: string;
+    readonly who?: string;
+    readonly verb?: string;
+    readonly from?: string;
+    readonly to?: string;
     readonly limit?: number;
     readonly cursor?: string;
   };

@@ -5,19 +5,6 @@ export type Theme = (typeof THEMES)[number];
 
 const KEY = 'duestream.theme';
 
-const listeners = new Set<() => void>();
-
-/** Calls whenever colours change, by choice or by the system. @returns what takes it back */
-export function onColours(changed: () => void): () => void {
-  const system = matchMedia('(prefers-color-scheme: dark)');
-  listeners.add(changed);
-  system.addEventListener('change', changed);
-  return () => {
-    listeners.delete(changed);
-    system.removeEventListener('change', changed);
-  };
-}
-
 export function chosenTheme(): Theme {
   try {
     const kept = localStorage.getItem(KEY);
@@ -30,7 +17,6 @@ export function chosenTheme(): Theme {
 
 export function applyTheme(theme: Theme = chosenTheme()): void {
   document.documentElement.dataset.theme = theme;
-  for (const listener of listeners) listener();
   try {
     localStorage.setItem(KEY, theme);
   } catch {

@@ -46,7 +46,7 @@ async function work(window: Window, who: string): Promise<void> {
   await must(api, 'POST /v1/queues/emails/jobs', api.admin, { id, delay: '1h' });
   const desk = deskOf(window);
   await show(window, `#/job/emails/${id}`);
-  await window.page.locator('.lamp', { hasText: 'live' }).waitFor();
+  await window.page.locator('.live', { hasText: 'live' }).waitFor();
   expect(await window.page.locator('#unloaded').count()).toBe(0);
   await desk.button('Cancel …').click();
   await desk.inDialog('Cancel the job').click();
@@ -156,7 +156,7 @@ test('a page whose application fails to say who asks tells that, and not that it
 async function comeInAndWork(url: string, who: string): Promise<void> {
   const window = await browser.open(url);
   await window.page.goto(`${url}/`);
-  await window.page.locator('.who', { hasText: who }).waitFor();
+  await window.page.locator('.rail .who', { hasText: who }).waitFor();
   expect(await window.page.getByLabel('Token').count()).toBe(0);
   expect(await deskOf(window).button('Log out').count()).toBe(0);
   await work(window, who);

@@ -116,32 +116,32 @@ describe('the page', { timeout: HOOK_MS }, () => {
   const inDialog = (name: string | RegExp) => window.page.getByRole('dialog').getByRole('button', { name });
   const told = (text: string) => window.page.getByRole('status').filter({ hasText: text }).first().waitFor();
 
-  test('Jobs keeps its filter in the address, and cancels what a dry run has shown', async () => {
+  test('Jobs keeps its filter in the address, and cancels what a dialog has shown', async () => {
     const { page } = window;
     await show(window, '#/jobs/emails');
-    await page.getByLabel('Tag').fill('shop');
-    await page.getByLabel('Id begins with').fill('order/1');
-    await button('Show').click();
+    await page.getByLabel('Add to the filter').fill('tag:shop order/1');
+    await page.keyboard.press('Enter');
     await told('1 job shown');
     expect(page.url()).toContain('tag=shop');
-    expect(await page.locator('tbody th').allTextContents()).toEqual(['order/1']);
+    expect(await page.locator('tbody .job th').allTextContents()).toEqual(['order/1']);
+    await page.getByLabel('select order/1').check();
     await button('Cancel …').click();
-    await inDialog('Show which').click();
     await page.getByRole('dialog').locator('.ids li', { hasText: 'order/1' }).waitFor();
     expect(await stateOf('order/1')).toBe('scheduled');
-    await inDialog('Cancel: 1 job').click();
+    await inDialog('Cancel 1 job').click();
     await told('1 job cancelled');
     expect(await stateOf('order/1')).toBe('cancelled');
     expect(await stateOf('order/2')).toBe('scheduled');
   });
 
-  test('Jobs reschedules all jobs of a filter', async () => {
+  test('Jobs moves all that are shown', async () => {
     await show(window, '#/jobs/emails?tag=shop');
-    await button('Reschedule …').click();
-    await window.page.getByLabel('Delay from now').fill('3d');
-    await inDialog('Show which').click();
-    await inDialog('Reschedule: 3 jobs').click();
-    await told('3 jobs rescheduled');
+    await window.page.getByLabel('select all that are shown').check();
+    await button('Move …').click();
+    await inDialog('By …').click();
+    await window.page.getByLabel('Later by').fill('3d');
+    await inDialog('Move 3 jobs by 3 days').click();
+    await told('3 jobs moved');
     const { dueMs, askedDueMs } = await must(api, 'GET /v1/queues/emails/jobs/order%2F2', api.admin);
     expect(dueMs).toBeGreaterThan(Date.now() + 2 * 86_400_000);
     expect(askedDueMs).toBeLessThanOrEqual(dueMs);
@@ -170,8 +170,9 @@ describe('the page', { timeout: HOOK_MS }, () => {
 
   test('Job shows each start and failure, and the next try', async () => {
     await show(window, '#/job/emails/retries');
-    const text = (await window.page.textContent('section[aria-labelledby="timeline"]')) ?? '';
-    for (const part of ['Started', 'Failed', 'attempt 1', SECRET, 'next try']) expect(text).toContain(part);
+    const text = (await window.page.textContent('section[aria-labelledby="story"]')) ?? '';
+    for (const part of ['Started', 'Failed', 'attempt 1', SECRET]) expect(text).toContain(part);
+    expect(await window.page.getByRole('heading', { level: 1 }).innerText()).toContain('it is tried again');
   });
 
   test('Job does not overwrite what somebody else has changed meanwhile', async () => {
@@ -204,23 +205,21 @@ describe('the page', { timeout: HOOK_MS }, () => {
   test('Dead letters are grouped by error, replayed over a time and purged after a count', async () => {
     const { page } = window;
     await show(window, '#/dead/emails');
-    const groups = page.getByRole('region', { name: 'Table of errors' }).locator('tbody tr');
-    expect(await groups.count()).toBe(2);
+    const kinds = page.getByRole('region', { name: 'By error' }).locator('.grp-row');
+    expect(await kinds.count()).toBe(2);
     // Numbers are taken out of a reason.
-    await groups
-      .filter({ hasText: MARKUP.replace('=1', '=#') })
-      .getByRole('link')
-      .click();
+    const kind = kinds.filter({ hasText: MARKUP.replace('=1', '=#') });
+    await kind.locator('summary').click();
+    await kind.getByRole('link', { name: 'See them' }).click();
     await told('2 dead letters shown');
     await button('Replay them …').click();
-    await page.getByLabel('Spread over').fill('1h');
-    await inDialog('Count them').click();
-    await inDialog('Replay 2 dead letters').click();
+    await inDialog('1 h').click();
+    await inDialog('Replay 2 dead letters over 1h').click();
     await told('2 dead letters replayed');
     expect([await stateOf('dead-1'), await stateOf('dead-2')]).not.toContain('dead');
     await show(window, '#/dead/emails');
     await button('Purge them …').click();
-    await inDialog('Count them').click();
+    await inDialog(/^Purge \d+ dead letters?$/).waitFor();
     expect(await stateOf('dead-3')).toBe('dead');
     await inDialog(/^Purge \d+ dead letters?$/).click();
     await told('removed for ever');
@@ -231,7 +230,7 @@ describe('the page', { timeout: HOOK_MS }, () => {
     const { page } = window;
     await show(window, '#/schedules');
     await page.getByRole('link', { name: 'nightly' }).first().waitFor();
-    expect(await page.textContent('section[aria-labelledby="calendar"]')).toContain('the clock skips the named time');
+    await page.getByRole('button', { name: 'Next clock change' }).waitFor();
     await show(window, '#/schedule/nightly');
     expect(await page.textContent('main')).toContain('the clock skips the named time');
     await button('Pause …').click();
@@ -258,7 +257,7 @@ describe('the page', { timeout: HOOK_MS }, () => {
   test('Audit names who did what by a page', async () => {
     await show(window, '#/audit');
     const rows = await window.page.locator('tbody tr').allTextContents();
-    for (const verb of ['jobs.cancel', 'schedules.pause', 'schedules.backfill']) {
+    for (const verb of ['cancelled', 'paused the schedule', 'backfilled the schedule']) {
       expect(rows.some((row) => row.includes(verb) && row.includes('page') && row.includes('ada'))).toBe(true);
     }
   });

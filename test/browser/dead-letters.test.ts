@@ -31,8 +31,15 @@ async function bury(queue: string, reasons: readonly string[]): Promise<void> {
   await worker.stop();
 }
 
-const groups = () => window.page.getByRole('region', { name: 'Table of errors' }).locator('tbody tr');
+const kinds = () => window.page.getByRole('region', { name: 'By error' }).locator('.grp-row');
 const letters = () => window.page.getByRole('region', { name: 'Table of dead letters' }).locator('tbody tr');
+/** Opens a kind, and goes to its dead letters one by one. */
+async function seeThem(error: string): Promise<void> {
+  const kind = kinds().filter({ hasText: error });
+  await kind.locator('summary').click();
+  await kind.getByRole('link', { name: 'See them' }).click();
+}
+
 const deadOf = async (queue: string) => {
   const { deadLetters } = await must(api, `GET /v1/queues/${queue}/dead?limit=1000`, api.admin);
   return idsOf(deadLetters);
@@ -45,15 +52,15 @@ describe('a group', { timeout: HOOK_MS }, () => {
   test('is replayed at once, or spread over a time, and the other groups stay', async () => {
     await bury('cards', [...refused, ...timeouts, 'the bank is gone']);
     await show(window, '#/dead/cards');
-    expect(await groups().count()).toBe(3);
+    expect(await kinds().count()).toBe(3);
+    await window.page.getByRole('heading', { name: '17 dead letters of 3 kinds.' }).waitFor();
     await desk.told('17 dead letters shown');
 
     // At once: the four of one group.
-    await groups().filter({ hasText: 'refused the card' }).getByRole('link').click();
+    await seeThem('refused the card');
     await desk.told('4 dead letters shown');
     expect(await letters().count()).toBe(4);
     await desk.button('Replay them …').click();
-    await desk.inDialog('Count them').click();
     await desk.inDialog('Replay 4 dead letters').waitFor();
     expect(await deadOf('cards')).toHaveLength(17);
     await desk.inDialog('Replay 4 dead letters').click();
@@ -63,17 +70,14 @@ describe('a group', { timeout: HOOK_MS }, () => {
     await expect.poll(async () => idsOf(await listed(api, 'cards', 'state=ready'))).toEqual(replayed);
 
     // Spread: the twelve of another, over an hour.
-    await window.page.getByRole('link', { name: 'Show all' }).click();
+    await show(window, '#/dead/cards');
     await desk.told('13 dead letters shown');
-    await groups().filter({ hasText: 'no answer from the bank' }).getByRole('link').click();
-    await desk.told('12 dead letters shown');
-    await desk.button('Replay them …').click();
+    await kinds().filter({ hasText: 'no answer from the bank' }).getByRole('button', { name: 'Replay 12 …' }).click();
     await desk.field('Spread over').fill('a while');
-    await desk.inDialog('Count them').click();
+    await desk.inDialog('Replay 12 dead letters over a while').click();
     expect(await desk.refused('bad-input')).toContain('a text such as');
     await desk.field('Spread over').fill('1h');
-    await desk.inDialog('Count them').click();
-    await desk.inDialog('Replay 12 dead letters').click();
+    await desk.inDialog('Replay 12 dead letters over 1h').click();
     await desk.told('12 dead letters replayed.');
     expect(await deadOf('cards')).toEqual(['d16']);
     const dues = (await listed(api, 'cards', 'state=scheduled')).map(({ dueMs }) => dueMs).toSorted((a, b) => a - b);
@@ -89,18 +93,51 @@ describe('a group', { timeout: HOOK_MS }, () => {
   test('is purged after a count, and nothing else is', async () => {
     await bury('mails', ['no such address', 'no such address', 'the box is full']);
     await show(window, '#/dead/mails');
-    await groups().filter({ hasText: 'no such address' }).getByRole('link').click();
+    await seeThem('no such address');
     await desk.told('2 dead letters shown');
     await desk.button('Purge them …').click();
-    await desk.inDialog('Count them').click();
     await desk.inDialog('Purge 2 dead letters').waitFor();
     expect(await desk.dialog.innerText()).toContain('nobody can bring them back');
     await desk.escape();
     expect(await deadOf('mails')).toEqual(['d0', 'd1', 'd2']);
     await desk.button('Purge them …').click();
-    await desk.inDialog('Count them').click();
     await desk.inDialog('Purge 2 dead letters').click();
     await desk.told('2 dead letters removed for ever.');
     expect(await deadOf('mails')).toEqual(['d2']);
+  });
+});
+
+describe('the overview of all queues', { timeout: HOOK_MS }, () => {
+  test('has one row for an error of two queues, and says what its jobs share', async () => {
+    await bury('east', ['the gateway says no', 'the gateway says no']);
+    await bury('west', ['the gateway says no']);
+    await show(window, '#/dead?search=gateway');
+    const kind = kinds().filter({ hasText: 'the gateway says no' });
+    expect(await kinds().count()).toBe(1);
+    expect(await kind.locator('.count').innerText()).toBe('3');
+    await kind.locator('summary').click();
+    await kind.locator('.common div', { hasText: 'east' }).filter({ hasText: '67 %' }).waitFor();
+    await kind.getByRole('link', { name: /^d\d$/ }).waitFor();
+    expect(await window.inaccessible()).toEqual([]);
+    await kind.getByRole('button', { name: 'Replay 3 …' }).click();
+    await desk.inDialog('Replay 3 dead letters').click();
+    await desk.told('3 dead letters replayed.');
+    expect([await deadOf('east'), await deadOf('west')]).toEqual([[], []]);
+  });
+
+  test('a job is replayed with other data, and not at all with what is no JSON', async () => {
+    await bury('typos', ['no such user']);
+    await show(window, '#/dead/typos');
+    await letters().getByRole('button', { name: 'Edit, then replay …' }).click();
+    await desk.field('Data as JSON').fill('{"user":');
+    await desk.inDialog('Replay with these data').click();
+    await desk.refused('no JSON');
+    expect(await deadOf('typos')).toEqual(['d0']);
+    await desk.field('Data as JSON').fill('{"user":7}');
+    await desk.inDialog('Replay with these data').click();
+    await desk.told('d0 runs with other data.');
+    expect(await deadOf('typos')).toEqual([]);
+    expect((await must(api, 'GET /v1/queues/typos/jobs/d0', api.admin)).data).toEqual({ user: 7 });
+    await expect.poll(async () => idsOf(await listed(api, 'typos', 'state=ready'))).toEqual(['d0']);
   });
 });

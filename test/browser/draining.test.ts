@@ -168,8 +168,9 @@ async function walk(path: string, rowsOf: 'jobs' | 'deadLetters'): Promise<numbe
 
 const listOf = (state: 'scheduled' | 'ready' | 'running') => walk(`jobs?state=${state}&`, 'jobs');
 
-/** The four counts of the page, as they stand there at one moment. */
-const TILES = `[...document.querySelectorAll('.tile dd')].slice(0, 4).map((one) => Number(one.textContent.replaceAll(',', '')))`;
+/** The four counts of the page, as they stand there at one moment: three of its flow, and one of a tab. */
+const TILES = `[...document.querySelectorAll('.flow b a'), ...document.querySelectorAll('.sub a[href^="#/dead"] span')]
+  .map((one) => Number(one.textContent.replaceAll(',', '')))`;
 const tiles = ({ page }: Window) => page.evaluate<readonly number[]>(TILES);
 const countsOf = (held: Held): readonly number[] => STATES.map((state) => held[state]);
 
@@ -211,7 +212,7 @@ test('counts agree with lists while a worker drains, and are equal after it', {
   const looks = await openLooks(origin, 'emails');
   const queue = await open('#/queue/emails');
   const running = await open('#/jobs/emails?state=running');
-  await queue.page.locator('.tile').first().waitFor();
+  await queue.page.locator('.flow').waitFor();
   let isSlow = true;
   const worker = createWorker('emails', ({ id }) => drain(id, () => isSlow), { redis: redis.url, concurrency: SLOTS });
   await worker.start();

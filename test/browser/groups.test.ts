@@ -45,7 +45,7 @@ describe('who waits', { timeout: HOOK_MS }, () => {
     const { window, api } = seat;
     await show(window, '#/queue/imports');
     await expect.poll(() => rows('groups').count()).toBe(10);
-    expect((await words('groups'))[0]).toMatch(/^acme 3 \S.* 1 1, full –$/);
+    expect((await words('groups'))[0]).toMatch(/^acme 3 \S.* 1 of 1 full/);
     await tableOf('groups').getByRole('link', { name: 'acme', exact: true }).click();
     await window.page.getByRole('heading', { name: 'Group acme' }).waitFor();
     await expect.poll(() => rows('holders').count()).toBe(1);
@@ -53,8 +53,8 @@ describe('who waits', { timeout: HOOK_MS }, () => {
     expect(await words('holders')).toEqual([expect.stringMatching(/^\{acme\}j1 /)]);
     expect((await words('holders'))[0]).toContain(holders[0].owner);
     // The number in line leads to these jobs.
-    await window.page.locator('.facts').getByRole('link', { name: '3', exact: true }).click();
-    await expect.poll(() => rows('jobs').count()).toBe(3);
+    await window.page.locator('.facts-line').getByRole('link', { name: '3', exact: true }).click();
+    await expect.poll(() => window.page.locator('tbody .job').count()).toBe(3);
   });
 
   test('is listed by name, page by page', async () => {
@@ -70,17 +70,47 @@ describe('who waits', { timeout: HOOK_MS }, () => {
   test('is not asked where no job can wait in line', async () => {
     const { window } = seat;
     await show(window, '#/queue/open');
-    await window.page.getByText('no worker that lives serves it').waitFor();
+    await window.page.getByText('No worker serves this queue').waitFor();
     expect(await window.page.getByRole('heading', { name: 'Who waits' }).count()).toBe(0);
   });
+});
+
+test('a group is closed with a reason and opened again, has limits of its own, and is found though nobody is in it', {
+  timeout: HOOK_MS,
+}, async () => {
+  const { window, desk, api } = seat;
+  await show(window, '#/groups/imports');
+  await desk.button('Close g01 …').click();
+  await desk.field('For how long').fill('2h');
+  await desk.field('Reason').fill('they asked us to');
+  await desk.inDialog('Close it').click();
+  await desk.told('g01 is closed for 2h.');
+  const row = rows('groups').filter({ hasText: 'g01' });
+  await row.filter({ hasText: 'they asked us to' }).waitFor();
+  await desk.button('Open g01').click();
+  await desk.told('g01 is open.');
+  await row.filter({ hasNotText: 'they asked us to' }).waitFor();
+
+  await window.page.getByLabel('Name of a group').fill('pro-*');
+  await desk.button('Look at it').click();
+  await window.page.getByRole('heading', { name: 'Group pro-*' }).waitFor();
+  await desk.button('Limits of pro-* …').click();
+  await desk.field('at a time').fill('3');
+  await desk.field('turns').fill('2');
+  await desk.field('Reason').fill('they pay for it');
+  await desk.inDialog('Set the limits').click();
+  await desk.told('pro-* has limits of its own.');
+  const { settings, overrides } = await must(api, 'GET /v1/queues/imports/settings', api.admin);
+  expect(settings.groups['pro-*']).toEqual({ concurrency: 3, weight: 2 });
+  expect(overrides).toContainEqual(expect.objectContaining({ group: 'pro-*', by: 'ada', reason: 'they pay for it' }));
 });
 
 test('a job in line says why it waits, and leads to the one in its way', { timeout: HOOK_MS }, async () => {
   const { window } = seat;
   await show(window, `#/job/imports/${encodeURIComponent('{acme}j4')}`);
   const why = window.page.getByRole('region', { name: 'Why it waits' });
-  await why.getByText('2 jobs of group acme, normal priority, come before it').waitFor();
+  await why.getByText('2 jobs of group acme, normal priority, come before it').first().waitFor();
   await why.getByText('its group acme is full: 1 of 1 run').waitFor();
   await why.getByRole('link', { name: '{acme}j1' }).click();
-  await window.page.getByText('It runs now.').waitFor();
+  await window.page.getByRole('heading', { name: /^Attempt 1 has run for / }).waitFor();
 });

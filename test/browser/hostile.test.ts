@@ -175,10 +175,10 @@ describe('texts of strangers', { timeout: HOOK_MS }, () => {
     const window = await enter(browser, api, { token: api.admin, size: PHONE });
     const desk = deskOf(window);
     await show(window, address);
+    if (address === '#/jobs/emails') await window.page.getByLabel('all that are shown', { exact: true }).check();
     await desk.button(open).click();
     await desk.dialog.waitFor();
     if (address === '#/jobs/emails') {
-      await desk.inDialog('Show which').click();
       await desk.dialog.locator('.ids li', { hasText: LONG_ID }).waitFor();
     }
     const wider = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('dialog'))";
@@ -212,8 +212,8 @@ test('below a prefix every page works, and nothing is asked for outside of it', 
   await desk.inDialog('Cancel the job').click();
   await desk.told('Cancelled');
   expect((await must(api, 'GET /v1/queues/emails/jobs/order%2F1', api.admin)).state).toBe('cancelled');
-  await window.page.locator('.lamp', { hasText: 'live' }).waitFor();
-  await desk.button('Menu').click();
+  await window.page.locator('.live', { hasText: 'live' }).waitFor();
+  await desk.button('More').click();
   await desk.button('Log out').click();
   await window.page.getByLabel('Token').waitFor();
   expect(await window.noises()).toEqual([]);

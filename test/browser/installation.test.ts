@@ -25,18 +25,18 @@ afterAll(async () => {
 }, HOOK_MS);
 
 describe('the installation', { timeout: HOOK_MS }, () => {
-  test('stands at the top of every page and in its tab', async () => {
+  test('stands in the rail of every page and in its tab, and its colour is the mark beside it', async () => {
     const window = await enter(browser, api, { token: api.reader });
-    const header = window.page.getByRole('banner');
+    const place = window.page.getByRole('complementary').locator('.place');
     for (const address of PAGES) {
       await show(window, address);
-      const text = (await header.innerText()).replace(/\s+/g, ' ');
+      const text = (await place.innerText()).replace(/\s+/g, ' ');
       expect(text, address).toContain(TITLE);
       expect(text, address).toContain('· namespace shop');
       expect(await window.page.title()).toBe(`${TITLE} · ${address.slice(2).replace('/', ' ')} · duestream`);
     }
-    expect(await header.locator('.where .id').textContent()).toBe(shortText(api.redis.url));
-    expect(await window.page.evaluate('getComputedStyle(document.querySelector(".top")).borderTopColor')).toBe(
+    expect(await place.locator('.id').textContent()).toBe(shortText(api.redis.url));
+    expect(await window.page.evaluate('getComputedStyle(document.querySelector(".place i")).backgroundColor')).toBe(
       'rgb(180, 35, 24)',
     );
     expect([await window.inaccessible(), await window.noises()]).toEqual([[], []]);
@@ -49,7 +49,7 @@ describe('the installation', { timeout: HOOK_MS }, () => {
   test.each(['light', 'dark'] as const)('fits the smallest phone: %s', async (theme) => {
     const window = await enter(browser, api, { token: api.reader, size: SMALL_PHONE, theme });
     await show(window, '#/jobs/emails');
-    await window.page.getByText(TITLE).waitFor();
+    await window.page.getByRole('banner').getByText(TITLE).waitFor();
     expect([await window.overflow(), await window.inaccessible()]).toEqual([0, []]);
     await window.close();
   });

@@ -1,4 +1,4 @@
-/** The page of one job: each action in each state that has it, what is refused in which words, and the timeline. */
+/** The page of one job: each action in each state that has it, what is refused in which words, its picture and its story. */
 import { describe, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { defineQueue } from '../../src/job/queue.ts';
@@ -16,7 +16,9 @@ useDesk((seat) => {
   ({ api, window, desk } = seat);
 });
 
-const fact = (term: string) => window.page.locator('.facts > div', { hasText: term }).first().locator('dd');
+const fact = (term: string) => window.page.locator('.job-facts dl > div', { hasText: term }).first().locator('dd');
+const inState = (name: string) => window.page.locator('.say .state', { hasText: name }).waitFor();
+const said = () => window.page.getByRole('heading', { level: 1 }).innerText();
 const lookAgain = async () => {
   await desk.button('Look again').click();
   await window.settled();
@@ -26,7 +28,7 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
   test('runs now: it is ready for the next worker, and the page says so', async () => {
     await scheduleAll(api, 'emails', [{ id: 'soon', delay: '1h' }]);
     await show(window, '#/job/emails/soon');
-    expect(await fact('State').innerText()).toBe('scheduled');
+    await inState('scheduled');
     await desk.button('Run now …').click();
     await desk.inDialog('Back').click();
     expect((await jobOf(api, 'emails', 'soon')).state).toBe('scheduled');
@@ -35,8 +37,8 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     await desk.told('It is due now.');
     await expect.poll(async () => (await jobOf(api, 'emails', 'soon')).state).toBe('ready');
     await lookAgain();
-    await fact('State').filter({ hasText: 'ready' }).waitFor();
-    expect(await window.page.textContent('main')).toContain('it waits for a worker');
+    await inState('ready');
+    expect(await said()).toMatch(/^It (waits|has waited) for a worker/);
   });
 
   test('gets another due time: after a delay, or at a time on the clock of whoever looks', async () => {
@@ -55,9 +57,11 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     // The window is in Berlin, where it is summer then.
     await desk.field('or at').fill('2031-05-05T12:00');
     await desk.inDialog('Reschedule').click();
+    await desk.told('Rescheduled.');
     await fact('Due').locator('time[datetime="2031-05-05T10:00:00.000Z"]').waitFor();
     expect((await jobOf(api, 'emails', 'moved')).dueMs).toBe(Date.parse('2031-05-05T10:00:00Z'));
-    expect(await fact('Due').innerText()).toContain('2031-05-05 12:00:00');
+    expect(await fact('Due').innerText()).toContain('Mon 5 May 2031 12:00:00');
+    expect(await said()).toMatch(/^Due Mon 5 May 2031 12:00:00, in \d+ d/);
   });
 
   test('is not overwritten where somebody else has changed it: the page says that, and what to do', async () => {
@@ -69,7 +73,7 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     await desk.inDialog('Save').click();
     const words = await desk.refused('Somebody has changed this job');
     expect(words).toContain('nothing was saved');
-    expect(words).toContain('Look again');
+    expect(words).toContain('edit it anew');
     expect(await desk.field('Data (JSON)').inputValue()).toBe('{"mine": true}');
     expect((await jobOf(api, 'emails', 'stale')).data).toEqual({ theirs: true });
 
@@ -90,7 +94,7 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     await scheduleAll(api, 'emails', [{ id: 'both', at: '2031-05-05T10:00:00Z', data: { to: 'old' } }]);
     await show(window, '#/job/emails/both');
     await desk.button('Edit …').click();
-    expect(await desk.dialog.innerText()).toContain('2031-05-05 12:00:00');
+    expect(await desk.dialog.innerText()).toContain('Mon 5 May 2031 12:00:00');
     await desk.field('Data (JSON)').fill('{"to": "newer"}');
     await desk.inDialog('Save').click();
     await desk.told('Changed.');
@@ -136,7 +140,7 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     expect(await desk.refused('over:')).toContain('is over (cancelled); nothing was changed');
     await desk.escape();
     await lookAgain();
-    await fact('State').filter({ hasText: 'cancelled' }).waitFor();
+    await inState('cancelled');
     for (const name of ['Edit …', 'Reschedule …', 'Run now …', 'Cancel …'])
       expect(await desk.button(name).count()).toBe(0);
   });
@@ -148,23 +152,39 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     await desk.inDialog('Keep it').click();
     expect((await jobOf(api, 'emails', 'off')).state).toBe('scheduled');
     await desk.button('Cancel …').click();
+    await desk.field('Why').fill('the customer asked for quiet: ticket 5512 – “später”');
     await desk.inDialog('Cancel the job').click();
     await desk.told('Cancelled');
-    await fact('State').filter({ hasText: 'cancelled' }).waitFor();
-    expect(await window.page.textContent('main')).toContain('It is over.');
+    await inState('cancelled');
+    expect(await said()).toBe('Cancelled by ada: “the customer asked for quiet: ticket 5512 – “später””.');
+    await window.page.getByText('It would have been due').waitFor();
     expect((await jobOf(api, 'emails', 'off')).state).toBe('cancelled');
   });
 });
 
-test('a job that is due when it was asked for says its due time once, and how far that is away', {
-  timeout: HOOK_MS,
-}, async () => {
+test('a job that is due when it was asked for says its due time once in its story', { timeout: HOOK_MS }, async () => {
   await scheduleAll(api, 'emails', [{ id: 'once', at: '2031-05-05T10:00:00Z' }]);
   await show(window, '#/job/emails/once');
-  const text = (await window.page.textContent('main')) ?? '';
-  expect(text.split('2031-05-05 12:00:00')).toHaveLength(2);
-  expect(await window.page.locator('.timeline > li').allInnerTexts()).toEqual([expect.stringMatching(/^Due in \d+ d/)]);
-  expect(text).toContain('It waits for its due time.');
+  expect(await window.page.locator('.story > li').allInnerTexts()).toEqual([
+    expect.stringMatching(/^Mon 5 May 2031 12:00:00\s+Due, in \d+ d/),
+  ]);
+  expect(await window.page.getByRole('heading', { name: 'Attempts' }).count()).toBe(0);
+});
+
+test('who moved a job, from when to when and why, stands in its story', { timeout: HOOK_MS }, async () => {
+  await scheduleAll(api, 'emails', [{ id: 'pushed', at: '2031-05-05T10:00:00Z' }]);
+  await show(window, '#/job/emails/pushed');
+  await desk.button('Reschedule …').click();
+  await desk.field('or at').fill('2031-05-06T12:00');
+  await desk.dialog.getByText('It will be due Tue 6 May 2031 12:00:00').waitFor();
+  await desk.field('Why').fill('not before Tuesday');
+  await desk.inDialog('Reschedule').click();
+  await desk.told('Rescheduled.');
+  const moved = window.page.locator('.story > li', { hasText: 'Moved' });
+  await moved.waitFor();
+  const text = await moved.innerText();
+  for (const part of ['by ada, on a page', '“not before Tuesday”']) expect(text).toContain(part);
+  expect(text).toMatch(/Mon 5 May 2031 12:00:00\s+→ Tue 6 May 2031 12:00:00/);
 });
 
 describe('a job that runs', { timeout: HOOK_MS }, () => {
@@ -185,12 +205,14 @@ describe('a job that runs', { timeout: HOOK_MS }, () => {
     await scheduleAll(api, 'rows', [{ id: 'counts' }]);
     await expect.poll(async () => (await jobOf(api, 'rows', 'counts')).progress?.fraction).toBe(0.4);
     await show(window, '#/job/rows/counts');
-    expect(await fact('Progress').innerText()).toMatch(/^40 %, row <b>400<\/b>, (now|\d+ s ago)$/);
+    const progress = window.page.getByRole('region', { name: 'Progress' });
+    await progress.getByText(/^40 %, row <b>400<\/b>, (now|\d+ s ago)$/).waitFor();
+    expect(await said()).toMatch(/^Attempt 1 has run for /);
     end();
     await expect.poll(async () => (await jobOf(api, 'rows', 'counts')).state).toBe('done');
     await lookAgain();
-    await fact('State').filter({ hasText: 'done' }).waitFor();
-    expect(await fact('Progress').count()).toBe(0);
+    await inState('done');
+    expect(await progress.count()).toBe(0);
     await worker.stop();
   });
 
@@ -215,15 +237,16 @@ describe('a job that runs', { timeout: HOOK_MS }, () => {
     await expect.poll(() => ran).toEqual([1]);
     expect((await call(2)).status).toBe('behind');
     await show(window, '#/job/rows/index');
-    expect(await fact('Newer data').innerText()).toMatch(
-      /^came while it runs, and are shown below\. They start when this run has ended/,
+    const newer = window.page.getByText(
+      /^Newer data came while it runs, and are shown here\. They start when this run/,
     );
+    await newer.waitFor();
     end();
     await expect.poll(() => ran).toEqual([1, 2]);
     await expect.poll(async () => (await jobOf(api, 'rows', 'index')).state).toBe('done');
     await lookAgain();
-    await fact('State').filter({ hasText: 'done' }).waitFor();
-    expect(await fact('Newer data').count()).toBe(0);
+    await inState('done');
+    expect(await newer.count()).toBe(0);
     await worker.stop();
   });
 
@@ -245,7 +268,7 @@ describe('a job that runs', { timeout: HOOK_MS }, () => {
     await scheduleAll(api, 'long', [{ id: 'runs' }]);
     await began;
     await show(window, '#/job/long/runs');
-    expect(await window.page.textContent('main')).toContain('It runs now.');
+    expect(await said()).toMatch(/^Attempt 1 has run for /);
     expect(await desk.button('Edit …').count()).toBe(0);
     await desk.button('Cancel …').click();
     expect(await desk.dialog.innerText()).toContain('its handler is asked to stop');
@@ -263,7 +286,8 @@ describe('a dead job', { timeout: HOOK_MS }, () => {
       { queue: 'dying', id: 'second', reason: 'the card is blocked' },
     ]);
     await show(window, '#/job/dying/first');
-    expect(await fact('State').innerText()).toBe('dead');
+    await inState('dead');
+    expect(await said()).toBe('Dead after 1 attempt.');
     expect(await fact('Reason').innerText()).toContain('the card is blocked');
     await desk.button('Replay …').click();
     await desk.inDialog('Replay').click();
@@ -275,7 +299,7 @@ describe('a dead job', { timeout: HOOK_MS }, () => {
     await desk.field('Delay from now').fill('1d');
     await desk.inDialog('Replay').click();
     await desk.told('It is scheduled again.');
-    await fact('State').filter({ hasText: 'scheduled' }).waitFor();
+    await inState('scheduled');
     const { state, dueMs } = await jobOf(api, 'dying', 'second');
     expect(state).toBe('scheduled');
     expect(dueMs).toBeGreaterThan(Date.now() + 43_200_000);
@@ -323,36 +347,57 @@ describe('the timeline', { timeout: HOOK_MS }, () => {
     return worker.consumer;
   }
 
-  const moments = () => window.page.locator('.timeline > li');
-  const kinds = () => window.page.locator('.timeline .kind').allInnerTexts();
+  const kinds = () => window.page.locator('.story .kind').allInnerTexts();
+  const attempts = () => window.page.locator('.att > summary').allInnerTexts();
 
   test('of a job that failed twice and then succeeded tells each of it in the order of time', async () => {
     const consumer = await failTwice(async () => {
       await show(window, '#/job/orders/twice');
       expect(await kinds()).toEqual(['Due as asked', 'Started', 'Failed', 'Due']);
-      expect(await window.page.textContent('section[aria-labelledby="timeline"]')).toContain(
-        'It waits for its next try.',
-      );
+      expect(await said()).toMatch(/^Attempt 1 failed, and it is tried again .*, in \d+ min/);
+      await window.page.locator('.say .state', { hasText: 'will be retried' }).waitFor();
     });
     await expect.poll(async () => (await jobOf(api, 'orders', 'twice')).state).toBe('done');
     await show(window, '#/now');
     await show(window, '#/job/orders/twice');
-    expect(await kinds()).toEqual(['Due as asked', 'Started', 'Failed', 'Started', 'Failed', 'Started', 'Done']);
-    const texts = await moments().allInnerTexts();
-    for (const [at, parts] of [
-      [1, ['attempt 1', `worker ${consumer}`]],
-      [2, ['attempt 1', 'took ', 'the shop is closed, try 1']],
-      [3, ['attempt 2', `worker ${consumer}`]],
-      [4, ['attempt 2', 'took ', 'the shop is closed, try 2']],
-      [5, ['attempt 3', `worker ${consumer}`, 'took ']],
-      [6, ['attempt 3']],
-    ] as const) {
-      for (const part of parts) expect(texts[at]).toContain(part);
+    const told = await kinds();
+    // The administrator ran it twice before its time.
+    expect(told.filter((one) => one !== 'Run now')).toEqual([
+      ...['Due as asked', 'Started', 'Failed', 'Started', 'Failed', 'Started', 'Done'],
+    ]);
+    expect(told.filter((one) => one === 'Run now')).toHaveLength(2);
+    const texts = await window.page.locator('.story > li').allInnerTexts();
+    for (const parts of [
+      ['Started', 'attempt 1', `worker ${consumer}`],
+      ['Failed', 'attempt 1', 'took ', 'the shop is closed, try 1'],
+      ['Started', 'attempt 2', `worker ${consumer}`],
+      ['Failed', 'attempt 2', 'took ', 'the shop is closed, try 2'],
+      ['Started', 'attempt 3', `worker ${consumer}`, 'took '],
+      ['Run now', 'by ada, over the API'],
+    ]) {
+      expect(texts.some((text) => parts.every((part) => text.includes(part)))).toBe(true);
     }
-    expect(await window.page.textContent('main')).toContain('It is over.');
-    expect(await window.page.textContent('section[aria-labelledby="data"]')).toContain(RESULT);
+    expect(await window.page.textContent('section[aria-labelledby="result"]')).toContain(RESULT);
     expect(await fact('Attempts').innerText()).toBe('3 started, 2 failed, 0 crashed');
     // Its end is the present one, and stands above with its result.
-    expect(await window.page.getByRole('heading', { name: 'Earlier ends of this id' }).count()).toBe(0);
+    expect(await window.page.getByRole('heading', { name: 'Earlier lives of this id' }).count()).toBe(0);
+  });
+
+  test('is drawn to scale: each start with its waits and its error, and all causes by name', async () => {
+    await show(window, '#/job/orders/twice');
+    expect(await attempts()).toEqual([
+      expect.stringMatching(/^Attempt 1\s.*failed$/s),
+      expect.stringMatching(/^Attempt 2\s.*failed$/s),
+      expect.stringMatching(/^Attempt 3\s.*done$/s),
+    ]);
+    const [first] = await window.page.locator('.att').all();
+    if ((await first?.getAttribute('open')) === null) await first?.locator('summary').first().click();
+    await first?.locator('.err', { hasText: 'the shop is closed, try 1' }).waitFor();
+    const share = window.page.getByRole('img', { name: /ran / });
+    const causes = await window.page.locator('.share-key dt').allInnerTexts();
+    expect(causes).toContain('ran');
+    for (const cause of causes) expect(await share.getAttribute('aria-label')).toContain(cause);
+    await desk.button('From attempt 3').click();
+    expect(await desk.button('From attempt 3').getAttribute('aria-pressed')).toBe('true');
   });
 });

@@ -9,7 +9,6 @@ import { must, type Served, show } from '../support/dashboard.ts';
 import { type Desk, HOOK_MS, idsOf, jobOf, listed, scheduleAll, useDesk } from '../support/desk.ts';
 
 const TABS_MAX = 150;
-const FORECAST = 'The next hour, by minute';
 /** What has the focus, by its name for people, and the outline around it. */
 const FOCUS = `(() => {
   const at = document.activeElement;
@@ -40,7 +39,7 @@ interface Focus {
 const focus = () => window.page.evaluate<Focus>(FOCUS);
 
 /** Tab by tab until the focus is on what has this name; it is seen at each stop. */
-async function reach(name: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+async function reach(name: string | RegExp, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   const met: string[] = [];
   for (let tabs = 0; tabs < TABS_MAX; tabs += 1) {
     const at = await focus();
@@ -48,7 +47,7 @@ async function reach(name: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<vo
       expect(at, 'the focus is seen').toMatchObject({ outline: 'solid' });
       expect(at.width, at.name).toBeGreaterThanOrEqual(2);
     }
-    if (at.name === name) return;
+    if (typeof name === 'string' ? at.name === name : name.test(at.name)) return;
     met.push(at.name);
     await window.page.keyboard.press(key);
   }
@@ -56,10 +55,10 @@ async function reach(name: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<vo
 }
 
 /** What ends with … opens a dialog, and takes the focus there. */
-const press = async (name: string, key: 'Enter' | 'Space' = 'Enter') => {
+const press = async (name: string | RegExp, key: 'Enter' | 'Space' = 'Enter') => {
   await reach(name);
   await window.page.keyboard.press(key);
-  if (name.endsWith('…')) await expect.poll(() => window.page.evaluate(IN_DIALOG)).toBe(true);
+  if (String(name).endsWith('…')) await expect.poll(() => window.page.evaluate(IN_DIALOG)).toBe(true);
 };
 /**
  * Day, month and year, and behind them the time. A browser forgets the first digit of a part when the second one comes
@@ -82,6 +81,23 @@ const type = async (name: string, text: string) => {
 };
 
 describe('by keyboard alone', { timeout: HOOK_MS }, () => {
+  test('one asks which keys there are, and goes to a place with two of them', async () => {
+    const { page } = window;
+    await show(window, '#/now');
+    await page.keyboard.press('?');
+    await desk.dialog.getByText('these keys').waitFor();
+    expect(await window.inaccessible()).toEqual([]);
+    await desk.escape();
+    await page.keyboard.press('g');
+    await page.keyboard.press('w');
+    await page.getByRole('heading', { level: 1, name: 'Workers' }).waitFor();
+    // Who types into a field types.
+    await show(window, '#/jobs/emails');
+    const field = page.getByLabel('Add to the filter');
+    await field.pressSequentially('?gn/');
+    expect([await field.inputValue(), await desk.dialog.count()]).toEqual(['?gn/', 0]);
+  });
+
   test('one logs in, stops the live view and lets it go on, and logs out', async () => {
     const stranger = await browser.open(api.url);
     const mine = window;
@@ -91,7 +107,7 @@ describe('by keyboard alone', { timeout: HOOK_MS }, () => {
     await type('Token', api.admin);
     await stranger.page.keyboard.press('Enter');
     await stranger.page.getByRole('button', { name: 'Log out' }).waitFor();
-    const lamp = stranger.page.locator('.lamp');
+    const lamp = stranger.page.locator('.live');
     await press('Pause', 'Space');
     await lamp.filter({ hasText: 'paused' }).waitFor();
     await press('Go on', 'Space');
@@ -103,7 +119,7 @@ describe('by keyboard alone', { timeout: HOOK_MS }, () => {
     window = mine;
   });
 
-  test('a queue is paused with a reason and resumed, and a chart is read as a table', async () => {
+  test('a queue is paused with a reason and resumed, and the worst hour ahead leads to its map', async () => {
     await scheduleAll(api, 'emails', [{ id: 'a', delay: '1h' }]);
     await show(window, '#/queue/emails');
     await desk.button('Pause …').waitFor();
@@ -121,10 +137,9 @@ describe('by keyboard alone', { timeout: HOOK_MS }, () => {
     await press('Resume', 'Space');
     await desk.told('The queue goes on.');
     await show(window, '#/now');
-    await window.page.getByText(`${FORECAST} as a table`).waitFor();
-    await press(`${FORECAST} as a table`);
-    await window.page.getByRole('region', { name: `Table of ${FORECAST}` }).waitFor();
-    await reach(`Table of ${FORECAST}`);
+    const worst = await window.page.locator('.facts-line button').innerText();
+    await press(worst);
+    expect((await focus()).name).toBe('Comes due in the next 24 h');
   });
 
   test('a job is edited, rescheduled, run, cancelled', async () => {
@@ -162,32 +177,30 @@ describe('by keyboard alone', { timeout: HOOK_MS }, () => {
     expect((await jobOf(api, 'jobs', 'off')).state).toBe('cancelled');
   });
 
-  test('all jobs of a filter are rescheduled, run and cancelled', async () => {
+  test('selected jobs are moved, run and cancelled, and a word of the filter is taken away', async () => {
     const jobs = ['b1', 'b2'].map((id) => ({ id, delay: '1h', tags: ['mine'] }));
     await scheduleAll(api, 'many', [...jobs, { id: 'b3', delay: '1h' }]);
     await show(window, '#/jobs/many');
-    await type('Tag', 'mine');
+    await type('Add to the filter', 'tag:mine');
     await window.page.keyboard.press('Enter');
     await desk.told('2 jobs shown');
-    await press('Reschedule …');
-    await type('Delay from now, such as 2h', '4d');
-    await press('Show which');
-    await desk.inDialog('Reschedule: 2 jobs').waitFor();
-    await press('Reschedule: 2 jobs');
-    await desk.told('2 jobs rescheduled');
-    await press('Run now …');
-    await press('Show which');
-    await desk.inDialog('Run now: 2 jobs').waitFor();
-    await press('Run now: 2 jobs');
+    const act = async (button: string, ...then: readonly string[]) => {
+      await press('select all that are shown', 'Space');
+      await press(button);
+      for (const one of then) await press(one);
+    };
+    await act('Move …', '+ 1 day', 'Move 2 jobs by 1 day');
+    await desk.told('2 jobs moved');
+    await act('Run now …', 'Run 2 jobs now');
     await desk.told('2 jobs due now');
     await expect.poll(async () => idsOf(await listed(api, 'many', 'state=ready'))).toEqual(['b1', 'b2']);
-    await show(window, '#/jobs/many?state=ready');
-    await press('Cancel …');
-    await press('Show which');
-    await desk.inDialog('Cancel: 2 jobs').waitFor();
-    await press('Cancel: 2 jobs');
+    await press('Look again');
+    await desk.told('2 jobs shown');
+    await act('Cancel …', 'Cancel 2 jobs');
     await desk.told('2 jobs cancelled');
     expect(idsOf(await listed(api, 'many', 'state=scheduled,ready'))).toEqual(['b3']);
+    await press('without the tag');
+    await desk.told('1 job shown');
   });
 
   test('dead letters are replayed, one and many, and purged', async () => {
@@ -204,19 +217,19 @@ describe('by keyboard alone', { timeout: HOOK_MS }, () => {
     expect(await stateOf('d1')).toBe('scheduled');
 
     await show(window, '#/dead/dying');
-    await press('no answer');
+    await desk.told('2 dead letters shown');
+    await press(/^no answer/);
+    await press('See them');
     await desk.told('1 dead letter shown');
     await press('Replay them …');
-    await type('Spread over, such as 1h; empty: all at once', '2h');
-    await press('Count them');
-    await desk.inDialog('Replay 1 dead letter').waitFor();
-    await press('Replay 1 dead letter');
+    await type('Spread over, such as 6h; empty: at once', '2h');
+    await desk.inDialog('Replay 1 dead letter over 2h').waitFor();
+    await press('Replay 1 dead letter over 2h');
     await desk.told('1 dead letter replayed');
     await expect.poll(() => stateOf('d2')).not.toBe('dead');
-    await press('Show all');
+    await show(window, '#/dead/dying');
     await desk.told('1 dead letter shown');
     await press('Purge them …');
-    await press('Count them');
     await desk.inDialog('Purge 1 dead letter').waitFor();
     await press('Purge 1 dead letter');
     await desk.told('removed for ever');
@@ -273,7 +286,17 @@ const MOVING = `[...document.querySelectorAll('*')].flatMap((one) => {
 test('nothing moves for whoever wants reduced motion', { timeout: HOOK_MS }, async () => {
   await scheduleAll(api, 'still', [{ id: 'a', delay: '1h' }]);
   const moving = () => window.page.evaluate<readonly string[]>(MOVING);
-  for (const address of ['#/now', '#/queue/still', '#/jobs/still', '#/job/still/a', '#/schedules', '#/workers']) {
+  for (const address of [
+    '#/now',
+    '#/queue/still',
+    '#/jobs/still',
+    '#/job/still/a',
+    '#/dead',
+    '#/schedules',
+    '#/schedules/new',
+    '#/workers',
+    '#/audit',
+  ]) {
     await show(window, address);
     expect(await moving(), address).toEqual([]);
     expect(await window.page.evaluate('document.getAnimations().length'), address).toBe(0);

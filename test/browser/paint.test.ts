@@ -23,17 +23,17 @@ const CHUNK = 1000;
 const HOUR_MS = 3_600_000;
 
 const LISTS = {
-  'jobs that wait': ['#/jobs/emails', /^Jobs of/],
-  'jobs by tag': ['#/jobs/emails?tag=user%3A7', /^Jobs of/],
+  'jobs that wait': ['#/jobs/emails', /jobs are not over in emails/],
+  'jobs by tag': ['#/jobs/emails?tag=user%3A7', /of user:7/],
   'dead letters': ['#/dead/emails', /^Dead letters of/],
-  workers: ['#/workers', /^Workers/],
+  workers: ['#/workers', /room/],
 } as const;
 
 /** First paint of a page that is opened anew, ms after it was asked for. */
 async function firstPaint({ page }: Window, origin: string): Promise<number> {
   await page.goto('about:blank');
   await page.goto(`${origin}/`);
-  await page.getByRole('heading', { name: 'Queues' }).waitFor();
+  await page.getByRole('main').getByRole('heading', { name: 'Queues' }).waitFor();
   const entries = "performance.getEntriesByName('first-contentful-paint').map((one) => one.startTime)";
   const [paint = Number.NaN] = (await page.evaluate(entries)) as number[];
   return paint;
@@ -46,7 +46,7 @@ async function listed({ page, settled }: Window, [address, title]: readonly [str
   const startedMs = performance.now();
   await page.evaluate(`location.hash = ${JSON.stringify(address)}`);
   await page.getByRole('heading', { level: 1, name: title }).waitFor();
-  await page.locator('tbody tr').first().waitFor();
+  await page.locator('tbody tr, .wk').first().waitFor();
   await page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
   return performance.now() - startedMs;
 }
@@ -101,9 +101,9 @@ const countsAt = async (origin: string): Promise<Counts> => {
   return counts;
 };
 
-/** The number of a tile on the page of a queue. */
+/** The number of a stage, or of a tab, on the page of a queue. */
 const tile = async ({ page }: Window, name: string): Promise<number> => {
-  const text = await page.locator('.tile', { hasText: name }).first().locator('dd').innerText();
+  const text = await page.locator('.flow li, .sub a', { hasText: name }).locator('b, span.quiet').first().innerText();
   return Number(text.replaceAll(',', ''));
 };
 
@@ -129,7 +129,7 @@ test('lists and counts beside many jobs', { timeout: 900_000 }, async () => {
 
   // The counts of the page are those of the API, and both are what is there.
   await window.page.evaluate("location.hash = '#/queue/emails'");
-  await window.page.getByRole('heading', { name: 'Queue emails' }).waitFor();
+  await window.page.locator('.flow').waitFor();
   const counts = await countsAt(origin);
   expect(counts).toMatchObject({ scheduled: SCHEDULED, dead: DEAD });
   await expect.poll(() => tile(window, 'Scheduled'), { timeout: 60_000 }).toBe(SCHEDULED);

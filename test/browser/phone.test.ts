@@ -1,5 +1,5 @@
 /**
- * The pages on a phone: the menu behind one button, rows as cards with the name of its column in front of each value, ids that
+ * The pages on a phone: places at the thumb, rows as cards with the name of its column in front of each value, ids that
  * wrap as words, everything that is pressed as large as a thumb, and what acts on a whole list at the bottom of the window.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,6 +12,8 @@ const HOOK_MS = 10 * PATIENCE_MS;
 /** Ids as people have them: a uuid, one of a schedule, one without an end. */
 const UUID = '0192f0a4-7a6e-7c3d-9d5e-1f2a3b4c5d6e';
 const ENDLESS = `order-${'7'.repeat(110)}-last`;
+/** Of the tabs at the bottom of the window. */
+const TABS = 56;
 const PAGES = { ...ADDRESSES, 'a queue with limits': '#/queue/lined', groups: '#/groups/lined' };
 
 let browser: TestBrowser;
@@ -45,17 +47,17 @@ afterAll(async () => {
 /** What is pressed and smaller than a thumb. A link within a sentence is as high as its line. */
 const SMALL = `[...document.querySelectorAll('button, select, input, summary, nav a, th a, td a, .tile a, .actions a')]
   .filter((one) => one.checkVisibility() && !one.matches('.skip'))
-  .filter((one) => one.getBoundingClientRect().height < 44)
+  .filter((one) => (one.type === 'checkbox' ? one.closest('label') : one).getBoundingClientRect().height < 44)
   .map((one) => one.outerHTML.slice(0, 120))`;
 /** Ids that are narrower than a word of twelve letters, or than themselves. */
 const NARROW = `[...document.querySelectorAll('main .id')]
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().width < Math.min(one.textContent.length, 12) * 6)
   .map((one) => one.textContent)`;
 /** Cells whose value stands without the name of its column, or with that of another. */
-const UNNAMED = `[...document.querySelectorAll('main table')].filter((one) => one.checkVisibility()).flatMap((table) => {
+const UNNAMED = `[...document.querySelectorAll('main .scroll table')].filter((one) => one.checkVisibility()).flatMap((table) => {
   const names = [...table.querySelectorAll('thead th')].map((one) => one.textContent);
   return [...table.querySelectorAll('tbody tr')].flatMap((row) => [...row.children].flatMap((cell, at) => {
-    if (cell.tagName === 'TH' || cell.textContent === '') return [];
+    if (cell.tagName === 'TH' || cell.textContent === '' || table.matches('.list')) return [];
     const said = getComputedStyle(cell, '::before').content;
     return said === JSON.stringify(names[at]) ? [] : [names[at] + ' is said as ' + said];
   }));
@@ -89,99 +91,100 @@ describe('a phone', { timeout: HOOK_MS }, () => {
     const window = await enter(browser, api, { token: api.admin, size: PHONE });
     await show(window, '#/jobs/emails?tag=shop');
     const table = window.page.getByRole('table');
-    expect(await table.getByRole('row').count()).toBe(5);
-    expect(await table.getByRole('columnheader').allTextContents()).toEqual([
-      ...['Id', 'Name', 'State', 'Due or over', 'Attempts', 'Tags', 'Worker'],
+    // With that of its heading, and that of its section.
+    expect(await table.getByRole('row').count()).toBe(6);
+    expect((await table.getByRole('columnheader').allTextContents()).slice(1)).toEqual([
+      ...['Due ↑', 'Job', 'State', 'Why it waits, or what came of it', 'Attempts'],
     ]);
-    expect(await table.getByRole('rowheader').count()).toBe(4);
+    expect(await table.getByRole('rowheader').count()).toBe(5);
     await window.close();
   });
 
   test('has a long id in short, and the whole of it for whoever points at it or opens the job', async () => {
     const window = await enter(browser, api, { token: api.admin, size: PHONE });
     await show(window, '#/jobs/emails?idPrefix=order-');
-    const id = window.page.locator('tbody th .id');
+    const id = window.page.locator('tbody .job th .id');
     expect(await id.textContent()).toMatch(/^order-7+…7+-last$/);
     expect(await id.getAttribute('title')).toBe(ENDLESS);
     await id.click();
-    await window.page.getByRole('heading', { name: `Job ${ENDLESS}` }).waitFor();
+    await window.page.locator('main', { hasText: ENDLESS }).waitFor();
     await window.close();
   });
 
-  test('has its menu behind one button, which opens by keyboard and closes with Escape and on the way', async () => {
+  test('has places at the thumb, and a sheet with the others, which opens by keyboard and closes with Escape and on the way', async () => {
     const window = await enter(browser, api, { token: api.admin, size: PHONE });
     const { page } = window;
     await show(window, '#/now');
-    const menu = page.getByRole('button', { name: 'Menu', exact: true });
-    const schedules = page.getByRole('navigation').getByRole('link', { name: 'Schedules' });
-    const isOpen = () => menu.getAttribute('aria-expanded');
-    expect([await isOpen(), await schedules.isVisible()]).toEqual(['false', false]);
-    await menu.focus();
+    expect(
+      await page.getByRole('navigation', { name: 'Pages', exact: true }).getByRole('link').allTextContents(),
+    ).toEqual([...['Now', 'Jobs', 'Dead letters', 'Schedules', 'Workers']]);
+    const more = page.getByRole('button', { name: 'More', exact: true });
+    const audit = page.getByRole('navigation', { name: 'All pages' }).getByRole('link', { name: 'Audit' });
+    expect(await audit.isVisible()).toBe(false);
+    await more.focus();
     await page.keyboard.press('Enter');
-    await schedules.waitFor();
-    expect(await isOpen()).toBe('true');
-    expect(await page.locator(`[id="${await menu.getAttribute('aria-controls')}"]`).isVisible()).toBe(true);
+    await audit.waitFor();
     expect([await window.inaccessible(), await window.overflow()]).toEqual([[], 0]);
 
     await page.keyboard.press('Tab');
     await page.keyboard.press('Escape');
-    await schedules.waitFor({ state: 'hidden' });
-    expect(await isOpen()).toBe('false');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Menu');
+    await audit.waitFor({ state: 'hidden' });
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('More');
 
-    await menu.click();
-    await schedules.click();
-    await page.getByRole('heading', { level: 1, name: 'Schedules' }).waitFor();
-    expect([await isOpen(), await schedules.isVisible()]).toEqual(['false', false]);
-    await menu.click();
+    await more.click();
+    await audit.click();
+    await page.getByRole('heading', { level: 1, name: 'Who changed what' }).waitFor();
+    expect(await audit.isVisible()).toBe(false);
+    await more.click();
     // To the page that is shown already.
-    await schedules.click();
-    await schedules.waitFor({ state: 'hidden' });
-    await menu.click();
+    await audit.click();
+    await audit.waitFor({ state: 'hidden' });
+    await more.click();
     await page.goBack();
-    await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor();
-    await schedules.waitFor({ state: 'hidden' });
+    await page.getByRole('heading', { name: 'Comes due in the next 24 h' }).waitFor();
+    await audit.waitFor({ state: 'hidden' });
     await window.close();
   });
 
   test.each([
-    ['#/jobs/emails?tag=many', 'All jobs of this filter'],
-    ['#/dead/emails', 'All of these dead letters'],
-  ])('has what acts on a whole list at the bottom, and hides no row behind it: %s', async (address, name) => {
-    const window = await enter(browser, api, { token: api.admin, size: SMALL_PHONE });
-    const { page } = window;
-    await show(window, address);
-    const bar = page.getByRole('region', { name });
-    for (const scroll of ['0', 'document.body.scrollHeight']) {
-      await page.evaluate(`scrollTo(0, ${scroll})`);
-      const box = await bar.boundingBox();
-      expect((box?.y ?? 0) + (box?.height ?? 0)).toBeCloseTo(SMALL_PHONE.height, 0);
-      expect(box?.height).toBeLessThan(SMALL_PHONE.height / 3);
-    }
-    const last = await page.locator('main tbody tr').last().boundingBox();
-    expect((last?.y ?? 0) + (last?.height ?? 0)).toBeLessThanOrEqual((await bar.boundingBox())?.y ?? 0);
-    await bar.getByRole('button').first().click();
-    await page.getByRole('dialog').waitFor();
-    await window.close();
-  });
+    ['#/jobs/emails?tag=many', 'toolbar', 'With the selected jobs'],
+    ['#/dead/emails', 'region', 'All of these dead letters'],
+  ] as const)(
+    'has what acts on a whole list above the tabs, and hides no row behind it: %s',
+    async (address, role, name) => {
+      const window = await enter(browser, api, { token: api.admin, size: SMALL_PHONE });
+      const { page } = window;
+      await show(window, address);
+      if (role === 'toolbar') await page.getByLabel('all that are shown', { exact: true }).check();
+      const bar = page.getByRole(role, { name });
+      for (const scroll of ['0', 'document.body.scrollHeight']) {
+        await page.evaluate(`scrollTo(0, ${scroll})`);
+        const box = await bar.boundingBox();
+        expect((box?.y ?? 0) + (box?.height ?? 0)).toBeCloseTo(SMALL_PHONE.height - TABS, 0);
+        expect(box?.height).toBeLessThan(SMALL_PHONE.height / 3);
+      }
+      const last = await page.locator('main tbody tr').last().boundingBox();
+      expect((last?.y ?? 0) + (last?.height ?? 0)).toBeLessThanOrEqual((await bar.boundingBox())?.y ?? 0);
+      await bar.getByRole('button').first().click();
+      await page.getByRole('dialog').waitFor();
+      await window.close();
+    },
+  );
 
-  test('folds the filter of a list, and says in one line what it shows', async () => {
+  test('has the filter of a list in one line, which is pushed aside, and the page is not', async () => {
     const window = await enter(browser, api, { token: api.admin, size: PHONE });
     const { page } = window;
     await show(window, '#/jobs/emails?tag=many');
-    const form = page.getByRole('form', { name: 'Filter' });
-    expect(await form.isVisible()).toBe(false);
-    await page.getByRole('button', { name: 'Filter: scheduled, many' }).click();
-    await form.getByLabel('Tag').fill('shop');
-    await form.getByRole('button', { name: 'Show' }).click();
+    const field = page.getByLabel('Add to the filter');
+    await field.fill('tag:shop');
+    await field.press('Enter');
     await deskOf(window).told('4 jobs shown');
-    await form.waitFor({ state: 'hidden' });
-    await page.getByRole('button', { name: 'Filter: scheduled, shop' }).waitFor();
-    // Who turns the phone sees the form, and no button.
-    await page.setViewportSize({ width: 844, height: 390 });
-    expect(await form.isVisible()).toBe(true);
-    expect(await page.getByRole('button', { name: 'Filter: scheduled, shop' }).count()).toBe(0);
-    expect(await window.noises()).toEqual([]);
+    const [filter, chip] = [
+      await page.locator('.filter').boundingBox(),
+      await page.locator('.chip').first().boundingBox(),
+    ];
+    expect(filter?.height).toBeLessThan(2 * (chip?.height ?? 0));
+    expect([await window.overflow(), await window.noises()]).toEqual([0, []]);
     await window.close();
   });
 });

@@ -1,4 +1,4 @@
-/** The page of a queue: what it holds, why nothing moves, pause and resume, the charts and the tables behind them. */
+/** The page of a queue: why it holds, pause and resume, its flow, charts with their numbers, settings and diary. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { refsOfQueue } from '../../src/client/queues/refs.ts';
 import { MINUTE_MS, noBuckets, stateText } from '../../src/job/minutes.ts';
@@ -24,8 +24,8 @@ afterAll(async () => {
 }, HOOK_MS);
 
 const why = ({ page }: Window) => page.getByRole('region', { name: 'Why nothing moves' });
-const badge = ({ page }: Window) => page.getByRole('heading', { level: 1 }).locator('.badge');
-const tile = ({ page }: Window, name: string) => page.locator('.tile', { hasText: name }).first();
+const says = ({ page }: Window) => page.getByRole('heading', { level: 1 });
+const stage = ({ page }: Window, name: string) => page.locator('.flow li', { hasText: name }).first();
 
 describe('a pause', { timeout: HOOK_MS }, () => {
   test('is asked for with a reason, which everybody who looks then sees, until somebody resumes', async () => {
@@ -36,7 +36,7 @@ describe('a pause', { timeout: HOOK_MS }, () => {
     const window = await enter(browser, api, { token: api.admin });
     const viewer = await enter(browser, api, { token: api.reader });
     await Promise.all([show(window, '#/queue/emails'), show(viewer, '#/queue/emails')]);
-    await why(viewer).filter({ hasText: 'every job waits for its due time' }).waitFor();
+    await says(viewer).filter({ hasText: 'Quiet, as it should be. The next job is due in' }).waitFor();
     const desk = deskOf(window);
 
     await desk.button('Pause …').click();
@@ -50,7 +50,7 @@ describe('a pause', { timeout: HOOK_MS }, () => {
     await desk.told('The queue is paused. Running jobs go on to their end.');
     await desk.dialog.waitFor({ state: 'detached' });
     for (const one of [window, viewer]) {
-      await badge(one).filter({ hasText: 'paused' }).waitFor();
+      await says(one).filter({ hasText: 'Paused by ada' }).waitFor();
       await why(one)
         .filter({ hasText: `: ${REASON}` })
         .waitFor();
@@ -67,8 +67,8 @@ describe('a pause', { timeout: HOOK_MS }, () => {
     await expect.poll(async () => (await jobOf(api, 'emails', 'held')).state).toBe('done');
     expect(ran).toEqual(['held']);
     for (const one of [window, viewer]) {
-      await badge(one).waitFor({ state: 'detached' });
-      await why(one).filter({ hasNotText: REASON, hasText: 'every job waits' }).waitFor();
+      await says(one).filter({ hasText: 'Quiet' }).waitFor();
+      await why(one).waitFor({ state: 'detached' });
       expect(await one.noises()).toEqual([]);
     }
     await Promise.all([window.close(), viewer.close()]);
@@ -84,8 +84,9 @@ describe('a pause', { timeout: HOOK_MS }, () => {
     await desk.inDialog('Pause').click();
     await desk.told('The queue is paused.');
     await why(window).filter({ hasText: 'without a reason' }).waitFor();
-    expect(await why(window).innerText()).toContain('no worker that lives serves it');
-    expect(await tile(window, 'Workers').getAttribute('class')).toContain('bad');
+    expect(await why(window).innerText()).toContain('No worker that lives serves it');
+    expect(await stage(window, 'Ready').innerText()).toContain('no worker lives');
+    expect(await stage(window, 'Promoted').getAttribute('class')).toBe('held warn');
     await window.close();
   });
 });
@@ -101,10 +102,10 @@ test('each count leads to the list of what it counts', { timeout: HOOK_MS }, asy
     ['Ready', 2],
   ] as const) {
     await show(window, '#/queue/counted');
-    await expect.poll(() => tile(window, name).locator('dd').innerText()).toBe(String(count));
-    await tile(window, name).getByRole('link').click();
+    await expect.poll(() => stage(window, name).locator('b').innerText()).toBe(String(count));
+    await stage(window, name).locator('b').getByRole('link').click();
     await deskOf(window).told(`${count} jobs shown`);
-    expect(await window.page.locator('tbody tr').count()).toBe(count);
+    expect(await window.page.locator('tbody .job').count()).toBe(count);
   }
   await window.close();
 });
@@ -116,20 +117,18 @@ test('a queue with limits shows them, who is in line, and what to do', { timeout
   await scheduleAll(api, 'gated', [{ id: 'a' }, { id: 'b' }, { id: 'c' }]);
   await expect.poll(async () => (await listed(api, 'gated', 'state=waiting')).length).toBe(2);
   const window = await enter(browser, api, { token: api.admin });
-  await show(window, '#/');
-  const row = window.page.getByRole('row', { name: /^gated/ });
-  await row.filter({ hasText: '1/h · 5 at once' }).filter({ hasText: '0 of 5' }).waitFor();
-  await window.page
-    .getByText(/gated: 2 jobs wait in line, and the rate 1\/h takes 120 min for them at the least;/)
-    .waitFor();
-  await row.getByRole('link', { name: '2', exact: true }).click();
+  await show(window, '#/queue/gated');
+  await stage(window, 'In line').getByRole('link', { name: '2', exact: true }).click();
   await deskOf(window).told('2 jobs shown');
   await show(window, '#/queue/gated');
-  expect(await tile(window, 'Limits').locator('dd').innerText()).toBe('1/h · 5 at once');
+  await says(window).filter({ hasText: 'No worker serves this queue' }).waitFor();
   await why(window).filter({ hasText: 'start one with "duestream worker <module>"' }).waitFor();
+  await why(window).filter({ hasText: '2 jobs wait in line' }).waitFor();
+  await window.page.getByRole('meter', { name: 'Concurrency: 1 of 5' }).waitFor();
+  await window.page.getByRole('meter', { name: /^Rate: .* of 1\/h$/ }).waitFor();
   await show(window, '#/audit');
   await window.page
-    .getByRole('row', { name: /queues\.set/ })
+    .getByRole('row', { name: /^.* ada.* set / })
     .filter({ hasText: 'the provider said 429' })
     .waitFor();
   expect(await window.noises()).toEqual([]);
@@ -142,7 +141,10 @@ describe('the charts', { timeout: HOOK_MS }, () => {
 
   beforeAll(async () => {
     await scheduleAll(leaderless, 'charted', [{ id: 'a', delay: '1h' }]);
-    minute = await seedMinutes();
+    const run = noBuckets().map((_, at) => (at === 4 ? 90 : at === 7 ? 10 : 0));
+    const start = noBuckets().map((_, at) => (at === 2 ? 100 : 0));
+    // scheduled, promoted, done, retried, deferred, dead
+    minute = await seedMinutes('charted', { counters: [1200, 600, 600, 60, 0, 6], promotion: start, start, run });
     window = await enter(browser, leaderless, { token: leaderless.admin });
     await show(window, '#/queue/charted');
   }, HOOK_MS);
@@ -152,15 +154,11 @@ describe('the charts', { timeout: HOOK_MS }, () => {
   });
 
   /** Counters and times as they were when the last minutes began: what happened is the difference of two. */
-  async function seedMinutes(): Promise<number> {
-    const [ref] = await refsOfQueue(leaderless.place, 'charted');
+  async function seedMinutes(queue: string, after: Parameters<typeof stateText>[0]): Promise<number> {
+    const [ref] = await refsOfQueue(leaderless.place, queue);
     if (!ref) throw new Error('the queue has no partition');
     const now = Math.floor(Number((await leaderless.place.redis.time())[0]) / 60);
-    const run = noBuckets().map((_, at) => (at === 4 ? 90 : at === 7 ? 10 : 0));
-    const start = noBuckets().map((_, at) => (at === 2 ? 100 : 0));
     const before = { counters: [], promotion: [], start: [], run: [] };
-    // scheduled, promoted, done, retried, deferred, dead
-    const after = { counters: [1200, 600, 600, 60, 0, 6], promotion: start, start, run };
     const since = now - 60;
     const states = [
       { minute: now - 3, since, text: stateText(before) },
@@ -171,46 +169,67 @@ describe('the charts', { timeout: HOOK_MS }, () => {
     return now - 3;
   }
 
-  const chart = (title: string) => window.page.locator('figure.chart', { hasText: title });
-  const tableOf = (title: string) => window.page.getByRole('region', { name: `Table of ${title}`, exact: true });
+  const seedFew = (queue: string) => {
+    const three = noBuckets().map((_, at) => (at === 2 ? 3 : 0));
+    return seedMinutes(queue, { counters: [3, 3, 3, 0, 0, 0], promotion: three, start: three, run: three });
+  };
 
-  /** The cells of the minute in which something happened. */
-  async function cellsOf(title: string): Promise<readonly string[]> {
-    const at = new Date(minute * MINUTE_MS);
-    const clock = at.toLocaleTimeString('en-GB', { timeZone: 'Europe/Berlin' });
-    const row = tableOf(title).locator('tbody tr').filter({ hasText: clock });
-    expect(await row.count(), `${title} at ${clock}`).toBe(1);
-    return row.locator('td').allInnerTexts();
-  }
+  const drawn = (title: string) => window.page.locator('figure.plot', { hasText: title });
+  const numbers = () => window.page.getByRole('region', { name: 'Table of what happened', exact: true });
 
-  test.each([
-    ['Jobs per second', ['20', '10', '1', '0.1']],
-    ['Lateness of starts', ['4 ms', '5 ms']],
-    ['Lateness of promotions', ['4 ms', '5 ms']],
-    ['Run time', ['16 ms', '235 ms']],
-  ])('%s is drawn, and is a table for whoever wants the numbers', async (title, cells) => {
-    await chart(title).locator('canvas').waitFor();
-    const summary = chart(title).getByText(`${title} as a table`);
-    expect(await tableOf(title).isVisible()).toBe(false);
+  test('draw starts, lateness, ends and run time, and say in words what they show', async () => {
+    for (const [title, say] of [
+      ['Starts per minute', '100 in all'],
+      ['Lateness of starts', '99 % within 5 ms'],
+      ['Ends per minute', '600 done, 60 retried, 6 died'],
+      ['Run time', '99 % within 228 ms'],
+    ] as const) {
+      await drawn(title).filter({ hasText: say }).waitFor();
+      const label = await drawn(title).getByRole('img').getAttribute('aria-label');
+      expect(label).toContain(`${title}: ${say}`);
+    }
+  });
+
+  test('are a table for whoever wants the numbers', async () => {
+    const summary = window.page.getByText('These numbers as a table');
+    expect(await numbers().count()).toBe(0);
     await summary.click();
-    await tableOf(title).waitFor();
-    expect(await tableOf(title).locator('tbody tr').count()).toBe(60);
-    expect(await cellsOf(title)).toEqual(cells);
+    await numbers().waitFor();
+    expect(await numbers().locator('tbody tr').count()).toBe(60);
+    const clock = new Date(minute * MINUTE_MS).toLocaleTimeString('en-GB', { timeZone: 'Europe/Berlin' });
+    const row = numbers().locator('tbody tr').filter({ hasText: clock });
+    expect(await row.locator('td').allInnerTexts()).toEqual([
+      ...['600', '5 ms', '100', '3 ms', '5 ms', '600', '60', '6', '16 ms', '228 ms'],
+    ]);
     await summary.click();
   });
 
-  test('a day has steps of ten minutes, with the same jobs in them', async () => {
+  test('a day has steps of ten minutes, with the same jobs in them, and 90 days are days', async () => {
     const desk = deskOf(window);
     await desk.button('Day').click();
     await window.page.getByRole('heading', { name: 'The last day' }).waitFor();
     await window.settled();
-    await chart('Jobs per second').getByText('Jobs per second as a table').click();
-    await expect.poll(() => tableOf('Jobs per second').locator('tbody tr').count()).toBe(144);
+    await window.page.getByText('These numbers as a table').click();
+    await expect.poll(() => numbers().locator('tbody tr').count()).toBe(144);
     // 600 jobs in ten minutes; nobody has looked for the whole of a day.
-    const { counts } = await must(leaderless, 'GET /v1/queues/charted/minutes?hours=24', leaderless.admin);
-    expect(counts.done.reduce((sum: number, one: number) => sum + one, 0)).toBe(600);
+    await drawn('Ends in ten minutes').filter({ hasText: '600 done' }).waitFor();
+    await desk.button('90 days').click();
+    await window.page.getByRole('heading', { name: 'The last 90 days' }).waitFor();
+    await window.settled();
     await desk.button('Hour').click();
     await window.page.getByRole('heading', { name: 'The last hour' }).waitFor();
+  });
+
+  test('of a few runs are dots, and nothing is drawn of an hour without any', async () => {
+    await scheduleAll(leaderless, 'seldom', [{ id: 'a', delay: '1h' }]);
+    await seedFew('seldom');
+    await show(window, '#/queue/seldom');
+    await drawn('Lateness of starts').filter({ hasText: '3 only: each dot is the longest of its step' }).waitFor();
+    expect(await drawn('Lateness of starts').locator('path.dots').count()).toBe(1);
+    await scheduleAll(leaderless, 'idle', [{ id: 'a', delay: '1h' }]);
+    await show(window, '#/queue/idle');
+    await window.page.getByText('There are no counts by the minute yet.').waitFor();
+    expect(await window.page.locator('figure.plot').count()).toBe(0);
   });
 });
 
@@ -227,32 +246,87 @@ describe('what somebody set by command', { timeout: HOOK_MS }, () => {
     const viewer = await enter(browser, api, { token: api.reader });
     await Promise.all([show(window, '#/queue/calls'), show(viewer, '#/queue/calls')]);
     const row = ({ page }: Window, name: string) =>
-      page.getByRole('region', { name: 'Table of settings that were set by command' }).locator('tr', { hasText: name });
-    for (const text of ['1/s', 'nothing', 'incident 7']) expect(await row(window, 'rate').innerText()).toContain(text);
-    expect(await row(viewer, 'the limits of pro-*').innerText()).toContain('they pay for it');
+      page.getByRole('region', { name: 'Table of settings', exact: true }).locator('tr', { hasText: name });
+    for (const text of ['1/s', 'ada', 'The definition says nothing', 'incident 7']) {
+      expect(await row(window, 'Rate').first().innerText()).toContain(text);
+    }
+    expect(await row(viewer, 'Limits of pro-*').innerText()).toContain('they pay for it');
     expect(await viewer.page.getByRole('button', { name: 'Take back' }).count()).toBe(0);
     // Redaction is taken back with the scope admin alone.
-    expect(await row(window, 'redact').getByRole('button').count()).toBe(0);
+    expect(await row(window, 'Redacted fields').getByRole('button').count()).toBe(0);
 
     const desk = deskOf(window);
-    for (const name of ['rate', 'the limits of pro-*']) {
-      await row(window, name).getByRole('button').click();
+    for (const name of ['Rate', 'Limits of pro-*']) {
+      await desk.button(`Take back: ${name} …`).click();
       await desk.escape();
-      await row(window, name).getByRole('button').click();
+      await desk.button(`Take back: ${name} …`).click();
       await desk.inDialog('Take it back').click();
       await desk.told(`The override of ${name} is taken back.`);
     }
     // Limits of each group go together, and the page says so.
-    expect(await row(window, 'perGroup').count()).toBe(2);
-    await row(window, 'perGroup').first().getByRole('button').click();
-    await window.page.getByText('All that was set of perGroup by command is taken back.').waitFor();
+    await desk.button('Take back: Per group …').click();
+    await window.page.getByText('All that was set of Per group by command is taken back.').waitFor();
     await desk.inDialog('Take it back').click();
-    await desk.told('The override of perGroup is taken back.');
-    await row(window, 'redact').waitFor();
-    expect(await row(window, 'history').innerText()).toContain('off');
-    expect(await row(window, 'perGroup').count()).toBe(0);
+    await desk.told('The override of Per group is taken back.');
+    // The message stands before the table is read again.
+    await desk.button('Take back: Per group …').waitFor({ state: 'detached' });
+    expect(await row(window, 'History').innerText()).toContain('off');
     const { overrides } = await must(api, 'GET /v1/queues/calls/settings', api.admin);
     expect(overrides.map((one: { readonly setting: string }) => one.setting).toSorted()).toEqual(['history', 'redact']);
     await Promise.all([window.close(), viewer.close()]);
+  });
+
+  test('is changed by a form with a reason, as typed: a number, a rate with a burst, parts, nothing', async () => {
+    await scheduleAll(api, 'formed', [{ id: 'later', delay: '1h' }]);
+    const window = await enter(browser, api, { token: api.admin });
+    await show(window, '#/queue/formed');
+    const desk = deskOf(window);
+    const settings = async () => (await must(api, 'GET /v1/queues/formed/settings', api.admin)).settings;
+    const change = async (name: string, fields: Readonly<Record<string, string>>) => {
+      await desk.button(`Change ${name} …`).click();
+      for (const [field, text] of Object.entries(fields)) await desk.field(field).fill(text);
+      await desk.inDialog('Change it').click();
+      await desk.told(`${name} is changed.`);
+    };
+    await window.page.getByText('more hold by default').click();
+    await change('Rate', { Value: '7/90s burst 3', Reason: 'incident 9' });
+    expect((await settings()).rate).toEqual({ limit: 7, per: '90s', burst: 3 });
+    await change('Per group', { 'at a time': '4', rate: '2/s' });
+    expect((await settings()).perGroup).toMatchObject({ concurrency: 4, rate: '2/s' });
+    await change('Lateness promised', { within: '5s' });
+    expect((await settings()).lateness).toMatchObject({ within: '5s' });
+    await change('Rate', { Value: '' });
+    expect((await settings()).rate).toBe(false);
+    const diary = window.page.getByRole('region', { name: 'Diary' });
+    await diary.getByText('Rate from no limit to 7/90s burst 3 by ada').waitFor();
+    await diary.getByText('incident 9').waitFor();
+
+    // What is refused stays in the form, with what is allowed.
+    await desk.button('Change Rate …').click();
+    await desk.field('Value').fill('soon');
+    await desk.inDialog('Change it').click();
+    expect(await desk.refused('allowed')).toContain('10/s');
+    await desk.escape();
+    expect(await window.noises()).toEqual([]);
+    await window.close();
+  });
+
+  test('stands in the diary, which leads to why the queue was late within some time', async () => {
+    await scheduleAll(api, 'told', [{ id: 'later', delay: '1h' }]);
+    await must(api, 'POST /v1/queues/told/pause', api.admin, { reason: REASON });
+    // A pause counts from a second on.
+    await expect
+      .poll(async () => (await must(api, 'GET /v1/queues/told/late', api.admin)).verdict)
+      .toContain('it was paused');
+    const window = await enter(browser, api, { token: api.admin });
+    await show(window, '#/queue/told');
+    await window.page.getByRole('region', { name: 'Diary' }).getByText(REASON).waitFor();
+    await window.page.getByRole('link', { name: 'Why was last night late?' }).click();
+    await says(window).filter({ hasText: 'told' }).waitFor();
+    await window.page.getByRole('link', { name: 'Last hour' }).click();
+    await says(window).filter({ hasText: 'it was paused' }).waitFor();
+    await window.page.getByRole('region', { name: 'Diary' }).getByText(REASON).waitFor();
+    expect([await window.inaccessible(), await window.noises()]).toEqual([[], []]);
+    await window.close();
   });
 });

@@ -47,6 +47,9 @@ const queue = { at: '#/queue/emails' };
 const job = { at: '#/job/emails/plain' };
 const list = { at: '#/jobs/emails?tag=shop' };
 const dead = { at: '#/dead/emails' };
+const closed = { at: '#/closed/emails' };
+/** By what kinds differ is for whoever may read errors. */
+const kind = { ...dead, sees: 'GET /v1/queues/emails/dead?error=x' };
 const sets = { at: '#/sets/emails' };
 const schedule = { at: '#/schedule/nightly', sees: 'GET /v1/schedules/nightly' };
 /** Every one that there is: a new one is a row here, or the tests of an administrator fail. */
@@ -57,12 +60,16 @@ const ACTIONS: readonly Action[] = [
   { ...job, button: 'Run now …', call: 'POST /v1/queues/emails/jobs/plain/run' },
   { ...job, button: 'Cancel …', call: 'DELETE /v1/queues/emails/jobs/plain' },
   { at: '#/job/emails/dead-1', button: 'Replay …', call: 'POST /v1/queues/emails/dead/1-1/replay' },
-  { ...list, button: 'Cancel …', call: 'POST /v1/queues/emails/batch/cancel' },
+  { ...list, button: 'Move …', call: 'POST /v1/queues/emails/batch/reschedule' },
   { ...list, button: 'Run now …', call: 'POST /v1/queues/emails/batch/run' },
-  { ...list, button: 'Reschedule …', call: 'POST /v1/queues/emails/batch/reschedule' },
+  { ...list, button: 'Edit …', call: 'POST /v1/queues/emails/batch/edit' },
+  { ...list, button: 'Cancel …', call: 'POST /v1/queues/emails/batch/cancel' },
+  { ...kind, button: 'Replay 1 …', call: 'POST /v1/queues/emails/dead/replay' },
+  { ...kind, button: 'Replay 2 …', call: 'POST /v1/queues/emails/dead/replay' },
   { ...dead, button: 'Replay them …', call: 'POST /v1/queues/emails/dead/replay' },
   { ...dead, button: 'Purge them …', call: 'POST /v1/queues/emails/dead/purge' },
-  { at: '#/closed/emails', button: `Open ${CLOSED_TAG} …`, call: `POST /v1/queues/emails/tags/${tag}/open` },
+  { ...closed, button: 'Close a tag …', call: 'POST /v1/queues/emails/tags/sold/close' },
+  { ...closed, button: `Open ${CLOSED_TAG} …`, call: `POST /v1/queues/emails/tags/${tag}/open` },
   { ...sets, button: 'Seal import-7 …', call: 'POST /v1/queues/emails/sets/import-7/seal' },
   { ...sets, button: 'Remove import-7 …', call: 'DELETE /v1/queues/emails/sets/import-7' },
   { ...schedule, button: 'Pause …', call: 'POST /v1/schedules/nightly/pause' },
@@ -70,7 +77,11 @@ const ACTIONS: readonly Action[] = [
   { ...schedule, button: 'Backfill …', call: 'POST /v1/schedules/nightly/backfill' },
 ];
 /** Pages whose links in the menu are for those who may ask for what they show. */
-const LINKS = { Now: 'live?events=1', Schedules: 'schedules', Workers: 'workers', Audit: 'audit' };
+const LINKS = {
+  ...{ Now: 'live?events=1', Jobs: 'jobs', 'Dead letters': 'dead', Schedules: 'schedules', Workers: 'workers' },
+  // What asks about one queue leads to any of them.
+  ...{ Simulate: 'doctor', 'SLO report': 'slo', Audit: 'audit' },
+};
 
 /** No condition at all, so it is refused by whoever may ask, before anything is done. */
 const NEVER = { 'If-Match': 'never' };
@@ -106,14 +117,17 @@ describe('what may be pressed', { timeout: HOOK_MS }, () => {
     for (const at of new Set(ACTIONS.map((one) => one.at))) {
       await show(window, at);
       // A count of the live view comes with its next event.
-      if (at === queue.at) await window.page.locator('.tile, .problem').first().waitFor();
+      if (at === queue.at) await window.page.locator('.flow, .say pre, .problem').first().waitFor();
+      // What is done with jobs is there when some are selected.
+      const boxes = window.page.getByLabel('select all that are shown');
+      if (at === list.at && (await boxes.count()) > 0) await boxes.check();
       found[at] = await window.page.evaluate<string[]>(BUTTONS);
       const here = ACTIONS.filter((one) => one.at === at);
       const may = await Promise.all(here.map((one) => mayAsk(token, one)));
       allowed[at] = here.filter((_, nth) => may[nth]).map(({ button }) => button);
     }
     expect(found).toEqual(allowed);
-    const links = await window.page.getByRole('navigation').getByRole('link').allTextContents();
+    const links = await window.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
     const statuses = await Promise.all(Object.values(LINKS).map((path) => api.ask(`GET /v1/${path}`, { token })));
     expect(links).toEqual(Object.keys(LINKS).filter((_, nth) => statuses[nth]?.status === 200));
     expect(await window.noises()).toEqual([]);
@@ -192,7 +206,7 @@ test('a token of one queue shows that queue, and no page names another', { timeo
     expect(await window.page.content(), name).not.toContain(OTHER);
   }
   await show(window, '#/queue/emails');
-  await window.page.locator('.tile', { hasText: 'Scheduled' }).first().waitFor();
+  await window.page.locator('.flow', { hasText: 'Scheduled' }).waitFor();
   expect((await Promise.all(answers)).join('\n')).not.toContain(OTHER);
   await window.page.evaluate(`location.hash = '#/jobs/${OTHER}'`);
   const alert = window.page.getByRole('alert').filter({ hasText: 'forbidden' }).first();

@@ -39,7 +39,7 @@ const names = Object.keys(PAGES).flatMap((page) => LOOKS.map(({ theme, screen })
 
 /** On a phone the head of a page may fill the window: its picture is of what is listed below. */
 const TO_ROWS = `(() => {
-  const row = [...document.querySelectorAll('main tbody tr, main .timeline li')].find((one) => one.checkVisibility());
+  const row = [...document.querySelectorAll('main tbody tr, main .story li')].find((one) => one.checkVisibility());
   if (row === undefined) return 'there are no rows';
   const below = () => row.getBoundingClientRect().top - innerHeight * 0.4;
   if (below() > 0) scrollBy(0, below() + innerHeight * 0.25);

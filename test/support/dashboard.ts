@@ -102,7 +102,7 @@ export async function enter(
   await window.page.goto(`${url}/`);
   await window.page.getByLabel('Token').fill(token);
   await window.page.getByRole('button', { name: 'Log in' }).click();
-  await window.page.getByRole('link', { name: 'duestream', exact: true }).waitFor();
+  await window.page.locator('.app').waitFor();
   return window;
 }
 
@@ -115,11 +115,15 @@ export const ADDRESSES: Readonly<Record<string, string>> = {
   'job with markup': `#/job/emails/${encodeURIComponent(MARKUP)}`,
   'job that retries': '#/job/emails/retries',
   'dead job': '#/job/emails/dead-1',
+  create: '#/create/emails',
   'dead letters': '#/dead/emails',
+  'dead letters of all queues': '#/dead',
   'closed tags': '#/closed/emails',
   sets: '#/sets/emails',
   schedules: '#/schedules',
   schedule: '#/schedule/nightly',
+  'a new schedule': '#/schedules/new',
+  'a changed schedule': '#/schedules/edit/nightly',
   audit: '#/audit',
   nowhere: '#/nowhere',
 };

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { type ApiError, logIn, type Session } from '../api.ts';
 import { ProblemNote } from '../parts/problem.tsx';
+import { words } from '../words/words.ts';
 
 interface Given {
   readonly enter: (session: Session) => void;
@@ -39,7 +40,7 @@ export function Login({ enter, why }: Given) {
       <form onSubmit={(event) => void submit(event)}>
         <h1>duestream</h1>
         <label>
-          Token
+          {words.login.token}
           <input
             type="password"
             name="token"
@@ -51,11 +52,11 @@ export function Login({ enter, why }: Given) {
         </label>
         <ProblemNote problem={problem} />
         <button type="submit" class="primary" disabled={isBusy || token.trim() === ''}>
-          Log in
+          {words.login.logIn}
         </button>
         <p class="quiet">
-          A token comes from <code>duestream tokens create --name me --scope write</code>. With the scope{' '}
-          <code>read</code> you see that jobs are there, with <code>data</code> also what is in them.
+          {words.login.from} <code>duestream tokens create --name me --scope write</code>. {words.login.scope}{' '}
+          <code>read</code> {words.login.seesJobs} <code>data</code> {words.login.seesData}
         </p>
       </form>
     </main>

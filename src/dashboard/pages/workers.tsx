@@ -1,161 +1,371 @@
-/** Who works and who leads: what each holds since when. */
-
-import { useCallback } from 'preact/hooks';
+/** Who works: what each process runs, whether that is usual, and whether it has room. Below, who leads which partition. */
+import { useCallback, useState } from 'preact/hooks';
 import type { Schemas } from '../api-types.ts';
 import * as calls from '../calls.ts';
 import { useEvery } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
+import { Icon } from '../parts/icon.tsx';
 import { ProblemNote, Unread } from '../parts/problem.tsx';
-import { Id, Instant, JobLink, Table } from '../parts/table.tsx';
-import { countText, durationText, numberText } from '../parts/words.ts';
+import { Id, JobLink, Table } from '../parts/table.tsx';
+import { durationText, numberText } from '../parts/words.ts';
+import { words } from '../words/words.ts';
+import '../css/workers.css';
+
+const say = words.workers;
 
 type Worker = Schemas['Worker'];
 type Led = Schemas['Led'];
+type Job = Worker['jobs'][number];
 
 const EVERY_MS = 5000;
+/** What is usual changes slowly, and is read from each queue. */
+const USUAL_EVERY_MS = 60_000;
 
 export function Workers() {
   const workers = useAsked(calls.workers, {});
   const leaders = useAsked(calls.leaders, {});
-  useEvery(
-    EVERY_MS,
-    useCallback(() => {
-      workers.reload();
-      leaders.reload();
-    }, [workers.reload, leaders.reload]),
-  );
+  const lateness = useAsked(calls.lateness, {});
+  const again = () => {
+    workers.reload();
+    leaders.reload();
+  };
+  useEvery(EVERY_MS, useCallback(again, [workers.reload, leaders.reload]));
+  useEvery(USUAL_EVERY_MS, lateness.reload);
+  const usual = usualOf(lateness.value);
+  const { value } = workers;
   return (
     <>
-      <h1>Workers and leaders</h1>
+      <Sentence workers={value} usual={usual} />
       <ProblemNote problem={workers.problem ?? leaders.problem} />
       <Unread unread={leaders.value?.unread} />
-      <Versions versions={workers.value?.versions ?? []} />
-      <WorkerTable workers={workers.value?.workers ?? []} />
-      <Held workers={workers.value?.workers ?? []} />
-      <LeaderTable partitions={leaders.value?.partitions ?? []} />
+      {value === undefined ? null : <Processes workers={value.workers} usual={usual} />}
+      <Leaders partitions={leaders.value?.partitions ?? []} />
     </>
   );
 }
 
-const where = ({ host, pid }: { readonly host?: string; readonly pid?: number }): string =>
-  host === undefined ? '' : `${host}:${pid}`;
+// How long jobs of a queue run, as a rule.
 
-/** Daemons and subscribers too: while a fleet is updated, it is seen how far that is. */
-function Versions({ versions }: { readonly versions: Schemas['Workers']['versions'] }) {
-  if (versions.length === 0) return null;
-  const texts = versions.map(
-    ({ version = 'an unknown version', processes }) => `${version} (${countText(processes, 'process', 'processes')})`,
-  );
-  return (
-    <p class={versions.length > 1 ? 'headline bad' : 'quiet'}>
-      {versions.length > 1 ? `${versions.length} versions of duestream run: ` : 'Version of duestream: '}
-      {texts.join(', ')}
-    </p>
+interface Usual {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+type UsualByQueue = ReadonlyMap<string, Usual>;
+
+function usualOf(hour: Schemas['LastHour'] | undefined): UsualByQueue {
+  return new Map(
+    (hour?.queues ?? []).flatMap(({ queue, run: { p50Ms, p99Ms } }) =>
+      p50Ms === null || p99Ms === null ? [] : [[queue, { p50Ms, p99Ms }] as const],
+    ),
   );
 }
 
-function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
+/** So much longer than nearly all others is not usual; below a second nobody looks. */
+const UNUSUAL_TIMES = 3;
+const UNUSUAL_MS = 1000;
+
+const runsForMs = ({ startedMs }: Job, nowMs: number): number =>
+  startedMs === undefined ? 0 : Math.max(0, nowMs - startedMs);
+
+function isUnusual(job: Job, usual: UsualByQueue, nowMs: number): boolean {
+  const p99Ms = usual.get(job.queue)?.p99Ms;
+  const forMs = runsForMs(job, nowMs);
+  return p99Ms !== undefined && forMs > UNUSUAL_MS && forMs > p99Ms * UNUSUAL_TIMES;
+}
+
+/** Undefined where the process does not say it. */
+const slotsOf = ({ slots }: Worker): number | undefined =>
+  slots === undefined ? undefined : Object.values(slots).reduce((sum, one) => sum + one, 0);
+
+interface SaidOf {
+  readonly workers: Schemas['Workers'] | undefined;
+  readonly usual: UsualByQueue;
+}
+
+function Sentence({ workers, usual }: SaidOf) {
+  const nowMs = Date.now();
+  const all = workers?.workers ?? [];
+  const alive = all.filter(({ state }) => state === 'alive');
+  const taken = alive.reduce((sum, { pending }) => sum + pending, 0);
+  const slots = alive.reduce((sum, one) => sum + (slotsOf(one) ?? 0), 0);
+  const unusual = all.flatMap(({ jobs }) => jobs).filter((job) => isUnusual(job, usual, nowMs));
+  const [worst] = unusual.toSorted((one, other) => runsForMs(other, nowMs) - runsForMs(one, nowMs));
+  const versions = workers?.versions ?? [];
   return (
-    <section aria-label="Workers">
-      <h2>Workers</h2>
-      {workers.length === 0 ? (
+    <section class="say">
+      <h1>
+        {workers === undefined
+          ? words.places.workers
+          : alive.length === 0
+            ? say.none
+            : say.sum({ workers: alive.length, taken, slots })}
+      </h1>
+      {all.length > alive.length ? <p>{say.missing(all.length - alive.length)}</p> : null}
+      {worst === undefined ? null : (
         <p>
-          No worker is alive. Start one with <code>duestream worker handlers.mjs</code>
+          {say.unusual({
+            many: unusual.length,
+            longest: durationText(runsForMs(worst, nowMs)),
+            usual: durationText(usual.get(worst.queue)?.p99Ms ?? 0),
+          })}
         </p>
-      ) : (
-        <Table
-          of="workers"
-          columns={['Worker', 'State', 'Where', 'Version', 'Since', 'Last heartbeat', 'Queues', { number: 'Holds' }]}
-        >
-          {workers.map((worker) => (
-            <tr key={worker.id}>
-              <th scope="row">
-                <Id text={worker.id} />
-              </th>
-              <td class={worker.state === 'alive' ? '' : 'bad'}>{worker.state}</td>
-              <td>{where(worker)}</td>
-              <td>{worker.version ?? '–'}</td>
-              <td>
-                <Instant atMs={worker.startedMs} />
-              </td>
-              <td>{worker.beatAgoMs === undefined ? '–' : `${durationText(worker.beatAgoMs)} ago`}</td>
-              <td>{worker.queues.join(', ')}</td>
-              <td class="number">{numberText(worker.pending)}</td>
-            </tr>
-          ))}
-        </Table>
+      )}
+      {versions.length === 0 ? null : (
+        <p class={versions.length > 1 ? 'versions many' : 'versions'}>
+          {say.versions(versions.length)}{' '}
+          {versions
+            .map(({ version = say.unknownVersion, processes }) => `${version} (${say.processes(processes)})`)
+            .join(', ')}
+        </p>
       )}
     </section>
   );
 }
 
-function Held({ workers }: { readonly workers: readonly Worker[] }) {
-  const jobs = workers.flatMap((worker) => worker.jobs.map((job) => ({ worker: worker.id, ...job })));
-  if (jobs.length === 0) return null;
-  const others = workers.reduce((sum, { pending }) => sum + pending, 0) - jobs.length;
+interface ProcessesOf {
+  readonly workers: readonly Worker[];
+  readonly usual: UsualByQueue;
+}
+
+function Processes({ workers, usual }: ProcessesOf) {
+  const [queue, setQueue] = useState('');
+  const [search, setSearch] = useState('');
+  const queues = [...new Set(workers.flatMap((one) => one.queues))].sort();
+  const shown = workers.filter(
+    (one) =>
+      (queue === '' || one.queues.includes(queue)) && JSON.stringify(one).toLowerCase().includes(search.toLowerCase()),
+  );
+  if (workers.length === 0) {
+    return (
+      <section class="empty">
+        <h2>{say.none}</h2>
+        <p>{say.noneWhy}</p>
+        <pre>duestream worker handlers.mjs</pre>
+      </section>
+    );
+  }
+  const { heads } = say;
   return (
-    <section aria-label="Jobs that run">
-      <h2>Jobs that run</h2>
-      <Table of="jobs that run" columns={['Job', 'Queue', 'Worker', 'Started', { number: 'Attempt' }]}>
-        {jobs.map(({ worker, queue, partition, id, bare, attempt, startedMs }) => (
-          <tr key={`${queue}/${partition}/${bare}/${id}`}>
+    <>
+      <form class="filter" aria-label={say.filter} onSubmit={(event) => event.preventDefault()}>
+        <label class="chip open">
+          {say.queue}
+          <select value={queue} onChange={({ currentTarget }) => setQueue(currentTarget.value)}>
+            <option value="">{say.any}</option>
+            {queues.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <label class="grow">
+          <span class="away">{say.search}</span>
+          <input
+            value={search}
+            placeholder={say.searchFor}
+            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          />
+        </label>
+      </form>
+      <section class="wks" aria-label={words.places.workers}>
+        <div class="wk-head" aria-hidden="true">
+          {[heads.process, heads.serves, heads.slots].map((text) => (
+            <span key={text}>{text}</span>
+          ))}
+          <span class="n">{heads.runs}</span>
+          <span>{heads.version}</span>
+          <span>{heads.since}</span>
+        </div>
+        {shown.map((worker) => (
+          <Process key={worker.id} worker={worker} usual={usual} />
+        ))}
+        {shown.length === 0 ? <p>{say.noneSuch}</p> : null}
+      </section>
+    </>
+  );
+}
+
+function Process({ worker, usual }: { readonly worker: Worker; readonly usual: UsualByQueue }) {
+  const nowMs = Date.now();
+  const { id, host, pid, state, queues, pending, version, startedMs, beatAgoMs, jobs } = worker;
+  const slots = slotsOf(worker);
+  const unusual = jobs.filter((job) => isUnusual(job, usual, nowMs)).length;
+  return (
+    <details class="wk">
+      <summary>
+        <span class="who">
+          <Icon name="chevron" />
+          {host === undefined ? <Id text={id} /> : <b>{host}</b>}
+          {pid === undefined ? null : <span class="quiet">{say.pid(pid)}</span>}
+        </span>
+        <span class="qs">
+          {queues.join(', ')}
+          {state === 'alive' ? null : <span class="warn-text">{say.isMissing}</span>}
+          {unusual === 0 ? null : <span class="warn-text">{say.unusualHere(unusual)}</span>}
+        </span>
+        <Slots taken={pending} slots={slots} old={unusual} />
+        <span class="n">
+          {numberText(pending)} <span class="of">{slots === undefined ? '' : `/ ${numberText(slots)}`}</span>
+        </span>
+        <span class="quiet v">{version ?? '–'}</span>
+        <span class="quiet since">{startedMs === undefined ? '–' : durationText(Math.max(0, nowMs - startedMs))}</span>
+      </summary>
+      <div class="runs">
+        <p class="quiet">
+          <Id text={id} />
+          {beatAgoMs === undefined ? '' : ` · ${say.beat(durationText(beatAgoMs))}`}
+        </p>
+        <Runs jobs={jobs} usual={usual} nowMs={nowMs} />
+        {pending > jobs.length ? <p class="quiet">{say.moreHeld(pending - jobs.length)}</p> : null}
+      </div>
+    </details>
+  );
+}
+
+/** More squares than these are a wall. */
+const SQUARES_MAX = 60;
+
+interface SlotsOf {
+  readonly taken: number;
+  readonly slots: number | undefined;
+  /** Taken for longer than is usual. */
+  readonly old: number;
+}
+
+function Slots({ taken, slots, old }: SlotsOf) {
+  if (slots === undefined) return <span class="none">–</span>;
+  const per = Math.max(1, Math.ceil(slots / SQUARES_MAX));
+  const squares = Math.ceil(slots / per);
+  const on = Math.min(squares, Math.ceil(taken / per));
+  return (
+    <span class="slots" role="img" aria-label={say.slotsTaken(taken, slots)}>
+      {Array.from({ length: squares }, (_, at) => (
+        <i key={at} class={at >= on ? undefined : at >= on - Math.ceil(old / per) ? 'old' : 'on'} />
+      ))}
+    </span>
+  );
+}
+
+interface RunsOf {
+  readonly jobs: readonly Job[];
+  readonly usual: UsualByQueue;
+  readonly nowMs: number;
+}
+
+function Runs({ jobs, usual, nowMs }: RunsOf) {
+  if (jobs.length === 0) return <p class="quiet">{say.runsNothing}</p>;
+  const longest = Math.max(1, ...jobs.flatMap((job) => [runsForMs(job, nowMs), usual.get(job.queue)?.p99Ms ?? 0]));
+  const { heads } = say;
+  return (
+    <div role="list" aria-label={heads.runsNow}>
+      <div class="rj head" aria-hidden="true">
+        {[heads.runsNow, heads.queue, heads.usual, ''].map((text) => (
+          <span key={text}>{text}</span>
+        ))}
+      </div>
+      {jobs.map((job) => (
+        <div key={`${job.queue} ${job.partition} ${job.bare} ${job.id}`} class="rj" role="listitem">
+          <JobLink queue={job.queue} id={job.id} bare={job.bare} />
+          <span class="quiet">{job.queue}</span>
+          <Beside forMs={runsForMs(job, nowMs)} usual={usual.get(job.queue)} longest={longest} />
+          <span class={isUnusual(job, usual, nowMs) ? 'n warn-text' : 'n'}>
+            {job.startedMs === undefined ? say.aboutToStart : durationText(runsForMs(job, nowMs))}
+          </span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface BesideOf {
+  readonly forMs: number;
+  readonly usual: Usual | undefined;
+  readonly longest: number;
+}
+
+/** How long it runs beside the band in which nearly all end. */
+function Beside({ forMs, usual, longest }: BesideOf) {
+  const part = (ms: number) => `${(ms / longest) * 100}%`;
+  const isLong = usual !== undefined && forMs > UNUSUAL_MS && forMs > usual.p99Ms * UNUSUAL_TIMES;
+  return (
+    <span class="usual" title={usual && say.usualIs(durationText(usual.p50Ms), durationText(usual.p99Ms))}>
+      {usual === undefined ? null : (
+        <i class="band" style={{ left: part(usual.p50Ms), width: part(usual.p99Ms - usual.p50Ms) }} />
+      )}
+      <i class={isLong ? 'now warn' : 'now'} style={{ width: part(forMs) }} />
+    </span>
+  );
+}
+
+// Who leads: a row for each process, and one for what nobody leads.
+
+interface Leading {
+  readonly leader: Led['leader'];
+  readonly led: Led[];
+}
+
+function Leaders({ partitions }: { readonly partitions: readonly Led[] }) {
+  const processes = new Map<string, Leading>();
+  for (const one of partitions) {
+    const key = one.leader?.process ?? '';
+    const known = processes.get(key) ?? { leader: one.leader, led: [] };
+    processes.set(key, known);
+    known.led.push(one);
+  }
+  const led = partitions.filter(({ leader }) => leader !== undefined).length;
+  const { leads } = say;
+  return (
+    <section class="leaders" aria-label={say.leaders}>
+      <header class="sec">
+        <h2>{say.leaders}</h2>
+        <p>{partitions.length === 0 ? say.nothingToLead : say.led(led, partitions.length)}</p>
+      </header>
+      <Table
+        of={say.leadersTable}
+        columns={[
+          leads.process,
+          leads.leads,
+          leads.version,
+          leads.since,
+          { number: leads.pass },
+          { number: leads.lag },
+          { number: leads.backlog },
+        ]}
+      >
+        {[...processes].map(([key, { leader, led: mine }]) => (
+          <tr key={key}>
             <th scope="row">
-              <JobLink queue={queue} id={id} bare={bare} />
+              {leader === undefined ? (
+                <span class="bad-text">{say.nobody}</span>
+              ) : leader.host === undefined ? (
+                <Id text={leader.process} />
+              ) : (
+                <span title={leader.process}>
+                  {leader.host} <span class="quiet">{leader.pid === undefined ? '' : say.pid(leader.pid)}</span>
+                </span>
+              )}
             </th>
-            <td>{queue}</td>
-            <td>
-              <Id text={worker} />
-            </td>
-            <td>{startedMs === undefined ? 'about to start' : <Instant atMs={startedMs} />}</td>
-            <td class="number">{attempt ?? ''}</td>
+            <td>{ledText(mine)}</td>
+            <td>{leader?.version ?? '–'}</td>
+            <td>{leader === undefined ? '–' : durationText(Math.max(0, Date.now() - leader.sinceMs))}</td>
+            <td class="number">{leader?.lastPassAgoMs === undefined ? '–' : durationText(leader.lastPassAgoMs)}</td>
+            <td class="number">{durationText(Math.max(0, ...mine.map(({ lagMs = 0 }) => lagMs)))}</td>
+            <td class="number">{numberText(mine.reduce((sum, { backlog }) => sum + backlog, 0))}</td>
           </tr>
         ))}
       </Table>
-      {others > 0 ? (
-        <p class="quiet">
-          {countText(others, 'more job')} held by workers {others === 1 ? 'is' : 'are'} not listed. The list has the ten
-          oldest of each worker.
-        </p>
-      ) : null}
     </section>
   );
 }
 
-function LeaderTable({ partitions }: { readonly partitions: readonly Led[] }) {
-  return (
-    <section aria-label="Leaders">
-      <h2>Leaders</h2>
-      {partitions.length === 0 ? <p>No queue was used yet, so there is nothing to lead.</p> : null}
-      <Table
-        of="leaders"
-        columns={[
-          'Queue',
-          { number: 'Partition' },
-          'Leader',
-          'Version',
-          'Process',
-          'Since',
-          'Last pass',
-          { number: 'Backlog' },
-        ]}
-      >
-        {partitions.map(({ queue, partition, leader, backlog }) => (
-          <tr key={`${queue}/${partition}`}>
-            <th scope="row">
-              <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
-            </th>
-            <td class="number">{partition}</td>
-            <td class={leader === undefined ? 'bad' : ''}>{leader === undefined ? 'none' : where(leader)}</td>
-            <td>{leader?.version ?? '–'}</td>
-            <td>{leader === undefined ? '' : <Id text={leader.process} />}</td>
-            <td>
-              <Instant atMs={leader?.sinceMs} />
-            </td>
-            <td>{leader?.lastPassAgoMs === undefined ? '–' : `${durationText(leader.lastPassAgoMs)} ago`}</td>
-            <td class="number">{numberText(backlog)}</td>
-          </tr>
-        ))}
-      </Table>
-    </section>
-  );
+/** `emails 0–3, reports 0` */
+function ledText(led: readonly Led[]): string {
+  return [...Map.groupBy(led, ({ queue }) => queue)]
+    .map(([queue, all]) => {
+      const numbers = all.map(({ partition }) => partition).sort((one, other) => one - other);
+      const [first, last] = [numbers[0], numbers.at(-1)];
+      const isRange = first !== undefined && last !== undefined && last - first === numbers.length - 1;
+      return `${queue} ${isRange && numbers.length > 1 ? `${first}–${last}` : numbers.join(', ')}`;
+    })
+    .join('; ');
 }

@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { words } from '../words/words.ts';
 import { ProblemNote } from './problem.tsx';
 
 interface Question {
@@ -14,17 +15,20 @@ interface Question {
   readonly isDangerous?: boolean;
   readonly canConfirm?: boolean;
   readonly children?: ComponentChildren;
-  /** The dialog stays open while it runs, and when it fails it says why. */
-  readonly act: () => Promise<void>;
+  /** Whether it asks why, for the audit. */
+  readonly asksWhy?: boolean;
+  /** The dialog stays open while it runs, and when it fails it says why. @param reason empty: nobody said it */
+  readonly act: (reason: string) => Promise<void>;
   readonly close: () => void;
 }
 
 export function Confirm({
   title,
   yes,
-  no = 'Back',
+  no = words.parts.back,
   isDangerous = false,
   canConfirm = true,
+  asksWhy = false,
   children,
   act,
   close,
@@ -32,6 +36,7 @@ export function Confirm({
   const dialog = useRef<HTMLDialogElement>(null);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>();
+  const [reason, setReason] = useState('');
   const heading = useId();
   useEffect(() => {
     const { current } = dialog;
@@ -44,7 +49,7 @@ export function Confirm({
     setBusy(true);
     setProblem(undefined);
     try {
-      await act();
+      await act(reason.trim());
     } catch (error) {
       setProblem(error);
     } finally {
@@ -64,6 +69,7 @@ export function Confirm({
       <form onSubmit={(event) => void submit(event)}>
         <h2 id={heading}>{title}</h2>
         {children}
+        {asksWhy ? <Why reason={reason} setReason={setReason} /> : null}
         <ProblemNote problem={problem} />
         <p class="actions">
           <button type="button" onClick={close}>
@@ -78,6 +84,18 @@ export function Confirm({
   );
 }
 
+/** As long as the audit keeps it. */
+const REASON_CHARS_MAX = 200;
+
+function Why({ reason, setReason }: { readonly reason: string; readonly setReason: (reason: string) => void }) {
+  return (
+    <label class="field">
+      {words.parts.why}
+      <input value={reason} maxLength={REASON_CHARS_MAX} onInput={(event) => setReason(event.currentTarget.value)} />
+    </label>
+  );
+}
+
 // The first of what a dry run has found, in a dialog. It scrolls inside itself, also by keyboard.
 
 interface WhichOf {
@@ -89,7 +107,7 @@ interface WhichOf {
 
 export function Which({ of, children }: WhichOf) {
   return (
-    <div class="ids scroll" tabIndex={0} role="region" aria-label={`Which ${of}`}>
+    <div class="ids scroll" tabIndex={0} role="region" aria-label={words.parts.which(of)}>
       <ul>{children}</ul>
     </div>
   );

@@ -1,6 +1,7 @@
 /** Lists of a page: a table, what stands in its cells, and the buttons below it. */
 import { type ComponentChildren, toChildArray } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { words } from '../words/words.ts';
 import type { Listed } from './asked.ts';
 import { localText, relativeText, shortText, utcBeside, utcText } from './words.ts';
 
@@ -13,19 +14,21 @@ type Column = string | { readonly number: string };
 interface TableOf {
   /** What it is a table of: `jobs`. */
   readonly of: string;
+  /** Its classes: `list texts` is a table whose rows flow as lines in a narrow window. */
+  readonly look?: string;
   readonly columns: readonly Column[];
   /** The rows. */
   readonly children: ComponentChildren;
 }
 
-export function Table({ of, columns, children }: TableOf) {
+export function Table({ of, look, columns, children }: TableOf) {
   const place = useRef<HTMLDivElement>(null);
   // After each drawing: rows come and go, and a page may leave a column out.
   useLayoutEffect(() => nameParts(place.current, columns.map(nameOf)));
   if (toChildArray(children).length === 0) return null;
   return (
-    <div ref={place} class="scroll" tabIndex={0} role="region" aria-label={`Table of ${of}`}>
-      <table>
+    <div ref={place} class="scroll" tabIndex={0} role="region" aria-label={words.parts.table(of)}>
+      <table class={look}>
         <thead>
           <tr>{columns.map(head)}</tr>
         </thead>
@@ -56,10 +59,15 @@ const ROLES = [
   ['tbody th', 'rowheader'],
 ] as const;
 
+export function nameRoles(place: HTMLElement | null | undefined): void {
+  for (const [parts, role] of ROLES)
+    for (const part of place?.querySelectorAll(parts) ?? []) part.setAttribute('role', role);
+}
+
 /** Each cell gets the name of its column, for the style sheet. Rows are made by the pages, so it is done where they meet. */
 function nameParts(place: HTMLElement | null, names: readonly string[]): void {
   if (place === null) return;
-  for (const [parts, role] of ROLES) for (const part of place.querySelectorAll(parts)) part.setAttribute('role', role);
+  nameRoles(place);
   for (const row of place.querySelectorAll('tbody tr')) {
     for (const [at, cell] of [...row.children].entries()) cell.setAttribute('data-label', names[at] ?? '');
   }
@@ -73,11 +81,11 @@ export function ListActions({ cursor, isBusy, more, reload }: Actions) {
   return (
     <p class="actions">
       <button type="button" onClick={reload}>
-        Look again
+        {words.parts.lookAgain}
       </button>
       {cursor === undefined ? null : (
         <button type="button" onClick={more} disabled={isBusy}>
-          Show more
+          {words.parts.showMore}
         </button>
       )}
     </p>
@@ -102,10 +110,10 @@ export function Instant({ atMs, isLong = false }: { readonly atMs: number | unde
 }
 
 // An id in a list. It breaks behind one of its separators before it breaks anywhere else. A very long one is shortened in the
-// middle, and the whole of it is said to whoever points at it.
+// middle, and the whole of it is said to whoever points at it. The page of a job shows it whole.
 
-export function Id({ text }: { readonly text: string }) {
-  const short = shortText(text);
+export function Id({ text, isWhole = false }: { readonly text: string; readonly isWhole?: boolean }) {
+  const short = isWhole ? text : shortText(text);
   return (
     <span class="id" title={short === text ? undefined : text}>
       {short.split(/(?<=[:/._}-])/).flatMap((piece, at) => (at === 0 ? [piece] : [<wbr key={at} />, piece]))}

@@ -1,6 +1,8 @@
 /** Data of a job, to be opened branch by branch. All of it is text: nothing in it becomes markup. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { words } from '../words/words.ts';
+import { numberText } from './words.ts';
 
 /** Deeper branches begin closed. */
 const OPEN_TO = 2;
@@ -56,7 +58,7 @@ function Branches({ name, depth, size, entries }: Entries) {
         : null}
       {isOpen && entries.length > shown ? (
         <button type="button" onClick={() => setShown(shown + ENTRIES_SHOWN)}>
-          {entries.length - shown} more
+          {words.parts.more(numberText(entries.length - shown))}
         </button>
       ) : null}
     </details>

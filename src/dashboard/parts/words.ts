@@ -1,16 +1,20 @@
 /** Numbers and times in words. */
+import { language, words } from '../words/words.ts';
 
-const NUMBER = new Intl.NumberFormat('en');
+const NUMBER = new Intl.NumberFormat(language);
 
 /** `12,345` */
 export const numberText = (value: number): string => NUMBER.format(value);
 
-/** `1 job`, `312 jobs` */
-export const countText = (count: number, one: string, many = `${one}s`): string =>
-  `${numberText(count)} ${count === 1 ? one : many}`;
+const TENTHS = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const tenths = (value: number): string => TENTHS.format(value);
 
-/** `40 %`, and `100 %` only of the whole */
-export const percentText = (share: number): string => `${share < 1 ? Math.min(99, Math.round(share * 100)) : 100} %`;
+/** `99.94 %`: never rounded up, so all is all. */
+export function shareText(share: number): string {
+  const digits = share > 0.999 ? 3 : 2;
+  const percent = Math.floor(share * 100 * 10 ** digits) / 10 ** digits;
+  return `${new Intl.NumberFormat(language, { maximumFractionDigits: digits }).format(percent)} %`;
+}
 
 /** Ids of up to this length are shown whole in a list; uuids and what schedules make are shorter. */
 const SHOWN_MAX = 48;
@@ -25,10 +29,10 @@ export function shortText(text: string): string {
 }
 
 const STEPS = [
-  { unit: 'd', ms: 86_400_000 },
-  { unit: 'h', ms: 3_600_000 },
-  { unit: 'min', ms: 60_000 },
-  { unit: 's', ms: 1000 },
+  { unit: words.units.d, ms: 86_400_000 },
+  { unit: words.units.h, ms: 3_600_000 },
+  { unit: words.units.min, ms: 60_000 },
+  { unit: words.units.s, ms: 1000 },
 ] as const;
 
 /** `3 d 4 h`, `12 s`, `850 ms`: the two largest units. */
@@ -36,18 +40,22 @@ export function durationText(ms: number): string {
   const size = Math.abs(Math.round(ms));
   const first = STEPS.findIndex((step) => size >= step.ms);
   const step = STEPS[first];
-  if (!step) return `${size} ms`;
+  if (!step) return `${size} ${words.units.ms}`;
   const below = STEPS[first + 1];
   const rest = below ? Math.floor((size % step.ms) / below.ms) : 0;
   const whole = `${Math.floor(size / step.ms)} ${step.unit}`;
   return below && rest > 0 ? `${whole} ${rest} ${below.unit}` : whole;
 }
 
+/** The same with tenths of a few seconds, for the parts of a run: `410 ms`, `3.3 s`, `17 min 22 s`. */
+export const spanText = (ms: number): string =>
+  ms >= 1000 && ms < 9950 ? `${tenths(ms / 1000)} ${words.units.s}` : durationText(ms);
+
 /** `in 5 min`, `3 h 2 min ago` */
 export const relativeText = (atMs: number, nowMs: number): string => {
   const away = atMs - nowMs;
-  if (Math.abs(away) < 1000) return 'now';
-  return away > 0 ? `in ${durationText(away)}` : `${durationText(away)} ago`;
+  if (Math.abs(away) < 1000) return words.parts.now;
+  return (away > 0 ? words.parts.ahead : words.parts.ago)(durationText(away));
 };
 
 const LOCAL = new Intl.DateTimeFormat('en-CA', {
@@ -86,7 +94,7 @@ const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 export function bytesText(bytes: number): string {
   const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
   const value = bytes / 1024 ** power;
-  return `${value >= 100 || power === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
+  return `${value >= 100 || power === 0 ? Math.round(value) : tenths(value)} ${UNITS[power]}`;
 }
 
 // Lateness in words.
@@ -107,8 +115,8 @@ export function latenessText(ms: number | null | undefined): string {
   if (ms === LONGEST_MS) return '> 5 min';
   if (ms > 0 && ms < 1) return '< 1 ms';
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return ms < 7_200_000 ? `${(ms / 60_000).toFixed(1)} min` : `${(ms / 3_600_000).toFixed(1)} h`;
+  if (ms < 60_000) return `${tenths(ms / 1000)} ${words.units.s}`;
+  return ms < 7_200_000 ? `${tenths(ms / 60_000)} ${words.units.min}` : `${tenths(ms / 3_600_000)} ${words.units.h}`;
 }
 
 // What is to be different about a job → the body of a request. New data go as they were typed: the browser would read

@@ -1,149 +1,173 @@
 /**
- * The jobs of a queue: filtered by what stands in the address, page by page. The list does not change under the eyes of
- * whoever reads it: `Look again` does that.
+ * Jobs of all queues or of one, by due time: filtered by what stands in the address, page by page. The list does not change under
+ * the eyes of whoever reads it: `Look again` does that.
  */
-
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { Schemas } from '../../api-types.ts';
-import { queryOf } from '../../call.ts';
 import * as calls from '../../calls.ts';
 import { type Listed, useList } from '../../parts/asked.ts';
-import { Fold } from '../../parts/fold.tsx';
-import { May } from '../../parts/may.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
-import { Id, Instant, JobLink, ListActions, Table } from '../../parts/table.tsx';
-import { countText } from '../../parts/words.ts';
+import { numberText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
-import { Bulk } from './bulk.tsx';
-import { filterFrom, instantOf, isLive, type JobFilter, localOf, STATES } from './filters.ts';
-
-type ListedJob = Schemas['ListedJob'];
+import { words } from '../../words/words.ts';
+import { VERBS, type Verb } from './batches.ts';
+import { Picked } from './change.tsx';
+import { type Columns, ColumnsMenu, keptColumns } from './columns.tsx';
+import { FilterBar } from './filter-bar.tsx';
+import { filterFrom, isLive, isOneQueue, type JobFilter, OVER, whereOf, withState } from './filters.ts';
+import { isLiveRow, JobTable, keyOf, type Row } from './list.tsx';
+import { Missed } from './missed.tsx';
+import { Strip } from './strip.tsx';
+import '../../css/jobs.css';
 
 const LIMIT = 50;
-const keyOf = ({ partition, bare, id, state, overMs }: ListedJob) =>
-  JSON.stringify([partition, bare, id, state === 'dead' ? overMs : 0]);
 
-export function Jobs({ path: [queue = ''], query }: Route) {
-  const filter = filterFrom(query);
-  const list = useList(calls.jobsList, { queue, ...filter, limit: LIMIT }, { rowsOf: ({ jobs }) => jobs, keyOf });
+export function Jobs(route: Route) {
+  const filter = filterFrom(route);
+  const [columns, setColumns] = useState<Columns>(keptColumns);
+  const [unread, setUnread] = useState<readonly Schemas['UnreadQueue'][]>([]);
+  const { idPrefix, id } = filter;
+  const preview = columns.includes('data') ? 'data' : undefined;
+  const asked = { ...filter, idPrefix: id === '' ? idPrefix : '', preview, limit: LIMIT } as const;
+  const list = useList(calls.jobsFind, asked, {
+    rowsOf(page) {
+      setUnread(page.unread);
+      return page.jobs;
+    },
+    keyOf,
+  });
+  const set = (changed: JobFilter) => go(whereOf(changed));
   return (
     <>
-      <h1>
-        Jobs of <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
-      </h1>
-      <Fold name={`Filter: ${Object.values(filter).filter(Boolean).join(', ')}`} closesOn={JSON.stringify(filter)}>
-        <FilterForm
-          key={JSON.stringify([queue, filter])}
-          filter={filter}
-          apply={(wanted) => go(`jobs/${encodeURIComponent(queue)}${queryOf({ ...wanted })}`)}
-        />
-      </Fold>
-      {isLive(filter) ? (
-        <May scope="write" queue={queue}>
-          <Bulk queue={queue} filter={filter} done={list.reload} />
-        </May>
-      ) : null}
-      <JobTable queue={queue} list={list} />
+      <section class="head">
+        <Title filter={filter} list={list} />
+      </section>
+      <FilterBar key={JSON.stringify(filter)} filter={filter} set={set}>
+        <ColumnsMenu columns={columns} set={setColumns} />
+      </FilterBar>
+      <ProblemNote problem={list.problem} />
+      <Missed unread={unread} />
+      <Body key={whereOf(filter)} filter={filter} list={list} columns={columns} deed={deedOf(route.query.get('do'))} />
     </>
   );
 }
 
-function JobTable({ queue, list }: { readonly queue: string; readonly list: Listed<ListedJob> }) {
-  const { rows, cursor, problem, isBusy, more, reload } = list;
-  const end = cursor === undefined ? '' : ', and there may be more';
+/** What is there, in one sentence. */
+function Title({ filter, list }: { readonly filter: JobFilter; readonly list: Listed<Row> }) {
+  const { rows, cursor, isBusy } = list;
+  const queues = new Set(rows.map(({ queue }) => queue));
+  const of = [filter.tag, filter.set, filter.name, filter.id, filter.idPrefix].filter((word) => word !== '');
+  if (isBusy && rows.length === 0) return <h1>{words.jobs.looking}</h1>;
+  const count = cursor === undefined ? words.jobs.count(rows.length) : words.jobs.first(rows.length);
   return (
-    <section aria-label="Jobs" aria-busy={isBusy}>
-      <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'job')} shown${end}`}</p>
-      <Table of="jobs" columns={['Id', 'Name', 'State', 'Due or over', { number: 'Attempts' }, 'Tags', 'Worker']}>
-        {rows.map((job) => (
-          <Row key={keyOf(job)} queue={queue} job={job} />
-        ))}
-      </Table>
-      <ProblemNote problem={problem} />
-      <ListActions {...{ cursor, isBusy, more, reload }} />
+    <h1>
+      {count}
+      {of.length === 0 ? null : (
+        <>
+          {' '}
+          {words.jobs.of} <code>{of.join(' ')}</code>
+        </>
+      )}{' '}
+      {words.jobs.are(filter.state === '' ? '' : filter.state.split(',').map(stateText).join(', '), rows.length)}{' '}
+      {filter.queue === '' ? (
+        <span class="quiet">{words.jobs.inQueues(queues.size)}</span>
+      ) : (
+        <span class="quiet">
+          {words.jobs.inQueue}{' '}
+          {filter.queue.split(',').map((queue) => (
+            <a key={queue} href={`#/queue/${encodeURIComponent(queue)}`}>
+              {queue}
+            </a>
+          ))}
+        </span>
+      )}
+    </h1>
+  );
+}
+
+const deedOf = (text: string | null): Verb | undefined => VERBS.find((verb) => verb === text);
+
+const stateText = (state: string): string =>
+  Object.hasOwn(words.states, state) ? words.states[state as keyof typeof words.states] : state;
+
+interface Shown {
+  readonly filter: JobFilter;
+  readonly list: Listed<Row>;
+  readonly columns: Columns;
+  /** What the address wants to be done with all of them: its dialog is open at first. */
+  readonly deed: Verb | undefined;
+}
+
+function Body({ filter, list, columns, deed }: Shown) {
+  const { rows, isBusy, cursor } = list;
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
+  const [isAll, setAll] = useState(false);
+  // Its name stands above a list of one queue.
+  const shown = isOneQueue(filter) ? columns.filter((column) => column !== 'queue') : columns;
+  const chosen = rows.filter((row) => picked.has(keyOf(row)));
+  const pick = (keys: ReadonlySet<string>) => {
+    setPicked(keys);
+    setAll(false);
+  };
+  const done = () => {
+    pick(new Set());
+    list.reload();
+  };
+  useEffect(() => {
+    if (deed === undefined || isBusy) return;
+    setPicked(new Set(rows.filter(isLiveRow).map(keyOf)));
+    setAll(cursor !== undefined);
+  }, [deed, isBusy]);
+  return (
+    <section aria-label={words.jobs.name} aria-busy={isBusy} class="found">
+      <Strip rows={rows} />
+      {rows.length === 0 && !isBusy ? <Nothing filter={filter} /> : null}
+      <JobTable rows={rows} columns={shown} picked={picked} pick={pick} />
+      <End filter={filter} list={list} />
+      <Picked
+        rows={chosen}
+        all={isAll ? filter : undefined}
+        takeAll={list.cursor !== undefined && chosen.length > 0 && isLive(filter) ? () => setAll(true) : undefined}
+        none={() => pick(new Set())}
+        done={done}
+        first={deed}
+      />
     </section>
   );
 }
 
-function Row({ queue, job }: { readonly queue: string; readonly job: ListedJob }) {
+function Nothing({ filter }: { readonly filter: JobFilter }) {
+  const isAny = Object.values(filter).every((value) => value === '');
   return (
-    <tr>
-      <th scope="row">
-        <JobLink queue={queue} id={job.id} bare={job.bare} />
-      </th>
-      <td>{job.name ?? ''}</td>
-      <td>{job.state}</td>
-      <td>
-        <Instant atMs={job.overMs ?? job.dueMs} />
-      </td>
-      <td class="number">{job.attempts ?? ''}</td>
-      <td>{job.tags?.join(', ') ?? ''}</td>
-      <td>{job.owner === undefined ? '' : <Id text={job.owner} />}</td>
-    </tr>
+    <div class="empty">
+      <h3>{isAny ? words.jobs.empty : words.jobs.nothing}</h3>
+      <p>{isAny ? words.jobs.emptyWhy : words.jobs.nothingWhy}</p>
+    </div>
   );
 }
 
-// What is shown of a queue. It goes into the address when somebody presses Enter or the button.
-
-interface Form {
-  readonly filter: JobFilter;
-  readonly apply: (filter: JobFilter) => void;
-}
-
-const TEXTS = [
-  { field: 'idPrefix', label: 'Id begins with' },
-  { field: 'name', label: 'Name' },
-  { field: 'tag', label: 'Tag' },
-  { field: 'set', label: 'Set' },
-] as const;
-const DUES = [
-  { field: 'dueFrom', label: 'Due from' },
-  { field: 'dueTo', label: 'Due before' },
-] as const;
-
-/** Give it the filter of the address as `key`: another address, another form. */
-function FilterForm({ filter, apply }: Form) {
-  const [draft, setDraft] = useState(filter);
-  const set = (field: keyof JobFilter, value: string) => setDraft({ ...draft, [field]: value });
+function End({ filter, list }: Pick<Shown, 'filter' | 'list'>) {
+  const { rows, cursor, isBusy, more, reload } = list;
+  const shown = isBusy ? words.jobs.looking : words.jobs.shown(numberText(rows.length), rows.length);
   return (
-    <form
-      class="filters"
-      aria-label="Filter"
-      onSubmit={(event) => {
-        event.preventDefault();
-        apply(draft);
-      }}
-    >
-      <label>
-        State
-        <select value={draft.state} onChange={(event) => apply({ ...draft, state: event.currentTarget.value })}>
-          {STATES.map((state) => (
-            <option key={state} value={state}>
-              {state}
-            </option>
-          ))}
-          <option value="scheduled,ready,running">all that live</option>
-        </select>
-      </label>
-      {TEXTS.map(({ field, label }) => (
-        <label key={field}>
-          {label}
-          <input value={draft[field]} onInput={(event) => set(field, event.currentTarget.value)} />
-        </label>
-      ))}
-      {DUES.map(({ field, label }) => (
-        <label key={field}>
-          {label}
-          <input
-            type="datetime-local"
-            value={localOf(draft[field])}
-            onInput={(event) => set(field, instantOf(event.currentTarget.value))}
-          />
-        </label>
-      ))}
-      <button type="submit" class="primary">
-        Show
+    <div class="end quiet">
+      <span role="status">
+        {shown}
+        {isBusy || cursor === undefined ? '' : words.jobs.andMore}
+      </span>
+      {cursor === undefined ? null : (
+        <button type="button" onClick={more} disabled={isBusy}>
+          {words.jobs.more}
+        </button>
+      )}
+      <button type="button" class="ghost" onClick={reload}>
+        {words.jobs.again}
       </button>
-    </form>
+      {isLive(filter) ? (
+        <a href={`#/${whereOf(withState(filter, OVER.join(',')))}`}>{words.jobs.alsoOver}</a>
+      ) : (
+        <a href={`#/${whereOf(withState(filter, ''))}`}>{words.jobs.notOverInstead}</a>
+      )}
+    </div>
   );
 }

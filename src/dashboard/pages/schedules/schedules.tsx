@@ -1,83 +1,178 @@
-/** All schedules, and the calendar of what they make in the next days. */
-
-import { useEffect, useState } from 'preact/hooks';
+/** All schedules: the rule in words, what comes and what became of the last run, pause beside each; and their week. */
+import { useContext, useEffect, useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
 import type { Schemas } from '../../api-types.ts';
 import * as calls from '../../calls.ts';
 import { useAsked } from '../../parts/asked.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Caller, May } from '../../parts/may.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
-import { Instant, Table } from '../../parts/table.tsx';
-import { numberText } from '../../parts/words.ts';
+import { capital, momentText } from '../../parts/when.ts';
+import { durationText, numberText, relativeText } from '../../parts/words.ts';
+import type { Route } from '../../router.ts';
+import { words } from '../../words/words.ts';
+import { ScheduleActions } from './actions.tsx';
+import { addressOf, Calendar } from './calendar.tsx';
+import { ScheduleForm } from './form.tsx';
+import { ruleText } from './rule.ts';
+import { fateText } from './schedule.tsx';
+import { ruleOf, type Schedule } from './schedule-words.ts';
+import '../../css/schedules.css';
 
-/** A calendar of more would be no calendar. */
-const CALENDAR_SCHEDULES = 25;
-const RUNS_EACH = 10;
+const say = words.schedules;
 
-export function Schedules() {
-  const { value, problem, reload } = useAsked(calls.schedulesList, {});
+type Run = Schemas['PastRun'];
+
+/** `#/schedules`, `#/schedules/new`, `#/schedules/edit/nightly` */
+export function Schedules({ path: [action, name] }: Route) {
+  if (action === 'new') return <ScheduleForm />;
+  if (action === 'edit' && name !== undefined) return <ScheduleForm name={name} />;
+  return <List />;
+}
+
+function List() {
+  const { value, problem, isBusy, reload } = useAsked(calls.schedulesList, {});
+  const [told, setTold] = useState('');
+  const mayMake = useContext(Caller)?.scopes.includes('write') ?? false;
+  const last = useLastRuns(value?.schedules ?? NONE);
+  const done = (text: string) => {
+    setTold(text);
+    reload();
+  };
   return (
     <>
-      <h1>Schedules</h1>
+      <Sentence page={value} last={last} />
       <ProblemNote problem={problem} />
-      {value === undefined ? null : (
-        <>
-          <List page={value} />
-          <Calendar schedules={value.schedules} />
-        </>
-      )}
+      <p role="status" aria-busy={isBusy}>
+        {told}
+      </p>
       <p class="actions">
+        {mayMake ? (
+          <a class="btn" href="#/schedules/new">
+            <Icon name="plus" />
+            {say.make}
+          </a>
+        ) : null}
         <button type="button" onClick={reload}>
-          Look again
+          {words.parts.lookAgain}
         </button>
       </p>
+      {value === undefined ? null : <Rows page={value} last={last} done={done} />}
+      {value === undefined || value.schedules.length === 0 ? null : <Calendar schedules={value.schedules} />}
     </>
   );
 }
 
-function List({ page: { schedules, more, unreadable } }: { readonly page: Schemas['SchedulesPage'] }) {
+const NONE: readonly Schedule[] = [];
+/** Of so many the last run is asked for. */
+const LAST_MAX = 25;
+/** The newest may be due and not handled yet. */
+const RUNS_ASKED = 2;
+
+/** By name. It is asked when the list is: a run changes seldom. */
+function useLastRuns(schedules: readonly Schedule[]): ReadonlyMap<string, Run> {
+  const [last, setLast] = useState<ReadonlyMap<string, Run>>(new Map());
+  useEffect(() => {
+    let isGone = false;
+    const asked = schedules.slice(0, LAST_MAX).map(async ({ name }) => {
+      const { runs } = await ask(calls.schedulesRuns, { name, limit: RUNS_ASKED });
+      const run = runs.find(({ fate }) => fate !== 'due') ?? runs[0];
+      return run === undefined ? [] : [[name, run] as const];
+    });
+    // Of a schedule that is gone meanwhile nothing is known.
+    void Promise.allSettled(asked).then((all) => {
+      const known = all.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+      if (!isGone) setLast(new Map(known));
+    });
+    return () => {
+      isGone = true;
+    };
+  }, [schedules]);
+  return last;
+}
+
+interface PageOf {
+  readonly page: Schemas['SchedulesPage'];
+  readonly last: ReadonlyMap<string, Run>;
+}
+
+const isBad = (run: Run | undefined): boolean => run?.fate === 'missed' || run?.job?.state === 'dead';
+
+function Sentence({ page, last }: Pick<PageOf, 'last'> & { readonly page: PageOf['page'] | undefined }) {
+  const schedules = page?.schedules ?? [];
+  const paused = schedules.filter(({ paused }) => paused !== undefined).length;
+  const bad = schedules.filter(({ name, unreadable }) => unreadable !== undefined || isBad(last.get(name)));
+  const broken = page?.unreadable.length ?? 0;
+  const count = schedules.length + broken + (page?.more ?? 0);
   return (
-    <section aria-label="All schedules">
-      {schedules.length + unreadable.length === 0 ? (
-        <p>
-          There is no schedule. <code>duestream schedules put nightly --queue emails --cron '30 2 * * *'</code> makes
-          one.
-        </p>
-      ) : null}
-      <Table
-        of="schedules"
-        columns={[
-          'Name',
-          'Queue',
-          'Rule',
-          'Next',
-          'Last',
-          { number: 'Runs' },
-          { number: 'Missed or skipped' },
-          'State',
-        ]}
-      >
-        {schedules.map((schedule) => (
-          <tr key={schedule.name}>
-            <th scope="row">
-              <a href={`#/schedule/${encodeURIComponent(schedule.name)}`}>{schedule.name}</a>
-            </th>
-            <td>{schedule.queue}</td>
-            <td>
-              <code>{ruleOf(schedule)}</code>
-            </td>
-            <td>
-              <Instant atMs={schedule.nextMs} />
-            </td>
-            <td>
-              <Instant atMs={schedule.lastMs} />
-            </td>
-            <td class="number">{numberText(schedule.runs)}</td>
-            <td class="number">{numberText(schedule.skipped)}</td>
-            <td class={schedule.unreadable === undefined ? '' : 'bad'}>{stateText(schedule)}</td>
-          </tr>
-        ))}
-      </Table>
-      {more > 0 ? <p>{numberText(more)} more are not listed.</p> : null}
+    <section class="say">
+      <h1>
+        {page === undefined ? words.places.schedules : say.sum(count)}{' '}
+        {count === 0 || (last.size === 0 && bad.length + broken === 0)
+          ? null
+          : bad.length + broken === 0
+            ? say.allWell
+            : say.someBad(bad.length + broken)}
+        {paused === 0 ? null : ` ${say.somePaused(paused)}`}
+      </h1>
+      {bad.slice(0, 3).map(({ name, unreadable }) => {
+        const run = last.get(name);
+        return (
+          <p key={name}>
+            <a href={addressOf(name)}>{name}</a>:{' '}
+            {unreadable ?? (run === undefined ? '' : `${momentText(run.atMs, Date.now())}, ${resultText(run)}`)}
+          </p>
+        );
+      })}
+    </section>
+  );
+}
+
+const resultText = (run: Run): string =>
+  run.job === undefined ? fateText(run) : (words.states[run.job.state as keyof typeof words.states] ?? run.job.state);
+
+interface RowsOf extends PageOf {
+  readonly done: (told: string) => void;
+}
+
+function Rows({ page: { schedules, more, unreadable }, last, done }: RowsOf) {
+  if (schedules.length + unreadable.length === 0) {
+    return (
+      <section class="empty">
+        <h2>{say.none}</h2>
+        <p>{say.noneWhy}</p>
+        <pre>duestream schedules put nightly --queue emails --cron '30 2 * * *'</pre>
+      </section>
+    );
+  }
+  const { columns } = say;
+  return (
+    <section aria-label={say.all}>
+      {schedules.length === 0 ? null : (
+        <table class="list texts sched">
+          <thead>
+            <tr>
+              {[columns.name, columns.when, columns.zone, columns.queue, columns.next, columns.last].map((text) => (
+                <th key={text} scope="col">
+                  {text}
+                </th>
+              ))}
+              <th scope="col" class="n">
+                {columns.lateBy}
+              </th>
+              <th scope="col">
+                <span class="away">{columns.toDo}</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {schedules.map((schedule) => (
+              <Row key={schedule.name} schedule={schedule} run={last.get(schedule.name)} done={done} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {more > 0 ? <p class="quiet">{say.more(numberText(more))}</p> : null}
       {unreadable.map(({ name, why }) => (
         <p key={name} class="problem">
           {name}: {why}
@@ -87,93 +182,54 @@ function List({ page: { schedules, more, unreadable } }: { readonly page: Schema
   );
 }
 
-function stateText({ paused, unreadable }: Schedule): string {
-  if (unreadable !== undefined) return `does not fire: ${unreadable}`;
-  return paused === undefined ? 'fires' : `paused ${paused}`;
+interface RowOf extends Pick<RowsOf, 'done'> {
+  readonly schedule: Schedule;
+  readonly run: Run | undefined;
 }
 
-interface Run extends PreviewRow {
-  readonly name: string;
-}
-
-function Calendar({ schedules }: { readonly schedules: readonly Schedule[] }) {
-  const [runs, setRuns] = useState<readonly Run[]>([]);
-  const [problem, setProblem] = useState<unknown>();
-  useEffect(() => {
-    let isGone = false;
-    runsOf(schedules).then(
-      (found) => isGone || setRuns(found),
-      (error: unknown) => isGone || setProblem(error),
-    );
-    return () => {
-      isGone = true;
-    };
-  }, [schedules]);
-  const days = Map.groupBy(runs, ({ atMs }) => new Date(atMs).toLocaleDateString('en-CA'));
+function Row({ schedule, run, done }: RowOf) {
+  const { name, queue, input, nextMs, paused, unreadable } = schedule;
+  const nowMs = Date.now();
+  const inWords = ruleText(input);
+  const trouble = unreadable !== undefined || isBad(run) || paused !== undefined;
   return (
-    <section aria-labelledby="calendar">
-      <h2 id="calendar">Next runs</h2>
-      <p>The next {RUNS_EACH} of each schedule, in your zone.</p>
-      <ProblemNote problem={problem} />
-      {[...days].map(([day, ofDay]) => (
-        <section key={day} aria-label={day}>
-          <h3>{day}</h3>
-          <ul class="calendar">
-            {ofDay.map((run) => (
-              <li key={`${run.name} ${run.atMs} ${run.local}`}>
-                <Instant atMs={run.atMs} isLong /> <a href={`#/schedule/${encodeURIComponent(run.name)}`}>{run.name}</a>
-                <Decision row={run} />
-              </li>
-            ))}
-          </ul>
-        </section>
-      ))}
-    </section>
+    <tr>
+      <th scope="row">
+        <i class={`lamp ${trouble ? 'warn' : ''}`} aria-hidden="true" />
+        <a href={addressOf(name)}>{name}</a>
+      </th>
+      <td>
+        {inWords === undefined ? '' : capital(inWords)}{' '}
+        <code class="quiet rule">
+          {input.cron === undefined && inWords ? '' : ruleOf({ ...schedule, input: { ...input, zone: undefined } })}
+        </code>
+      </td>
+      <td class="quiet">{input.zone === undefined ? '' : String(input.zone)}</td>
+      <td class="quiet">{queue}</td>
+      <td>
+        {unreadable !== undefined ? (
+          <span class="warn-text">{say.doesNotFire(unreadable)}</span>
+        ) : paused !== undefined ? (
+          <span class="warn-text">{say.isPaused(paused)}</span>
+        ) : nextMs === undefined ? (
+          <span class="none">–</span>
+        ) : (
+          <>
+            {momentText(nextMs, nowMs)} <span class="quiet">{relativeText(nextMs, nowMs)}</span>
+          </>
+        )}
+      </td>
+      <td class={isBad(run) ? 'last bad' : 'last quiet'}>
+        {run === undefined ? <span class="none">–</span> : `${momentText(run.atMs, nowMs)}, ${resultText(run)}`}
+      </td>
+      <td class="n lt">
+        {run?.job?.latenessMs === undefined ? <span class="none">–</span> : durationText(run.job.latenessMs)}
+      </td>
+      <td class="n">
+        <May scope="write" queue={queue}>
+          <ScheduleActions schedule={schedule} done={done} isShort />
+        </May>
+      </td>
+    </tr>
   );
-}
-
-export function Decision({ row }: { readonly row: PreviewRow }) {
-  const text = decisionOf(row);
-  return text === '' ? null : <em class="decision"> {text}</em>;
-}
-
-async function runsOf(schedules: readonly Schedule[]): Promise<readonly Run[]> {
-  const asked = schedules.slice(0, CALENDAR_SCHEDULES).map(async ({ name }) => {
-    const { rows } = await ask(calls.schedulesPreview, { name, next: RUNS_EACH });
-    return rows.map((row) => ({ ...row, name }));
-  });
-  return (await Promise.all(asked)).flat().sort((a, b) => a.atMs - b.atMs);
-}
-
-// Schedules and their instants in words.
-
-export type Schedule = Schemas['Schedule'];
-type PreviewRow = Schemas['PreviewRow'];
-
-/** `30 2 * * * Europe/Berlin`, `every 15m` */
-export function ruleOf({ input: { cron, every, zone } }: Schedule): string {
-  const rule = cron === undefined ? `every ${String(every ?? '?')}` : String(cron);
-  return zone === undefined ? rule : `${rule} ${String(zone)}`;
-}
-
-const DST: Readonly<Record<string, string>> = {
-  shifted: 'moved: the clock skips the named time',
-  first: 'the first of two: the clock goes back',
-  second: 'the second of two: the clock goes back',
-  gap: 'lost: the clock skips the named time',
-};
-
-/** What a clock change did, in words. */
-export const whatClocksDid = (dst: string | undefined): string | undefined => (dst === undefined ? dst : DST[dst]);
-
-/** What was decided for an instant, in words; empty: nothing special. */
-function decisionOf({ dst, calendar, dropped, named, leftOut }: PreviewRow): string {
-  const parts = [
-    dst === undefined ? '' : (DST[dst] ?? dst),
-    named === undefined ? '' : `named ${named}`,
-    calendar === undefined ? '' : `calendar: ${calendar}`,
-    dropped === undefined || dropped === dst ? '' : `makes no job: ${dropped}`,
-    leftOut === undefined ? '' : `and ${leftOut} more`,
-  ];
-  return parts.filter((part) => part !== '').join('; ');
 }

@@ -1,0 +1,92 @@
+/** Values of settings: as they are typed into a field, as the API takes them, and as a person reads them. */
+import { numberText } from '../../parts/words.ts';
+import { groupLimits, type SettingPart, type SettingRow } from '../../setting-rows.ts';
+import { words } from '../../words/words.ts';
+
+const { settings: said } = words.queue;
+type Kind = SettingPart['kind'] | SettingRow['kind'];
+
+/** In the language of the pages; what a newer daemon has says its name itself. */
+export const settingName = (setting: string): string =>
+  (said.names as Readonly<Record<string, string>>)[setting] ?? setting;
+
+/** What takes a limit back. */
+const NONE = 'none';
+
+/** A value as one would type it. @example textOf('rate', { limit: 7, per: '90s', burst: 3 }) // '7/90s burst 3' */
+export function textOf(kind: Kind, value: unknown): string {
+  if (value === undefined) return '';
+  if (value === false) return kind === 'flag' ? 'false' : NONE;
+  if (Array.isArray(value)) return value.join(', ');
+  if (kind === 'rate' && typeof value === 'object' && value !== null) {
+    const {
+      limit,
+      per,
+      burst = 1,
+    } = value as { readonly limit: number; readonly per: string; readonly burst?: number };
+    return `${limit}/${per}${burst === 1 ? '' : ` burst ${burst}`}`;
+  }
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** What was typed → what the API is given; it says what it refuses. Undefined: nothing was typed. */
+export function typedValue(kind: Kind, text: string): unknown {
+  const typed = text.trim();
+  if (typed === '') return undefined;
+  if (typed === NONE && (kind === 'limit' || kind === 'rate')) return false;
+  if (kind === 'flag') return typed === 'true';
+  if (kind === 'paths') return typed === NONE ? [] : typed.split(',').map((path) => path.trim());
+  if (kind === 'rate') return typedRate(typed);
+  return /^\d+(\.\d+)?$/.test(typed) ? Number(typed) : typed;
+}
+
+const OWN_RATE = /^(\d+)\s*\/\s*(\d+\s*\w+)(?:,?\s*burst\s+(\d+))?$/;
+const BURST = /^(\d+)\s*\/\s*([smhd])(?:,?\s*burst\s+(\d+))$/;
+
+/** `10/s` is said as it is; a time of its own and a burst have parts. */
+function typedRate(typed: string): unknown {
+  const [, limit, per, burst] = OWN_RATE.exec(typed) ?? BURST.exec(typed) ?? [];
+  if (limit === undefined || per === undefined) return typed;
+  const time = /^\d/.test(per) ? per : `1${per}`;
+  return { limit: Number(limit), per: time, ...(burst !== undefined && { burst: Number(burst) }) };
+}
+
+/** The parts that were typed. */
+export function bodyOf(
+  parts: readonly SettingPart[],
+  values: Readonly<Record<string, string>>,
+): Readonly<Record<string, unknown>> {
+  const typed = parts.map(({ name, kind }) => [name, typedValue(kind, values[name] ?? '')] as const);
+  return Object.fromEntries(typed.filter(([, value]) => value !== undefined));
+}
+
+/** In one line, for people. */
+export function saidText({ kind, name, parts }: SettingRow, value: unknown): string {
+  if (value === undefined) return defaultText(name, kind);
+  if (value === false) return kind === 'bounds' ? said.off : said.noLimit;
+  if (value === true) return said.on;
+  if (Array.isArray(value)) return value.length === 0 ? said.noPath : value.join(', ');
+  if (typeof value === 'number') return kind === 'limit' ? numberText(value) : String(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (kind === 'groups') return said.groupsOwn(Object.keys(value).length);
+  if (kind === 'rate') return textOf('rate', value);
+  const given = value as Readonly<Record<string, unknown>>;
+  return [...parts, ...groupLimits.filter(({ name: own }) => !parts.some((part) => part.name === own))]
+    .flatMap((part) => partText(part, given[part.name]) ?? [])
+    .join(' · ');
+}
+
+/** What is off is not said; what is on is a name alone. */
+function partText({ name, kind }: SettingPart, value: unknown): string | undefined {
+  if (value === undefined || (kind === 'flag' && value === false)) return undefined;
+  const part = said.parts[name] ?? name;
+  if (kind === 'flag') return part;
+  return `${part} ${value === false ? said.noLimit : textOf(kind, value)}`;
+}
+
+function defaultText(name: string, kind: Kind): string {
+  if (name === 'linger') return said.ofDaemon;
+  if (name === 'ahead') return '10ms';
+  if (kind === 'bounds' || kind === 'yes') return said.off;
+  return kind === 'paths' ? said.noPath : said.noLimit;
+}

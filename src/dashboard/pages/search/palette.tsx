@@ -1,0 +1,193 @@
+/** One field for all: jobs of all queues, queues, schedules, processes, errors, a time of day, and what can be done. `/` opens it. */
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { ask } from '../../api.ts';
+import * as calls from '../../calls.ts';
+import { useLive } from '../../live.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { ProblemNote } from '../../parts/problem.tsx';
+import { State } from '../../parts/state.tsx';
+import { words } from '../../words/words.ts';
+import { type Group, type Hit, jobsFor, type Known, near } from './found.ts';
+import '../../css/search.css';
+
+/** Who types is not asked for each letter. */
+const CALM_MS = 150;
+
+export function Palette({ close }: { readonly close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState('');
+  const [at, setAt] = useState(0);
+  const { groups, problem, isBusy } = useFound(typed);
+  const list = useId();
+  useEffect(() => {
+    const { current } = dialog;
+    current?.showModal();
+    return () => current?.close();
+  }, []);
+  const hits = groups.flatMap((group) => group.hits);
+  const chosen = Math.min(at, hits.length - 1);
+  const pressed = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
+    if (step !== 0 && hits.length > 0) setAt((chosen + step + hits.length) % hits.length);
+    else if (event.key === 'Enter') document.getElementById(`${list}-${chosen}`)?.click();
+    else return;
+    event.preventDefault();
+  };
+  useEffect(() => document.getElementById(`${list}-${chosen}`)?.scrollIntoView({ block: 'nearest' }), [chosen]);
+  return (
+    <dialog ref={dialog} class="palette" aria-label={words.places.search} onClose={close}>
+      <label class="ask">
+        <Icon name="search" />
+        <span class="away">{words.places.search}</span>
+        <input
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={list}
+          aria-activedescendant={chosen < 0 ? undefined : `${list}-${chosen}`}
+          placeholder={words.search.such}
+          value={typed}
+          onInput={({ currentTarget }) => {
+            setTyped(currentTarget.value);
+            setAt(0);
+          }}
+          onKeyDown={pressed}
+        />
+        <button type="button" class="ghost shut" onClick={close}>
+          {words.search.close}
+        </button>
+      </label>
+      <div role="listbox" id={list} aria-label={words.search.found} aria-busy={isBusy}>
+        {groups.map((group, nth) => (
+          <Section
+            key={group.name}
+            group={group}
+            list={list}
+            from={before(groups, nth)}
+            chosen={chosen}
+            close={close}
+          />
+        ))}
+      </div>
+      <p role="status" class={hits.length === 0 && !isBusy ? 'none-found' : 'away'}>
+        {isBusy ? words.search.looking : words.search.count(hits.length)}
+      </p>
+      <ProblemNote problem={problem} />
+      <footer>
+        <span>
+          <kbd>↑</kbd> <kbd>↓</kbd> {words.search.choose}
+        </span>
+        <span>
+          <kbd>↵</kbd> {words.search.open}
+        </span>
+        <span class="right">{words.search.also}</span>
+      </footer>
+    </dialog>
+  );
+}
+
+const before = (groups: readonly Group[], nth: number): number =>
+  groups.slice(0, nth).reduce((sum, { hits }) => sum + hits.length, 0);
+
+interface SectionOf {
+  readonly group: Group;
+  readonly list: string;
+  /** How many hits stand before it. */
+  readonly from: number;
+  readonly chosen: number;
+  readonly close: () => void;
+}
+
+function Section({ group: { name, hits }, list, from, chosen, close }: SectionOf) {
+  return (
+    <div role="group" aria-label={name} class="section">
+      <div class="h" aria-hidden="true">
+        {name}
+      </div>
+      {hits.map((hit, at) => (
+        <Option
+          key={`${hit.href} ${hit.main}`}
+          id={`${list}-${from + at}`}
+          hit={hit}
+          isChosen={from + at === chosen}
+          close={close}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface OptionOf {
+  readonly id: string;
+  readonly hit: Hit;
+  readonly isChosen: boolean;
+  readonly close: () => void;
+}
+
+/** The field keeps the focus; what is chosen is told by it. */
+function Option({ id, hit: { href, icon, state, main, note = '', right = '' }, isChosen, close }: OptionOf) {
+  return (
+    <a id={id} href={href} role="option" aria-selected={isChosen} tabIndex={-1} onClick={close}>
+      {state === undefined ? <Icon name={icon} /> : <State of={state} text="" />}
+      <span class={state === undefined ? 'main' : 'main id'}>{main}</span>
+      <small>{note}</small>
+      <em>{right}</em>
+    </a>
+  );
+}
+
+const NOTHING: Omit<Known, 'queues'> = { schedules: [], workers: [], kinds: [] };
+
+function useFound(typed: string) {
+  const { now } = useLive();
+  const [known, setKnown] = useState(NOTHING);
+  const [jobs, setJobs] = useState<readonly Group[]>([]);
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<unknown>();
+  const isTyped = typed.trim() !== '';
+  useEffect(() => {
+    if (!isTyped) return;
+    // What the caller may not see is not there, and nothing is said of it.
+    void ask(calls.schedulesList, {}).then(
+      (page) => setKnown((before) => ({ ...before, schedules: page.schedules.map(({ name }) => name) })),
+      () => undefined,
+    );
+    void ask(calls.workers, {}).then(
+      ({ workers }) => setKnown((before) => ({ ...before, workers })),
+      () => undefined,
+    );
+    void ask(calls.deadOverview, {}).then(
+      ({ kinds }) => setKnown((before) => ({ ...before, kinds })),
+      () => undefined,
+    );
+  }, [isTyped]);
+  useEffect(() => {
+    setProblem(undefined);
+    if (typed.trim().length < 2) {
+      setJobs([]);
+      setBusy(false);
+      return undefined;
+    }
+    let isGone = false;
+    setBusy(true);
+    const timer = setTimeout(() => {
+      void jobsFor(typed, Date.now()).then(
+        (found) => {
+          if (isGone) return;
+          setJobs(found);
+          setBusy(false);
+        },
+        (error: unknown) => {
+          if (isGone) return;
+          setProblem(error);
+          setBusy(false);
+        },
+      );
+    }, CALM_MS);
+    return () => {
+      isGone = true;
+      clearTimeout(timer);
+    };
+  }, [typed]);
+  const groups = [...jobs, ...near(typed, { ...known, queues: now?.queues ?? [] }, Date.now())];
+  return { groups, problem, isBusy };
+}

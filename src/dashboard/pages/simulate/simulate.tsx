@@ -1,0 +1,316 @@
+/**
+ * What a queue would do with other limits, workers or run times, beside what it does as it is. Nothing is changed here: the
+ * command that would change it stands below.
+ */
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from '../../api.ts';
+import type { Schemas } from '../../api-types.ts';
+import * as calls from '../../calls.ts';
+import { useLive } from '../../live.ts';
+import { useAsked } from '../../parts/asked.ts';
+import { timeText, weekTimeText } from '../../parts/clock.ts';
+import { ProblemNote } from '../../parts/problem.tsx';
+import { durationText, numberText } from '../../parts/words.ts';
+import { go, type Route } from '../../router.ts';
+import { words } from '../../words/words.ts';
+import '../../css/simulate.css';
+
+const said = words.simulate;
+
+type Simulation = Schemas['Simulation'];
+type Run = Simulation['asItIs'];
+
+/** What is typed: empty means as it is. */
+interface Knobs {
+  readonly rate: string;
+  readonly concurrency: string;
+  readonly workers: string;
+  readonly slots: string;
+  readonly runTime: string;
+  readonly until: string;
+}
+
+const UNTILS = ['6h', '24h', '3d', '7d'];
+const AS_IT_IS: Knobs = { rate: '', concurrency: '', workers: '', slots: '', runTime: '', until: '24h' };
+
+export function Simulate({ path: [queue], query }: Route) {
+  if (queue === undefined) return <Choose />;
+  return <OfQueue key={queue} queue={queue} rate={query.get('rate') ?? ''} />;
+}
+
+function Choose() {
+  return (
+    <section class="say">
+      <h1>{said.choose}</h1>
+      <p>{said.chooseWhat}</p>
+      <QueueChoice queue="" />
+    </section>
+  );
+}
+
+function QueueChoice({ queue }: { readonly queue: string }) {
+  const names = (useLive().now?.queues ?? []).map((one) => one.queue);
+  const all = queue === '' || names.includes(queue) ? names : [queue, ...names];
+  return (
+    <label class="field">
+      {said.queue}
+      <select value={queue} onChange={({ currentTarget: { value } }) => go(`simulate/${encodeURIComponent(value)}`)}>
+        {queue === '' ? <option value="">–</option> : null}
+        {all.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface Played {
+  readonly simulation: Simulation | undefined;
+  readonly problem: unknown;
+  readonly isBusy: boolean;
+}
+
+function OfQueue({ queue, rate }: { readonly queue: string; readonly rate: string }) {
+  const [knobs, setKnobs] = useState<Knobs>({ ...AS_IT_IS, rate });
+  const [played, setPlayed] = useState<Played>({ simulation: undefined, problem: undefined, isBusy: true });
+  const play = (some: Knobs) => {
+    setPlayed(({ simulation }) => ({ simulation, problem: undefined, isBusy: true }));
+    ask(calls.queuesSimulate, { queue }, bodyOf(some)).then(
+      (simulation) => setPlayed({ simulation, problem: undefined, isBusy: false }),
+      (problem: unknown) => setPlayed(({ simulation }) => ({ simulation, problem, isBusy: false })),
+    );
+  };
+  useEffect(() => play(knobs), []);
+  const { simulation, problem, isBusy } = played;
+  return (
+    <>
+      <Sentence queue={queue} simulation={simulation} isBusy={isBusy} />
+      <ProblemNote problem={problem} />
+      <div class="sim">
+        <Form queue={queue} knobs={knobs} isBusy={isBusy} set={setKnobs} play={play} />
+        <div aria-busy={isBusy}>
+          {simulation === undefined ? null : <Compared simulation={simulation} />}
+          <Command queue={queue} knobs={knobs} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** A number that is none is refused by the API, in its words. */
+function bodyOf({ rate, concurrency, workers, slots, runTime, until }: Knobs) {
+  const limits = {
+    ...(rate === '' ? {} : { rate }),
+    ...(concurrency === '' ? {} : { concurrency: Number(concurrency) }),
+  };
+  return {
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    ...(workers === '' ? {} : { workers: Number(workers) }),
+    ...(slots === '' ? {} : { slots: Number(slots) }),
+    ...(runTime === '' ? {} : { runTime }),
+    until,
+  };
+}
+
+function Sentence({
+  queue,
+  simulation,
+  isBusy,
+}: {
+  readonly queue: string;
+  readonly simulation: Simulation | undefined;
+  readonly isBusy: boolean;
+}) {
+  const link = <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>;
+  if (simulation === undefined) {
+    return (
+      <section class="say">
+        <h1>
+          {link}: {isBusy ? said.playing : said.refused}
+        </h1>
+      </section>
+    );
+  }
+  const { asItIs, asAsked, due, scheduled, coming, usual = 0 } = simulation;
+  const jobs = said.played(numberText(due + scheduled + coming + usual));
+  return (
+    <section class="say">
+      <h1>{asAsked === undefined ? said.isLate(link, lateText(asItIs)) : said.wouldBeLate(link, lateText(asAsked))}</h1>
+      <p>
+        {asAsked === undefined ? '' : said.asItIs(lateText(asItIs))} {jobs} {said.unchanged}
+      </p>
+    </section>
+  );
+}
+
+const lateText = ({ maxMs }: Run): string => durationText(maxMs);
+
+interface FormOf {
+  readonly queue: string;
+  readonly knobs: Knobs;
+  readonly isBusy: boolean;
+  readonly set: (knobs: Knobs) => void;
+  readonly play: (knobs: Knobs) => void;
+}
+
+function Form({ queue, knobs, isBusy, set, play }: FormOf) {
+  const now = useLive().now?.queues.find((one) => one.queue === queue);
+  const { value } = useAsked(calls.queuesSettings, { queue });
+  const rate = value?.settings.rate;
+  const field = (name: keyof Knobs, isNow: string) => (
+    <label class="field">
+      {said.knobs[name]}
+      <input
+        name={name}
+        value={knobs[name]}
+        placeholder={isNow}
+        autocomplete="off"
+        onInput={({ currentTarget }) => set({ ...knobs, [name]: currentTarget.value.trim() })}
+      />
+    </label>
+  );
+  return (
+    <form
+      class="knobs"
+      aria-label={said.whatIf}
+      onSubmit={(event) => {
+        event.preventDefault();
+        play(knobs);
+      }}
+    >
+      <header class="sec">
+        <h2>{said.whatIf}</h2>
+      </header>
+      <QueueChoice queue={queue} />
+      {field('rate', said.now(typeof rate === 'string' ? rate : said.none))}
+      {field(
+        'concurrency',
+        said.now(now?.limits?.concurrency === undefined ? said.none : String(now.limits.concurrency)),
+      )}
+      {field('workers', said.now(String(now?.workers ?? 0)))}
+      {field('slots', now?.slots ? said.nowTogether(String(now.slots)) : '')}
+      {field('runTime', said.asMeasured)}
+      <label class="field">
+        {said.knobs.until}
+        <select value={knobs.until} onChange={({ currentTarget }) => set({ ...knobs, until: currentTarget.value })}>
+          {UNTILS.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <footer>
+        <button type="submit" class="primary" disabled={isBusy}>
+          {said.play}
+        </button>
+        <button
+          type="button"
+          class="ghost"
+          onClick={() => {
+            set(AS_IT_IS);
+            play(AS_IT_IS);
+          }}
+        >
+          {said.reset}
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+function Compared({ simulation: { asItIs, asAsked, assumptions } }: { readonly simulation: Simulation }) {
+  const rows: readonly (readonly [string, (run: Run) => string])[] = [
+    [said.rows.limits, ({ limits }) => limits],
+    [said.rows.slots, ({ slots }) => numberText(slots)],
+    [said.rows.latest, lateText],
+    [said.rows.p99, ({ p99Ms }) => (p99Ms === undefined ? '–' : durationText(p99Ms))],
+    [said.rows.p50, ({ p50Ms }) => (p50Ms === undefined ? '–' : durationText(p50Ms))],
+    [said.rows.worst, ({ worstMinuteMs }) => whenText(worstMinuteMs)],
+    [said.rows.line, ({ maxLine, maxLineAtMs }) => said.lineAt(numberText(maxLine), timeText(maxLineAtMs))],
+    [said.rows.backlog, ({ backlogThroughMs }) => whenText(backlogThroughMs)],
+    [said.rows.through, ({ throughMs }) => whenText(throughMs)],
+    [said.rows.left, ({ left }) => numberText(left)],
+  ];
+  return (
+    <>
+      <table class="list sim-table">
+        <thead>
+          <tr>
+            <td />
+            <th scope="col" class="n">
+              {said.columns.asItIs}
+            </th>
+            {asAsked === undefined ? null : (
+              <th scope="col" class="n">
+                {said.columns.asAsked}
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([name, textOf]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class="n">{textOf(asItIs)}</td>
+              {asAsked === undefined ? null : <td class="n">{textOf(asAsked)}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Groups groups={(asAsked ?? asItIs).groups} />
+      <ul class="assumptions quiet">
+        {assumptions.map((one) => (
+          <li key={one}>{one}</li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+const whenText = (ms: number | undefined): string => (ms === undefined ? '–' : weekTimeText(ms));
+
+function Groups({ groups }: Pick<Run, 'groups'>) {
+  if (groups.length === 0) return null;
+  const { group, jobs, latest, through } = said.groups;
+  return (
+    <table class="list sim-table">
+      <thead>
+        <tr>
+          <th scope="col">{group}</th>
+          {[jobs, latest, through].map((name) => (
+            <th key={name} scope="col" class="n">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {groups.map((one) => (
+          <tr key={one.group}>
+            <th scope="row">{one.group}</th>
+            <td class="n">{numberText(one.jobs)}</td>
+            <td class="n">{durationText(one.maxMs)}</td>
+            <td class="n">{whenText(one.throughMs)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Limits are settings of the queue; workers and their slots are nobody's to set from here. */
+function Command({ queue, knobs: { rate, concurrency } }: { readonly queue: string; readonly knobs: Knobs }) {
+  if (rate === '' && concurrency === '') return null;
+  const flags = [
+    ...(rate === '' ? [] : [`--rate ${rate}`]),
+    ...(concurrency === '' ? [] : [`--concurrency ${concurrency}`]),
+  ];
+  return (
+    <p class="command">
+      {said.command} <code>duestream queues set {[queue, ...flags].join(' ')}</code>
+    </p>
+  );
+}
