@@ -8,13 +8,14 @@ const LONG_MS = 120_000;
 const { include, exclude } = filesOf(tier);
 /** Files that leave nothing behind in their process; each still has a Redis of its own. */
 const SHARING = /^test\/(unit\/|redis\/|browser\/(?!draining)|flow\/(?!chaos|deploy)|house)/;
-/** Of those, what counts the timers and handles of its process, or breaks what all of it uses. */
+/** Of those, what counts the timers, handles and memory of its process, or breaks what all of it uses. */
 const ALONE = [
   'test/flow/client/client.test.ts',
   'test/flow/daemon/liveness.test.ts',
   'test/flow/http/http-routes.test.ts',
   'test/flow/worker/faults.test.ts',
   'test/flow/worker/worker-stop.test.ts',
+  'test/redis/garbage.test.ts',
 ];
 const shared = include.filter((path) => SHARING.test(path) && !ALONE.includes(path));
 const lone = tier === 'verify' ? ALONE.filter((path) => include.includes(path)) : ALONE;

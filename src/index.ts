@@ -24,6 +24,7 @@ export {
   type DurabilityOption,
   type Edited,
   type FilterOptions,
+  type FoundJobs,
   type IfDigestOption,
   type IfMatchOption,
   type JobChange,
@@ -32,17 +33,26 @@ export {
   type JobEdit,
   type JobEnd,
   type JobFilter,
+  type JobFinding,
+  type JobFindOptions,
   type JobListFilter,
   type JobListing,
   type JobListOptions,
+  type JobMove,
   type JobPage,
+  type JobPreview,
   type JobRef,
   type JobReport,
+  type JobSearchFilter,
   type JobTarget,
   type JobView,
+  type MovedJobs,
   type NamedJob,
   type NamedOptions,
   type NewDue,
+  type PageOptions,
+  type PreviewRefusal,
+  type Previews,
   type Progress,
   type Queries,
   type QueueInput,
@@ -72,8 +82,13 @@ export type {
   DeadLetterFilter,
   DeadLetterGroup,
   DeadLetterGroups,
+  DeadLetterKind,
+  DeadLetterOverview,
+  DeadLetterOverviewOptions,
   DeadLetterPage,
   DeadLetterRow,
+  DeadLetterShare,
+  DeadLetterShares,
   DeadLetters,
   DeadLetterTarget,
   DeadLetterView,
@@ -130,6 +145,7 @@ export type {
   UnreadableSchedule,
 } from './client/schedules/schedules.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
+export type { AccountPart, Cause, OtherTurns, StartAccount } from './job/account.ts';
 export {
   type Backoff,
   type BackoffInput,
@@ -156,7 +172,7 @@ export {
 } from './job/outcome.ts';
 export type { KeptResult, PastJob } from './job/past.ts';
 export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './job/queue.ts';
-export type { BroadcastOptions, HistoryOptions } from './job/queue-settings.ts';
+export type { BroadcastOptions, HistoryOptions, LatenessOptions } from './job/queue-settings.ts';
 export type { JobState } from './job/state.ts';
 export type { JobData, NamedData } from './job/types.ts';
 export type { DurationInput, InstantInput } from './kernel/duration.ts';

@@ -14,7 +14,7 @@ test('a partition is removed with every key that holds something', () => {
   expect([...scripts.remove.keys].sort()).toEqual(stored.toSorted());
 });
 
-test('the lease is the only key whose value says how long it lives: fsck reads it there', () => {
+test('the lease is the only key whose value says how long it lives: doctor reads it there', () => {
   const rows: readonly (readonly [string, KeyRow])[] = Object.entries({ ...partitionTable, ...controlTable });
   expect(rows.filter(([, { ttl }]) => ttl === 'as its value says').map(([name]) => name)).toEqual(['leader']);
 });

@@ -15,7 +15,7 @@ function inLua(of: string, mark: string): string {
 }
 
 /** `path @mark` of every patch. What is compiled or put together is named by its source. */
-const patched = ['test/chaos', 'test/sim']
+const patched = ['test/chaos', 'test/sim', 'test/unit']
   .flatMap(walk)
   .flatMap((path) => [...read(path).matchAll(/file: '([^']+)',\s+mark: '([^']+)'/g)])
   .map(([, file = '', mark = '']) => {

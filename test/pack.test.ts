@@ -12,6 +12,7 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { assembledScript } from '../lua/assemble.mjs';
 import packageJson from '../package.json' with { type: 'json' };
+import { sbom } from '../scripts/sbom.mjs';
 import { pack, runIn } from './support/packed.ts';
 import { startRedis } from './support/redis.ts';
 import { root } from './support/repository.ts';
@@ -51,6 +52,13 @@ test('the scripts for foreign clients are whole: flags first, and nothing but th
     expect(text.startsWith('#!lua')).toBe(true);
     expect(text).toBe(assembledScript(name));
   }
+});
+
+test('the list of what others have written names what is installed and what is built into the pages, and no tool', () => {
+  const { components }: { components: readonly { name: string }[] } = JSON.parse(sbom());
+  const names = components.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining([...Object.keys(packageJson.dependencies), 'preact', 'sonic-boom']));
+  expect(names).not.toContain('vitest');
 });
 
 test('its code lies in few files, so that an import is quick', () => {

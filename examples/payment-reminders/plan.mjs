@@ -18,7 +18,7 @@ import { chanceOf } from './chance.mjs';
  * @property {number} welcomeMs stand-in for 2 minutes
  * @property {number} statementsMs after the start: when the books are closed, all at once
  * @property {number} killMs after the start: when processes die
- * @property {{ moverMs: number, jobMs: number, extendMs: number, beatMs: number, graceMs: number }} leases
+ * @property {{ moverMs: number, jobMs: number, beatMs: number, graceMs: number }} leases
  * @property {number} statements per account
  * @property {number} paymentsMax
  */
@@ -52,7 +52,7 @@ export const TIMETABLES = {
     welcomeMs: 2500,
     statementsMs: 9000,
     killMs: 16_500,
-    leases: { moverMs: 2000, jobMs: 3000, extendMs: 1000, beatMs: 2000, graceMs: 1000 },
+    leases: { moverMs: 2000, jobMs: 3000, beatMs: 2000, graceMs: 1000 },
     statements: 5,
     paymentsMax: Number.POSITIVE_INFINITY,
   },
@@ -62,7 +62,7 @@ export const TIMETABLES = {
     welcomeMs: 700,
     statementsMs: 900,
     killMs: 3300,
-    leases: { moverMs: 1000, jobMs: 1500, extendMs: 500, beatMs: 1000, graceMs: 500 },
+    leases: { moverMs: 1000, jobMs: 1500, beatMs: 1000, graceMs: 500 },
     statements: 2,
     paymentsMax: 75,
   },

@@ -73,8 +73,8 @@ export async function setStage({ timetable, onClose, onUnexpectedExit, keepsLogs
 
   /** Writes duestream.yaml. The leases are short, so that recovery fits into the run; the promises scale with them. */
   async function settings() {
-    const { moverMs, jobMs, extendMs, beatMs, graceMs } = timetable.leases;
-    const worker = { jobLease: jobMs, extendEvery: extendMs, beatTtl: beatMs, grace: graceMs, shutdown: '3s' };
+    const { moverMs, jobMs, beatMs, graceMs } = timetable.leases;
+    const worker = { jobLease: jobMs, beatTtl: beatMs, grace: graceMs, shutdown: '3s' };
     const tree = { namespace, redis: { url }, mover: { lease: moverMs }, worker };
     const path = join(dir, 'duestream.yaml');
     // JSON is YAML.

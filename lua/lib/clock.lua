@@ -19,6 +19,7 @@ local function clock(given)
     micros = time[1] * 1000000 + time[2]
     now = math.floor(micros / 1000)
   end
+  -- @late
   if last and now > last then
     error({ err = ('LATE %.0f'):format(now) })
   end

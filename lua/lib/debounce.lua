@@ -4,7 +4,7 @@
 --         `replaced`, member, before: its tags, run: another text for it, score, leaves: the score
 --         with which it is in line}. `job` is {member, record, due, length of what is stored}.
 --         writeNews(keys, call, news): what comes for a job that is there; the reply
--- NEEDS   run, tombstone, tags, line, digits, known
+-- NEEDS   run, tombstone, tags, line, digits, known, held
 -- RULE    A record is sent with d=<order>.<the longest wait, less the wait>, in base 36, and stored
 --         with d=<ceiling>, and m=<order>.<digest of what was sent>. The higher order is the newer
 --         call. A job that is due, was started or was put aside keeps its due time, or a hot key in
@@ -48,6 +48,7 @@ end
 local function newsOf(keys, call, job, current)
   local member, due, run = job.member, job.due, runOf(redis.call('HGET', keys.runs, job.member))
   local first = tonumber(current:match(';d=(%w+)'), 36)
+  if isAhead(keys.meta, run, call.now) then return nil end
   if run and run.owner ~= '-' then return behindRun(run, due, job.ceiling, first) end
   local waits = redis.call('ZSCORE', keys.scheduled, member)
   local isNew = not run or run.attempts == '0'
@@ -83,7 +84,8 @@ local function debouncedAs(keys, call, job)
   job.ceiling = math.min(job.due + tonumber(rest, 36), 9007199254740991)
   local isNew = not current or isOver
   local news = not isNew and newsOf(keys, call, job, current) or
-    { ceiling = job.ceiling, due = job.due }
+    isNew and { ceiling = job.ceiling, due = job.due }
+  if not news then return 'held' end
   news.record = storedAs(record, base36(news.due), news.ceiling, order .. '.' .. digest)
   if isNew then return 'ok', isOver, nil, nil, news end
   news.member, news.before = member, tagsOf(current)

@@ -5,7 +5,7 @@
 --         {member, record, due, length of what is stored}.
 --         mayRead(call, size): whether the call may read so much more; existsAs(keys, member,
 --         current): the reply for a live job that stays as it is
--- NEEDS   run, tombstone, tags, line
+-- NEEDS   run, tombstone, tags, line, held
 -- RULE    A call ends at 640 KiB of what it would read or hash; the first is always read. A record
 --         that was edited, or has headers, carries the mark of the call that made it: the same call
 --         is known by that, whatever it says now. A cancel ends what was scheduled before it: a
@@ -77,6 +77,8 @@ local function knownAs(keys, call, job)
     if reply then return reply end
   end
   if call.mode == 'replace' then
+    -- @held-first
+    if isAhead(keys.meta, run, call.now) then return 'held' end
     local isRunning = run and run.owner ~= '-'
     if isRunning then return 'running' end
     return 'replaced', false, run and tonumber(run.generation), tagsOf(current)

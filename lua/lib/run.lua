@@ -1,11 +1,11 @@
 -- run: the state of a job that was started, as `K:runs` keeps it, by name.
 -- GIVES   runOf(text): its fields, or nil when there is none; runText(run): the text again;
 --         unboundText(run, due): the same without entry and owner; firstStart(token, entry,
---         owner): the text of a job that is started for the first time; freshRun(...): for a new
---         life; NEVER_RAN: for a job that was never started; RUN, CLAIM, ENDING: patterns, for
---         a flat parse; hasBit, withBit and withoutBit(cancel, bit) and the bits of cancel: STOP,
---         its worker is to stop; AGAIN, newer data came since its start; WAITED, somebody waits
---         for the end of the job; onlyWaited(cancel): without the first two
+--         owner, due): the text of a job that is started for the first time, and held until due;
+--         freshRun(...): for a new life; NEVER_RAN: for a job that was never started; RUN, CLAIM,
+--         ENDING: patterns, for a flat parse; hasBit, withBit and withoutBit(cancel, bit) and the
+--         bits of cancel: STOP, its worker is to stop; AGAIN, newer data came since its start;
+--         WAITED, somebody waits for the end of the job; onlyWaited(cancel): without the first two
 -- RULE    Nothing else knows the order of the fields. All are texts; entry, owner and due are -
 --         where there is none. The history is one line of JSON per error, see history. A start
 --         keeps WAITED alone; so does the life that follows a run with newer data; any other new
@@ -59,8 +59,8 @@ local function runText(run)
     run.entry, run.owner, run.due, run.cancel }, ' ') .. run.history
 end
 
-local function firstStart(token, entry, owner)
-  return token .. ' 0 1 0 0 ' .. entry .. ' ' .. owner .. ' - 0'
+local function firstStart(token, entry, owner, due)
+  return token .. ' 0 1 0 0 ' .. entry .. ' ' .. owner .. ' ' .. (due or '-') .. ' 0'
 end
 
 local function freshRun(token, generation, attempts, due, cancel)

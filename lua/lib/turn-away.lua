@@ -1,7 +1,8 @@
 -- turn-away: entries of ready that do not become a start: their job is gone, over, cancelled,
 -- closed by a tag, paused, of a later version, runs elsewhere or was put again.
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
---         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
+--         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine,
+--         offer: see offered}
 -- NEEDS   run, tombstone, tags, end-tags, closed-tags, pending, dead-letter, past, stale, weight,
 --       telling
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
@@ -36,7 +37,7 @@ local function turnAway(keys, call, job)
     endInReady(keys, call, job)
     return { 'dropped' }
   end
-  if redis.call('ZSCORE', keys.scheduled, job.member) then
+  if not job.offer and redis.call('ZSCORE', keys.scheduled, job.member) then
     if run.entry == job.entry then
       run.cancel = onlyWaited(run.cancel)
       redis.call('HSET', keys.runs, job.member, unboundText(run, '-'))

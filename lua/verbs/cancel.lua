@@ -1,15 +1,16 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
 -- USES  clock, run, telling, tombstone, stale, tags, sets, digits, weight, nudge, callback,
---       end-tags, budget, line, seen, named, past, stop-order
+--       end-tags, budget, line, seen, named, past, stop-order, held
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 line  9 past  10 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time, and @ = the tombstone is of no call, so that the call that made
 --       the job, sent again, makes another one; window ms of tombstones, 0 = keep none; member: or
 --       member, a zero byte and what was seen of it, see the part seen: another job than that stays
 -- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown |
---        changed (it is not what was seen) | later (not looked at: too many bytes, call again); or
---        {'moved', generation} when the partition has another generation
+--        changed (it is not what was seen) | held (its worker lets it go: call again) | later (not
+--        looked at: too many bytes, call again); or {'moved', generation} when the partition has
+--        another generation
 -- The tombstone of a ready job waits for its entry, which start drops; it enters done then, so that
 -- a sweep cannot take it before. A bare member that waits has no record yet, perhaps the tombstone
 -- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A job
@@ -94,6 +95,8 @@ local function judge(word)
   local run = not isOver and runOf(redis.call('HGET', runs, member))
   local isOther = seen and (waits or not isOver) and seenText(record, run, waits) ~= seen
   if isOther then return 'changed' end
+  -- @held-first
+  if isAhead(meta, run, now) then return 'held' end
   if isOver then return unknown(member, record, waits) end
   if run and run.owner ~= '-' then return request(member, run, waits) end
   return cancel(member, record, run, waits)

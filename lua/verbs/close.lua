@@ -1,18 +1,20 @@
 #!lua flags=allow-oom
 -- close: nobody of a group or of a queue is let through until a time, or somebody is again. What
 -- was let through before starts all the same.
--- USES  clock, nudge, digits, line, gate, own, lanes, opening, closing
--- KEYS  1 meta  2 wake  3 line  4 lanes  5 holds  6 groups
--- ARGV  1 now  2 group  3 until  4 why
+-- USES  clock, nudge, digits, line, gate, own, lanes, opening, diary, closing
+-- KEYS  1 meta  2 wake  3 line  4 lanes  5 holds  6 groups  7 diary
+-- ARGV  1 now  2 group  3 until  4 why  5 by
 --       now ms, '' = server time; group: '' = the whole partition; until ms, 0 = open it, with a
---       plus before it so many ms from now; why: a text for people, may be empty
+--       plus before it so many ms from now; why: a text for people, may be empty; by: who does it
 -- RETURN ok | same (closed for as long or longer, or open already) | ungated
 -- Few bytes, also at the memory limit: who closes spares somebody else. The leader looks at once.
 local meta, wake, line = KEYS[1], KEYS[2], KEYS[3]
 local lanes, holds, groups = KEYS[4], KEYS[5], KEYS[6]
-local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups }
+local diary = KEYS[7]
+local keys = { meta = meta, line = line, lanes = lanes, holds = holds, groups = groups,
+  diary = diary }
 local now, micros = clock(ARGV[1])
-local group, time, why = ARGV[2], ARGV[3], ARGV[4]
+local group, time, why, by = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local untilMs = tonumber(time) + (time:byte() == 43 and now or 0)
 local state = redis.call('HMGET', meta, 'gates', 'gate')
 local gate = gateOf(state[1], state[2], now, micros)
@@ -34,7 +36,7 @@ local function openQueue()
   return true
 end
 
-if untilMs > 0 then return close(keys, gate, group, untilMs, why) and 'ok' or 'same' end
+if untilMs > 0 then return close(keys, gate, group, untilMs, why, by) and 'ok' or 'same' end
 local isOpened
 if group == '' then
   isOpened = openQueue()
@@ -44,4 +46,7 @@ else
   reopenLanes(keys, isGroupFull(keys, gate, group) and {} or lanesOf(line, group))
 end
 nudge(meta, wake, now)
+if isOpened then
+  enter(diary, { 'what', 'opened', 'group', group, 'by', by })
+end
 return isOpened and 'ok' or 'same'

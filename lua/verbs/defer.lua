@@ -3,28 +3,31 @@
 -- no failure is counted.
 -- USES  clock, run, telling, history, tombstone, tags, weight, claim, settle, nudge, again, sets,
 --       digits, callback, end-tags, put-back, group, head, let-go, line, gate, own, lanes, opening,
---       leaving, turns, heads, shutting, letting-through, closing, giving-up, named, past
+--       leaving, turns, heads, shutting, letting-through, diary, closing, giving-up, named,
+--       past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 line  10 lanes
---       11 holds  12 groups  13 work  14 past  15 ended
+--       11 holds  12 groups  13 work  14 diary  15 past  16 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note  9 close  10 closeMs
---       11 reason
+--       11 reason  12 held
 --       now ms, '' = server time; window ms of tombstones; delay ms; why: one line of JSON,
---       '' = its worker gives it back, which counts nothing; note: see past, which a caller names
+--       '' = its worker gives it back, which no counter tells; note: see past, which a caller names
 --       that keeps a history; close: '' | group (that of the job) | queue (this partition of it):
---       nobody of it is let through for closeMs, for this reason; not if the queue is not gated
+--       nobody of it is let through for closeMs, for this reason; not if the queue is not gated;
+--       held: its handler has not begun, and it waits for this due time, ms; nothing is counted
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local line, lanes, holds, groups, work = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13]
-local past, ended = KEYS[14], KEYS[15]
+local diary, past, ended = KEYS[14], KEYS[15], KEYS[16]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
   meta = meta, tags = tags, line = line, lanes = lanes, holds = holds, groups = groups,
-  work = work, wake = wake }
+  work = work, wake = wake, diary = diary }
 local now, micros = clock(ARGV[1])
 local window = tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local delay, why, note = tonumber(ARGV[6]), ARGV[7], ARGV[8]
 local closes, closeMs, reason = ARGV[9], tonumber(ARGV[10]), ARGV[11]
+local held = tonumber(ARGV[12])
 
 local run = runOf(redis.call('HGET', runs, member))
 local refusal = refusalOf(run, jobs, entry, member, token)
@@ -54,10 +57,11 @@ if hasBit(run.cancel, STOP) then
     keepPast(past, ended, now, { over })
   end
   endCancelled(keys, member, run, now, window)
+elseif held then
+  --@lazy
+  reply = { 'ok', letGoHeld(keys, member, run, held, state[4]) }
 else
-  if why ~= '' then
-    countDeferral(run, why)
-  end
+  countDeferral(run, why, now)
   local due = putBack(scheduled, runs, meta, wake, member, run, now + delay, 'n.deferred',
     state[4])
   reply = { 'ok', due }

@@ -1,7 +1,7 @@
 #!lua
 -- edit: a job that waits gets another record, and another due time with it. Many jobs per call.
--- USES  clock, run, stale, tombstone, tags, sets, weight, budget, digits, line, seen, waiting,
---       nudge
+-- USES  clock, run, stale, tombstone, tags, sets, weight, budget, digits, line, seen,
+--       stop-order, held, waiting, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 tags  6 line  7 wake  8 stale
 -- ARGV  1 now  2 generation  3 bytes  then per job: member, before, record
 --       now ms, '' = server time
@@ -10,8 +10,9 @@
 --       ms, a space, and now in ms, nothing = server time. Without it the due time stays
 -- RETURN one text per job: ok | already (its record is that one, and its due time) | changed (its
 --        record is another than the one before, or it is not what was seen) | running |
---        over <outcome letter> | unknown | bad-record | too-large | later (not looked at: too many
---        bytes, call again); or {'moved', generation} when the partition has another generation
+--        held (its worker lets it go: call again) | over <outcome letter> | unknown | bad-record |
+--        too-large | later (not looked at: too many bytes, call again); or {'moved', generation}
+--        when the partition has another generation
 -- The new record has to keep what the call that made the job is known by: its asked due, and the
 -- letter m of its header; and its set. The run record comes first, so that schedule knows where to
 -- look for that, then the due time and new tags, and then the record, which is the commit point;
@@ -22,8 +23,9 @@
 -- it up front.
 local scheduled, jobs, runs, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local tags, line, wake, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
-local _, generation, bytes = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local keys = { scheduled = scheduled, jobs = jobs, runs = runs, tags = tags }
+local now, generation, bytes = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, tags = tags,
+  meta = meta }
 
 local replies, count, heavier, spent, soonest = {}, 0, 0, 0, math.huge
 local state = redis.call('HMGET', meta, 'generation', 'held')
@@ -53,7 +55,7 @@ local function judge(member, word, record)
   if current == record and not due then return 'already' end
   if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end
-  local refusal, waits, run, hasRecord = waitingIn(keys, member, '')
+  local refusal, waits, run, hasRecord = waitingIn(keys, member, '', now)
   if refusal then return refusal end
   local isThere = due and due == dueOf(waits)
   if isThere and current == record then return 'already' end

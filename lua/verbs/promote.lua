@@ -3,17 +3,19 @@
 -- letters.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, group, digits, line, gate, nudge, own,
 --       lanes, opening, turns, heads, shutting, letting-through, lining-up, dead-letter, sets,
---       callback, end-tags, nonsense, adopt, odd-member, advertise, promotion
+--       callback, end-tags, nonsense, adopt, odd-member, advertise, promotion, offers
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 --       11 line  12 lanes  13 holds  14 groups  15 work  16 wake
--- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax
+-- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 ahead
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
---       limit: members per pass; cap: undelivered entries; lineMax: members in line, the most
+--       limit: members per pass; cap: undelivered entries; lineMax: members in line, the most;
+--       ahead: what is due within so many ms is offered, see the part offers; '' = nothing is
 -- RETURN {state, now, next, backlog, dead letters, moved, through, waiting, then pairs: lateness
 --        ms, count}
 --        state moved | paused | capped; next: next due time, ms, '' = none; through and waiting: of
 --        a gated queue, how many went into ready and how many are in line; next may be the next
---        turn of its rate. A lateness may come twice. {'fenced'} when the term is not the leader's.
+--        turn of its rate. A lateness may come twice; -1: offered ahead. {'fenced'} when the term
+--        is not the leader's.
 -- Payloads of managed jobs are never touched, so a pass of 500 costs the same for 10 bytes and for
 -- 256 KiB.
 local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[8]
@@ -24,13 +26,15 @@ local keys = { scheduled = scheduled, ready = ready, jobs = KEYS[4], runs = KEYS
 local now, micros = clock(ARGV[1])
 local term, lease = ARGV[2], ARGV[3]
 local limit, cap, lineMax = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local ahead = tonumber(ARGV[7])
 -- @fence
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 if lease ~= '' then
   redis.call('PEXPIRE', leader, lease)
 end
 
-local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'gates', 'gate')
+local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'gates', 'gate',
+  'ahead')
 local gate
 if state[5] then
   --@lazy
@@ -38,6 +42,11 @@ if state[5] then
   gate.wanted, gate.lineMax = 1, lineMax
 end
 local reply = promoteDue(keys, state, now, limit, cap, gate)
+-- @offers
+if ahead and not gate and reply[1] == 'moved' then
+  --@lazy
+  offerSoon(keys, reply, now, ahead, tonumber(state[7]) or 0, math.min(limit, 100))
+end
 -- @some-through
 if reply[7] > 0 then
   -- @call-workers

@@ -6,14 +6,15 @@
 --       digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads, shutting,
 --       letting-through, lining-up, lateness, pending, dead-letter, named, past, sets, callback,
 --       end-tags, nonsense, adopt, odd-member, advertise, promotion, closed-tags, turn-away,
---       start-one, repeated, starting, end-many, completion, delivery, filling
+--       offered, start-one, repeated, starting, end-many, completion, delivery, filling
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 --       11 line  12 lanes  13 holds  14 groups  15 work  16 wake  17 closed  18 past  19 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 lineMax  7 consumer  8 bytes  9 window
 --       10 suspects  11 take
 --       then per job: entry, member, token, mark
 --       now, term, lease, limit, cap and lineMax as promote has them, the rest as serve has it
--- RETURN {promoted, completed, started, others, delivered, waiting}: promoted as promote replies,
+-- RETURN {promoted, completed, started, others, delivered, waiting, now}: promoted as promote
+--       replies,
 --        the others as serve does. When the term is not the leader's, the jobs are completed all
 --        the same, and nothing else happens.
 -- The same as complete, promote and serve, one after the other. Redis answers a blocked read of the
@@ -36,7 +37,7 @@ local consumer, bytes, window = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 local suspects, take = tonumber(ARGV[10]), tonumber(ARGV[11])
 
 local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'held', 'gates',
-  'gate', 'closed')
+  'gate', 'closed', 'ahead')
 keys.closed = state[8] and closed
 local gate
 if state[6] then
@@ -53,7 +54,7 @@ if lease ~= '' then
 end
 
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, take)
-call.gate = gate
+call.gate, call.ahead = gate, state[9]
 local promoted, first = promoteDue(keys, state, now, limit, cap, gate, 'token',
   lastToken(call))
 call.isMinted = promoted[6] > 0
@@ -70,4 +71,4 @@ if #delivered > 0 then
   startEntries(keys, call, delivered, nil, first or gate and gate.first)
 end
 return { promoted, completed, call.started, call.others, refusal or #delivered / 3,
-  waiting }
+  waiting, call.ahead and now or nil }

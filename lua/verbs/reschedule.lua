@@ -1,6 +1,7 @@
 #!lua
 -- reschedule: a job that waits gets another due time. Many jobs per call.
--- USES  clock, run, tombstone, stale, budget, digits, line, seen, waiting, lateness, nudge
+-- USES  clock, run, tombstone, stale, budget, digits, line, seen, stop-order, held,
+--       waiting, lateness, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 wake  6 stale  7 line
 -- ARGV  1 now  2 generation  3 horizon  then per job: member, due, mode, seen
 --       now ms, '' = server time; horizon ms ahead of now; due ms, 0 = now, or from 1e11 (the year
@@ -9,9 +10,10 @@
 -- RETURN one text per job: ok <due before, - = it was in ready> <due> | already <due> (its due time
 --        is that one) | kept <due> (the mode says so) | expires <ms> (by then it would be past
 --        its expiry) | ready (it is due and waits for a worker, and would be due again) | running |
---        over <outcome letter> | unknown | started (since it was seen) | changed (it is not what
---        was seen) | later (too many bytes of records, call again) | bad-due <now>; or
---        {'moved', generation} when the partition has another generation
+--        held (its worker lets it go: call again) | over <outcome letter> | unknown | started
+--        (since it was seen) | changed (it is not what was seen) | later (too many bytes of
+--        records, call again) | bad-due <now>; or {'moved', generation} when the partition has
+--        another generation
 -- The run record first, scheduled last, which is the commit point: the same call again completes
 -- what was cut off. The due time in the run record is the one that a largest lateness counts from,
 -- and repair. A job that leaves ready leaves its entry there, which stale notes and start drops;
@@ -20,7 +22,7 @@
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local meta, wake, stale, line = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, generation, horizon = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, meta = meta }
 
 local replies, count, spent, soonest = {}, 0, 0, math.huge
 local current = redis.call('HGET', meta, 'generation') or '0'
@@ -49,7 +51,7 @@ local function judge(member, asked, mode, seen)
   if not isInstant then return ('bad-due %.0f'):format(now) end
   local due = asked == 0 and now or asked
   local isAll = seen:find(' ', 1, true)
-  local refusal, waits, run, hasRecord = waitingIn(keys, member, isAll and '' or seen)
+  local refusal, waits, run, hasRecord = waitingIn(keys, member, isAll and '' or seen, now)
   if refusal then return refusal end
   local before = dueOf(waits)
   if before == due then return ('already %.0f'):format(due) end

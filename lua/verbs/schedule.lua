@@ -1,7 +1,7 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, digits, line, known, debounce, sets, joining,
---       closed-tags, quota, gate, own, group-quota, nudge
+-- USES  clock, run, tombstone, stale, tags, digits, line, stop-order, held, known, debounce, sets,
+--       joining, closed-tags, quota, gate, own, group-quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
 --       10 line  11 groups  12 closed
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
@@ -19,7 +19,8 @@
 --        its group are counted, and its header has no tag for that: nothing was changed) | closed
 --        <until> <tag> (no job with the tag may start: nothing was changed) | no-set (it would be a
 --        member of a set that is not there, is over, or is of another group: nothing was changed) |
---        later (not looked at: too many bytes, call again); or {'moved', generation} when the
+--        held (its worker lets the job there go: call again) | later (not looked at: too many
+--        bytes, call again); or {'moved', generation} when the
 --        partition has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was

@@ -4,7 +4,8 @@
 -- USES  clock, run, telling, tombstone, stale, tags, weight, end-mark, mint, group, head, let-go,
 --       digits, line, gate, nudge, again, own, lanes, opening, leaving, turns, heads, shutting,
 --       letting-through, lateness, pending, dead-letter, named, past, closed-tags, sets, callback,
---       end-tags, turn-away, start-one, repeated, starting, end-many, completion, delivery, filling
+--       end-tags, turn-away, offered, start-one, repeated, starting, end-many, completion,
+--       delivery, filling
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 work  15 wake  16 closed  17 past  18 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given
@@ -13,10 +14,12 @@
 --       none; suspects: see start; take: so many new entries are wanted; given: so many of the
 --       jobs, the first, were delivered to it before: ascending, with their due in the place of the
 --       token and no mark. The others are over, see complete
--- RETURN {completed, started, others, delivered, waiting}: completed '' when all are ok, else the
+-- RETURN {completed, started, others, delivered, waiting, now}: completed '' when all are ok, else
+--       the
 --        replies of complete; started and others as start has them, of given and of new entries;
 --        delivered: how many new ones there were, or the error with which Redis refused to deliver
---        them; waiting: how many are in line, -1 where the queue is not gated
+--        them; waiting: how many are in line, -1 where the queue is not gated;
+--        now: as start has it
 -- The same as complete, start and XREADGROUP with start, one after the other. Of a call without a
 -- reply the first two can be sent again by themselves. What it delivered stays with its consumer,
 -- as after a lost reply of XREADGROUP. While the queue is paused nothing is delivered.
@@ -35,7 +38,8 @@ local now = set or serverMs
 local window, suspects = tonumber(ARGV[4]), tonumber(ARGV[5])
 local take, given = tonumber(ARGV[6]), tonumber(ARGV[7])
 
-local state = redis.call('HMGET', meta, 'token', 'paused', 'held', 'gates', 'gate', 'closed')
+local state = redis.call('HMGET', meta, 'token', 'paused', 'held', 'gates', 'gate', 'closed',
+  'ahead')
 keys.closed = state[6] and closed
 local gate
 if state[4] then
@@ -49,14 +53,14 @@ local completed = areOk and '' or replies
 if take + given == 0 and not gate then return { completed, {}, {}, 0, -1 } end
 
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, take + given)
-call.gate = gate
+call.gate, call.ahead = gate, state[7]
 local entries = {}
 for at = 8, 7 + 4 * given, 4 do
   local size = #entries
   entries[size + 1], entries[size + 2], entries[size + 3] = ARGV[at], ARGV[at + 1], ARGV[at + 2]
 end
 if given > 0 then
-  startEntries(keys, call, entries, heldSince(ready, consumer, entries))
+  startEntries(keys, call, entries, true)
 end
 
 local delivered, refusal, waiting = {}, nil, -1
@@ -70,4 +74,5 @@ end
 if #delivered > 0 then
   startEntries(keys, call, delivered, nil, gate and gate.first)
 end
-return { completed, call.started, call.others, refusal or #delivered / 3, waiting }
+return { completed, call.started, call.others, refusal or #delivered / 3, waiting,
+  call.ahead and now or nil }

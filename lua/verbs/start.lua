@@ -3,14 +3,15 @@
 -- exactly one of several entries of a member through.
 -- USES  clock, run, telling, tombstone, stale, tags, weight, mint, head, let-go, digits, line,
 --       gate, own, lanes, opening, leaving, lateness, pending, dead-letter, named, past,
---       closed-tags, sets, nudge, callback, end-tags, turn-away, start-one, starting
+--       closed-tags, sets, nudge, callback, end-tags, turn-away, offered, start-one, starting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags  10 line
 --       11 lanes  12 holds  13 groups  14 closed  15 past  16 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
 --       none; entries ascending; suspects: jobs under which so many workers died are not started, 0
 --       = all are
--- RETURN {started, others}. Started for the first time, a text each: entry, due, token, member and
+-- RETURN {started, others, now}. Started for the first time, a text each: entry, due, token, member
+--       and
 --        record, with a space between; a record above 1 KiB follows as a text of its own, and the
 --        space before it is not there. Others, a list each: entry, member, due, then what became
 --        of it: run, token, attempts, failures, crashes, generation, history, record | again, the
@@ -18,7 +19,8 @@
 --        call again) | suspect, token of its last start (a worker died under it: nothing is
 --        written, start it alone) | dropped | cancelled (somebody asked for it, or a tag of it is
 --        closed) | released (paused) | parked (a record of a later version, back in 4 s) |
---        deadLetter | late (past its expiry: call expire) | lost (not owned by the caller)
+--        deadLetter | late (past its expiry: call expire) | lost (not owned by the caller).
+--        now: ms, where jobs may be started before they are due, which the caller then holds
 -- Most entries are started by serve; this script is for repeated calls and for suspects.
 -- A start that never settled loses its entry when its job goes back to scheduled: its late end is
 -- then of no effect. An entry that waited for its start is young again, or it could be taken over
@@ -39,12 +41,14 @@ for at = 6, #ARGV do
   entries[at - 5] = ARGV[at]
 end
 
-local state = redis.call('HMGET', meta, 'token', 'paused', 'gates', 'gate', 'closed')
+local state = redis.call('HMGET', meta, 'token', 'paused', 'gates', 'gate', 'closed',
+  'ahead')
 keys.closed = state[5] and closed
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, #entries / 3)
+call.ahead = state[6]
 if state[3] then
   --@lazy
   call.gate = gateOf(state[3], state[4], now, not set and micros)
 end
-startEntries(keys, call, entries, heldSince(ready, consumer, entries))
-return { call.started, call.others }
+startEntries(keys, call, entries, true)
+return { call.started, call.others, call.ahead and now or nil }

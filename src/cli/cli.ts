@@ -10,9 +10,8 @@ import { configPrint } from './commands/config-print.ts';
 import { deadLs, deadPurge, deadReplay, deadShow } from './commands/dead.ts';
 import { doctor } from './commands/doctor.ts';
 import { erase } from './commands/erase.ts';
-import { fsck } from './commands/fsck.ts';
 import { groupsClose, groupsLs, groupsOpen, groupsSet, groupsShow } from './commands/groups.ts';
-import { cancel, edit, noteChanges, reschedule } from './commands/jobs/change.ts';
+import { cancel, edit, reschedule } from './commands/jobs/change.ts';
 import { closedTags, closeTags, openTags } from './commands/jobs/closing.ts';
 import { forecast } from './commands/jobs/forecast.ts';
 import { ls } from './commands/jobs/ls.ts';
@@ -30,11 +29,13 @@ import {
   queuesOpen,
   queuesPause,
   queuesResume,
-  queuesStats,
+  queuesShow,
   queuesWhy,
 } from './commands/queues/queues.ts';
+import { queuesLate } from './commands/queues/queues-late.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
 import { queuesSet } from './commands/queues/queues-set.ts';
+import { simulate } from './commands/queues/simulate.ts';
 import {
   schedulesBackfill,
   schedulesLs,
@@ -45,12 +46,13 @@ import {
   schedulesTrigger,
 } from './commands/schedules/schedules.ts';
 import { schedulesPreview, schedulesPut } from './commands/schedules/schedules-put.ts';
+import { slo } from './commands/slo.ts';
 import { start, worker } from './commands/start.ts';
 import { tokensCreate, tokensLs, tokensRevoke } from './commands/tokens.ts';
 import { top } from './commands/top.ts';
 import { completion } from './completion.ts';
 import { dev } from './dev/dev.ts';
-import { type Exit, openSession, type Register, type Runner } from './session.ts';
+import { type Exit, noteChanges, openSession, type Register, type Runner } from './session.ts';
 import type { Invocation } from './terminal/output.ts';
 import { helpOf, report, unknownTopic, usageError } from './terminal/report.ts';
 
@@ -77,7 +79,7 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
   ],
   'Queues and schedules:': [
     noun('queues', 'list, set, pause and remove queues, and see who leads and serves them', [
-      ...[queuesLs, queuesStats, queuesWhy, leaders, workers],
+      ...[queuesLs, queuesShow, queuesWhy, queuesLate, leaders, workers],
       ...[queuesSet, queuesPause, queuesResume, queuesClose, queuesOpen, queuesRm],
     ]),
     noun('groups', 'show who waits and who runs in a queue with limits, by group', [
@@ -93,8 +95,9 @@ const commands: Readonly<Record<string, readonly Register[]>> = {
   ],
   'Watch and look after:': [
     top,
+    simulate,
     doctor,
-    fsck,
+    slo,
     noun('tokens', 'create, list and revoke tokens of the HTTP API', [tokensCreate, tokensLs, tokensRevoke]),
     noun('admin', 'the audit, the configuration, what a load needs, what is promised, and the completion of a shell', [
       ...[auditLs, configPrint, plan, prove, completion],

@@ -4,10 +4,12 @@
  * Which Redis: `--redis` > environment and file > `.duestream/dev.json` > default.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ClientOptions } from '../client/calls/settings.ts';
 import { type Client, createClientOf } from '../client/client.ts';
 import type { DeadLetters } from '../client/dead/dead-letters.ts';
+import { type Note, type Noted, noting } from '../client/operations.ts';
 import { queueNames, refsOfQueue } from '../client/queues/refs.ts';
 import { unknownSchedule } from '../client/schedules/schedule-places.ts';
 import { definitionsIn } from '../client/schedules/schedule-store.ts';
@@ -17,7 +19,8 @@ import type { Config } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
 import { hintOf } from '../kernel/checks.ts';
 import type { DuestreamError } from '../kernel/errors.ts';
-import type { Change } from '../redis/audit.ts';
+import { reasonOf } from '../kernel/reason.ts';
+import { audit, userHere } from '../redis/audit.ts';
 import { hasStandIn } from '../redis/connection/cluster/members.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -31,22 +34,44 @@ export interface Session {
   readonly config: Config;
   readonly out: Output;
   /** What a command has changed; it is written to the audit when the command has ended. */
-  readonly changes: Changed[];
+  readonly changes: Changes;
   readonly line: Line;
 }
 
-/** One change, by whom is known. */
-type Changed = Omit<Change, 'who' | 'way'> & {
-  /** It is noted although no job was changed by it. */
-  readonly isWhole?: boolean;
-};
+/** One entry for a change that takes several calls. */
+class Changes {
+  readonly all: Noted[] = [];
+
+  readonly note: Note = async (change) => {
+    const { count, ids = [] } = change;
+    const at = this.all.findIndex((one) => isDeepStrictEqual({ ...one, count, ids }, { ...change, ids }));
+    const before = this.all[at];
+    const all = { count: (before?.count ?? 0) + count, ids: [...(before?.ids ?? []), ...ids] };
+    this.all.splice(at === -1 ? this.all.length : at, 1, { ...change, ...all });
+  };
+}
+
+/** The changes are made already, so a failure to write the audit is reported and does not change the exit status. */
+export async function noteChanges(session: Session): Promise<void> {
+  const { changes, config } = session;
+  if (changes.all.length === 0) return;
+  const by = { who: userHere(), way: 'cli' } as const;
+  try {
+    await withRedis(session, async (redis) => {
+      for (const change of changes.all) await audit({ redis, namespace: config.namespace }, { ...change, ...by });
+    });
+  } catch (error) {
+    session.out.note(`this change is not in the audit: ${reasonOf(error)}`);
+  }
+}
 
 /** @throws DuestreamError `bad-config` */
 export function openSession(invocation: Invocation, flags: Readonly<Record<string, unknown>>): Session {
   const loaded = withDevServer(loadConfig({ flags, env: invocation.env, cwd: invocation.cwd }), invocation.cwd);
   const { config } = loaded;
   const out = createOutput(invocation, flags.json === true);
-  return { invocation, loaded, config, out, changes: [], line: new Line(config) };
+  const changes = new Changes();
+  return { invocation, loaded, config, out, changes, line: new Line(config, changes) };
 }
 
 /** Whether somebody named a Redis: a flag, the environment or a file. */
@@ -104,11 +129,13 @@ export const withSchedules = <T>(session: Session, act: (schedules: Schedules) =
 /** The one connection of a command, made when it is first needed, and the client over it. */
 class Line {
   readonly #config: Config;
+  readonly #changes: Changes;
   #redis: Redis | undefined;
   #client: Client | undefined;
 
-  constructor(config: Config) {
+  constructor(config: Config, changes: Changes) {
     this.#config = config;
+    this.#changes = changes;
   }
 
   /**
@@ -134,7 +161,7 @@ class Line {
   }
 
   client(connection: Redis): Client {
-    this.#client ??= createClientOf(clientOptions(this.#config), { connection });
+    this.#client ??= noting(createClientOf(clientOptions(this.#config), connection), this.#changes);
     return this.#client;
   }
 

@@ -7,6 +7,7 @@
 
 import type { ScheduleOptions } from '../job/options.ts';
 import type { QueueInput } from '../job/queue.ts';
+import { audit, userHere } from '../redis/audit.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { Calls } from './calls/calls.ts';
 import type { Durability, DurabilityOption } from './calls/durability.ts';
@@ -17,7 +18,7 @@ import { type ClientOptions, type ClientSettings, clientSettings } from './calls
 import { type DeadLetters, deadLettersOver } from './dead/dead-letters.ts';
 import { type Erase, eraseOver } from './erase/erasure.ts';
 import { type Groups, groupsOver } from './groups/groups.ts';
-import type { CancelledJobs, ChangedJobs, FilterOptions, Progress } from './jobs/by-filter.ts';
+import type { CancelledJobs, ChangedJobs, FilterOptions, JobMove, MovedJobs, Progress } from './jobs/by-filter.ts';
 import type { Cancelled } from './jobs/cancel.ts';
 import {
   type Changes,
@@ -32,6 +33,7 @@ import {
   type RunNow,
 } from './jobs/changes.ts';
 import type { Edited } from './jobs/edit.ts';
+import { type JobPreview, type PreviewRefusal, type Previews, previewsOf } from './jobs/preview.ts';
 import type { Rescheduled } from './jobs/reschedule.ts';
 import { schedulingOf } from './jobs/schedule-calls.ts';
 import {
@@ -69,11 +71,13 @@ import {
   tagsOver,
 } from './jobs/tags.ts';
 import { type JobEnd, type WaitOptions, type Waits, waitsOf } from './jobs/wait.ts';
+import { type Note, noting } from './operations.ts';
 import type { ConnectedParts } from './parts.ts';
 import type { JobCount } from './query/count.ts';
-import type { JobFilter, JobListFilter } from './query/filter.ts';
-import type { JobListOptions, JobPage } from './query/list.ts';
-import { type JobListing, type Queries, queriesOf } from './query/queries.ts';
+import type { JobFilter, JobListFilter, JobSearchFilter } from './query/filter.ts';
+import type { FoundJobs } from './query/find.ts';
+import type { JobListOptions, JobPage, PageOptions } from './query/list.ts';
+import { type JobFinding, type JobFindOptions, type JobListing, type Queries, queriesOf } from './query/queries.ts';
 import type { JobReport, JobView, Moment } from './query/report.ts';
 import { type Queues, queuesOver } from './queues/queues.ts';
 import { type Schedules, schedulesOver } from './schedules/schedules.ts';
@@ -95,6 +99,7 @@ export type {
   DurabilityOption,
   Edited,
   FilterOptions,
+  FoundJobs,
   IfDigestOption,
   IfMatchOption,
   JobChange,
@@ -103,18 +108,27 @@ export type {
   JobEdit,
   JobEnd,
   JobFilter,
+  JobFinding,
+  JobFindOptions,
   JobListFilter,
   JobListing,
   JobListOptions,
+  JobMove,
   JobPage,
+  JobPreview,
   JobRef,
   JobReport,
+  JobSearchFilter,
   JobTarget,
   JobView,
   Moment,
+  MovedJobs,
   NamedJob,
   NamedOptions,
   NewDue,
+  PageOptions,
+  PreviewRefusal,
+  Previews,
   Progress,
   Queries,
   QueueInput,
@@ -150,7 +164,7 @@ export type {
  * queue is resized again and again · `stopped` after `close`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Client extends Scheduling, Changes, Queries, Waits {
+export interface Client extends Scheduling, Previews, Changes, Queries, Waits {
   /** Closed tags: no job that has one starts, for example because its invoice was paid. */
   readonly tags: Tags;
   /** Sets: jobs with one callback, which is made when the last of them is over. */
@@ -212,35 +226,34 @@ export interface Client extends Scheduling, Changes, Queries, Waits {
  * await client.close();
  */
 export function createClient(options: ClientOptions): Client {
-  return createClientOf(options, { isNoted: true });
-}
-
-export interface ClientParts {
-  /** What an erase removed and what became of queues is in the audit, with the user of this process. Default: the caller notes that. */
-  readonly isNoted?: boolean | undefined;
-  /** A connection that is there already. The client closes it when it is closed. */
-  readonly connection?: Redis | undefined;
-}
-
-/** The same for the windows of the product. */
-export function createClientOf(options: ClientOptions, { isNoted, connection }: ClientParts): Client {
   const settings = clientSettings(options);
-  return clientOver(settings, createCalls(settings, connection), { isNoted });
+  const calls = createCalls(settings);
+  const note: Note = async (change) => {
+    const place = await calls.opened()?.place();
+    if (place) await audit(place, { ...change, who: userHere(), way: 'program' });
+  };
+  return noting(clientOver(settings, calls), {
+    rareOnly: true,
+    track: calls.track,
+    note: (change) => note(change).catch(() => undefined),
+  });
+}
+
+/** The same for the windows of the product, which note themselves what they change. @param connection closed with the client */
+export function createClientOf(options: ClientOptions, connection?: Redis): Client {
+  const settings = clientSettings(options);
+  return clientOver(settings, createCalls(settings, connection));
 }
 
 /** A client over whatever carries its calls: a connection, or the virtual time of the test kit. */
-export function clientOver(
-  settings: ClientSettings,
-  calls: Calls<ConnectedParts>,
-  { isNoted = false, chain }: Pick<ClientParts, 'isNoted'> & { readonly chain?: ScheduleChain | undefined },
-): Client {
+export function clientOver(settings: ClientSettings, calls: Calls<ConnectedParts>, chain?: ScheduleChain): Client {
   return {
     ...jobsOver(settings, calls, chain),
     deadLetters: deadLettersOver(settings, calls),
     groups: groupsOver(calls, () => createRepeating('change a group', settings), settings.clock),
-    queues: queuesOver(settings, calls, isNoted),
+    queues: queuesOver(settings, calls),
     schedules: schedulesOver(settings, calls),
-    erase: eraseOver(settings, calls, isNoted),
+    erase: eraseOver(settings, calls),
   };
 }
 
@@ -256,7 +269,8 @@ export function jobsOver(
   return {
     ...schedulingOf(settings, calls, chain),
     use: chain.use,
-    ...queriesOf(calls),
+    ...queriesOf(settings, calls),
+    ...previewsOf(settings, calls),
     ...changesOf(settings, calls),
     tags: tagsOver(settings, calls),
     sets: setsOver(settings, calls),

@@ -1,5 +1,4 @@
 /** What a client is made of once its connection is ready: the parts beside this file. */
-import { audit, userHere } from '../redis/audit.ts';
 import { Channels } from '../redis/channels.ts';
 import { close, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
@@ -15,7 +14,7 @@ import { Layouts } from './calls/layouts.ts';
 import { Orders } from './calls/orders.ts';
 import { type CallPartitions, createPartitionCalls, createSlots } from './calls/partition-calls.ts';
 import { createRefusal } from './calls/refusal.ts';
-import { type Repeating, withReadRetry } from './calls/retry.ts';
+import { type Repeating, registryAnswers, withReadRetry } from './calls/retry.ts';
 import type { ClientSettings } from './calls/settings.ts';
 import { createSteadyNow } from './calls/steady-now.ts';
 import type { Turns } from './calls/turns.ts';
@@ -28,8 +27,8 @@ import type { EndSource } from './jobs/end-watch.ts';
 import { CheckedBatch } from './jobs/shown.ts';
 import { updating } from './jobs/update.ts';
 import { createPast } from './query/past.ts';
+import { readerOf } from './query/reader.ts';
 import { createGet } from './query/report.ts';
-import { readerOf } from './query/walk.ts';
 import { schedulePartsOn } from './schedules/schedule-parts.ts';
 
 /** Header, name and options around the data. */
@@ -116,7 +115,7 @@ export async function furnish(settings: ClientSettings, redis: Redis, ending: En
     },
     limits: callLimits(settings, server.latestMs),
     async fit() {
-      await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
+      await registryAnswers(redis, namespace, { clock, budgetMs });
       await refusal.look();
       await refusal.check();
     },
@@ -198,8 +197,6 @@ function erasingIn(
     },
     erase: (ref, ask) => erase(redis, ref, ask),
     lastEnd: (ref) => lastEnd(redis, ref),
-    // That the audit cannot be written undoes nothing.
-    note: (gone) => audit(place, { who: userHere(), way: 'program', verb: 'erase', ...gone }).catch(() => undefined),
   };
 }
 

@@ -57,8 +57,13 @@ export function queueOptions(config: Config, name: string): QueueOptions {
   // A queue may be called "constructor": only own keys count.
   const settings = Object.hasOwn(config.queues, name) ? config.queues[name] : undefined;
   if (settings === undefined) return {};
-  const { timeoutMs: timeout, lingerMs: linger, ...rest } = settings;
-  return { ...rest, ...(timeout !== undefined && { timeout }), ...(linger !== undefined && { linger }) };
+  const { timeoutMs: timeout, lingerMs: linger, aheadMs: ahead, ...rest } = settings;
+  return {
+    ...rest,
+    ...(timeout !== undefined && { timeout }),
+    ...(linger !== undefined && { linger }),
+    ...(ahead !== undefined && { ahead }),
+  };
 }
 
 /** Later settings win. */
@@ -71,7 +76,7 @@ function resolve(settings: readonly Setting[]): Loaded {
     if (setting.option !== undefined) origins[setting.path.join('.')] = setting.origin;
   }
   applyProfile(tree, origins);
-  const config = withUnits(schema.parse(tree), origins);
+  const config = withUnits(schema.parse(tree));
   checkTogether(config);
   freeze(config);
   return { config, origins: Object.freeze(origins) };
@@ -108,7 +113,7 @@ function fromText({ kind }: Option, text: string): unknown {
 const WHOLE: readonly string[] = ['queues.*.backoff', 'queues.*.history', 'queues.*.broadcast'];
 
 /** Durations get their unit into their names: `mover.lease` → `mover.leaseMs`. */
-function withUnits(parsed: unknown, origins: Readonly<Record<string, Origin>>): Config {
+function withUnits(parsed: unknown): Config {
   const durations = new Set(options.filter(({ kind }) => kind === 'duration').map(({ key }) => key));
   const renamed = (node: unknown, key: string): unknown => {
     if (!isTree(node) || Array.isArray(node) || WHOLE.includes(key)) {
@@ -121,17 +126,14 @@ function withUnits(parsed: unknown, origins: Readonly<Record<string, Origin>>): 
       }),
     );
   };
-  const config = renamed(parsed, '') as Config;
-  const isSaid = origins['worker.extendEvery']?.from !== 'default';
-  const { worker } = config;
-  return isSaid ? config : { ...config, worker: { ...worker, extendEveryMs: Math.round(worker.jobLeaseMs / 3) } };
+  return renamed(parsed, '') as Config;
 }
 
 /** Rules that bind two options. */
 function checkTogether(config: Config): void {
   checkDone(config);
   checkUsers(config);
-  const { http, worker, roles, done, queues } = config;
+  const { http, roles, done, queues } = config;
   if (roles.includes('http') && http.token === '' && !isLoopback(http.host)) {
     throw new DuestreamError(
       'bad-config',
@@ -144,12 +146,6 @@ function checkTogether(config: Config): void {
     throw new DuestreamError(
       'bad-config',
       `queues.${effective}.delivery is effectively-once and done.${forgets} is 0, which remembers nothing; allowed: more than 0`,
-    );
-  }
-  if (worker.extendEveryMs * 2 > worker.jobLeaseMs) {
-    throw new DuestreamError(
-      'bad-config',
-      `worker.extendEvery is ${durationText(worker.extendEveryMs)}; allowed: at most half of worker.jobLease, which is ${durationText(worker.jobLeaseMs)}`,
     );
   }
 }

@@ -100,7 +100,7 @@ const api = {
   }),
   minutes: option(z.enum(MINUTES).default('auto'), {
     kind: 'text',
-    doc: 'Whether leaders keep counts and lateness by the minute for a day, for charts; auto: daemons that also answer the HTTP API do.',
+    doc: 'Whether leaders keep counts and lateness by the minute for a day, by the hour for 90 days and by the day for 13 months; auto: daemons that also answer the HTTP API do.',
     allowed: MINUTES.join(', '),
   }),
   metricGroups: whole(0, {
@@ -175,11 +175,6 @@ const mover = z.strictObject({
     max: 1_000_000,
     doc: 'How many jobs may be ready and not yet delivered before promotion pauses.',
   }),
-  lineMax: whole(1_000_000, {
-    min: 1,
-    max: 100_000_000,
-    doc: 'How many jobs of a partition may wait in line, where a queue is gated; about 200 bytes each.',
-  }),
   closedMax: whole(closedMaxRange.default, {
     min: closedMaxRange.min,
     max: closedMaxRange.max,
@@ -189,11 +184,6 @@ const mover = z.strictObject({
     0,
     queueRanges.lingerMs,
     'How long due jobs may wait for company, in queues that say nothing of it: passes are so far apart at least. The daemon that started last says it for the whole namespace.',
-  ),
-  safetyTick: ms(
-    RHYTHMS.default.safetyTickMs,
-    { min: 10, max: 60_000 },
-    'How often a leader looks for due jobs without a nudge; ten times as often where a producer is known that does not nudge. With the profile quiet: 1m, always.',
   ),
 });
 
@@ -306,7 +296,6 @@ export const schema = z.strictObject({
 /** The options whose default is that of the profile. */
 export const PROFILED = {
   'mover.lease': 'leaseMs',
-  'mover.safetyTick': 'safetyTickMs',
   'worker.beatTtl': 'beatTtlMs',
   'worker.grace': 'graceMs',
 } as const;

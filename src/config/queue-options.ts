@@ -39,6 +39,8 @@ function partShape(part: PartKind): z.ZodType {
       return milliseconds(part.range);
     case 'count':
       return inRange(part.range);
+    case 'share':
+      return z.number().min(part.range.min).max(part.range.max);
     case 'flag':
       return z.boolean();
   }

@@ -7,7 +7,7 @@
  *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
 import { hostname } from 'node:os';
-import { withReadRetry } from '../client/calls/retry.ts';
+import { registryAnswers } from '../client/calls/retry.ts';
 import { queueOptions } from '../config/load.ts';
 import { type Config, doneLimits } from '../config/options.ts';
 import { logEvents } from '../job/event-log.ts';
@@ -189,7 +189,7 @@ export function createDaemonOf(
     async ready() {
       life.check();
       const { redis } = await opening.connected(life.signal);
-      await withReadRetry('ready', () => redis.ping(), startPolicy(systemClock, life.signal));
+      await registryAnswers(redis, made.settings.config.namespace, startPolicy(systemClock, life.signal));
     },
     isReady: async () => (await health.ready()).ok,
     isLive: () => health.live().ok,
@@ -200,7 +200,7 @@ export function createDaemonOf(
 
 const healthOfMade = (made: Made, state: Life<undefined>['state']) =>
   healthOf({
-    mover: made.settings.config.mover,
+    config: made.settings.config,
     clock: systemClock,
     movers: () => made.opening.opened()?.movers,
     worker: () => made.worker,
@@ -357,7 +357,7 @@ function moversOf(parts: {
     namespace,
     events,
     nearWorker,
-    options: mover,
+    options: { ...mover, safetyTickMs: rhythm.safetyTickMs },
     clock: systemClock,
     beatTtlMs: rhythm.daemonBeatTtlMs,
     rhythm,
@@ -430,7 +430,6 @@ function workerOptions({ worker, done, namespace, profile }: Config) {
     profile,
     concurrency: worker.concurrency,
     jobLease: worker.jobLeaseMs,
-    extendEvery: worker.extendEveryMs,
     beatTtl: worker.beatTtlMs,
     grace: worker.graceMs,
     shutdown: worker.shutdownMs,

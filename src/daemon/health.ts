@@ -1,17 +1,21 @@
 /** What probes and scrapers are told of a daemon: whether it lives, whether it works, and what its queues hold. */
+
 import { longestGroups } from '../client/groups/walk.ts';
 import { processesOf, subscribersOf } from '../client/queues/processes.ts';
 import { readInTime } from '../client/queues/stats.ts';
 import { nextStartMs, partitionSeen } from '../client/queues/why.ts';
 import type { Config } from '../config/options.ts';
+import { promiseReading } from '../inspect/slo.ts';
 import type { Emitter } from '../job/events.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
+import { RHYTHMS } from '../kernel/rhythm.ts';
 import { version } from '../kernel/version.ts';
 import type { PartitionReading } from '../metrics/readings.ts';
 import type { LeaderPool } from '../mover/leader-pool.ts';
+import { memberOf, membersOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { readServers, type ServerReading } from '../redis/connection/server-reading.ts';
-import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
+import { controlKeys, isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { type GroupsAsk, groupsOf } from '../redis/read/groups.ts';
 import { oldestDueAge } from '../redis/read/inspect.ts';
 import { presence } from '../redis/scripts/presence.ts';
@@ -21,13 +25,13 @@ import type { WatchedWorker } from '../worker/worker.ts';
 // The answers of `/livez` (the loops of the daemon turn) and `/readyz` (they succeed), and the lag of its event loop.
 
 interface HealthParts {
-  readonly mover: Config['mover'];
+  readonly config: Pick<Config, 'mover' | 'namespace' | 'profile'>;
   readonly clock: Clock;
   readonly state: () => 'new' | 'running' | 'stopping' | 'stopped';
   /** Undefined before they are made. */
-  readonly movers: () => Pick<LeaderPool, 'lastTurnMs' | 'lastProgressMs'> | undefined;
+  readonly movers: () => Pick<LeaderPool, 'lastTurnMs' | 'lastProgressMs' | 'partitions'> | undefined;
   readonly worker: () => Pick<WatchedWorker, 'notLive' | 'notReady'> | undefined;
-  readonly redis: () => Pick<Redis, 'ping'> | undefined;
+  readonly redis: () => Redis | undefined;
 }
 
 interface Health {
@@ -38,8 +42,8 @@ interface Health {
 /** A loop that has not turned for this long is stuck, or for two of its longest rests: every command has a time-out far below. */
 const STUCK_AFTER_MS = 30_000;
 
-export function healthOf({ mover, clock, state, movers, worker, redis }: HealthParts) {
-  const restMs = Math.max(mover.safetyTickMs, mover.leaseMs);
+export function healthOf({ config, clock, state, movers, worker, redis }: HealthParts) {
+  const restMs = Math.max(RHYTHMS[config.profile].safetyTickMs, config.mover.leaseMs);
   const since = (momentMs: number | undefined) => (momentMs === undefined ? 0 : clock.monotonicMs() - momentMs);
 
   return {
@@ -49,19 +53,31 @@ export function healthOf({ mover, clock, state, movers, worker, redis }: HealthP
       const ok = state() !== 'running' || (turned < Math.max(STUCK_AFTER_MS, 2 * restMs) && stuckWorkers.length === 0);
       return { ok, detail: { state: state(), version, moversTurnedMsAgo: Math.round(turned), stuckWorkers } };
     },
+    /** In a cluster a node that has neither the registry nor a partition that is led here may be down: other daemons cannot help it. */
     async ready(): Promise<Health> {
-      const progressed = since(movers()?.lastProgressMs());
+      const isUp = await answering(redis());
+      const registry = controlKeys(config.namespace).queues;
+      const led =
+        movers()
+          ?.partitions()
+          .filter(({ leadership }) => leadership) ?? [];
+      const redisAnswers = [registry, ...led.map(({ ref }) => ref.keys.meta)].every(isUp);
+      const progressed = since(movers()?.lastProgressMs(({ keys }) => isUp(keys.meta)));
       const late = progressed > 3 * restMs;
       const notReady = worker()?.notReady() ?? [];
-      const answers = redis()?.ping() ?? Promise.reject(new Error('not connected'));
-      const redisAnswers = await answers.then(
-        () => true,
-        () => false,
-      );
       const ok = state() === 'running' && redisAnswers && !late && notReady.length === 0;
       return { ok, detail: { state: state(), redisAnswers, moversProgressedMsAgo: Math.round(progressed), notReady } };
     },
   };
+}
+
+/** Which keys have a server that answers now. */
+async function answering(redis: Redis | undefined): Promise<(key: string) => boolean> {
+  if (!redis) return () => false;
+  const servers = membersOf(redis);
+  const pings = await Promise.allSettled(servers.map((server) => server.ping()));
+  const up = new Set(servers.filter((_, at) => pings[at]?.status === 'fulfilled'));
+  return (key) => up.has(memberOf(redis, key));
 }
 
 /** The timer of the lag watch: it fires often enough to notice each long delay, and costs far less than a job. */
@@ -129,8 +145,9 @@ export function queueReadings({
       const reading = Promise.all([partitionSeen(redis, ref), oldestDueAge(redis, ref)]);
       const [counts, oldestAgeMs] = await readInTime(reading);
       const groups = counts.gate && groupsMax > 0 ? await readInTime(longestIn(redis, ref, groupsMax)) : [];
-      const led = { leading: true as const, epoch: leadership.epoch, nextStartMs: nextStartMs(counts) };
-      return { queue, partition, ...led, stats: counts, oldestAgeMs, lags, groups };
+      const led = { leading: true as const, nextStartMs: nextStartMs(counts) };
+      const promise = await promiseOf(redis, ref, partitions);
+      return { queue, partition, ...led, stats: counts, oldestAgeMs, lags, groups, promise };
     });
     const read = await Promise.allSettled(all);
     const failed = read.find((one) => one.status === 'rejected');
@@ -158,6 +175,22 @@ export function queueReadings({
   }
 
   return { queueStats, alive, servers, declared };
+}
+
+/** Who leads the first partition tells of the promise of the whole queue. */
+async function promiseOf(
+  redis: Redis,
+  { queue, partition, lateness }: PartitionRef,
+  all: readonly { readonly ref: PartitionRef }[],
+) {
+  if (partition !== 0 || !lateness) return undefined;
+  const refs = all.flatMap(({ ref }) => (ref.queue === queue ? [ref] : []));
+  return readInTime(
+    promiseReading(
+      redis,
+      refs.toSorted((one, other) => one.partition - other.partition),
+    ),
+  );
 }
 
 /** The longest groups of a partition; none where it has moved. */

@@ -24,6 +24,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.md': 'text/plain; charset=utf-8',
 };
 
 const POLICY = [
@@ -46,7 +47,7 @@ const HEADERS = {
 };
 
 /** Whether a path is one of ours: all that is not the API, a probe or the metrics. */
-export const isOfPages = (pathname: string): boolean => /^\/($|assets\/|icon\.svg$)/.test(pathname);
+export const isOfPages = (pathname: string): boolean => /^\/($|assets\/|icon\.svg$|licenses\.md$)/.test(pathname);
 
 /** Answers the paths that `isOfPages`, with 404 for a file that is not there. */
 export function createPages(options: PagesOptions): (request: Request, env: unknown) => Promise<Response> {

@@ -3,9 +3,10 @@
  * `doctor` finds come at slower beats, and nobody waits for them.
  */
 
-import { type VersionCount, versionsOf } from '../client/queues/processes.ts';
+import { slotsOf, type VersionCount, versionsOf } from '../client/queues/processes.ts';
 import type { Namespaced } from '../client/queues/refs.ts';
 import { type QueueNow, queuesNow } from '../client/queues/stats.ts';
+import type { Why } from '../client/queues/why.ts';
 import type { Forecast, ForecastOptions } from '../client/schedules/forecast.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
@@ -26,6 +27,10 @@ export interface Rates {
 
 export interface LiveQueue extends Omit<QueueNow, 'counters' | 'nowMs'> {
   readonly perSecond: Rates;
+  /** How many of its jobs the living workers run at a time; undefined: one of them is older and does not say it. */
+  readonly slots?: number | undefined;
+  /** What stands in the way first, in a sentence, where jobs wait for longer than they should; undefined: nothing, or nobody has looked yet. */
+  readonly obstacle?: string | undefined;
 }
 
 /** What a look has seen, for somebody who may see all queues. */
@@ -52,17 +57,27 @@ export interface NextHour extends Pick<Forecast, 'atMs' | 'busiest' | 'buckets' 
   readonly scheduled: number;
   /** Of these: jobs that schedules will make. */
   readonly coming: number;
+  /** How many they are of each queue, the most first; queues without any are left out. */
+  readonly perQueue: readonly QueueDue[];
+}
+
+interface QueueDue {
+  readonly queue: string;
+  readonly jobs: number;
 }
 
 const REDIS_EVERY_MS = 5000;
 const FORECAST_EVERY_MS = 15_000;
 const DOCTOR_EVERY_MS = 60_000;
+const WHY_EVERY_MS = 5000;
 const HOUR_MS = 3_600_000;
 
 /** What a look stands on. */
 interface Backend {
   readonly place: () => Promise<Namespaced>;
   readonly schedules: { readonly forecast: (options: ForecastOptions) => Promise<Forecast> };
+  /** Left out: nobody is told why jobs wait. */
+  readonly why?: ((queue: string) => Promise<Why>) | undefined;
   readonly examined: Examined;
 }
 
@@ -79,13 +94,21 @@ export function createLook({ backend, clock, log }: LookParts): () => Promise<Lo
   const forecast = slower('the forecast', FORECAST_EVERY_MS, () => nextHour(backend, clock));
   const doctor = slower('doctor', DOCTOR_EVERY_MS, () => findingsOf(backend, clock));
   let before = new Map<string, QueueNow>();
+  const obstacles = slower('why jobs wait', WHY_EVERY_MS, () => obstaclesOf(backend, [...before.values()]));
 
   return async () => {
     const { queues, unread, processes } = await queuesNow(await backend.place());
     const known = [...processes.values()];
+    const live = queues.map((one) => liveOf(one, before.get(one.queue)));
+    before = new Map(queues.map((one) => [one.queue, one]));
+    const held = obstacles();
     const look: Look = {
       nowMs: queues.length === 0 ? clock.wallMs() : Math.max(...queues.map(({ nowMs }) => nowMs)),
-      queues: queues.map((one) => liveOf(one, before.get(one.queue))),
+      queues: live.map((one) => ({
+        ...one,
+        slots: slotsOf(one.queue, processes),
+        obstacle: held?.get(one.queue),
+      })),
       unread,
       processes: {
         daemons: known.filter((one) => one?.role === 'daemon').length,
@@ -96,7 +119,6 @@ export function createLook({ backend, clock, log }: LookParts): () => Promise<Lo
       forecast: forecast(),
       doctor: doctor(),
     };
-    before = new Map(queues.map((one) => [one.queue, one]));
     return look;
   };
 }
@@ -115,6 +137,34 @@ function liveOf({ counters, nowMs, ...counts }: QueueNow, before: QueueNow | und
   };
   return { ...counts, perSecond };
 }
+
+// Why jobs wait, of the queues that are in trouble: those whose jobs wait longest first, and not of all where many are.
+
+const TOLD_MAX = 10;
+/** Below it a job may be on its way. */
+const LATE_MS = 1000;
+
+async function obstaclesOf({ why }: Backend, queues: readonly QueueNow[]): Promise<ReadonlyMap<string, string>> {
+  if (!why) return new Map();
+  const held = queues
+    .filter(isHeld)
+    .sort((a, b) => b.oldestDueAgeMs - a.oldestDueAgeMs)
+    .slice(0, TOLD_MAX);
+  const told = await Promise.all(
+    held.map(async ({ queue }) => [queue, await why(queue).catch(() => undefined)] as const),
+  );
+  return new Map(
+    told.flatMap(([queue, found]) => {
+      const first = found?.reasons.find(({ code }) => code !== 'not-due' && code !== 'empty');
+      return first ? [[queue, first.text.replace(`${queue}: `, '')]] : [];
+    }),
+  );
+}
+
+const isHeld = ({ paused, oldestDueAgeMs, leaders, workers, scheduled, waiting, ready, running }: QueueNow): boolean =>
+  paused ||
+  oldestDueAgeMs > LATE_MS ||
+  (scheduled + waiting + ready + running > 0 && (workers === 0 || leaders.includes(undefined)));
 
 /** The last answer, if there is one; every so often it asks anew beside, one question at a time. */
 function createSlower<T>(of: {
@@ -150,13 +200,18 @@ function createSlower<T>(of: {
 
 async function nextHour({ schedules }: Backend, clock: Clock): Promise<NextHour> {
   const until = new Date(clock.wallMs() + HOUR_MS);
-  const { atMs, buckets, busiest, backlogs } = await schedules.forecast({ until, by: 'minute' });
+  const { atMs, buckets, queues, busiest, backlogs } = await schedules.forecast({
+    until,
+    by: 'minute',
+    perQueue: true,
+  });
   const sum = (of: 'jobs' | 'scheduled' | 'coming') => buckets.reduce((total, one) => total + one[of], 0);
   return {
     atMs,
     nextHour: sum('jobs'),
     scheduled: sum('scheduled'),
     coming: sum('coming'),
+    perQueue: (queues ?? []).map(({ queue, jobs }) => ({ queue, jobs: jobs.reduce((all, one) => all + one, 0) })),
     busiest,
     buckets,
     backlogs,

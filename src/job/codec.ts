@@ -3,7 +3,8 @@
  *
  * A **record** is `1` + asked due time (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
  * before the bar and never the JSON. Letters: `b=1` bare, `d` of a debounced job, `m` the mark of the call that made the job,
- * `n` of the callback of a set how its members ended, and those of `options.ts`; unknown ones are ignored.
+ * `n` of the callback of a set how its members ended, `w` when a job was made that was due by then, and those of `options.ts`;
+ * unknown ones are ignored.
  * JSON keys: `n` name, `d` data, `c` the codec that encoded the data (then a text), `o` options of this one job, by their keys in `options.ts`. Defaults are left out: a
  * job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
@@ -17,6 +18,7 @@
  * stands in a line behind them: JSON with `"k":"progress"`, `p` from 0 to 1, and `m`. It is no error, and says nothing once that attempt is over.
  */
 import { show } from '../kernel/duration.ts';
+import { accountText, readAccount } from './account.ts';
 import { Sealed } from './content.ts';
 import { DataText, dataJson } from './data-json.ts';
 import {
@@ -31,7 +33,7 @@ import {
 import { DEFAULT_NAME, type JobId, type SetEnds, type Token } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import type { JobHeaders } from './labels.ts';
-import type { Attempted, Deferral, Deferred, JobProgress } from './outcome.ts';
+import type { Attempted, Deferral, Deferred, JobProgress, PutAside } from './outcome.ts';
 import { decodeHeader, digestOf, isPlain, MARK_LETTER } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
@@ -229,19 +231,35 @@ function decodeProgress(lines: readonly string[], attempt: number): JobProgress 
 /** No text in JSON has these words with their quotes as they are. */
 const isProgress = (line: string): boolean => line.includes('"k":"progress"');
 
-export const encodeDeferral = ({ atMs, reason }: Deferral): string => JSON.stringify({ t: atMs, m: reason });
+/** The script adds the attempt, and the deferrals before it. */
+export const encodeDeferral = ({ atMs, reason, worker, tookMs }: Deferral): string =>
+  JSON.stringify({ t: atMs, m: reason, w: worker, d: tookMs });
 
 /** How often a job was put aside, from the lines of its history. */
 export function decodeDeferred(lines: readonly string[]): Deferred | undefined {
   const [, times, json] = /^~(\d+) (.*)$/.exec(lines.find(isDeferred) ?? '') ?? [];
   if (times === undefined || json === undefined) return undefined;
   try {
-    const { t, m } = JSON.parse(json) as { readonly t?: unknown; readonly m?: unknown };
-    return { times: Number(times), lastMs: Number(t), reason: String(m) };
+    const last = JSON.parse(json) as Aside & { readonly e?: unknown };
+    const before = Array.isArray(last.e) ? (last.e as readonly Aside[]) : [];
+    const starts = [last, ...before].map(asideOf).reverse();
+    const { atMs = 0, reason = '' } = starts.findLast(({ kind }) => kind === 'deferred') ?? {};
+    return { times: Number(times), lastMs: atMs, reason, starts };
   } catch {
-    return { times: Number(times), lastMs: 0, reason: json };
+    return { times: Number(times), lastMs: 0, reason: json, starts: [] };
   }
 }
+
+type Aside = Readonly<Partial<Record<'t' | 'a' | 'k' | 'm' | 'w' | 'd', unknown>>>;
+
+const asideOf = ({ t, a, k, m, w, d }: Aside): PutAside => ({
+  atMs: Number(t),
+  reason: String(m),
+  kind: k === 'back' ? 'handed-back' : 'deferred',
+  ...(typeof a === 'number' && { attempt: a }),
+  ...(typeof w === 'string' && { worker: w }),
+  ...(typeof d === 'number' && { tookMs: d }),
+});
 
 const isDeferred = (line: string): boolean => line.startsWith('~');
 
@@ -254,6 +272,7 @@ export const encodeAttempted = (error: Attempted): string =>
     m: error.message,
     w: error.worker,
     d: error.tookMs,
+    l: error.account && accountText(error.account),
     s: error.stack,
   });
 
@@ -277,6 +296,9 @@ interface StoredAttempted {
   readonly s?: unknown;
   readonly w?: unknown;
   readonly d?: unknown;
+  readonly l?: unknown;
+  readonly b?: unknown;
+  readonly i?: unknown;
 }
 
 /** The lines of a history; a line that cannot be read is shown as it is rather than lost. */
@@ -285,8 +307,9 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
     .filter((line) => line !== '' && !isDeferred(line) && !isProgress(line))
     .map((line) => {
       try {
-        const { t, a, k, m, s, w, d } = JSON.parse(line) as StoredAttempted;
+        const { t, a, k, m, s, w, d, l, b, i } = JSON.parse(line) as StoredAttempted;
         if (typeof m !== 'string') throw new Error('not a line of ours');
+        const account = readAccount(l);
         return {
           atMs: t,
           attempt: a,
@@ -295,6 +318,8 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
           ...(typeof s === 'string' && { stack: s }),
           ...(typeof w === 'string' && { worker: w }),
           ...(typeof d === 'number' && { tookMs: d }),
+          ...(account && { account }),
+          ...(typeof b === 'number' && typeof i === 'number' && { beganMs: b, signMs: t - i }),
         };
       } catch {
         return { atMs: 0, attempt: 0, kind: 'failure', message: line };

@@ -43,6 +43,8 @@ export interface Events {
     readonly deadLetters: number;
     /** Pairs of how many ms late, and how many jobs were. */
     readonly lateness: readonly (readonly [lateMs: number, count: number])[];
+    /** Of a queue with limits: how many jobs are in line. */
+    readonly waiting?: number | undefined;
     readonly tookMs: number;
   };
   /** An instant of a schedule was handled. */
@@ -198,7 +200,7 @@ export interface Events {
   'partition.repaired': {
     readonly queue: string;
     readonly partition: number;
-    /** The kind of flaw, as `duestream fsck` names it. */
+    /** The kind of flaw, as `duestream doctor --keys` names it. */
     readonly what: string;
     readonly count: number;
   };

@@ -163,7 +163,7 @@ export function readShare(share: string): GateShare {
 const DELAY_US = 50_000;
 
 /** Of a queue, or of a group. */
-type Pace = Pick<GateShare, 'intervalUs' | 'burst' | 'places'>;
+export type Pace = Pick<GateShare, 'intervalUs' | 'burst' | 'places'>;
 
 const toleranceUs = ({ intervalUs, burst, places }: Pace): number =>
   places?.toleranceUs ?? (burst - 1) * intervalUs + DELAY_US;
@@ -177,6 +177,41 @@ function placeFrom({ intervalUs, places }: Pace, arrivalUs: number, nowMs: numbe
 
 /** When the rate allows one job more, epoch ms. */
 export const nextTurnMs = (gate: Pace, arrivalUs: number): number => Math.ceil((arrivalUs - toleranceUs(gate)) / 1000);
+
+/** The same of a rate that was used up to an arrival. A partition with places of its own has the next of these. */
+export const nextTurnFrom = (pace: Pace, arrivalUs: number, nowMs: number): number =>
+  nextTurnMs(pace, placeFrom(pace, arrivalUs, nowMs));
+
+/** The arrival once one job more has started, now. */
+export const arrivalAfter = (pace: Pace, arrivalUs: number, nowMs: number): number =>
+  (pace.places ? placeFrom(pace, arrivalUs, nowMs) : Math.max(arrivalUs, nowMs * 1000)) + pace.intervalUs;
+
+/** The arrival of a rate whose next turn is known, to within a millisecond. */
+export const arrivalOf = (pace: Pace, turnMs: number): number => turnMs * 1000 + toleranceUs(pace);
+
+/** What a turn takes the clock of a priority on, high first: so priorities come in turns of 16 : 4 : 1. */
+export const TURN_STEPS = [1, 4, 16] as const;
+
+/** What a group may have. */
+export interface GroupShare extends Pick<GateShare, 'intervalUs' | 'burst'> {
+  /** How many of its jobs may run; 0: any number. */
+  readonly most: number;
+  /** So many turns it has where another has one. */
+  readonly weight: number;
+}
+
+/** The limits of a group: its own count by its name, then by the longest beginning of it, then those of all groups. */
+export function groupShare({ perGroup = 0, groupRate = 0, groups = {} }: GateSettings, group: string): GroupShare {
+  if (group === '') return { most: 0, weight: 1, intervalUs: 0, burst: 1 };
+  const { concurrency = perGroup, rate = groupRate, weight = 1 } = ownLimits(groups, group);
+  return { most: concurrency, weight, intervalUs: microsOf(rate), burst: rate === 0 ? 1 : rate.burst };
+}
+
+function ownLimits(groups: Readonly<Record<string, GroupSettings>>, group: string): GroupSettings {
+  const beginnings = Array.from(group, (_, at) => `${group.slice(0, group.length - at)}*`);
+  const name = [group, ...beginnings].find((one) => Object.hasOwn(groups, one));
+  return (name !== undefined && groups[name]) || {};
+}
 
 /** What lets no job through. */
 export type Shut = 'queue-full' | 'queue-closed' | 'rate' | 'group-full' | 'group-closed' | 'group-rate';

@@ -9,14 +9,17 @@
  * `minute` is the number of minutes since 1970, by the clock of Redis. From `since` on the leader has looked at the beginning
  * of each minute. Lists are numbers in base 36 with commas; 0 is written as nothing, and so is the end of a list.
  *
- * A list of times has one part more, which older versions pass over: what came since the state before, by bounds that are so
- * near to each other that a time between them is known to within 5 %, and the longest of these times.
+ * A list of times has one part more, which 0.2.0 passes over: what came since the state before, by the buckets of
+ * `octaves.ts`, and the longest of these times.
  *
- *     <longest>~<bound>.<count>+<bound>.<count>…
+ *     <longest>!<octave>.<count>+<octave>.<count>…
  *
- * Where it is missing, or has fewer times, because an older version has counted or a leader has just begun, the bounds that
- * all versions know have the rest.
+ * Where it is missing, or has fewer times, because 0.2.0 has counted or a leader has just begun, the bounds that all versions
+ * know have the rest.
  */
+
+import { OCTAVES, octaveFromMs, octaveOf, octaveWidthMs } from './octaves.ts';
+import { PROMISED_NUMBERS, type Promised, promisedNumbers, readPromised } from './promise.ts';
 
 export const MINUTE_MS = 60_000;
 /** States of so many minutes are kept: a day. */
@@ -41,22 +44,7 @@ export const BOUNDS_MS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 250, 1000
 /** How many times were within each bound and above the one before. */
 export type Buckets = readonly number[];
 
-/** Where the bounds between the bounds end: a day. Times above are not told apart, but for the longest. */
-const FINEST_ENDS_MS = [...BOUNDS_MS, 3_600_000, 86_400_000];
-/** The middle of two bounds is less than 5 % away from both. */
-const FINEST_RATIO = 1.1;
-
-/** The bounds that all versions know, and so many between them that each is at most a tenth above the one before. */
-export const FINE_BOUNDS_MS: readonly number[] = FINEST_ENDS_MS.flatMap((to, at) => {
-  const from = FINEST_ENDS_MS[at - 1];
-  if (from === undefined) return [to];
-  const steps = Math.ceil(Math.log(to / from) / Math.log(FINEST_RATIO));
-  return Array.from({ length: steps }, (_, step) =>
-    step + 1 === steps ? to : from * (to / from) ** ((step + 1) / steps),
-  );
-});
-
-/** Times by the fine bounds: the number of a bound, and how many there were. */
+/** Times by octaves: the number of a bucket, and how many there were. */
 export interface Fine {
   readonly counts: ReadonlyMap<number, number>;
   readonly maxMs: number;
@@ -80,7 +68,7 @@ export interface Tally {
 export const noTally = (): Tally => ({ buckets: noBuckets(), fine: new Map(), maxMs: 0 });
 
 export function addTime(tally: Tally, ms: number, times = 1): void {
-  const [at, fine] = [bucketOf(ms), indexIn(FINE_BOUNDS_MS, ms)];
+  const [at, fine] = [bucketOf(ms), octaveOf(ms)];
   tally.buckets[at] = (tally.buckets[at] ?? 0) + times;
   tally.fine.set(fine, (tally.fine.get(fine) ?? 0) + times);
   tally.maxMs = Math.max(tally.maxMs, ms);
@@ -94,17 +82,11 @@ export function clear(tally: Tally): void {
 
 export const noBuckets = (): number[] => Array.from({ length: BOUNDS_MS.length + 1 }, () => 0);
 
-export const bucketOf = (ms: number): number => indexIn(BOUNDS_MS, ms);
-
-/** The first bound that is not less, by halving; behind the last: their number. */
-function indexIn(bounds: readonly number[], ms: number): number {
-  let [low, high] = [0, bounds.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (ms > (bounds[middle] ?? 0)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+/** The first bound that is not less; behind the last: their number. */
+export function bucketOf(ms: number): number {
+  let at = 0;
+  while (at < BOUNDS_MS.length && ms > (BOUNDS_MS[at] ?? 0)) at += 1;
+  return at;
 }
 
 /** What is counted, as it was at one moment. */
@@ -112,6 +94,8 @@ export interface MinuteState extends Readonly<Record<Spread, Buckets>> {
   readonly counters: Buckets;
   /** What came since the state before it. */
   readonly fine?: Readonly<Record<Spread, Fine>>;
+  /** Where lateness is promised, of the first partition: since the promise began. */
+  readonly promised?: Promised | undefined;
 }
 
 /** A state and when it was. */
@@ -120,8 +104,12 @@ export interface MinuteMark {
   readonly since: number;
 }
 
-export const stateText = ({ counters, fine, ...spreads }: MinuteState): string =>
-  [listText(counters), ...SPREADS.map((name) => timesText(spreads[name], fine?.[name]))].join(' ');
+/** What a promise has stands behind the counters that 0.2.0 reads. */
+export const stateText = ({ counters, fine, promised, ...spreads }: MinuteState): string =>
+  [
+    listText([...counters, ...(promised ? promisedNumbers(promised) : [])]),
+    ...SPREADS.map((name) => timesText(spreads[name], fine?.[name])),
+  ].join(' ');
 
 /** The fine part stands behind all that older versions read. */
 function timesText(buckets: Buckets, fine: Fine = NO_FINE): string {
@@ -133,12 +121,12 @@ function timesText(buckets: Buckets, fine: Fine = NO_FINE): string {
 
 function fineText({ counts, maxMs }: Fine): string {
   const parts = [...counts].sort(([one], [other]) => one - other);
-  return `${Math.ceil(maxMs).toString(36)}~${parts.map(([at, times]) => `${at.toString(36)}.${times.toString(36)}`).join('+')}`;
+  return `${Math.ceil(maxMs).toString(36)}!${parts.map(([at, times]) => `${at.toString(36)}.${times.toString(36)}`).join('+')}`;
 }
 
 function fineOf(list: string): Fine {
   const [, max = '', parts = ''] =
-    /^([0-9a-z]+)~([0-9a-z.+]+)$/.exec(list.split(',')[BOUNDS_MS.length + 1] ?? '') ?? [];
+    /^([0-9a-z]+)!([0-9a-z.+]+)$/.exec(list.split(',')[BOUNDS_MS.length + 1] ?? '') ?? [];
   const pairs = parts.split('+').map((part) => part.split('.').map((word) => Number.parseInt(word, 36)));
   const known = pairs.flatMap(([at, times]) =>
     Number.isSafeInteger(at) && Number.isSafeInteger(times) ? [[at ?? 0, times ?? 0] as const] : [],
@@ -161,9 +149,12 @@ export function readState(text: string | null | undefined): (MinuteMark & Minute
   if (!mark || lists.length !== 1 + SPREADS.length) return undefined;
   const [counters = '', promotion = '', start = '', run = ''] = lists;
   const size = BOUNDS_MS.length + 1;
+  const numbers = listOf(counters, MINUTE_COUNTERS.length + PROMISED_NUMBERS);
+  const promised = readPromised(numbers.slice(MINUTE_COUNTERS.length));
   return {
     ...mark,
-    counters: listOf(counters, MINUTE_COUNTERS.length),
+    ...(promised && { promised }),
+    counters: numbers.slice(0, MINUTE_COUNTERS.length),
     promotion: listOf(promotion, size),
     start: listOf(start, size),
     run: listOf(run, size),
@@ -178,14 +169,15 @@ export const between = (before: Buckets, after: Buckets): Buckets =>
 export const sumOf = (all: readonly Buckets[], length: number): Buckets =>
   Array.from({ length }, (_, at) => all.reduce((sum, one) => sum + (one[at] ?? 0), 0));
 
-/** The longest of some times, where what workers wrote may be of another minute: it lies between the last two bounds. */
+/** The longest of some times, where what workers wrote may be of another minute: it lies in the last bucket. */
 export function longestIn(counts: ReadonlyMap<number, number>, maxMs: number): number {
   if (counts.size === 0) return 0;
   const last = Math.max(...counts.keys());
-  const [from = 0, to = Number.POSITIVE_INFINITY] = [FINE_BOUNDS_MS[last - 1], FINE_BOUNDS_MS[last]];
-  if (maxMs >= from) return Math.min(maxMs, to);
-  return Number.isFinite(to) ? to : from;
+  if (last === OCTAVES - 1) return Math.max(maxMs, octaveFromMs(last));
+  return maxMs < octaveFromMs(last) ? octaveToMs(last) : Math.min(maxMs, octaveToMs(last));
 }
+
+const octaveToMs = (octave: number): number => octaveFromMs(octave) + octaveWidthMs(octave) - 1;
 
 /** What happened in several minutes, or in several partitions. */
 export function timesSum(all: readonly Times[]): Times {
@@ -198,57 +190,76 @@ export function timesSum(all: readonly Times[]): Times {
   return { buckets, fine: { counts, maxMs: Math.max(0, ...all.map(({ fine }) => fine.maxMs)) } };
 }
 
-/** Times between two bounds. */
+/** Times that lie between two. */
 interface Piece {
   readonly fromMs: number;
-  /** Undefined: above all bounds. */
-  readonly toMs: number | undefined;
+  readonly toMs: number;
   readonly times: number;
-  readonly isFine: boolean;
+  /** Its last time is the longest of all, which is known. */
+  readonly isLast?: boolean;
 }
 
 /**
- * The time within which a share of the times are, to within 5 %: the middle of the two bounds around it. Where only the bounds
- * that all versions know have counted, as if the times lay evenly between two of them; and above the last of them nobody knows:
- * then it is that bound, which no other share has. Undefined where there is none.
+ * The time within which a share of the times are: of many to within 2 %, of a few to within an eighth (`octaves.ts`). Where only
+ * the bounds that all versions know have counted, as if the times lay evenly between two of them; and above the last of them nobody
+ * knows: then it is that bound, which no other share has. Undefined where there is none.
  */
-export function quantileOf({ buckets, fine }: Times, share: number): number | undefined {
-  const pieces = buckets.flatMap((times, at) => piecesIn(at, times, fine));
-  const most = pieces.reduce((sum, { times }) => sum + times, 0);
+export function quantileOf(times: Times, share: number): number | undefined {
+  const pieces = piecesOf(times);
+  const most = pieces.reduce((sum, piece) => sum + piece.times, 0);
   let before = 0;
   for (const piece of pieces) {
-    const nth = share * most - before;
-    if (piece.times > 0 && nth <= piece.times * (1 + Number.EPSILON)) return timeIn(piece, nth, fine.maxMs);
+    const nth = Math.max(1, Math.ceil(share * most * (1 - Number.EPSILON))) - before;
+    if (nth <= piece.times || piece === pieces.at(-1)) return timeIn(piece, Math.min(nth, piece.times));
     before += piece.times;
   }
-  const last = pieces.findLast(({ times }) => times > 0);
-  return last && timeIn(last, last.times, fine.maxMs);
+  return undefined;
 }
 
-/** The times of a bucket by the fine bounds in it, of which each stands for as many of those that were not counted finely. */
-function piecesIn(at: number, times: number, fine: Fine): readonly Piece[] {
-  if (times === 0) return [];
-  const [from = 0, to] = [BOUNDS_MS[at - 1], BOUNDS_MS[at]];
-  const first = at === 0 ? 0 : FINE_BOUNDS_MS.indexOf(from) + 1;
-  const last = to === undefined ? FINE_BOUNDS_MS.length : FINE_BOUNDS_MS.indexOf(to);
-  const inside = [...fine.counts].filter(([index]) => index >= first && index <= last).sort(([a], [b]) => a - b);
-  const known = inside.reduce((sum, [, count]) => sum + count, 0);
-  if (known === 0) return [{ fromMs: from, toMs: to, times, isFine: false }];
-  return inside.map(([index, count]) => ({
-    fromMs: FINE_BOUNDS_MS[index - 1] ?? 0,
-    toMs: FINE_BOUNDS_MS[index],
-    times: (count * times) / known,
-    isFine: true,
+/** The octaves, and what was counted by the bounds that all versions know alone. */
+function piecesOf({ buckets, fine }: Times): readonly Piece[] {
+  const last = Math.max(...fine.counts.keys());
+  const octaves = [...fine.counts].map(([octave, times]) => ({
+    fromMs: octaveFromMs(octave),
+    toMs: octave === last ? longestIn(fine.counts, fine.maxMs) : octaveToMs(octave),
+    times,
+    isLast: octave === last,
+  }));
+  return [...octaves, ...coarsePieces({ buckets, fine })]
+    .filter(({ times }) => times > 0)
+    .sort((one, other) => one.fromMs - other.fromMs || one.toMs - other.toMs);
+}
+
+/** Times of octaves by the bounds that all versions know: about so, because they do not end alike. */
+export function bucketsIn(octaves: ReadonlyMap<number, number>): Buckets {
+  const buckets = noBuckets();
+  for (const [octave, times] of octaves) {
+    const at = bucketOf((octaveFromMs(octave) + octaveToMs(octave)) / 2);
+    buckets[at] = (buckets[at] ?? 0) + times;
+  }
+  return buckets;
+}
+
+/** As many as the octaves lack, by the bounds in which they lack most. */
+function coarsePieces({ buckets, fine }: Times): readonly Piece[] {
+  const inOctaves = bucketsIn(fine.counts);
+  const sumOfAll = (all: Buckets) => all.reduce((sum, times) => sum + times, 0);
+  const missing = sumOfAll(buckets) - sumOfAll(inOctaves);
+  const lacking = buckets.map((times, at) => Math.max(0, times - (inOctaves[at] ?? 0)));
+  if (missing <= 0) return [];
+  const all = sumOfAll(lacking);
+  return lacking.map((times, at) => ({
+    fromMs: at === BOUNDS_MS.length ? LONGEST_MS : (BOUNDS_MS[at - 1] ?? 0),
+    toMs: BOUNDS_MS[at] === LONGEST_MS ? LONGEST_MS - 1 : (BOUNDS_MS[at] ?? LONGEST_MS),
+    times: (times * missing) / all,
   }));
 }
 
-function timeIn({ fromMs, toMs, times, isFine }: Piece, nth: number, maxMs: number): number {
-  if (!isFine && toMs === undefined) return LONGEST_MS;
-  if (!isFine) return Math.min(LONGEST_MS - 1, rounded(fromMs + (((toMs ?? 0) - fromMs) * nth) / times));
-  const ms = toMs === undefined ? maxMs : rounded(fromMs === 0 ? toMs / 2 : Math.sqrt(fromMs * toMs));
-  // The longest is known, and a piece begins where the one before it ends.
-  const exact = maxMs > fromMs ? Math.min(ms, maxMs) : ms;
-  return exact === LONGEST_MS ? LONGEST_MS - 1 : exact;
+/** As if the times of a piece lay evenly in it. */
+function timeIn({ fromMs, toMs, times, isLast }: Piece, nth: number): number {
+  const rank = isLast && nth >= times ? times : Math.max(0, nth - 0.5);
+  const ms = rounded(fromMs + ((toMs - fromMs) * rank) / times);
+  return ms === LONGEST_MS && fromMs < LONGEST_MS ? LONGEST_MS - 1 : ms;
 }
 
 const rounded = (ms: number): number => Number(ms.toPrecision(3));

@@ -7,6 +7,7 @@ import { checkNames } from '../kernel/checks.ts';
 import { type DurationInput, durationMs, show } from '../kernel/duration.ts';
 import { DuestreamError, knownByMark } from '../kernel/errors.ts';
 import { type Jitter, jitterOf } from '../kernel/spread.ts';
+import type { StartAccount } from './account.ts';
 import { UNFIT } from './labels.ts';
 
 /** What a job can close when it is put aside. */
@@ -114,13 +115,26 @@ export interface Closing {
 export interface Deferral {
   readonly atMs: number;
   readonly reason: string;
+  /** Which worker ran the attempt, and for how long. */
+  readonly worker?: string | undefined;
+  readonly tookMs?: number | undefined;
+}
+
+/** A start that used no attempt of its budget: its handler put it aside, or its worker stopped and handed it back. */
+export interface PutAside extends Deferral {
+  readonly kind: 'deferred' | 'handed-back';
+  /** Undefined where a version before this one has written it. */
+  readonly attempt?: number | undefined;
 }
 
 /** How often the handler of a job put it aside, and why it did the last time. */
 export interface Deferred {
+  /** 0: only workers handed it back. */
   readonly times: number;
   readonly lastMs: number;
   readonly reason: string;
+  /** The last starts that were put aside or handed back, the oldest first, at most 5. */
+  readonly starts: readonly PutAside[];
 }
 
 /** How far the handler of a job said that it is. */
@@ -166,4 +180,9 @@ export interface Attempted {
   /** Which worker ran this attempt, and for how long. Not for a crash, whose worker could not say, nor for what never ran. */
   readonly worker?: string | undefined;
   readonly tookMs?: number | undefined;
+  /** Why it started when it did. Not for a crash. */
+  readonly account?: StartAccount | undefined;
+  /** Of a crash: when its worker began, and when Redis last heard of that worker, in epoch ms by the clock of Redis. */
+  readonly beganMs?: number;
+  readonly signMs?: number;
 }

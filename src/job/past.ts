@@ -10,11 +10,12 @@
  *
  * The asked due time is in base 36, with the digest of the call that made the job. Earlier ends stand under the id, a zero
  * byte and their place: the ms of the end, or the next that was free. The one tag `-` is written `,-`. A **note** is what
- * only a worker knows: tags, a space, and JSON: `n` name, `s` started, `k` took, both in ms, `r` result, `z` bytes of a
- * result that is too large, `x` why a result is no JSON.
+ * only a worker knows: tags, a space, and JSON: `n` name, `s` started, `k` took, both in ms, `l` the account of its last start,
+ * `r` result, `z` bytes of a result that is too large, `x` why a result is no JSON.
  */
 
 import { messageOf, oneLine } from '../kernel/errors.ts';
+import { accountText, readAccount, type StartAccount } from './account.ts';
 import { decodeDeferred, decodeHistory, idOf } from './codec.ts';
 import { dataJson } from './data-json.ts';
 import { DEFAULT_NAME } from './job.ts';
@@ -56,6 +57,8 @@ export interface PastJob<Result = unknown> {
   /** When its last handler began, in epoch ms by the clock of Redis. */
   readonly startedMs: number | undefined;
   readonly tookMs: number | undefined;
+  /** Why its last start was when it was. */
+  readonly account: StartAccount | undefined;
   /** When it ended, in epoch ms. */
   readonly overMs: number;
   /** The errors of its starts, oldest first, at most 5, each with its stack. */
@@ -71,6 +74,7 @@ export interface Note {
   readonly record: string;
   readonly startedMs: number | undefined;
   readonly tookMs: number | undefined;
+  readonly account?: StartAccount | undefined;
 }
 
 /** @param returned what the handler returned; undefined where it is not to be kept */
@@ -79,7 +83,8 @@ export function encodeNote(note: Note, returned: unknown, history: History): str
   const name = note.name === DEFAULT_NAME ? undefined : note.name;
   const took = note.tookMs === undefined ? undefined : Math.round(note.tookMs);
   const kept = keptOf(returned, history);
-  const head = JSON.stringify({ n: name, s: note.startedMs, k: took, z: kept.z, x: kept.x });
+  const account = note.account && accountText(note.account);
+  const head = JSON.stringify({ n: name, s: note.startedMs, k: took, l: account, z: kept.z, x: kept.x });
   const json = kept.r === undefined ? head : `${head === '{}' ? '{' : `${head.slice(0, -1)},`}"r":${kept.r}}`;
   return `${tagged(tags)} ${json}`;
 }
@@ -126,7 +131,7 @@ export function decodePast(
   ] = HEAD.exec(first) ?? [];
   const outcome = outcomeLetters[letter];
   if (outcome === undefined) return undefined;
-  const { n, s, k, ...result } = noteOf(note);
+  const { n, s, k, l, ...result } = noteOf(note);
   const entries = tags === '-' ? [] : tags.split(',').filter((tag) => tag !== '');
   const past: PastJob = {
     ...idOf(member.split('\0')[0] ?? ''),
@@ -143,6 +148,7 @@ export function decodePast(
     owner: owner === '-' ? undefined : owner,
     startedMs: numberOr(s),
     tookMs: numberOr(k),
+    account: withHandler(readAccount(l), numberOr(s)),
     overMs: Number(ms),
     history: decodeHistory(lines),
     deferred: decodeDeferred(lines),
@@ -167,6 +173,11 @@ function resultOf({ r, z, x }: Stored): KeptResult {
   if (r !== undefined) return { kind: 'kept', value: r };
   if (typeof z === 'number') return { kind: 'too-large', bytes: z };
   return typeof x === 'string' ? { kind: 'no-json', why: x } : { kind: 'none' };
+}
+
+function withHandler(account: StartAccount | undefined, beganMs: number | undefined): StartAccount | undefined {
+  if (!account || beganMs === undefined) return account;
+  return { ...account, toHandlerMs: Math.max(0, beganMs - Math.max(account.dueMs, account.startedMs)) };
 }
 
 const numberOr = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);

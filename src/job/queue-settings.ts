@@ -23,6 +23,7 @@ import {
   type LimitKind,
   limit,
   listed,
+  NO_LIMIT,
   type Parts,
   type PathsKind,
   paths,
@@ -31,12 +32,16 @@ import {
   type SettingKind,
   type StoredOf,
   type StoredParts,
+  share,
   storedName,
   type YesKind,
   yes,
 } from './setting-kinds.ts';
 
 const DAY_MS = 86_400_000;
+
+/** `ahead` of a queue of which nobody says it. */
+export const AHEAD_DEFAULT_MS = 10;
 
 /** What people read of a setting. */
 interface Described {
@@ -166,7 +171,7 @@ const namesOf = (rows: readonly GroupRow[]): readonly string[] => rows.map(({ na
 export const GROUPS_MAX = 1000;
 
 /** A number that stands for the first of them, an object of them, or `false`: each has a field of its own in the registry. */
-interface PerGroupKind {
+interface PerGroupKind extends Pick<SettingKind, 'off' | 'samples'> {
   readonly kind: 'perGroup';
   readonly allowed: string;
   readonly given?: number | false | PerGroup;
@@ -183,6 +188,8 @@ const withAllowed = (rows: readonly GroupRow[], last: string): string =>
 const perGroup = (): PerGroupKind => ({
   kind: 'perGroup',
   allowed: `1 to 1000, or ${withAllowed(perGroupRows, 'and')}; false for no limit`,
+  off: NO_LIMIT,
+  samples: [false, 3, { concurrency: false, rate: '1/s', maxPending: 9 }],
 });
 
 const groups = (): GroupsKind => ({
@@ -200,6 +207,8 @@ const groups = (): GroupsKind => ({
     return own === 0 ? undefined : String(own);
   },
   atRest: '{}',
+  metavar: '',
+  samples: [{}, { acme: { concurrency: 5, rate: false, maxPending: 7, weight: 2 }, 'free-*': { rate: '1/m' } }],
 });
 
 /** One row of the table. */
@@ -273,6 +282,28 @@ export interface BroadcastOptions extends BroadcastGiven {}
 /** The same as it holds. Where it is not on, the jobs of the queue go to workers, each to one. */
 export type Broadcast = StoredParts<typeof broadcastParts>;
 
+const latenessParts = {
+  /** A start later than this after its due time is late: `1ms` to `1d`. Default `1s`. */
+  within: { ...duration({ min: 1, max: DAY_MS }), otherwise: 1000, help: 'a start that is later than this is late' },
+  /** Which share of the jobs starts in time: 0.5 to 0.99999. Default 0.99. */
+  of: { ...share({ min: 0.5, max: 0.99999 }), otherwise: 0.99, help: 'which share of the jobs starts in time' },
+  /** Over which time the jobs are counted: `1d` to `90d`. Default `30d`. */
+  over: {
+    ...duration({ min: DAY_MS, max: 90 * DAY_MS }),
+    otherwise: 30 * DAY_MS,
+    help: 'the time over which jobs are counted',
+  },
+} as const satisfies Parts;
+
+type LatenessGiven = {
+  readonly [Name in keyof typeof latenessParts]?: GivenOf<(typeof latenessParts)[Name]> | undefined;
+};
+/** How late jobs may start: which share of them within which time, over which time they are counted. */
+export interface LatenessOptions extends LatenessGiven {}
+
+/** The same as it holds. Where it is not on, nothing is promised. */
+export type LatenessPromise = StoredParts<typeof latenessParts>;
+
 export const queueSettings = {
   /**
    * Keeps jobs that are over, with their errors, times, worker and, if asked for, results: `true`, or for how long and how
@@ -345,6 +376,32 @@ export const queueSettings = {
     doc: 'How long due jobs may wait for company, so that one pass carries several; where nobody says it, mover.linger counts',
     help: 'let due jobs wait for company, up to 1s; 0: each is on time',
     example: '20ms',
+  },
+  /**
+   * How long before they are due jobs may be handed to workers, which hold each until its time: so one pass carries several, and
+   * none is late or early for it. A job that is held can be cancelled and changed as one that waits. 0 to 100 ms; it needs no
+   * `linger`, and a queue with limits has none. It is stored in Redis and holds for every process: whoever says something sets
+   * it. Default: as it is stored, which at first is 10 ms; `0`: each job is handed out when it is due.
+   */
+  ahead: {
+    ...duration(queueRanges.aheadMs),
+    doc: 'How long before they are due jobs may be handed to workers, which hold each until its time',
+    help: 'hand jobs to workers up to so long before they are due, at most 100ms; 0: when they are due',
+    example: '10ms',
+  },
+  /**
+   * A promise of how late jobs start: `true`, or which share of them starts within which time. Late are starts after that
+   * time, jobs that expired without a start, and jobs that are due for longer and did not start. Nothing else depends on it:
+   * `duestream slo`, metrics and alerts tell whether it is kept. Another promise begins anew. It is stored in Redis and holds for every
+   * process: whoever says something sets it, `false` takes it back. Default: as it is stored, which at first is no promise.
+   *
+   * @example { lateness: { within: '1s', of: 0.99, over: '30d' } }
+   */
+  lateness: {
+    ...bounds<LatenessOptions, LatenessPromise>(latenessParts, 'within'),
+    doc: 'Which share of the jobs starts within which time after the due time, as a promise that is watched',
+    help: 'promise that jobs start within this time, or off: promise nothing',
+    example: '1s',
   },
   /**
    * How many jobs may start in a time: `'10/s'`, or `{ limit, per, burst }`; 1 per day to 100,000 per second. A job that has
@@ -476,6 +533,14 @@ export const gateNames: readonly GateName[] = settingFields.flatMap(({ name, lim
   limits === 'line' ? [name as GateName] : [],
 );
 
+/** A setting in one line, as it is said. */
+export function valueText(word: string, value: unknown): string {
+  const { off = 'none' }: { readonly off?: string } =
+    (queueSettings as { readonly [word: string]: QueueSetting })[word] ?? {};
+  if (value === false) return off;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
 /** A field as people are told of it: without its unit. */
 export const fieldSaid = (name: SettingName): string => name.replace(/Ms$/, '');
 
@@ -525,6 +590,38 @@ export function saidOf(settings: QueueSettings): QueueSettingOptions {
   });
   return Object.fromEntries(said.filter(([, value]) => value !== undefined));
 }
+
+/** Settings that are others now, as they were said and as they are. */
+export interface SettingsChange {
+  readonly before: QueueSettingOptions;
+  readonly after: QueueSettingOptions;
+}
+
+/** Of limits of single groups those that differ, and not more than so many. */
+const CHANGED_GROUPS_MAX = 20;
+
+/** Undefined: all are the same. */
+export function changeOf(before: QueueSettings, after: QueueSettings): SettingsChange | undefined {
+  const [was, is] = [recordOf(saidOf(before)), recordOf(saidOf(after))];
+  const words = differing(was, is);
+  if (words.length === 0) return undefined;
+  const names = differing(recordOf(was.groups), recordOf(is.groups)).slice(0, CHANGED_GROUPS_MAX);
+  const changed = (of: Named) =>
+    picked({ ...of, ...(of.groups !== undefined && { groups: picked(recordOf(of.groups), names) }) }, words);
+  return { before: changed(was), after: changed(is) };
+}
+
+type Named = Readonly<Record<string, unknown>>;
+const recordOf = (value: unknown): Named => Object(value);
+
+/** The names whose values are not the same. */
+const differing = (one: Named, other: Named): readonly string[] =>
+  [...new Set([...Object.keys(one), ...Object.keys(other)])].filter(
+    (name) => JSON.stringify(one[name]) !== JSON.stringify(other[name]),
+  );
+
+const picked = (of: Named, names: readonly string[]): Named =>
+  Object.fromEntries(names.flatMap((name) => (of[name] === undefined ? [] : [[name, of[name]]])));
 
 /** A number where nothing else is limited. */
 function perGroupSaid(settings: QueueSettings): unknown {

@@ -96,9 +96,32 @@ export function countedRecord(record: string): string {
   const tags = TAGS.exec(header)?.[1];
   const tagged =
     tags === undefined ? `${header};t=${COUNTED}` : header.replace(`;t=${tags}`, () => `;t=${tags},${COUNTED}`);
+  return `${tagged}${markFieldOf(record, header)}${record.slice(bar)}`;
+}
+
+/** The mark of a record that has none yet, as a field of its header. */
+function markFieldOf(record: string, header: string): string {
   const isMarked = header.includes(`;${MARK_LETTER}=`);
-  const mark = isMarked ? '' : `;${MARK_LETTER}=${record.slice(1, headerEnd(record))}.${digestOf(record)}`;
-  return `${tagged}${mark}${record.slice(bar)}`;
+  return isMarked ? '' : `;${MARK_LETTER}=${record.slice(1, headerEnd(record))}.${digestOf(record)}`;
+}
+
+/**
+ * The record of a job that comes into being when it is due already: it says when, and has the mark that it has without that, so
+ * that the same call is recognised whenever it is made again.
+ *
+ * @example lateRecord('1abc|{}', 1763719000000) // '1abc;w=mi8n7ly8;m=abc.0123456789abcdef|{}'
+ */
+export function lateRecord(record: string, madeMs: number): string {
+  const bar = record.indexOf('|');
+  const header = record.slice(0, bar);
+  return `${header};w=${madeMs.toString(36)}${markFieldOf(record, header)}${record.slice(bar)}`;
+}
+
+/** When the job was made, if that was after its due time. */
+export function madeMsOf(record: string): number | undefined {
+  if (isPlain(record)) return undefined;
+  const text = /^[^|]*?;w=([0-9a-z]{1,10})[;|]/.exec(record)?.[1];
+  return text === undefined ? undefined : Number.parseInt(text, 36);
 }
 
 /** Tells records apart, here as in Redis: the first 16 hexadecimal digits of the SHA-1. */

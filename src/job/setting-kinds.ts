@@ -39,6 +39,14 @@ export interface SettingKind<Given = unknown, Stored = unknown, Kind extends str
   inShort?(stored: Stored): string | undefined;
   /** What is stored of a limit where an override went and no definition says anything: the queue keeps its line, without the limit. */
   readonly atRest?: string;
+  /** What stands for a value behind its flag; '' where the flag says all. */
+  readonly metavar: string;
+  /** What `false` is called; undefined: it is no value of this kind. */
+  readonly off?: string;
+  /** What its flag says, as code says it. Default: the same. */
+  fromFlag?(given: unknown): unknown;
+  /** Values as they are said again, with which tests try each setting of the kind. */
+  readonly samples: readonly unknown[];
   /** Never present: it lets the compiler carry what callers may give. */
   readonly given?: Given;
 }
@@ -58,6 +66,8 @@ export type DurationKind = SettingKind<DurationInput, number, 'duration'> & Rang
 export type RateKind = SettingKind<RateInput | false, Rate | 0, 'rate'>;
 export type PathsKind = SettingKind<readonly string[], Redaction, 'paths'>;
 export type YesKind = SettingKind<true, true, 'yes'>;
+
+export const NO_LIMIT = 'no limit';
 
 /** A whole number, or `false` for no limit, which is stored as 0. */
 export function limit(range: Range): LimitKind {
@@ -79,6 +89,10 @@ export function limit(range: Range): LimitKind {
     decode: numberIn,
     inShort: (stored) => (stored === 0 ? undefined : String(stored)),
     atRest: '0',
+    metavar: '<n>',
+    off: NO_LIMIT,
+    fromFlag: (given) => (given === 'none' ? false : given),
+    samples: [false, min],
   };
 }
 
@@ -93,6 +107,8 @@ export function count(range: Range): CountKind {
     said: (stored) => stored,
     encode: String,
     decode: numberIn,
+    metavar: '<n>',
+    samples: [min, max],
   };
 }
 
@@ -109,6 +125,8 @@ export function duration(range: Range): DurationKind {
       const ms = numberIn(text);
       return ms !== undefined && ms <= range.max ? ms : undefined;
     },
+    metavar: '<duration>',
+    samples: [range.min && durationText(range.min), durationText(range.max)],
   };
 }
 
@@ -123,6 +141,9 @@ export function rate(): RateKind {
     decode: decodeRate,
     inShort: (stored) => (stored === 0 ? undefined : rateText(stored)),
     atRest: '0',
+    metavar: '<rate>',
+    off: NO_LIMIT,
+    samples: [false, '10/s', { limit: 7, per: '90s', burst: 3 }],
   };
 }
 
@@ -135,6 +156,12 @@ export function paths(): PathsKind {
     said: (stored) => stored,
     encode: encodeRedact,
     decode: decodeRedact,
+    metavar: '<paths>',
+    fromFlag(given) {
+      if (typeof given !== 'string') return given;
+      return given === 'none' ? [] : given.split(',').map((path) => path.trim());
+    },
+    samples: [['card.number', 'to']],
   };
 }
 
@@ -152,6 +179,8 @@ export function yes(reason: string): YesKind {
     decode: (text) => (text === '' ? undefined : true),
     inShort: () => '',
     atRest: '1',
+    metavar: '',
+    samples: [true],
   };
 }
 
@@ -170,9 +199,31 @@ export const flag = (): SettingKind<boolean, boolean, 'flag'> => ({
   said: (stored) => stored,
   encode: String,
   decode: (text) => text === 'true',
+  metavar: '',
+  samples: [false, true],
 });
 
-export type PartKind = CountKind | DurationKind | ReturnType<typeof flag>;
+/** A share of all, such as 0.99 for 99 of 100. */
+export const share = (range: Range): SettingKind<number, number, 'share'> & Ranged => ({
+  kind: 'share',
+  range,
+  allowed: `${range.min} to ${range.max}`,
+  parse(given, what) {
+    if (typeof given === 'number' && given >= range.min && given <= range.max) return given;
+    throw new DuestreamError(
+      'bad-input',
+      `${what} is ${show(given)}; allowed: a number from ${range.min} to ${range.max}, such as 0.99`,
+    );
+  },
+  said: (stored) => stored,
+  encode: String,
+  decode: (text) => (/^0\.\d{1,9}$/.test(text) ? Number(text) : undefined),
+  metavar: '<share>',
+  fromFlag: (given) => (typeof given === 'string' && /^0?\.\d{1,9}$/.test(given) ? Number(given) : given),
+  samples: [range.min, range.max],
+});
+
+export type PartKind = CountKind | DurationKind | ReturnType<typeof flag> | ReturnType<typeof share>;
 /** One bound. */
 export type Part = PartKind & {
   /** As it is stored: milliseconds of a duration. */
@@ -224,7 +275,11 @@ const boundsIn = (parts: Parts): readonly Bound[] =>
 
 /** Whether what the registry has can be these parts. */
 const isSane = (all: readonly Bound[], read: Readonly<Record<string, unknown>>): boolean =>
-  all.every(({ key, part }) => part.kind === 'flag' || (Number.isInteger(read[key]) && Number(read[key]) > 0));
+  all.every(({ key, part }) => {
+    if (part.kind === 'flag') return true;
+    const value = Number(read[key]);
+    return part.kind === 'share' ? value > 0 && value < 1 : Number.isInteger(read[key]) && value > 0;
+  });
 
 /** @param by the part that stands for being on where one flag says it */
 export function bounds<Given extends object, Stored extends object>(
@@ -241,6 +296,9 @@ export function bounds<Given extends object, Stored extends object>(
     kind: 'bounds',
     parts,
     ...(by !== undefined && { by }),
+    metavar: by === undefined ? '<on|off>' : '<duration>',
+    off: 'off',
+    samples: [false, Object.fromEntries(all.map(({ name, part }) => [name, part.samples.at(-1)]))],
     allowed: `true, false, or ${listed(all.map(({ name, part }) => `${name} (${part.allowed})`))}`,
     parse(given, what) {
       if (typeof given === 'boolean') return made(given, ({ part }) => part.otherwise);

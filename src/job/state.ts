@@ -29,6 +29,29 @@ export const isLiveState = (state: JobState): state is LiveState => LIVE_STATES.
 /** How a job that is over ended. */
 export type OverState = Extract<JobState, 'done' | 'cancelled' | 'expired' | 'dead'>;
 
+/** No worker holds a job for longer; `lua/lib/held.lua` has it too. */
+const HELD_MS_MAX = 10_000;
+
+/**
+ * In words, of a job that Redis started before it was due: its worker holds it, and its handler begins when it is due. Undefined: it
+ * is not held, or not any more.
+ */
+export function heldText(
+  job: {
+    readonly state: JobState;
+    readonly dueMs?: number | undefined;
+    readonly startedMs?: number | undefined;
+    readonly nextLifeMs?: number | undefined;
+  },
+  nowMs: number,
+): string | undefined {
+  const { state, dueMs, startedMs, nextLifeMs } = job;
+  if (state !== 'running' || dueMs === undefined || startedMs === undefined || nextLifeMs !== undefined)
+    return undefined;
+  const isHeld = dueMs > nowMs && dueMs > startedMs && dueMs <= startedMs + HELD_MS_MAX;
+  return isHeld ? `held until ${new Date(dueMs).toISOString()}` : undefined;
+}
+
 /** The letter of each end in a tombstone. */
 export const outcomeLetters: Readonly<Record<string, OverState>> = {
   d: 'done',

@@ -33,21 +33,13 @@ export const workerOptions = {
     flag: 'concurrency',
     doc: 'How many handlers of a queue run at once in one process.',
   },
-  /** How long a started job is left alone without a sign of life: `100ms` to `1d`, default `15s`. */
+  /** How long a started job is left alone without a sign of life: `100ms` to `1d`, default `15s`. A worker extends the leases of its running jobs after each third of this time. */
   jobLease: {
     kind: 'duration',
     min: 100,
     max: DAY_MS,
     fallback: 15_000,
-    doc: 'The job lease, also called visibility timeout: how long a started job stays with its worker without an extension.',
-  },
-  /** How often the leases of running jobs are extended: `10ms` to half of `jobLease`, default a third of it. */
-  extendEvery: {
-    kind: 'duration',
-    min: 10,
-    max: DAY_MS / 2,
-    fallback: 5000,
-    doc: 'How often the leases of running jobs are extended; at most half of the job lease. Default: a third of it.',
+    doc: 'The job lease, also called visibility timeout: how long a started job stays with its worker without an extension. Its worker extends it after each third of this time.',
   },
   /** How long a heartbeat of a worker is valid: `100ms` to `1h`, default `10s`, with the profile `quiet` `3m`. */
   beatTtl: {

@@ -76,6 +76,8 @@ export const queueRanges = {
   crashes: { min: 1, max: 100 },
   timeoutMs: { min: 1, max: 365 * DAY_MS },
   lingerMs: { min: 0, max: 1000 },
+  /** `lua/lib/held.lua` relies on the most. */
+  aheadMs: { min: 0, max: 100 },
 } as const satisfies Readonly<Record<string, Range>>;
 
 /** Bytes of JSON that the data of one job may take. More than the default makes each script that reads records slower. */

@@ -14,7 +14,7 @@ export const isProfile = (given: unknown): given is Profile => PROFILES.some((pr
 export interface Rhythm {
   /** `mover.lease`. A leader that died is replaced within this time and a second. */
   readonly leaseMs: number;
-  /** `mover.safetyTick`. So late at most is the first job of a producer that does not nudge, or of a nudge that was lost on its way. */
+  /** A leader looks for due jobs without a nudge. So late at most is the first job of a producer that does not nudge, or of a nudge that was lost on its way. */
   readonly safetyTickMs: number;
   /** So many looks are made in a safety tick where a producer is known that does not nudge: its jobs are so much less late. */
   readonly foreignLooks: number;

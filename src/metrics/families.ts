@@ -147,12 +147,6 @@ function workerFamiliesOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
-    parked: new Counter({
-      name: 'duestream_jobs_parked_total',
-      help: 'Starts that were put off because only a later version can read the record.',
-      labelNames: ['queue'],
-      ...read,
-    }),
     parkedJobs: new Gauge({
       name: 'duestream_parked_jobs',
       help: 'Jobs that wait now because only a later version can read their record.',
@@ -277,10 +271,66 @@ function waitingReadingsOf(read: Read) {
   };
 }
 
+/** Of broadcast queues. */
+function subscriberReadingsOf(read: Read) {
+  return {
+    subscribers: new Gauge({
+      name: 'duestream_subscribers',
+      help: 'Subscribers of a broadcast queue with a valid heartbeat.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    subscriberLag: new Gauge({
+      name: 'duestream_subscriber_lag_jobs',
+      help: 'Jobs sent by a broadcast queue that its slowest subscriber had not begun at its last heartbeat.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+  };
+}
+
+/** Of queues that promise lateness. */
+function promiseReadingsOf(read: Read) {
+  return {
+    sloLate: new Counter({
+      name: 'duestream_slo_late_jobs_total',
+      help: 'Jobs that started later than the queue promises, or expired without a start.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    sloStanding: new Gauge({
+      name: 'duestream_slo_standing_jobs',
+      help: 'Jobs that are due for longer than the queue promises and that nobody has started.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    sloBudget: new Gauge({
+      name: 'duestream_slo_budget_jobs',
+      help: 'How many jobs may be late in the time over which the queue promises lateness; at least 10.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    sloSpent: new Gauge({
+      name: 'duestream_slo_spent_jobs',
+      help: 'How many jobs of that time were late, expired or stand; above the budget the promise is broken.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    sloOver: new Gauge({
+      name: 'duestream_slo_over_seconds',
+      help: 'The time over which the queue promises lateness.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+  };
+}
+
 /** What is read of the queues at each scrape. */
 export function queueReadingsOf(read: Read) {
   return {
     ...quotaReadingsOf(read),
+    ...promiseReadingsOf(read),
+    ...subscriberReadingsOf(read),
     ...waitingReadingsOf(read),
     sets: new Gauge({
       name: 'duestream_sets',
@@ -324,18 +374,6 @@ export function queueReadingsOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
-    subscribers: new Gauge({
-      name: 'duestream_subscribers',
-      help: 'Subscribers of a broadcast queue with a valid heartbeat.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    subscriberLag: new Gauge({
-      name: 'duestream_subscriber_lag_jobs',
-      help: 'Jobs sent by a broadcast queue that its slowest subscriber had not begun at its last heartbeat.',
-      labelNames: ['queue'],
-      ...read,
-    }),
   };
 }
 
@@ -375,12 +413,6 @@ function processReadingsOf(read: Read) {
     moverLeader: new Gauge({
       name: 'duestream_mover_leader',
       help: '1 while this process leads the partition, else 0.',
-      labelNames: ['queue', 'partition'],
-      ...read,
-    }),
-    moverEpoch: new Gauge({
-      name: 'duestream_mover_epoch',
-      help: 'Epoch: the number of the term in which this process leads the partition.',
       labelNames: ['queue', 'partition'],
       ...read,
     }),

@@ -142,7 +142,6 @@ function observeEvents(
       'job.overran': ({ queue }) => families.overran.inc(of(queue)),
       'job.fenced': ({ queue }) => families.fenced.inc(of(queue)),
       'entries.adopted': ({ queue, count }) => families.adopted.inc(of(queue), count),
-      'jobs.parked': ({ queue, count }) => families.parked.inc(of(queue), count),
       'parked.waiting': ({ queue, waiting }) => parts.parkedJobs.set(queue, waiting),
       'suspects.waiting': ({ queue, waiting }) => parts.waitingSuspects.set(queue, waiting),
       'slots.lost': ({ queue, lost }) => parts.lostSlots.set(queue, lost),
@@ -177,6 +176,7 @@ const PASSED_OVER = [
     'versions.agree',
     'job.expired',
     'job.cancelled',
+    'jobs.parked',
     'schedule.unreadable',
   ] as const),
   ...([
@@ -367,9 +367,9 @@ async function goneOf(queues: readonly string[], sources: readonly Source[]): Pr
 function removeQueue(families: Families, queue: string): void {
   const { moverPassDuration, promotionLateness, startLateness, runDuration } = families;
   for (const one of [moverPassDuration, promotionLateness, startLateness, runDuration]) one.removeQueue(queue);
-  const { scheduleMissed, scheduleLateness, overran, fenced, adopted, parked, parkedJobs, waitingSuspects, lostSlots } =
+  const { scheduleMissed, scheduleLateness, overran, fenced, adopted, parkedJobs, waitingSuspects, lostSlots } =
     families;
-  for (const one of [scheduleMissed, scheduleLateness, overran, fenced, adopted, parked]) one.remove({ queue });
+  for (const one of [scheduleMissed, scheduleLateness, overran, fenced, adopted]) one.remove({ queue });
   for (const one of [parkedJobs, waitingSuspects, lostSlots]) one.remove({ queue });
   for (const outcome of FIRE_OUTCOMES) families.scheduleFires.remove({ queue, outcome });
 }

@@ -28,7 +28,6 @@ interface Led {
   readonly queue: string;
   readonly partition: number;
   readonly leading: true;
-  readonly epoch: number;
   readonly stats: PartitionStats;
   /** For how long the oldest job that is due has waited for its start. */
   readonly oldestAgeMs: number;
@@ -38,13 +37,21 @@ interface Led {
   readonly lags?: readonly number[] | undefined;
   /** The longest groups, and how many jobs of each are in line; none unless somebody wants them. */
   readonly groups?: readonly { readonly group: string; readonly waiting: number }[] | undefined;
+  /** Of the first partition of a queue that promises lateness. */
+  readonly promise?: PromiseReading | undefined;
 }
 
-type QueueWide =
-  | keyof ReturnType<typeof countersOf>
-  | keyof ReturnType<typeof queueReadingsOf>
-  | 'moverLeader'
-  | 'moverEpoch';
+/** Jobs of a whole queue that promises lateness. */
+interface PromiseReading {
+  readonly budget: number;
+  readonly spent: number;
+  readonly standing: number;
+  /** Since the promise began. */
+  readonly late: number;
+  readonly overMs: number;
+}
+
+type QueueWide = keyof ReturnType<typeof countersOf> | keyof ReturnType<typeof queueReadingsOf> | 'moverLeader';
 
 /** The families that daemons fill for whole queues. The compiler asks for every one: a scrape would not clear a missing one. */
 const EACH: Readonly<Record<QueueWide, true>> = {
@@ -76,10 +83,14 @@ const EACH: Readonly<Record<QueueWide, true>> = {
   quotaJobsLimit: true,
   quotaBytes: true,
   quotaBytesLimit: true,
+  sloLate: true,
+  sloStanding: true,
+  sloBudget: true,
+  sloSpent: true,
+  sloOver: true,
   subscribers: true,
   subscriberLag: true,
   moverLeader: true,
-  moverEpoch: true,
 };
 export const QUEUE_WIDE = Object.keys(EACH) as readonly QueueWide[];
 
@@ -90,7 +101,6 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   }
   const led = readings.filter((one) => one.leading === true);
   for (const one of led) {
-    families.moverEpoch.set({ queue: one.queue, partition: one.partition }, one.epoch);
     addPartition(families, one);
     const { queue, lags } = one;
     if (!lags) continue;
@@ -106,7 +116,8 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   for (const [queue, ageMs] of youngestEvicted(led)) families.doneEvictedAge.set({ queue }, ageMs / 1000);
 }
 
-function addPartition(families: Families, { queue, partition, stats }: Led): void {
+function addPartition(families: Families, { queue, partition, stats, promise }: Led): void {
+  if (promise) addPromise(families, queue, promise);
   const counted = (name: string) => stats.counters[name] ?? 0;
   families.jobsScheduled.inc({ queue, partition }, counted('scheduled'));
   families.jobsPromoted.inc({ queue, partition }, counted('promoted'));
@@ -133,6 +144,14 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
 /** A queue without limits of what runs has no line, and no series of it. */
 function addWaiting(families: Families, queue: string, { waiting }: PartitionStats): void {
   families.waitingJobs.inc({ queue }, waiting);
+}
+
+function addPromise(families: Families, queue: string, promise: PromiseReading): void {
+  families.sloLate.inc({ queue }, promise.late);
+  families.sloStanding.set({ queue }, promise.standing);
+  families.sloBudget.set({ queue }, promise.budget);
+  families.sloSpent.set({ queue }, promise.spent);
+  families.sloOver.set({ queue }, promise.overMs / 1000);
 }
 
 /** Without a limit there is no series: a limit of 0 would be taken for one. */

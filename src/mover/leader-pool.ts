@@ -14,7 +14,7 @@ import { pauseAfter } from '../redis/connection/outage.ts';
 import { createServers, type ServerOf } from '../redis/connection/server-clock.ts';
 import { createServerWatch, type ServerWatch } from '../redis/connection/server-watch.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
-import type { SweepLimits } from '../redis/scripts/lease.ts';
+import { observe, type SweepLimits } from '../redis/scripts/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/scripts/presence.ts';
 import {
   allQueues,
@@ -30,6 +30,7 @@ import { createGatekeeper } from './chores/gatekeeper.ts';
 import { createJanitor } from './chores/janitor.ts';
 import { createRecorder } from './chores/recorder.ts';
 import { createRepairer } from './chores/repairer.ts';
+import { createSurveyor } from './chores/surveyor.ts';
 import { createWeigher } from './chores/weigher.ts';
 import { LeaderOrder, type Leadership } from './election/election.ts';
 import type { Chore } from './partition-loop.ts';
@@ -84,6 +85,8 @@ export class LeaderPool {
   readonly #current = new Map<string, PartitionRef>();
   /** Process → monotonic ms since when it has no heartbeat. */
   readonly #missingSince = new Map<string, number>();
+  /** Which queues have workers, for their diaries. */
+  readonly #watched: ServedQueues;
   #isSubscribed = false;
   /** How many heartbeats there are until the registry is read; a message that something changed makes it none. */
   #beatsLeft = 0;
@@ -103,6 +106,7 @@ export class LeaderPool {
     this.#loneWorker = new LoneWorker(nearWorker);
     this.#serverOf = createServers(redis, clock);
     this.#watchVersions = createVersionWatch(events);
+    this.#watched = new ServedQueues(redis);
   }
 
   /** Repeats its first pass while Redis is away, within the bound of a start or until the signal comes. */
@@ -121,10 +125,11 @@ export class LeaderPool {
     return this.#movers().map((mover) => ({ ref: this.#currentOf(mover.ref), leadership: mover.leading() }));
   }
 
-  /** The oldest success of any mover, monotonic ms. The registry rests for longer than a mover: until then it is on time. */
-  lastProgressMs(): number {
+  /** The oldest success of the movers of these partitions, monotonic ms. The registry rests for longer than a mover: until then it is on time. */
+  lastProgressMs(isAsked: (ref: PartitionRef) => boolean): number {
     const registryMs = this.#loop.lastProgressMs() + this.#parts.beatTtlMs / 3;
-    return Math.min(registryMs, ...this.#movers().map((mover) => mover.lastProgressMs()));
+    const asked = this.#movers().filter(({ ref }) => isAsked(ref));
+    return Math.min(registryMs, ...asked.map((mover) => mover.lastProgressMs()));
   }
 
   /** The oldest turn of any loop, monotonic ms, with the same patience. */
@@ -165,6 +170,7 @@ export class LeaderPool {
     this.#order.see(living, leaders);
     await this.#removed.look(queues);
     for (const ref of refs) await this.#lead(ref);
+    await this.#watched.look(present, this.#movers());
     const declared = new Set(refs.map(({ keys }) => keys.wake));
     const gone = [...this.#led.keys()].filter((wake) => !declared.has(wake));
     await Promise.all(gone.map((wake) => this.#letGo(wake)));
@@ -249,7 +255,7 @@ export class LeaderPool {
     const enqueuer = new Enqueuer({ ...duty, namespace });
     const promoted = () => mover.promoted();
     const janitor = createJanitor({ ...duty, limits, promoted });
-    const recorders = minutes ? [createRecorder({ ...duty, serverMs: () => mover.serverMs() })] : [];
+    const recorder = createRecorder({ ...duty, namespace, always: minutes === true, serverMs: () => mover.serverMs() });
     return {
       mover,
       enqueuer,
@@ -259,8 +265,9 @@ export class LeaderPool {
         createRepairer({ ...duty, promoted }),
         createWeigher({ ...duty, namespace }),
         createGatekeeper({ ...duty, namespace }),
-        createExpirer({ ...duty, windowMs: limits.windowMs }),
-        ...recorders,
+        createExpirer({ ...duty, namespace, windowMs: limits.windowMs }),
+        createSurveyor(duty),
+        recorder,
       ],
     };
   }
@@ -408,5 +415,43 @@ class RemovedQueues {
     const refs = partitionsOf(namespace, layout);
     const found = await Promise.all(refs.map(({ keys }) => redis.exists(keys.scheduled)));
     return found.some((count) => count > 0);
+  }
+}
+
+// Whether a queue has a worker. A leader tells the diaries of its partitions when the last one went, and when one is there
+// again, as exactly as a look at the heartbeats is: a worker that comes or leaves in an orderly way is a message, and one that
+// was killed is missed when its last heartbeat has run out.
+
+type Present = Awaited<ReturnType<typeof presence>>;
+
+class ServedQueues {
+  readonly #redis: Redis;
+  /** The processes of the last look that lived. */
+  #lived: ReadonlyMap<string, Identity> = new Map();
+  /** Term and queue state that was told last, by the channel of its partition. */
+  readonly #told = new Map<string, string>();
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  async look(present: Present, movers: readonly Pick<Mover, 'ref' | 'leading'>[]): Promise<void> {
+    const silent = present.flatMap(({ id, identity }) => (identity ? [] : (this.#lived.get(id) ?? [])));
+    this.#lived = new Map(present.flatMap(({ id, identity }) => (identity ? [[id, identity] as const] : [])));
+    const living = [...this.#lived.values()];
+    for (const { ref, leading } of movers.map((mover) => ({ ref: mover.ref, leading: mover.leading() }))) {
+      if (!leading) continue;
+      const { term } = leading;
+      const isServedBy = ({ role, queues }: Identity) => role !== 'daemon' && queues.includes(ref.queue);
+      const state = living.some(isServedBy) ? 'served' : 'unserved';
+      const { wake } = ref.keys;
+      if (this.#told.get(wake) === `${term} ${state}`) continue;
+      // Its last sign of life is older than a heartbeat is valid.
+      const agoMs = Math.min(...silent.filter(isServedBy).map(({ beatTtlMs = 0 }) => beatTtlMs));
+      const of = { term, state, agoMs: Number.isFinite(agoMs) ? agoMs : 0 } as const;
+      // What cannot be told now is told after the next look.
+      const told = await observe(this.#redis, ref, of).catch(() => undefined);
+      if (told === 'ok' || told === 'same') this.#told.set(wake, `${term} ${state}`);
+    }
   }
 }

@@ -3,13 +3,13 @@
  * version is in the key so that two wire versions can live side by side; the braces are one Redis Cluster hash tag per
  * partition. `C` is `<namespace>:v1:{control}`.
  *
- * A new key is one row here. From the rows follow the types of keys that scripts and callers name, what `fsck` and an
+ * A new key is one row here. From the rows follow the types of keys that scripts and callers name, what `doctor --keys` and an
  * error about a wrong type expect in each, what may have a TTL, and `docs/reference/keys.md`. What a row cannot write
  * itself, `lua/verbs/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
 import type { PartitionGates } from '../job/gate.ts';
-import { type Broadcast, type History, settingNames } from '../job/queue-settings.ts';
+import { type Broadcast, type History, type LatenessPromise, settingNames } from '../job/queue-settings.ts';
 import type { Quota } from '../job/quota.ts';
 import type { Redaction } from '../job/redaction.ts';
 
@@ -35,6 +35,20 @@ const BEAT_MS_MAX = 3_600_000;
 export const SESSION_MS = 12 * 3_600_000;
 /** How long a request is known by its Idempotency-Key: longer than anybody repeats one on his own. */
 export const IDEMPOTENCY_MS = 24 * 3_600_000;
+
+/** How long after its last entry a diary stays: an older process that removes the queue does not know of it. */
+export const DIARY_MS = 90 * 86_400_000;
+
+const DAY_MS = 24 * 3_600_000;
+/** Ten days longer than hours are told, and a month longer than days. */
+export const HOURS_TTL_MS = 100 * DAY_MS;
+export const DAYS_TTL_MS = 400 * DAY_MS;
+
+/** How long it is told why jobs were late: a day, and some time to look. */
+export const CAUSES_MS = 26 * 3_600_000;
+
+/** How long it is told what held jobs in line: half an hour, and some time to look. */
+export const LOOKS_MS = 35 * 60_000;
 
 /** Keys of one partition of one queue. */
 export const partitionTable = {
@@ -79,7 +93,7 @@ export const partitionTable = {
   },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), when a producer was seen that does not nudge (`foreign`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes these have, and how many jobs they are of (`held`, where bytes have a limit), of a gated queue its share of the limits (`gates`), what is used of it and until when it is closed (`gate`), why (`closing`) and the number of the last turn (`turn`), whether tags may be closed (`closed`), when a producer was seen that does not nudge (`foreign`), up to when jobs were handed out before they were due (`ahead`), since when no worker serves it (`unserved`), durable counters `n.*`",
     bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
@@ -93,7 +107,7 @@ export const partitionTable = {
   },
   stop: {
     type: 'channel',
-    doc: 'that a job that runs was asked to stop: worker, entry and token of its start. The script makes its name from that of `K:meta`',
+    doc: 'that a job that runs was asked to stop: worker, entry and token of its start; with `let-go` before it, that a worker is to let a job go that it holds until its due time, `*`: all of them. The script makes its name from that of `K:meta`',
   },
   fires: {
     type: 'zset',
@@ -132,8 +146,7 @@ export const partitionTable = {
   line: {
     type: 'zset',
     doc: 'of a gated queue: group, zero byte, class 0 to 2, due time in nine digits of base 36, member; all scores 0. Who is due and was not let through yet, as `scheduled` says it with 2^52 and the due time',
-    bound:
-      'one per job that waits in line, at most `mover.lineMax`. Places that nobody waits in go when their turn comes',
+    bound: 'one per job that waits in line, at most 1,000,000. Places that nobody waits in go when their turn comes',
   },
   lanes: {
     type: 'zset',
@@ -165,7 +178,38 @@ export const partitionTable = {
     type: 'hash',
     doc: 'minute of the day → the counters and the lateness when it began, for charts; a day. Only where `http.minutes` says so',
     bound:
-      '1440 minutes and the counts of three times, each by 213 bounds: each minute takes the place of the one a day before',
+      '1440 minutes and the counts of three times, each by 253 bounds: each minute takes the place of the one a day before',
+  },
+  hours: {
+    type: 'hash',
+    ttl: HOURS_TTL_MS,
+    doc: 'day of 90 → what happened in its hours, packed, of all partitions of the queue; `at`: the last hour that was made. Of the first partition, where leaders keep minutes',
+    bound:
+      '90 days of 24 lines. Each takes the place of the one 90 days before; an hour in which nothing happened has no line',
+  },
+  days: {
+    type: 'hash',
+    ttl: DAYS_TTL_MS,
+    doc: 'day of 396 → what happened in it, packed, of all partitions of the queue; days are those of UTC. Of the first partition, where leaders keep minutes',
+    bound: '396 lines. Each takes the place of the one 13 months before',
+  },
+  diary: {
+    type: 'stream',
+    ttl: DIARY_MS,
+    doc: 'what rarely happened, one entry each: pauses, closings, settings that changed, leaders that came and went, times without a worker; when, who and why. What concerns the whole queue and is no step of a script is in that of partition 0',
+    bound: 'the newest 1,000, until 90 days after the last: the step that adds takes the oldest away',
+  },
+  causes: {
+    type: 'stream',
+    ttl: CAUSES_MS,
+    doc: 'of the first partition: `{m, s, l, p, g}`, what a worker has summed of the accounts of the starts of a minute: how many, and why they were late. Only where `http.minutes` says so',
+    bound: 'one entry a minute for each worker that starts jobs, of 25 hours: who adds one takes older ones away',
+  },
+  looks: {
+    type: 'stream',
+    ttl: LOOKS_MS,
+    doc: 'of a gated queue: `{f, t, p, g, l, j}`, what held the jobs in line, of which groups, in each second in which somebody was there',
+    bound: 'one entry for each second of half an hour, with 200 groups at most: the leader takes older ones away',
   },
   cast: {
     type: 'stream',
@@ -221,7 +265,7 @@ export const controlTable = {
   },
   audit: {
     type: 'stream',
-    doc: 'who changed what, and how many: the newest 10,000 changes by API and command line',
+    doc: 'who changed what, which and how many, from what to what: the newest 10,000 changes by API and command line',
     bound: '10,000, and up to a node of the stream more: the step that adds takes the oldest away',
   },
   id: {
@@ -263,6 +307,10 @@ export interface PartitionRef {
   readonly gates?: PartitionGates | undefined;
   /** How far apart passes of its leader are at least. Undefined: as close as jobs come. */
   readonly lingerMs?: number | undefined;
+  /** How long before they are due jobs may be handed to workers. Undefined: they are not. */
+  readonly aheadMs?: number | undefined;
+  /** How late its jobs may start, of the whole queue. Undefined: nothing is promised. */
+  readonly lateness?: LatenessPromise | undefined;
 }
 
 /** Whether its jobs go to every subscriber, and not to one worker each. */

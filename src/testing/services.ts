@@ -115,7 +115,7 @@ export function createMovers(redis: RedisAddress, time: VirtualTime) {
     namespace: NAMESPACE,
     identity,
     beatTtlMs: AGE_MS,
-    options: { leaseMs: AGE_MS, batchMax: 1000, readyMax: 100_000, lineMax: 1_000_000, safetyTickMs: AGE_MS },
+    options: { leaseMs: AGE_MS, batchMax: 1000, readyMax: 100_000, safetyTickMs: AGE_MS },
     limits: {
       batch: 500,
       windowMs: AGE_MS,
@@ -171,7 +171,7 @@ export function createKitWorker({ redis, time, handlers, queueOf, random, chains
 
 export function createKitClient(redis: RedisAddress, clock: Clock, chain = createScheduleChain()): Client {
   const settings = { ...settingsOf({ redis, clock }), windowMs: AGE_MS };
-  return clientOver(settings, asDurable(createCalls(settings)), { chain });
+  return clientOver(settings, asDurable(createCalls(settings)), chain);
 }
 
 /** No write of the kit gets lost: it is as durable as its call wants it once it is answered. A wrong wish is refused all the same. */

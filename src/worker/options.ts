@@ -17,7 +17,7 @@ import {
 } from '../job/worker-options.ts';
 import { asConfig, checkNames } from '../kernel/checks.ts';
 import { type Clock, systemClock } from '../kernel/clock.ts';
-import { type DurationInput, durationText, show } from '../kernel/duration.ts';
+import { type DurationInput, show } from '../kernel/duration.ts';
 import { DuestreamError } from '../kernel/errors.ts';
 import { type Log, parseLog } from '../kernel/log.ts';
 import { isProfile, PROFILES, type Profile, RHYTHMS } from '../kernel/rhythm.ts';
@@ -99,8 +99,6 @@ export function readWorkerOptions(options: WorkerSettings) {
     const rhythm = RHYTHMS[profileOf(options.profile)];
     const valueFor = (name: WorkerOptionName) => workerOption(name, options[name]);
     const jobLeaseMs = valueFor('jobLease');
-    const extendEveryMs = workerOption('extendEvery', options.extendEvery ?? Math.round(jobLeaseMs / 3));
-    if (extendEveryMs * 2 > jobLeaseMs) throw tooSeldom(extendEveryMs, jobLeaseMs);
     return {
       redis: options.redis,
       namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
@@ -108,7 +106,8 @@ export function readWorkerOptions(options: WorkerSettings) {
       pollEveryMs: valueFor('pollEvery'),
       concurrency: valueFor('concurrency'),
       jobLeaseMs,
-      extendEveryMs,
+      // Two extensions may be lost, and the lease holds.
+      extendEveryMs: Math.round(jobLeaseMs / 3),
       beatTtlMs: workerOption('beatTtl', options.beatTtl ?? rhythm.beatTtlMs),
       graceMs: workerOption('grace', options.grace ?? rhythm.graceMs),
       shutdownMs: valueFor('shutdown'),
@@ -136,12 +135,6 @@ function profileOf(given: unknown): Profile {
   if (isProfile(given)) return given;
   throw new DuestreamError('bad-input', `profile is ${show(given)}; allowed: ${PROFILES.join(', ')}`);
 }
-
-const tooSeldom = (extendEveryMs: number, jobLeaseMs: number) =>
-  new DuestreamError(
-    'bad-input',
-    `extendEvery is ${durationText(extendEveryMs)}; allowed: at most half of jobLease, which is ${durationText(jobLeaseMs)}`,
-  );
 
 /** @throws DuestreamError `bad-config` */
 export function readWork(works: readonly AnyWork[], settings: Settings): readonly Work[] {

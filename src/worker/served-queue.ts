@@ -29,8 +29,10 @@ import { createHandover, type Handover } from './recover/handover.ts';
 import type { Heartbeat } from './recover/heartbeat.ts';
 import { createReclaimer } from './recover/reclaimer.ts';
 import { Acknowledger, type NextTrip } from './run/acknowledgement.ts';
+import type { CauseBook } from './run/cause-book.ts';
 import { Executor } from './run/execution.ts';
 import type { HandlerCalls } from './run/handlers.ts';
+import { Holds } from './run/holds.ts';
 import { abort, InFlight, LostSlots } from './run/in-flight.ts';
 import type { HandleChain } from './run/middleware.ts';
 import { Starter } from './run/starter.ts';
@@ -52,6 +54,8 @@ interface ServedQueueParts {
   readonly calls: () => HandlerCalls;
   /** A handler has said how far it is. */
   readonly reported: () => void;
+  /** Why jobs of this process were late, and what held them in line. */
+  readonly causes: CauseBook;
   /** A connection for messages, which is opened when it is asked for. */
   readonly channels: () => Channels;
   /** Orders to stop were not heard for a while: the next extension is to ask for them at once. */
@@ -135,6 +139,7 @@ export class ServedQueue {
     this.#isStarted = false;
     const { fetcher, adopter, reclaimer } = this.#running ?? {};
     await Promise.all([fetcher?.stop(), adopter?.stop(), reclaimer?.stop()]);
+    await this.#running?.holds.stop();
     this.#running?.stopOrders.stop();
     await this.#handover.unseen();
     await this.#drained(endMs - this.#parts.settings.clock.monotonicMs());
@@ -206,7 +211,9 @@ function assemble(parts: ServedQueueParts, own: Own) {
   const { jobLeaseMs, namespace, graceMs, beatTtlMs, rhythm } = settings;
   const base = baseOf(parts, own);
   const blocking = source instanceof Channels ? commands : source;
+  const holds = new Holds({ ...base, jobLeaseMs, serverOf: parts.serverOf, onHeld: () => stopOrders.held() });
   const { roundTrips, starter } = circuitOf(parts, own, {
+    holds,
     readerJobs: blocking === commands ? parts.jobs : createJobs(blocking),
     isLookDue: () => fetcher.isLookDue(),
     onLost: () => adopter.lost(),
@@ -227,8 +234,8 @@ function assemble(parts: ServedQueueParts, own: Own) {
   const adopter = createAdopter({ ...base, starter, idleMs: timeoutOf(blocking), calmMs: rhythm.adoptMs });
   const watching = { namespace, graceMs, beatTtlMs, jobLeaseMs, beats };
   const reclaimer = createReclaimer({ ...base, ...watching, starter });
-  const stopOrders = new StopOrders({ ...base, channels: parts.channels, onMissed: parts.onMissed });
-  return { fetcher, roundTrips, adopter, reclaimer, stopOrders };
+  const stopOrders = new StopOrders({ ...base, holds, channels: parts.channels, onMissed: parts.onMissed });
+  return { fetcher, roundTrips, adopter, reclaimer, stopOrders, holds };
 }
 
 function baseOf({ commands, jobs, consumer, events, settings }: ServedQueueParts, { inFlight, refs }: Own) {
@@ -240,9 +247,15 @@ function baseOf({ commands, jobs, consumer, events, settings }: ServedQueueParts
 function circuitOf(
   parts: ServedQueueParts,
   own: Own,
-  trips: { readonly readerJobs: Jobs; readonly isLookDue: () => boolean; readonly onLost: () => void },
+  trips: {
+    readonly holds: Holds;
+    readonly readerJobs: Jobs;
+    readonly isLookDue: () => boolean;
+    readonly onLost: () => void;
+  },
 ) {
   const { work, settings, commands, serverOf, around, calls, reported, giveUp } = parts;
+  const { causes } = parts;
   const { queue, handlers, onAbandoned } = work;
   const { slots, log } = own;
   const base = baseOf(parts, own);
@@ -254,7 +267,18 @@ function circuitOf(
     start: (ref, entries) => roundTrips.start(ref, entries),
   };
   const acknowledger = new Acknowledger({ ...base, log, nextTrip, isFull: full, signal: giveUp });
-  const running = { ...base, log, slots, serverOf, around, calls, reported, acknowledger };
+  const running = {
+    ...base,
+    log,
+    slots,
+    holds: trips.holds,
+    serverOf,
+    around,
+    calls,
+    reported,
+    causes,
+    acknowledger,
+  };
   const executor = new Executor({ ...running, isFull: full, queue, handlers, onAbandoned });
   const compensations = onAbandoned !== undefined;
   const starter = new Starter({
@@ -270,6 +294,7 @@ function circuitOf(
     ...base,
     ...limits,
     ...trips,
+    serverOf,
     acknowledger,
     starter,
     gatherMs: rhythm.gatherMs,

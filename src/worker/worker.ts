@@ -12,7 +12,7 @@
  */
 
 import { hostname } from 'node:os';
-import { withReadRetry } from '../client/calls/retry.ts';
+import { registryAnswers } from '../client/calls/retry.ts';
 import { createScheduleChain, type ScheduleChain } from '../client/jobs/scheduling.ts';
 import { createEmitter, type Emitter, type EventSource } from '../job/events.ts';
 import { newJobId } from '../job/job-id.ts';
@@ -49,9 +49,11 @@ import {
   type WorkerOptions,
 } from './options.ts';
 import { createHeartbeat } from './recover/heartbeat.ts';
+import { CauseBook } from './run/cause-book.ts';
 import { createHandlerCalls } from './run/context.ts';
 import { createExtender } from './run/extender.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from './run/handlers.ts';
+import { LineWatch } from './run/line-watch.ts';
 import type { HandleChain } from './run/middleware.ts';
 import { createHandleChain } from './run/middleware.ts';
 import { createTimekeeper } from './run/timekeeper.ts';
@@ -228,7 +230,7 @@ export function workerOf(working: Working): WatchedWorker {
     async ready() {
       life.check();
       const { commands } = await opening.connected(life.signal);
-      await withReadRetry('ready', () => commands.ping(), startPolicy(settings.clock, life.signal));
+      await registryAnswers(commands, settings.namespace, startPolicy(settings.clock, life.signal));
     },
     isLive: () => notLive().length === 0,
     isReady: () => notReady().length === 0,
@@ -326,15 +328,11 @@ function wire(
   const { wakeChannel, channels } = channelsOf(settings, readers[0], { names, giveUp });
   const identity = identityOf(shared, [commands, ...readers]);
   const server = serverOf();
-  const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
+  const causes = new CauseBook(new LineWatch(commands, clock));
+  const timed = { redis: commands, namespace, serverMs: server.nowMs, events };
+  const timekeeper = createTimekeeper({ ...timed, causes, withinMs: (queue) => withinOf(served, queue) });
   const heartbeat = createHeartbeat({
-    redis: commands,
-    namespace,
-    identity,
-    beatTtlMs,
-    server,
-    clock,
-    events,
+    ...{ redis: commands, namespace, identity, beatTtlMs, server, clock, events },
     onBeat: timekeeper.pass,
     lookBeats: rhythm.layoutBeats,
     async onLook() {
@@ -345,11 +343,10 @@ function wire(
   const all = () => served;
   const lookAround = createSurroundings({ redis: commands, served: all, server, beatTtlMs, clock, events });
   const served = works.flatMap((work, at) => {
-    const blocking = readers[at];
-    const source = wakeChannel ?? blocking;
+    const source = wakeChannel ?? readers[at];
     if (!source) return [];
     const own = { work, settings, commands, source, jobs, consumer, events, giveUp };
-    const told = { reported: () => extender.reported(), onMissed: () => extender.wake(), channels };
+    const told = { reported: () => extender.reported(), onMissed: () => extender.wake(), channels, causes };
     return [new ServedQueue({ ...own, ...told, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
   });
   const declaring = createDeclaring(served, { clock, events });
@@ -366,6 +363,10 @@ function wire(
   });
   return { commands, heartbeat, extender, served, declaring };
 }
+
+/** Within which time the jobs of a queue are promised to start; undefined: nothing is promised. */
+const withinOf = (served: readonly ServedQueue[], queue: string): number | undefined =>
+  served.find(({ name }) => name === queue)?.refs[0]?.lateness?.withinMs;
 
 /** The channels of a worker that polls, which its reader listens to, and those on which a worker hears orders to stop. */
 function channelsOf(
@@ -394,6 +395,7 @@ function identityOf(
     queues: works.map(({ queue }) => queue.name),
     slots: Object.fromEntries(works.map(({ queue, concurrency }) => [queue.name, concurrency])),
     connections: all.reduce((sum, one) => sum + membersOf(one).length, 0),
+    holds: true,
     ...(settings.read === 'poll' ? { polls: true } : {}),
   };
 }

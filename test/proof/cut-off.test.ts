@@ -11,6 +11,7 @@ import { takeSnapshot } from '../support/invariants.ts';
 import { type List, lists, resolve, verbOf } from '../support/model-commands.ts';
 import {
   cutOff,
+  isOfAhead,
   isOfDebounce,
   isOfGates,
   isOfSets,
@@ -80,7 +81,8 @@ const sitesOf = (verb: string) =>
       !isTrim(verb, site) &&
       !isOfGates(verb, site) &&
       !isOfSets(verb, site) &&
-      !isOfDebounce(verb, site),
+      !isOfDebounce(verb, site) &&
+      !isOfAhead(verb, site),
   );
 const sites = new Map(verbs.flatMap(sitesOf).map((site) => [site, 0]));
 const missing = () => [...sites].filter(([, states]) => states < STATES).map(([site]) => site);

@@ -28,6 +28,8 @@ const ELSEWHERE = [
   ...['ready repair scheduled', 'running repair scheduled', 'none fire scheduled'],
   ...['ready schedule ready', 'running schedule running'],
   ...['scheduled expire expired', 'scheduled expire dead', 'scheduled expire none'],
+  // Nor does it hand anything out ahead: `test/redis/ahead.test.ts` does.
+  ...['scheduled start running', 'scheduled start cancelled', 'scheduled start none'],
   ...['none commit scheduled', 'ready complete scheduled', 'ready commit scheduled', 'ready bury scheduled'],
   ...[...rows].filter((row) => / cast |\bwaiting\b| limit | mend-gates /.test(row)),
 ];

@@ -14,6 +14,7 @@ import {
   whenReady,
 } from '../../src/redis/connection/connect.ts';
 import { outageOf } from '../../src/redis/connection/outage.ts';
+import { Wire } from '../../src/redis/connection/wire.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -135,6 +136,92 @@ describe('a lost reply', () => {
     expect(await redis.get('counted')).toBe('1');
     await once(slow, 'ready');
     expect(await slow.get('counted')).toBe('1');
+  });
+});
+
+describe('what one turn sends', () => {
+  test('is one write, and each command has its own reply', async () => {
+    const redis = open(server.url);
+    await whenReady(redis);
+    const write = vi.spyOn(redis.stream, 'write');
+    await redis.eval('return 1', 0);
+    write.mockClear();
+    expect(await Promise.all([redis.del('turn'), redis.incr('turn'), redis.incr('turn')])).toEqual([0, 1, 2]);
+    expect(write).toHaveBeenCalledTimes(1);
+  });
+
+  test('keeps its order around bytes, a transaction and a long text', async () => {
+    const redis = open(server.url);
+    await whenReady(redis);
+    const long = 'é'.repeat(100_000);
+    const replies = await Promise.all([
+      redis.set('turn', 'a'),
+      redis.append('turn', Buffer.from([0xff])),
+      redis.append('turn', 'b'),
+      redis.multi().append('turn', 'c').strlen('turn').exec(),
+      redis.pipeline().append('turn', 'd').exec(),
+      redis.append('turn', long),
+      redis.append('turn', 'e'),
+      redis.strlen('turn'),
+    ]);
+    const after = 5 + Buffer.byteLength(long);
+    const counted = [
+      [
+        [null, 4],
+        [null, 4],
+      ],
+      [[null, 5]],
+      after,
+      after + 1,
+      after + 1,
+    ];
+    expect(replies).toEqual(['OK', 2, 3, ...counted]);
+  });
+
+  test('reaches the server although its connection is closed at once', async () => {
+    const redis = open(server.url);
+    const admin = await server.client();
+    await whenReady(redis);
+    await admin.del('turn');
+    redis.incr('turn').catch(() => undefined);
+    close(redis);
+    await expect.poll(() => admin.get('turn')).toBe('1');
+  });
+
+  test('runs out of time command by command, by one timer, which goes when nobody waits', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      let nowMs = 0;
+      const pass = (ms: number) => {
+        nowMs += ms;
+        vi.advanceTimersByTime(ms);
+      };
+      const wire = new Wire(open('redis://127.0.0.1:1'), 500, () => nowMs);
+      const others = vi.getTimerCount();
+      const refused: string[] = [];
+      const send = (name: string) => {
+        const sent = wire.sent(({ message }) => {
+          sent.isOver = true;
+          refused.push(`${name}: ${message}`);
+        });
+        return sent;
+      };
+      send('first');
+      pass(300);
+      send('second');
+      const third = send('third');
+      expect(vi.getTimerCount() - others).toBe(1);
+      pass(200);
+      expect(refused).toEqual(['first: Command timed out']);
+      third.isOver = true;
+      pass(299);
+      expect(refused).toHaveLength(1);
+      pass(1);
+      expect(refused.slice(1)).toEqual(['second: Command timed out']);
+      expect(vi.getTimerCount() - others).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 

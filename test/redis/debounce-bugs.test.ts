@@ -265,6 +265,8 @@ const EQUAL: readonly (readonly [words: string, why: string])[] = [
   ['turned >: if number > 9007199254740991', 'the largest number there is'],
   ['turned >: local current = job.length > 0', 'a look more, which finds nothing'],
   ['replay @later-mark: turned <', 'the same order has the same mark'],
+  ['no guard: if isAhead(', 'no job of these is handed out ahead; test/flow/worker/ahead.test.ts has one'],
+  ["no guard: if not news then return 'held'", 'the same'],
 ];
 
 test('planted bugs are noticed', { timeout: 600_000 }, async () => {

@@ -39,11 +39,59 @@ describe('a running job', () => {
     await aside('%d held by ann');
     const run = await runOf('j:a');
     expect(run).toMatchObject({ failures: 7, deferred: { times: 2, lastMs: T0, reason: '%d held by ann' } });
+    expect(run?.deferred?.starts).toMatchObject([
+      { kind: 'deferred', attempt: 1, atMs: T0, reason: '~2 "locked"\n' },
+      { kind: 'handed-back', attempt: 2, atMs: T0, worker: 'w1' },
+      { kind: 'deferred', attempt: 10, atMs: T0, reason: '%d held by ann' },
+    ]);
     expect(run?.history.map(({ message }) => message)).toEqual(['3', '4', '5', '6', '7']);
     await p.bury(only(await p.run()), { error: failure('last') });
     const [letter] = await deadLetters(p.redis, p.ref, { limit: 1 });
     expect(letter).toMatchObject({ failures: 8, crashes: 0, deferred: { times: 2, reason: '%d held by ann' } });
     expect(letter?.history.map(({ message }) => message)).toEqual(['4', '5', '6', '7', 'last']);
+  });
+
+  test('keeps the last five starts that were put aside or handed back, whatever their reasons say', async () => {
+    const reasons = ['1', '},{"t":2', ',"e":[{"a":3}]}', '{"k":"back"}', '%s', '6 ~7 {}', '7'];
+    await p.schedule('a');
+    await p.promote();
+    for (const reason of reasons) {
+      await p.defer(only(await p.run()), {
+        delayMs: 0,
+        why: encodeDeferral({ atMs: T0, reason, worker: 'w1', tookMs: 3 }),
+      });
+    }
+    await p.defer(only(await p.run()), { delayMs: 0 });
+    const { times, reason, starts } = (await runOf('j:a'))?.deferred ?? {};
+    expect([times, reason]).toEqual([7, '7']);
+    expect(starts?.map((one) => [one.attempt, one.reason])).toEqual([
+      ...reasons.slice(3).map((one, at) => [at + 4, one]),
+      [8, 'worker w1 stopped'],
+    ]);
+    expect(starts?.[0]).toEqual({
+      kind: 'deferred',
+      attempt: 4,
+      atMs: T0,
+      reason: reasons[3],
+      worker: 'w1',
+      tookMs: 3,
+    });
+  });
+
+  test('of a version before this one keeps what that has written', async () => {
+    const claim = await p.running('a');
+    const text = (await p.redis.hget(p.keys.runs, 'j:a')) ?? '';
+    await p.redis.hset(p.keys.runs, 'j:a', `${text}\n~3 ${JSON.stringify({ t: T0, m: 'old' })}`);
+    await p.defer(claim, { delayMs: 0, why: encodeDeferral({ atMs: T0 + 1, reason: 'new' }) });
+    expect((await runOf('j:a'))?.deferred).toEqual({
+      times: 4,
+      lastMs: T0 + 1,
+      reason: 'new',
+      starts: [
+        { kind: 'deferred', atMs: T0, reason: 'old' },
+        { kind: 'deferred', attempt: 1, atMs: T0 + 1, reason: 'new' },
+      ],
+    });
   });
 
   test('keeps the errors of earlier attempts', async () => {

@@ -4,7 +4,7 @@ import { isMoved } from '../../src/client/calls/partition-calls.ts';
 import { decodePast, encodeNote } from '../../src/job/past.ts';
 import { parseSettings } from '../../src/job/queue-settings.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { type EndPlace, endsOf, pastOf } from '../../src/redis/read/ends.ts';
+import { type EndPlace, endsOf, pastOf, turnsWhile } from '../../src/redis/read/ends.ts';
 import { createJobs } from '../../src/redis/scripts/jobs.ts';
 import { type Swept, sweep } from '../../src/redis/scripts/lease.ts';
 import type { Claim } from '../../src/redis/scripts/replies.ts';
@@ -370,6 +370,25 @@ describe('sweep', () => {
     expect((await end('c')).id).toBe('c');
     expect(await counts()).toEqual([1, 1]);
   });
+});
+
+test('who had a turn while a job was in line is counted, of its group where it has one, and the last is named', async () => {
+  const ends = [
+    ['{acme}a', 10],
+    ['{acme}b', 20],
+    ['{umbrella}c', 30],
+  ] as const;
+  for (const [id, afterMs] of ends) await done([await p.running(id)], note(), { nowMs: T0 + afterMs });
+  await p.schedule('{acme}never');
+  await p.cancel('j:{acme}never', { nowMs: T0 + 35 });
+  const wait = { member: 'j:{acme}z', fromMs: T0, toMs: T0 + 40, nowMs: T0 + 50 };
+  const turns = { isLeast: false, ofGroup: true, last: '{acme}b' };
+  expect(await turnsWhile(p.redis, p.ref, wait)).toEqual({ ...turns, count: 2 });
+  expect(await turnsWhile(p.redis, p.ref, { ...wait, fromMs: T0 + 15 })).toEqual({ ...turns, count: 1 });
+  expect(await turnsWhile(p.redis, p.ref, { ...wait, toMs: T0 + 9 })).toBeUndefined();
+  expect(await turnsWhile(p.redis, p.ref, { ...wait, nowMs: T0 + 700_000 })).toMatchObject({ isLeast: true });
+  const any = { isLeast: false, ofGroup: false, count: 3, last: '{umbrella}c' };
+  expect(await turnsWhile(p.redis, p.ref, { ...wait, member: 'j:z' })).toEqual(any);
 });
 
 test('a queue without a history names no key of it, and keeps nothing', async () => {

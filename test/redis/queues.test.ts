@@ -249,8 +249,9 @@ test('what definitions have said is forgotten only where that is asked for', asy
 });
 
 test('limits of one group by command stand above those of a definition, and the others follow it', async () => {
-  const group = (limits?: object) =>
-    setGroup(p.redis, { namespace, queue: 'mails', group: 'acme', by: ada, ...(limits && { limits }) });
+  const group = async (limits?: object) =>
+    (await setGroup(p.redis, { namespace, queue: 'mails', group: 'acme', by: ada, ...(limits && { limits }) })) !==
+    undefined;
   await mails({ groups: { acme: { concurrency: 2 }, umbrella: { concurrency: 3 } } });
   expect(await group({ concurrency: 1 })).toBe(true);
   expect(await group({ concurrency: 1 })).toBe(false);

@@ -25,7 +25,16 @@ describe('a job that ran', () => {
       attempts: 1,
       failures: 0,
       crashes: 1,
-      history: [{ atMs: T0, attempt: 1, kind: 'crash', message: 'worker w1 was lost' }],
+      history: [
+        {
+          atMs: T0,
+          attempt: 1,
+          kind: 'crash',
+          message: 'worker w1 was lost',
+          beganMs: Math.floor(Number(claim.token) / 1000),
+          signMs: expect.any(Number),
+        },
+      ],
     });
     expect([await p.count('reclaimed'), await p.count('crashed')]).toEqual([1, 1]);
   });

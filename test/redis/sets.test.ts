@@ -4,7 +4,7 @@ import { encodeBody, encodeRecord } from '../../src/job/codec.ts';
 import { callbackId } from '../../src/job/labels.ts';
 import { digestOf } from '../../src/job/record-header.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { examine } from '../../src/redis/repair/fsck.ts';
+import { examine } from '../../src/redis/repair/examine.ts';
 import { repair } from '../../src/redis/repair/repair.ts';
 import { luaOf } from '../support/model-cut.ts';
 import { item, T0, usePartition } from '../support/partition.ts';

@@ -1,8 +1,9 @@
 /** `start`: entries become running jobs with a token each, and one of several entries of a member gets through. */
 import { describe, expect, test } from 'vitest';
 import { decodeRun } from '../../src/job/codec.ts';
-import type { StartReply } from '../../src/redis/scripts/replies.ts';
-import { failure, item, only, T0, usePartition } from '../support/partition.ts';
+import { createJobs } from '../../src/redis/scripts/jobs.ts';
+import type { Claim, Delivery, StartReply } from '../../src/redis/scripts/replies.ts';
+import { failure, item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
 const kinds = (replies: readonly StartReply[]) => replies.map(({ kind }) => kind);
@@ -118,6 +119,72 @@ describe('an entry the caller does not own', () => {
     const mine = await p.read('w1', 1);
     const theirs = await p.read('w2', 1);
     expect(kinds(await p.start([...mine, ...theirs]))).toEqual(['run', 'lost']);
+  });
+});
+
+describe('an entry that was added less than 100 ms ago', () => {
+  /** Starts so many ms after Redis added the first of them, and says how often Redis looked who holds an entry. */
+  async function started(deliveries: readonly Delivery[], addedMs: number, consumer = 'w1') {
+    const nowMs = Number(deliveries[0]?.entry.split('-')[0]) + addedMs;
+    await p.redis.config('RESETSTAT');
+    const settings = { consumer, bytesMax: 1_000_000, windowMs: WINDOW_MS, nowMs };
+    const replies = await createJobs(p.redis).start(p.ref, deliveries, settings);
+    const looks = /cmdstat_xpending:calls=(\d+)/.exec(await p.redis.info('commandstats'))?.[1] ?? 0;
+    return { kinds: kinds(replies), looks: Number(looks), claim: claimOf(deliveries, replies) };
+  }
+  const claimOf = (deliveries: readonly Delivery[], replies: readonly StartReply[]) => ({
+    entry: deliveries[0]?.entry as Claim['entry'],
+    member: deliveries[0]?.member as Claim['member'],
+    token: String(tokens(replies)[0]) as Claim['token'],
+  });
+
+  test.each([
+    [0, 0],
+    [99, 0],
+    [100, 1],
+    [-1, 1],
+  ])('starts %i ms after it was added, with %i looks who holds it', async (addedMs, looks) => {
+    await p.schedule('a');
+    expect(await started(await p.deliver(), addedMs)).toMatchObject({ kinds: ['run'], looks });
+  });
+
+  test('is asked about, with all others of its call, when it does not start plainly', async () => {
+    await p.scheduleAll([item('a'), item('b')]);
+    const deliveries = await p.deliver();
+    await p.start(deliveries);
+    expect(await started(deliveries, 1)).toMatchObject({ kinds: ['again', 'again'], looks: 1 });
+    expect((await started(deliveries, 1, 'w2')).kinds).toEqual(['lost', 'lost']);
+  });
+
+  test('is lost to a worker that was frozen for a job lease, after another one took it over', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    // By the clock of Redis, which alone decides: the shortest lease there is.
+    await expect.poll(async () => (await p.reclaim('w1', { idleMs: 100 })).deliveries.length).toBe(1);
+    const late = { consumer: 'w1', bytesMax: 1_000_000, windowMs: WINDOW_MS };
+    expect(kinds(await p.withoutWrite(() => p.jobs.start(p.ref, deliveries, late)))).toEqual(['lost']);
+  });
+
+  test('starts although a person gave it to another consumer, whose start then fences it', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.redis.xclaim(p.keys.ready, 'workers', 'w2', 0, only(deliveries).entry);
+    const first = await started(deliveries, 5);
+    const second = await started(deliveries, 9, 'w2');
+    expect([first.kinds, second.kinds]).toEqual([['run'], ['run']]);
+    expect(await p.complete([first.claim])).toEqual(['fenced']);
+    expect(await p.complete([second.claim])).toEqual(['ok']);
+  });
+
+  test.each([
+    ['acknowledged it', (entry: string) => p.redis.xack(p.keys.ready, 'workers', entry)],
+    ['deleted its consumer', () => p.redis.xgroup('DELCONSUMER', p.keys.ready, 'workers', 'w1')],
+  ])('starts once and is over with its end, although a person %s', async (_, act) => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await act(only(deliveries).entry);
+    expect(await p.complete([(await started(deliveries, 5)).claim])).toEqual(['ok']);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 } });
   });
 });
 

@@ -5,7 +5,7 @@ import { memberOf } from '../../src/job/codec.ts';
 import { debounceLetter } from '../../src/job/debounce.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { oldestDue, peek, stats } from '../../src/redis/read/inspect.ts';
-import { examine } from '../../src/redis/repair/fsck.ts';
+import { examine } from '../../src/redis/repair/examine.ts';
 import { close, limit } from '../../src/redis/scripts/gates.ts';
 import { item, only, usePartition } from '../support/partition.ts';
 import { read } from '../support/repository.ts';

@@ -39,6 +39,25 @@ test('every state is counted, and nothing twice', async () => {
   });
 });
 
+test('a job that is not due is scheduled, also where it was offered ahead or a worker holds it', async () => {
+  const nowMs = Date.now();
+  const dues = {
+    runs: nowMs - 5,
+    held: nowMs + 8000,
+    read: nowMs + 8001,
+    offered: nowMs + 8002,
+    later: nowMs + 60_000,
+  };
+  await p.scheduleAll(Object.entries(dues).map(([id, dueMs]) => item(id, { dueMs })));
+  const pass = { term: await p.lead(), leaseMs: LEASE_MS, limit: 500, cap: 1000 };
+  await p.jobs.promote(p.ref, pass);
+  await p.jobs.start(p.ref, await p.read(), { consumer: 'w1', bytesMax: 1000, windowMs: 1000 });
+  expect(await p.jobs.promote(p.ref, { ...pass, aheadMs: 9000 })).toMatchObject({ offered: 3 });
+  await p.jobs.start(p.ref, await p.read('w1', 1), { consumer: 'w1', bytesMax: 1000, windowMs: 1000 });
+  await p.read('w1', 1);
+  expect(await now()).toMatchObject({ scheduled: 4, ready: 0, running: 1 });
+});
+
 test('the leader, its lease and its wake-up are told', async () => {
   const term = await p.lead();
   await p.promote();

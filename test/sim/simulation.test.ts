@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
 import { patchedCopy } from '../chaos/faults/copies.mjs';
-import { after, dropped } from '../chaos/marks.mjs';
+import { dropped } from '../chaos/marks.mjs';
 import { root } from '../support/repository.ts';
 import { isSlice } from '../tiers.mjs';
 
@@ -66,6 +66,23 @@ test.each(LINGERS)('due jobs linger %j: the same', { timeout: 900_000 }, async (
   expect(jobs).toBeGreaterThan(50);
 });
 
+const AHEADS = isSlice ? [[]] : [[], ['--alone'], ['--faults', 'jump clock', '--density', '8']];
+
+test.each(AHEADS)(
+  'jobs are handed out ahead %j: the same, and no handler begins after a cancel has resolved',
+  {
+    timeout: 900_000,
+  },
+  async (...words) => {
+    const told = JSON.parse(await simulate(root, '--seed', '1', '--hours', '0.04', '--ahead', '60', ...words));
+    expect(told.anomalies).toEqual([]);
+    expect(told.jobs).toBeGreaterThan(50);
+    if (words.includes('--alone')) return;
+    expect(told.offered).toBeGreaterThan(5);
+    expect(told.cancelled).toBeGreaterThan(5);
+  },
+);
+
 test('the same seed is the same run, to the microsecond', { timeout: 900_000 }, async () => {
   const [one, other] = await Promise.all([1, 2].map(() => simulate(root, '--seed', '4', '--hours', '0.01', '--trace')));
   expect(one?.length).toBeGreaterThan(1000);
@@ -91,16 +108,6 @@ const CONTROLS = [
     file: 'lua/promote.lua',
     mark: 'fence',
     edit: dropped,
-  },
-  {
-    title: 'leaves it to the connection to send again',
-    // A command is carried out twice, and the second time after others.
-    wanted: ['REFUSED', 'LOST', 'DUP-START'],
-    faults: 'mute,freeze server,hold,cut,ambush,restart server',
-    seed: 2,
-    file: 'dist/redis/connection/one.js',
-    mark: 'no-resend',
-    edit: after('maxRetriesPerRequest: null,'),
   },
   {
     title: 'does not look how many run',
@@ -133,6 +140,36 @@ const CONTROLS = [
     more: { file: 'lua/serve.lua', mark: 'hold-begun', edit: dropped },
     edit: dropped,
   },
+  {
+    title: 'begins what it was handed ahead at once',
+    wanted: ['EARLY'],
+    faults: '',
+    seed: 1,
+    ahead: true,
+    file: 'dist/worker/run/execution.js',
+    mark: 'until-due',
+    edit: () => 'if (false)',
+  },
+  {
+    title: 'holds for ever',
+    wanted: ['STUCK'],
+    faults: '',
+    seed: 1,
+    ahead: true,
+    file: 'dist/worker/run/holds.js',
+    mark: 'begins',
+    edit: () => 'else if (false)',
+  },
+  {
+    title: 'ends a job that is held by a cancel that its worker does not hear of',
+    wanted: ['AFTER-CANCEL'],
+    faults: '',
+    seed: 1,
+    ahead: true,
+    file: 'lua/cancel.lua',
+    mark: 'held-first',
+    edit: () => "if run and run.owner ~= '-' and tonumber(run.due) then return cancel(member, record, run, waits) end",
+  },
 ];
 
 /** Tried after the known one. */
@@ -140,7 +177,7 @@ const SEEDS = [1, 2, 3, 4, 5, 6];
 
 for (const { title, ...control } of CONTROLS) {
   test(`a build that ${title} is caught`, { timeout: 900_000 }, async () => {
-    const { wanted, faults, seed: known, gated = false, more, ...patch } = control;
+    const { wanted, faults, seed: known, gated = false, ahead = false, more, ...patch } = control;
     const product = patchedCopy(root, [patch, ...(more ? [more] : [])]);
     const found: string[] = [];
     try {
@@ -148,6 +185,7 @@ for (const { title, ...control } of CONTROLS) {
         if (wanted.some((kind) => found.includes(kind))) break;
         const words = ['--seed', String(seed), '--hours', '0.03', '--density', '4', '--faults', faults];
         if (gated) words.push('--gated');
+        if (ahead) words.push('--ahead', '60');
         for (const { kind } of JSON.parse(await simulate(product, ...words)).anomalies) found.push(kind);
       }
       expect(wanted.some((kind) => found.includes(kind))).toBe(true);

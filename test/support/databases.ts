@@ -3,7 +3,7 @@ import { PGlite } from '@electric-sql/pglite';
 import initSqlJs from 'sql.js';
 import type { Dialect, Run } from '../../src/sql/index.ts';
 import { tier } from '../tiers.mjs';
-import { hasPostgres, startPostgres } from './postgres.ts';
+import { hasPostgres, startPostgres } from './postgres.mjs';
 
 export interface TestDatabase {
   readonly dialect: Dialect;

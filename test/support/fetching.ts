@@ -238,6 +238,9 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
   });
   const roundTrips: RoundTrips = new RoundTrips({
     ...common,
+    serverOf: () => {
+      throw new Error('nothing is handed out ahead here');
+    },
     readerJobs: jobs,
     acknowledger,
     starter,
@@ -255,6 +258,7 @@ export function fetching({ concurrency = 4, partitions = 1, windowMs = 60_000, o
   });
 
   return {
+    acknowledger,
     fetcher,
     starter,
     roundTrips,

@@ -32,7 +32,6 @@ export function useKilled(handlers: string) {
     DUESTREAM_MOVER__LEASE: '1000',
     EFFECTS_FILE: file,
     DUESTREAM_WORKER__JOB_LEASE: '500',
-    DUESTREAM_WORKER__EXTEND_EVERY: '150',
     DUESTREAM_WORKER__BEAT_TTL: '500',
     DUESTREAM_WORKER__GRACE: '200',
   });

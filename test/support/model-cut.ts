@@ -115,6 +115,13 @@ const OF_DEBOUNCE = [
 ];
 export const isOfDebounce = (verb: string, site: string): boolean =>
   OF_DEBOUNCE.some((words) => words.test(lineOf(verb, site)));
+/** What only a job writes that is handed out ahead, which the model does not; `test/redis/ahead.test.ts` cuts that off. */
+const OF_AHEAD = [
+  /'SPUBLISH', stop, |keys\.meta, 'ahead', |'n\.promoted', count\)/,
+  /'ZREM', keys\.scheduled, (?:unpack\(begins\)|member\)$)|'HSET', keys\.runs, member, unboundText\(run, text\)/,
+];
+export const isOfAhead = (verb: string, site: string): boolean =>
+  !['cancel', 'expire'].includes(verb) && OF_AHEAD.some((words) => words.test(lineOf(verb, site)));
 /** Functions that only the end of a member of a set calls; `test/proof/sets.test.ts` cuts them off. */
 const OF_SETS = /^ *local function (?:endInSet|callBack|keepSet|forgetSet|rejoin)\(/;
 const MAKES_TAGS: readonly string[] = ['schedule', 'edit', 'replay', 'fire', 'mend-tags'];

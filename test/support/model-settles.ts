@@ -141,7 +141,7 @@ export function again(
     // One start costs one budget: its crash may be counted already.
     run.failures += call.error === undefined || run.owner === undefined ? 0 : 1;
     if (call.error !== undefined) fail(run, call.error);
-    if (call.why) run.deferred = { times: (run.deferred?.times ?? 0) + 1, why: call.why };
+    if (call.error === undefined) putAside(run, call.why ?? '', model.nowMs);
     Object.assign(run, { entry: undefined, owner: undefined, next: due, cancel: false });
     count(model, call.error === undefined ? 'deferred' : 'retried');
     nudge(model, due);
@@ -152,6 +152,16 @@ export function again(
     model.entries.filter(({ id }) => id === claim.entry),
   );
   return 'cancelled';
+}
+
+/** The newest deferral, and in it the four before that. Who stops gives its jobs back, which is told and not counted. */
+function putAside(run: Run, why: string, nowMs: number): void {
+  const owner = run.owner ?? '-';
+  const own = why === '' ? { t: nowMs, m: `worker ${owner} stopped`, k: 'back', w: owner } : JSON.parse(why);
+  const { e: before = [], ...last } = JSON.parse(run.deferred?.why ?? '{}');
+  const e = run.deferred ? [last, ...before].slice(0, 4) : undefined;
+  const times = (run.deferred?.times ?? 0) + (why === '' ? 0 : 1);
+  run.deferred = { times, why: JSON.stringify({ a: run.attempts, ...own, e }) };
 }
 
 export function bury(

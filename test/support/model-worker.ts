@@ -310,7 +310,8 @@ export function reclaim(
     const { run } = jobOf(model, entry.member);
     Object.assign(entry, { holder: call.consumer, idle: false });
     if (run?.entry !== entry || run.owner !== call.owner) continue;
-    const line = { t: model.nowMs, a: run.attempts, k: 'crash', m: `worker ${call.owner} was lost` };
+    const b = Math.floor(Number(run.token) / 1000);
+    const line = { t: model.nowMs, a: run.attempts, k: 'crash', m: `worker ${call.owner} was lost`, b, i: 0 };
     fail(run, JSON.stringify(line));
     run.crashes += 1;
     run.owner = undefined;

@@ -203,6 +203,10 @@ function refused(error: unknown): string {
 }
 
 function same(what: string, real: unknown, expected: unknown): void {
-  if (isDeepStrictEqual(real, expected)) return;
+  if (isDeepStrictEqual(real, expected) || isDeepStrictEqual(timeless(real), timeless(expected))) return;
   throw new Disagreement(`${what}: ${JSON.stringify(real)}\n  expected: ${JSON.stringify(expected)}`);
 }
+
+/** Without how long a dead worker was not heard of, which Redis tells by its own clock. */
+const timeless = (value: unknown): unknown =>
+  JSON.parse((JSON.stringify(value) ?? 'null').replace(/("signMs":|\\"i\\":)\d+/g, (_, name: string) => `${name}0`));

@@ -17,7 +17,6 @@ const OPTIONS: MoverOptions = {
   leaseMs: 60_000,
   batchMax: 500,
   readyMax: 10_000,
-  lineMax: 1_000_000,
   safetyTickMs: 5000,
 };
 
@@ -53,7 +52,7 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
     current: () => ({ ...line.ref, lingerMs }),
     processId,
     order: { rank, betterBeatSince: (_key, sinceMs) => betterBeatSince(sinceMs) },
-    loneWorker: { relay: () => undefined, isPolled: () => false },
+    loneWorker: { relay: () => undefined, isPolled: () => false, canHold: () => true },
     windowMs: 600_000,
     ...(serverOf && { serverOf }),
     clock,

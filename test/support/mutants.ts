@@ -109,6 +109,7 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['starting', 'the second entry of a job does not see what the first did', 'if seen[member] then', 'if false then'],
   ['starting', 'what ran before starts for the first time', 'not (known[nth] or again[nth])', 'not again[nth]'],
   ['starting', 'what waits again is started', 'not (known[nth] or again[nth])', 'not known[nth]'],
+  ['starting', 'an entry of the future is young', " and to:match('^%d+') - call.now <= 0", ''],
   ['starting', 'an old entry stays old', 'isFirst and isYoung and', 'isFirst and'],
   ['starting', 'a call reads as much as there is', 'call.spent + call.largest <= call.bytes', 'true'],
   ['starting', 'a call of entries forgets what it has read', 'call.spent + size', 'size'],
@@ -116,7 +117,7 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['repeated', 'an acknowledged entry is never let go', 'or not settled or call.isHeld', 'or true'],
   ['serve', 'what is delivered is not started', 'if #delivered > 0 then', 'if false then'],
   ['serve', 'a paused queue is delivered', 'if take > 0 and not call.isPaused then', 'if take > 0 then'],
-  ['serve', 'what was given is taken for delivered', ', heldSince(ready, consumer, entries))', ')'],
+  ['serve', 'what was given is taken for delivered', 'entries, true)', 'entries)'],
   ['serve', 'one more is delivered', 'deliver(ready, consumer, take)', 'deliver(ready, consumer, take + 1)'],
   ['serve', 'what is over is not completed', '8 + 4 * given, #ARGV', '8 + 4 * given, 0'],
   ['relay', 'what is delivered is not started', 'if #delivered > 0 then', 'if false then'],
@@ -164,6 +165,8 @@ export const ELSEWHERE = [
   'seal',
   'disband',
   'tend',
+  // The model keeps no diary; `test/redis/diary.test.ts` does, and plants them.
+  'observe',
 ];
 /** Parts that only `cast` uses. It has a model of its own, in `test/proof/cast.test.ts`. */
 export const PARTS_OF_CAST: readonly string[] = ['cast-one', 'cast-entries', 'casting', 'cast-bounds', 'take-back'];
@@ -186,6 +189,23 @@ const PARTS_ELSEWHERE = [
   'lapsing',
   // The model does not debounce; `test/redis/debounce-bugs.test.ts` does, and plants its own.
   ...['debounce', 'again'],
+  // Nor does it hand anything out ahead; `test/redis/ahead.test.ts` does, and plants them.
+  ...['offers', 'offered', 'held'],
+  // Nor does it keep a diary; `test/redis/diary.test.ts` does, and plants them.
+  'diary',
+];
+/** Lines of others that only a job reaches that was handed out ahead. */
+export const OF_AHEAD: readonly string[] = [
+  'promote @offers: turned ==',
+  ...['start-one @is-void: turned == (1 of 2)', 'start-one @is-void: turned == (2 of 2)'],
+  'start-one @held-until: turned >',
+  ...[1, 2, 3, 4].map((at) => `start-one @taken-out: turned == (${at} of 4)`),
+  'start-one @out-of-scheduled: no write',
+  ...['starting @some-begin: turned >', 'starting @begins: no write', 'starting @until-due: turned >'],
+  'starting @is-offer: turned ==',
+  ...['waiting', 'known', 'cancel'].map((of) => `${of} @held-first: no guard`),
+  ...['no write', 'no NX'].map((how) => `put-back @scheduled-again: ${how}`),
+  'put-back @unbound: no write',
 ];
 /** Lines of others that only a debounced job reaches. */
 export const OF_DEBOUNCE: readonly string[] = [
@@ -284,6 +304,11 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['group @at-once: no guard', 'the long way, which asks whether there is a stream, does the same'],
   ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
+  ...[
+    'starting @so-young: turned < (1 of 2)',
+    'starting @so-young: turned < (2 of 2)',
+    'starting @not-asked: no guard',
+  ].map((name) => [name, 'the time of the model is before each entry; test/redis/start.test.ts has others'] as const),
   ['starting @young: turned <', 'a second is neither old nor young'],
   ['starting @apart: turned >', 'one text or two say the same; only what they cost differs'],
   ['quota @no-bytes: turned >', 'without a limit of bytes nothing is noted, so one look more finds nothing'],
@@ -332,6 +357,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['end-mark @known-mark: no guard', 'the record that is read instead says the same'],
   ['past @unreadable: no guard', 'nothing of ours writes a record that cannot be read'],
   ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
+  ...OF_AHEAD.map((name) => [name, 'the model hands nothing out ahead; test/redis/ahead.test.ts does'] as const),
   ...OF_DEBOUNCE.map((name) => [name, 'the model does not debounce; test/redis/debounce-bugs.test.ts does'] as const),
   ...OF_GATES.map(
     (name) => [name, 'the model is not gated; test/proof/gates.test.ts walks through a queue that is'] as const,
@@ -361,7 +387,7 @@ const SLIPS_OF_GATES: readonly (typeof SLIPS)[number][] = [
     (of) =>
       [
         [of, 'what is over keeps its hold', ', gate = gate }', ' }'],
-        [of, 'a start has no hold', 'call.gate = gate', 'call.gate = nil'],
+        [of, 'a start has no hold', 'call.ahead = gate,', 'call.ahead = nil,'],
         [of, 'nothing is let through', 'waiting = fill(', 'waiting = tostring('],
         [of, 'a pause lets through', 'not (refusal or call.isPaused)', 'not refusal'],
       ] as const,

@@ -86,7 +86,8 @@ export const transitions: readonly Transition[] = [
       // while another worker was given the one that counts.
       ready: ['running', 'scheduled', 'ready', 'cancelled', 'dead', 'none'],
       running: ['running', 'scheduled', 'cancelled', 'none'],
-      scheduled: ['scheduled'],
+      // A job that was offered ahead is in scheduled until its start takes it out.
+      scheduled: ['scheduled', 'running', 'cancelled', 'none'],
       // Without a done window the entry that a tombstone waited for takes it along.
       done: ['none'],
       cancelled: ['none'],

@@ -32,7 +32,7 @@ export interface Planned extends JobOverrides {
 export type Line = ReturnType<typeof useLine>;
 
 /** Leases and graces so short that a test of recovery takes a second. */
-export const QUICK = { jobLease: 600, extendEvery: 100, beatTtl: 300, grace: 150 } as const;
+export const QUICK = { jobLease: 800, beatTtl: 300, grace: 150 } as const;
 
 interface LineOptions extends StartOptions {
   readonly partitions?: number;
@@ -167,7 +167,7 @@ function queuePart({ attempts, crashes, backoff, timeout, delivery, linger }: Qu
 }
 
 function moverOf(redis: Redis, ref: PartitionRef): Mover {
-  const options = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, lineMax: 1_000_000, safetyTickMs: 10 };
+  const options = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, safetyTickMs: 10 };
   return new Mover({
     redis,
     ref,
@@ -175,7 +175,7 @@ function moverOf(redis: Redis, ref: PartitionRef): Mover {
     processId: 'm',
     options,
     order: { rank: () => 0, betterBeatSince: async () => true },
-    loneWorker: { relay: () => undefined, isPolled: () => true },
+    loneWorker: { relay: () => undefined, isPolled: () => true, canHold: () => true },
     windowMs: 600_000,
     clock: systemClock,
     events: createEmitter(),

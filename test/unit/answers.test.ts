@@ -46,6 +46,26 @@ test('of an answer that is one of several, the one that its fields say is sent',
   expect(answers.CancelledMany.listed({ ...counts, cursor: undefined })).toEqual(counts);
 });
 
+test('a value that may be off, a text or an object is sent as it is, each time', () => {
+  const entry = { partitions: 1, entry: '1-0', atMs: 1, what: 'set' as const };
+  const before = { rate: false, lateness: false, perGroup: 3, history: { keep: '7d' } } as const;
+  const after = { rate: '2/s', lateness: { within: '5s' }, perGroup: { rate: '1/s' }, history: true } as const;
+  const facts = {
+    queue: 'mail',
+    fromMs: 0,
+    toMs: 1,
+    verdict: '',
+    starts: 0,
+    late: 0,
+    known: 1,
+    causes: [],
+    groups: [],
+  };
+  const none = { p50Ms: null, p99Ms: null, maxMs: null, worst: null };
+  const diary = { entries: [{ ...entry, before, after }], intervals: [], partitions: 1 };
+  expect(answers.QueueLate.listed({ ...facts, ...none, diary })).toEqual({ ...facts, ...none, diary });
+});
+
 test('an object where a text is listed is not sent', () => {
   const told = answers.UnreadQueue.listed(JSON.parse('{"queue":"mail","why":{"secret":1}}'));
   expect(told).toEqual({ queue: 'mail', why: null });

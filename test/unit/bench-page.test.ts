@@ -40,7 +40,7 @@ const run = {
 test('a target is met or missed for each shape, and a shape without the process has no verdict', () => {
   const page = pageOf(run);
   expect(page).toContain('CPU of the server per job, µs | ≤ ×1.5 | ×1.2 | met | ×1.6 | **missed** |');
-  expect(page).toContain('CPU of the daemon per job, µs | ≤ 150 | 140 | met |  |  |');
+  expect(page).toContain('CPU of all daemons per job, µs | ≤ 150 | 140 | met |  |  |');
   expect(page).toContain('linger 20 ms | CPU of the server per job, µs | ≤ ×0.7 | ×0.6 | met |');
   expect(page).toContain('**At a low rate**');
 });

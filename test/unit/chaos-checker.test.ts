@@ -88,6 +88,15 @@ describe('a story without a flaw', () => {
     const resumed = (pid: number) => [...run('a', '5'), ...run('a', '5', { us: 5000, pid })];
     expect(kindsIn({ ...story, effects: resumed(WORKER), members: [done('a', '5')] })).toEqual([]);
     expect(kindsIn({ ...story, effects: resumed(OTHER), members: [done('a', '5')] })).toEqual(['TOKEN-REGRESS']);
+    // Also where it had been tried again meanwhile: that newer start is forgotten as well.
+    const [first, retry] = [run('a', '5', { how: 'error' }), run('a', '6', { us: 2500, attempt: 2 })];
+    const twice = {
+      ...story,
+      effects: [...first, ...retry, ...run('a', '5', { us: 5000 })],
+      members: [done('a', '5')],
+    };
+    expect(kindsIn(twice)).not.toContain('TOKEN-REGRESS');
+    expect(kindsIn({ ...twice, loss: { ...loss, toUs: 2000 } })).toContain('TOKEN-REGRESS');
   });
 });
 

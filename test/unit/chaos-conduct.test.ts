@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { judgeConduct } from '../chaos/judge/conduct.mjs';
-import { complaintsOf } from '../chaos/judge/fsck.mjs';
+import { complaintsOf } from '../chaos/judge/damage.mjs';
 import { calm } from '../chaos/judge/predicates.mjs';
 import { outcriesIn } from '../chaos/judge/said.mjs';
 import { heldBy } from '../chaos/judge/vitals.mjs';
@@ -108,7 +108,7 @@ describe('a log is calm', () => {
   });
 });
 
-describe('an answer of fsck', () => {
+describe('an answer of doctor about the keys', () => {
   const answer = (flaws: readonly object[], code: number) => {
     const partitions = [{ queue: 'chaos', partition: 0, flaws }];
     return complaintsOf({ code, text: JSON.stringify({ ok: code === 0, partitions, control: [] }) });
@@ -117,13 +117,13 @@ describe('an answer of fsck', () => {
 
   test('that all is whole is believed, and a flaw is told', () => {
     expect(answer([], 0)).toEqual([]);
-    expect(answer([flaw], 1)).toEqual(['fsck: I2 orphan j:a: it never runs']);
+    expect(answer([flaw], 1)).toEqual(['doctor: I2 orphan j:a: it never runs']);
   });
 
   test.each(['', 'all is well', '{}', '{"partitions":{}}', '{"partitions":[],"control":[]}'])(
     'that is %o is a failure, although it ended with 0',
     (text) => {
-      expect(complaintsOf({ code: 0, text })).toEqual([`fsck ended with 0 and cannot be read: ${text}`]);
+      expect(complaintsOf({ code: 0, text })).toEqual([`doctor --keys ended with 0 and cannot be read: ${text}`]);
     },
   );
 

@@ -59,9 +59,9 @@ describe('precedence', () => {
 
   test('what nobody has set is as the profile says, and what is set wins over it', () => {
     const { config, origins } = fromFile('profile: quiet\nmover: { lease: 5s }\n');
-    expect(config.mover).toMatchObject({ leaseMs: 5000, safetyTickMs: 60_000 });
+    expect(config.mover).toMatchObject({ leaseMs: 5000 });
     expect(config.worker).toMatchObject({ beatTtlMs: 180_000, graceMs: 60_000, jobLeaseMs: 15_000 });
-    expect(origins['mover.safetyTick']).toEqual({ from: 'default', name: 'the profile quiet' });
+    expect(origins['worker.grace']).toEqual({ from: 'default', name: 'the profile quiet' });
     expect(refusal(() => fromFile('profile: silent\n'))).toContain('allowed: default, quiet');
     const worker = (profile: 'quiet') => readWorkerOptions({ redis: 'redis://127.0.0.1:1', profile, grace: '9s' });
     expect(worker('quiet')).toMatchObject({ beatTtlMs: 180_000, graceMs: 9000 });
@@ -199,9 +199,9 @@ describe('unknown names', () => {
     expect(refusal(() => load({ env: { DUESTREAM_LIMITS__DATA_BYTES: '5000' } }))).toBe(
       'DUESTREAM_LIMITS__DATA_BYTES is not a variable of duestream; did you mean DUESTREAM_LIMITS__DATA_BYTES_MAX?',
     );
-    const input: object = { mover: { safetyTickMs: 5 } };
+    const input: object = { mover: { leaseMs: 5000 } };
     expect(refusal(() => defineConfig(input))).toBe(
-      'mover.safetyTickMs in the code is not an option; did you mean mover.safetyTick?',
+      'mover.leaseMs in the code is not an option; did you mean mover.lease?',
     );
   });
 
@@ -248,15 +248,16 @@ describe('rules between options', () => {
     expect(load({ flags: { httpHost } }).config.http.host).toBe(httpHost);
   });
 
-  test('jobs are extended at least twice per lease', () => {
-    const message = refusal(() => defineConfig({ worker: { jobLease: 6000, extendEvery: 3001 } }));
-    expect(message).toContain('worker.extendEvery is 3001ms; allowed: at most half of worker.jobLease, which is 6s');
+  test.each(['mover.safetyTick', 'mover.lineMax', 'worker.extendEvery'])('%s of an older file is refused', (key) => {
+    const [section = '', name = ''] = key.split('.');
+    expect(refusal(() => fromFile(`${section}: { ${name}: 1000 }\n`))).toContain(
+      `${key} in case.yaml is not an option`,
+    );
   });
 });
 
-test('leases are extended at a third of the lease unless it is said otherwise', () => {
-  expect(defineConfig({ worker: { jobLease: '6s' } }).worker.extendEveryMs).toBe(2000);
-  expect(defineConfig({ worker: { jobLease: '6s', extendEvery: '1s' } }).worker.extendEveryMs).toBe(1000);
+test('leases are extended at a third of the lease', () => {
+  expect(readWorkerOptions({ redis: 'redis://127.0.0.1:1', jobLease: '6s' }).extendEveryMs).toBe(2000);
 });
 
 describe('secrets', () => {

@@ -43,6 +43,21 @@ test('without a worker in this process nothing is relayed', () => {
   expect(lone.relay(ref, pass)).toBeUndefined();
 });
 
+test('jobs are offered ahead unless a worker of the queue cannot hold them', () => {
+  const lone = new LoneWorker(() => undefined);
+  const canHold = (...living: readonly Identity[]) => {
+    lone.see(living);
+    return lone.canHold('q');
+  };
+  const old = worker('w2', 'q', 'other');
+  const holding = (id: string) => ({ ...worker(id, 'q'), holds: true });
+  expect(canHold()).toBe(true);
+  expect(canHold(daemon, holding('w1'), holding('w3'))).toBe(true);
+  expect(canHold(holding('w1'), old)).toBe(false);
+  expect(canHold(holding('w1'), { ...old, queues: ['other'] })).toBe(true);
+  expect(canHold(daemon)).toBe(true);
+});
+
 test('who comes and goes is seen', () => {
   const lone = new LoneWorker(() => near);
   const isRelayed = () => lone.relay(ref, pass) !== undefined;

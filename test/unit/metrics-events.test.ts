@@ -13,15 +13,13 @@ function observed() {
   return { metrics, events, stop: metrics.observe(events) };
 }
 
-test('what goes wrong in a process is counted: parked jobs, lost slots, rejections, a loop that stood still', async () => {
+test('what goes wrong in a process is counted: lost slots, rejections, a loop that stood still', async () => {
   const { metrics, events } = observed();
-  events.emit('jobs.parked', { queue: 'emails', partition: 0, count: 3 });
   events.emit('slots.lost', { queue: 'emails', id: 'a', lost: 2, concurrency: 8 });
   events.emit('slots.lost', { queue: 'emails', id: 'a', lost: 1, concurrency: 8 });
   events.emit('promise.rejected', { error: 'nobody listened' });
   for (const lagMs of [1, 6000]) events.emit('process.ticked', { lagMs });
   const found = await samples(metrics);
-  expect(found.get('duestream_jobs_parked_total{queue="emails"}')).toBe(3);
   expect(found.get('duestream_lost_slots{queue="emails"}')).toBe(1);
   expect(found.get('duestream_unhandled_rejections_total')).toBe(1);
   const lag = (le: string) => found.get(`duestream_event_loop_lag_seconds_bucket{le="${le}"}`);

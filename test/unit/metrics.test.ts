@@ -41,7 +41,7 @@ function reading(
   };
   const { queue = 'emails', partition = 0, leading = true, oldestAgeMs = 0 } = given;
   if (!leading) return { queue, partition, leading };
-  return { queue, partition, leading, epoch: NOW_MS, oldestAgeMs, stats };
+  return { queue, partition, leading, oldestAgeMs, stats };
 }
 
 const observed = (options: Partial<MetricsOptions> = {}) => {
@@ -116,7 +116,6 @@ describe('whole queues', () => {
     expect(['scheduled_jobs', 'ready_jobs', 'running_jobs', 'dead_jobs'].map(emails)).toEqual([11, 12, 13, 14]);
     expect(emails('oldest_due_age_seconds')).toBe(2.5);
     expect(found.get('duestream_mover_leader{queue="emails",partition="0"}')).toBe(1);
-    expect(found.get('duestream_mover_epoch{queue="emails",partition="0"}')).toBe(1_763_719_000_000);
   });
 
   test('every durable counter that a metric reads is one that a script counts', () => {

@@ -13,7 +13,6 @@ import {
   groupLimitRows,
   parseGroupLimits,
   parseSettings,
-  type QueueSettingName,
   saidOf,
   settingFields,
   settingNames,
@@ -21,24 +20,6 @@ import {
   settingWords,
 } from '../../src/job/queue-settings.ts';
 import { read } from '../support/repository.ts';
-
-/** Values of each kind that are said so: as they are said again. */
-const SAID: { readonly [Word in QueueSettingName]?: readonly unknown[] } & {
-  readonly [word: string]: readonly unknown[];
-} = {
-  history: [false, { keep: '7d', max: 5, result: true, resultBytesMax: 10 }],
-  redact: [['card.number', 'to']],
-  broadcast: [false, { max: 5, bytes: 2048, age: '1h' }],
-  rate: [false, '10/s', { limit: 7, per: '90s', burst: 3 }],
-  perGroup: [false, 3, { concurrency: false, rate: '1/s', maxPending: 9 }],
-  groups: [{}, { acme: { concurrency: 5, rate: false, maxPending: 7, weight: 2 }, 'free-*': { rate: '1/m' } }],
-};
-const KINDS: { readonly [kind: string]: readonly unknown[] } = {
-  limit: [false, 1024],
-  duration: [0, '20ms'],
-  yes: [true],
-};
-const saidOfWord = (word: QueueSettingName): readonly unknown[] => SAID[word] ?? KINDS[settingOf(word).kind] ?? [];
 
 describe.each(settingWords)('%s', (word) => {
   const setting = settingOf(word);
@@ -53,8 +34,8 @@ describe.each(settingWords)('%s', (word) => {
   });
 
   test('is said again as it was said, and comes out of the registry as it went in', () => {
-    expect(saidOfWord(word)).not.toEqual([]);
-    for (const said of saidOfWord(word)) {
+    expect(setting.samples).not.toEqual([]);
+    for (const said of setting.samples) {
       const settings = parseSettings({ [word]: said });
       expect(saidOf(settings)).toEqual({ [word]: said });
       expect(decodeSettings(encodeSettings(settings))).toEqual(settings);
@@ -66,7 +47,7 @@ describe.each(settingWords)('%s', (word) => {
 
   test('is taken by the file and over HTTP as by code, and nothing else that is odd', () => {
     const inFile = (value: unknown) => defineConfig({ queues: { q: { [word]: value } } } as ConfigInput);
-    for (const said of saidOfWord(word)) {
+    for (const said of setting.samples) {
       expect(parseSettings(queueOptions(inFile(said), 'q'))).toEqual(parseSettings({ [word]: said }));
       expect(settingShapes[word].parse(said)).toEqual(said);
     }

@@ -16,18 +16,11 @@ import { defineHandlers } from '../../src/worker/run/handlers.ts';
 type Key = WorkerOptionName;
 const keys = Object.keys(workerOptions) as readonly Key[];
 
-/** The other of two options that bind each other, so that only the range of the first decides. */
-const besides = (key: Key, value: number): Partial<Record<Key, number>> => {
-  if (key === 'jobLease') return { extendEvery: Math.max(10, Math.floor(value / 2)) };
-  return key === 'extendEvery' ? { jobLease: Math.min(86_400_000, Math.max(100, 2 * value)) } : {};
-};
-
 const inFile = (key: Key, value: number): Config => {
   if (key === 'doneWindow') return defineConfig({ done: { window: value } });
-  return defineConfig({ worker: { ...besides(key, value), [key]: value } });
+  return defineConfig({ worker: { [key]: value } });
 };
-const inCode = (key: Key, value: number) =>
-  readWorkerOptions({ redis: 'redis://127.0.0.1:1', ...besides(key, value), [key]: value });
+const inCode = (key: Key, value: number) => readWorkerOptions({ redis: 'redis://127.0.0.1:1', [key]: value });
 const takes = (act: () => unknown): boolean => {
   try {
     act();
@@ -95,8 +88,7 @@ test('the lowest and the highest configuration make a worker', () => {
   const handlers = defineHandlers({ q: () => undefined });
   for (const bound of ['min', 'max'] as const) {
     const { doneWindow, ...worker } = Object.fromEntries(keys.map((key) => [key, workerOptions[key][bound]]));
-    const extendEvery = Math.min(worker.extendEvery ?? 0, (worker.jobLease ?? 0) / 2);
-    const config = defineConfig({ worker: { ...worker, extendEvery }, done: { window: doneWindow ?? 0 } });
+    const config = defineConfig({ worker, done: { window: doneWindow ?? 0 } });
     const worked = createModuleWorker(handlers, { config, redis: config.redis.url, log: silentLog });
     expect(worked.queues).toEqual(['q']);
   }

@@ -294,6 +294,24 @@ it('slots that a round trip had reserved are not free before its entries are the
   expect([passed.isOver(), line.running(), line.asked]).toEqual([false, ['n0', 'n2'], []]);
 });
 
+it('a fault of ours after the time-out of a job that was completed early leaves the late reply without an effect', async () => {
+  const line = open({ once: true });
+  await line.pass();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  await line.next().answer();
+  await line.ring();
+  const late = line.next();
+  const [entry] = line.inFlight.all();
+  if (!entry) throw new Error('it runs');
+  line.inFlight.overtaken(entry);
+  line.acknowledger.failed(entry, new Error('our own code threw'));
+  await late.answer({ completed: ['already'] });
+  expect([entry.state.phase, line.inFlight.size()]).toEqual(['overtaken', 1]);
+  await line.end('a');
+  expect(line.inFlight.size()).toBe(0);
+});
+
 it('delivered at most once, a job is completed before it runs, and its entry goes with the next round trip', async () => {
   const line = open({ once: true });
   await line.pass();

@@ -326,7 +326,7 @@ describe('a change by filter in the kit', () => {
     const settings = settingsOf({ redis: world.redis, clock: time.clock });
     const calls = createCalls(settings);
     const { finding } = await calls.connected();
-    const other = clientOver(settings, createCalls(settings), {});
-    return { time, producer: clientOver(settings, calls, {}), other, finding };
+    const other = clientOver(settings, createCalls(settings));
+    return { time, producer: clientOver(settings, calls), other, finding };
   }
 });

@@ -44,6 +44,34 @@ test('a job that failed and then succeeded tells its errors, its times and its r
   ]);
 });
 
+test('the account of each start is kept with it, and adds up to its lateness', async () => {
+  const kit = kitOf();
+  await kit.client.schedule(reports, { fails: 1 }, { id: 'a', delay: '1s' });
+  kit.outage('41s');
+  await kit.advance('1h');
+  const seen = await kit.client.get(reports, 'a');
+  expect(seen?.account).toMatchObject({ lateMs: 0, parts: [], toHandlerMs: 0 });
+  expect(seen?.history).toMatchObject([{ account: { lateMs: 40_000, parts: [{ cause: 'promotion', ms: 40_000 }] } }]);
+  await kit.client.schedule(plain, { fails: 0 }, { id: 'a' });
+  await kit.advance('1h');
+  expect((await kit.client.get(plain, 'a'))?.account).toBeUndefined();
+});
+
+test('a job that is put after its due time says so, and the same call is recognised whenever it is made again', async () => {
+  const kit = kitOf();
+  const put = () => kit.client.schedule(reports, { fails: 0 }, { id: 'a', at: '2025-12-31T23:00:00Z' });
+  expect(await put()).toMatchObject({ status: 'scheduled' });
+  kit.outage('5s');
+  expect(await put()).toMatchObject({ status: 'already' });
+  await kit.advance('1h');
+  const parts = [
+    { cause: 'made-late', ms: 3_600_000 },
+    { cause: 'promotion', ms: 5000 },
+  ];
+  expect((await kit.client.get(reports, 'a'))?.account).toMatchObject({ lateMs: 3_605_000, parts });
+  expect(await put()).toMatchObject({ status: 'already' });
+});
+
 test('dead letters of one millisecond are numbered in each partition, so the id alone may mean two', async () => {
   const wide = defineQueue<{ fails: number }>('wide', { partitions: 2 });
   const kit = createTestKit({ handlers: { wide: work }, queues: [wide] });

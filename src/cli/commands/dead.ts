@@ -1,8 +1,8 @@
 /** The commands of `dead`: ls, groups, show, purge and replay. */
 import type { Command } from 'commander';
-import { targetOf } from '../../access/audit.ts';
 import type {
   DeadLetterFilter,
+  DeadLetterShare,
   DeadLetters,
   RemovedLetters,
   Replayed,
@@ -10,6 +10,7 @@ import type {
 } from '../../client/dead/dead-letters.ts';
 import { addressOf, createSteps, findDeadLetter, parseAddress, writtenAs } from '../../inspect/dead-letters.ts';
 import { contentOf } from '../../job/codec.ts';
+import { asideText } from '../../job/job-facts.ts';
 import { REDACTED, redactedJob } from '../../job/redaction.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { durationMs } from '../../kernel/duration.ts';
@@ -21,14 +22,15 @@ import {
   type Register,
   type Session,
   wholeNumber,
+  withClient,
   withDeadLetters,
   withExamples,
   withRedis,
 } from '../session.ts';
 import { moment, relative } from '../terminal/instants.ts';
 import { DURABILITY_FLAG, readDurability } from '../terminal/job-flags.ts';
-import { fields, line, table } from '../terminal/output.ts';
-import { attemptLines, deferredText, jobFields } from './jobs/show.ts';
+import { fields, line, table, unreadLines } from '../terminal/output.ts';
+import { attemptLines, jobFields } from './jobs/show.ts';
 
 // The flags that say which dead letters are meant, the same for every command of `dead`.
 
@@ -83,19 +85,27 @@ interface LsFlags extends FilterFlags {
 }
 
 export const deadLs: Register = (parent, runner) => {
-  const command = withFilter(parent.command('ls <queue>').description('list dead letters, newest first'))
+  const command = withFilter(
+    parent
+      .command('ls [queue]')
+      .description('list dead letters, newest first; without a queue, what jobs of all queues died of'),
+  )
     .option('--limit <n>', 'show at most this many (default: 50)', wholeNumber(1, 1000))
     .option('--cursor <cursor>', 'go on where an earlier list ended, as it printed')
     .option('--groups', 'count them by reason, last error and name instead')
     .option(
       '--scan-max <n>',
-      'with --groups: look at no more than this many (default: 100000)',
+      'with --groups, or without a queue: look at no more than this many (default: 100000; without a queue 10000)',
       wholeNumber(1, 1_000_000),
     )
-    .action((queue: string, flags: LsFlags, command: Command) =>
-      runner.run(command, (session) => (flags.groups ? runGroups : runLs)(session, queue, flags)),
+    .action((queue: string | undefined, flags: LsFlags, command: Command) =>
+      runner.run(command, (session) => {
+        if (queue === undefined) return runOverview(session, flags);
+        return (flags.groups ? runGroups : runLs)(session, queue, flags);
+      }),
     );
   withExamples(command, [
+    'duestream dead ls --newer-than 1d',
     'duestream dead ls emails --limit 10',
     'duestream dead ls emails --groups --newer-than 1h',
     'duestream dead ls emails --name welcome --newer-than 1d',
@@ -174,6 +184,46 @@ async function runGroups(session: Session, queue: string, flags: LsFlags): Promi
   return 0;
 }
 
+// `dead ls`: what jobs of all queues died of.
+
+async function runOverview(session: Session, flags: LsFlags): Promise<Exit> {
+  const { scanMax, limit, cursor } = flags;
+  if ((limit ?? cursor) !== undefined) throw new DuestreamError('usage', '--limit and --cursor go with a queue');
+  const found = await withClient(session, ({ deadLetters }) => deadLetters.overview({ ...filterOf(flags), scanMax }));
+  const { kinds, others, scanned, untilMs, unread } = found;
+  session.out.answer(found, () => {
+    const nowMs = systemClock.wallMs();
+    const rows = kinds.map(({ count, reason, error, lastMs, shares }) => [
+      count,
+      sharesText(shares.queue),
+      reason,
+      error,
+      relative(lastMs, nowMs),
+      sharesText(shares.host),
+    ]);
+    const heads = ['dead letters', 'queues', 'reason', 'last error', 'last died', 'hosts'];
+    return [
+      ...(rows.length === 0 ? ['no dead letters'] : table(session.out.paint, heads, rows)),
+      ...(others > 0 ? [line`${others} more are of other kinds`] : []),
+      ...(untilMs === undefined ? [] : [line`only the newest ${scanned} were checked; raise --scan-max for the rest`]),
+      ...unreadLines(unread),
+    ];
+  });
+  return 0;
+}
+
+/** The first two of them. */
+function sharesText(shares: readonly DeadLetterShare[]): string | undefined {
+  if (shares.length === 0) return undefined;
+  const rest = shares.length > 2 ? `, ${shares.length - 2} more` : '';
+  return (
+    shares
+      .slice(0, 2)
+      .map(({ value }) => value)
+      .join(', ') + rest
+  );
+}
+
 // `dead show <queue> <dead-letter>`: one dead letter with its data and history.
 
 export const deadShow: Register = (parent, runner) => {
@@ -220,7 +270,7 @@ async function runShow(session: Session, queue: string, address: string): Promis
         ['died', moment(deadLetter.atMs, nowMs)],
         ['reason', deadLetter.reason],
         ['attempts', deadLetter.attempts],
-        ['deferred', deferredText(deadLetter.deferred)],
+        ['put aside', deadLetter.deferred?.times ? asideText(deadLetter.deferred) : undefined],
       ]),
       '',
       ...(deadLetter.history.length === 0 ? ['no attempt was recorded'] : deadLetter.history.flatMap(attemptLines)),
@@ -273,7 +323,6 @@ async function runPurge(session: Session, queue: string, flags: PurgeFlags): Pro
     cursor,
   } = await withDeadLetters(session, queue, (dead) => purgeAll(session, dead, { queue, flags, dryRun }));
   const more = cursor !== undefined;
-  session.changes.push({ verb: 'dead.purge', queue, count: dryRun ? 0 : matched, target: targetOf(filterOf(flags)) });
   session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more, cursor }, () => [
     dryRun
       ? line`${counted(matched, 'dead letter')} would be removed, of ${looked} checked`
@@ -408,12 +457,6 @@ async function replayNamed(
   const replies = await dead.replay(queue, deadLetters.map(parseAddress), options);
   const results = replies.map(({ status, id }, at): Result => ({ deadLetter: deadLetters[at] ?? '', id, status }));
   const refused = results.filter(({ status }) => status !== 'scheduled');
-  session.changes.push({
-    verb: 'dead.replay',
-    queue,
-    count: results.length - refused.length,
-    target: targetOf(deadLetters),
-  });
   session.out.answer(
     { queue, replayed: results.length - refused.length, failed: refused.length, deadLetters: results },
     () => results.map(lineOf),
@@ -452,7 +495,6 @@ async function replayAll(
     refused.push(...slice.refused.map((one) => ({ ...one, deadLetter: writtenAs(one, partitions) })));
   } while (cursor !== undefined && matched < limit);
   const failed = dryRun ? 0 : matched - replayed;
-  session.changes.push({ verb: 'dead.replay', queue, count: replayed, target: targetOf(filterOf(flags)) });
   const value = { queue, dryRun, matched, looked, replayed, failed, deadLetters: refused, cursor };
   session.out.answer(value, () => [
     ...refused.map(lineOf),

@@ -1,7 +1,7 @@
 /** The commands of `groups`: who of a gated queue waits and who runs, by group. Dead letters have groups of their own: `dead ls --groups`. */
 import type { Command } from 'commander';
-import type { Client } from '../../client/client.ts';
-import type { CloseOptions, Group, GroupChange, GroupReport, Holder } from '../../client/groups/groups.ts';
+import type { Group, GroupReport, Holder } from '../../client/groups/groups.ts';
+import { operations } from '../../client/operations.ts';
 import { durationText } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { counted, span } from '../../kernel/humanize.ts';
@@ -14,6 +14,7 @@ import {
   withClient,
   withExamples,
 } from '../session.ts';
+import { asking } from '../terminal/asking.ts';
 import { relative } from '../terminal/instants.ts';
 import { fields, line, type Paint, table } from '../terminal/output.ts';
 import { groupExamples, readGroupFlags, type SettingFlags, withGroupFlags } from '../terminal/setting-flags.ts';
@@ -137,6 +138,16 @@ function holderLines(session: Session, { holders, running, nowMs }: GroupReport)
 
 // `groups set`, `close` and `open`: what a group may have, and whether anybody of it is let through.
 
+interface Became {
+  readonly queue: string;
+  readonly group: string;
+  readonly changed: boolean;
+}
+
+const became =
+  (changed: string, same: string) =>
+  (done: Became): readonly string[] => [line`${done.group} of ${done.queue} ${done.changed ? changed : same}`];
+
 export const groupsSet: Register = (parent, runner) => {
   const command = withGroupFlags(
     parent
@@ -173,74 +184,37 @@ async function runSet(
     ...flags
   }: SettingFlags & GroupFlags & { readonly queue: string; readonly group: string },
 ): Promise<Exit> {
-  if (unset) {
-    if (Object.keys(flags).length === 0)
-      return change(session, { verb: 'unset', queue, group, reason }, ({ groups }) => groups.unset(queue, group));
+  const isGiven = Object.keys(flags).length > 0;
+  if (unset && isGiven) {
     throw new DuestreamError('usage', '--unset and limits are both given; allowed: one of them');
   }
-  const limits = readGroupFlags(flags);
-  if (Object.keys(flags).length === 0) {
+  if (!unset && !isGiven) {
     throw new DuestreamError(
       'usage',
       `say what it may have: ${groupExamples.slice(0, -1).join(', ')} or ${groupExamples.at(-1)}`,
     );
   }
-  return change(session, { verb: 'set', queue, group, reason }, ({ groups }) =>
-    groups.set(queue, group, limits, { reason }),
-  );
-}
-
-export const groupsClose: Register = (parent, runner) => {
-  const command = parent
-    .command('close <queue> <group>')
-    .description('let no job of a group through for some time; running jobs go on, and it opens by itself')
-    .requiredOption('--for <duration>', 'for how long: 30s, 10m')
-    .option('--reason <text>', 'why, for the next person who looks')
-    .action((queue: string, group: string, flags: CloseOptions, command: Command) =>
-      runner.run(command, (session) =>
-        change(session, { verb: 'close', queue, group, reason: flags.reason }, ({ groups }) =>
-          groups.close(queue, group, flags),
-        ),
-      ),
-    );
-  withExamples(command, ['duestream groups close calls acme --for 10m --reason "their API is down"']);
-};
-
-export const groupsOpen: Register = (parent, runner) => {
-  const command = parent
-    .command('open <queue> <group>')
-    .description('open a closed group at once')
-    .action((queue: string, group: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) =>
-        change(session, { verb: 'open', queue, group }, ({ groups }) => groups.open(queue, group)),
-      ),
-    );
-  withExamples(command, ['duestream groups open calls acme']);
-};
-
-const DONE = {
-  set: ['has these limits of its own from now on', 'has these limits already'],
-  unset: ['has the limits of all groups from now on', 'has no limits of its own'],
-  close: ['is closed; what was let through before starts all the same', 'is closed for as long or longer already'],
-  open: ['is open', 'was open'],
-} as const;
-
-interface Done {
-  readonly verb: keyof typeof DONE;
-  readonly queue: string;
-  readonly group: string;
-  readonly reason?: string | undefined;
-}
-
-async function change(
-  session: Session,
-  { verb, queue, group, reason }: Done,
-  call: (client: Client) => Promise<GroupChange>,
-): Promise<Exit> {
+  const limits = readGroupFlags(flags);
   await checkQueue(session, queue);
-  const { status } = await withClient(session, call);
-  const changed = status === 'changed';
-  session.changes.push({ verb: `groups.${verb}`, queue, target: group, count: changed ? 1 : 0, reason });
-  session.out.answer({ queue, group, changed }, () => [line`${group} of ${queue} ${DONE[verb][changed ? 0 : 1]}`]);
+  const { status } = await withClient(session, ({ groups }) =>
+    unset ? groups.unset(queue, group, { reason }) : groups.set(queue, group, limits, { reason }),
+  );
+  const done = { queue, group, changed: status === 'changed' };
+  session.out.answer(done, () => (unset ? UNSET : SET)(done));
   return 0;
 }
+
+const SET = became('has these limits of its own from now on', 'has these limits already');
+const UNSET = became('has the limits of all groups from now on', 'has no limits of its own');
+
+export const groupsClose = asking(operations.groups.close, {
+  description: 'let no job of a group through for some time; running jobs go on, and it opens by itself',
+  examples: ['duestream groups close calls acme --for 10m --reason "their API is down"'],
+  say: became('is closed; what was let through before starts all the same', 'is closed for as long or longer already'),
+});
+
+export const groupsOpen = asking(operations.groups.open, {
+  description: 'open a closed group at once',
+  examples: ['duestream groups open calls acme'],
+  say: became('is open', 'was open'),
+});

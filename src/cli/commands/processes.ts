@@ -10,6 +10,7 @@ import {
   versionsText,
   workersSeen,
 } from '../../client/queues/processes.ts';
+import { heldText } from '../../job/state.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { counted, span } from '../../kernel/humanize.ts';
 import { type Exit, type Register, type Session, wholeNumber, withExamples, withRedis } from '../session.ts';
@@ -116,9 +117,11 @@ function jobLines({ id, pending, jobs }: SeenWorker, nowMs: number): readonly st
   return [
     '',
     line`${id} holds`,
-    ...jobs.map(({ queue, id: job, bare, attempt, startedMs }) => {
+    ...jobs.map(({ queue, id: job, bare, attempt, startedMs, dueMs }) => {
       const name = bare ? `${job} (bare)` : job;
       if (attempt === undefined || startedMs === undefined) return `  ${line`${queue}  ${name}  about to start`}`;
+      const held = heldText({ state: 'running', dueMs, startedMs }, nowMs);
+      if (held) return `  ${line`${queue}  ${name}  ${held}`}`;
       return `  ${line`${queue}  ${name}  attempt ${attempt}, for ${span(Math.max(0, nowMs - startedMs))}`}`;
     }),
     ...(pending > jobs.length ? [`  and ${pending - jobs.length} more`] : []),

@@ -65,7 +65,7 @@ async function runCreate(session: Session, { name, scope, queues, expires }: Fla
   const made = await withRedis(session, (redis) =>
     createToken({ redis, namespace }, { name, scopes: [...new Set(scope)], queues, expiresMs }, nowMs),
   );
-  session.changes.push({ verb: 'tokens.create', target: name, count: 1 });
+  await session.changes.note({ verb: 'tokens.create', target: name, count: 1 });
   session.out.note('keep it now: it is not shown again');
   session.out.answer(made, () => [
     ...fields([
@@ -99,7 +99,7 @@ async function runLs(session: Session): Promise<Exit> {
 async function runRevoke(session: Session, name: string): Promise<Exit> {
   const { namespace } = session.config;
   const revoked = await withRedis(session, (redis) => revokeToken({ redis, namespace }, name));
-  session.changes.push({ verb: 'tokens.revoke', target: revoked.name, count: 1 });
+  await session.changes.note({ verb: 'tokens.revoke', target: revoked.name, count: 1 });
   session.out.answer({ revoked }, () => [line`token ${revoked.name} is revoked: it opens nothing any more`]);
   return 0;
 }

@@ -124,14 +124,20 @@ export function helpOf(program: Command, invocation: Invocation): { readonly nex
 
 /** What the parser refused, in our words where they say more. */
 export function usageError(program: Command, invocation: Invocation, error: CommanderError): DuestreamError {
-  const message = oneLine(error.message.replace(/^error: /, ''));
+  // The parser guesses in words of its own.
+  const [said = '', guess] = oneLine(error.message.replace(/^error: /, '')).split(/ \(Did you mean (.*)\?\)$/);
   const { command } = commandOf(program, invocation);
-  const [, word] = /^unknown command '(.+?)'/.exec(message) ?? [];
-  const meant = word === undefined ? [] : elsewhere(program, command, word);
-  if (meant.length > 0) {
-    return new DuestreamError('usage', `unknown command '${word}'; did you mean ${meant.join(', or ')}?`);
-  }
-  return new DuestreamError('usage', withAdvice(message, command));
+  const [, word] = /^unknown command '(.+?)'/.exec(said) ?? [];
+  if (word !== undefined) return unknownCommand(program, command, word);
+  const hint = guess === undefined ? '' : `; did you mean ${guess.replace(/^one of /, '')}?`;
+  return new DuestreamError('usage', `${withAdvice(said, command)}${hint}`);
+}
+
+function unknownCommand(program: Command, command: Command, word: string): DuestreamError {
+  const meant = elsewhere(program, command, word);
+  const known = command.commands.map((one) => one.name());
+  const hint = meant.length > 0 ? `; did you mean ${meant.join(', or ')}?` : hintOf(word, known);
+  return new DuestreamError('usage', `unknown command '${oneLine(word)}'${hint}`);
 }
 
 /** `help <topic>` or `<topic> --help` with a topic that is no command: the parser would answer with the help of everything. */
@@ -143,7 +149,7 @@ export function unknownTopic(program: Command, invocation: Invocation): Duestrea
   if (topic === undefined || command.commands.length === 0) return undefined;
   const known = command.commands.map((one) => one.name());
   if (known.includes(topic) || topic === 'help') return undefined;
-  return new DuestreamError('usage', `unknown command '${oneLine(topic)}'${hintOf(topic, known)}`);
+  return unknownCommand(program, command, topic);
 }
 
 /** Commands that are flags now. */
@@ -151,6 +157,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   'duestream count': 'ls <queue> --count',
   'duestream history': 'ls <queue> --state over',
   'duestream run-now': 'reschedule <queue> <id> --now',
+  'duestream fsck': 'doctor --keys',
   'duestream closed': 'tags ls <queue>',
   'duestream dead groups': 'dead ls <queue> --groups',
   'duestream queues unset': 'queues set <queue> --unset <setting>',
@@ -170,7 +177,7 @@ function withAdvice(message: string, command: Command): string {
   const [, given, choices] = /argument '(.*)' is invalid\. Allowed choices are (.*)\.$/.exec(message) ?? [];
   if (given !== undefined && choices !== undefined) {
     const near = nearest(given, choices.split(', '));
-    return near === undefined ? message : message.replace(' Allowed', ` Did you mean ${near}? Allowed`);
+    return near === undefined ? message : message.replace('. Allowed', `; did you mean ${near}? Allowed`);
   }
   const flag = /^unknown option '--([a-z-]+)'$/.exec(message)?.[1];
   if (flag !== undefined && command.registeredArguments.some((one) => one.name() === flag)) {

@@ -3,14 +3,13 @@ import { type Command, Option } from 'commander';
 import {
   groupLimitRows,
   perGroupRows,
-  type QueueSetting,
   type QueueSettingName,
   type QueueSettingOptions,
   settingOf,
   settingWords,
 } from '../../job/queue-settings.ts';
 import { rateRanges } from '../../job/rate.ts';
-import type { BoundsKind, Part } from '../../job/setting-kinds.ts';
+import type { BoundsKind, Part, SettingKind } from '../../job/setting-kinds.ts';
 import type { Range } from '../../kernel/checks.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
 import { wholeNumber } from '../session.ts';
@@ -20,25 +19,12 @@ import { dashed } from './job-flags.ts';
 export type SettingFlags = Readonly<Record<string, unknown>>;
 
 /** One flag, and how its value is said in code. */
-interface SettingFlag {
+interface SettingFlag extends Pick<SettingKind, 'kind' | 'metavar' | 'fromFlag' | 'off'> {
   /** Without its dashes. */
   readonly flag: string;
-  readonly kind: Exclude<QueueSetting['kind'], 'perGroup' | 'groups'> | 'count' | 'flag';
   readonly help: string;
   readonly range?: Range;
-  readonly metavar?: string;
 }
-
-const METAVARS: { readonly [Kind in SettingFlag['kind']]: string } = {
-  limit: ' <n>',
-  count: ' <n>',
-  rate: ' <rate>',
-  duration: ' <duration>',
-  paths: ' <paths>',
-  yes: '',
-  flag: '',
-  bounds: ' <on|off>',
-};
 
 /** Of `queues set`. */
 function flagsOf(word: QueueSettingName): readonly SettingFlag[] {
@@ -51,7 +37,7 @@ function flagsOf(word: QueueSettingName): readonly SettingFlag[] {
       return perGroupRows.flatMap(({ row }) => (row.each ? withBurst({ ...row, ...row.each }) : []));
     case 'bounds':
       return [
-        { kind: 'bounds', flag, help: setting.help, metavar: setting.by === undefined ? ' <on|off>' : ' <duration>' },
+        { kind: 'bounds', flag, help: setting.help, metavar: setting.metavar },
         ...partsOf(setting).map(([name, part]) => ({ ...part, flag: partFlag(word, name, part) })),
       ];
     default:
@@ -76,29 +62,35 @@ function burstOf(flag: string): string {
 function withBurst(one: SettingFlag): readonly SettingFlag[] {
   if (one.kind !== 'rate') return [one];
   const help = `with --${one.flag}: how many may start at once after a while`;
-  return [one, { flag: burstOf(one.flag), kind: 'count', help, range: rateRanges.burst }];
+  return [one, { flag: burstOf(one.flag), kind: 'count', help, range: rateRanges.burst, metavar: '<n>' }];
 }
 
 export const withQueueFlags = (command: Command): Command => withFlags(command, settingWords.flatMap(flagsOf));
+/** Of `simulate`: those that decide how much runs at once. */
+export const withLineFlags = (command: Command, words: readonly QueueSettingName[]): Command =>
+  withFlags(
+    command,
+    words.flatMap(flagsOf).filter(({ flag }) => !flag.endsWith('max-pending')),
+  );
 /** @example queueFlagsOf('rate') // ['--rate <rate>', '--burst <n>'] */
-export const queueFlagsOf = (word: QueueSettingName): readonly string[] =>
-  flagsOf(word).map(({ flag, kind, metavar = METAVARS[kind] }) => `--${flag}${metavar}`);
+export const queueFlagsOf = (word: QueueSettingName): readonly string[] => flagsOf(word).map(wordsOf);
+const wordsOf = ({ flag, metavar }: SettingFlag): string => `--${flag} ${metavar}`.trimEnd();
 export const withGroupFlags = (command: Command): Command => withFlags(command, groupFlags);
 
 function withFlags(command: Command, flags: readonly SettingFlag[]): Command {
-  for (const { flag, kind, help, range, metavar = METAVARS[kind] } of flags) {
-    const canBeNone = kind === 'limit' || kind === 'rate';
-    const option = new Option(`--${flag}${metavar}`, canBeNone ? `${help}; or none` : help);
-    if (kind === 'limit' && range) option.argParser(numberOrNone(range));
-    if (kind === 'count' && range) option.argParser(wholeNumber(range.min, range.max));
+  for (const one of flags) {
+    const { kind, help, range, off } = one;
+    const canBeNone = off !== undefined && kind !== 'bounds';
+    const option = new Option(wordsOf(one), canBeNone ? `${help}; or none` : help);
+    if (range && one.metavar === '<n>') option.argParser(numberIn(range, canBeNone));
     command.addOption(option);
   }
   return command;
 }
 
-function numberOrNone({ min, max }: Range): (given: string) => number | 'none' {
+function numberIn({ min, max }: Range, canBeNone: boolean): (given: string) => number | 'none' {
   const read = wholeNumber(min, max);
-  return (given) => (given === 'none' ? given : read(given));
+  return (given) => (canBeNone && given === 'none' ? given : read(given));
 }
 
 /** What the flags of `queues set` say, as code says it. @throws DuestreamError `usage` */
@@ -107,7 +99,7 @@ export function readQueueFlags(flags: SettingFlags): QueueSettingOptions {
     const setting = settingOf(word);
     if (setting.kind === 'perGroup') return [word, perGroupSaid(flags)];
     if (setting.kind === 'bounds') return [word, boundsSaid(word, setting, flags)];
-    return [word, readFlag({ kind: setting.kind, flag: dashed(word) }, flags)];
+    return [word, readFlag({ ...setting, flag: dashed(word) }, flags)];
   });
   return Object.fromEntries(said);
 }
@@ -130,12 +122,13 @@ const flagValue = (flags: SettingFlags, flag: string): unknown => flags[camelCas
 export const camelCase = (word: string): string =>
   word.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-function readFlag({ kind, flag }: { readonly kind: string; readonly flag: string }, flags: SettingFlags): unknown {
+function readFlag(
+  { kind, flag, fromFlag = (given) => given }: Pick<SettingFlag, 'kind' | 'flag' | 'fromFlag'>,
+  flags: SettingFlags,
+): unknown {
   const value = flagValue(flags, flag);
-  if (kind === 'rate') return rateSaid(flag, value, flagValue(flags, burstOf(flag)));
-  if (kind === 'limit') return value === 'none' ? false : value;
-  if (kind !== 'paths' || typeof value !== 'string') return value;
-  return value === 'none' ? [] : value.split(',').map((path) => path.trim());
+  // Two flags say it.
+  return kind === 'rate' ? rateSaid(flag, value, flagValue(flags, burstOf(flag))) : fromFlag(value);
 }
 
 /** A rate with its burst, `false` for none. @throws DuestreamError `usage` for a burst without a rate */
@@ -157,7 +150,7 @@ function boundsSaid(word: string, setting: BoundsKind & { readonly example: stri
   const first = flagValue(flags, dashed(word));
   const { by } = setting;
   const parts = partsOf(setting).flatMap(([name, part]) => {
-    const value = flagValue(flags, partFlag(word, name, part));
+    const value = readFlag({ ...part, flag: partFlag(word, name, part) }, flags);
     return value === undefined ? [] : [[name, value]];
   });
   if (first === undefined && parts.length === 0) return undefined;

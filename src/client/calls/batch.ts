@@ -399,11 +399,11 @@ export class ScheduleBatch {
     this.#flushSoon(1);
   }
 
-  /** Says whether the chunk is through with the job; one whose reply is `later` is sent again. */
+  /** Says whether the chunk is through with the job; one whose reply is `later` or `held` is sent again. */
   #answer(pending: Pending, reply: ScheduleReply | undefined, ref: PartitionRef): boolean {
     try {
       if (!reply) throw tooFewReplies();
-      if (reply.kind === 'later') return false;
+      if (reply.kind === 'later' || reply.kind === 'held') return false;
       if (reply.kind === 'uncounted' && pending.moves < MOVES_MAX) {
         // Somebody has set a limit of the pending jobs of a group since the settings were read.
         pending.moves += 1;

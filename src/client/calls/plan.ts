@@ -11,7 +11,7 @@ import { newJobId } from '../../job/job-id.ts';
 import { COUNTED_ENTRY, groupedId, groupOf, memberId, TAGS_MAX } from '../../job/labels.ts';
 import { jobOptions, type ScheduleOptions } from '../../job/options.ts';
 import type { Queue } from '../../job/queue.ts';
-import { countedRecord, entriesOfRecord } from '../../job/record-header.ts';
+import { countedRecord, entriesOfRecord, lateRecord } from '../../job/record-header.ts';
 import { noOption } from '../../kernel/checks.ts';
 import { type InstantInput, show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
@@ -62,6 +62,8 @@ export const limitsOf = ({
 /** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
 const EARLIEST_MS = 1e11;
 const DAY_MS = 86_400_000;
+/** A job that is due for so long when it is made says when it was made: else its leader would seem to be late. */
+const MADE_LATE_MS = 1000;
 /** Every option, and whether it stands in the record as an option of this one job. */
 const JOB_OPTIONS: readonly (readonly [string, boolean])[] = allOptions.map(({ name, option }) => [
   name,
@@ -97,7 +99,10 @@ function planned(
   const dueMs = debounced?.dueMs ?? spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
   const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
   const body = encodeBody({ name, data }, overrides);
-  const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING, debounced?.letter);
+  const asked = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING, debounced?.letter);
+  // A call with mode replace is the same one if the record is the same.
+  const isLate = limits.nowMs - dueMs >= MADE_LATE_MS && ifExists !== 'replace';
+  const record = isLate ? lateRecord(asked, Math.floor(limits.nowMs)) : asked;
   const recordBytes = Buffer.byteLength(record);
   const bodyBytes = recordBytes - record.length + body.length;
   if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);

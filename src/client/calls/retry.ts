@@ -4,11 +4,22 @@
  */
 
 import { systemClock } from '../../kernel/clock.ts';
+import { memberOf } from '../../redis/connection/cluster/members.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
 import { type RetryPolicy, type Whole, withRetry } from '../../redis/connection/outage.ts';
+import { controlKeys } from '../../redis/keys.ts';
 
 /** @throws DuestreamError `unavailable` or `refused` */
 export const withReadRetry = <T>(what: string, call: () => Promise<T>, policy: RetryPolicy): Promise<T> =>
   withRetry(what, call, { ...policy, harmless: 'nothing was changed' });
+
+/**
+ * Waits for the server of the registry, which every process needs. In a cluster another node may be down: its queues alone do not answer.
+ *
+ * @throws DuestreamError `unavailable` or `refused`
+ */
+export const registryAnswers = (redis: Redis, namespace: string, policy: RetryPolicy): Promise<unknown> =>
+  withReadRetry('ready', () => memberOf(redis, controlKeys(namespace).queues).ping(), policy);
 
 // A call of several steps. Each step is repeated by itself, so none that was carried out is met by its own repetition;
 // all share one budget. Once a step has written, or may have, the call says `indeterminate` in an outage and never

@@ -101,7 +101,7 @@ type Answered = Pick<Plan, 'id' | 'record' | 'dueMs' | 'strict'> & { readonly by
 export function scheduledOf(
   queue: string,
   plan: Answered,
-  reply: Exclude<ScheduleReply, { kind: 'later' }>,
+  reply: Exclude<ScheduleReply, { kind: 'later' | 'held' }>,
 ): Scheduled {
   const { id, dueMs } = plan;
   switch (reply.kind) {

@@ -14,10 +14,19 @@ import { dueOf } from '../calls/plan.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
 import type { Claim } from '../calls/turns.ts';
+import { namesIn } from '../query/filter.ts';
 import { type DeadLetterFilter, FILTER_OPTIONS, parseFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
 import type { DeadLetterPage, Letters } from './letters.ts';
 import { type DeadLetterTarget, type Named, type OneLetterOptions, parseDeadLetterId, parseNamed } from './locate.ts';
+import type {
+  DeadLetterKind,
+  DeadLetterOverview,
+  DeadLetterShare,
+  DeadLetterShares,
+  OverviewAsk,
+  OverviewParts,
+} from './overview.ts';
 import type { Removed, RemovedLetters } from './remove.ts';
 import type { RefusedReplay, ReplayDue, Replayed, ReplayedLetters, ReplayOptions, ReplaySkipReason } from './replay.ts';
 import type { DeadLetterRow, DeadLetterView } from './view.ts';
@@ -27,8 +36,12 @@ export type {
   DeadLetterFilter,
   DeadLetterGroup,
   DeadLetterGroups,
+  DeadLetterKind,
+  DeadLetterOverview,
   DeadLetterPage,
   DeadLetterRow,
+  DeadLetterShare,
+  DeadLetterShares,
   DeadLetterTarget,
   DeadLetterView,
   OneLetterOptions,
@@ -50,6 +63,14 @@ export interface DeadLetterBounds {
   readonly scanMax?: number | undefined;
   /** Where the call before ended, with the same filter and options. Its ages and its `delay` still count from when it began. */
   readonly cursor?: string | undefined;
+}
+
+/** Which dead letters an overview means, and how many it looks at. */
+export interface DeadLetterOverviewOptions extends DeadLetterFilter {
+  /** Default: all. */
+  readonly queues?: readonly QueueInput<unknown>[] | undefined;
+  /** Dead letters that may be looked at: 1 to 1,000,000. Default 10,000. */
+  readonly scanMax?: number | undefined;
 }
 
 /** Options of a change of all that a filter means. */
@@ -101,6 +122,15 @@ export interface DeadLetters {
     bounds?: Omit<DeadLetterBounds, 'limit'>,
   ): Promise<DeadLetterGroups>;
   /**
+   * What jobs of all queues died of, or of those that are named: by reason and last error, the kind that died last first, with how
+   * many died when and what they share. The newest dead letters are looked at, 10,000 unless `scanMax` says otherwise.
+   *
+   * @example
+   * const { kinds } = await client.deadLetters.overview({ newerThan: '1d' });
+   * for (const { count, error, shares } of kinds) console.log(count, error, shares.queue, shares.host);
+   */
+  overview(options?: DeadLetterOverviewOptions): Promise<DeadLetterOverview>;
+  /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or as the newest one of a job. Without one the status is `gone`; with `ifMatch`, where it is another
    * one than you have seen, `changed`. `partition` is needed only where two partitions have a dead letter of the same id.
@@ -148,6 +178,8 @@ export interface DeadLetters {
 
 interface LetterParts extends CallClock {
   readonly letters: Letters;
+  /** Where the queues are listed. @throws DuestreamError `wrong-schema` */
+  readonly place: () => Promise<Pick<OverviewParts, 'redis' | 'namespace'>>;
 }
 
 /** The methods, over the calls of a client. */
@@ -158,9 +190,9 @@ export const deadLettersOver = (settings: ClientSettings, calls: Calls<LetterPar
 });
 
 function looks(
-  { clock }: ClientSettings,
+  { clock, budgetMs }: ClientSettings,
   { runChecked }: Calls<LetterParts>,
-): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
+): Pick<DeadLetters, 'list' | 'get' | 'groups' | 'overview'> {
   const asked = (queue: QueueInput<unknown>, search: SearchAsk) => ({
     to: queueOf(queue),
     search,
@@ -187,6 +219,23 @@ function looks(
         async (parts, { to, search, calledMs }) =>
           parts.letters.groups(to, begin(search, { means: GROUPS.method, nowMs: await nowIn(parts, calledMs) })),
       ),
+    overview: (options = {}) =>
+      runChecked(
+        () => ({ ...overviewAskOf(options), calledMs: clock.monotonicMs() }),
+        async (parts, { calledMs, ...ask }) =>
+          parts.letters.overview(
+            { ...(await parts.place()), clock, budgetMs },
+            { ...ask, nowMs: await nowIn(parts, calledMs) },
+          ),
+      ),
+  };
+}
+
+function overviewAskOf({ queues, scanMax, ...filter }: DeadLetterOverviewOptions): Omit<OverviewAsk, 'nowMs'> {
+  return {
+    filter: parseFilter(filter, 'overview'),
+    wanted: queues && namesIn(queues),
+    scanMax: wholeNumber(scanMax ?? PAGE.scanMax, { what: 'scanMax', min: 1, max: SCAN_MAX }),
   };
 }
 

@@ -8,6 +8,7 @@ import type { CallPartitions } from '../calls/partition-calls.ts';
 import { checkLayout } from '../query/cursor.ts';
 import { type DeadLetterGroups, groupsOf } from './groups.ts';
 import { locate, type Named } from './locate.ts';
+import { type DeadLetterOverview, type OverviewAsk, type OverviewParts, overviewIn } from './overview.ts';
 import { type Removed, type RemovedLetters, type RemovePlan, removeAll, removeNamed } from './remove.ts';
 import { createReplay, type ReplayedLetters, type ReplayPlan, replayAll } from './replay.ts';
 import { type DeadLetterRow, type DeadLetterView, rowOf, viewOf } from './view.ts';
@@ -49,6 +50,7 @@ export function createLetters(parts: LettersParts) {
       }),
     groups: (queue: Queue, search: Search): Promise<DeadLetterGroups> =>
       callAt(queue, search, (layout, policy) => groupsOf({ store, policy }, layout, search)),
+    overview: (place: OverviewParts, ask: OverviewAsk): Promise<DeadLetterOverview> => overviewIn(store, place, ask),
     replayNamed: createReplay(parts),
     async replayAll(queue: Queue, search: Search, plan: ReplayPlan): Promise<ReplayedLetters> {
       const replay = (layout: Layout, policy: RetryPolicy) => replayAll({ store, policy }, layout, { search, plan });
@@ -65,7 +67,7 @@ export function createLetters(parts: LettersParts) {
 
 async function pageOf(reading: Reading, layout: Layout, search: Search): Promise<DeadLetterPage> {
   const rows: DeadLetterRow[] = [];
-  const scan = await each(newest(reading, layout, search.from?.spot), { search, layout }, async (placed) => {
+  const scan = await each(newest(reading, layout, { from: search.from?.spot }), { search, layout }, async (placed) => {
     rows.push(rowOf(placed));
     return rows.length < search.limit;
   });

@@ -96,10 +96,24 @@ export async function* walk(
   }
 }
 
+interface NewestWalk {
+  readonly from?: Spot | undefined;
+  /** Where one partition stops no other: notes why it ends. */
+  readonly failed?: (ref: PartitionRef, error: unknown) => void;
+}
+
 /** All partitions merged, newest first; of the same moment, those of the first partition. */
-export async function* newest(reading: Reading, layout: Layout, from: Spot | undefined): AsyncGenerator<Met> {
-  const lines = layout.map((ref) => lettersOf(reading, ref, { after: from && startIn(ref, from), order: 'newest' }));
-  const heads = await Promise.all(lines.map(async (line) => (await line.next()).value));
+export async function* newest(reading: Reading, layout: Layout, { from, failed }: NewestWalk): AsyncGenerator<Met> {
+  const lines = layout.map((ref) => {
+    const line = lettersOf(reading, ref, { after: from && startIn(ref, from), order: 'newest' });
+    const refused = (error: unknown) => {
+      if (!failed) throw error;
+      failed(ref, error);
+      return undefined;
+    };
+    return async () => (await line.next().catch(refused))?.value;
+  });
+  const heads = await Promise.all(lines.map((next) => next()));
   for (;;) {
     let best = -1;
     for (const [at, head] of heads.entries()) {
@@ -109,7 +123,7 @@ export async function* newest(reading: Reading, layout: Layout, from: Spot | und
     const found = heads[best];
     if (!found) return;
     yield found;
-    heads[best] = (await lines[best]?.next())?.value;
+    heads[best] = await lines[best]?.();
   }
 }
 

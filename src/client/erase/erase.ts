@@ -50,8 +50,6 @@ export interface ErasingParts {
   /** Records of the history, see `upkeep.ts`. */
   readonly erase: (ref: PartitionRef, ask: EndsAsk) => Promise<PurgeReply>;
   readonly lastEnd: (ref: PartitionRef) => Promise<string | undefined>;
-  /** Is told how much went from a queue. */
-  readonly note: (gone: { readonly queue: string; readonly count: number }) => Promise<void>;
 }
 
 export interface EraseAsk {
@@ -62,8 +60,6 @@ export interface EraseAsk {
   readonly from: Spot;
   readonly onProgress: ((progress: ErasedQueue) => void) | undefined;
   readonly signal: AbortSignal | undefined;
-  /** False: whoever asks notes what is gone. */
-  readonly isNoted: boolean;
 }
 
 interface Tally {
@@ -112,11 +108,10 @@ export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walk
       spot = await STEPS[spot.place](parts, ask, { spot, tally, most });
       if (tally.scanned > before) onProgress?.(told(0));
     }
-  } finally {
-    // Also what went before it failed.
-    const { jobs, running, deadLetters, history } = tally;
-    const count = jobs + running + deadLetters + history;
-    if (ask.isNoted && !dryRun && count > 0) await parts.note({ queue: queue.name, count });
+  } catch (error) {
+    // What went before it failed.
+    onProgress?.(told(0));
+    throw error;
   }
   const filter = parseFilter({ tag }, { owner: 'erase' });
   const left = async () => (await countJobs(parts.finding, { queue, filter })).count;

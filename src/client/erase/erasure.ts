@@ -54,13 +54,8 @@ export interface EraseOptions {
 /** `client.erase`, as the client says it. */
 export type Erase = (filter: EraseFilter, options?: EraseOptions) => Promise<Erased>;
 
-/** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
 export const eraseOver =
-  (
-    { clock, budgetMs }: ClientSettings,
-    { runChecked, turns }: Calls<{ readonly erasing: ErasingParts }>,
-    isNoted: boolean,
-  ): Erase =>
+  ({ clock, budgetMs }: ClientSettings, { runChecked, turns }: Calls<{ readonly erasing: ErasingParts }>): Erase =>
   (filter, given = {}) =>
     runChecked(
       () => {
@@ -69,7 +64,6 @@ export const eraseOver =
         const wanted = namesIn(queues);
         return {
           ...asked,
-          isNoted,
           wanted,
           policy: { clock, budgetMs },
           from: cursor === undefined ? undefined : parseCursor(cursor, { tag: asked.tag, wanted }),

@@ -2,7 +2,14 @@
 import { isGated } from '../../job/gate.ts';
 import { parseGroup } from '../../job/labels.ts';
 import { type Queue, type QueueInput, queueOf } from '../../job/queue.ts';
-import { type GroupLimits, type GroupSettings, parseGroupLimits, parseGroupName } from '../../job/queue-settings.ts';
+import {
+  type GroupLimits,
+  type GroupSettings,
+  parseGroupLimits,
+  parseGroupName,
+  type QueueSettingOptions,
+  type SettingsChange,
+} from '../../job/queue-settings.ts';
 import { checkNames, durationIn, wordsIn } from '../../kernel/checks.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { type DurationInput, show } from '../../kernel/duration.ts';
@@ -15,7 +22,7 @@ import type { Overriding } from '../../redis/scripts/overrides.ts';
 import { setGroup } from '../../redis/scripts/queues.ts';
 import type { CallPartitions } from '../calls/partition-calls.ts';
 import type { Repeating } from '../calls/retry.ts';
-import { overridingOf, type SettingReason } from '../queues/settings.ts';
+import { type ByOption, byIn, overridingOf, type SettingReason } from '../queues/settings.ts';
 
 /** For how long nobody of a group is let through, and why. */
 export interface CloseOptions {
@@ -23,12 +30,17 @@ export interface CloseOptions {
   readonly for: DurationInput;
   /** For people who look at the group, at most 200 characters. */
   readonly reason?: string | undefined;
+  /** At most 200 characters. Default: the user of this process. */
+  readonly by?: string | undefined;
 }
 
 /** What became of a call that changes a group. */
 export interface GroupChange {
   /** `same`: it was so already, or the group is closed for longer. */
   readonly status: 'changed' | 'same';
+  /** Of limits that were set or taken back: what the group had of its own, and what it has. */
+  readonly before?: GroupLimits | undefined;
+  readonly after?: GroupLimits | undefined;
 }
 
 export interface GroupRules {
@@ -46,7 +58,7 @@ export interface GroupRules {
    *
    * @throws DuestreamError `bad-input` · `not-found` for a queue that is not declared
    */
-  unset(queue: QueueInput<unknown>, group: string): Promise<GroupChange>;
+  unset(queue: QueueInput<unknown>, group: string, options?: SettingReason): Promise<GroupChange>;
   /**
    * Lets nobody of a group through for some time. Jobs that were let through before start all the same; what is in line waits.
    *
@@ -59,11 +71,14 @@ export interface GroupRules {
    *
    * @throws DuestreamError `bad-input`, also for a queue that is not gated
    */
-  open(queue: QueueInput<unknown>, group: string): Promise<GroupChange>;
+  open(queue: QueueInput<unknown>, group: string, options?: ByOption): Promise<GroupChange>;
 }
 
-/** At once. */
-export const OPEN = { until: 0 } as const;
+/** At once. @throws DuestreamError `bad-input` */
+export function parseOpening(options: ByOption = {}): { readonly until: 0; readonly by: string } {
+  checkNames(options, ['by'], 'open', 'bad-input');
+  return { until: 0, by: byIn(options) };
+}
 const CLOSED_MS = { min: 1, max: 365 * 86_400_000 };
 
 /** @throws DuestreamError `bad-input` */
@@ -73,13 +88,14 @@ export function parseClosing(
 ): {
   readonly until: { readonly forMs: number; readonly calledMs: number };
   readonly why: string;
+  readonly by: string;
 } {
   if (typeof options !== 'object' || options === null) {
-    throw new DuestreamError('bad-input', `close is given ${show(options)}; allowed: { for, reason }`);
+    throw new DuestreamError('bad-input', `close is given ${show(options)}; allowed: { for, reason, by }`);
   }
-  checkNames(options, ['for', 'reason'], 'close', 'bad-input');
+  checkNames(options, ['for', 'reason', 'by'], 'close', 'bad-input');
   const until = { forMs: durationIn(options.for, 'for', CLOSED_MS), calledMs: clock.monotonicMs() };
-  return { until, why: wordsIn(options.reason ?? '', 'reason') };
+  return { until, why: wordsIn(options.reason ?? '', 'reason'), by: byIn(options) };
 }
 
 /** What these calls stand on. */
@@ -88,7 +104,7 @@ export interface RuleParts {
     queue: string,
     of: { readonly group: string; readonly limits?: GroupSettings; readonly by?: Overriding },
     steps: Repeating,
-  ) => Promise<boolean>;
+  ) => Promise<SettingsChange | undefined>;
   readonly close: (queue: Queue, of: Closing) => Promise<'ok' | 'same' | 'ungated'>;
 }
 
@@ -97,6 +113,7 @@ export interface Closing {
   readonly group: string;
   readonly until: Parameters<typeof close>[2]['until'];
   readonly why?: string;
+  readonly by?: string;
 }
 
 /** Closes or opens it in each of these partitions: others may have put jobs of a group anywhere. */
@@ -150,7 +167,11 @@ export function groupRulesOver(parts: {
         const name = parseGroupName(group);
         return { to: queueOf(queue), group: name, ...wanted(name) };
       },
-      async (rules, { to, ...of }) => changeOf(await rules.setGroup(to.name, of, steps())),
+      async (rules, { to, ...of }) => {
+        const change = await rules.setGroup(to.name, of, steps());
+        const own = (settings: QueueSettingOptions | undefined) => settings?.groups?.[of.group];
+        return { ...changeOf(change !== undefined), before: own(change?.before), after: own(change?.after) };
+      },
     );
   const shut = (queue: QueueInput<unknown>, group: string, untilOf: () => Omit<Closing, 'group'>) =>
     runChecked(
@@ -167,9 +188,9 @@ export function groupRulesOver(parts: {
         limits: parseGroupLimits(name, limits),
         by: overridingOf(options, 'groups.set'),
       })),
-    unset: (queue, group) => put(queue, group, () => ({})),
+    unset: (queue, group, options = {}) => put(queue, group, () => ({ by: overridingOf(options, 'groups.unset') })),
     close: (queue, group, options) => shut(queue, group, () => parseClosing(options, clock)),
-    open: (queue, group) => shut(queue, group, () => OPEN),
+    open: (queue, group, options) => shut(queue, group, () => parseOpening(options)),
   };
 }
 

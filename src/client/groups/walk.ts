@@ -11,7 +11,7 @@ import type { GroupState, GroupsAsk, SeenGroup, SeenGroups } from '../../redis/r
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
-import type { Reader } from '../query/walk.ts';
+import type { Reader } from '../query/reader.ts';
 
 /** A group at one moment. */
 export interface Group {

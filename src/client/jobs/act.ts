@@ -92,8 +92,8 @@ export type Prepared<Sent, Result> = { readonly sent: Sent } | { readonly decisi
 export interface Answer<Item, Sent, Reply> {
   readonly item: Item;
   readonly sent: Sent;
-  /** `later` never gets here: the engine sends the job again. */
-  readonly reply: Exclude<Reply, { readonly kind: 'later' }>;
+  /** `later` and `held` never get here: the engine sends the job again. */
+  readonly reply: Exclude<Reply, Again>;
   /** An earlier call may have been carried out for this job. */
   readonly isRepeated: boolean;
   /** The job was looked at often enough: `decide` may not ask for another look. */
@@ -117,6 +117,11 @@ export interface Verb<Item extends Target, Sent, Reply extends { readonly kind: 
   readonly decide: (answer: Answer<Item, Sent, Reply>) => Decision<Result> | undefined;
 }
 
+/** What is not the answer yet. */
+type Again = { readonly kind: 'later' } | { readonly kind: 'held' };
+
+/** So soon a job is looked at again that its worker is to let go. */
+const HELD_LOOK_MS = 1;
 /** A job that others start or edit between look and call is looked at again, so often. */
 const LOOKS_MAX = 5;
 
@@ -155,6 +160,8 @@ class Acting<Item extends Target, Sent, Reply extends { readonly kind: string },
       const answers = await this.#send({ ref, items: sent });
       if (isMoved(answers)) return answers;
       for (const [at, answer] of answers.entries()) this.#take(sent[at], answer);
+      // Its worker lets it go, or it is due soon: no worker holds a job for longer than a second.
+      if (answers.some(({ reply }) => reply.kind === 'held')) await this.#policy.clock.sleep(HELD_LOOK_MS);
     }
     return items.flatMap((item) => this.#decided.get(item) ?? []);
   }
@@ -190,9 +197,8 @@ class Acting<Item extends Target, Sent, Reply extends { readonly kind: string },
   }
 }
 
-const isFinal = <Reply extends { readonly kind: string }>(
-  reply: Reply,
-): reply is Exclude<Reply, { readonly kind: 'later' }> => reply.kind !== 'later';
+const isFinal = <Reply extends { readonly kind: string }>(reply: Reply): reply is Exclude<Reply, Again> =>
+  reply.kind !== 'later' && reply.kind !== 'held';
 
 /** As many as one call may carry, and at least one. */
 function firstBytes<Item, Sent>(

@@ -20,7 +20,7 @@ import { parseCursor } from '../query/cursor.ts';
 import { checkNotEmpty, type Filter, type FilterUse, filterKey, type JobFilter, parseFilter } from '../query/filter.ts';
 import type { ListAsk } from '../query/list.ts';
 import { type Page, pageOf, type WalkParts } from '../query/walk.ts';
-import type { Act, Outcome, SkipReason, Target } from './act.ts';
+import type { Act, Decision, Outcome, SkipReason, Target } from './act.ts';
 
 /** How far a change of all that a filter means has come: of jobs, or of dead letters. */
 export interface Progress<Reason extends string = SkipReason> {
@@ -43,6 +43,22 @@ export interface ChangedJobs extends Progress {
   readonly ids: readonly string[];
 }
 
+/** A job that a filter means, and its due times: before and after. */
+export interface JobMove {
+  readonly id: string;
+  /** Epoch ms; undefined: it was due, and waited for a worker. */
+  readonly wasMs: number | undefined;
+  readonly dueMs: number;
+  /** Of the job as it is now: before the move in a dry run, else after it. For `ifMatch` of the same move by id, or back. */
+  readonly etag: string;
+}
+
+/** What became of another due time for all that a filter means. */
+export interface MovedJobs extends ChangedJobs {
+  /** The first 1000 of the jobs that were moved; of a dry run, that would be moved. */
+  readonly moves: readonly JobMove[];
+}
+
 /** What became of a cancel of all that a filter means. */
 export interface CancelledJobs extends ChangedJobs {
   /** Of the matched jobs, how many run and were asked to stop: they are not cancelled yet. */
@@ -63,11 +79,11 @@ export interface FilterOptions extends DurabilityOption {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface FilterAsk<Item extends Target> extends Omit<ListAsk, 'limit' | 'filter'> {
+export interface FilterAsk<Item extends Target, Result = unknown> extends Omit<ListAsk, 'limit' | 'filter'> {
   readonly filter: Filter;
   readonly dryRun: boolean;
   readonly limit: number;
-  readonly act: Act<Item, unknown>;
+  readonly act: Act<Item, Result>;
   /** What the verb needs to know of a job that the walk has read. */
   readonly itemOf: (found: Found) => Item;
   /** What the call does, and with what: a cursor holds for that alone. */
@@ -76,6 +92,8 @@ export interface FilterAsk<Item extends Target> extends Omit<ListAsk, 'limit' | 
   readonly dueMs?: number | undefined;
   /** Jobs that are so already are not met, because a walk by due time meets those that it has moved. */
   readonly isDone?: ((job: Found) => boolean) | undefined;
+  /** Of a change of due times: where the job goes. Without a result, in a dry run; undefined: it stays. */
+  readonly moveOf?: ((job: Found, result: Result | undefined) => JobMove | undefined) | undefined;
   readonly onProgress: FilterOptions['onProgress'];
   readonly signal: AbortSignal | undefined;
   /** Later calls of the client on the queue wait for it. */
@@ -92,7 +110,7 @@ const IDS_MAX = 1000;
 const READABLE = /^[!-~]{1,200}$/;
 
 /** A call by filter as it was asked for, checked: all but what the verb does. */
-export type Asked = Omit<FilterAsk<never>, 'act' | 'itemOf' | 'means' | 'dueMs' | 'isDone' | 'turn'>;
+export type Asked = Omit<FilterAsk<never>, 'act' | 'itemOf' | 'means' | 'dueMs' | 'isDone' | 'moveOf' | 'turn'>;
 
 /** @throws DuestreamError `bad-input`, also for a filter that says nothing */
 export function filterAskOf(
@@ -130,17 +148,18 @@ interface Tally {
   cursor: string | undefined;
   readonly skipped: Partial<Record<SkipReason, number>>;
   readonly ids: string[];
+  readonly moves: JobMove[];
 }
 
 /** @throws DuestreamError as its parts do; the message then has the cursor to go on with */
-export async function onFilter<Item extends Target>(
+export async function onFilter<Item extends Target, Result>(
   given: WalkParts & Confirming,
-  ask: FilterAsk<Item>,
-): Promise<CancelledJobs> {
+  ask: FilterAsk<Item, Result>,
+): Promise<CancelledJobs & MovedJobs> {
   const parts = { ...given, callPartitions: asOne(given.callPartitions) };
   const { cursor, filter, dryRun, means, dueMs } = ask;
   const key = filterKey(filter, means);
-  const tally: Tally = { matched: 0, changed: 0, requested: 0, scanned: 0, cursor, skipped: {}, ids: [] };
+  const tally: Tally = { matched: 0, changed: 0, requested: 0, scanned: 0, cursor, skipped: {}, ids: [], moves: [] };
   let from = cursor === undefined ? undefined : parseCursor(cursor, key);
   for (let isEnd = false; !isEnd && tally.matched < ask.limit && ask.signal?.aborted !== true; ) {
     try {
@@ -158,7 +177,8 @@ export async function onFilter<Item extends Target>(
   }
   // What an earlier call has changed is not met any more.
   if (!dryRun) await confirmed(parts.confirm?.(ask.queue), tally);
-  return { ...progressOf(tally), requested: tally.requested, dryRun, ids: tally.ids };
+  const { requested, ids, moves } = tally;
+  return { ...progressOf(tally), requested, dryRun, ids, moves };
 }
 
 async function confirmed(confirming: Promise<void> | undefined, tally: Tally): Promise<void> {
@@ -169,16 +189,17 @@ async function confirmed(confirming: Promise<void> | undefined, tally: Tally): P
   }
 }
 
-async function changePage<Item extends Target>(
+async function changePage<Item extends Target, Result>(
   parts: WalkParts,
-  { ask, page, tally }: { readonly ask: FilterAsk<Item>; readonly page: Page; readonly tally: Tally },
+  { ask, page, tally }: { readonly ask: FilterAsk<Item, Result>; readonly page: Page; readonly tally: Tally },
 ): Promise<void> {
-  const { dryRun, isDone, queue, act, itemOf } = ask;
+  const { dryRun, isDone, queue, act, itemOf, moveOf } = ask;
   const jobs = isDone ? page.rows.filter((job) => !isDone(job)) : page.rows;
   tally.scanned += page.scanned;
   if (dryRun) {
     tally.matched += jobs.length;
     note(tally, jobs);
+    for (const job of jobs) noteMove(tally, moveOf?.(job, undefined));
     return;
   }
   for (const ref of new Set(jobs.map((job) => job.ref))) {
@@ -192,8 +213,23 @@ async function changePage<Item extends Target>(
       if (isMoved(answer)) throw resized(queue.name);
       return answer;
     });
-    for (const [at, job] of some.entries()) count(tally, job, decisions[at]?.outcome ?? 'unknown');
+    for (const [at, job] of some.entries()) decided(tally, { job, decision: decisions[at], moveOf });
   }
+}
+
+function decided<Result>(
+  tally: Tally,
+  {
+    job,
+    decision,
+    moveOf,
+  }: Pick<FilterAsk<never, Result>, 'moveOf'> & {
+    readonly job: Found;
+    readonly decision: Decision<Result> | undefined;
+  },
+): void {
+  count(tally, job, decision?.outcome ?? 'unknown');
+  if (decision?.outcome === 'done') noteMove(tally, moveOf?.(job, decision.result));
 }
 
 function count(tally: Tally, job: Found, outcome: Outcome): void {
@@ -206,6 +242,10 @@ function count(tally: Tally, job: Found, outcome: Outcome): void {
 
 function note({ ids }: Tally, jobs: readonly Found[]): void {
   for (const { id } of jobs) if (ids.length < IDS_MAX) ids.push(id);
+}
+
+function noteMove({ moves }: Tally, move: JobMove | undefined): void {
+  if (move && moves.length < IDS_MAX) moves.push(move);
 }
 
 const progressOf = ({ matched, changed, scanned, cursor, skipped }: Tally): Progress => ({

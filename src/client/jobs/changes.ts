@@ -16,7 +16,7 @@ import { snapshot } from '../../kernel/snapshot.ts';
 import type { Found } from '../../redis/read/look.ts';
 import type { Calls } from '../calls/calls.ts';
 import { createLevels, type DurabilityOption } from '../calls/durability.ts';
-import { type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
+import { etagOfJob, type IfMatchOption, parseIfMatch } from '../calls/etag.ts';
 import { dueOf, type PlanLimits } from '../calls/plan.ts';
 import { type ClientSettings, parseAnyId } from '../calls/settings.ts';
 import { checkList, checkTargetOptions, type TargetKind } from '../calls/target.ts';
@@ -31,11 +31,13 @@ import {
   FILTER_OPTIONS,
   type FilterOptions,
   filterAskOf,
+  type JobMove,
+  type MovedJobs,
   onFilter,
 } from './by-filter.ts';
 import { type Cancelled, cancelBare, cancelling, foundToCancel, toCancel } from './cancel.ts';
 import { type Change, type Edited, type EditTarget, editing, sealed } from './edit.ts';
-import { type Rescheduled, type RescheduleTarget, rescheduling } from './reschedule.ts';
+import { dueAfter, type Rescheduled, type RescheduleTarget, rescheduling, seenAt } from './reschedule.ts';
 
 /** A job in a list: its id, or with what was seen of it. */
 export type JobRef = string | (IfMatchOption & { readonly id: string });
@@ -159,10 +161,15 @@ export interface Changes {
    * A `shift` moves each of them once from the due time that it has, also over calls that go on from a `cursor`. It needs the `tag`
    * or the `set` of a filter, because a walk by due time would meet again what it has moved. It is not safe to start again: a
    * second call shifts a second time, and going on from the cursor of an error shifts again what the page under way had shifted.
+   * The `moves` of a dry run are: each says when its job is due and would be, and moves it once, however often it is made.
    *
-   * @example await client.reschedule(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
+   * @example
+   * await client.reschedule(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
+   * const { moves } = await client.reschedule(mail, { tag: 'user:42' }, { shift: '1d' }, { dryRun: true });
+   * const jobs = moves.map(({ id, dueMs, etag }) => ({ id, at: new Date(dueMs), ifMatch: etag }));
+   * await client.reschedule(mail, jobs, {});
    */
-  reschedule(queue: QueueInput<unknown>, filter: JobFilter, due: NewDue, options?: FilterOptions): Promise<ChangedJobs>;
+  reschedule(queue: QueueInput<unknown>, filter: JobFilter, due: NewDue, options?: FilterOptions): Promise<MovedJobs>;
   /**
    * Another content for a job that waits: data, name, options, tags; with `delay` or `at` also another due time, in the same step.
    * What is not named stays, and a job that runs or is over is not changed. It is compared and set, so an edit never undoes another
@@ -345,7 +352,9 @@ const CANCEL: Calling = {
   filter:
     (asked) =>
     ({ finding }, turn) =>
-      onFilter(finding, { ...asked, turn, act: cancelling(finding), itemOf: foundToCancel, means: 'cancel' }),
+      onFilter(finding, { ...asked, turn, act: cancelling(finding), itemOf: foundToCancel, means: 'cancel' }).then(
+        ({ moves: _, ...cancelled }): CancelledJobs => cancelled,
+      ),
 };
 
 const RUN_NOW: Calling = {
@@ -396,7 +405,7 @@ const dueCalls = (due: NewDue, calledMs: number): Calling => ({
     const mode = modeOf(due);
     if (due.shift !== undefined && asked.filter.tag === undefined && asked.filter.set === undefined)
       throw shiftByState();
-    return async (parts, turn) => changedJobs(await rescheduleAll(parts, { asked, due, mode, calledMs, turn }));
+    return (parts, turn) => rescheduleAll(parts, { asked, due, mode, calledMs, turn });
   },
 });
 
@@ -432,28 +441,39 @@ async function rescheduleAll(
     readonly mode: RescheduleTarget['mode'];
     readonly calledMs: number;
   },
-): Promise<CancelledJobs> {
+): Promise<MovedJobs> {
   await server.settle();
   const { dueMs: askedMs, shift } = timeOf(due, limits(calledMs));
+  const { nowMs } = limits(calledMs);
   if (shift) {
     const itemOf = (found: Found): RescheduleTarget => ({ id: found.id, found, dueMs: 0, mode, shift });
-    return onFilter(finding, { ...asked, turn, act: rescheduling(finding), itemOf, means: ['shift', shift.byMs] });
+    const moveOf = moveBy(itemOf, nowMs);
+    const means = ['shift', shift.byMs];
+    return movedJobs(await onFilter(finding, { ...asked, turn, act: rescheduling(finding), itemOf, moveOf, means }));
   }
   // Of a delay the call that began has made an instant.
   const means = ['reschedule', mode, due.delay === undefined ? askedMs : durationMs(due.delay, 'delay'), due.zone];
   const { cursor, filter } = asked;
   const begun = cursor === undefined ? undefined : parseCursor(cursor, filterKey(filter, means)).dueMs;
   const dueMs = begun ?? askedMs;
-  return onFilter(finding, {
-    ...asked,
-    turn,
-    act: rescheduling(finding),
-    itemOf: (found) => ({ id: found.id, found, dueMs, mode }),
-    means,
-    dueMs,
-    isDone: (job) => job.dueMs === dueMs,
-  });
+  const itemOf = (found: Found): RescheduleTarget => ({ id: found.id, found, dueMs, mode });
+  const moveOf = moveBy(itemOf, nowMs);
+  const isDone = (job: Found) => job.dueMs === dueMs;
+  return movedJobs(
+    await onFilter(finding, { ...asked, turn, act: rescheduling(finding), itemOf, moveOf, means, dueMs, isDone }),
+  );
 }
+
+/** Where a job went, or would go. */
+const moveBy =
+  (itemOf: (found: Found) => RescheduleTarget, nowMs: number) =>
+  (found: Found, result: Rescheduled | undefined): JobMove | undefined => {
+    const dueMs = result ? result.dueMs : dueAfter(itemOf(found), found, Math.floor(nowMs));
+    if (dueMs === undefined) return undefined;
+    const { id, state, seen } = found;
+    const wasMs = state === 'ready' ? undefined : found.dueMs;
+    return { id, wasMs, dueMs, etag: etagOfJob(result ? seenAt(seen, dueMs) : seen) };
+  };
 
 const editCalls = (
   change: JobChange,
@@ -511,9 +531,13 @@ const dueByFilter = () =>
     'edit is given a due time with a filter; allowed: with an id or a list of ids, or reschedule with the same filter',
   );
 
-/** Only a cancel asks jobs to stop. */
-function changedJobs({ requested: _, ...changed }: CancelledJobs): ChangedJobs {
+/** Only a cancel asks jobs to stop, and only another due time moves them. */
+function changedJobs({ requested: _, moves: _moves, ...changed }: CancelledJobs & MovedJobs): ChangedJobs {
   return changed;
+}
+
+function movedJobs({ requested: _, ...moved }: CancelledJobs & MovedJobs): MovedJobs {
+  return moved;
 }
 
 /** An option that is undefined counts as not given. @throws DuestreamError `bad-input` */

@@ -35,7 +35,7 @@ import {
   type Prepared,
   type Target,
 } from './act.ts';
-import { nextDueOf, tooLate } from './reschedule.ts';
+import { hasBegun, nextDueOf, tooLate } from './reschedule.ts';
 import { refuseEncoded } from './shown.ts';
 
 /** What became of a request to edit a job. */
@@ -180,7 +180,7 @@ function planOf(
   // a call that is to be durable waits for what it finds as well.
   if (edited === record && (dueMs ?? job.dueMs) === job.dueMs)
     return { sent: { ...sent, before: found?.seen ?? digest } };
-  if (run?.owner !== undefined) return decided('running', { id, status: 'running' });
+  if (hasBegun(run)) return decided('running', { id, status: 'running' });
   if (!isAsSeen({ ifDigest, ifMatch }, digest, seen)) return decided('changed', { id, status: 'changed', digest });
   return { sent: { ...sent, before } };
 }

@@ -122,7 +122,7 @@ function shiftOf(
   });
   if (!job) return decided('unknown');
   if ('tombstone' in job && job.tombstone) return decided('over', job.tombstone.outcome);
-  if (job.run?.owner !== undefined) return decided('running');
+  if (hasBegun(job.run)) return decided('running');
   const wasMs = job.dueMs ?? nextDueOf(job, job.record ?? '');
   const dueMs = Math.max(wasMs + byMs, nowMs);
   if (dueMs > nowMs + horizonMs) {
@@ -186,9 +186,28 @@ function decideDue({
   }
 }
 
+/** A worker has it, and its handler runs. One that is held until its due time has that, and Redis decides. */
+export const hasBegun = (run: Peek['run']): boolean => run?.owner !== undefined && run.nextDueMs === undefined;
+
 /** When a job was due that is in ready. */
 export const nextDueOf = ({ run, ...job }: Found | Peek, record: string): number =>
   run?.nextDueMs ?? decodeHeader(record)?.askedDueMs ?? ('nowMs' in job ? job.nowMs : 0);
+
+/** When a job that was found would be due; undefined: it would stay where it is. */
+export function dueAfter(
+  { dueMs: asked, mode, shift }: RescheduleTarget,
+  { dueMs: wasMs, run, state }: Found,
+  nowMs: number,
+): number | undefined {
+  const isLive = state === 'running' && hasBegun(run);
+  const dueMs = shift ? Math.max(wasMs + shift.byMs, nowMs) : asked === 0 ? nowMs : asked;
+  const isKept = (mode === 'earlier' && dueMs > wasMs) || (mode === 'later' && dueMs < wasMs);
+  const staysDue = Math.max(wasMs, dueMs) <= nowMs;
+  return isLive || isKept || staysDue || dueMs === wasMs ? undefined : dueMs;
+}
+
+/** What is seen of a job that has another due time since it was seen. */
+export const seenAt = (seen: string, dueMs: number): string => [...seen.split(' ').slice(0, 2), dueMs].join(' ');
 
 /** When it was due, in all that was seen of a job; undefined: it was ready. */
 const placeIn = (seen: string): number | undefined => {

@@ -57,6 +57,8 @@ export interface Waits {
    * The end of every job that the filter means when the call begins, at most 10,000, each as it comes. When the time is up,
    * those that are not over come as `timeout`.
    *
+   * It is no third form of `wait`: that answers with a promise, and `await` of a generator would wait for nothing.
+   *
    * @throws DuestreamError `bad-input`, also for a filter that says nothing or means more jobs
    * @example
    * for await (const { id, status } of client.ends(mail, { tag: 'campaign:7' }, { timeout: '10m' })) console.log(id, status);

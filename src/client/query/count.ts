@@ -22,7 +22,8 @@ import type { Moved } from '../../redis/scripts/replies.ts';
 import { isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import { type Filter, isWithin, sourcesOf } from './filter.ts';
-import { isLike, isPrefixed, type Page, pageOf, type Reader, type WalkParts } from './walk.ts';
+import type { Reader } from './reader.ts';
+import { isLike, isPrefixed, type Page, pageOf, type WalkParts } from './walk.ts';
 
 /** How many jobs there are. */
 export interface JobCount {

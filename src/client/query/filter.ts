@@ -2,6 +2,7 @@
 
 import { parseJobName } from '../../job/job.ts';
 import { parseSetName, parseTag, setTag } from '../../job/labels.ts';
+import { type QueueInput, queueOf } from '../../job/queue.ts';
 import { digestOf } from '../../job/record-header.ts';
 import {
   isLiveState,
@@ -45,6 +46,19 @@ export interface JobListFilter extends Omit<JobFilter, 'state'> {
   readonly ended?: { readonly from?: InstantInput | undefined; readonly to?: InstantInput | undefined } | undefined;
 }
 
+/** Which jobs a search through several queues means. */
+export interface JobSearchFilter extends JobListFilter {
+  /** The queues that are looked through. Default: all. */
+  readonly queues?: readonly QueueInput<unknown>[] | undefined;
+  /** The job of this id in each queue. Left out `state`: also one that is over. */
+  readonly id?: string | undefined;
+  /**
+   * Those whose last run began at `to` or before and ended at `from` or later: those that run, and in queues with a history those
+   * that are over. Of runs that went on for more than an hour after `to`, only those are found that still run.
+   */
+  readonly ran?: { readonly from?: InstantInput | undefined; readonly to?: InstantInput | undefined } | undefined;
+}
+
 /** A filter, checked. */
 export interface Filter<State extends JobState = ListState> {
   readonly states: readonly State[];
@@ -62,6 +76,13 @@ export type ContentFilter = Pick<Filter, 'tag' | 'set' | 'name' | 'idPrefix'>;
 export interface ListFilter extends Filter<JobState> {
   /** Both ends are in it. */
   readonly ended?: DueRange | undefined;
+}
+
+/** Of a search, checked. */
+export interface SearchFilter extends ListFilter {
+  readonly ended: DueRange;
+  readonly id: string | undefined;
+  readonly ran: DueRange | undefined;
 }
 
 export const FILTER_NAMES = ['state', 'tag', 'set', 'name', 'idPrefix', 'due'] as const;
@@ -93,6 +114,57 @@ export function parseListFilter(
   if (ended && live) throw otherTime('ended', live, 'due.from and due.to');
   return { states, ...contentIn(content), due: rangeIn(due, 'due'), ended: rangeIn(ended, 'ended') };
 }
+
+/** How long after the end of a range the end of a run is looked for that was under way then. */
+const RAN_ON_MS = 3_600_000;
+
+/**
+ * @param others options that are read elsewhere
+ * @throws DuestreamError `bad-input`
+ */
+export function parseSearch(
+  { queues, id, ran, ...input }: JobSearchFilter,
+  { owner, others = [] }: { readonly owner: string; readonly others?: readonly string[] },
+): { readonly filter: SearchFilter; readonly wanted: readonly string[] | undefined } {
+  const range = ran && rangeIn(ran, 'ran');
+  if (ran && input.ended) throw together('ran', 'ended', 'one of them');
+  if (id !== undefined && input.set !== undefined) throw together('id', 'set', 'id with tag, name and state');
+  const state = input.state ?? statesMeant({ id, isOfRuns: ran !== undefined, isOfEnds: input.ended !== undefined });
+  const { ended = { fromMs: undefined, toMs: undefined }, ...filter } = parseListFilter(
+    { ...input, state },
+    { owner, others: [...others, 'queues', 'id', 'ran'] },
+  );
+  const endedWithin = range ? { ...range, toMs: range.toMs === undefined ? undefined : range.toMs + RAN_ON_MS } : ended;
+  return {
+    filter: { ...filter, ended: endedWithin, id: id === undefined ? undefined : prefixOf(id, 'id'), ran: range },
+    wanted: queues && namesIn(queues),
+  };
+}
+
+/** What a search means that says no state. */
+function statesMeant({
+  id,
+  isOfRuns,
+  isOfEnds,
+}: {
+  readonly id: string | undefined;
+  readonly isOfRuns: boolean;
+  readonly isOfEnds: boolean;
+}): readonly JobState[] {
+  const over = JOB_STATES.filter(isOverState);
+  if (isOfRuns) return ['running', ...over];
+  if (isOfEnds) return over;
+  return id === undefined ? LIST_STATES : JOB_STATES;
+}
+
+/** The names of queues, each once. @throws DuestreamError `bad-input` for what is no list */
+export function namesIn(queues: readonly QueueInput<unknown>[]): readonly string[] {
+  if (Array.isArray(queues)) return [...new Set(queues.map((queue) => queueOf(queue).name))].sort();
+  throw new DuestreamError('bad-input', `queues is ${show(queues)}; allowed: a list of queues`);
+}
+
+const together = (one: string, other: string, allowed: string) =>
+  new DuestreamError('bad-input', `${one} and ${other} are both given; allowed: ${allowed}`);
 
 const otherTime = (given: string, state: JobState, allowed: string) =>
   new DuestreamError(
@@ -162,25 +234,25 @@ function contentIn({ tag, set, name, idPrefix }: Pick<JobFilter, keyof ContentFi
     tag: tag === undefined ? undefined : parseTag(tag),
     set: set === undefined ? undefined : parseSetName(set),
     name: name === undefined ? undefined : parseJobName(name),
-    idPrefix: idPrefix === undefined ? undefined : prefixOf(idPrefix),
+    idPrefix: idPrefix === undefined ? undefined : prefixOf(idPrefix, 'idPrefix'),
   };
 }
 
-function prefixOf(input: unknown): string {
+function prefixOf(input: unknown, what: 'idPrefix' | 'id'): string {
   if (typeof input === 'string' && ID_PREFIX.test(input)) return input;
   throw new DuestreamError(
     'bad-input',
-    `idPrefix is ${show(input)}; allowed: 1 to 192 printable ASCII characters without space`,
+    `${what} is ${show(input)}; allowed: 1 to 192 printable ASCII characters without space`,
   );
 }
 
-function rangeIn(input: JobFilter['due'], what: 'due' | 'ended'): DueRange {
+function rangeIn(input: JobFilter['due'], what: 'due' | 'ended' | 'ran'): DueRange {
   if (input === undefined) return { fromMs: undefined, toMs: undefined };
   checkNames(input, ['from', 'to'], what, 'bad-input');
   const fromMs = input.from === undefined ? undefined : instantMs(input.from, `${what}.from`);
   const toMs = input.to === undefined ? undefined : instantMs(input.to, `${what}.to`);
   const fromEnd = (toMs ?? Number.POSITIVE_INFINITY) - (fromMs ?? Number.NEGATIVE_INFINITY);
   if (what === 'due' ? fromEnd > 0 : fromEnd >= 0) return { fromMs, toMs };
-  const allowed = what === 'due' ? 'an instant after due.from' : 'ended.from or an instant after it';
+  const allowed = what === 'due' ? 'an instant after due.from' : `${what}.from or an instant after it`;
   throw new DuestreamError('bad-input', `${what}.to is ${show(input.to)}; allowed: ${allowed}`);
 }

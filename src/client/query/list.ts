@@ -7,8 +7,9 @@ import { type Layout, movedAway } from '../calls/layouts.ts';
 import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { parseCursor } from './cursor.ts';
 import { filterKey, type JobListFilter, type ListFilter } from './filter.ts';
+import { readerOf } from './reader.ts';
 import { type JobView, viewOf, viewOfEnd } from './report.ts';
-import { pageOf, readerOf, type WalkParts } from './walk.ts';
+import { pageOf, type WalkParts } from './walk.ts';
 
 /** A page of jobs. */
 export interface JobPage<Data = unknown> {
@@ -20,11 +21,17 @@ export interface JobPage<Data = unknown> {
 }
 
 /** How a list goes on. */
-export interface JobListOptions extends JobListFilter {
+export interface PageOptions {
   /** Jobs of one page, 1 to 1000. Default 100. */
   readonly limit?: number | undefined;
   /** That of the page before. */
   readonly cursor?: string | undefined;
+}
+
+/** Which jobs of a queue a list means, and how it goes on. */
+export interface JobListOptions extends JobListFilter, PageOptions {
+  /** By due time, also jobs of a tag, and over all partitions. Default: as their index has them. */
+  readonly sort?: 'due' | undefined;
 }
 
 export interface ListAsk {
@@ -58,7 +65,7 @@ export function firstJobs(
 
 const RETRY_MS = 10_000;
 
-function viewIn({ ref, id, bare, state, record, run, dueMs, seen }: Found): JobView {
+export function viewIn({ ref, id, bare, state, record, run, dueMs, seen }: Found): JobView {
   const peek = { state, record, run, dueMs, tombstone: undefined, overMs: undefined, seen };
   return viewOf(ref, { id, bare, past: [] }, peek);
 }

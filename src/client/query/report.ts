@@ -4,21 +4,25 @@
  * `inspect/redacted.ts` hides from people), the test kit makes it of its own jobs. Looking at a broken job must not throw,
  * because somebody looks at it because it is broken.
  */
+import { briefAccount, type StartAccount, tokenMs, withDiary } from '../../job/account.ts';
 import { contentOf, memberOf, NO_CONTENT, type RecordContent } from '../../job/codec.ts';
 import type { ToldOptions } from '../../job/fields.ts';
-import { DEFAULT_NAME } from '../../job/job.ts';
-import type { JobHeaders } from '../../job/labels.ts';
-import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
+import { DEFAULT_NAME, type EntryId } from '../../job/job.ts';
+import { groupOf, type JobHeaders } from '../../job/labels.ts';
+import type { Attempted, Deferred, JobProgress, PutAside } from '../../job/outcome.ts';
 import { isEndOf, type KeptResult, type PastJob } from '../../job/past.ts';
 import type { Queue } from '../../job/queue.ts';
 import { decodeHeader, digestOf } from '../../job/record-header.ts';
-import type { JobState, OverState } from '../../job/state.ts';
+import { heldText, type JobState, type OverState } from '../../job/state.ts';
 import type { InputOf } from '../../job/types.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
+import { diaryAround } from '../../redis/diary.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { type Ended, pastOf } from '../../redis/read/ends.ts';
+import { type Ended, pastOf, turnsWhile } from '../../redis/read/ends.ts';
 import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../redis/read/inspect.ts';
+import { readLooks } from '../../redis/read/looks.ts';
+import { readEntries, startAccount } from '../../redis/scripts/ready.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import { etagOfJob } from '../calls/etag.ts';
 import { type CallPartitions, placesOf } from '../calls/partition-calls.ts';
@@ -50,7 +54,10 @@ export interface JobView<Data = unknown> {
   readonly digest: string | undefined;
   /** Tells the job as it is now from what it becomes by an edit, a start or another due time, for `ifMatch`. Undefined once it is over. */
   readonly etag: string | undefined;
-  /** Epoch ms of the next start; undefined when it is over. Of a job that is ready or runs `list` knows it, `get` does not. */
+  /**
+   * Epoch ms of the next start; undefined when it is over. Of a job that is ready or runs `list` knows it, `get` does not. Where a job
+   * that runs was started before this time, its worker holds it until then, and its handler has not begun.
+   */
   readonly dueMs: number | undefined;
   /** The due time that the producer asked for, in epoch ms. */
   readonly askedDueMs: number | undefined;
@@ -98,6 +105,8 @@ export interface JobReport<Data = unknown> extends JobView<Data> {
   readonly unreadable: string | undefined;
   /** The id of its entry in the stream of its partition, while it runs. */
   readonly entry: string | undefined;
+  /** Why its last start was when it was: while it runs, and once it is over in a queue that keeps a history. */
+  readonly account: StartAccount | undefined;
   /** Of a job that waits in line: how many come before it, and what lets nobody through. */
   readonly waitsFor: JobWait | undefined;
   /** How it ended, if its queue keeps a history; the ends of earlier lives of its id follow. Empty while it lives its first. */
@@ -112,7 +121,7 @@ export interface JobReport<Data = unknown> extends JobView<Data> {
 export interface Moment {
   readonly atMs: number;
   /** A kind of failure, a state in which the job ended, or one of the others. `due` is its next start. */
-  readonly kind: 'asked-due' | 'due' | 'started' | 'earlier-end' | Attempted['kind'] | OverState;
+  readonly kind: 'asked-due' | 'due' | 'started' | 'earlier-end' | Attempted['kind'] | PutAside['kind'] | OverState;
   readonly attempt?: number | undefined;
   readonly owner?: string | undefined;
   readonly tookMs?: number | undefined;
@@ -120,6 +129,8 @@ export interface Moment {
   readonly outcome?: OverState | undefined;
   readonly message?: string | undefined;
   readonly stack?: string | undefined;
+  /** Of a start: why it was when it was. */
+  readonly account?: StartAccount | undefined;
 }
 
 export type Get = <Data>(
@@ -174,9 +185,40 @@ async function reportIn<Data>(
   const entry = (seen ? seen.tombstone : past[0])?.deadLetter;
   const letter = entry === undefined ? undefined : await read(() => deadLetter(redis, ref, entry));
   const known = { id, bare, past, letter };
-  if (seen) return reportOf(ref, { ...known, waitsFor: await read(async () => waitIn(redis, ref, seen)) }, seen);
+  if (seen) {
+    const waitsFor = await read(async () => waitIn(redis, ref, seen));
+    const account = await read(async () => runningAccount(redis, ref, seen));
+    const isOver = seen.tombstone !== undefined && isEndOf(past[0], seen.tombstone);
+    const told = await read(async () =>
+      toldAround(redis, ref, account ?? (isOver ? past[0]?.account : undefined), seen),
+    );
+    return reportOf(ref, { ...known, waitsFor, account: told }, seen);
+  }
   const [end] = past;
-  return end && reportOf(ref, known, { ...gone(end), nowMs: (await read(() => stats(redis, ref))).nowMs });
+  if (!end) return undefined;
+  const { nowMs } = await read(() => stats(redis, ref));
+  const account = await read(async () => toldAround(redis, ref, end.account, { member, nowMs }));
+  return reportOf(ref, { ...known, account }, { ...gone(end), nowMs });
+}
+
+/** Below it nobody asks why, and nothing is read for it. */
+const TOLD_FROM_MS = 1000;
+
+/** The account with what the diary tells of its time: pauses, closings, and when there was no leader or worker; and the turns of others. */
+async function toldAround(
+  redis: Redis,
+  ref: PartitionRef,
+  account: StartAccount | undefined,
+  { member, nowMs }: { readonly member: string; readonly nowMs: number },
+): Promise<StartAccount | undefined> {
+  if (account === undefined || account.lateMs < TOLD_FROM_MS) return account && briefAccount(account);
+  const time = { fromMs: account.dueMs, toMs: account.startedMs };
+  const [diary, others] = await Promise.all([
+    diaryAround(redis, ref, { ...time, group: groupOf(member) }),
+    ref.gates && turnsWhile(redis, ref, { ...time, member, nowMs }),
+  ]);
+  const told = briefAccount(withDiary(account, diary));
+  return others ? { ...told, others } : told;
 }
 
 /** A job that waits has its due time, and perhaps a record that says its priority. */
@@ -187,6 +229,20 @@ function waitIn(redis: Redis, ref: PartitionRef, seen: Peek): Promise<JobWait> |
   return jobWaitOf(redis, ref, { member, priority, dueMs, nowMs });
 }
 
+/** The due time of a start is in its entry, which is there while the job runs. */
+async function runningAccount(
+  redis: Redis,
+  ref: PartitionRef,
+  { state, run, record, nowMs }: Peek,
+): Promise<StartAccount | undefined> {
+  if (state !== 'running' || run?.entry === undefined) return undefined;
+  const [delivery] = await readEntries(redis, ref.keys, [run.entry as EntryId]);
+  if (!delivery) return undefined;
+  const startedMs = tokenMs(run.token);
+  const looks = ref.gates ? await readLooks(redis, ref, { fromMs: delivery.dueMs, toMs: startedMs }) : [];
+  return startAccount({ ref, delivery, run, record: record ?? '', looks, isClockSet: startedMs > nowMs });
+}
+
 /** What else is known of a job that is looked at. */
 interface Known {
   readonly id: string;
@@ -195,6 +251,8 @@ interface Known {
   /** Of a dead job, as long as it is there. */
   readonly letter?: Letter | undefined;
   readonly waitsFor?: JobWait | undefined;
+  /** Of its start, while it runs. */
+  readonly account?: StartAccount | undefined;
 }
 
 type Letter = Pick<
@@ -255,13 +313,15 @@ export function reportOf<Data>(
   look: Look & { readonly nowMs: number },
 ): JobReport<Data> {
   const { view, content, end } = factsOf<Data>(ref, known, look);
+  const account = known.account ?? end?.account;
   return {
     ...view,
     unreadable: content.unreadable,
     entry: look.run?.entry,
+    account,
     waitsFor: known.waitsFor,
     past: known.past,
-    timeline: timelineOf(view, { past: known.past, end }),
+    timeline: timelineOf(view, { past: known.past, end, account, isHeld: heldText(view, look.nowMs) !== undefined }),
     nowMs: look.nowMs,
   };
 }
@@ -358,10 +418,23 @@ const startedMsOf = (token: string | undefined): number | undefined =>
   token === undefined ? undefined : Math.floor(Number(token) / 1000);
 
 function timelineOf(
-  { state, askedDueMs, nextLifeMs, dueMs, attempts, owner, overMs, startedMs, history }: JobView,
-  { past, end }: Pick<JobReport, 'past'> & { readonly end: PastJob | undefined },
+  { state, askedDueMs, nextLifeMs, dueMs, attempts, owner, overMs, startedMs, history, deferred }: JobView,
+  {
+    past,
+    end,
+    account,
+    isHeld,
+  }: Pick<JobReport, 'past' | 'account'> & { readonly end: PastJob | undefined; readonly isHeld: boolean },
 ): readonly Moment[] {
-  const isLastStartKnown = history.some(({ attempt, tookMs }) => attempt === attempts && tookMs !== undefined);
+  const asides = (deferred?.starts ?? []).map(({ reason, ...start }) => ({
+    ...start,
+    message: reason,
+    stack: undefined,
+    account: undefined,
+  }));
+  const isLastStartKnown = [...history, ...asides].some(
+    ({ attempt, tookMs }) => attempt === attempts && tookMs !== undefined,
+  );
   const moments: readonly (Omit<Moment, 'atMs'> & { readonly atMs: number | undefined })[] = [
     ...past.slice(end ? 1 : 0).map((one) => ({
       atMs: one.overMs,
@@ -374,14 +447,19 @@ function timelineOf(
     nextLifeMs === undefined
       ? { atMs: askedDueMs, kind: 'asked-due' as const }
       : { atMs: nextLifeMs, kind: 'due' as const, attempt: 1 },
-    ...(isLastStartKnown
+    ...(isLastStartKnown || isHeld
       ? []
-      : [{ atMs: startedMs, kind: 'started' as const, attempt: attempts, owner, tookMs: end?.tookMs }]),
-    ...history.flatMap(({ atMs, kind, attempt, message, stack, worker, tookMs }) => [
-      ...(tookMs === undefined ? [] : [{ atMs: atMs - tookMs, kind: 'started' as const, attempt, owner: worker }]),
-      { atMs, kind, attempt, owner: worker, tookMs, message, stack },
-    ]),
+      : [{ atMs: startedMs, kind: 'started' as const, attempt: attempts, owner, tookMs: end?.tookMs, account }]),
+    ...[...history, ...asides].flatMap(
+      ({ atMs, kind, attempt, message, stack, worker, tookMs, account: ofAttempt }) => [
+        ...(tookMs === undefined
+          ? []
+          : [{ atMs: atMs - tookMs, kind: 'started' as const, attempt, owner: worker, account: ofAttempt }]),
+        { atMs, kind, attempt, owner: worker, tookMs, message, stack },
+      ],
+    ),
     ...(state === 'scheduled' ? [{ atMs: dueMs, kind: 'due' as const, attempt: attempts + 1 }] : []),
+    ...(isHeld ? [{ atMs: dueMs, kind: 'due' as const, attempt: attempts }] : []),
     ...(isOverState(state) ? [{ atMs: overMs, kind: state, attempt: attempts }] : []),
   ];
   const known = moments.flatMap(({ atMs, ...moment }) => (atMs === undefined ? [] : [{ atMs, ...moment }]));

@@ -15,87 +15,21 @@
 import { decodeRecord, memberOf } from '../../job/codec.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
 import type { Queue } from '../../job/queue.ts';
-import type { History } from '../../job/queue-settings.ts';
 import { decodeHeader } from '../../job/record-header.ts';
-import { DuestreamError } from '../../kernel/errors.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
-import { type ClosedAsk, type ClosedSlice, closedTags } from '../../redis/read/closed.ts';
-import { type CountAsk, type Counted, countPage, membersOf } from '../../redis/read/counted.ts';
-import { type Ended, type EndIndex, type EndPlace, type EndsAsk, endsOf, type JobEnd } from '../../redis/read/ends.ts';
-import { type GroupsAsk, groupsOf, type Holder, holdersOf, type SeenGroups } from '../../redis/read/groups.ts';
-import { lastTokens, peek } from '../../redis/read/inspect.ts';
-import { type Found, lookAt } from '../../redis/read/look.ts';
-import {
-  type Ask,
-  countScheduled,
-  type DueRange,
-  type Extent,
-  extentOf,
-  type Place,
-  placesOf,
-  recorded,
-  type Slice,
-  type Source,
-} from '../../redis/read/places.ts';
-import { type SetsAsk, type SetsSlice, setsOf } from '../../redis/read/sets.ts';
-import { createStep, type Step } from '../../redis/scripts/bytes.ts';
-import { isGatedNow } from '../../redis/scripts/gates.ts';
-import { historyOf } from '../../redis/scripts/queues.ts';
+import type { Ended, EndPlace, JobEnd } from '../../redis/read/ends.ts';
+import type { Found } from '../../redis/read/look.ts';
+import type { Extent, Place, Slice, Source } from '../../redis/read/places.ts';
+import { createStep } from '../../redis/scripts/bytes.ts';
 import type { Moved } from '../../redis/scripts/replies.ts';
 import type { Layout } from '../calls/layouts.ts';
 import { type CallPartitions, isMoved } from '../calls/partition-calls.ts';
 import { withReadRetry } from '../calls/retry.ts';
 import { BEGINNING, checkLayout, cursorOf, type End, type From, type Spot } from './cursor.ts';
-import { type ContentFilter, type Filter, isOverState, isWithin, type ListFilter, sourcesOf } from './filter.ts';
-
-/** Where jobs are read: in Redis, or in the virtual time of the test kit. */
-export interface Reader {
-  readonly places: (ref: PartitionRef, ask: Ask & { readonly source: Source }) => Promise<Slice | Moved>;
-  readonly recorded: (ref: PartitionRef, ask: Pick<Ask, 'after' | 'limit'>) => Promise<Slice | Moved>;
-  readonly look: (ref: PartitionRef, places: readonly Place[]) => ReturnType<typeof lookAt>;
-  readonly extent: (ref: PartitionRef, source: Source) => Promise<Extent>;
-  readonly countScheduled: (ref: PartitionRef, source: Parameters<typeof countScheduled>[2]) => Promise<number>;
-  readonly countPage: (ref: PartitionRef, ask: CountAsk) => Promise<Counted | Moved>;
-  readonly members: (ref: PartitionRef, due: DueRange) => ReturnType<typeof membersOf>;
-  readonly ends: (ref: PartitionRef, ask: EndsAsk) => Promise<readonly JobEnd[] | Moved>;
-  /** What the queue keeps of jobs that are over. Undefined: it never kept any. */
-  readonly history: (ref: PartitionRef) => Promise<Pick<History, 'isOn'> | undefined>;
-  /** One job, by its member. */
-  readonly peek: (ref: PartitionRef, member: string) => ReturnType<typeof peek>;
-  /** The tokens of the last starts of jobs, `0` for a job that was never started. */
-  readonly lastTokens: (ref: PartitionRef, members: readonly string[]) => Promise<readonly string[]>;
-  readonly closed: (ref: PartitionRef, ask: ClosedAsk) => Promise<ClosedSlice>;
-  readonly sets: (ref: PartitionRef, ask: SetsAsk) => Promise<SetsSlice>;
-  readonly groups: (ref: PartitionRef, ask: GroupsAsk) => Promise<SeenGroups | Moved>;
-  readonly holders: (
-    ref: PartitionRef,
-    of: { readonly group: string; readonly limit: number },
-  ) => Promise<readonly Holder[]>;
-  /** Whether the partition is gated by now: the layout may be older. */
-  readonly isGated: (ref: PartitionRef) => Promise<boolean>;
-}
-
-/** @param namespace where a setting is read that is newer than the layout may be; undefined: the layout is new */
-export const readerOf = (redis: Redis, namespace?: string): Reader => ({
-  places: (ref, ask) => placesOf(redis, ref, ask),
-  recorded: (ref, ask) => recorded(redis, ref, ask),
-  look: (ref, places) => lookAt(redis, ref, places),
-  closed: (ref, ask) => closedTags(redis, ref, ask),
-  sets: (ref, ask) => setsOf(redis, ref, ask),
-  extent: (ref, source) => extentOf(redis, ref, source),
-  countScheduled: (ref, source) => countScheduled(redis, ref, source),
-  countPage: (ref, ask) => countPage(redis, ref, ask),
-  members: (ref, due) => membersOf(redis, ref, due),
-  ends: (ref, ask) => endsOf(redis, ref, ask),
-  history: async (ref) => (namespace === undefined ? ref.history : historyOf(redis, namespace, ref.queue)),
-  peek: (ref, member) => peek(redis, ref, member),
-  lastTokens: (ref, members) => lastTokens(redis, ref, members),
-  groups: (ref, ask) => groupsOf(redis, ref, ask),
-  holders: (ref, of) => holdersOf(redis, ref, of),
-  isGated: (ref) => isGatedNow(redis, ref),
-});
+import { EndLine, type Indexed, indexesOf, mergeEnds } from './ends.ts';
+import { type ContentFilter, type Filter, isWithin, type ListFilter, sourcesOf } from './filter.ts';
+import type { Reader } from './reader.ts';
 
 export interface WalkParts {
   readonly reader: Reader;
@@ -132,11 +66,11 @@ export interface FoundOver {
 }
 
 /** Of one page: places, by what is read of each. A record of a history is larger than a tombstone. */
-const SCANNED_MAX = 10_000;
-const PAST_SCANNED_MAX = 5000;
+export const SCANNED_MAX = 10_000;
+export const PAST_SCANNED_MAX = 5000;
 const REMEMBERED_SCANNED_MAX = 20_000;
 /** Of one page. */
-const BYTES_MAX = 16 * 1024 * 1024;
+export const BYTES_MAX = 16 * 1024 * 1024;
 const SLICE = 100;
 /** How many places a walk looks at in a partition beyond twice those that there were. */
 const MORE_PLACES = 1000;
@@ -176,7 +110,8 @@ async function walk(reader: Reader, walking: Walking): Promise<Walked | Moved> {
   const { ask, layout, policy } = walking;
   const sources = sourcesOf(ask.filter);
   const walked: Walked = { rows: [], over: [], scanned: 0, bytes: 0, spot: ask.from?.spot ?? BEGINNING };
-  const indexes = await indexesOf(reader, walking);
+  const [first] = layout;
+  const indexes = first ? await indexesOf(reader, { ref: first, filter: ask.filter, policy }) : [];
   const step = createStep(SLICE);
   while (walked.spot && !isFull(walked, ask, SCANNED_MAX)) {
     const { spot } = walked;
@@ -250,7 +185,7 @@ export function isPrefixed({ member }: Pick<Place, 'member'>, { idPrefix }: Pick
 }
 
 /** A job that has gone on to another state is met there. What the index of tags says counts only with the header. */
-function isMeant(job: Found, { states, due, ...content }: ListFilter, source: Source): boolean {
+export function isMeant(job: Found, { states, due, ...content }: ListFilter, source: Source): boolean {
   const isHere = source.kind === 'tag' ? states.includes(job.state) : job.state === source.kind;
   return isHere && isWithin(due, job.dueMs) && isLike(job, content);
 }
@@ -280,53 +215,6 @@ export function nameIn(record: string | undefined): string | undefined {
   }
 }
 
-/** What is read of jobs that are over, and of which of them. */
-interface Indexed {
-  readonly index: EndIndex;
-  readonly isMeant: (ended: Ended) => boolean;
-}
-
-/**
- * Where ends are read: none if the filter means no job that is over. What a history kept is found by a filter until it goes, also
- * when the history was switched off.
- *
- * @throws DuestreamError `bad-input` for a filter in a queue that never kept a history
- */
-async function indexesOf(reader: Reader, { ask, layout, policy }: Walking): Promise<readonly Indexed[]> {
-  const { states, tag, set, name, idPrefix, ended } = ask.filter;
-  const over = states.filter(isOverState);
-  const [ref] = layout;
-  if (over.length === 0 || !ref) return [];
-  const isIn = ({ state }: Ended) => over.includes(state);
-  const given = Object.entries({ tag, set, name, idPrefix, ended: ended?.fromMs ?? ended?.toMs });
-  const [named] = given.find(([, value]) => value !== undefined) ?? [];
-  const history = await withReadRetry('list', () => reader.history(ref), policy);
-  if (history?.isOn || (history && named !== undefined)) {
-    return [{ index: 'history', isMeant: (one) => isIn(one) && isPastLike(one, ask.filter) }];
-  }
-  if (named !== undefined) throw unknownHere(ask.queue.name, named, over.includes('dead'));
-  return [
-    // A dead job has a tombstone too.
-    ...(over.some((state) => state !== 'dead')
-      ? [{ index: 'tombstones' as const, isMeant: (one: Ended) => isIn(one) && one.state !== 'dead' }]
-      : []),
-    ...(over.includes('dead') ? [{ index: 'dead' as const, isMeant: isIn }] : []),
-  ];
-}
-
-function unknownHere(queue: string, named: string, hasDead: boolean): DuestreamError {
-  const where = `client.deadLetters, duestream dead ls and /v1/queues/${queue}/dead find dead letters by name, tag, set and error`;
-  return new DuestreamError(
-    'bad-input',
-    `${named} is given, and ${queue} keeps no history of jobs that are over; allowed: state, limit and cursor${hasDead ? `; ${where}` : ''}`,
-  );
-}
-
-function isPastLike({ id, past }: Ended, { name, tag, set, idPrefix = '' }: ListFilter): boolean {
-  if (!past || (set !== undefined && past.set !== set) || (name !== undefined && past.name !== name)) return false;
-  return (tag === undefined || past.tags.includes(tag)) && id.startsWith(idPrefix);
-}
-
 interface WalkingEnds {
   readonly walked: Walked;
   readonly spot: Spot;
@@ -339,23 +227,21 @@ async function walkEnds(
   { ask, layout, policy }: Walking,
   { walked, spot, indexes }: WalkingEnds,
 ): Promise<Walked | Moved> {
-  const { fromMs = Number.NEGATIVE_INFINITY, toMs } = ask.filter.ended ?? {};
+  const { fromMs, toMs } = ask.filter.ended ?? {};
   const scannedMax = indexes[0]?.index === 'history' ? PAST_SCANNED_MAX : REMEMBERED_SCANNED_MAX;
   const lines = indexes.flatMap((indexed) => layout.map((ref) => new EndLine(reader, { ref, policy, ...indexed })));
   const moved = await Promise.all(lines.map((line, at) => line.begin(startOf(spot, at, toMs))));
-  for (let reply = moved.find(isMoved); ; ) {
-    if (reply) return reply;
-    const line = latestOf(lines);
-    const end = line?.head;
-    if (!line || !end || end.atMs < fromMs) return { ...walked, spot: undefined };
+  const take = (line: EndLine, end: JobEnd) => {
     walked.scanned += 1;
     walked.bytes += end.size;
     if (end.ended && line.isMeant(end.ended)) walked.over.push({ ref: line.ref, ended: end.ended });
-    if (isFull(walked, ask, scannedMax)) {
-      return { ...walked, spot: { ...spot, partition: lines.indexOf(line), at: `${end.atMs} ${end.field}` } };
-    }
-    reply = await line.next();
-  }
+    return !isFull(walked, ask, scannedMax);
+  };
+  const last = moved.find(isMoved) ?? (await mergeEnds(lines, { fromMs, take }));
+  if (isMoved(last)) return last;
+  const { line, end } = last ?? {};
+  if (!line || !end) return { ...walked, spot: undefined };
+  return { ...walked, spot: { ...spot, partition: lines.indexOf(line), at: `${end.atMs} ${end.field}` } };
 }
 
 /** Where a line begins; `spot` is where the page before has ended. */
@@ -365,62 +251,4 @@ function startOf({ partition, at }: Spot, line: number, toMs: number | undefined
   const atMs = Number(ms);
   if (line === partition) return { atMs, field };
   return { atMs: line < partition ? atMs - 1 : atMs, field: undefined };
-}
-
-function latestOf(lines: readonly EndLine[]): EndLine | undefined {
-  let latest: EndLine | undefined;
-  for (const line of lines) if (line.head && (!latest?.head || line.head.atMs > latest.head.atMs)) latest = line;
-  return latest;
-}
-
-/** Ends that a line reads at once: a record may be of 256 KiB, a tombstone is short. */
-const ENDS_SLICE: Readonly<Record<EndIndex, number>> = { history: 50, tombstones: 500, dead: 50 };
-
-interface LineParts extends Indexed {
-  readonly ref: PartitionRef;
-  readonly policy: RetryPolicy;
-}
-
-/** The ends in one index of one partition, the latest first. */
-class EndLine {
-  readonly #reader: Reader;
-  readonly #parts: LineParts;
-  readonly #step: Step;
-  #slice: readonly JobEnd[] = [];
-  #at = 0;
-
-  constructor(reader: Reader, parts: LineParts) {
-    this.#reader = reader;
-    this.#parts = parts;
-    this.#step = createStep(ENDS_SLICE[parts.index]);
-  }
-
-  /** The next end; undefined behind the last. */
-  get head(): JobEnd | undefined {
-    return this.#slice[this.#at];
-  }
-
-  get ref(): PartitionRef {
-    return this.#parts.ref;
-  }
-
-  isMeant(ended: Ended): boolean {
-    return this.#parts.isMeant(ended);
-  }
-
-  next(): Promise<Moved | undefined> | undefined {
-    this.#at += 1;
-    return this.head ? undefined : this.begin(this.#slice.at(-1));
-  }
-
-  async begin(after: EndPlace | undefined): Promise<Moved | undefined> {
-    const { ref, index, policy } = this.#parts;
-    const ask = { index, after, limit: this.#step.next() };
-    const slice = await withReadRetry('list', () => this.#reader.ends(ref, ask), policy);
-    if (isMoved(slice)) return slice;
-    this.#step.saw(slice.map(({ size }) => size));
-    this.#slice = slice;
-    this.#at = 0;
-    return undefined;
-  }
 }

@@ -166,6 +166,8 @@ export interface SeenWorker {
   readonly queues: readonly string[];
   /** How many it has to Redis, all nodes together. */
   readonly connections: number | undefined;
+  /** How many jobs of each queue it runs at a time; undefined where the process does not say it. */
+  readonly slots: Readonly<Record<string, number>> | undefined;
   /** Entries it holds: running, or about to start. */
   readonly pending: number;
   readonly jobs: readonly Running[];
@@ -228,8 +230,8 @@ function addConsumers(
 }
 
 function seenOf(id: string, { identity, queues, pending, jobs }: Draft, beatAgoMs: number | undefined): SeenWorker {
-  const { host, pid, version, startedMs, connections } = identity ?? {};
+  const { host, pid, version, startedMs, connections, slots } = identity ?? {};
   const state = identity ? 'alive' : 'missing';
-  const rest = { startedMs, beatAgoMs, connections, pending, jobs };
+  const rest = { startedMs, beatAgoMs, connections, slots, pending, jobs };
   return { id, state, host, pid, version, queues: [...queues].sort(), ...rest };
 }

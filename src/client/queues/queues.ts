@@ -7,28 +7,34 @@ import {
   type QueueSettingOptions,
   settingWords,
 } from '../../job/queue-settings.ts';
-import { checkNames, hintOf, wholeNumber, wordsIn } from '../../kernel/checks.ts';
+import { checkNames, hintOf, wholeNumber } from '../../kernel/checks.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { show } from '../../kernel/duration.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
-import { audit, userHere } from '../../redis/audit.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { UnreadQueue } from '../../redis/read/each-queue.ts';
 import { stats } from '../../redis/read/inspect.ts';
 import { setQueue, unsetQueue } from '../../redis/scripts/queues.ts';
-import { type Pause, type PauseReply, pause, resume } from '../../redis/scripts/upkeep.ts';
+import { lettingGo, type Pause, type PauseReply, pause, resume } from '../../redis/scripts/upkeep.ts';
 import type { Calls } from '../calls/calls.ts';
 import { createRepeating } from '../calls/retry.ts';
 import type { ClientSettings } from '../calls/settings.ts';
 import type { Claim } from '../calls/turns.ts';
-import { type CloseOptions, type Closing, closeIn, notGated, OPEN, parseClosing } from '../groups/rules.ts';
+import { type CloseOptions, type Closing, closeIn, notGated, parseClosing, parseOpening } from '../groups/rules.ts';
 import { type At, type Namespaced, refsOfQueue } from './refs.ts';
 import { type QueueRemoved, removeQueue } from './remove.ts';
-import { changeSettings, overridingOf, type QueueSettingsChange, type SettingReason } from './settings.ts';
+import {
+  type ByOption,
+  byIn,
+  changeSettings,
+  overridingOf,
+  type QueueSettingsChange,
+  type SettingReason,
+} from './settings.ts';
 import { type QueueCounts, type QueueReport, queueCounts, queueReport } from './stats.ts';
 import { type Why, whyNothingMoves } from './why.ts';
 
-export type { QueueCounts, QueueRemoved, QueueReport, QueueSettingsChange, SettingReason, Why };
+export type { ByOption, QueueCounts, QueueRemoved, QueueReport, QueueSettingsChange, SettingReason, Why };
 
 /** Every queue that was ever used. */
 export interface QueueList {
@@ -94,7 +100,7 @@ export interface Queues {
   unset(
     queue: QueueInput<unknown>,
     setting: QueueSettingName | readonly QueueSettingName[],
-    options?: { readonly stored?: boolean | undefined; readonly reason?: string | undefined },
+    options?: SettingReason & { readonly stored?: boolean | undefined },
   ): Promise<QueueSettingsChange>;
   /**
    * Pauses a queue: no job of it starts until `resume`. Running jobs go on, and what is scheduled meanwhile waits. A second
@@ -103,9 +109,9 @@ export interface Queues {
    * @example
    * const { running } = await client.queues.pause('mail', { reason: 'the mail server moves' });
    */
-  pause(queue: QueueInput<unknown>, options?: { readonly reason?: string | undefined }): Promise<QueuePaused>;
+  pause(queue: QueueInput<unknown>, options?: SettingReason): Promise<QueuePaused>;
   /** Resumes a paused queue at once. */
-  resume(queue: QueueInput<unknown>): Promise<QueueResumed>;
+  resume(queue: QueueInput<unknown>, options?: ByOption): Promise<QueueResumed>;
   /**
    * Lets no job of a queue with limits through for some time. Jobs that were let through before start all the same. The longest
    * closing wins.
@@ -115,7 +121,7 @@ export interface Queues {
    */
   close(queue: QueueInput<unknown>, options: CloseOptions): Promise<QueueChange>;
   /** The closing ends now. @throws DuestreamError `bad-input`, also for a queue that is not gated */
-  open(queue: QueueInput<unknown>): Promise<QueueChange>;
+  open(queue: QueueInput<unknown>, options?: ByOption): Promise<QueueChange>;
   /**
    * Says why jobs of a queue wait, if any do, and what to do about it.
    *
@@ -142,30 +148,14 @@ type Calling = <Ask, T>(
   claimsOf?: (ask: Ask) => readonly Claim[],
 ) => Promise<T>;
 
-/** A call that changes a queue, and what it is in the audit. */
-interface Change<Ask, Done> {
-  readonly read: () => Ask;
-  readonly work: (at: At, ask: Ask) => Promise<Done>;
-  /** How many settings or jobs are different now; 0 is not noted. */
-  readonly changed: (done: Done) => number;
-  readonly claimsOf?: (ask: Ask) => readonly Claim[];
-}
-
-type Changing = <Ask extends { readonly queue: string; readonly reason?: string | undefined }, Done>(
-  verb: 'set' | 'unset' | 'pause' | 'resume' | 'close' | 'open' | 'rm',
-  change: Change<Ask, Done>,
-) => Promise<Done>;
-
 interface QueuesParts {
   /** Where queues are looked at and changed as wholes. @throws DuestreamError `wrong-schema` */
   readonly place: () => Promise<Namespaced>;
 }
 
-/** @param isNoted false for the HTTP API and the command line, which know better who asks: they note it themselves */
 export function queuesOver(
   { clock, budgetMs }: ClientSettings,
   { runChecked }: Pick<Calls<QueuesParts>, 'runChecked'>,
-  isNoted: boolean,
 ): Queues {
   const call: Calling = (what, read, work, claimsOf) =>
     runChecked(
@@ -175,23 +165,7 @@ export function queuesOver(
       undefined,
       claimsOf,
     );
-  const change: Changing = (verb, { read, work, changed, claimsOf }) =>
-    call(
-      verb,
-      read,
-      async (at, ask) => {
-        const done = await work(at, ask);
-        const { queue, reason } = ask;
-        const entry = { queue, reason, target: queue, count: changed(done), verb: `queues.${verb}` as const };
-        // That the audit cannot be written undoes nothing.
-        if (isNoted && entry.count > 0) {
-          await audit(at, { ...entry, who: userHere(), way: 'program' }).catch(() => undefined);
-        }
-        return done;
-      },
-      claimsOf,
-    );
-  return { ...looksBy(call), ...settingBy(change), ...stoppingBy(change, clock) };
+  return { ...looksBy(call), ...settingBy(call), ...stoppingBy(call, clock) };
 }
 
 const looksBy = (call: Calling): Pick<Queues, 'list' | 'get' | 'why'> => ({
@@ -218,70 +192,64 @@ const looksBy = (call: Calling): Pick<Queues, 'list' | 'get' | 'why'> => ({
     ),
 });
 
-const settingBy = (change: Changing): Pick<Queues, 'set' | 'unset' | 'remove'> => ({
+const settingBy = (call: Calling): Pick<Queues, 'set' | 'unset' | 'remove'> => ({
   set: (given, settings, options = {}) =>
-    change('set', {
-      read() {
-        const by = overridingOf(options, 'queues.set');
-        return { queue: nameOf(given), wanted: settingsIn(settings), by, reason: by.why };
-      },
-      work: (at, { queue, wanted, by }) =>
+    call(
+      'set',
+      () => ({ queue: nameOf(given), wanted: settingsIn(settings), by: overridingOf(options, 'queues.set') }),
+      (at, { queue, wanted, by }) =>
         changeSettings(at, queue, () => setQueue(at.redis, { ...of(at, queue), by, ...wanted })),
-      changed: ({ changed }) => changed.length,
-    }),
+    ),
   unset: (given, setting, options = {}) =>
-    change('unset', {
-      read: () => ({ queue: nameOf(given), ...unsetAskOf(setting, options) }),
-      work: (at, { queue, settings, isForgotten }) =>
-        changeSettings(at, queue, () => unsetQueue(at.redis, { ...of(at, queue), settings, isForgotten })),
-      changed: ({ changed }) => changed.length,
-    }),
+    call(
+      'unset',
+      () => ({ queue: nameOf(given), ...unsetAskOf(setting, options) }),
+      (at, { queue, ...ask }) => changeSettings(at, queue, () => unsetQueue(at.redis, { ...of(at, queue), ...ask })),
+    ),
   remove: (given, options = {}) =>
-    change('rm', {
-      read: () => ({ queue: nameOf(given), force: flagIn(options, 'force', 'queues.remove') }),
-      work: (at, { queue, force }) => removeQueue(at, queue, force),
-      // Also of a queue that held nothing: that it is gone is the change.
-      changed: ({ isRemoved, jobs }) => (isRemoved ? Math.max(1, jobs) : 0),
-      claimsOf: ({ queue }) => [{ lane: queue, kind: 'alone' }],
-    }),
+    call(
+      'rm',
+      () => ({ queue: nameOf(given), force: flagIn(options, 'force', 'queues.remove') }),
+      (at, { queue, force }) => removeQueue(at, queue, force),
+      ({ queue }) => [{ lane: queue, kind: 'alone' }],
+    ),
 });
 
-const stoppingBy = (change: Changing, clock: Clock): Pick<Queues, 'pause' | 'resume' | 'close' | 'open'> => ({
+const stoppingBy = (call: Calling, clock: Clock): Pick<Queues, 'pause' | 'resume' | 'close' | 'open'> => ({
   pause: (given, options = {}) =>
-    change('pause', {
-      read() {
-        checkNames(options, ['reason'], 'queues.pause', 'bad-input');
-        return { queue: nameOf(given), reason: wordsIn(options.reason ?? '', 'reason') };
+    call(
+      'pause',
+      () => {
+        const { by, why } = overridingOf(options, 'queues.pause');
+        return { queue: nameOf(given), by, reason: why };
       },
-      work: (at, { queue, reason }) => pauseQueue(at, queue, reason),
-      changed: countOf,
-    }),
-  resume: (given) =>
-    change('resume', {
-      read: () => ({ queue: nameOf(given) }),
-      work: (at, { queue }) => inEach(at, queue, (ref) => resume(at.redis, ref)),
-      changed: countOf,
-    }),
+      (at, { queue, ...said }) => pauseQueue(at, queue, said),
+    ),
+  resume: (given, options = {}) =>
+    call(
+      'resume',
+      () => {
+        checkNames(options, ['by'], 'queues.resume', 'bad-input');
+        return { queue: nameOf(given), by: byIn(options) };
+      },
+      (at, { queue, by }) => inEach(at, queue, (ref) => resume(at.redis, ref, by)),
+    ),
   close: (given, options) =>
-    change('close', {
-      read() {
-        const closing = parseClosing(options, clock);
-        return { queue: nameOf(given), closing, reason: closing.why };
-      },
-      work: (at, { queue, closing }) => closeQueue(at, queue, closing),
-      changed: countOf,
-    }),
-  open: (given) =>
-    change('open', {
-      read: () => ({ queue: nameOf(given) }),
-      work: (at, { queue }) => closeQueue(at, queue, OPEN),
-      changed: countOf,
-    }),
+    call(
+      'close',
+      () => ({ queue: nameOf(given), closing: parseClosing(options, clock) }),
+      (at, { queue, closing }) => closeQueue(at, queue, closing),
+    ),
+  open: (given, options) =>
+    call(
+      'open',
+      () => ({ queue: nameOf(given), opening: parseOpening(options) }),
+      (at, { queue, opening }) => closeQueue(at, queue, opening),
+    ),
 });
 
 const nameOf = (queue: QueueInput<unknown>): string => queueOf(queue).name;
 const of = ({ namespace }: Namespaced, queue: string) => ({ namespace, queue });
-const countOf = ({ status }: QueueChange): number => (status === 'changed' ? 1 : 0);
 /** What `mover.readyMax` is by default. */
 const READY_MAX = 10_000;
 const READY_RANGE = { what: 'readyMax', min: 1, max: 1_000_000 };
@@ -309,14 +277,15 @@ function settingsIn(given: QueueSettingOptions) {
 
 /** @throws DuestreamError `bad-input` */
 function unsetAskOf(setting: Parameters<Queues['unset']>[1], options: NonNullable<Parameters<Queues['unset']>[2]>) {
-  const { reason = '', ...rest } = options;
+  const { stored, ...said } = options;
+  const by = overridingOf(said, 'queues.unset');
   const words = typeof setting === 'string' ? [setting] : setting;
   const settings = words.flatMap((word) => {
     if (settingWords.includes(word)) return fieldsOfWord(word);
     const hint = hintOf(String(word), settingWords) || ';';
     throw new DuestreamError('bad-input', `setting is ${show(word)}${hint} allowed: ${settingWords.join(', ')}`);
   });
-  return { settings, isForgotten: flagIn(rest, 'stored', 'queues.unset'), reason: wordsIn(reason, 'reason') };
+  return { settings, isForgotten: flagIn({ stored }, 'stored', 'queues.unset'), by };
 }
 
 /** @throws DuestreamError `bad-input` */
@@ -335,11 +304,23 @@ function flagIn<Name extends string>(
 // scheduled meanwhile waits. All partitions are paused, one after the other; a pause that was cut short is completed by
 // the next, because partitions that are paused already stay as they are.
 
-async function pauseQueue(at: At, queue: string, reason: string): Promise<QueuePaused> {
-  const done = await inEach(at, queue, (ref) => pause(at.redis, ref, { reason }));
+async function pauseQueue(
+  at: At,
+  queue: string,
+  said: { readonly reason: string; readonly by: string },
+): Promise<QueuePaused> {
+  const done = await inEach(at, queue, (ref) => pause(at.redis, ref, said));
+  await letHeldGo(at, queue);
   const read = async () => Promise.all((await refsOfQueue(at, queue)).map((ref) => stats(at.redis, ref)));
   const all = await at.steps.read(read);
   return { ...done, running: all.reduce((total, { running }) => total + running, 0) };
+}
+
+/** Workers let go what they hold until it is due. What one has begun meanwhile was running when the pause came. */
+async function letHeldGo(at: At, queue: string): Promise<void> {
+  const look = async () => Promise.all((await refsOfQueue(at, queue)).map((ref) => lettingGo(at.redis, ref)));
+  const leftMs = Math.max(0, ...(await at.steps.read(look)));
+  if (leftMs > 0) await at.clock.sleep(leftMs);
 }
 
 async function inEach(at: At, queue: string, act: (ref: PartitionRef) => Promise<PauseReply>): Promise<QueueResumed> {

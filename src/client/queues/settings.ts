@@ -5,6 +5,7 @@
 
 import { isGated, limitsText } from '../../job/gate.ts';
 import {
+  changeOf,
   decodeSettings,
   fieldSaid,
   type GateName,
@@ -15,6 +16,7 @@ import {
   saidOf,
   settingFields,
   settingNames,
+  valueText,
 } from '../../job/queue-settings.ts';
 import type { Rate } from '../../job/rate.ts';
 import { checkNames, wordsIn } from '../../kernel/checks.ts';
@@ -65,21 +67,32 @@ export const settingsView = (layout: QueueLayout): QueueSettingsView => ({
 /** The settings that hold now, and the names of those that were others before. */
 export interface QueueSettingsChange extends QueueSettingsView {
   readonly changed: readonly string[];
+  /** Those alone, as they were said before; of `groups` the first 20 that differ. */
+  readonly before: QueueSettingOptions;
+  /** The same as they are now. */
+  readonly after: QueueSettingOptions;
 }
 
-/** Why settings are changed, and by whom, for people who look at the queue. */
-export interface SettingReason {
-  /** At most 200 characters. */
-  readonly reason?: string | undefined;
+/** Who makes a change. */
+export interface ByOption {
   /** At most 200 characters. Default: the user of this process. */
   readonly by?: string | undefined;
 }
 
+/** Why settings are changed, and by whom, for people who look at the queue. */
+export interface SettingReason extends ByOption {
+  /** At most 200 characters. */
+  readonly reason?: string | undefined;
+}
+
+/** @throws DuestreamError `bad-input` */
+export const byIn = ({ by = userHere() }: ByOption): string => wordsIn(by, 'by');
+
 /** @throws DuestreamError `bad-input` */
 export function overridingOf(options: SettingReason, owner: string): Overriding {
   checkNames(options, ['reason', 'by'], owner, 'bad-input');
-  const { by = userHere(), reason = '' } = options;
-  return { by: wordsIn(by, 'by'), why: wordsIn(reason, 'reason'), atMs: systemClock.wallMs() };
+  const { reason = '' } = options;
+  return { by: byIn(options), why: wordsIn(reason, 'reason'), atMs: systemClock.wallMs() };
 }
 
 /** Overrides settings or takes overrides back, and says what holds then. @throws DuestreamError `not-found`, `bad-input` */
@@ -93,7 +106,8 @@ export async function changeSettings(
   const layout = await steps.read(() => layoutOfQueue(place, queue));
   const after: QueueSettings = layout;
   const isOther = (name: SettingName) => JSON.stringify(before[name]) !== JSON.stringify(after[name]);
-  return { ...settingsView(layout), changed: settingNames.filter(isOther).map(fieldSaid) };
+  const others = changeOf(before, after) ?? { before: {}, after: {} };
+  return { ...settingsView(layout), changed: settingNames.filter(isOther).map(fieldSaid), ...others };
 }
 
 export function overridesOf({ layers = NONE }: Pick<QueueLayout, 'layers'>): readonly SettingOverride[] {
@@ -112,15 +126,9 @@ export function overridesOf({ layers = NONE }: Pick<QueueLayout, 'layers'>): rea
 const NONE: Layers = { code: {}, set: {} };
 
 /** ` (set by ada, incident 7; code says 100/s)` */
-export function overrideNote({ by, reason, code }: SettingOverride): string {
+export function overrideNote({ setting, by, reason, code }: SettingOverride): string {
   const who = [by === '' ? 'set by command' : `set by ${by}`, ...(reason === '' ? [] : [reason])].join(', ');
-  return ` (${who}; code says ${code === undefined ? 'nothing' : saidText(code)})`;
-}
-
-/** A setting in one line, as it is said. */
-export function saidText(value: unknown): string {
-  if (value === false) return 'none';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return ` (${who}; code says ${code === undefined ? 'nothing' : valueText(setting, code)})`;
 }
 
 /** Undefined: the queue is not gated. */

@@ -32,10 +32,12 @@ export interface Forecast {
   /** Epoch ms from which it counts, and up to which. */
   readonly atMs: number;
   readonly untilMs: number;
-  readonly by: 'minute' | 'hour';
+  readonly by: keyof typeof STEPS;
   /** Undefined: all queues. */
   readonly queue: string | undefined;
   readonly buckets: readonly ForecastBucket[];
+  /** The same split by queue, the fullest first, without those in which nothing comes due; undefined: nobody asked for it. */
+  readonly queues: readonly QueueForecast[] | undefined;
   /** The fullest one; undefined when nothing comes due. */
   readonly busiest: ForecastBucket | undefined;
   /** Due by now, and not promoted yet. */
@@ -69,6 +71,13 @@ export interface ForecastBucket {
   readonly coming: number;
 }
 
+/** What comes due in one queue. */
+export interface QueueForecast {
+  readonly queue: string;
+  /** So many jobs in each bucket. */
+  readonly jobs: readonly number[];
+}
+
 /** When the rate of a queue will be through with its line. */
 export interface Backlog {
   readonly queue: string;
@@ -91,18 +100,21 @@ export interface ForecastOptions {
   /** Default 24 hours from now. A text without offset is UTC; a date means the end of that day. */
   readonly until?: InstantInput | undefined;
   /** `auto`, the default: by minute up to two hours, else by hour. */
-  readonly by?: 'minute' | 'hour' | 'auto' | undefined;
+  readonly by?: 'minute' | 'half-hour' | 'hour' | 'auto' | undefined;
   /** Only one queue. */
   readonly queue?: string | undefined;
+  /** Also split by queue. Default false. */
+  readonly perQueue?: boolean | undefined;
 }
 
 interface ForecastRange {
   readonly untilMs: number;
-  readonly by: 'minute' | 'hour' | 'auto';
+  readonly by: keyof typeof STEPS | 'auto';
   readonly queue: string | undefined;
+  readonly perQueue: boolean;
 }
 
-const STEPS = { minute: 60_000, hour: 3_600_000 } as const;
+const STEPS = { minute: 60_000, 'half-hour': 1_800_000, hour: 3_600_000 } as const;
 const MINUTES_UP_TO_MS = 2 * STEPS.hour;
 const BUCKETS_MAX = 1500;
 const COUNTS_MAX = 500_000;
@@ -111,29 +123,33 @@ const STEPS_EACH_MAX = 200_000;
 const STEPS_MAX = 1_000_000;
 
 /** @throws DuestreamError `bad-input` */
-export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, nowMs: number): ForecastRange {
-  if (by !== 'auto' && by !== 'minute' && by !== 'hour') {
-    throw new DuestreamError('bad-input', `by is ${show(by)}; allowed: minute, hour, auto`);
+export function forecastRange(
+  { until, by = 'auto', queue, perQueue = false }: ForecastOptions,
+  nowMs: number,
+): ForecastRange {
+  if (by !== 'auto' && !Object.hasOwn(STEPS, by)) {
+    throw new DuestreamError('bad-input', `by is ${show(by)}; allowed: ${Object.keys(STEPS).join(', ')}, auto`);
   }
   const place = { what: 'until', zone: parseZone('UTC'), dst: DEFAULT_DST, date: 'next' } as const;
   return {
     untilMs: momentOf(until, place) ?? nowMs + 24 * STEPS.hour,
     by,
     queue: queue === undefined ? undefined : parseName(queue, 'queue'),
+    perQueue,
   };
 }
 
 /** @throws DuestreamError `bad-input` for a range that has too many buckets, `not-found` for a queue that is not there */
 export async function forecastOf(
   { store, definitions, waiting }: ForecastParts,
-  { untilMs, by, queue }: ForecastRange,
+  { untilMs, by, queue, perQueue }: ForecastRange,
 ): Promise<Forecast> {
   const atMs = await store.nowMs();
   const unit = by !== 'auto' ? by : untilMs - atMs <= MINUTES_UP_TO_MS ? 'minute' : 'hour';
   checkRange(untilMs - atMs, unit);
   const buckets = bucketsOf({ fromMs: atMs, untilMs, stepMs: STEPS[unit] });
-  const { due, ready, paused, rated = new Map(), unread = [] } = await waiting(queue, buckets.edges);
-  const wanted = { queue, apart: new Set(rated.keys()) };
+  const { due, ready, paused, rated = new Map(), dueIn = new Map(), unread = [] } = await waiting(queue, buckets.edges);
+  const wanted = { queue, apart: new Set(rated.keys()), isAllApart: perQueue };
   const { counts, own, ...schedules } = await coming({ store, definitions }, buckets, wanted);
   const all = buckets.edges.slice(0, -1).map((from, at) => {
     const [scheduled, made] = [due[at + 1] ?? 0, counts[at] ?? 0];
@@ -146,6 +162,7 @@ export async function forecastOf(
     by: unit,
     queue,
     buckets: all,
+    queues: perQueue ? queuesOf(dueIn, own) : undefined,
     overdue: due[0] ?? 0,
     ready,
     paused,
@@ -156,6 +173,23 @@ export async function forecastOf(
   };
 }
 
+/** @param dueIn with what is overdue in front @param coming what schedules will make */
+function queuesOf(
+  dueIn: NonNullable<Waiting['dueIn']>,
+  coming: ReadonlyMap<string, readonly number[]>,
+): readonly QueueForecast[] {
+  const names = new Set([...dueIn.keys(), ...coming.keys()]);
+  return [...names]
+    .map((queue) => {
+      const [due, made] = [dueIn.get(queue)?.slice(1) ?? [], coming.get(queue) ?? []];
+      const jobs = (due.length > 0 ? due : made).map((_, at) => (due[at] ?? 0) + Math.round(made[at] ?? 0));
+      return { queue, jobs, sum: jobs.reduce((sum, one) => sum + one, 0) };
+    })
+    .filter(({ sum }) => sum > 0)
+    .sort((a, b) => b.sum - a.sum)
+    .map(({ queue, jobs }) => ({ queue, jobs }));
+}
+
 export interface ForecastParts extends ListParts {
   /** The jobs of a queue, or of all, that wait. */
   readonly waiting: (queue: string | undefined, edges: readonly number[]) => Promise<Waiting>;
@@ -164,6 +198,8 @@ export interface ForecastParts extends ListParts {
 export interface Waiting {
   /** So many jobs are due up to each edge, counted from the edge before. */
   readonly due: readonly number[];
+  /** The same of each queue. Default: not told. */
+  readonly dueIn?: ReadonlyMap<string, readonly number[]> | undefined;
   readonly ready: number;
   /** Queues that are paused. */
   readonly paused: readonly string[];
@@ -184,10 +220,10 @@ interface RatedPartition {
   readonly due: readonly number[];
 }
 
-function checkRange(spanMs: number, unit: 'minute' | 'hour'): void {
+function checkRange(spanMs: number, unit: keyof typeof STEPS): void {
   if (spanMs <= 0) throw new DuestreamError('bad-input', 'until is not after now; allowed: an instant in the future');
   if (spanMs / STEPS[unit] <= BUCKETS_MAX) return;
-  const instead = unit === 'minute' ? ', or by hour' : '';
+  const instead = unit === 'hour' ? '' : ', or by hour';
   throw new DuestreamError('bad-input', `the range is too long; allowed: ${BUCKETS_MAX} ${unit}s${instead}`);
 }
 
@@ -242,10 +278,13 @@ export async function waitingIn(
   checkCost(refs.all.length * edges.length);
   // One after the other: a partition is asked for many counts.
   const { found: seen, unread } = await askEach(refs, (one) => seenIn(redis, one, edges), 1);
-  const due = edges.map((_, at) => seen.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
+  const dueOf = (some: readonly SeenPartition[]) =>
+    edges.map((_, at) => some.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
+  const names = [...new Set(seen.map((one) => one.queue))];
+  const dueIn = new Map(names.map((name) => [name, dueOf(seen.filter((one) => one.queue === name))]));
   const paused = new Set(seen.filter(({ found }) => found.paused).map((one) => one.queue));
   const ready = seen.reduce((sum, { found }) => sum + found.ready, 0);
-  return { due, ready, paused: [...paused], rated: ratedIn(seen, paused), unread };
+  return { due: dueOf(seen), dueIn, ready, paused: [...paused], rated: ratedIn(seen, paused), unread };
 }
 
 async function seenIn(redis: Redis, { queue, rate, ref }: RatedRef, edges: readonly number[]): Promise<SeenPartition> {
@@ -314,7 +353,7 @@ function emptied(
   return { throughMs: Number.POSITIVE_INFINITY, left };
 }
 
-/** @param wanted.apart queues whose schedules are also counted by themselves */
+/** Schedules of `wanted.apart` are also counted by their queue. */
 async function coming({ store, definitions }: ListParts, buckets: Buckets, wanted: Wanted) {
   const groups = await groupsOf(definitions, wanted);
   const none = () => buckets.edges.slice(1).map(() => 0);
@@ -335,14 +374,17 @@ async function coming({ store, definitions }: ListParts, buckets: Buckets, wante
     left -= most - budget.left;
     if (found === undefined) told.uncounted += group.count;
     else told.counted += group.count;
-    const ofQueue = own.get(group.queue ?? '');
-    for (const [bucket, count] of (found ?? []).entries()) {
-      for (const sums of ofQueue ? [counts, ofQueue] : [counts])
-        sums[bucket] = (sums[bucket] ?? 0) + count * group.count;
-    }
+    if (group.queue !== undefined && !own.has(group.queue)) own.set(group.queue, none());
+    addCounts([counts, own.get(group.queue ?? '')], found ?? [], group.count);
   }
   const { counted: known, uncounted } = told;
   return { ...told, own, counts: counts.map(Math.round), counted: Math.round(known), uncounted: Math.round(uncounted) };
+}
+
+function addCounts(all: readonly (number[] | undefined)[], found: readonly number[], times: number): void {
+  for (const sums of all) {
+    for (const [bucket, count] of found.entries()) if (sums) sums[bucket] = (sums[bucket] ?? 0) + count * times;
+  }
 }
 
 /** @returns undefined for a schedule that nobody can read */
@@ -422,6 +464,8 @@ interface Wanted {
   readonly queue: string | undefined;
   /** Schedules of these queues are alike only among themselves. */
   readonly apart: ReadonlySet<string>;
+  /** Those of every queue are. */
+  readonly isAllApart: boolean;
 }
 
 interface Alike {
@@ -444,8 +488,9 @@ interface Groups {
 
 type Written = Readonly<Record<string, unknown>>;
 
-/** Of schedules that differ by `H` only, so many are computed. */
+/** Of schedules that differ by `H` only, so many are computed; where each queue is counted apart, so many of each. */
 const SPREAD_MAX = 2000;
+const SPREAD_EACH_MAX = 200;
 
 interface Found {
   readonly queue: string | undefined;
@@ -465,7 +510,7 @@ async function groupsOf(definitions: Definitions, wanted: Wanted): Promise<Group
       const kind = kindOf(name, content, wanted);
       if (kind === 'other') continue;
       if (kind === 'paused' || kind === 'unreadable') told[kind] += 1;
-      else addTo(found, kind, { name, content });
+      else addTo(found, { ...kind, most: wanted.isAllApart ? SPREAD_EACH_MAX : SPREAD_MAX }, { name, content });
     }
   }
   const groups = [...found.values()];
@@ -478,16 +523,21 @@ async function groupsOf(definitions: Definitions, wanted: Wanted): Promise<Group
 
 function addTo(
   found: Map<string, Found>,
-  { key, spread, own }: { readonly key: string; readonly spread: boolean; readonly own: string | undefined },
+  {
+    key,
+    spread,
+    own,
+    most,
+  }: { readonly key: string; readonly spread: boolean; readonly own: string | undefined; readonly most: number },
   one: Found['some'][number],
 ): void {
   const group = found.get(key) ?? { queue: own, spread, some: [], count: 0 };
   group.count += 1;
-  if (group.some.length < (spread ? SPREAD_MAX : 1)) group.some.push(one);
+  if (group.some.length < (spread ? most : 1)) group.some.push(one);
   found.set(key, group);
 }
 
-function kindOf(name: string, content: string, { queue, apart }: Wanted) {
+function kindOf(name: string, content: string, { queue, apart, isAllApart }: Wanted) {
   const { since, anchor: pinned, schedule } = read(content);
   if (schedule === undefined) return 'unreadable';
   if (queue !== undefined && schedule.queue !== queue) return 'other';
@@ -496,7 +546,8 @@ function kindOf(name: string, content: string, { queue, apart }: Wanted) {
   const spread = maxRuns === undefined && typeof cron === 'string' && /(^|[\s,])H/.test(cron);
   const anchor = align === 'start' && start === undefined ? (pinned ?? since) : undefined;
   const alone = maxRuns === undefined ? '' : name;
-  const own = typeof schedule.queue === 'string' && apart.has(schedule.queue) ? schedule.queue : undefined;
+  const isApart = typeof schedule.queue === 'string' && (isAllApart || apart.has(schedule.queue));
+  const own = isApart ? String(schedule.queue) : undefined;
   return {
     key: JSON.stringify([cron, every, align, zone, dst, start, end, calendar, anchor, alone, own]),
     spread,

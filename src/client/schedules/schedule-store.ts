@@ -52,6 +52,9 @@ export interface ScheduleChange {
   readonly status: 'created' | 'changed' | 'unchanged';
   /** Of the definition that is there now, for the next change's `ifMatch`. */
   readonly etag: string;
+  /** What it said before and what it says now, where that differs; `before` undefined: there was none that could be read. */
+  readonly before?: ScheduleInput | undefined;
+  readonly after?: ScheduleInput | undefined;
 }
 
 /** Under which condition a call changes a schedule. */
@@ -294,7 +297,13 @@ async function putOver(
   if (written === 'changed') return 'lost';
   await armIn(store, name, queue);
   if (left) await forget(store, name, left);
-  return { name, status: before ? 'changed' : 'created', etag: etagOfDefinition(after) };
+  return {
+    name,
+    status: before ? 'changed' : 'created',
+    etag: etagOfDefinition(after),
+    before: before?.input,
+    after: definition.input,
+  };
 }
 
 /** What the queue hides, and the queue before, is asked for where the data may be a copy of what was shown. */

@@ -327,7 +327,7 @@ const METHOD_OPTIONS = {
   resume: IF_MATCH,
   trigger: { id: 0, ...IF_MATCH },
   backfill: { from: 0, to: 0, dryRun: 0, limit: 0 } satisfies Record<keyof BackfillOptions, number>,
-  forecast: { until: 0, by: 0, queue: 0 } satisfies Record<keyof ForecastOptions, number>,
+  forecast: { until: 0, by: 0, queue: 0, perQueue: 0 } satisfies Record<keyof ForecastOptions, number>,
 } as const;
 
 /** What was given to a method, under its name. */
@@ -475,7 +475,7 @@ async function send(
       throw new DuestreamError('moved', `queue ${ref.queue} is being resized; try again in a moment`);
     for (const { reply, isRepeated } of replies) {
       const item = items[statuses.length];
-      if (!item || reply.kind === 'later') break;
+      if (!item || reply.kind === 'later' || reply.kind === 'held') break;
       const bytes = Buffer.byteLength(item.record);
       statuses.push(statusOf(scheduledOf(ref.queue, { ...item, strict: false, bytes }, reply), isRepeated));
     }

@@ -1477,7 +1477,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
             "null"
           ]
         },
-        "description": "Half were within this, to 5 %. Where an older version has counted, as if the times of a bucket lay evenly between its bounds, and 300,000 means: longer than that. Null: there were none."
+        "description": "Half were within this: of many times to within 2 %, of a few to within an eighth. Where version 0.2 has counted, as if the times lay evenly between two of the bounds, and 300,000 means: longer than that. Null: there were none."
       },
       "p99Ms": {
         "type": "array",
@@ -1534,7 +1534,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "number",
           "null"
         ],
-        "description": "Half were within this, to 5 %. Where an older version has counted, as if the times of a bucket lay evenly between its bounds, and 300,000 means: longer than that. Null: there were none."
+        "description": "Half were within this: of many times to within 2 %, of a few to within an eighth. Where version 0.2 has counted, as if the times lay evenly between two of the bounds, and 300,000 means: longer than that. Null: there were none."
       },
       "p99Ms": {
         "type": [
@@ -1632,6 +1632,328 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "run"
     ],
     "description": "The spreads over all queues, and of each."
+  },
+  "Day": {
+    "type": "object",
+    "properties": {
+      "nowMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "on": {
+        "type": "boolean",
+        "description": "Whether leaders count minutes now, in any queue: see `http.minutes`."
+      },
+      "startMs": {
+        "type": "number",
+        "description": "When the first hour began.",
+        "example": 1763719000000
+      },
+      "stepMs": {
+        "type": "number"
+      },
+      "queues": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/QueueDay"
+        },
+        "description": "By name."
+      },
+      "unread": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/UnreadQueue"
+        },
+        "description": "Queues that did not answer, each with the reason."
+      },
+      "events": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/DayEvent"
+        }
+      }
+    },
+    "required": [
+      "nowMs",
+      "on",
+      "startMs",
+      "stepMs",
+      "queues",
+      "unread",
+      "events"
+    ]
+  },
+  "QueueDay": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "starts": {
+        "type": "array",
+        "items": {
+          "type": "integer",
+          "minimum": 0
+        },
+        "description": "Starts in each hour."
+      },
+      "p99Ms": {
+        "type": "array",
+        "items": {
+          "type": [
+            "number",
+            "null"
+          ]
+        },
+        "description": "How late 99 % of them were at most; null: there were none."
+      },
+      "maxMs": {
+        "type": "array",
+        "items": {
+          "type": [
+            "number",
+            "null"
+          ]
+        },
+        "description": "The latest of them; null: there were none, or only older versions have counted."
+      },
+      "dead": {
+        "type": "array",
+        "items": {
+          "type": "integer",
+          "minimum": 0
+        },
+        "description": "Jobs that died in each hour."
+      },
+      "inTime": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Starts in all hours that were late by less than a second."
+      },
+      "hourP99Ms": {
+        "type": [
+          "number",
+          "null"
+        ],
+        "description": "How late 99 % of the starts of the last 60 minutes were at most; null: there were none."
+      }
+    },
+    "required": [
+      "queue",
+      "starts",
+      "p99Ms",
+      "maxMs",
+      "dead",
+      "inTime",
+      "hourP99Ms"
+    ],
+    "description": "The last day of a queue, as lists of the same length, the oldest hour first."
+  },
+  "DayEvent": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "what": {
+        "type": "string",
+        "enum": [
+          "closed",
+          "elected",
+          "opened",
+          "paused",
+          "resumed",
+          "served",
+          "set",
+          "unserved"
+        ]
+      },
+      "fromMs": {
+        "type": "number",
+        "description": "Of `elected`, `served` and `resumed`: since when nobody had led, nobody had served, or it was paused; left out: nobody knows."
+      },
+      "why": {
+        "type": "string",
+        "description": "Only with the scope `data`."
+      },
+      "group": {
+        "type": "string",
+        "description": "Of a closing: the group that is meant; left out: the queue."
+      },
+      "atMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "by": {
+        "type": "string",
+        "description": "The name of a token, or the user of a machine; of `elected` and `resigned` the process. Left out: a handler, or nobody knows."
+      },
+      "untilMs": {
+        "type": "number",
+        "description": "Of a closing: its end, as it was said.",
+        "example": 1763719000000
+      },
+      "before": {
+        "$ref": "#/components/schemas/QueueSettings",
+        "description": "Of `set`: the settings that are others now, as they were and as they are."
+      },
+      "after": {
+        "$ref": "#/components/schemas/QueueSettings"
+      }
+    },
+    "required": [
+      "queue",
+      "what",
+      "atMs"
+    ],
+    "description": "A change of a queue, or the end of a time in which nobody led it."
+  },
+  "Slo": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "withinMs": {
+        "type": "number",
+        "description": "A start that is later than this after its due time is late."
+      },
+      "of": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Which share of the jobs is to start in time."
+      },
+      "overMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "sinceMs": {
+        "type": "number",
+        "description": "Since when these terms are promised and counted.",
+        "example": 1763719000000
+      },
+      "fromMs": {
+        "type": "number",
+        "description": "Jobs are counted from here,"
+      },
+      "toMs": {
+        "type": "number",
+        "description": "up to here: now, or the end of the month."
+      },
+      "kept": {
+        "type": "boolean"
+      },
+      "jobs": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that count: starts, expired and standing ones."
+      },
+      "share": {
+        "type": [
+          "integer",
+          "null"
+        ],
+        "minimum": 0,
+        "description": "Which share of them started in time; null: there was no job."
+      },
+      "late": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Starts that were late, and dead letters of jobs that were too late to start."
+      },
+      "expired": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that expired without a start."
+      },
+      "standing": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that are due for longer than promised now, and that nobody has started. None of a month that is over."
+      },
+      "budget": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "So many jobs may be late, expired or standing: at least 10."
+      },
+      "left": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "What is left of it; below 0 the promise is broken."
+      },
+      "burn": {
+        "type": [
+          "integer",
+          "null"
+        ],
+        "minimum": 0,
+        "description": "How many times as fast as it may last the budget was used in the last hour; null of a month that is over."
+      },
+      "alert": {
+        "type": [
+          "string",
+          "null"
+        ],
+        "enum": [
+          "page",
+          "ticket"
+        ],
+        "description": "The alert that rings by `deploy/alerts.yaml`: `page` or `ticket`."
+      }
+    },
+    "required": [
+      "queue",
+      "withinMs",
+      "of",
+      "overMs",
+      "sinceMs",
+      "fromMs",
+      "toMs",
+      "kept",
+      "jobs",
+      "share",
+      "late",
+      "expired",
+      "standing",
+      "budget",
+      "left",
+      "burn",
+      "alert"
+    ],
+    "description": "The same with the name of its queue."
+  },
+  "Slos": {
+    "type": "object",
+    "properties": {
+      "nowMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "queues": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/Slo"
+        },
+        "description": "By name."
+      },
+      "unread": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/UnreadQueue"
+        },
+        "description": "Queues that did not answer, each with the reason."
+      }
+    },
+    "required": [
+      "nowMs",
+      "queues",
+      "unread"
+    ],
+    "description": "Of all queues that promise anything."
   },
   "WhyNothingMoves": {
     "type": "object",
@@ -1769,6 +2091,20 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Left out when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history."
       },
+      "attempts": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How often handlers were started."
+      },
+      "crashes": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "overMs": {
+        "type": "number",
+        "description": "When it ended, in epoch ms.",
+        "example": 1763719000000
+      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put it with a plain ZADD."
@@ -1792,7 +2128,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       },
       "dueMs": {
         "type": "number",
-        "description": "Epoch ms of the next start; left out when it is over. Of a job that is ready or runs `list` knows it, `get` does not.",
+        "description": "Epoch ms of the next start; left out when it is over. Of a job that is ready or runs `list` knows it, `get` does not. Where a job that runs was started before this time, its worker holds it until then, and its handler has not begun.",
         "example": 1763719000000
       },
       "tags": {
@@ -1815,23 +2151,163 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "How long its last handler ran, once it is over in a queue that keeps a history."
       },
-      "overMs": {
-        "type": "number",
-        "description": "When it ended, in epoch ms.",
-        "example": 1763719000000
+      "failures": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "error": {
+        "type": "string",
+        "description": "What its last failed run said, or why it is dead; with the scope `data`."
+      },
+      "preview": {
+        "type": "string",
+        "description": "The beginning of its data as JSON, where `preview` asks for it; with the scope `data`."
+      },
+      "etag": {
+        "type": "string",
+        "description": "For `ifMatch` of another due time, as long as it is not over; with the scope `write`."
+      }
+    },
+    "required": [
+      "id",
+      "attempts",
+      "crashes",
+      "bare",
+      "partition",
+      "state",
+      "failures"
+    ]
+  },
+  "FoundJobs": {
+    "type": "object",
+    "properties": {
+      "cursor": {
+        "type": "string",
+        "description": "Of the next page; left out on the last one."
+      },
+      "jobs": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/FoundJob"
+        }
+      },
+      "scanned": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many places were looked at for them."
+      },
+      "unread": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/UnreadQueue"
+        }
+      }
+    },
+    "required": [
+      "jobs",
+      "scanned",
+      "unread"
+    ]
+  },
+  "FoundJob": {
+    "type": "object",
+    "properties": {
+      "id": {
+        "type": "string"
+      },
+      "queue": {
+        "type": "string"
+      },
+      "name": {
+        "type": "string",
+        "description": "Left out when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history."
       },
       "attempts": {
         "type": "integer",
         "minimum": 0,
         "description": "How often handlers were started."
+      },
+      "crashes": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "overMs": {
+        "type": "number",
+        "description": "When it ended, in epoch ms.",
+        "example": 1763719000000
+      },
+      "bare": {
+        "type": "boolean",
+        "description": "Whether a foreign producer put it with a plain ZADD."
+      },
+      "partition": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "state": {
+        "type": "string",
+        "enum": [
+          "cancelled",
+          "dead",
+          "done",
+          "expired",
+          "ready",
+          "running",
+          "scheduled",
+          "waiting"
+        ]
+      },
+      "dueMs": {
+        "type": "number",
+        "description": "Epoch ms of the next start; left out when it is over. Of a job that is ready or runs `list` knows it, `get` does not. Where a job that runs was started before this time, its worker holds it until then, and its handler has not begun.",
+        "example": 1763719000000
+      },
+      "tags": {
+        "type": "array",
+        "items": {
+          "type": "string"
+        },
+        "description": "Left out where nobody knows them any more."
+      },
+      "owner": {
+        "type": "string",
+        "description": "The worker that runs it, or had it last."
+      },
+      "startedMs": {
+        "type": "number",
+        "description": "Its last start, in epoch ms by the clock of Redis.",
+        "example": 1763719000000
+      },
+      "tookMs": {
+        "type": "number",
+        "description": "How long its last handler ran, once it is over in a queue that keeps a history."
+      },
+      "failures": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "error": {
+        "type": "string",
+        "description": "What its last failed run said, or why it is dead; with the scope `data`."
+      },
+      "preview": {
+        "type": "string",
+        "description": "The beginning of its data as JSON, where `preview` asks for it; with the scope `data`."
+      },
+      "etag": {
+        "type": "string",
+        "description": "For `ifMatch` of another due time, as long as it is not over; with the scope `write`."
       }
     },
     "required": [
       "id",
+      "queue",
+      "attempts",
+      "crashes",
       "bare",
       "partition",
       "state",
-      "attempts"
+      "failures"
     ]
   },
   "JobCount": {
@@ -1938,6 +2414,31 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Why it is dead, as long as its dead letter is there. What a handler gave only with the scope `data`."
       },
+      "history": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/Attempted"
+        },
+        "description": "The last failures, oldest first, at most 5."
+      },
+      "result": {
+        "$ref": "#/components/schemas/KeptResult",
+        "description": "What became of what its last handler returned, once it is over in a queue that keeps a history."
+      },
+      "attempts": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How often handlers were started."
+      },
+      "crashes": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "overMs": {
+        "type": "number",
+        "description": "When it ended, in epoch ms.",
+        "example": 1763719000000
+      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put it with a plain ZADD."
@@ -1961,7 +2462,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       },
       "dueMs": {
         "type": "number",
-        "description": "Epoch ms of the next start; left out when it is over. Of a job that is ready or runs `list` knows it, `get` does not.",
+        "description": "Epoch ms of the next start; left out when it is over. Of a job that is ready or runs `list` knows it, `get` does not. Where a job that runs was started before this time, its worker holds it until then, and its handler has not begun.",
         "example": 1763719000000
       },
       "tags": {
@@ -1984,15 +2485,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "How long its last handler ran, once it is over in a queue that keeps a history."
       },
-      "overMs": {
-        "type": "number",
-        "description": "When it ended, in epoch ms.",
-        "example": 1763719000000
-      },
-      "attempts": {
+      "failures": {
         "type": "integer",
-        "minimum": 0,
-        "description": "How often handlers were started."
+        "minimum": 0
       },
       "token": {
         "type": "string",
@@ -2001,6 +2496,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "entry": {
         "type": "string",
         "description": "The id of its entry in the stream of its partition, while it runs."
+      },
+      "account": {
+        "$ref": "#/components/schemas/StartAccount",
+        "description": "Why its last start was when it was: while it runs, and once it is over in a queue that keeps a history."
       },
       "past": {
         "type": "array",
@@ -2071,6 +2570,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "jitter"
             ]
           },
+          "set": {
+            "type": "string"
+          },
           "tags": {
             "type": "array",
             "items": {
@@ -2084,9 +2586,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "low",
               "normal"
             ]
-          },
-          "set": {
-            "type": "string"
           },
           "onLate": {
             "type": "string",
@@ -2110,14 +2609,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "description": "The due time that the producer asked for, in epoch ms.",
         "example": 1763719000000
       },
-      "failures": {
-        "type": "integer",
-        "minimum": 0
-      },
-      "crashes": {
-        "type": "integer",
-        "minimum": 0
-      },
       "generation": {
         "type": "integer",
         "minimum": 0,
@@ -2130,17 +2621,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "Newer data of a debounced job came while it runs. They are its `data`, and start at this time, or when the run has ended if that is later: epoch ms.",
         "example": 1763719000000
-      },
-      "result": {
-        "$ref": "#/components/schemas/KeptResult",
-        "description": "What became of what its last handler returned, once it is over in a queue that keeps a history."
-      },
-      "history": {
-        "type": "array",
-        "items": {
-          "$ref": "#/components/schemas/Attempted"
-        },
-        "description": "The last failures, oldest first, at most 5."
       },
       "deferred": {
         "$ref": "#/components/schemas/Deferred",
@@ -2165,6 +2645,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "waitsFor": {
         "$ref": "#/components/schemas/JobWait"
       },
+      "starts": {
+        "$ref": "#/components/schemas/StartEstimate",
+        "description": "Of a job that waits for its turn: when it is going to start, or why nobody can tell."
+      },
       "digest": {
         "type": "string",
         "description": "Of its content; with the scope `data` or `write`."
@@ -2178,18 +2662,18 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "id",
       "queue",
       "nowMs",
+      "history",
+      "attempts",
+      "crashes",
       "bare",
       "partition",
       "state",
-      "attempts",
+      "failures",
       "past",
       "timeline",
       "options",
-      "failures",
-      "crashes",
       "generation",
       "cancelRequested",
-      "history",
       "readable",
       "hidden"
     ]
@@ -2229,6 +2713,17 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       },
       "tookMs": {
         "type": "number"
+      },
+      "account": {
+        "$ref": "#/components/schemas/StartAccount",
+        "description": "Why it started when it did. Not for a crash."
+      },
+      "beganMs": {
+        "type": "number",
+        "description": "Of a crash: when its worker began, and when Redis last heard of that worker, in epoch ms by the clock of Redis."
+      },
+      "signMs": {
+        "type": "number"
       }
     },
     "required": [
@@ -2238,12 +2733,118 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
     ],
     "description": "One line of a job's history: when, at which attempt, what kind of end, and its message."
   },
+  "StartAccount": {
+    "type": "object",
+    "properties": {
+      "dueMs": {
+        "type": "number",
+        "description": "Epoch ms by the clock of Redis.",
+        "example": 1763719000000
+      },
+      "startedMs": {
+        "type": "number",
+        "description": "When Redis started it. Before `dueMs`: its worker held it until it was due.",
+        "example": 1763719000000
+      },
+      "lateMs": {
+        "type": "number",
+        "description": "From the due time to the start; 0: it was on time."
+      },
+      "parts": {
+        "type": "array",
+        "items": {
+          "type": "object",
+          "properties": {
+            "cause": {
+              "type": "string",
+              "enum": [
+                "behind",
+                "busy",
+                "clock-set",
+                "closed",
+                "concurrency",
+                "group-full",
+                "line",
+                "linger",
+                "made-late",
+                "no-leader",
+                "no-worker",
+                "paused",
+                "promotion",
+                "ran",
+                "rate",
+                "unasked",
+                "unproven",
+                "worker"
+              ]
+            },
+            "ms": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "about": {
+              "type": "boolean",
+              "enum": [
+                true
+              ],
+              "description": "The cause is told by clocks that are read ten times a second: of these parts only the sum is exact."
+            }
+          },
+          "required": [
+            "cause",
+            "ms"
+          ]
+        },
+        "description": "In the order of time; where they would be more than 12, one for each cause. They add up to `lateMs`."
+      },
+      "toHandlerMs": {
+        "type": "number",
+        "description": "From the start, or from the due time if that is later, until its handler began, as its worker knows it. It is no part of `lateMs`."
+      },
+      "others": {
+        "type": "object",
+        "properties": {
+          "count": {
+            "type": "integer",
+            "minimum": 0
+          },
+          "isLeast": {
+            "type": "boolean",
+            "description": "There were more of them."
+          },
+          "ofGroup": {
+            "type": "boolean",
+            "description": "They are of its group; else of any, because it has none."
+          },
+          "last": {
+            "type": "string",
+            "description": "The id of the one that ended last."
+          }
+        },
+        "required": [
+          "count",
+          "isLeast",
+          "ofGroup",
+          "last"
+        ],
+        "description": "Of a job that was in line for a second or more: who had a turn meanwhile, as far as that is remembered."
+      }
+    },
+    "required": [
+      "dueMs",
+      "startedMs",
+      "lateMs",
+      "parts"
+    ],
+    "description": "Why a job started when it did."
+  },
   "Deferred": {
     "type": "object",
     "properties": {
       "times": {
         "type": "integer",
-        "minimum": 0
+        "minimum": 0,
+        "description": "0: only workers handed it back."
       },
       "lastMs": {
         "type": "number",
@@ -2253,11 +2854,53 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "reason": {
         "type": "string",
         "description": "What a handler gave only with the scope `data`."
+      },
+      "starts": {
+        "type": "array",
+        "items": {
+          "type": "object",
+          "properties": {
+            "kind": {
+              "type": "string",
+              "enum": [
+                "deferred",
+                "handed-back"
+              ]
+            },
+            "attempt": {
+              "type": "integer",
+              "minimum": 0,
+              "description": "Left out where a version before this one has written it."
+            },
+            "atMs": {
+              "type": "number",
+              "description": "Milliseconds since 1970 in UTC.",
+              "example": 1763719000000
+            },
+            "reason": {
+              "type": "string",
+              "description": "What a handler gave only with the scope `data`."
+            },
+            "worker": {
+              "type": "string",
+              "description": "Which worker ran the attempt, and for how long."
+            },
+            "tookMs": {
+              "type": "number"
+            }
+          },
+          "required": [
+            "kind",
+            "atMs"
+          ]
+        },
+        "description": "The last starts that were put aside or handed back, the oldest first, at most 5."
       }
     },
     "required": [
       "times",
-      "lastMs"
+      "lastMs",
+      "starts"
     ],
     "description": "How often the handler of a job put it aside, and why it did the last time."
   },
@@ -2298,11 +2941,13 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "cancelled",
           "crash",
           "dead",
+          "deferred",
           "done",
           "due",
           "earlier-end",
           "expired",
           "failure",
+          "handed-back",
           "refused",
           "started",
           "timeout"
@@ -2336,6 +2981,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "stack": {
         "type": "string",
         "description": "Only with the scope `data`."
+      },
+      "account": {
+        "$ref": "#/components/schemas/StartAccount",
+        "description": "Of a start: why it was when it was."
       }
     },
     "required": [
@@ -2440,6 +3089,10 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       },
       "tookMs": {
         "type": "number"
+      },
+      "account": {
+        "$ref": "#/components/schemas/StartAccount",
+        "description": "Why its last start was when it was."
       },
       "overMs": {
         "type": "number",
@@ -2549,6 +3202,11 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Left out: the job has none, and no limit per group holds it."
       },
+      "ahead": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs of its group and priority that have their turns before it."
+      },
       "priority": {
         "type": "string",
         "enum": [
@@ -2556,20 +3214,77 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "low",
           "normal"
         ]
-      },
-      "ahead": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "Jobs of its group and priority that have their turns before it."
       }
     },
     "required": [
       "obstacles",
       "text",
-      "priority",
-      "ahead"
+      "ahead",
+      "priority"
     ],
     "description": "What a job in line waits for, with a sentence for each."
+  },
+  "StartEstimate": {
+    "type": "object",
+    "properties": {
+      "kind": {
+        "type": "string",
+        "enum": [
+          "about",
+          "not-before",
+          "untold"
+        ],
+        "description": "`about`: the job starts about then · `not-before`: something is closed until then · `untold`: nobody can tell"
+      },
+      "startMs": {
+        "type": "number",
+        "description": "Epoch ms; the time from now to it has two digits.",
+        "example": 1763719000000
+      },
+      "before": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that start before it; those of its group, where the limits of the group make it wait longest."
+      },
+      "perSecond": {
+        "type": "number",
+        "description": "So many of these start in a second, in two digits."
+      },
+      "pacedBy": {
+        "type": "string",
+        "enum": [
+          "concurrency",
+          "group",
+          "group-rate",
+          "rate",
+          "slots"
+        ],
+        "description": "What makes it wait longest."
+      },
+      "untold": {
+        "type": "string",
+        "enum": [
+          "few-runs",
+          "many-lanes",
+          "no-leader",
+          "no-worker",
+          "others-first",
+          "paused",
+          "slots-unknown",
+          "unsteady"
+        ],
+        "description": "Why nothing is told."
+      },
+      "text": {
+        "type": "string",
+        "description": "All of it as a sentence."
+      }
+    },
+    "required": [
+      "kind",
+      "text"
+    ],
+    "description": "When a job is going to start."
   },
   "Scheduled": {
     "type": "object",
@@ -2638,6 +3353,140 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "dueMs"
     ],
     "description": "What became of one job that was scheduled."
+  },
+  "JobPreview": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "name": {
+        "type": "string"
+      },
+      "dueMs": {
+        "type": "number",
+        "description": "Epoch ms.",
+        "example": 1763719000000
+      },
+      "there": {
+        "type": "object",
+        "properties": {
+          "state": {
+            "type": "string",
+            "enum": [
+              "ready",
+              "running",
+              "scheduled",
+              "waiting"
+            ]
+          },
+          "dueMs": {
+            "type": "number",
+            "description": "Milliseconds since 1970 in UTC.",
+            "example": 1763719000000
+          }
+        },
+        "required": [
+          "state"
+        ],
+        "description": "A job of its id that lives: what becomes of both, `ifExists` says."
+      },
+      "refusal": {
+        "$ref": "#/components/schemas/PreviewRefusal",
+        "description": "What would refuse the job now; left out: nothing that is known before."
+      },
+      "retries": {
+        "type": "array",
+        "items": {
+          "type": "object",
+          "properties": {
+            "attempt": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "fromMs": {
+              "type": "number"
+            },
+            "toMs": {
+              "type": "number"
+            }
+          },
+          "required": [
+            "attempt",
+            "fromMs",
+            "toMs"
+          ]
+        },
+        "description": "When it would be tried again if each start failed at once: the first 20, each between two times in epoch ms, because of jitter."
+      },
+      "beside": {
+        "type": "object",
+        "properties": {
+          "fromMs": {
+            "type": "number"
+          },
+          "stepMs": {
+            "type": "number"
+          },
+          "counts": {
+            "type": "array",
+            "items": {
+              "type": "integer",
+              "minimum": 0
+            }
+          }
+        },
+        "required": [
+          "fromMs",
+          "stepMs",
+          "counts"
+        ],
+        "description": "Jobs of its queue that wait for a due time around its own, by the minute: 30 before, its own, 30 after."
+      }
+    },
+    "required": [
+      "queue",
+      "name",
+      "dueMs",
+      "retries",
+      "beside"
+    ],
+    "description": "What would become of a job that is scheduled now."
+  },
+  "PreviewRefusal": {
+    "type": "object",
+    "properties": {
+      "kind": {
+        "type": "string",
+        "enum": [
+          "closed",
+          "not-gated",
+          "queue-full"
+        ]
+      },
+      "limit": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "pending": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "tag": {
+        "type": "string"
+      },
+      "untilMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "what": {
+        "type": "string"
+      }
+    },
+    "required": [
+      "kind"
+    ]
   },
   "ScheduledMany": {
     "type": "object",
@@ -2832,7 +3681,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       },
       "etag": {
         "type": "string",
-        "description": "Of one job that was asked for: of the job after it."
+        "description": "Of one job that was asked for, and of each in a list that was given one: of the job after it."
       }
     },
     "required": [
@@ -2854,50 +3703,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "jobs": {
             "type": "array",
             "items": {
-              "type": "object",
-              "properties": {
-                "id": {
-                  "type": "string"
-                },
-                "status": {
-                  "type": "string",
-                  "enum": [
-                    "already",
-                    "changed",
-                    "indeterminate",
-                    "kept",
-                    "over",
-                    "ready",
-                    "rescheduled",
-                    "running",
-                    "unknown"
-                  ],
-                  "description": "`rescheduled`: due at `dueMs`, and before at `wasMs` · `already`: that was its due time · `kept`: `only` forbids it, and it is due at `dueMs` · `ready`: it is due already and waits for a worker · `running`, `over`, `unknown`: it does not wait, nothing was changed · `changed`: it is not what `ifMatch` says, nothing was changed · `indeterminate`: the reply was lost, and the job has been started, changed or has ended since, so nobody knows whether it was changed before."
-                },
-                "dueMs": {
-                  "type": "number",
-                  "description": "Epoch ms, with `rescheduled`, `already` and `kept`.",
-                  "example": 1763719000000
-                },
-                "wasMs": {
-                  "type": "number",
-                  "description": "Epoch ms, with `rescheduled`; left out for a job that was due and waited for a worker.",
-                  "example": 1763719000000
-                },
-                "over": {
-                  "type": "string",
-                  "enum": [
-                    "cancelled",
-                    "dead",
-                    "done",
-                    "expired"
-                  ]
-                }
-              },
-              "required": [
-                "id",
-                "status"
-              ]
+              "$ref": "#/components/schemas/Rescheduled"
             }
           }
         },
@@ -3021,19 +3827,19 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
             "type": "integer",
             "minimum": 0
           },
-          "already": {
-            "type": "integer",
-            "minimum": 0
-          },
           "changed": {
             "type": "integer",
             "minimum": 0
           },
-          "indeterminate": {
+          "already": {
             "type": "integer",
             "minimum": 0
           },
           "already-due": {
+            "type": "integer",
+            "minimum": 0
+          },
+          "indeterminate": {
             "type": "integer",
             "minimum": 0
           }
@@ -3053,6 +3859,13 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "integer",
         "minimum": 0,
         "description": "Of the matched jobs, how many run and were asked to stop: they are not cancelled yet."
+      },
+      "moves": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/JobMove"
+        },
+        "description": "The first 1000 of the jobs that were moved; of a dry run, that would be moved."
       }
     },
     "required": [
@@ -3064,6 +3877,34 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "skipped",
       "scanned"
     ]
+  },
+  "JobMove": {
+    "type": "object",
+    "properties": {
+      "id": {
+        "type": "string"
+      },
+      "wasMs": {
+        "type": "number",
+        "description": "Epoch ms; left out: it was due, and waited for a worker.",
+        "example": 1763719000000
+      },
+      "dueMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "etag": {
+        "type": "string",
+        "description": "Of the job as it is now: before the move in a dry run, else after it. For `ifMatch` of the same move by id, or back."
+      }
+    },
+    "required": [
+      "id",
+      "dueMs",
+      "etag"
+    ],
+    "description": "A job that a filter means, and its due times: before and after."
   },
   "DeadLettersPage": {
     "type": "object",
@@ -3104,6 +3945,253 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "scanned"
     ]
   },
+  "DeadLetterOverview": {
+    "type": "object",
+    "properties": {
+      "stepMs": {
+        "type": "number",
+        "description": "How long a step of `times` is."
+      },
+      "unread": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/UnreadQueue"
+        },
+        "description": "Queues that could not be looked through, and why."
+      },
+      "untilMs": {
+        "type": "number",
+        "description": "Older dead letters than this, in epoch ms, were not looked at; left out: all were.",
+        "example": 1763719000000
+      },
+      "others": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Dead letters that are in none of the kinds."
+      },
+      "scanned": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "kinds": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/DeadLetterKind"
+        }
+      }
+    },
+    "required": [
+      "stepMs",
+      "unread",
+      "others",
+      "scanned",
+      "kinds"
+    ]
+  },
+  "DeadLetterKind": {
+    "type": "object",
+    "properties": {
+      "count": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "times": {
+        "type": "array",
+        "items": {
+          "type": "object",
+          "properties": {
+            "atMs": {
+              "type": "number",
+              "description": "Milliseconds since 1970 in UTC.",
+              "example": 1763719000000
+            },
+            "count": {
+              "type": "integer",
+              "minimum": 0
+            }
+          },
+          "required": [
+            "atMs",
+            "count"
+          ]
+        }
+      },
+      "lastMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "firstMs": {
+        "type": "number",
+        "description": "Milliseconds since 1970 in UTC.",
+        "example": 1763719000000
+      },
+      "error": {
+        "type": "string"
+      },
+      "reason": {
+        "type": "string"
+      },
+      "shares": {
+        "type": "object",
+        "properties": {
+          "queue": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "value": {
+                  "type": "string"
+                },
+                "count": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "value",
+                "count"
+              ]
+            }
+          },
+          "name": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "value": {
+                  "type": "string"
+                },
+                "count": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "value",
+                "count"
+              ]
+            },
+            "description": "Names of their jobs."
+          },
+          "host": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "value": {
+                  "type": "string"
+                },
+                "count": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "value",
+                "count"
+              ]
+            },
+            "description": "The hosts of the workers that ran them last; of a worker that is gone, its id."
+          },
+          "version": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "value": {
+                  "type": "string"
+                },
+                "count": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "value",
+                "count"
+              ]
+            },
+            "description": "The versions of these workers, as far as they live."
+          },
+          "group": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "value": {
+                  "type": "string"
+                },
+                "count": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "value",
+                "count"
+              ]
+            }
+          },
+          "tag": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "value": {
+                  "type": "string"
+                },
+                "count": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "value",
+                "count"
+              ]
+            }
+          }
+        },
+        "required": [
+          "queue",
+          "name",
+          "host",
+          "version",
+          "group",
+          "tag"
+        ]
+      },
+      "example": {
+        "type": "object",
+        "properties": {
+          "id": {
+            "type": "string"
+          },
+          "queue": {
+            "type": "string"
+          },
+          "deadLetter": {
+            "type": "string"
+          }
+        },
+        "required": [
+          "id",
+          "queue",
+          "deadLetter"
+        ],
+        "description": "The newest of them."
+      }
+    },
+    "required": [
+      "count",
+      "times",
+      "lastMs",
+      "firstMs",
+      "shares",
+      "example"
+    ]
+  },
   "ListedDeadLetter": {
     "type": "object",
     "properties": {
@@ -3136,6 +4224,22 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Why the job is not tried again: `attempts-exhausted`, `no-handler`, … or the text of an `Unrecoverable`. What a handler gave only with the scope `data`."
       },
+      "history": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/Attempted"
+        },
+        "description": "The last failures, oldest first, at most 5."
+      },
+      "attempts": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How often handlers were started."
+      },
+      "crashes": {
+        "type": "integer",
+        "minimum": 0
+      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put the job with a plain ZADD."
@@ -3150,29 +4254,13 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "type": "string"
         }
       },
-      "attempts": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "How often handlers were started."
-      },
       "failures": {
-        "type": "integer",
-        "minimum": 0
-      },
-      "crashes": {
         "type": "integer",
         "minimum": 0
       },
       "generation": {
         "type": "integer",
         "minimum": 0
-      },
-      "history": {
-        "type": "array",
-        "items": {
-          "$ref": "#/components/schemas/Attempted"
-        },
-        "description": "The last failures, oldest first, at most 5."
       },
       "deferred": {
         "$ref": "#/components/schemas/Deferred",
@@ -3184,14 +4272,14 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "deadLetter",
       "etag",
       "atMs",
+      "history",
+      "attempts",
+      "crashes",
       "bare",
       "partition",
       "tags",
-      "attempts",
       "failures",
-      "crashes",
-      "generation",
-      "history"
+      "generation"
     ]
   },
   "DeadLetter": {
@@ -3229,6 +4317,22 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "string",
         "description": "Why the job is not tried again: `attempts-exhausted`, `no-handler`, … or the text of an `Unrecoverable`. What a handler gave only with the scope `data`."
       },
+      "history": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/Attempted"
+        },
+        "description": "The last failures, oldest first, at most 5."
+      },
+      "attempts": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How often handlers were started."
+      },
+      "crashes": {
+        "type": "integer",
+        "minimum": 0
+      },
       "bare": {
         "type": "boolean",
         "description": "Whether a foreign producer put the job with a plain ZADD."
@@ -3243,29 +4347,13 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "type": "string"
         }
       },
-      "attempts": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "How often handlers were started."
-      },
       "failures": {
-        "type": "integer",
-        "minimum": 0
-      },
-      "crashes": {
         "type": "integer",
         "minimum": 0
       },
       "generation": {
         "type": "integer",
         "minimum": 0
-      },
-      "history": {
-        "type": "array",
-        "items": {
-          "$ref": "#/components/schemas/Attempted"
-        },
-        "description": "The last failures, oldest first, at most 5."
       },
       "deferred": {
         "$ref": "#/components/schemas/Deferred",
@@ -3340,6 +4428,9 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "jitter"
             ]
           },
+          "set": {
+            "type": "string"
+          },
           "tags": {
             "type": "array",
             "items": {
@@ -3353,9 +4444,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "low",
               "normal"
             ]
-          },
-          "set": {
-            "type": "string"
           },
           "onLate": {
             "type": "string",
@@ -3390,14 +4478,14 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "deadLetter",
       "etag",
       "atMs",
+      "history",
+      "attempts",
+      "crashes",
       "bare",
       "partition",
       "tags",
-      "attempts",
       "failures",
-      "crashes",
       "generation",
-      "history",
       "hidden",
       "options",
       "readable"
@@ -3640,6 +4728,11 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "minimum": 0,
         "description": "Records of jobs that are over, with their results and errors."
       },
+      "scanned": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many jobs, dead letters and records were looked at."
+      },
       "left": {
         "type": "integer",
         "minimum": 0,
@@ -3653,21 +4746,16 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "deadLetters": {
         "type": "integer",
         "minimum": 0
-      },
-      "scanned": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "How many jobs, dead letters and records were looked at."
       }
     },
     "required": [
       "queue",
       "running",
       "history",
+      "scanned",
       "left",
       "jobs",
-      "deadLetters",
-      "scanned"
+      "deadLetters"
     ]
   },
   "SchedulesPage": {
@@ -4183,6 +5271,185 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "jobs"
     ]
   },
+  "Simulation": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "nowMs": {
+        "type": "number",
+        "description": "When this was read, in epoch ms by the clock of Redis.",
+        "example": 1763719000000
+      },
+      "untilMs": {
+        "type": "number",
+        "description": "Jobs that become due up to then are played, until all have started.",
+        "example": 1763719000000
+      },
+      "seed": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "due": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that are due now."
+      },
+      "scheduled": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that become due."
+      },
+      "coming": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that schedules will make."
+      },
+      "usual": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that usually come besides; left out: nobody knows."
+      },
+      "asItIs": {
+        "$ref": "#/components/schemas/SimulatedRun"
+      },
+      "asAsked": {
+        "$ref": "#/components/schemas/SimulatedRun",
+        "description": "Left out: nothing else was asked for."
+      },
+      "assumptions": {
+        "type": "array",
+        "items": {
+          "type": "string"
+        },
+        "description": "What was assumed, a sentence each."
+      }
+    },
+    "required": [
+      "queue",
+      "nowMs",
+      "untilMs",
+      "seed",
+      "due",
+      "scheduled",
+      "coming",
+      "asItIs",
+      "assumptions"
+    ],
+    "description": "What a queue would do."
+  },
+  "SimulatedRun": {
+    "type": "object",
+    "properties": {
+      "limits": {
+        "type": "string",
+        "description": "In short."
+      },
+      "slots": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many jobs the workers run at a time."
+      },
+      "runTime": {
+        "type": "string"
+      },
+      "started": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "left": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Jobs that had not started a year later."
+      },
+      "backlogThroughMs": {
+        "type": "number",
+        "description": "When the last of the jobs has started that are due now, epoch ms; left out: none is due, or not all have."
+      },
+      "throughMs": {
+        "type": "number",
+        "description": "When the last of all jobs has started, epoch ms; left out: there is none, or not all have.",
+        "example": 1763719000000
+      },
+      "p50Ms": {
+        "type": "number",
+        "description": "Half of the jobs start within this after their due times, to 2 %."
+      },
+      "p99Ms": {
+        "type": "number",
+        "description": "99 % of the jobs start within this after their due times, to 2 %."
+      },
+      "maxMs": {
+        "type": "number"
+      },
+      "worstMinuteMs": {
+        "type": "number",
+        "description": "The minute in which the job was due that starts latest, epoch ms."
+      },
+      "maxLine": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "The most jobs that were due and had not started."
+      },
+      "maxLineAtMs": {
+        "type": "number",
+        "description": "When they did, epoch ms."
+      },
+      "groups": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/SimulatedGroup"
+        },
+        "description": "The ten groups with the latest starts."
+      }
+    },
+    "required": [
+      "limits",
+      "slots",
+      "runTime",
+      "started",
+      "left",
+      "maxMs",
+      "maxLine",
+      "maxLineAtMs",
+      "groups"
+    ],
+    "description": "What became of all jobs: once as the queue is, once as somebody asks."
+  },
+  "SimulatedGroup": {
+    "type": "object",
+    "properties": {
+      "group": {
+        "type": "string"
+      },
+      "jobs": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Usual arrivals have no group and do not count."
+      },
+      "throughMs": {
+        "type": "number",
+        "description": "When the last of them has started, epoch ms; left out: not all have.",
+        "example": 1763719000000
+      },
+      "p50Ms": {
+        "type": "number"
+      },
+      "p99Ms": {
+        "type": "number"
+      },
+      "maxMs": {
+        "type": "number"
+      }
+    },
+    "required": [
+      "group",
+      "jobs",
+      "maxMs"
+    ],
+    "description": "What became of the jobs of a group."
+  },
   "Forecast": {
     "type": "object",
     "properties": {
@@ -4203,6 +5470,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "by": {
         "type": "string",
         "enum": [
+          "half-hour",
           "hour",
           "minute"
         ]
@@ -4212,6 +5480,13 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "items": {
           "$ref": "#/components/schemas/ForecastBucket"
         }
+      },
+      "queues": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/QueueForecast"
+        },
+        "description": "The same split by queue, the fullest first, without those in which nothing comes due; left out: nobody asked for it."
       },
       "busiest": {
         "$ref": "#/components/schemas/ForecastBucket",
@@ -4324,6 +5599,1198 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "jobs",
       "scheduled",
       "coming"
+    ]
+  },
+  "QueueForecast": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "jobs": {
+        "type": "array",
+        "items": {
+          "type": "integer",
+          "minimum": 0
+        },
+        "description": "So many jobs in each bucket."
+      }
+    },
+    "required": [
+      "queue",
+      "jobs"
+    ],
+    "description": "What comes due in one queue."
+  },
+  "QueueLate": {
+    "type": "object",
+    "properties": {
+      "queue": {
+        "type": "string"
+      },
+      "fromMs": {
+        "type": "number"
+      },
+      "groups": {
+        "type": "array",
+        "items": {
+          "type": "object",
+          "properties": {
+            "group": {
+              "type": "string"
+            },
+            "ms": {
+              "type": "integer",
+              "minimum": 0
+            }
+          },
+          "required": [
+            "group",
+            "ms"
+          ]
+        },
+        "description": "Ten at the most, the longest wait first."
+      },
+      "starts": {
+        "type": "integer",
+        "minimum": 0
+      },
+      "toMs": {
+        "type": "number"
+      },
+      "verdict": {
+        "type": "string",
+        "description": "In one sentence."
+      },
+      "late": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Those that were late by a second or more."
+      },
+      "p50Ms": {
+        "type": [
+          "number",
+          "null"
+        ]
+      },
+      "p99Ms": {
+        "type": [
+          "number",
+          "null"
+        ]
+      },
+      "maxMs": {
+        "type": [
+          "number",
+          "null"
+        ]
+      },
+      "known": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "The share of the time of which leaders have told, from 0 to 1."
+      },
+      "worst": {
+        "type": [
+          "object",
+          "null"
+        ],
+        "properties": {
+          "atMs": {
+            "type": "number",
+            "description": "Milliseconds since 1970 in UTC.",
+            "example": 1763719000000
+          },
+          "starts": {
+            "type": "integer",
+            "minimum": 0
+          },
+          "p99Ms": {
+            "type": "number",
+            "description": "99 % of its starts were within this."
+          }
+        },
+        "required": [
+          "atMs",
+          "starts",
+          "p99Ms"
+        ],
+        "description": "The minute with the latest starts."
+      },
+      "causes": {
+        "type": "array",
+        "items": {
+          "type": "object",
+          "properties": {
+            "cause": {
+              "type": "string",
+              "enum": [
+                "behind",
+                "busy",
+                "clock-set",
+                "closed",
+                "concurrency",
+                "group-full",
+                "line",
+                "linger",
+                "made-late",
+                "no-leader",
+                "no-worker",
+                "paused",
+                "promotion",
+                "ran",
+                "rate",
+                "unasked",
+                "unproven",
+                "worker"
+              ]
+            },
+            "text": {
+              "type": "string",
+              "description": "In words."
+            },
+            "ms": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "share": {
+              "type": "integer",
+              "minimum": 0,
+              "description": "Of the lateness of all starts, from 0 to 1."
+            }
+          },
+          "required": [
+            "cause",
+            "text",
+            "ms",
+            "share"
+          ]
+        },
+        "description": "The most first. Empty where no worker has told any."
+      },
+      "diary": {
+        "type": "object",
+        "properties": {
+          "partitions": {
+            "type": "integer",
+            "minimum": 0
+          },
+          "entries": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "partitions": {
+                  "type": "integer",
+                  "minimum": 0
+                },
+                "atMs": {
+                  "type": "number",
+                  "description": "Milliseconds since 1970 in UTC.",
+                  "example": 1763719000000
+                },
+                "what": {
+                  "type": "string",
+                  "enum": [
+                    "closed",
+                    "elected",
+                    "opened",
+                    "paused",
+                    "resigned",
+                    "resumed",
+                    "served",
+                    "set",
+                    "unserved"
+                  ]
+                },
+                "entry": {
+                  "type": "string"
+                },
+                "why": {
+                  "type": "string"
+                },
+                "group": {
+                  "type": "string"
+                },
+                "by": {
+                  "type": "string"
+                },
+                "untilMs": {
+                  "type": "number",
+                  "description": "Milliseconds since 1970 in UTC.",
+                  "example": 1763719000000
+                },
+                "before": {
+                  "type": "object",
+                  "properties": {
+                    "broadcast": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            true
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "max": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "bytes": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "age": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "perGroup": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "maxPending": {
+                              "anyOf": [
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                },
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                }
+                              ]
+                            },
+                            "rate": {
+                              "anyOf": [
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "object",
+                                  "properties": {
+                                    "limit": {
+                                      "type": "integer",
+                                      "minimum": 0
+                                    },
+                                    "per": {
+                                      "anyOf": [
+                                        {
+                                          "type": "string"
+                                        },
+                                        {
+                                          "type": "integer",
+                                          "minimum": 0
+                                        }
+                                      ]
+                                    },
+                                    "burst": {
+                                      "type": "integer",
+                                      "minimum": 0
+                                    }
+                                  },
+                                  "required": [
+                                    "limit",
+                                    "per"
+                                  ]
+                                }
+                              ]
+                            },
+                            "concurrency": {
+                              "anyOf": [
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                },
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                }
+                              ]
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "maxPending": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
+                    "history": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            true
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "keep": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "max": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "result": {
+                              "type": "boolean"
+                            },
+                            "resultBytesMax": {
+                              "type": "integer",
+                              "minimum": 0
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "rate": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "limit": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "per": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "burst": {
+                              "type": "integer",
+                              "minimum": 0
+                            }
+                          },
+                          "required": [
+                            "limit",
+                            "per"
+                          ]
+                        }
+                      ]
+                    },
+                    "concurrency": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
+                    "groups": {
+                      "type": "object",
+                      "additionalProperties": {
+                        "type": "object",
+                        "properties": {
+                          "weight": {
+                            "type": "integer",
+                            "minimum": 0
+                          },
+                          "maxPending": {
+                            "anyOf": [
+                              {
+                                "type": "integer",
+                                "minimum": 0
+                              },
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              }
+                            ]
+                          },
+                          "rate": {
+                            "anyOf": [
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "object",
+                                "properties": {
+                                  "limit": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  },
+                                  "per": {
+                                    "anyOf": [
+                                      {
+                                        "type": "string"
+                                      },
+                                      {
+                                        "type": "integer",
+                                        "minimum": 0
+                                      }
+                                    ]
+                                  },
+                                  "burst": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  }
+                                },
+                                "required": [
+                                  "limit",
+                                  "per"
+                                ]
+                              }
+                            ]
+                          },
+                          "concurrency": {
+                            "anyOf": [
+                              {
+                                "type": "integer",
+                                "minimum": 0
+                              },
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              }
+                            ]
+                          }
+                        }
+                      }
+                    },
+                    "redact": {
+                      "type": "array",
+                      "items": {
+                        "type": "string"
+                      }
+                    },
+                    "maxBytes": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
+                    "linger": {
+                      "anyOf": [
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        }
+                      ]
+                    },
+                    "ahead": {
+                      "anyOf": [
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        }
+                      ]
+                    },
+                    "lateness": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            true
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "over": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "within": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "of": {
+                              "type": "integer",
+                              "minimum": 0
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "fair": {
+                      "type": "boolean",
+                      "enum": [
+                        true
+                      ]
+                    }
+                  }
+                },
+                "after": {
+                  "type": "object",
+                  "properties": {
+                    "broadcast": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            true
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "max": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "bytes": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "age": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "perGroup": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "maxPending": {
+                              "anyOf": [
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                },
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                }
+                              ]
+                            },
+                            "rate": {
+                              "anyOf": [
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "object",
+                                  "properties": {
+                                    "limit": {
+                                      "type": "integer",
+                                      "minimum": 0
+                                    },
+                                    "per": {
+                                      "anyOf": [
+                                        {
+                                          "type": "string"
+                                        },
+                                        {
+                                          "type": "integer",
+                                          "minimum": 0
+                                        }
+                                      ]
+                                    },
+                                    "burst": {
+                                      "type": "integer",
+                                      "minimum": 0
+                                    }
+                                  },
+                                  "required": [
+                                    "limit",
+                                    "per"
+                                  ]
+                                }
+                              ]
+                            },
+                            "concurrency": {
+                              "anyOf": [
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                },
+                                {
+                                  "type": "boolean",
+                                  "enum": [
+                                    false
+                                  ]
+                                }
+                              ]
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "maxPending": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
+                    "history": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            true
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "keep": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "max": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "result": {
+                              "type": "boolean"
+                            },
+                            "resultBytesMax": {
+                              "type": "integer",
+                              "minimum": 0
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "rate": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "limit": {
+                              "type": "integer",
+                              "minimum": 0
+                            },
+                            "per": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "burst": {
+                              "type": "integer",
+                              "minimum": 0
+                            }
+                          },
+                          "required": [
+                            "limit",
+                            "per"
+                          ]
+                        }
+                      ]
+                    },
+                    "concurrency": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
+                    "groups": {
+                      "type": "object",
+                      "additionalProperties": {
+                        "type": "object",
+                        "properties": {
+                          "weight": {
+                            "type": "integer",
+                            "minimum": 0
+                          },
+                          "maxPending": {
+                            "anyOf": [
+                              {
+                                "type": "integer",
+                                "minimum": 0
+                              },
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              }
+                            ]
+                          },
+                          "rate": {
+                            "anyOf": [
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "string"
+                              },
+                              {
+                                "type": "object",
+                                "properties": {
+                                  "limit": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  },
+                                  "per": {
+                                    "anyOf": [
+                                      {
+                                        "type": "string"
+                                      },
+                                      {
+                                        "type": "integer",
+                                        "minimum": 0
+                                      }
+                                    ]
+                                  },
+                                  "burst": {
+                                    "type": "integer",
+                                    "minimum": 0
+                                  }
+                                },
+                                "required": [
+                                  "limit",
+                                  "per"
+                                ]
+                              }
+                            ]
+                          },
+                          "concurrency": {
+                            "anyOf": [
+                              {
+                                "type": "integer",
+                                "minimum": 0
+                              },
+                              {
+                                "type": "boolean",
+                                "enum": [
+                                  false
+                                ]
+                              }
+                            ]
+                          }
+                        }
+                      }
+                    },
+                    "redact": {
+                      "type": "array",
+                      "items": {
+                        "type": "string"
+                      }
+                    },
+                    "maxBytes": {
+                      "anyOf": [
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        }
+                      ]
+                    },
+                    "linger": {
+                      "anyOf": [
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        }
+                      ]
+                    },
+                    "ahead": {
+                      "anyOf": [
+                        {
+                          "type": "string"
+                        },
+                        {
+                          "type": "integer",
+                          "minimum": 0
+                        }
+                      ]
+                    },
+                    "lateness": {
+                      "anyOf": [
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            false
+                          ]
+                        },
+                        {
+                          "type": "boolean",
+                          "enum": [
+                            true
+                          ]
+                        },
+                        {
+                          "type": "object",
+                          "properties": {
+                            "over": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "within": {
+                              "anyOf": [
+                                {
+                                  "type": "string"
+                                },
+                                {
+                                  "type": "integer",
+                                  "minimum": 0
+                                }
+                              ]
+                            },
+                            "of": {
+                              "type": "integer",
+                              "minimum": 0
+                            }
+                          }
+                        }
+                      ]
+                    },
+                    "fair": {
+                      "type": "boolean",
+                      "enum": [
+                        true
+                      ]
+                    }
+                  }
+                },
+                "fromMs": {
+                  "type": "number"
+                }
+              },
+              "required": [
+                "partitions",
+                "atMs",
+                "what",
+                "entry"
+              ]
+            }
+          },
+          "intervals": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "partitions": {
+                  "type": "integer",
+                  "minimum": 0
+                },
+                "what": {
+                  "type": "string",
+                  "enum": [
+                    "closed",
+                    "leaderless",
+                    "paused",
+                    "unserved"
+                  ]
+                },
+                "why": {
+                  "type": "string"
+                },
+                "group": {
+                  "type": "string"
+                },
+                "by": {
+                  "type": "string"
+                },
+                "fromMs": {
+                  "type": "number"
+                },
+                "toMs": {
+                  "type": "number"
+                }
+              },
+              "required": [
+                "partitions",
+                "what"
+              ]
+            }
+          }
+        },
+        "required": [
+          "partitions",
+          "entries",
+          "intervals"
+        ]
+      }
+    },
+    "required": [
+      "queue",
+      "fromMs",
+      "groups",
+      "starts",
+      "toMs",
+      "verdict",
+      "late",
+      "p50Ms",
+      "p99Ms",
+      "maxMs",
+      "known",
+      "worst",
+      "causes",
+      "diary"
     ]
   },
   "Backlog": {
@@ -4441,19 +6908,19 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "namespace": {
         "type": "string"
       },
-      "versions": {
-        "type": "array",
-        "items": {
-          "$ref": "#/components/schemas/VersionCount"
-        },
-        "description": "Of all processes that live, daemons and subscribers too."
-      },
       "unread": {
         "type": "array",
         "items": {
           "$ref": "#/components/schemas/UnreadQueue"
         },
         "description": "What workers hold of these is not known."
+      },
+      "versions": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/VersionCount"
+        },
+        "description": "Of all processes that live, daemons and subscribers too."
       },
       "workers": {
         "type": "array",
@@ -4464,8 +6931,8 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
     },
     "required": [
       "namespace",
-      "versions",
       "unread",
+      "versions",
       "workers"
     ]
   },
@@ -4480,6 +6947,12 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "minimum": 0,
         "description": "Entries it holds: running, or about to start."
       },
+      "queues": {
+        "type": "array",
+        "items": {
+          "type": "string"
+        }
+      },
       "state": {
         "type": "string",
         "enum": [
@@ -4491,12 +6964,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "Milliseconds since 1970 in UTC.",
         "example": 1763719000000
-      },
-      "queues": {
-        "type": "array",
-        "items": {
-          "type": "string"
-        }
       },
       "jobs": {
         "type": "array",
@@ -4525,13 +6992,19 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "type": "number",
               "description": "Milliseconds since 1970 in UTC.",
               "example": 1763719000000
+            },
+            "dueMs": {
+              "type": "number",
+              "description": "Where it was started before this time, its handler begins then.",
+              "example": 1763719000000
             }
           },
           "required": [
             "id",
             "queue",
             "partition",
-            "bare"
+            "bare",
+            "dueMs"
           ]
         }
       },
@@ -4549,13 +7022,21 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "beatAgoMs": {
         "type": "number",
         "description": "How long ago it sent its last heartbeat."
+      },
+      "slots": {
+        "type": "object",
+        "additionalProperties": {
+          "type": "integer",
+          "minimum": 0
+        },
+        "description": "How many jobs of each queue it runs at a time; left out where the process does not say it."
       }
     },
     "required": [
       "id",
       "pending",
-      "state",
       "queues",
+      "state",
       "jobs"
     ]
   },
@@ -4713,6 +7194,26 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
             "minimum": 0,
             "description": "Of these: jobs that schedules will make."
           },
+          "perQueue": {
+            "type": "array",
+            "items": {
+              "type": "object",
+              "properties": {
+                "queue": {
+                  "type": "string"
+                },
+                "jobs": {
+                  "type": "integer",
+                  "minimum": 0
+                }
+              },
+              "required": [
+                "queue",
+                "jobs"
+              ]
+            },
+            "description": "How many they are of each queue, the most first; queues without any are left out."
+          },
           "atMs": {
             "type": "number",
             "description": "Epoch ms from which it counts, and up to which.",
@@ -4740,6 +7241,7 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
           "nextHour",
           "scheduled",
           "coming",
+          "perQueue",
           "atMs",
           "buckets",
           "backlogs"
@@ -4897,8 +7399,17 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
               "minimum": 0,
               "description": "Living workers that serve it."
             },
+            "slots": {
+              "type": "integer",
+              "minimum": 0,
+              "description": "How many of its jobs the living workers run at a time; left out: one of them is older and does not say it."
+            },
             "perSecond": {
               "$ref": "#/components/schemas/Rates"
+            },
+            "obstacle": {
+              "type": "string",
+              "description": "What stands in the way first, in a sentence, where jobs wait for longer than they should; left out: nothing, or nobody has looked yet."
             },
             "leaders": {
               "type": "array",
@@ -5071,10 +7582,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
       "queue": {
         "type": "string"
       },
-      "verb": {
-        "type": "string",
-        "description": "One of `OPERATIONS`, unless a process of another version noted it."
-      },
       "entry": {
         "type": "string"
       },
@@ -5082,15 +7589,6 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         "type": "number",
         "description": "Milliseconds since 1970 in UTC.",
         "example": 1763719000000
-      },
-      "reason": {
-        "type": "string",
-        "description": "Why, in the words of whoever did it."
-      },
-      "count": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "How many are different now."
       },
       "who": {
         "type": "string",
@@ -5106,18 +7604,47 @@ export const answerSchemas: Readonly<Record<keyof Answers, AnswerSchema>> = {
         ],
         "description": "`program`: a call of the library."
       },
+      "verb": {
+        "type": "string",
+        "description": "What was done: the name of an operation."
+      },
       "target": {
         "type": "string",
-        "description": "The job, schedule or token; of several the first names, or what the filter says: see `targetOf`."
+        "description": "The job, schedule or token; of several the first names, or what the filter says."
+      },
+      "ids": {
+        "type": "array",
+        "items": {
+          "type": "string"
+        },
+        "description": "The jobs or dead letters that are different now, where they are several: the first 100 of them, 4,000 characters together."
+      },
+      "count": {
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many are different now."
+      },
+      "before": {
+        "type": "object",
+        "additionalProperties": {},
+        "description": "What is different now, as it was and as it is: settings, limits, the rule of a schedule, a due time. Of what is too long the names alone."
+      },
+      "after": {
+        "type": "object",
+        "additionalProperties": {}
+      },
+      "reason": {
+        "type": "string",
+        "description": "Why, in the words of whoever did it."
       }
     },
     "required": [
-      "verb",
       "entry",
       "atMs",
-      "count",
       "who",
-      "way"
+      "way",
+      "verb",
+      "count"
     ]
   },
   "Session": {

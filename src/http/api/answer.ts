@@ -55,13 +55,29 @@ function keptByName(name: string): Keep {
   };
 }
 
-/** The first whose needed fields are there. */
+/** Of a text or a number the first that is none of an object; of an object or a list the first whose needed fields are there. */
 function keptByOne(schemas: readonly AnswerSchema[]): Keep {
   const all = schemas.map((schema) => {
-    const { required = [] } = schema.$ref === undefined ? schema : (named(schema.$ref) ?? {});
-    return { required, keep: keptBy(schema) };
+    const { required = [], ...whole } = schema.$ref === undefined ? schema : (named(schema.$ref) ?? {});
+    return { required, kind: kindOf(whole), keep: keptBy(schema) };
   });
-  return (value) => all.find(({ required }) => isObject(value) && required.every((name) => name in value))?.keep(value);
+  return (value) => {
+    const kind = Array.isArray(value) ? 'list' : isObject(value) ? 'object' : 'one';
+    const has = (name: string) => isObject(value) && name in value;
+    return all.find((one) => (one.kind === kind || one.kind === 'any') && one.required.every(has))?.keep(value);
+  };
+}
+
+function kindOf({
+  anyOf,
+  properties,
+  items,
+  additionalProperties,
+  type,
+}: AnswerSchema): 'object' | 'list' | 'one' | 'any' {
+  if (properties || additionalProperties) return 'object';
+  if (items) return 'list';
+  return anyOf || type === undefined ? 'any' : 'one';
 }
 
 function named($ref: string): AnswerSchema | undefined {

@@ -15,8 +15,12 @@ import type {
   ClosedTag,
   Edited,
   JobCount,
+  JobMove,
+  JobPreview,
   JobReport,
   JobView,
+  MovedJobs,
+  PreviewRefusal,
   Rescheduled,
   RunNow,
   SetMade,
@@ -25,7 +29,15 @@ import type {
   SetView,
   TagsClosed,
 } from '../../client/client.ts';
-import type { DeadLetterGroup, DeadLetterRow, DeadLetterView, Replayed } from '../../client/dead/dead-letters.ts';
+import type {
+  DeadLetterGroup,
+  DeadLetterKind,
+  DeadLetterOverview,
+  DeadLetterRow,
+  DeadLetterShares,
+  DeadLetterView,
+  Replayed,
+} from '../../client/dead/dead-letters.ts';
 import type { Erased, ErasedQueue } from '../../client/erase/erasure.ts';
 import type { Group, GroupReport, Holder } from '../../client/groups/groups.ts';
 import type { Cancelled } from '../../client/jobs/cancel.ts';
@@ -35,12 +47,18 @@ import type { Leader, Led, SeenWorker, SeenWorkers, VersionCount } from '../../c
 import type { QueueLimits, QueueSettingsView, SettingOverride } from '../../client/queues/settings.ts';
 import type { QueueCounts, QueueReport } from '../../client/queues/stats.ts';
 import type { ShownWait, Why } from '../../client/queues/why.ts';
-import type { Backlog, Forecast, ForecastBucket } from '../../client/schedules/forecast.ts';
+import type { Backlog, Forecast, ForecastBucket, QueueForecast } from '../../client/schedules/forecast.ts';
 import type { FiredJob, LeftOut, PreviewRow, ScheduleChange, ScheduleView } from '../../client/schedules/schedules.ts';
+import type { Day, DayEvent, QueueDay } from '../../inspect/day.ts';
 import type { Result } from '../../inspect/doctor/doctor.ts';
+import type { QueueLate } from '../../inspect/late.ts';
 import type { LiveQueue, Look, Rates } from '../../inspect/look.ts';
 import type { Lateness, QueueMinutes, SpreadSteps, SpreadTotal } from '../../inspect/minutes.ts';
 import type { PastRun } from '../../inspect/schedule-runs.ts';
+import type { SimulatedGroup, SimulatedRun, Simulation } from '../../inspect/simulate/simulate.ts';
+import type { QueueSlo, Slos } from '../../inspect/slo.ts';
+import type { StartAccount } from '../../job/account.ts';
+import type { StartEstimate } from '../../job/estimate.ts';
 import type { Attempted, Deferred, JobProgress } from '../../job/outcome.ts';
 import type { KeptResult, PastJob } from '../../job/past.ts';
 import type { QueueSettingOptions } from '../../job/queue-settings.ts';
@@ -102,8 +120,17 @@ interface Hidden {
 type ListedJob = Pick<
   JobView,
   | ('id' | 'bare' | 'partition' | 'state' | 'name' | 'dueMs' | 'tags' | 'owner' | 'startedMs' | 'tookMs' | 'overMs')
-  | 'attempts'
->;
+  | ('attempts' | 'failures' | 'crashes')
+> & {
+  /** What its last failed run said, or why it is dead; with the scope `data`. */
+  readonly error?: string | undefined;
+  /** The beginning of its data as JSON, where `preview` asks for it; with the scope `data`. */
+  readonly preview?: string | undefined;
+  /** For `ifMatch` of another due time, as long as it is not over; with the scope `write`. */
+  readonly etag?: string | undefined;
+};
+/** A job in a list of several queues. */
+type FoundJob = OfQueue & ListedJob;
 /** What is told of the end of a job: the look at it says more. */
 interface Ended extends Pick<JobEnd, 'id'> {
   /** `unknown`: nothing is known of it any more. `timeout`: the time is up, and it is not over. */
@@ -178,6 +205,11 @@ export interface Answers {
   readonly SpreadSteps: SpreadSteps;
   readonly SpreadTotal: SpreadTotal;
   readonly LastHour: Lateness;
+  readonly Day: Omit<Day, 'events'> & { readonly events: readonly Answers['DayEvent'][] };
+  readonly QueueDay: QueueDay;
+  readonly DayEvent: Seen<DayEvent>;
+  readonly Slo: QueueSlo;
+  readonly Slos: Slos;
   readonly WhyNothingMoves: OfQueue & Why;
   readonly JobsPage: OfQueue &
     Paged & {
@@ -187,6 +219,13 @@ export interface Answers {
       readonly scanned: number;
     };
   readonly ListedJob: ListedJob;
+  readonly FoundJobs: Paged & {
+    readonly jobs: readonly Answers['FoundJob'][];
+    /** How many places were looked at for them. */
+    readonly scanned: number;
+    readonly unread: readonly UnreadQueue[];
+  };
+  readonly FoundJob: FoundJob;
   readonly JobCount: OfQueue & JobCount & Paged & { readonly scanned: number };
   /** What `end` says. The look at the job says more, also what its handler returned. */
   readonly JobEnd: Seen<Ended>;
@@ -194,6 +233,8 @@ export interface Answers {
     Omit<JobReport, 'waitsFor' | 'digest' | 'etag'> &
       Hidden & {
         readonly waitsFor: ShownWait | undefined;
+        /** Of a job that waits for its turn: when it is going to start, or why nobody can tell. */
+        readonly starts: StartEstimate | undefined;
         /** Of its content; with the scope `data` or `write`. */
         readonly digest: string | undefined;
         /** The `ETag` without its quotes, as long as it is not over; with the scope `data` or `write`. */
@@ -201,26 +242,31 @@ export interface Answers {
       }
   >;
   readonly Attempted: Seen<Attempted>;
+  readonly StartAccount: Seen<StartAccount>;
   readonly Deferred: Seen<Deferred>;
   readonly JobProgress: Seen<JobProgress>;
   readonly Moment: Seen<Moment>;
   readonly KeptResult: Seen<KeptResult>;
   readonly PastJob: Seen<PastJob>;
   readonly JobWait: Seen<ShownWait>;
+  readonly StartEstimate: StartEstimate;
   readonly Scheduled: Scheduled;
+  readonly JobPreview: JobPreview;
+  readonly PreviewRefusal: PreviewRefusal;
   readonly ScheduledMany: OfQueue & { readonly jobs: readonly Scheduled[] };
   readonly Edited: Edited;
   readonly EditedMany: (OfQueue & { readonly jobs: readonly Edited[] }) | Answers['ChangedJobs'];
   readonly Cancelled: Cancelled;
   readonly CancelledMany: (OfQueue & { readonly jobs: readonly Cancelled[] }) | Answers['ChangedJobs'];
   readonly Rescheduled: Rescheduled & {
-    /** Of one job that was asked for: of the job after it. */
+    /** Of one job that was asked for, and of each in a list that was given one: of the job after it. */
     readonly etag?: string | undefined;
   };
-  readonly RescheduledMany: (OfQueue & { readonly jobs: readonly Rescheduled[] }) | Answers['ChangedJobs'];
+  readonly RescheduledMany: (OfQueue & { readonly jobs: readonly Answers['Rescheduled'][] }) | Answers['ChangedJobs'];
   readonly RanNow: RunNow;
   readonly RanNowMany: (OfQueue & { readonly jobs: readonly RunNow[] }) | Answers['ChangedJobs'];
-  readonly ChangedJobs: OfQueue & ChangedJobs & Partial<Pick<CancelledJobs, 'requested'>>;
+  readonly ChangedJobs: OfQueue & ChangedJobs & Partial<Pick<CancelledJobs, 'requested'> & Pick<MovedJobs, 'moves'>>;
+  readonly JobMove: JobMove;
   readonly DeadLettersPage: OfQueue &
     Paged & {
       /** Without `group`. */
@@ -231,6 +277,14 @@ export interface Answers {
       readonly others?: number;
       readonly scanned: number;
     };
+  readonly DeadLetterOverview: Omit<DeadLetterOverview, 'kinds'> & {
+    readonly kinds: readonly Answers['DeadLetterKind'][];
+  };
+  readonly DeadLetterKind: Seen<Omit<DeadLetterKind, 'example' | 'shares'>> & {
+    readonly shares: DeadLetterShares;
+    /** The newest of them. */
+    readonly example: Pick<DeadLetterKind['example'], 'queue' | 'deadLetter' | 'id'>;
+  };
   readonly ListedDeadLetter: Seen<ListedDeadLetter>;
   readonly DeadLetter: Seen<
     OfQueue &
@@ -310,8 +364,13 @@ export interface Answers {
     /** So many more, behind the first 5000. */
     readonly leftOut: number | undefined;
   };
+  readonly Simulation: Simulation;
+  readonly SimulatedRun: SimulatedRun;
+  readonly SimulatedGroup: SimulatedGroup;
   readonly Forecast: Forecast;
   readonly ForecastBucket: ForecastBucket;
+  readonly QueueForecast: QueueForecast;
+  readonly QueueLate: Omit<QueueLate, 'diary'> & { readonly diary: Seen<QueueLate['diary']> };
   readonly Backlog: Backlog;
   readonly Leaders: {
     readonly namespace: string;

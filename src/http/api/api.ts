@@ -20,7 +20,7 @@ import { answerSchemas } from './answer-schemas.ts';
 import type { Elsewhere } from './answers.ts';
 import { type BackendOptions, createBackend } from './backend.ts';
 import type { ApiEnv } from './caller.ts';
-import { carryOut, checkMay } from './carry-out.ts';
+import { carryOut, checkMay, REASON } from './carry-out.ts';
 import {
   bodyGate,
   type CallerOptions,
@@ -52,6 +52,7 @@ import { scheduleRunVerbs } from './routes/schedule-runs.ts';
 import { scheduleVerbs } from './routes/schedules.ts';
 import { sessionVerbs } from './routes/session.ts';
 import { setVerbs } from './routes/sets.ts';
+import { simulateVerbs } from './routes/simulate.ts';
 import { problem } from './schemas.ts';
 import { settingsShape } from './setting-shapes.ts';
 import type { AnyVerb } from './verb.ts';
@@ -72,7 +73,7 @@ export interface Api {
 /** Longer than an outage is waited out, shorter than a proxy waits. */
 const ANSWER_WITHIN_MS = 25_000;
 const MEDIA = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-const SENT = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match'];
+const SENT = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', REASON];
 const SHOWN = ['ETag', 'Location', 'Retry-After'];
 /** Tokens that open nothing, per second and address. */
 const FAILURES_MAX = 10;
@@ -85,10 +86,9 @@ export function createApi(options: ApiOptions): Api {
   const failures = createRates(FAILURES_MAX, clock);
   const { identified, stillMay } = createIdentity({ options, backend, failures, log }, rates);
   const draining = createAbort();
-  const pulse = createPulse(
-    createLook({ backend: { ...backend, schedules: backend.client.schedules }, clock, log }),
-    clock,
-  );
+  const { schedules, queues } = backend.client;
+  const why = (queue: string) => queues.why(queue, { readyMax: backend.readyMax });
+  const pulse = createPulse(createLook({ backend: { ...backend, schedules, why }, clock, log }), clock);
 
   app.use(arrivalOf(options));
   app.use(headersOf(options));
@@ -274,7 +274,10 @@ Each part of a path (an id, a group, a tag, a dead letter) may be written as \`~
 \`~b3JkZXIvNw\`. Percent-encoded, a part with \`/\`, \`\\\` or \`%\`, or that is \`.\` or \`..\`, may become another path behind a proxy; a part that
 begins with \`~\` always means this form.
 
-A change of one thing that has an \`ETag\` takes \`If-Match\`. Every other change refuses the header (400).`;
+A change of one thing that has an \`ETag\` takes \`If-Match\`. Every other change refuses the header (400).
+
+Every change takes the header \`${REASON}\`: why, for the audit, as percent-encoded UTF-8 of at most 200 characters. A \`reason\` in the body
+comes before it.`;
 
 const problemsOf = (one: AnyVerb): readonly ProblemCode[] => [
   ...(one.problems ?? []),
@@ -390,6 +393,7 @@ export const verbs: readonly AnyVerb[] = [
   ...closingVerbs,
   ...setVerbs,
   ...minuteVerbs,
+  ...simulateVerbs,
   ...jobListVerbs,
   ...endVerbs,
   ...jobVerbs,

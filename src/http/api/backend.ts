@@ -77,19 +77,16 @@ export function createBackend(options: BackendOptions): Backend {
   const { redis, namespace, horizonMs, dataBytesMax, closedMax, doneWindowMs, queueOf, limits, readyMax } = options;
   const { title = '', color = 'none' } = options;
   const retryBudget = doneWindowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, doneWindowMs / 2);
-  const client = createClientOf(
-    {
-      redis,
-      namespace,
-      horizon: horizonMs,
-      dataBytesMax,
-      closedMax,
-      doneWindow: doneWindowMs,
-      retryBudget,
-      name: 'api',
-    },
-    {},
-  );
+  const client = createClientOf({
+    redis,
+    namespace,
+    horizon: horizonMs,
+    dataBytesMax,
+    closedMax,
+    doneWindow: doneWindowMs,
+    retryBudget,
+    name: 'api',
+  });
   const opening = createOpening({
     waitMs: WAIT_MS,
     open: () => [openCommands({ redis, name: 'api:look' })] as const,

@@ -94,8 +94,8 @@ export const seenHistory = (history: readonly Attempted[], scopes: Scopes) =>
 
 export function seenDeferred(deferred: Deferred | undefined, scopes: Scopes) {
   if (!deferred || scopes.has('data')) return deferred;
-  const { reason: _, ...counted } = deferred;
-  return counted;
+  const { reason: _, starts, ...counted } = deferred;
+  return { ...counted, starts: starts.map(({ reason: _why, ...start }) => start) };
 }
 
 export function seenProgress(progress: JobProgress | undefined, scopes: Scopes) {

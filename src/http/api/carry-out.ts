@@ -1,6 +1,7 @@
 /** A checked request through its verb: what the caller may, the change, the audit, the answer as its schema says. */
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
+import { type Note, noting } from '../../client/operations.ts';
 import type { Log } from '../../kernel/log.ts';
 import { reasonOf } from '../../kernel/reason.ts';
 import { audit } from '../../redis/audit.ts';
@@ -38,7 +39,10 @@ export function checkMay({ scope, queues }: AnyVerb, caller: Caller, c: Context)
 }
 
 export async function carryOut(carried: Carried, c: Context): Promise<Response> {
-  const { verb, backend, caller, ifMatch, arrival, failed, pulse, stillMay, cut, signal } = carried;
+  const { verb, caller, ifMatch, arrival, failed, pulse, stillMay, cut, signal } = carried;
+  // What a request changes is noted by the name of its caller.
+  const client = noting(carried.backend.client, { note: noteBy(carried, reasonIn(c.req.header(REASON))) });
+  const backend = verb.method === 'get' ? carried.backend : { ...carried.backend, client };
   const given = (target: 'param' | 'query' | 'json') => c.req.valid(target as never) as never;
   const call = {
     path: verb.path ? given('param') : (undefined as never),
@@ -59,23 +63,34 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
   const answer = await verb.run(call).catch(async (error: unknown) => {
     throw await withEtag(error, verb, call);
   });
-  await note(carried, c, answer);
   return send(verb, c, answer);
 }
 
-/** The change has been made: an audit that cannot be written is told to the log, and the caller has its answer. */
-async function note({ verb, backend, caller, log }: Carried, c: Context, answer: Answer<unknown>): Promise<void> {
-  const { changed = 0, target, reason, queue = c.req.param('queue'), changes = [{ queue, count: changed }] } = answer;
-  const made = changes.filter(({ count }) => count > 0);
-  if (verb.audited === undefined || made.length === 0) return;
-  const { name: who, way } = caller;
+/** Why a change is made, of a change whose body has no place for it. */
+export const REASON = 'X-Reason';
+
+/** A header holds no text beyond Latin-1, so the reason is percent-encoded. A text that is no such code stands for itself. */
+function reasonIn(header: string | undefined): string | undefined {
   try {
-    const place = await backend.place();
-    for (const change of made) await audit(place, { who, way, verb: verb.audited, target, reason, ...change });
-  } catch (error) {
-    log.warn({ verb: verb.name, error: reasonOf(error) }, 'a change is not in the audit');
+    return header === undefined ? undefined : decodeURIComponent(header);
+  } catch {
+    return header;
   }
 }
+
+/** The change has been made: an audit that cannot be written is told to the log, and the caller has its answer. */
+const noteBy =
+  ({ verb, backend, caller, log }: Carried, reason: string | undefined): Note =>
+  async (change) => {
+    try {
+      await audit(await backend.place(), {
+        ...{ who: caller.name, way: caller.way, ...change },
+        reason: change.reason || reason,
+      });
+    } catch (error) {
+      log.warn({ verb: verb.name, error: reasonOf(error) }, 'a change is not in the audit');
+    }
+  };
 
 /**
  * Proxies hold back what they could send in larger pieces, and compress it, unless they are told. No other request follows

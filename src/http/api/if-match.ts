@@ -69,3 +69,13 @@ const quoted = (tag: string): string => `"${tag}"`;
 /** The header of an answer, where its caller may know the tag. */
 export const etagHeader = (etag: string | undefined): Readonly<Record<string, string>> =>
   etag === undefined ? {} : { ETag: quoted(etag) };
+
+/** Of a job that has another due time now: what it was when it was seen, but for that time. */
+export function etagAfter(
+  { status, dueMs }: { readonly status: string; readonly dueMs?: number | undefined },
+  seen: string | undefined,
+): string | undefined {
+  return status === 'rescheduled' && seen !== undefined && seen !== '*'
+    ? seen.replace(/[^:]+$/, String(dueMs))
+    : undefined;
+}

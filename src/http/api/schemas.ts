@@ -1,5 +1,6 @@
 /** The shapes of what many verbs are asked. Each says in its own words what is allowed, because that is what a caller reads. */
 import { z } from '@hono/zod-openapi';
+import { GROUP_ALLOWED } from '../../job/labels.ts';
 import { nearest, WORDS_ALLOWED, WORDS_CHARS_MAX } from '../../kernel/checks.ts';
 import { oneLine } from '../../kernel/errors.ts';
 
@@ -47,11 +48,28 @@ export const queueName = textOf(
   '1 to 64 of a-z 0-9 . _ - beginning with a letter or digit',
   'emails',
 );
+const QUEUE = '[a-z0-9][a-z0-9._-]{0,63}';
+export const queuesText = textOf(
+  new RegExp(`^${QUEUE}(,${QUEUE}){0,99}$`),
+  'names of queues, with commas between them, at most 100',
+  'emails,mail',
+);
 export const jobId = textOf(
   /^(?!\.\.?$)[!-z|~]{1,128}$/,
   '1 to 128 printable ASCII characters without space, { and }, other than . and ..',
   'welcome:42',
 );
+export const tagName = textOf(
+  /^(?!=)[!-+\--:<-{}~]{1,64}$/,
+  '1 to 64 printable ASCII characters without space, comma, semicolon and bar, not beginning with =',
+  'invoice:7',
+);
+export const setName = textOf(
+  /^[A-Za-z0-9][A-Za-z0-9._:-]{0,47}$/,
+  '1 to 48 of A-Z a-z 0-9 . _ : - beginning with a letter or digit',
+  'import-7',
+);
+export const groupName = textOf(/^(?!schedule:|set:)[!-+\--:<-z~]{1,64}$/, GROUP_ALLOWED.replaceAll('`', ''), 'acme');
 /** Also those that duestream made itself, and those of foreign producers. */
 export const anyJobId = z.string().min(1).max(1024).openapi({
   description:
@@ -100,9 +118,6 @@ export const reason = z
   .max(WORDS_CHARS_MAX, { error: WORDS_ALLOWED })
   .overwrite((said) => oneLine(said))
   .openapi({ description: 'Why, for the next person who looks.', example: 'the mail server moves' });
-
-/** For how long nobody is let through. */
-export const closingBody = strict({ for: duration, reason: reason.optional() }).openapi('CloseRequest');
 
 export const ofQueue = strict({ queue: queueName });
 export const ofJob = strict({ queue: queueName, id: anyJobId });

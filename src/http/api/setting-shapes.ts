@@ -58,6 +58,8 @@ function partShape(part: Part): z.ZodType {
       return duration;
     case 'count':
       return inRange(part.range);
+    case 'share':
+      return z.number().min(part.range.min).max(part.range.max);
     case 'flag':
       return z.boolean();
   }

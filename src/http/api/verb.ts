@@ -1,10 +1,9 @@
 /**
  * One operation of the API: where it is, who may, what it takes, what it does and what it answers. From the list of verbs
- * follow the routes, the checks before them, what is written to the audit, and the OpenAPI file.
+ * follow the routes, the checks before them, and the OpenAPI file.
  */
 import type { z } from '@hono/zod-openapi';
 import type { Scope } from '../../access/tokens.ts';
-import type { Operation } from '../../redis/audit.ts';
 import type { Arrival } from '../arrival.ts';
 import type { Told } from './answer.ts';
 import type { Backend } from './backend.ts';
@@ -47,16 +46,6 @@ export interface Answer<Body> {
    */
   readonly stream?: () => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How many jobs, dead letters or schedules are different now; for the audit. 0 is not written. */
-  readonly changed?: number;
-  /** Which one, where it is one. */
-  readonly target?: string | undefined;
-  /** Why, where the caller said it; for the audit. */
-  readonly reason?: string | undefined;
-  /** Where the path does not say it. */
-  readonly queue?: string | undefined;
-  /** Instead of `changed`, where several queues did. */
-  readonly changes?: readonly { readonly queue: string; readonly count: number }[];
 }
 
 /** A header that the verb reads. */
@@ -85,12 +74,12 @@ interface AnswerDoc<Body> {
 }
 
 interface About {
-  /** Of the operation in OpenAPI: `jobs.cancelMany`. */
+  /** Of the operation in OpenAPI: `jobs.cancelMany`. One that changes something has name and scope of its row in `operations`. */
   readonly name: string;
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   readonly at: string;
   readonly summary: string;
-  readonly doc?: string;
+  readonly doc?: string | undefined;
   /** `none`: anybody, without a token. */
   readonly scope: Scope | 'none';
   /**
@@ -102,9 +91,7 @@ interface About {
   readonly bodyRequired?: boolean;
   readonly headers?: readonly HeaderDoc[];
   /** Besides those that every verb has. */
-  readonly problems?: readonly ProblemCode[];
-  /** What it is in the audit, if it is noted there. */
-  readonly audited?: Operation;
+  readonly problems?: readonly ProblemCode[] | undefined;
 }
 
 export interface Verb<Path, Query, Body, Out> extends About {
@@ -130,3 +117,12 @@ export interface AnyVerb extends About {
 export const verb = <Path = undefined, Query = undefined, Body = undefined, Out = undefined>(
   one: Verb<Path, Query, Body, Out>,
 ): AnyVerb => one;
+
+/** Name and scope of a change, of its row in `operations`. */
+export const change = <Name extends string>({
+  name,
+  scope,
+}: {
+  readonly name: Name;
+  readonly scope: 'write' | 'admin';
+}) => ({ name, scope }) as const;

@@ -124,7 +124,7 @@ export async function streams({ redis, namespace }: Subject): Promise<Finding> {
   const exhausted = found.flatMap((one) => one.exhausted);
   if (exhausted[0] !== undefined) {
     const saw = `${counted(exhausted.length, 'stream')} with an entry of the last id of all, such as ${exhausted[0]}: nothing can be added, so no job of its partition runs`;
-    return leavingOut({ status: 'fail', saw, advice: 'give it an id of now: duestream fsck --repair --yes' }, unread);
+    return leavingOut({ status: 'fail', saw, advice: 'give it an id of now: duestream doctor --repair --yes' }, unread);
   }
   if (first === undefined) {
     return leavingOut(
@@ -135,7 +135,7 @@ export async function streams({ redis, namespace }: Subject): Promise<Finding> {
   const bad: Finding = {
     status: 'fail',
     saw: `${counted(hollow.length, 'stream')} with more nodes than entries, such as ${first}: newer versions of Redis refuse to load a dump of it, so they would not start again`,
-    advice: 'take the empty nodes off: duestream fsck --repair --yes',
+    advice: 'take the empty nodes off: duestream doctor --repair --yes',
   };
   return leavingOut(bad, unread);
 }

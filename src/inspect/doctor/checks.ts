@@ -15,6 +15,7 @@ import { controlKeys, GROUP, partitionKeys, partitionRef, placeOf } from '../../
 import { stats } from '../../redis/read/inspect.ts';
 import { scriptOptions } from '../../redis/scripts/scripts.ts';
 import type { Check, Finding, Info, Subject } from './check.ts';
+import { lateness } from './check-lateness.ts';
 import { limits } from './check-limits.ts';
 import { dueTimes, members } from './check-members.ts';
 import { closedTags, done, schema, streams, unsealedSets } from './check-namespace.ts';
@@ -36,6 +37,7 @@ export const checks: readonly Check[] = [
   { name: 'workers', look: workers },
   { name: 'processes', look: processes },
   { name: 'limits', look: limits },
+  { name: 'lateness', look: lateness },
   { name: 'scores', look: dueTimes },
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },
@@ -194,7 +196,7 @@ async function offers({ redis, namespace, info }: Subject): Promise<Finding> {
 
 const OF_KEYS: ReadonlySet<string> = new Set(['reads that block', 'sharded channels']);
 const CHANNELS =
-  'nobody is told of jobs, so leaders, workers and subscribers find them when they look: mover.safetyTick, worker.pollEvery';
+  'nobody is told of jobs, so leaders, workers and subscribers find them when they look: a leader each second, a worker after worker.pollEvery';
 
 /** What a server says to a command that it does not have, or a service that refuses it; what a user may not is in `rights`. */
 const NOT_THERE = /unknown (sub)?command|not (allowed|supported|available)|disabled|scripting engine/i;

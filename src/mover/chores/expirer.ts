@@ -12,14 +12,16 @@
 import { idOf } from '../../job/codec.ts';
 import { type Idle, idle } from '../../kernel/loop.ts';
 import { RHYTHMS } from '../../kernel/rhythm.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
+import { type PartitionRef, partitionKeys } from '../../redis/keys.ts';
 import { lapsed } from '../../redis/read/inspect.ts';
+import { addKept } from '../../redis/read/minutes.ts';
 import { EXPIRE_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import { createJobs } from '../../redis/scripts/jobs.ts';
 import type { Delivery } from '../../redis/scripts/replies.ts';
 import { type Chore, type Duty, partitionLoop } from '../partition-loop.ts';
 
 interface ExpirerParts extends Duty {
+  readonly namespace: string;
   /** Of tombstones. */
   readonly windowMs: number;
   /** The partition with the settings of its queue as they are now. */
@@ -33,7 +35,7 @@ const SLICE_REST_MS = 50;
 const LEADER = '';
 
 export function createExpirer(parts: ExpirerParts): Chore {
-  const { redis, current, leading, windowMs, events, rhythm = RHYTHMS.default } = parts;
+  const { redis, namespace, current, leading, windowMs, events, rhythm = RHYTHMS.default } = parts;
   const jobs = createJobs(redis);
   let cursor: string | undefined;
 
@@ -61,6 +63,14 @@ export function createExpirer(parts: ExpirerParts): Chore {
       if (reply !== 'expired' && reply !== 'dead') continue;
       events.emit('job.expired', { queue: ref.queue, id: idOf(member).id, dead: reply === 'dead' });
     }
+    await countDead(ref, replies.filter((reply) => reply === 'dead').length);
+  }
+
+  /** Of a queue that promises lateness, those that no worker will count: Redis counts the others as expired. */
+  async function countDead({ queue, lateness }: PartitionRef, late: number): Promise<void> {
+    if (!lateness || late === 0) return;
+    const first = partitionKeys({ namespace, queue, partition: 0 });
+    await addKept(redis, first, { withinMs: lateness.withinMs, kept: 0, late });
   }
 
   const loop = partitionLoop('expirer', parts, pass);

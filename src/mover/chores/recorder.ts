@@ -27,6 +27,8 @@ import {
   stateText,
   type Tally,
 } from '../../job/minutes.ts';
+import { isNewPromise } from '../../job/promise.ts';
+import type { LatenessPromise } from '../../job/queue-settings.ts';
 import { createLoop, type Idle, idle } from '../../kernel/loop.ts';
 import { spreadMs } from '../../kernel/spread.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -34,14 +36,22 @@ import {
   addTimes,
   type FineTotals,
   fineNow,
+  notePromise,
   stateNow,
   type WrittenState,
   writeStates,
   writtenState,
 } from '../../redis/read/minutes.ts';
+import { findQueue, partitionsOf } from '../../redis/scripts/queues.ts';
 import type { Chore, Duty } from '../partition-loop.ts';
+import { createHourKeeper } from './hour-keeper.ts';
 
 export interface RecorderParts extends Duty {
+  readonly namespace: string;
+  /** The partition with the settings of now. */
+  readonly current: () => PartitionRef;
+  /** Whether it is kept also of a queue that promises nothing about its lateness. */
+  readonly always: boolean;
   /** Epoch ms by the clock of Redis. */
   readonly serverMs: () => number;
 }
@@ -49,7 +59,7 @@ export interface RecorderParts extends Duty {
 /** The last state that was seen, at the beginning of a minute, or when this process began to lead. */
 interface Seen extends WrittenState {
   readonly isWritten: boolean;
-  /** All times by the fine bounds, from which what came since is told. */
+  /** All times by octaves, from which what came since is told. */
   readonly fine: FineTotals;
 }
 
@@ -65,13 +75,14 @@ const SLACK_MS = 20;
 export function createRecorder(parts: RecorderParts): Chore {
   const { ref, leading, serverMs, clock, events } = parts;
   const late = noTally();
+  const keepHours = createHourKeeper(parts);
   const aheadMs = AHEAD_MIN_MS + spreadMs(`${ref.queue}:${ref.partition}`, AHEAD_SPREAD_MS);
   let seen: Seen | undefined;
   let stopListening: (() => void) | undefined;
 
   /** Looks, and writes where a minute has begun. Returns milliseconds until the next. */
   async function pass(): Promise<number | Idle> {
-    if (!leading()) {
+    if (!leading() || !(parts.always || parts.current().lateness)) {
       seen = undefined;
       clear(late);
       return idle(IDLE_MS);
@@ -80,6 +91,7 @@ export function createRecorder(parts: RecorderParts): Chore {
     try {
       if (!seen || seen.minute > minute) seen = await firstSeen(parts, minute);
       else if (seen.minute < minute) seen = await looked(parts, { seen, minute, late });
+      await keepHours(minute);
     } catch {
       // The next minute is another one.
     }
@@ -127,7 +139,8 @@ function hear(events: EventSource): Map<string, Tally> {
 async function firstSeen({ redis, ref }: RecorderParts, minute: number): Promise<Seen> {
   const [known, fine] = await Promise.all([writtenState(redis, ref, minute), fineNow(redis, ref, minute)]);
   if (known) return { ...known, since: minute, isWritten: true, fine };
-  return { minute, since: minute, text: stateText(await stateNow(redis, ref)), isWritten: false, fine };
+  const { noted: _, ...state } = await stateNow(redis, ref);
+  return { minute, since: minute, text: stateText(state), isWritten: false, fine };
 }
 
 interface Look {
@@ -136,10 +149,11 @@ interface Look {
   readonly late: Tally;
 }
 
-async function looked({ redis, ref }: RecorderParts, { seen, minute, late }: Look): Promise<Seen> {
+async function looked(parts: RecorderParts, { seen, minute, late }: Look): Promise<Seen> {
+  const { redis, ref, current } = parts;
   // What is refused, by a Redis that is full, waits for the next minute.
   await addTimes(redis, ref, { name: 'promotion', tally: late, minute });
-  const state = await stateNow(redis, ref);
+  const state = await stateUnder(parts, { asked: current().lateness, minute });
   const text = stateText(state);
   const isSame = text === seen.text;
   const at: MinuteMark = { minute, since: minute === seen.minute + 1 ? seen.since : minute };
@@ -154,6 +168,19 @@ async function looked({ redis, ref }: RecorderParts, { seen, minute, late }: Loo
   ];
   await writeStates(redis, ref, { at, states });
   return { ...at, text, isWritten: true, fine };
+}
+
+/** The first partition has what is promised of its queue; a promise that is new begins with this state. */
+async function stateUnder(
+  { redis, namespace, ref }: RecorderParts,
+  { asked, minute }: { readonly asked: LatenessPromise | undefined; readonly minute: number },
+): Promise<MinuteState> {
+  const { noted, ...state } = await stateNow(redis, ref);
+  const layout = ref.partition === 0 && isNewPromise(noted, asked) && (await findQueue(redis, namespace, ref.queue));
+  if (!layout) return state;
+  await notePromise(redis, partitionsOf(namespace, layout), { asked, minute });
+  const { noted: _, ...under } = await stateNow(redis, ref);
+  return under;
 }
 
 /** With what came since the state before. A total that fell has been lost: then nothing is told. */

@@ -71,6 +71,8 @@ export class Election {
   #campaignFromMs = Number.NEGATIVE_INFINITY;
   /** Another process led at the last try. */
   #isFollower = false;
+  /** When the leader before was last seen to prolong its lease, monotonic ms; undefined: this process saw none since it led. */
+  #seenMs: number | undefined = undefined;
 
   constructor(parts: ElectionParts) {
     this.#parts = parts;
@@ -94,17 +96,26 @@ export class Election {
     this.#outrankedSinceMs = undefined;
     const heldMs = this.#isFollower ? await leaseTtl(redis, ref) : 0;
     // A lease of another length than ours may be void: the script knows.
-    if (heldMs > 0 && heldMs <= leaseMs) return this.#waitMs(heldMs);
+    if (heldMs > 0 && heldMs <= leaseMs) return this.#follow(heldMs);
     const sentMs = clock.monotonicMs();
-    const reply = await elect(redis, ref, { processId, leaseMs });
+    const silentMs = this.#seenMs === undefined ? undefined : sentMs - this.#seenMs;
+    const reply = await elect(redis, ref, { processId, leaseMs, silentMs });
     this.#isFollower = reply.kind === 'held';
-    if (reply.kind === 'held') return this.#waitMs(reply.ttlMs);
+    if (reply.kind === 'held') return this.#follow(reply.ttlMs);
+    this.#seenMs = undefined;
     const { term, epoch } = reply;
     // This very process may hold the lease already: elect does not prolong it, so a renewal has to earn the trust.
     if ((await renew(redis, ref, { term, leaseMs })) === 'lost') return 0;
     this.#lastTerm = term;
     this.#become({ term, epoch, trustedUntilMs: this.#trustedUntilMs(sentMs) }, '');
     return 0;
+  }
+
+  /** Another process leads: each of its passes prolongs its lease to the full length. */
+  #follow(ttlMs: number): number {
+    const { clock, leaseMs } = this.#parts;
+    this.#seenMs = clock.monotonicMs() - Math.max(0, leaseMs - ttlMs);
+    return this.#waitMs(ttlMs);
   }
 
   /** Until the lease of another has ended, and a little longer. */

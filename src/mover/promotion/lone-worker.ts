@@ -24,6 +24,8 @@ export class LoneWorker {
   readonly #lone = new Map<string, string>();
   /** Queues with a worker that waits in no read. */
   readonly #polled = new Set<string>();
+  /** Queues with a worker that holds no job until it is due. */
+  readonly #hasty = new Set<string>();
 
   constructor(near: () => NearWorker | undefined) {
     this.#near = near;
@@ -34,14 +36,21 @@ export class LoneWorker {
     const many = new Set<string>();
     this.#lone.clear();
     this.#polled.clear();
-    for (const { id, queues, polls } of living.filter(({ role }) => role === 'worker')) {
+    this.#hasty.clear();
+    for (const { id, queues, polls, holds } of living.filter(({ role }) => role === 'worker')) {
       for (const queue of queues) {
         if (polls) this.#polled.add(queue);
+        if (!holds) this.#hasty.add(queue);
         if (this.#lone.has(queue)) many.add(queue);
         else this.#lone.set(queue, id);
       }
     }
     for (const queue of many) this.#lone.delete(queue);
+  }
+
+  /** Every worker of the queue holds jobs until they are due. One that does not drops what it is offered: no harm, and no use. */
+  canHold(queue: string): boolean {
+    return !this.#hasty.has(queue);
   }
 
   isPolled(queue: string): boolean {

@@ -41,7 +41,6 @@ export interface MoverOptions {
   readonly batchMax: number;
   /** Most undelivered entries in ready; above, promotion waits. */
   readonly readyMax: number;
-  readonly lineMax: number;
   /** Longest rest: the bound on the lateness of a job that nobody nudged about, where no such producer is known. */
   readonly safetyTickMs: number;
 }
@@ -56,7 +55,7 @@ interface MoverParts {
   /** Which daemons should lead the partition rather than this one. */
   readonly order: Pick<LeaderOrder, 'rank' | 'betterBeatSince'>;
   /** A worker in this process that takes the jobs of a pass in the same call. */
-  readonly loneWorker: Pick<LoneWorker, 'relay' | 'isPolled'>;
+  readonly loneWorker: Pick<LoneWorker, 'relay' | 'isPolled' | 'canHold'>;
   /** The partition with the settings of its queue as they are now. */
   readonly current: () => PartitionRef;
   /** How long the end of a job that a broadcast queue has sent is remembered. */
@@ -74,6 +73,10 @@ const FOREIGN_FOR_MS = 86_400_000;
 const FOREIGN_NOTE_MS = 3_600_000;
 /** A look asks for the time, too, unless it was told so lately: with every second look of a partition that waits alone. */
 const CLOCK_TICKS = 1.5;
+/** So long before the next due time a pass offers it, so that its worker has it by then: a read and a start. */
+const LEAD_MS = 3;
+/** What was offered and nobody took is promoted so long after it was due. */
+const AFTER_MS = 2;
 /** At rest the lease is prolonged when so much of it is over; earlier, when the mover wakes up anyway. */
 const RENEW_AFTER = 1 / 2;
 const RENEW_EARLY = 2 / 5;
@@ -257,7 +260,7 @@ export class Mover {
     const prolongs = sentMs - this.#prolongedMs >= options.leaseMs * PROLONG_AFTER;
     this.#nudgedMs = Number.POSITIVE_INFINITY;
     const leaseMs = prolongs ? options.leaseMs : undefined;
-    const pass = { term, leaseMs, limit: options.batchMax, cap: options.readyMax, lineMax: options.lineMax };
+    const pass = { term, leaseMs, limit: options.batchMax, cap: options.readyMax };
     const { reply, receivedMs, limit } = await this.#send(pass).catch((error: unknown) => {
       this.#isStuck = true;
       election.concede('promote got no reply');
@@ -275,7 +278,10 @@ export class Mover {
     this.#promotedMs = this.#lookedMs = receivedMs;
     this.#server.saw({ sentMs, receivedMs, serverMs: reply.nowMs });
     this.#tell(reply, receivedMs - sentMs);
-    return this.#planNext(reply, { receivedMs, isFull: reply.count + reply.deadLetters >= limit });
+    return this.#planNext(reply, {
+      receivedMs,
+      isFull: reply.count - (reply.offered ?? 0) + reply.deadLetters >= limit,
+    });
   }
 
   /** A worker of this process that has room takes the pass as a part of its round trip. A broadcast queue has no worker. */
@@ -289,17 +295,17 @@ export class Mover {
     }
     const relayed = loneWorker.relay(ref, pass);
     if (relayed) return relayed;
-    const reply = await this.#jobs.promote(ref, pass);
+    const reply = await this.#jobs.promote(ref, { ...pass, aheadMs: this.#aheadMs() });
     return { reply, receivedMs: clock.monotonicMs(), limit: pass.limit };
   }
 
   #tell(reply: Promoted, tookMs: number): void {
     const { ref, events } = this.#parts;
     const { queue, partition } = ref;
-    const { kind: state, count, deadLetters, lateness } = reply;
+    const { kind: state, count, deadLetters, lateness, gated } = reply;
     events.emit('mover.passed', { queue, partition, state, tookMs });
     if (count + deadLetters === 0) return;
-    events.emit('jobs.promoted', { queue, partition, count, deadLetters, lateness, tookMs });
+    events.emit('jobs.promoted', { queue, partition, count, deadLetters, lateness, waiting: gated?.waiting, tookMs });
   }
 
   #planNext(
@@ -324,7 +330,18 @@ export class Mover {
     this.#soonestLookMs = reply.nowMs + this.#apartMs();
     const nextMs = Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, this.#nudgedMs);
     this.#knownMs = nextMs;
-    return this.#lookAt(Math.max(nextMs, this.#soonestLookMs));
+    // Where jobs come in company the next pass offers them in time; a lone job has its pass when it is due.
+    const offerMs = reply.offered ? nextMs - LEAD_MS : nextMs;
+    const leftMs = reply.offered ? reply.nowMs + (this.#aheadMs() ?? 0) + AFTER_MS : Number.POSITIVE_INFINITY;
+    return this.#lookAt(Math.max(Math.min(offerMs, leftMs), this.#soonestLookMs));
+  }
+
+  /** In a queue with limits jobs start when it is their turn. In virtual time, where passes have no gap, company saves nothing. */
+  #aheadMs(): number | undefined {
+    const { current, loneWorker } = this.#parts;
+    const { queue, aheadMs, gates } = current();
+    const isOff = gates !== undefined || this.#rhythm.passGapMs === 0 || !loneWorker.canHold(queue);
+    return isOff ? undefined : aheadMs;
   }
 
   /** How far two passes are apart at least. */

@@ -33,9 +33,10 @@ export interface CallEnds {
 export const COMMAND_TIMEOUT_MS = 4000;
 
 /** No reply within this time counts as lost. */
-export function timeoutOf(redis: Pick<Redis, 'options'>): number {
-  return redis.options.commandTimeout ?? COMMAND_TIMEOUT_MS;
-}
+export const timeoutOf = (redis: Redis): number => timeouts.get(redis) ?? COMMAND_TIMEOUT_MS;
+
+/** A connection that says otherwise. The client library is not told: it would arm a timer for each command. */
+export const timeouts = new WeakMap<Redis, number>();
 
 /** Of calls that go to the server of a key. Undefined while no server has it: what is sent then is refused here. */
 export function endsAt(redis: Redis, key = ''): CallEnds | undefined {

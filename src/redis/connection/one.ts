@@ -1,8 +1,8 @@
 /**
  * One connection to one server. ioredis would re-send a command whose reply was lost, so a script could run twice without
  * anybody knowing; here a lost reply is an error at once (`maxRetriesPerRequest: 0`, no offline queue) and only our own
- * layer (`outage.ts`) repeats the same call. Every command has a time-out, so that every promise settles: a frozen server
- * would otherwise keep a read pending for ever.
+ * layer (`outage.ts`) repeats the same call. Every command has a time-out (`wire.ts`), so that every promise settles: a frozen
+ * server would otherwise keep a read pending for ever.
  *
  * Behind sentinels each dial asks them anew who the primary is, and a server with another role is dialled no further. When
  * they name another primary, every connection dials again (`sentinel.ts`); so does one whose server became a replica
@@ -13,11 +13,13 @@ import { systemClock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { scriptOptions } from '../scripts/scripts.ts';
 import { urlOf } from './address.ts';
+import { timeouts } from './call-end.ts';
 import { connectProblemOf, refusalOf } from './connect-problem.ts';
 import { ConnectionError, type ConnectionState, inOurWords, isReply, withoutCommand } from './connection-error.ts';
 import { createDialing, isClosed, redial } from './dialing.ts';
 import { outageOf } from './outage.ts';
 import { explainSentinels, followSentinels } from './sentinel.ts';
+import { Wire } from './wire.ts';
 
 export interface Manner {
   /** Shows in CLIENT LIST. */
@@ -30,7 +32,7 @@ export interface Manner {
 /** What the library is told of every connection: where it leads, and how commands are sent over it. */
 export function optionsOf(
   address: RedisOptions,
-  { name, connectTimeoutMs, commandTimeoutMs }: Manner,
+  { name, connectTimeoutMs }: Manner,
 ): RedisOptions & { replyMapping: 'legacy' } {
   return {
     ...address,
@@ -38,13 +40,11 @@ export function optionsOf(
     // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
     disableClientInfo: true,
     connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
     // A sentinel that accepts and says nothing must not be waited for: there are others.
     sentinelCommandTimeout: address.sentinelCommandTimeout ?? Math.min(connectTimeoutMs, SENTINEL_TIMEOUT_MS),
     // Asked at once they say the same again, and all processes would ask at one moment.
     sentinelRetryStrategy:
       address.sentinelRetryStrategy ?? ((tries) => 50 + Math.random() * Math.min(100 * tries, 950)),
-    // @no-resend
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     autoResubscribe: false,
@@ -79,7 +79,9 @@ export function openOne(address: RedisOptions, manner: Manner): Redis {
   });
   // What was refused before the first command is likely to be refused again; all else is over.
   redis.on('connect', () => refusalOf(downs.get(redis)) ?? downs.delete(redis));
-  speakPlainly(redis);
+  const { commandTimeoutMs } = manner;
+  timeouts.set(redis, commandTimeoutMs);
+  speakPlainly(redis, commandTimeoutMs);
   if (address.sentinels) {
     dialOn(redis, dialing.down);
     explainSentinels(redis, address);
@@ -116,28 +118,39 @@ const downs = new WeakMap<Redis, unknown>();
  * The library keeps a settled command reachable until the next major collection, and all that hangs on it (`scripts.ts`,
  * `spent`). So its arguments, often the largest part, are taken off.
  */
-function speakPlainly(redis: Redis): void {
+function speakPlainly(redis: Redis, timeoutMs: number): void {
+  const wire = new Wire(redis, timeoutMs);
   const send = redis.sendCommand.bind(redis);
   const where = urlOf({ options: redis.options });
   redis.sendCommand = (command, stream) => {
     const { reject, resolve } = command;
     const refuse = (error: Error) => {
-      if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
+      sent.isOver = true;
+      if (/^Command timed out/.test(messageOf(error))) {
+        // Where nobody waits for it any more, its rejection must not end the process.
+        command.promise.catch(() => undefined);
+        if (redis.status === 'ready') redial(redis);
+      }
       // Without the right to INFO nobody can see whether Redis loads; the library would write so to the terminal.
       if (command.name === 'info' && redis.status === 'connect' && /^NOPERM/.test(messageOf(error))) {
         command.resolve(Buffer.alloc(0));
         return;
       }
-      reject(rejectionOf(error, { where, last: downs.get(redis), timeoutMs: redis.options.commandTimeout }));
+      reject(rejectionOf(error, { where, last: downs.get(redis), timeoutMs }));
     };
     const settle = (reply: unknown) => {
+      sent.isOver = true;
       resolve(reply);
       command.args = NO_ARGS;
     };
     // Two steps: V8 puts a function that is written where it is assigned straight into its old space.
     command.reject = refuse;
     command.resolve = settle;
-    return send(command, stream);
+    const sent = wire.sent(refuse);
+    // A transaction or a pipeline is written by the library itself.
+    if (stream) wire.flush();
+    // During its handshake the library has rules of its own.
+    return send(command, stream ?? (redis.status === 'ready' ? wire : undefined));
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Somebody put a value of another type where one of our keys belongs. Redis refuses every command on it and does not say
- * which key it means, so we look: whoever is paged reads its name in the log, in the error and in `fsck`. No script has
+ * which key it means, so we look: whoever is paged reads its name in the log, in the error and in `doctor --keys`. No script has
  * written anything by then that would not be right without the rest, and all goes on once the key is taken away.
  */
 import type { Redis } from 'ioredis';

@@ -17,7 +17,6 @@ import { reasonOf } from '../../kernel/reason.ts';
 import { endsAt } from '../connection/call-end.ts';
 import { isCluster, memberOf, membersOf } from '../connection/cluster/members.ts';
 import { describe, type Redis } from '../connection/connect.ts';
-import { together } from '../connection/cork.ts';
 import type { PartitionRef } from '../keys.ts';
 import { createJobs, type Jobs } from '../scripts/jobs.ts';
 import type { Moved, ReplayReply } from '../scripts/replies.ts';
@@ -196,10 +195,8 @@ async function carryAll(state: State, calls: readonly Waiting[]): Promise<void> 
   await endsAt(state.redis)?.known();
   const expected = await expectedOf(state);
   state.scripts = 0;
-  const { replies, confirming } = together(state.redis, () => ({
-    replies: calls.map(({ send }) => send()),
-    confirming: confirm(state.redis, state.level, expected),
-  }));
+  const replies = calls.map(({ send }) => send());
+  const confirming = confirm(state.redis, state.level, expected);
   confirming.catch(() => undefined);
   const settled = await Promise.allSettled(replies);
   const made = calls.flatMap((call, at) => {
@@ -259,11 +256,8 @@ async function acknowledged(
 
 /** Adds nothing to a counter: a write that changes nothing, and goes to every replica and file like any other. */
 async function stamp({ redis, level }: State, meta: string, expected: number): Promise<Confirmed> {
-  const sent = together(redis, () => ({
-    stamped: redis.hincrby(meta, 'n.scheduled', 0),
-    confirming: confirm(redis, level, expected),
-  }));
-  const [confirmed] = await Promise.all([sent.confirming, sent.stamped]);
+  const stamped = redis.hincrby(meta, 'n.scheduled', 0);
+  const [confirmed] = await Promise.all([confirm(redis, level, expected), stamped]);
   return confirmed;
 }
 

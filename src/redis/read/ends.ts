@@ -6,7 +6,9 @@
  *   tombstones   by the ms of the end   what is remembered without a history, within the done window
  *   dead         by entry               dead letters
  */
+import type { OtherTurns } from '../../job/account.ts';
 import { decodeTombstone, idOf, type Tombstone } from '../../job/codec.ts';
+import { groupOf } from '../../job/labels.ts';
 import { decodePast, type PastJob } from '../../job/past.ts';
 import type { OverState } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
@@ -83,6 +85,38 @@ export async function pastOf(
     field = found.before === undefined ? undefined : `${member}\0${found.before}`;
   }
   return ends;
+}
+
+/** Ends that are looked at for the turns of others, and how many a call reads. */
+const TURNS_MAX = 1000;
+const TURNS_STEP = 200;
+/** For so long a tombstone stays, unless it is set otherwise. */
+const REMEMBERED_MS = 600_000;
+
+/** Who had a turn while a job was in line: the jobs of its group, or all where it has none, that ended in this time in its partition. */
+export async function turnsWhile(
+  redis: Redis,
+  ref: PartitionRef,
+  wait: { readonly member: string; readonly fromMs: number; readonly toMs: number; readonly nowMs: number },
+): Promise<OtherTurns | undefined> {
+  const { member, fromMs, toMs, nowMs } = wait;
+  const group = groupOf(member);
+  const isMeant = ({ field, atMs, ended }: JobEnd) =>
+    atMs >= fromMs &&
+    field !== member &&
+    (group === undefined || groupOf(field) === group) &&
+    (ended?.tombstone?.attempts ?? 0) > 0;
+  const turns: string[] = [];
+  let after: EndPlace | undefined = { atMs: toMs, field: undefined };
+  for (let seen = 0; after !== undefined && after.atMs >= fromMs && seen < TURNS_MAX; seen += TURNS_STEP) {
+    const ends: readonly JobEnd[] | Moved = await endsOf(redis, ref, { index: 'tombstones', after, limit: TURNS_STEP });
+    if ('kind' in ends) return undefined;
+    turns.push(...ends.filter(isMeant).map(({ field }) => idOf(field).id));
+    after = ends.length < TURNS_STEP ? undefined : ends.at(-1);
+  }
+  const [last] = turns;
+  const isLeast = after === undefined ? nowMs - fromMs > REMEMBERED_MS : after.atMs >= fromMs;
+  return last === undefined ? undefined : { count: turns.length, isLeast, ofGroup: group !== undefined, last };
 }
 
 const DEAD_LETTERS_STEP = 50;

@@ -224,7 +224,7 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
     member,
     record,
     tombstone,
-    dueMs: due === '' ? undefined : dueOf(due).dueMs,
+    dueMs: due === '' ? heldUntil(started) : dueOf(due).dueMs,
     run: started,
     overMs: over === '' ? undefined : Number(over),
     seen: isLive
@@ -232,6 +232,9 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
       : undefined,
   };
 }
+
+/** A run with an owner has a due time where its job was started before it. */
+const heldUntil = (started: Run | undefined) => (started?.owner === undefined ? undefined : started.nextDueMs);
 
 /** The token of the last start of each member, `0` for one that was never started. */
 export async function lastTokens(
@@ -357,6 +360,8 @@ export interface Held {
   /** Undefined: delivered, and not started by this consumer yet. */
   readonly attempt: number | undefined;
   readonly startedMs: number | undefined;
+  /** Where it was started before this time, its handler begins then. */
+  readonly dueMs: number;
 }
 
 export interface Holding extends ConsumerInfo {
@@ -383,10 +388,10 @@ async function heldBy(
   const entries = await readEntries(redis, keys, await ownPending(redis, keys, { ...of, idleMs: 0 }));
   if (entries.length === 0) return [];
   const runs = await redis.hmget(keys.runs, ...entries.map(({ member }) => member));
-  return entries.map(({ entry, member }, at) => {
+  return entries.map(({ entry, member, dueMs }, at) => {
     const run = decodeRun(runs[at] ?? '');
     const own = run?.owner === of.consumer && run.entry === entry ? run : undefined;
     const startedMs = own === undefined ? undefined : startOf(own.token);
-    return { ...idOf(member), attempt: own?.attempts, startedMs };
+    return { ...idOf(member), attempt: own?.attempts, startedMs, dueMs };
   });
 }

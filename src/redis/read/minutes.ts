@@ -1,14 +1,14 @@
 /**
  * `K:minutes`: a ring of a day. Field `0` to `1439` is the state when that minute of the day began, `at` is the minute at
- * which its leader has looked last, and `<letter>.<bucket>` is how many times there were within a bound, ever; with an f before the letter, within a
- * fine one. `x<letter>` is a minute and the longest time that workers have added for it: they compare and write, so of two at one moment
- * one may be lost. Plain commands are
+ * which its leader has looked last, and `<letter>.<bucket>` is how many times there were within a bound, ever; with an o before the letter, in
+ * a bucket of `job/octaves.ts`. `x<letter>` is a minute and the longest time that workers have added for it: they compare and write, so of two at one moment
+ * one may be lost. Of the first partition, where lateness is promised: `promise` is what a leader has seen last (`job/promise.ts`), `kept.<ms>`
+ * and `late.<ms>` are how many started in time and how many did not, ever. Plain commands are
  * enough: states do not depend on what was written before, and additions commute. A state that nobody writes any more is
  * overwritten a day later, so the key cannot grow.
  */
 import {
   type Buckets,
-  FINE_BOUNDS_MS,
   type Fine,
   MINUTE_COUNTERS,
   MINUTES_MAX,
@@ -23,6 +23,9 @@ import {
   stateText,
   type Tally,
 } from '../../job/minutes.ts';
+import { OCTAVES } from '../../job/octaves.ts';
+import { type Noted, notedText, type Promised, readNoted } from '../../job/promise.ts';
+import type { LatenessPromise } from '../../job/queue-settings.ts';
 import type { Redis } from '../connection/connect.ts';
 import { outageOf } from '../connection/outage.ts';
 import type { PartitionRef } from '../keys.ts';
@@ -32,8 +35,8 @@ const BUCKETS = noBuckets().map((_, at) => at);
 const COUNTER_FIELDS = MINUTE_COUNTERS.map((name) => `n.${name}`);
 const TOTAL_FIELDS = SPREADS.flatMap((name) => BUCKETS.map((at) => fieldOf(name, at)));
 
-const FINE = [...FINE_BOUNDS_MS.keys(), FINE_BOUNDS_MS.length];
-const fineField = (name: Spread, bound: number): string => `f${LETTERS[name]}.${bound}`;
+const FINE = Array.from({ length: OCTAVES }, (_, octave) => octave);
+const fineField = (name: Spread, octave: number): string => `o${LETTERS[name]}.${octave}`;
 const longestField = (name: Spread): string => `x${LETTERS[name]}`;
 
 function fieldOf(name: Spread, bucket: number): string {
@@ -48,11 +51,16 @@ export interface WrittenState extends MinuteMark {
 }
 
 /** The counters and all times that were ever added, by the bounds that all versions know. */
-export async function stateNow(redis: Redis, { keys }: PartitionRef): Promise<MinuteState> {
+export async function stateNow(
+  redis: Redis,
+  { keys }: PartitionRef,
+): Promise<MinuteState & { readonly noted?: Noted | undefined }> {
   const [counters, totals] = await Promise.all([
     redis.hmget(keys.meta, ...COUNTER_FIELDS),
-    redis.hmget(keys.minutes, ...TOTAL_FIELDS),
+    redis.hmget(keys.minutes, ...TOTAL_FIELDS, 'promise'),
   ]);
+  const noted = readNoted(totals.at(-1));
+  const promised = noted && (await promisedNow(redis, keys.minutes, noted));
   const numbers = totals.map((one) => Number(one ?? 0));
   const spread = (at: number): Buckets => numbers.slice(at * BUCKETS.length, (at + 1) * BUCKETS.length);
   return {
@@ -60,10 +68,94 @@ export async function stateNow(redis: Redis, { keys }: PartitionRef): Promise<Mi
     promotion: spread(0),
     start: spread(1),
     run: spread(2),
+    ...(promised && { noted, promised }),
   };
 }
 
-/** All times that were ever added, by the fine bounds; the longest that was added for a minute. */
+const keptFields = (withinMs: number): readonly [string, string] => [`kept.${withinMs}`, `late.${withinMs}`];
+
+/** What was counted since it began. */
+async function promisedNow(redis: Redis, key: string, noted: Noted): Promise<Promised> {
+  const { keptBefore, lateBefore, expiredBefore: _, ...terms } = noted;
+  const [kept, late] = await redis.hmget(key, ...keptFields(noted.withinMs));
+  const since = (total: string | null | undefined, before: number) => Math.max(0, Number(total ?? 0) - before);
+  return { ...terms, kept: since(kept, keptBefore), late: since(late, lateBefore), expired: 0 };
+}
+
+/** What is promised, as a leader has seen it last. */
+export const notedOf = async (redis: Redis, { keys }: PartitionRef): Promise<Noted | undefined> =>
+  readNoted(await redis.hget(keys.minutes, 'promise'));
+
+/** Jobs that were late since it began, and those that expired in all partitions: a number that only grows. */
+export async function lateSince(redis: Redis, refs: readonly PartitionRef[], noted: Noted): Promise<number> {
+  const [first] = refs;
+  const { late } = await promisedNow(redis, first?.keys.minutes ?? '', noted);
+  return late + Math.max(0, (await expiredIn(redis, refs)) - noted.expiredBefore);
+}
+
+/** Ever. */
+async function expiredIn(redis: Redis, refs: readonly PartitionRef[]): Promise<number> {
+  const all = await Promise.all(refs.map(({ keys }) => redis.hget(keys.meta, 'n.expired')));
+  return all.reduce((sum, one) => sum + Number(one ?? 0), 0);
+}
+
+/** A promise begins: what was counted before, under other terms or under the same, is none of it. Undefined: there is none any more. */
+export async function notePromise(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  { asked, minute }: { readonly asked: LatenessPromise | undefined; readonly minute: number },
+): Promise<void> {
+  const [ref] = refs;
+  if (!ref) return;
+  const { keys } = ref;
+  if (!asked?.isOn) {
+    await redis.hdel(keys.minutes, 'promise');
+    return;
+  }
+  const { withinMs, of, overMs } = asked;
+  const [kept, late] = await redis.hmget(keys.minutes, ...keptFields(withinMs));
+  const expiredBefore = await expiredIn(redis, refs);
+  const before = { keptBefore: Number(kept ?? 0), lateBefore: Number(late ?? 0), expiredBefore };
+  await redis.hset(keys.minutes, 'promise', notedText({ since: minute, withinMs, of, overMs, ...before }));
+}
+
+/** Starts in time and late ones, by the time that was promised when they were counted. */
+export interface KeptTally {
+  readonly withinMs: number;
+  kept: number;
+  late: number;
+}
+
+/** As `addTimes`: what Redis has refused stays. */
+export async function addKept(
+  redis: Redis,
+  { minutes }: Pick<PartitionRef['keys'], 'minutes'>,
+  tally: KeptTally,
+): Promise<void> {
+  const [keptField, lateField] = keptFields(tally.withinMs);
+  const { kept, late } = tally;
+  tally.kept = 0;
+  tally.late = 0;
+  const add = async (field: string, count: number, putBack: () => void) => {
+    if (count === 0) return;
+    try {
+      await redis.hincrby(minutes, field, count);
+    } catch (error) {
+      if (outageOf(error) !== 'full') throw error;
+      putBack();
+    }
+  };
+  await Promise.all([
+    add(keptField, kept, () => {
+      tally.kept += kept;
+    }),
+    add(lateField, late, () => {
+      tally.late += late;
+    }),
+  ]);
+}
+
+/** All times that were ever added, by octaves; the longest that was added for a minute. */
 export type FineTotals = Readonly<Record<Spread, Fine>>;
 
 export async function fineNow(redis: Redis, { keys }: PartitionRef, minute: number): Promise<FineTotals> {

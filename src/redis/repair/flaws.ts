@@ -40,7 +40,7 @@ type Kind = Flaw['what'];
  */
 export type Mender = 'parts' | 'tags' | 'gates' | 'bytes' | 'closures' | 'exhausted' | 'hollow' | 'namespace';
 
-/** `fsck`, its repair and the repairer of a leader read this table: who mends is named wherever a repair is promised. */
+/** `doctor --keys`, its repair and the repairer of a leader read this table: who mends is named wherever a repair is promised. */
 type Row =
   | readonly [invariant: string, means: string]
   | readonly [invariant: string, means: string, repair: string, by: Mender];

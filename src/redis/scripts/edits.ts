@@ -3,7 +3,7 @@ import { digestOf } from '../../job/record-header.ts';
 import { type OverState, outcomeLetters } from '../../job/state.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
-import { type Moved, moved } from './replies.ts';
+import { type Held, type Moved, moved } from './replies.ts';
 import { scripts } from './script-table.ts';
 import { dueOf, list, run, score, text } from './scripts.ts';
 
@@ -49,6 +49,7 @@ export type RescheduleReply =
   /** `changed`: it is not what was seen, only where all was seen of it · `later`: to be sent again. */
   | { readonly kind: 'ready' | 'changed' }
   | { readonly kind: 'later' }
+  | Held
   | { readonly kind: 'bad-due'; readonly nowMs: number }
   | NotWaiting;
 
@@ -67,18 +68,20 @@ export function seenIn({
   due,
 }: {
   readonly record: string | undefined;
-  readonly run: { readonly token: string; readonly owner?: string | undefined } | undefined;
+  readonly run:
+    | { readonly token: string; readonly owner?: string | undefined; readonly nextDueMs?: number | undefined }
+    | undefined;
   readonly due: string | undefined;
 }): string {
   const { dueMs, isWaiting } = dueOf(due ?? '');
   const asked = isWaiting ? String(dueMs) : due;
-  const place = run?.owner === undefined ? (asked ?? 'ready') : 'running';
+  const place = run?.owner === undefined ? (asked ?? 'ready') : String(run.nextDueMs ?? 'running');
   return seenText({ digest: record === undefined ? '-' : digestOf(record), token: run?.token ?? '0', place });
 }
 
-const EDIT_KINDS = ['ok', 'already', 'changed', 'bad-record', 'too-large', 'later'] as const;
+const EDIT_KINDS = ['ok', 'already', 'changed', 'bad-record', 'too-large', 'later', 'held'] as const;
 
-/** `later`: the call had read its share, and has to be sent again for this job. */
+/** `later`: the call had read its share · `held`: its worker lets it go. It has to be sent again for this job. */
 export type EditReply = { readonly kind: (typeof EDIT_KINDS)[number] } | NotWaiting;
 
 /** Of jobs that wait, on one connection. */
@@ -100,7 +103,7 @@ export function changed(redis: Redis) {
       items: readonly EditItem[],
       { bytesMax, nowMs }: { readonly bytesMax: number; readonly nowMs?: number },
     ): Promise<readonly EditReply[] | Moved> {
-      const args = { generation: ref.layoutGeneration, bytes: bytesMax };
+      const args = { now: nowMs ?? '', generation: ref.layoutGeneration, bytes: bytesMax };
       const dueIn = (dueMs: number | undefined) => (dueMs === undefined ? '' : `\0${dueMs} ${nowMs ?? ''}`);
       const each = items.flatMap(({ member, before, record, dueMs }) => [member, before + dueIn(dueMs), record]);
       const reply = list(await run(redis, scripts.edit, { keys: ref.keys, args, each }));
@@ -115,7 +118,7 @@ function rescheduleReply(reply: string): RescheduleReply {
   if (kind === 'already' || kind === 'kept') return { kind, dueMs: score(first) };
   if (kind === 'expires') return { kind, expiresAtMs: Number(first) };
   if (kind === 'bad-due') return { kind, nowMs: Number(first) };
-  if (kind === 'ready' || kind === 'changed' || kind === 'later') return { kind };
+  if (kind === 'ready' || kind === 'changed' || kind === 'later' || kind === 'held') return { kind };
   return notWaiting(kind, first);
 }
 

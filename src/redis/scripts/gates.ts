@@ -93,15 +93,17 @@ export async function close(
     readonly group: string;
     readonly until: number | { readonly forMs: number; readonly calledMs?: number };
     readonly why?: string;
+    readonly by?: string;
     readonly nowMs?: number;
   },
 ): Promise<'ok' | 'same' | 'ungated'> {
-  const { group, until, why = '', nowMs = '' } = of;
+  const { group, until, why = '', by = '', nowMs = '' } = of;
   const args = {
     now: nowMs,
     group,
     until: typeof until === 'number' ? until : untilText(redis, keys.meta, until),
     why,
+    by,
   };
   return text(await run(redis, scripts.close, { keys, args })) as 'ok' | 'same' | 'ungated';
 }

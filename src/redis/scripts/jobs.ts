@@ -160,9 +160,9 @@ function waiting(redis: Redis) {
 
     async promote(
       ref: PartitionRef,
-      { term, leaseMs, limit, cap, lineMax = LINE_MAX, nowMs }: LeadersPass & { readonly nowMs?: number },
+      { term, leaseMs, limit, cap, lineMax = LINE_MAX, aheadMs, nowMs }: LeadersPass & { readonly nowMs?: number },
     ): Promise<PromoteReply> {
-      const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap, lineMax };
+      const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap, lineMax, ahead: aheadMs ?? '' };
       return promoteReply(list(await run(redis, scripts.promote, { keys: ref.keys, args })));
     },
 

@@ -29,9 +29,21 @@ export interface SweepLimits {
 export async function elect(
   redis: Redis,
   ref: PartitionRef,
-  { processId, leaseMs, nowMs }: { readonly processId: string; readonly leaseMs: number; readonly nowMs?: number },
+  {
+    processId,
+    leaseMs,
+    silentMs,
+    nowMs,
+  }: {
+    readonly processId: string;
+    readonly leaseMs: number;
+    /** For how long the leader before has given no sign of life, as far as the caller knows. */
+    readonly silentMs?: number | undefined;
+    readonly nowMs?: number;
+  },
 ): Promise<ElectReply> {
-  const args = { now: nowMs ?? '', process: processId, lease: leaseMs, schema: SCHEMA };
+  const silent = silentMs === undefined ? '' : Math.max(0, Math.round(silentMs));
+  const args = { now: nowMs ?? '', process: processId, lease: leaseMs, schema: SCHEMA, silent };
   const [kind, term, detail] = list(await run(redis, scripts.elect, { keys: ref.keys, args }));
   if (kind === 'schema') refuseOther(`partition ${ref.partition} of queue ${ref.queue}`, text(term));
   if (kind === 'held') return { kind, term: text(term), ttlMs: Number(detail) };
@@ -89,6 +101,27 @@ export interface Swept {
   readonly past: number;
   /** The call was ended by a bound: there may be more. */
   readonly more: boolean;
+}
+
+/**
+ * The leader writes into the diary that no worker serves its partition, or that one does again.
+ *
+ * @param of.agoMs how long ago the last worker gave its last sign of life
+ * @returns `same`: it was told already
+ */
+export async function observe(
+  redis: Redis,
+  { keys }: PartitionRef,
+  of: {
+    readonly term: string;
+    readonly state: 'unserved' | 'served';
+    readonly agoMs?: number;
+    readonly nowMs?: number;
+  },
+): Promise<'ok' | 'same' | 'fenced'> {
+  const { term, state, agoMs = 0, nowMs = '' } = of;
+  const args = { now: nowMs, term, state, ago: Math.round(agoMs) };
+  return text(await run(redis, scripts.observe, { keys, args })) as 'ok' | 'same' | 'fenced';
 }
 
 /** Removes what is past its window or retention. `fenced` when the term is not the leader's. */

@@ -17,6 +17,8 @@ export interface LeadersPass {
   readonly cap: number;
   /** Most members in line, where the queue is gated. Default LINE_MAX. */
   readonly lineMax?: number;
+  /** What is due within so many ms is offered to workers, which hold it until then. Default: nothing is. */
+  readonly aheadMs?: number | undefined;
 }
 
 /** The same of a broadcast queue: its bounds, and how long the end of a job is remembered. */
@@ -37,6 +39,8 @@ export type PromoteReply =
       readonly count: number;
       /** Of a gated queue: how many were let through, and how many are in line. */
       readonly gated?: { readonly through: number; readonly waiting: number };
+      /** How many of these are not due yet: they are offered, and stay in scheduled until a worker starts them. */
+      readonly offered?: number;
       readonly lateness: readonly (readonly [lateMs: number, count: number])[];
     };
 
@@ -57,7 +61,12 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
   const [kind, now, next, backlog, deadLetters, count, through, waiting] = reply;
   if (kind === 'fenced') return { kind };
   const lateness: (readonly [number, number])[] = [];
-  for (let at = 8; at < reply.length; at += 2) lateness.push([Number(reply[at]), Number(reply[at + 1])]);
+  let offered = 0;
+  for (let at = 8; at < reply.length; at += 2) {
+    const [lateMs, many] = [Number(reply[at]), Number(reply[at + 1])];
+    if (lateMs < 0) offered += many;
+    lateness.push([Math.max(0, lateMs), many]);
+  }
   return {
     kind: kind === 'moved' ? 'promoted' : (kind as 'paused' | 'capped'),
     nowMs: Number(now),
@@ -65,6 +74,7 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
     backlog: Number(backlog),
     deadLetters: Number(deadLetters),
     count: Number(count),
+    ...(offered > 0 && { offered }),
     lateness,
     ...(Number(waiting) >= 0 && { gated: { through: Number(through), waiting: Number(waiting) } }),
   };

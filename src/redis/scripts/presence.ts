@@ -30,6 +30,8 @@ export interface Identity {
   readonly slots?: Readonly<Record<string, number>>;
   /** Of a worker that waits in no read, where Redis is no cluster: leaders tell it of new jobs. */
   readonly polls?: boolean;
+  /** Of a worker that holds jobs until they are due. Older versions do not. */
+  readonly holds?: boolean;
   /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */
   readonly lag?: number;
   /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */

@@ -6,7 +6,9 @@
 import { checkGateSettings, gateShare } from '../../job/gate.ts';
 import { parseName } from '../../job/job.ts';
 import {
+  AHEAD_DEFAULT_MS,
   atRest,
+  changeOf,
   checkGroups,
   decodeSettings,
   encodeGroup,
@@ -18,13 +20,16 @@ import {
   type QueueSettings,
   queueSettings,
   type SettingName,
+  type SettingsChange,
   settingNames,
   settingsOf,
 } from '../../job/queue-settings.ts';
 import { NO_QUOTA, quotaShare } from '../../job/quota.ts';
 import { DuestreamError } from '../../kernel/errors.ts';
+import { userHere } from '../audit.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
+import { enterSettings } from '../diary.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA, SCHEMA_FIELD } from '../schema.ts';
 import { VERSIONS_FIELD } from '../versions.ts';
@@ -101,7 +106,7 @@ export function unheldOf(layout: QueueLayout, definition: QueueSettings & Partit
   return [
     ...over.map(
       (name) =>
-        `${fieldSaid(name)}: somebody has set another one by command; "duestream queues stats ${queue}" says who, "duestream queues set --unset" takes it back`,
+        `${fieldSaid(name)}: somebody has set another one by command; "duestream queues show ${queue}" says who, "duestream queues set --unset" takes it back`,
     ),
     ...[otherPartitions(layout, definition) ?? []].flat(),
   ];
@@ -142,6 +147,8 @@ async function declareOnce(
   if (found === 'changed') return found;
   const declared = decode(queue, found, holds);
   await shareLimits(redis, namespace, wanted, declared);
+  const was = isNew ? undefined : effective(layersOf(stored));
+  await enterIn(redis, namespace, { layout: declared, was, is: holds, by: userHere(), why: 'its definition says so' });
   return declared;
 }
 
@@ -173,7 +180,7 @@ export async function setQueue(
   redis: Redis,
   { namespace, queue, by = NOBODY, ...said }: QueueSettings & Overridden & { readonly by?: Overriding | undefined },
 ): Promise<void> {
-  await override(redis, { namespace, queue }, ({ code, set }) => {
+  await override(redis, { namespace, queue, by }, ({ code, set }) => {
     // Limits of groups replace those of all groups, by whichever command these were set.
     const kept = said.groups === undefined ? Object.entries(set) : without(set, ['groups']);
     const made = Object.entries(encodeSettings(said)).map(([name, value]) => [name, { value, ...by }]);
@@ -199,7 +206,11 @@ export async function unsetQueue(
     settings,
     isForgotten,
     ...at
-  }: Overridden & { readonly settings: readonly SettingName[]; readonly isForgotten: boolean },
+  }: Overridden & {
+    readonly settings: readonly SettingName[];
+    readonly isForgotten: boolean;
+    readonly by?: Overriding | undefined;
+  },
 ): Promise<void> {
   await override(redis, at, ({ code, set }) => {
     const taken = settings.filter((name) => isForgotten || Object.keys(set).some((key) => settingOfKey(key) === name));
@@ -212,7 +223,7 @@ export async function unsetQueue(
  * The limits of one group, or of all whose names begin so; undefined: it has what the definition says of it, or those of all
  * groups again. What somebody else sets of another group meanwhile stays.
  *
- * @returns whether anything is different now
+ * @returns what is different now; undefined: nothing
  * @throws DuestreamError `not-found` for a queue that is not declared · `bad-input` where it cannot have these limits
  */
 export async function setGroup(
@@ -221,15 +232,15 @@ export async function setGroup(
     group,
     limits: wanted,
     by = NOBODY,
-    ...at
+    ...queue
   }: Overridden & {
     readonly group: string;
     readonly limits?: GroupSettings;
     readonly by?: Overriding | undefined;
   },
-): Promise<boolean> {
+): Promise<SettingsChange | undefined> {
   const key = keyOfGroup(group);
-  return override(redis, at, ({ code, set }) => {
+  return override(redis, { ...queue, by }, ({ code, set }) => {
     const { [key]: _, ...others } = set;
     if (wanted) return { code, set: { ...others, [key]: { value: encodeGroup(wanted), ...by } } };
     const isLast = set[key] && Object.keys(others).every((one) => settingOfKey(one) !== 'groups');
@@ -237,16 +248,38 @@ export async function setGroup(
   });
 }
 
-/** Changes the overrides of a queue, once more where somebody else has changed them meanwhile. @returns whether anything else holds now */
+/** Into the diary of the queue, as somebody asks later what was set when. @returns what is different now */
+async function enterIn(
+  redis: Redis,
+  namespace: string,
+  {
+    layout,
+    was,
+    is,
+    by,
+    why,
+  }: {
+    readonly layout: QueueLayout | undefined;
+    readonly was: Stored | undefined;
+    readonly is: Stored;
+  } & Pick<Overriding, 'by' | 'why'>,
+): Promise<SettingsChange | undefined> {
+  const change = was && changeOf(decodeSettings(was), decodeSettings(is));
+  const [first] = layout && change ? partitionsOf(namespace, layout) : [];
+  if (first && change) await enterSettings(redis, first, { ...change, by, why });
+  return change;
+}
+
+/** Changes the overrides of a queue, once more where somebody else has changed them meanwhile. @returns what else holds now */
 async function override(
   redis: Redis,
-  { namespace, queue }: Overridden,
-  change: (layers: Layers) => Layers,
-): Promise<boolean> {
+  { namespace, queue, by = NOBODY }: Overridden & { readonly by?: Overriding | undefined },
+  changing: (layers: Layers) => Layers,
+): Promise<SettingsChange | undefined> {
   for (;;) {
     const { known, schema: _, ...stored } = await look(redis, namespace, queue);
     if (known === null) throw new DuestreamError('not-found', `queue ${queue} is not declared`);
-    const layers = change(layersOf(stored));
+    const layers = changing(layersOf(stored));
     const fields = toWrite(fieldsOf(layers), stored);
     const [before, after] = [effective(layersOf(stored)), effective(layers)];
     const changed = Object.fromEntries(
@@ -264,7 +297,7 @@ async function override(
     const layout = await findQueue(redis, namespace, queue);
     // Also what is so already: the call before may have died between the registry and the partitions.
     if (layout) await shareLimits(redis, namespace, after, layout);
-    return Object.keys(changed).length > 0;
+    return enterIn(redis, namespace, { layout, was: before, is: after, ...by });
   }
 }
 
@@ -464,6 +497,7 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
   const { queue, partitions, layoutGeneration } = layout;
   const quota = quotaShare(layout, partitions);
   const lingerMs = layout.lingerMs ?? layout.lingerDefaultMs ?? 0;
+  const aheadMs = layout.aheadMs ?? AHEAD_DEFAULT_MS;
   const shareOfGates = (partition: number) => {
     const gates = gateShare(layout, { partition, partitions });
     return gates === undefined ? {} : { gates };
@@ -474,6 +508,8 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
     ...(layout.broadcast && { broadcast: queueSettings.broadcast.share(layout.broadcast, partitions) }),
     ...(quota && { quota }),
     ...(lingerMs > 0 && { lingerMs }),
+    ...(lingerMs === 0 && aheadMs > 0 && { aheadMs }),
+    ...(layout.lateness?.isOn && { lateness: layout.lateness }),
   };
   return Array.from({ length: partitions }, (_, partition) =>
     partitionRef(namespace, { queue, partition, layoutGeneration, ...settings, ...shareOfGates(partition) }),

@@ -3,7 +3,11 @@
  * always created at `0`, never at `$`: a group made again must see what arrived before it.
  */
 
+import { accountOf, entryMs, type LineLook, type StartAccount, takeOversSince, tokenMs } from '../../job/account.ts';
 import type { EntryId } from '../../job/job.ts';
+import { groupOf } from '../../job/labels.ts';
+import type { Attempted } from '../../job/outcome.ts';
+import { madeMsOf } from '../../job/record-header.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { GROUP, type PartitionKeys, type PartitionRef } from '../keys.ts';
@@ -59,6 +63,31 @@ export async function readEntries(
 ): Promise<readonly Delivery[]> {
   const found = await Promise.all(entries.map((entry) => redis.call('XRANGE', keys.ready, entry, entry)));
   return found.flatMap((reply) => list(reply as Reply).map(deliveryOf));
+}
+
+/** The account of a start, from what its entry, its run and its record say. */
+export function startAccount({
+  ref,
+  delivery,
+  run,
+  record,
+  isClockSet,
+  looks,
+}: {
+  readonly ref: Pick<PartitionRef, 'gates'>;
+  readonly delivery: Delivery;
+  readonly run: { readonly token: string; readonly history: readonly Attempted[] };
+  readonly record: string;
+  readonly isClockSet: boolean;
+  /** What was seen of the line of its partition. */
+  readonly looks?: readonly LineLook[];
+}): StartAccount | undefined {
+  const throughMs = entryMs(delivery.entry);
+  const [dueMs, startedMs] = [delivery.dueMs, tokenMs(run.token)];
+  const takeOvers = takeOversSince(throughMs, run.history);
+  const [isGated, group] = [ref.gates !== undefined, groupOf(delivery.member)];
+  const madeMs = madeMsOf(record);
+  return accountOf({ dueMs, startedMs, madeMs, throughMs, isGated, looks, group, takeOvers, isClockSet });
 }
 
 /**

@@ -22,6 +22,7 @@ export type ScheduleReply =
   | { readonly kind: 'no-set' }
   /** The call had read its share: nothing was looked at or written for this job. */
   | { readonly kind: 'later' }
+  | Held
   | { readonly kind: 'already'; readonly over: OverState | undefined; readonly dueMs?: number }
   | { readonly kind: 'exists'; readonly dueMs: number }
   /** Of a debounce call: the job that waits has its data; `merged` is due anew, `kept` as before. */
@@ -35,6 +36,11 @@ export type ScheduleReply =
   | { readonly kind: 'full'; readonly what: FullOf; readonly limit: number; readonly there: number }
   /** A tag of it is closed: nothing was changed. */
   | Closed;
+
+/** A worker holds the job until it is due, and was told to let it go: the call is to be made again. */
+export interface Held {
+  readonly kind: 'held';
+}
 
 type FullOf = 'pending' | 'bytes' | 'group';
 
@@ -75,6 +81,8 @@ export interface Started {
   readonly generation: number;
   readonly history: readonly Attempted[];
   readonly record: string;
+  /** So long before it is due Redis has started it. Undefined: it was due. */
+  readonly holdMs?: number;
 }
 
 export type StartReply =
@@ -98,6 +106,8 @@ export interface Served {
   readonly refusal: string | undefined;
   /** How many are in line, where the queue is gated. */
   readonly waiting?: number;
+  /** What time it was, where jobs may be started before they are due. */
+  readonly nowMs?: number;
 }
 
 /** One Redis command on one key of the partition's slot, carried out together with `commit`. */
@@ -137,6 +147,7 @@ export type CancelReply =
   /** It is not what was seen. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'later' }
+  | Held
   | { readonly kind: 'over'; readonly over: OverState | undefined };
 /** How a job ended: the outcome, and the token of its last start, `0` for a job that was never started. */
 export interface End {
@@ -179,17 +190,23 @@ export function scheduleReply(reply: string): ScheduleReply {
   if (kind === 'behind') return { kind };
   if (kind === 'closed') return { kind, untilMs: Number(detail), tag: limit ?? '' };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
-  if (kind === 'later' || kind === 'uncounted' || kind === 'no-set') return { kind };
+  if (kind === 'later' || kind === 'held' || kind === 'uncounted' || kind === 'no-set') return { kind };
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
 }
 
 /** What a start replies: one text or two for each that started for the first time, and a list for each other entry. */
-export function takenOf(first: Reply | undefined, others: Reply | undefined): Taken[] {
+export function takenOf(first: Reply | undefined, others: Reply | undefined, now?: Reply): Taken[] {
   const taken: Taken[] = [];
   const texts = list(first).values();
   for (const one of texts) taken.push(firstOf(text(one), texts));
   for (const other of list(others)) taken.push(otherOf(list(other)));
-  return taken;
+  return typeof now === 'number' ? taken.map((one) => heldUntilDue(one, now)) : taken;
+}
+
+/** Redis says what time it was where it may have started jobs that are not due. */
+function heldUntilDue(one: Taken, nowMs: number): Taken {
+  const isStarted = one.kind === 'run' || one.kind === 'again';
+  return isStarted && one.dueMs > nowMs ? { ...one, holdMs: one.dueMs - nowMs } : one;
 }
 
 const NO_HISTORY: readonly Attempted[] = [];
@@ -240,19 +257,20 @@ function otherOf(reply: readonly Reply[]): Taken {
 }
 
 export function servedOf(reply: readonly Reply[]): Served {
-  const [completed, first, others, delivered, waiting] = reply;
+  const [completed, first, others, delivered, waiting, startedMs] = reply;
   const served: Served = {
     completed: completed === '' ? undefined : (list(completed) as readonly SettleReply[]),
-    taken: takenOf(first, others),
+    taken: takenOf(first, others, startedMs),
     delivered: typeof delivered === 'number' ? delivered : 0,
     refusal: typeof delivered === 'number' ? undefined : text(delivered),
+    ...(typeof startedMs === 'number' && { nowMs: startedMs }),
   };
   return Number(waiting) >= 0 ? { ...served, waiting: Number(waiting) } : served;
 }
 
 export function cancelReply(reply: string): CancelReply {
   const [kind, letter = ''] = reply.split(' ');
-  if (kind === 'later' || kind === 'changed') return { kind };
+  if (kind === 'later' || kind === 'held' || kind === 'changed') return { kind };
   return kind === 'over'
     ? { kind, over: outcomeLetters[letter] }
     : { kind: kind as 'cancelled' | 'requested' | 'unknown' };

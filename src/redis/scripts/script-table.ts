@@ -55,7 +55,7 @@ export const scripts = named({
       'work',
       'wake',
     ] as const,
-    args: ['now', 'term', 'lease', 'limit', 'cap', 'lineMax'],
+    args: ['now', 'term', 'lease', 'limit', 'cap', 'lineMax', 'ahead'],
     reply: 'list',
   }),
   cast: define({
@@ -166,11 +166,11 @@ export const scripts = named({
   defer: define({
     late: 'fenced',
     keys: [
-      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work'],
+      ...['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', ...GATE_KEYS, 'work', 'diary'],
       ...['past', 'ended'],
     ] as const,
     args: [
-      ...['now', 'window', 'entry', 'member', 'token', 'delay', 'why', 'note', 'close', 'closeMs', 'reason'],
+      ...['now', 'window', 'entry', 'member', 'token', 'delay', 'why', 'note', 'close', 'closeMs', 'reason', 'held'],
     ] as const,
     reply: 'list',
     mayKeep: true,
@@ -262,11 +262,17 @@ export const scripts = named({
   }),
   elect: define({
     late: 'harmless',
-    keys: ['leader', 'meta'],
-    args: ['now', 'process', 'lease', 'schema'],
+    keys: ['leader', 'meta', 'diary'],
+    args: ['now', 'process', 'lease', 'schema', 'silent'],
     reply: 'list',
   }),
-  resign: define({ late: 'fenced', keys: ['leader', 'wake'], args: ['term'], reply: 'text' }),
+  resign: define({ late: 'fenced', keys: ['leader', 'wake', 'diary'], args: ['term'], reply: 'text' }),
+  observe: define({
+    late: 'fenced',
+    keys: ['leader', 'meta', 'diary'],
+    args: ['now', 'term', 'state', 'ago'],
+    reply: 'text',
+  }),
   reclaim: define({
     late: 'fenced',
     keys: ['ready', 'runs', 'meta'],
@@ -344,8 +350,8 @@ export const scripts = named({
   }),
   close: define({
     late: 'refused',
-    keys: ['meta', 'wake', ...GATE_KEYS],
-    args: ['now', 'group', 'until', 'why'],
+    keys: ['meta', 'wake', ...GATE_KEYS, 'diary'],
+    args: ['now', 'group', 'until', 'why', 'by'],
     reply: 'text',
   }),
   checkGates: define({
@@ -367,8 +373,8 @@ export const scripts = named({
     args: ['part', 'cursor', 'limit', 'bytes', 'count', 'mode'],
     reply: 'list',
   }),
-  pause: define({ late: 'refused', keys: ['meta'], args: ['now', 'reason'] }),
-  resume: define({ late: 'refused', keys: ['meta', 'wake'], args: ['now'] }),
+  pause: define({ late: 'refused', keys: ['meta', 'diary'], args: ['now', 'reason', 'by'] }),
+  resume: define({ late: 'refused', keys: ['meta', 'wake', 'diary'], args: ['now', 'by'] }),
   purge: define({
     late: 'refused',
     keys: ['dead', 'meta'],
@@ -404,6 +410,11 @@ export const scripts = named({
       ...GATE_KEYS,
       'closed',
       'why',
+      'diary',
+      'hours',
+      'days',
+      'causes',
+      'looks',
     ],
     args: ['now', 'force'],
   }),

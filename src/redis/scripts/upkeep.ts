@@ -2,7 +2,9 @@
  * What a person does to a whole partition: let it rest and go on, remove old dead letters, erase a person from its history,
  * remove it. Each is one script, so it may be repeated after a lost reply.
  */
+import { isCluster, memberOf } from '../connection/cluster/members.ts';
 import type { Redis } from '../connection/connect.ts';
+import { timeAt } from '../connection/server-clock.ts';
 import type { PartitionRef } from '../keys.ts';
 import { scripts } from './script-table.ts';
 import { bytesOf, list, run, text } from './scripts.ts';
@@ -38,15 +40,27 @@ export interface Holds {
 export async function pause(
   redis: Redis,
   ref: PartitionRef,
-  { reason, nowMs }: { readonly reason: string; readonly nowMs?: number },
+  { reason, by = '', nowMs }: { readonly reason: string; readonly by?: string; readonly nowMs?: number },
 ): Promise<PauseReply> {
-  return pauseReply(
-    list(await run(redis, scripts.pause, { keys: ref.keys, args: { now: nowMs ?? '', reason } })).map(text),
-  );
+  const args = { now: nowMs ?? '', reason, by };
+  return pauseReply(list(await run(redis, scripts.pause, { keys: ref.keys, args })).map(text));
 }
 
-export async function resume(redis: Redis, ref: PartitionRef): Promise<PauseReply> {
-  return pauseReply(list(await run(redis, scripts.resume, { keys: ref.keys, args: {} })).map(text));
+/**
+ * Tells the workers of a partition to let go all jobs that they hold until they are due, and says in how many ms the last of
+ * these is due. Where none was ever handed out ahead, it is one read.
+ */
+export async function lettingGo(redis: Redis, { keys }: PartitionRef): Promise<number> {
+  const aheadMs = Number((await redis.hget(keys.meta, 'ahead')) ?? 0);
+  if (aheadMs === 0) return 0;
+  await redis.spublish(keys.stop, 'let-go *').catch(() => undefined);
+  const leftMs = aheadMs - (await timeAt(isCluster(redis) ? memberOf(redis, keys.meta) : redis));
+  // More than any worker holds one: the clock of Redis went back.
+  return leftMs > 0 && leftMs <= 10_000 ? Math.ceil(leftMs) : 0;
+}
+
+export async function resume(redis: Redis, ref: PartitionRef, by = ''): Promise<PauseReply> {
+  return pauseReply(list(await run(redis, scripts.resume, { keys: ref.keys, args: { by } })).map(text));
 }
 
 export interface PurgeAsk {

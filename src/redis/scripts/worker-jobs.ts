@@ -71,7 +71,7 @@ function starting(redis: Redis) {
       { consumer, bytesMax, windowMs, suspects = 0, nowMs }: StartSettings,
     ): Promise<readonly StartReply[]> {
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, suspects };
-      const [first, others] = list(
+      const [first, others, startedMs] = list(
         await run(redis, scripts.start, {
           keys: ref.keys,
           keeps: keepsHistory(ref),
@@ -79,7 +79,7 @@ function starting(redis: Redis) {
           each: deliveries.flatMap(deliveryArgs),
         }),
       );
-      const taken = takenOf(first, others);
+      const taken = takenOf(first, others, startedMs);
       if (taken.length !== deliveries.length) lostCount(redis, scripts.start);
       const byEntry = new Map(taken.map(({ entry, member, dueMs, ...reply }) => [entry, reply]));
       return deliveries.map(({ entry }) => byEntry.get(entry) ?? lostCount(redis, scripts.start));
@@ -174,6 +174,8 @@ type DeferSettings = Noted & {
   readonly delayMs: number;
   readonly why?: string;
   readonly closing?: Closing | undefined;
+  /** Of a job whose handler has not begun: its due time. It is as if it had not been started. */
+  readonly heldDueMs?: number;
 };
 
 /** Of starts that have ended. */
@@ -218,9 +220,9 @@ export function ended(redis: Redis) {
     },
 
     async defer(ref: PartitionRef, claim: Claim, options: DeferSettings): Promise<SettleReply> {
-      const { windowMs, delayMs, why = '', note = '', closing, nowMs } = options;
+      const { windowMs, delayMs, why = '', note = '', closing, heldDueMs, nowMs } = options;
       const { scope = '', forMs = 0, reason = '' } = closing ?? {};
-      const closes = { close: scope, closeMs: forMs, reason };
+      const closes = { close: scope, closeMs: forMs, reason, held: heldDueMs ?? '' };
       const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, why, note, ...closes };
       return settleReply(await run(redis, scripts.defer, { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },

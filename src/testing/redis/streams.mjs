@@ -38,12 +38,17 @@ function countIn(options) {
 export const streams = {
   XADD: (db, key, ...words) => {
     const isThere = /^nomkstream$/i.test(words[0] ?? '');
-    const [id = '', ...fields] = isThere ? words.slice(1) : words;
+    const isBounded = /^maxlen$/i.test(words[0] ?? '');
+    const [id = '', ...fields] = words.slice(isBounded ? 2 : Number(isThere));
+    const most = isBounded ? integer(words[1]) : Number.POSITIVE_INFINITY;
     if (fields.length === 0 || fields.length % 2 === 1) {
       throw new Refusal("ERR wrong number of arguments for 'xadd' command");
     }
     if (isThere && !db.find(Stream, key)) return null;
-    return db.need(Stream, key).add(id, fields, db.nowMs());
+    const stream = db.need(Stream, key);
+    const added = stream.add(id, fields, db.nowMs());
+    while (stream.entries.length > most) stream.remove(stream.entries[0]?.id ?? '');
+    return added;
   },
   XLEN: (db, key) => db.find(Stream, key)?.entries.length ?? 0,
   XDEL: (db, key, ...ids) => ids.filter((id) => db.find(Stream, key)?.remove(id)).length,

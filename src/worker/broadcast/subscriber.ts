@@ -3,7 +3,7 @@
  * nudges, and a heartbeat that says how far behind it is.
  */
 import { hostname } from 'node:os';
-import { withReadRetry } from '../../client/calls/retry.ts';
+import { registryAnswers, withReadRetry } from '../../client/calls/retry.ts';
 import { createScheduleChain } from '../../client/jobs/scheduling.ts';
 import { logEvents } from '../../job/event-log.ts';
 import { createEmitter, type Emitter, type EventSource } from '../../job/events.ts';
@@ -161,7 +161,7 @@ function subscriberOf(settings: SubscriberSettings): Subscriber {
     async ready() {
       life.check();
       const { commands } = await opening.connected(life.signal);
-      await withReadRetry('ready', () => commands.ping(), startPolicy(clock, life.signal));
+      await registryAnswers(commands, settings.namespace, startPolicy(clock, life.signal));
     },
     async lag() {
       life.check();

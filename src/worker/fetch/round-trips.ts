@@ -13,12 +13,14 @@
  *
  * A completion waits up to 5 ms for a round trip while nothing else needs one: at low rates completions travel together, or with
  * the start of the next job. Where due jobs linger for company, passes are so far apart, and completions wait for so much longer:
- * they are there when the jobs of the next pass are to be started. Not so in a gated queue, where each makes room for another job. A call that fails is not repeated as a whole. Its completions
+ * they are there when the jobs of the next pass are to be started. So they do while jobs are held that were handed out ahead. Not so
+ * in a gated queue, where each makes room for another job. A call that fails is not repeated as a whole. Its completions
  * and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
 import { type Clock, clearImmediate, setImmediate } from '../../kernel/clock.ts';
 import { crash } from '../../kernel/crash.ts';
 import { RHYTHMS } from '../../kernel/rhythm.ts';
+import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../../redis/scripts/bytes.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
@@ -43,6 +45,7 @@ interface RoundTripsParts {
   /** A job under which so many workers died is started alone. */
   readonly suspectCrashes: number;
   readonly clock: Clock;
+  readonly serverOf: ServerOf;
   /** Default: that of the profile `default`. */
   readonly gatherMs?: number;
   /** While this says so, completions ask for nothing new: the slots are for a look into other partitions. */
@@ -227,10 +230,11 @@ export class RoundTrips implements NextTrip {
   }
 
   #flushSoon(partition: Partition): void {
-    const { gatherMs = RHYTHMS.default.gatherMs, clock } = this.#parts;
-    const lingerMs = partition.waiting === undefined ? (partition.ref.lingerMs ?? 0) : 0;
+    const { gatherMs = RHYTHMS.default.gatherMs, clock, inFlight } = this.#parts;
+    const { lingerMs = 0, aheadMs = 0 } = partition.ref;
+    const companyMs = partition.waiting === undefined ? lingerMs + (inFlight.hasSpare() ? aheadMs : 0) : 0;
     if (gatherMs === 0) this.#flushAtOnce(partition);
-    else partition.callOff ??= clock.timer(gatherMs + lingerMs, () => this.#flush(partition));
+    else partition.callOff ??= clock.timer(gatherMs + companyMs, () => this.#flush(partition));
   }
 
   #flushAtOnce(partition: Partition): void {
@@ -312,8 +316,10 @@ export class RoundTrips implements NextTrip {
   }
 
   #receive(partition: Partition, { completions, given, take }: Request, response: Response): void {
-    const { acknowledger, starter } = this.#parts;
+    const { acknowledger, starter, serverOf } = this.#parts;
     partition.isAway = false;
+    const { nowMs: serverMs } = response;
+    if (serverMs !== undefined) serverOf(partition.ref).saw({ ...response, serverMs });
     if (take > 0) partition.hasMore = response.delivered >= take;
     partition.waiting = response.waiting;
     for (const [index, { attempt }] of completions.entries()) {

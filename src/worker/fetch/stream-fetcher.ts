@@ -10,7 +10,6 @@ import type { Clock } from '../../kernel/clock.ts';
 import { crash } from '../../kernel/crash.ts';
 import { createLoop, type Idle, idle, type Loop } from '../../kernel/loop.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { together } from '../../redis/connection/cork.ts';
 import { redial } from '../../redis/connection/dialing.ts';
 import { outageOf, pauseAfter } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -87,7 +86,7 @@ export class StreamFetcher {
 
   /** One read: waits for a free slot and for entries. */
   async pass(): Promise<number | Idle> {
-    const { inFlight, roundTrips, blocking } = this.#parts;
+    const { inFlight, roundTrips } = this.#parts;
     const { signal } = this.#stopping;
     if (!this.#read) {
       await inFlight.whenFree(signal);
@@ -103,11 +102,9 @@ export class StreamFetcher {
       this.#readOn(!hasMore);
     }
     const batches = await this.#readEnded();
-    together(blocking, () => {
-      roundTrips.throughReader(() => this.#startAll(batches));
-      const mayRead = !signal.aborted && !roundTrips.hasMore() && inFlight.mayRead();
-      if (batches.length > 0 && mayRead) this.#readOn(true);
-    });
+    roundTrips.throughReader(() => this.#startAll(batches));
+    const mayRead = !signal.aborted && !roundTrips.hasMore() && inFlight.mayRead();
+    if (batches.length > 0 && mayRead) this.#readOn(true);
     return 0;
   }
 

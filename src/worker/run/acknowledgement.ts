@@ -21,6 +21,7 @@
  * Its burial says nothing that the job or its handler brought, because that may be what threw. What our own code throws anywhere
  * else ends the process (`kernel/crash.ts`).
  */
+import type { StartAccount } from '../../job/account.ts';
 import { encodeAttempted, encodeDeferral, idOf } from '../../job/codec.ts';
 import type { Emitter } from '../../job/events.ts';
 import { DEFAULT_NAME } from '../../job/job.ts';
@@ -38,7 +39,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { close } from '../../redis/scripts/gates.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
 import type { CommitReply, Effect, Ended, SettleReply, StartReply } from '../../redis/scripts/replies.ts';
-import { claimOf, type InFlight, type InFlightEntry, isCompletedEarly } from './in-flight.ts';
+import { claimOf, type InFlight, type InFlightEntry, isCompletedEarly, isOwed } from './in-flight.ts';
 
 /** An attempt at a job that has ended. */
 export interface EndedAttempt {
@@ -47,6 +48,8 @@ export interface EndedAttempt {
   /** As Redis gave it. */
   readonly record: string;
   readonly tookMs: number;
+  /** What ran; undefined where nothing did. */
+  readonly run?: { readonly account: () => StartAccount | undefined } | undefined;
   /** For the history, if the queue keeps one. */
   readonly note?: string | undefined;
 }
@@ -137,8 +140,8 @@ export class Acknowledger {
   /** Redis has answered for a completion; undefined when the worker gives up. */
   completed(attempt: EndedAttempt, reply: SettleReply | undefined): void {
     const { entry } = attempt;
-    // Our own code failed at the entry while its completion was on its way.
-    if (entry.state.phase === 'gone') return;
+    // Our own code failed at the entry while its completion was on its way, so nobody waits for this reply.
+    if (!isOwed(entry)) return;
     // The entry is gone from Redis, or is left there for others to drop. The event comes when the handler ends.
     if (isCompletedEarly(entry)) this.#parts.inFlight.answered(entry);
     else {
@@ -213,16 +216,19 @@ export class Acknowledger {
     const { deferral } = nack;
     if (!deferral) return '';
     const isWhole = deferral.reason.length <= SHORT_CHARS || !(await this.#parts.isFull(attempt.entry.ref));
-    return encodeDeferral(isWhole ? deferral : { ...deferral, reason: oneLine(deferral.reason, SHORT_CHARS) });
+    const reason = isWhole ? deferral.reason : oneLine(deferral.reason, SHORT_CHARS);
+    const { consumer } = this.#parts;
+    return encodeDeferral({ ...deferral, reason, worker: consumer, tookMs: Math.round(attempt.tookMs) });
   }
 
-  async #errorLine({ entry, tookMs }: EndedAttempt, error: Attempted): Promise<string> {
+  async #errorLine({ entry, tookMs, run }: EndedAttempt, error: Attempted): Promise<string> {
     const { isFull, consumer } = this.#parts;
     const isShort = error.message.length <= SHORT_CHARS && error.stack === undefined;
     const isWhole = isShort || !(await isFull(entry.ref));
     const kept = isWhole ? error : { ...error, message: oneLine(error.message, SHORT_CHARS), stack: undefined };
     const ran = error.kind === 'failure' || error.kind === 'timeout';
-    return encodeAttempted(ran ? { ...kept, worker: consumer, tookMs: Math.round(tookMs) } : kept);
+    if (!ran) return encodeAttempted(kept);
+    return encodeAttempted({ ...kept, worker: consumer, tookMs: Math.round(tookMs), account: run?.account() });
   }
 
   /** Completes a job together with its effects. */

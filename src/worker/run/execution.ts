@@ -8,6 +8,7 @@
  * `job/judge.ts` decides: whether the job may run, and what its end means. Here the decision is carried out. A done job goes to
  * Redis with the next call of its partition (`fetch/round-trips.ts`), any other end by a call of its own (`acknowledgement.ts`).
  */
+import { briefAccount, type StartAccount, tokenMs } from '../../job/account.ts';
 import { encodeProgress, idOf, type JobRecord } from '../../job/codec.ts';
 import type { Abandoned } from '../../job/compensation.ts';
 import type { Emitter } from '../../job/events.ts';
@@ -32,11 +33,14 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import { keepsHistory, type PartitionRef } from '../../redis/keys.ts';
+import { startAccount } from '../../redis/scripts/ready.ts';
 import type { Started } from '../../redis/scripts/replies.ts';
 import type { Acknowledger, EndedAttempt } from './acknowledgement.ts';
+import type { CauseBook } from './cause-book.ts';
 import { effectsOf } from './commit-jobs.ts';
 import { Effects, JobContext, LazyAbort, type Reporter, startedJob } from './context.ts';
 import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
+import { HOLD_MS_MAX, type Holds } from './holds.ts';
 import { type InFlight, type InFlightEntry, isLeased, type LostSlots, type RunningHandler } from './in-flight.ts';
 import type { HandleChain } from './middleware.ts';
 
@@ -45,6 +49,7 @@ interface Services {
   readonly inFlight: InFlight;
   readonly acknowledger: Acknowledger;
   readonly slots: LostSlots;
+  readonly holds: Pick<Holds, 'hold' | 'hasSlot'>;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
   /** Whether Redis is at its memory limit: then no results are kept. */
@@ -56,6 +61,8 @@ interface Services {
   readonly calls: () => HandlerCalls;
   /** A handler has said how far it is. */
   readonly reported: () => void;
+  /** Why jobs were late, by the minute. */
+  readonly causes: CauseBook;
 }
 
 interface ExecutorParts extends Services {
@@ -88,11 +95,19 @@ export class Executor {
   }
 
   /**
-   * Executes an entry that Redis has started. Returns at once. What our own code throws at a job ends at this job, here and where
+   * Executes an entry that Redis has started, when it is due. Returns at once. What our own code throws at a job ends at this job, here and where
    * its execution goes on later (`Execution.#guarded`): the data of a job may be what makes it throw, and must not end every
    * worker that starts it.
    */
   execute(entry: InFlightEntry, started: Started): void {
+    const { holds } = this.services;
+    const { holdMs = 0 } = started;
+    // @until-due
+    if (holdMs > 0 && holdMs <= HOLD_MS_MAX) holds.hold(entry, holdMs, () => this.#execute(entry, started));
+    else if (holds.hasSlot(entry)) this.#execute(entry, started);
+  }
+
+  #execute(entry: InFlightEntry, started: Started): void {
     try {
       this.#start(entry, started);
     } catch (thrown) {
@@ -102,15 +117,24 @@ export class Executor {
 
   #start(entry: InFlightEntry, started: Started): void {
     const life = { member: entry.delivery.member, started };
-    const verdict = startVerdict(life, this.rulesFor(entry), this.nowMs(entry));
+    const nowMs = this.nowMs(entry);
+    this.#toldStart(entry, started, nowMs);
+    const verdict = startVerdict(life, this.rulesFor(entry), nowMs);
     if (verdict.kind === 'refused') {
       this.nackUnstarted(entry, { name: verdict.name, record: started.record }, verdict.outcome);
       return;
     }
-    const execution = new Execution(this, entry, life, verdict);
+    const execution = new Execution(this, { entry, nowMs }, life, verdict);
     if (!verdict.completesFirst) execution.begin();
     else if (verdict.opening) execution.openFirst(verdict.opening);
     else execution.completeEarly();
+  }
+
+  #toldStart(entry: InFlightEntry, started: Started, nowMs: number): void {
+    const { causes } = this.services;
+    const { ref, delivery } = entry;
+    causes.started(entry, started, { isClockSet: isClockSet(started, nowMs) });
+    if (ref.gates !== undefined && nowMs - delivery.dueMs >= LATE_MS) void causes.lines.read(ref, nowMs);
   }
 
   /** The outcome of a job whose handler is not called. */
@@ -152,6 +176,8 @@ class Execution implements RunningHandler, Reporter {
   readonly #lazyAbort = new LazyAbort();
   readonly #effects = new Effects();
   #startedMs = 0;
+  /** When the reply to its start was seen, by the clock of Redis. */
+  readonly #seenMs: number;
   unsent: string | undefined = undefined;
   /** Takes out of a text what the queue hides. Made for the first text. */
   #told: ((text: string) => string) | undefined = undefined;
@@ -160,11 +186,28 @@ class Execution implements RunningHandler, Reporter {
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
   #disarm: (() => void) | undefined = undefined;
 
-  constructor(executor: Executor, entry: InFlightEntry, life: Life, verdict: RunVerdict) {
+  constructor(
+    executor: Executor,
+    { entry, nowMs }: { readonly entry: InFlightEntry; readonly nowMs: number },
+    life: Life,
+    verdict: RunVerdict,
+  ) {
     this.#executor = executor;
     this.entry = entry;
     this.#life = life;
+    this.#seenMs = nowMs;
     this.verdict = verdict;
+  }
+
+  /** Why it started when it did. */
+  account(): StartAccount | undefined {
+    const { ref, delivery } = this.entry;
+    const { started } = this.#life;
+    const { record } = started;
+    const looks = this.#executor.services.causes.lines.looksOf(ref);
+    const known = { ref, delivery, run: started, record, looks, isClockSet: isClockSet(started, this.#seenMs) };
+    const account = startAccount(known);
+    return account && briefAccount(account);
   }
 
   /** As Redis gave it. */
@@ -377,11 +420,11 @@ class Execution implements RunningHandler, Reporter {
   #attempt(tookMs?: number, returned?: unknown): EndedAttempt {
     const { entry, verdict, record } = this;
     const { name } = verdict.record;
-    if (!keepsHistory(entry.ref)) return { entry, name, record, tookMs: tookMs ?? 0 };
+    if (!keepsHistory(entry.ref)) return { entry, name, record, tookMs: tookMs ?? 0, run: this };
     const { serverOf } = this.#executor.services;
     const startedMs = Math.round(serverOf(entry.ref).nowMs(tookMs === undefined ? undefined : this.#startedMs));
-    const note = noteOf(entry, { name, record, startedMs, tookMs }, returned);
-    return { entry, name, record, tookMs: tookMs ?? 0, note };
+    const note = noteOf(entry, { name, record, startedMs, tookMs, account: this.account() }, returned);
+    return { entry, name, record, tookMs: tookMs ?? 0, run: this, note };
   }
 
   #rulings(): EndParts<Handler<never>> {
@@ -393,6 +436,16 @@ class Execution implements RunningHandler, Reporter {
 }
 
 const RETURNED: Ending = { kind: 'returned' };
+
+/** For a job that was late in line by so much it is asked what held it. */
+const LATE_MS = 1000;
+
+/** A worker knows the clock of Redis better than to so many ms. */
+const CLOCK_SET_MS = 1000;
+
+/** Tokens only grow: one that is ahead of the clock of Redis was made after that clock was set back. */
+const isClockSet = ({ token }: { readonly token: string }, nowMs: number): boolean =>
+  tokenMs(token) - nowMs > CLOCK_SET_MS;
 
 function noteOf({ ref: { history } }: InFlightEntry, note: Note, returned?: unknown): string | undefined {
   return history?.isOn ? encodeNote(note, returned, history) : undefined;

@@ -141,6 +141,8 @@ export class InFlight {
   readonly #waiting = new Set<() => void>();
   #isOpen = true;
   #reserved = 0;
+  #spare = 0;
+  #hadSpare = false;
   readonly #on: InFlightListeners;
 
   constructor(concurrency: number, on: InFlightListeners = {}) {
@@ -175,7 +177,25 @@ export class InFlight {
    * each suspect that waits, which starts without asking for one.
    */
   free(): number {
-    return Math.max(0, this.concurrency - this.busy() - this.#count.suspected - this.#reserved);
+    return Math.max(0, this.concurrency + this.#spare - this.busy() - this.#count.suspected - this.#reserved);
+  }
+
+  /** A job is held: one more may be read, because a job that is due gets its slot. */
+  spare(isHeld: boolean): void {
+    const before = this.#spare;
+    this.#spare = isHeld ? 1 : 0;
+    this.#hadSpare ||= isHeld;
+    if (before < this.#spare) this.#notify();
+  }
+
+  /** A job is held now. */
+  hasSpare(): boolean {
+    return this.#spare > 0;
+  }
+
+  /** More may have been read than there are slots. */
+  hadSpare(): boolean {
+    return this.#hadSpare;
   }
 
   /** Reserves slots for entries that a call may bring, or with a negative count gives them back. */
@@ -405,6 +425,9 @@ const isKept = (state: EntryState): boolean =>
 /** The job is over in Redis, and its handler is still to end. */
 export const isCompletedEarly = ({ state }: InFlightEntry): boolean =>
   'completedEarly' in state && state.completedEarly;
+
+/** Redis still has to give its final reply. */
+export const isOwed = ({ state }: InFlightEntry): boolean => ('owed' in state ? state.owed : state.phase !== 'gone');
 
 /** How far the handler is, if it has said so since Redis was told. */
 export const unsentOf = ({ state }: InFlightEntry): string | undefined =>

@@ -4,16 +4,20 @@
  *  cancel ─▶ the run in Redis says so ─▶ a message on `K:stop` ─▶ the signal of the handler aborts
  *                       └──▶ the next extension of the lease says it as well: the guarantee
  *
+ * And orders to let go: a job that is held until it is due, or all of them (`holds.ts`).
+ *
  * A worker that waits in reads has no connection that hears messages. It opens one when a handler has run for a moment: a handler
  * that is over sooner needs no order, so a worker of short jobs opens none. One that polls has such a connection anyway.
  */
 import type { Clock } from '../../kernel/clock.ts';
 import type { Channels } from '../../redis/channels.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import type { Holds } from './holds.ts';
 import { abort, claimOf, type InFlight, isLeased } from './in-flight.ts';
 
 export interface StopOrdersParts {
   readonly inFlight: InFlight;
+  readonly holds: Pick<Holds, 'letGo' | 'letAllGo'>;
   /** All partitions of the queue. */
   readonly refs: readonly PartitionRef[];
   readonly consumer: string;
@@ -26,6 +30,7 @@ export interface StopOrdersParts {
 
 /** A handler that has run for so long is worth a connection. */
 const LISTEN_AFTER_MS = 100;
+const LET_GO = 'let-go ';
 
 export class StopOrders {
   readonly #parts: StopOrdersParts;
@@ -43,6 +48,13 @@ export class StopOrders {
     this.#isSettled = true;
     this.#disarm?.();
     for (const forget of this.#forgets) forget();
+  }
+
+  /** Nobody else can take it back. */
+  held(): void {
+    if (this.#isSettled) return;
+    this.#disarm?.();
+    this.#listen();
   }
 
   handlerBegan(): void {
@@ -71,11 +83,27 @@ export class StopOrders {
 
   /** The start that is named, and no other: an order may come late, or before the reply that tells this worker of the start. */
   #heard(ref: PartitionRef, order: string): void {
-    const { inFlight, consumer, clock, onMissed } = this.#parts;
+    const { inFlight, holds, consumer, clock, onMissed } = this.#parts;
+    if (order.startsWith(LET_GO)) {
+      this.#letGo(ref, order.slice(LET_GO.length));
+      return;
+    }
     const [owner, entry, token] = order.split(' ');
     if (owner !== consumer || entry === undefined) return;
     const ours = inFlight.find(ref, entry);
-    if (ours && isLeased(ours) && claimOf(ours).token === token) abort(ours, 'cancelled');
+    const isOurs = ours && 'start' in ours.state && claimOf(ours).token === token;
+    if (isOurs && holds.letGo(ours)) return;
+    if (isOurs && isLeased(ours)) abort(ours, 'cancelled');
     else clock.timer(LISTEN_AFTER_MS, onMissed);
+  }
+
+  /** `*`: a pause or a closed tag is meant for all that have not begun. */
+  #letGo(ref: PartitionRef, named: string): void {
+    const { inFlight, holds, consumer } = this.#parts;
+    const [owner, entry, token] = named.split(' ');
+    if (owner === '*') holds.letAllGo();
+    if (owner !== consumer || entry === undefined) return;
+    const ours = inFlight.find(ref, entry);
+    if (ours && 'start' in ours.state && claimOf(ours).token === token) holds.letGo(ours);
   }
 }

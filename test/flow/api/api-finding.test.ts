@@ -69,6 +69,49 @@ describe('jobs that wait', () => {
   });
 });
 
+describe('jobs of all queues', () => {
+  beforeAll(async () => {
+    await api.ask('POST /v1/queues/sms/batch/schedule', {
+      body: { jobs: [1, 3, 5].map((nth) => ({ id: `s${nth}`, at: day(nth), tags: ['of:1'] })) },
+    });
+  });
+
+  test('come by due time, each on one page, and are of some queues where these are named', async () => {
+    const rows = async (query: string) => {
+      const { body } = await api.ask(`GET /v1/jobs?limit=1000&${query}`);
+      expect(body.unread).toEqual([]);
+      return body.jobs.map(({ queue, id }: { queue: string; id: string }) => `${queue} ${id}`);
+    };
+    const all = await rows('queue=emails,sms');
+    expect(all).toHaveLength(33);
+    expect(await allOf('/v1/jobs?limit=4&queue=emails,sms&sort=due')).toEqual(
+      all.map((one: string) => one.split(' ')[1]),
+    );
+    expect(await rows('tag=of:1&dueTo=2030-01-02T00:00:00Z')).toEqual(['sms s1']);
+    expect(await rows('id=s3')).toEqual(['sms s3']);
+    expect(await rows('state=scheduled&idPrefix=s&queue=sms')).toEqual(['sms s1', 'sms s3', 'sms s5']);
+    const sorted = await api.ask('GET /v1/queues/emails/jobs?sort=due&tag=of:1&limit=1000');
+    const dues = sorted.body.jobs.map(({ dueMs }: { dueMs: number }) => dueMs);
+    expect([dues.length, dues]).toEqual([6, dues.toSorted()]);
+  });
+
+  test('are those of the queues that a token may read', async () => {
+    const token = await api.tokenOf({ scopes: ['read'], queues: ['sms'] });
+    const { body } = await api.ask('GET /v1/jobs', { token });
+    expect(idsOf({ body } as Answered)).toEqual(['s1', 's3', 's5']);
+    expect((await api.ask('GET /v1/jobs?queue=sms', { token })).status).toBe(200);
+    expect((await api.ask('GET /v1/jobs?queue=sms,emails', { token })).status).toBe(403);
+    expect((await api.ask('GET /v1/dead?queue=emails', { token })).status).toBe(403);
+    expect((await api.ask('GET /v1/dead', { token })).status).toBe(200);
+    for (const wrong of ['queue=none', 'queue=sms,none']) {
+      expect((await api.ask(`GET /v1/jobs?${wrong}`)).status, wrong).toBe(404);
+    }
+    for (const wrong of ['queue=A', 'sort=id', 'ranFrom=soon', `ranFrom=${day(2)}&ranTo=${day(1)}`, 'id=a&set=b']) {
+      expect((await api.ask(`GET /v1/jobs?${wrong}`)).status, wrong).toBe(400);
+    }
+  });
+});
+
 describe('jobs that are over', () => {
   test('are listed without a history within the done window, by their state alone', async () => {
     await api.ask('POST /v1/queues/short/batch/schedule', { body: { jobs: [{ id: 'a', delay: '1h' }] } });
@@ -113,6 +156,32 @@ describe('jobs that are over', () => {
   });
 });
 
+describe('a shift', () => {
+  test('is seen before it is made, and its moves are made once', async () => {
+    await api.ask('POST /v1/queues/ladder/batch/schedule', {
+      body: { jobs: [1, 2].map((nth) => ({ id: `l${nth}`, at: day(nth), tags: ['x'] })) },
+    });
+    const body = { filter: { tag: 'x' }, dryRun: true, due: { shift: '1d' } };
+    const dry = await api.ask('POST /v1/queues/ladder/batch/reschedule', { body });
+    const [one, two, three] = [1, 2, 3].map((nth) => Date.parse(day(nth)));
+    expect(dry.body.moves).toMatchObject([
+      { id: 'l1', wasMs: one, dueMs: two },
+      { id: 'l2', wasMs: two, dueMs: three },
+    ]);
+    const jobs = dry.body.moves.map(({ id, dueMs, etag }: { id: string; dueMs: number; etag: string }) => ({
+      id,
+      at: new Date(dueMs).toISOString(),
+      ifMatch: etag,
+    }));
+    for (const status of ['rescheduled', 'already']) {
+      const done = await api.ask('POST /v1/queues/ladder/batch/reschedule', { body: { jobs } });
+      expect(done.body.jobs.map((job: { status: string }) => job.status)).toEqual([status, status]);
+    }
+    const { body: page } = await api.ask('GET /v1/queues/ladder/jobs');
+    expect(page.jobs.map(({ dueMs }: { dueMs: number }) => dueMs)).toEqual([two, three]);
+  });
+});
+
 describe('a change by a filter', () => {
   test('goes on from slice to slice, and the audit says to how many', async () => {
     const filter = { idPrefix: 'odd-', state: ['scheduled'] };
@@ -135,6 +204,13 @@ describe('a change by a filter', () => {
     const told = entries.filter(({ verb, target }) => verb === 'jobs.cancel' && target?.includes('state'));
     expect(told.reduce((sum, { count }) => sum + count, 0)).toBe(15);
     expect(told[0]).toMatchObject({ queue: 'emails', target: 'idPrefix odd-, state scheduled' });
+    expect(told.flatMap(({ ids = [] }) => ids)).toHaveLength(15);
+    const [one] = told[0]?.ids ?? [];
+    const asked = await api.ask(
+      `GET /v1/audit?verb=jobs&queue=emails&target=${one}&from=${day(1).replace('2030', '2020')}`,
+    );
+    expect(asked.body.entries.map(({ entry }: { entry: string }) => entry)).toEqual([told[0]?.entry]);
+    expect((await api.ask('GET /v1/audit?from=tomorrow')).body.code).toBe('bad-input');
   });
 
   test('gives all the same due time, whatever time it takes, and ends', async () => {

@@ -7,7 +7,7 @@ import { refsOf } from '../../../src/client/queues/refs.ts';
 import { documentOf } from '../../../src/http/api/api.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { writePart } from '../../../src/kernel/path-part.ts';
-import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';
+import { examine, examineControl } from '../../../src/redis/repair/examine.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import {
   createRandom,

@@ -53,6 +53,19 @@ async function until(events: AsyncGenerator<Event, void>, isIt: (event: Event) =
   }
 }
 
+test('a queue in trouble says why, without a call for each', async () => {
+  const api = await serve();
+  await api.ask('POST /v1/queues/held/jobs', { body: { id: 'a' } });
+  await api.ask('POST /v1/queues/calm/jobs', { body: { id: 'a', delay: '30m' } });
+  await api.ask('POST /v1/queues/held/pause', { body: { reason: 'the gateway moves' } });
+  const obstacleOf = (event: Event, queue: string): string | undefined =>
+    event.data.queues.find((one: { readonly queue: string }) => one.queue === queue)?.obstacle;
+  const isTold = (event: Event) => event.event === 'now' && obstacleOf(event, 'held') !== undefined;
+  const told = await until(eventsOf(api), isTold);
+  expect(obstacleOf(told, 'held')).toMatch(/^it has been paused for .*: the gateway moves$/);
+  expect(obstacleOf(told, 'calm')).toMatch(/^no worker that lives serves it$/);
+});
+
 test('a queue whose keys are damaged hides no other: not in the list, not in the live view, not from a scraper', async () => {
   const api = await serve();
   for (const queue of ['bad', 'good']) {

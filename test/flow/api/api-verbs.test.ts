@@ -1,6 +1,7 @@
 /** Every verb of the API once as it should be, and once as it should not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { operations } from '../../../src/client/operations.ts';
 import { verbs } from '../../../src/http/api/api.ts';
 import { escapedPart, writePart } from '../../../src/kernel/path-part.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
@@ -60,6 +61,23 @@ describe('jobs', () => {
       },
     });
     expect(seen.headers.get('etag')).toBe(`"${seen.body.etag}"`);
+  });
+
+  test('are seen before they are there', async () => {
+    const at = '2035-03-01T09:00:00Z';
+    const preview = await ask('POST /v1/queues/emails/preview', { body: { id: 'not-yet', at, attempts: 2 } });
+    expect(preview).toMatchObject({
+      status: 200,
+      body: {
+        queue: 'emails',
+        name: 'default',
+        dueMs: Date.parse(at),
+        retries: [{ attempt: 2 }],
+        beside: { stepMs: 60_000 },
+      },
+    });
+    expect((await ask('GET /v1/queues/emails/jobs/not-yet')).status).toBe(404);
+    expect((await ask('POST /v1/queues/emails/preview', { body: { delay: '-1h' } })).status).toBe(400);
   });
 
   test('of an id that waits are updated by what they name, in a batch too, and made anew no more when it is over', async () => {
@@ -371,12 +389,42 @@ describe('queues', () => {
     expect(minutes).toMatchObject({ status: 200, body: { queue: 'emails', stepMs: 600_000 } });
     expect(minutes.body.known).toHaveLength(144);
     expect(await ask('GET /v1/queues/emails/minutes?hours=2')).toMatchObject(problem(400, 'bad-input'));
+    const days = await ask('GET /v1/queues/emails/minutes?days=2');
+    expect([days.body.stepMs, days.body.known.length]).toEqual([3_600_000, 48]);
+    expect(await ask('GET /v1/queues/emails/minutes?days=91&by=hour')).toMatchObject(problem(400, 'bad-input'));
+    const late = await ask('GET /v1/queues/emails/late');
+    expect(late).toMatchObject({ status: 200, body: { queue: 'emails', starts: 0, causes: [] } });
+    expect(await ask('GET /v1/queues/emails/late?from=never')).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/queues/emails/slo')).toMatchObject(problem(404, 'not-found'));
+    expect(await ask('GET /v1/slo?month=2026-13')).toMatchObject(problem(400, 'bad-input'));
+    const set = { lateness: { within: '1s', of: 0.99, over: '30d' } };
+    await api.ask('PATCH /v1/queues/emails/settings', { body: set });
+    const slo = await ask('GET /v1/queues/emails/slo');
+    expect(slo).toMatchObject({ status: 200, body: { queue: 'emails', withinMs: 1000, of: 0.99, budget: 10 } });
+    expect(await ask('GET /v1/slo')).toMatchObject({ status: 200, body: { queues: [{ queue: 'emails' }] } });
+    await api.ask('PATCH /v1/queues/emails/settings', { body: { unset: ['lateness'] } });
+    const day = await ask('GET /v1/day');
+    const own = day.body.queues.find(({ queue }: { queue: string }) => queue === 'emails');
+    expect([own.starts.length, own.p99Ms.length, own.maxMs.length, own.dead.length, own.inTime]).toEqual([
+      24, 24, 24, 24, 0,
+    ]);
+    const changed = { queue: 'emails', what: 'set', after: { lateness: { within: '1s', of: 0.99, over: '30d' } } };
+    expect(day.body.events).toContainEqual(expect.objectContaining(changed));
+    expect(await ask('GET /v1/day', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
     const lateness = await ask('GET /v1/lateness');
     expect(lateness).toMatchObject({ status: 200, body: { start: { count: 0, p50Ms: null } } });
     expect(lateness.body.queues.map(({ queue }: { queue: string }) => queue)).toContain('emails');
     expect(await ask('GET /v1/lateness', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
     expect(await ask('GET /v1/queues/emails/why')).toMatchObject({ status: 200, body: { moves: false } });
     expect(await ask('GET /v1/queues/emials/why')).toMatchObject(problem(404, 'not-found'));
+    const played = { limits: { rate: '5/s' }, runTime: '200ms' };
+    expect(await ask('POST /v1/queues/emails/simulate', { body: played })).toMatchObject({
+      status: 200,
+      body: { asAsked: { limits: '5/s', left: 0 } },
+    });
+    expect(await ask('POST /v1/queues/emails/simulate', { body: { limits: { maxPending: 1 } } })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
     const ends = await ask('GET /v1/queues/emails/ends?idPrefix=a&wait=20ms');
     expect(ends).toMatchObject({
       status: 200,
@@ -695,6 +743,15 @@ describe('sets of a queue', () => {
   });
 });
 
+describe('jobs of all queues', () => {
+  test('are found, and what they died of', async () => {
+    expect((await ask('GET /v1/jobs?limit=2')).body.jobs).toHaveLength(2);
+    expect(await ask('GET /v1/jobs?sort=id')).toMatchObject(problem(400, 'bad-input'));
+    expect((await ask('GET /v1/dead')).body).toMatchObject({ kinds: expect.any(Array), unread: [] });
+    expect(await ask('GET /v1/dead?queue=no!')).toMatchObject(problem(400, 'bad-input'));
+  });
+});
+
 describe('dead letters', () => {
   test('are listed page by page, shown, replayed and purged', async () => {
     const dying = ['d1', 'd2', 'd3', 'd4'].map((id) => ({ queue: 'dying', id, reason: 'customer is gone' }));
@@ -890,9 +947,11 @@ describe('what people look at', () => {
   test('is who changed what, newest first', async () => {
     const all = await ask('GET /v1/audit?limit=1000');
     const told = all.body.entries.map(({ who, way, verb }: Record<string, string>) => `${who} ${way} ${verb}`);
-    expect(new Set(told)).toEqual(
-      new Set(verbs.flatMap(({ audited }) => (audited === undefined ? [] : [`anonymous api ${audited}`]))),
-    );
+    const named = (rows: object): readonly string[] =>
+      Object.values(rows).flatMap((row) => ('name' in row ? [row.name] : named(row)));
+    const names = new Set(named(operations));
+    const changes = verbs.map(({ name }) => name.replace(/Many$/, '')).filter((name) => names.has(name));
+    expect(new Set(told)).toEqual(new Set(changes.map((name) => `anonymous api ${name}`)));
     const page = await ask('GET /v1/audit?limit=2');
     const next = await ask(`GET /v1/audit?limit=2&cursor=${page.body.cursor}`);
     expect([...page.body.entries, ...next.body.entries]).toEqual(all.body.entries.slice(0, 4));

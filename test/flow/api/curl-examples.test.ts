@@ -84,7 +84,9 @@ test('there is an example of every verb', () => {
 });
 
 test.each(examples)('%s', async (line) => {
-  expect(await send(line)).toBeLessThan(300);
+  // Here no queue promises anything about lateness.
+  if (line.includes('/emails/slo')) expect(await send(line)).toBe(404);
+  else expect(await send(line)).toBeLessThan(300);
 });
 
 test('the page names every problem, each with its status', () => {

@@ -44,8 +44,7 @@ test('a tag is closed with a reason, listed, and opened', async () => {
   const told = await auditEntries({ redis, namespace: 'duestream' }, { limit: 10 });
   expect(told.map(({ verb, target, reason }) => [verb, target, reason])).toEqual([
     ['tags.open', 'invoice:7', undefined],
-    ['tags.close', 'invoice:8', 'paid'],
-    ['tags.close', 'invoice:7', 'paid'],
+    ['tags.close', 'invoice:7, invoice:8', 'paid'],
   ]);
 });
 

@@ -36,6 +36,19 @@ describe('dead ls', () => {
   });
 });
 
+describe('dead ls without a queue', () => {
+  test('says what jobs of all queues died of', async () => {
+    await deadLetters(['a', 'b']);
+    const { kinds, unread } = await answer(['dead', 'ls']);
+    expect(kinds).toMatchObject([{ reason: 'attempts', count: 2, shares: { queue: [{ value: 'q', count: 2 }] } }]);
+    expect(unread).toEqual([]);
+    const { out } = await due(['dead', 'ls']);
+    expect(out).toMatch(/^dead letters +queues +reason +last error +last died +hosts\n +2 +q +attempts +/);
+    expect((await due(['dead', 'ls', '--name', 'none'])).out).toBe('no dead letters\n');
+    expect((await due(['dead', 'ls', '--limit', '2'])).err).toContain('--limit and --cursor go with a queue');
+  });
+});
+
 describe('dead show', () => {
   test('shows data and history of a dead letter, and how to run it again', async () => {
     await the.bury(await the.running('a', { data: { to: 'a@b.c' } }), { reason: 'gone\u001b[31m' });
@@ -70,7 +83,7 @@ describe('dead show', () => {
       ['show', 'q', 'a'],
     ]) {
       const { out } = await due(args);
-      expect(out).toMatch(/^deferred +put aside 1 time, last because: ann holds it \(2025-11-21T.*\)$/m);
+      expect(out).toMatch(/^put aside +1 time, last because: ann holds it$/m);
       expect(out).toMatch(/attempt 2 failed: first\n[^ ].*attempt 3 failed after 7 ms on worker w1: last\n/);
       expect(out).toContain(': last\n    at g (/b.js:2:2)\n    Caused by: Error: why\n    at h (/c.js:3:3)\n');
       expect(await answer(args)).toMatchObject({

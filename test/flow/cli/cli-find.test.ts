@@ -164,3 +164,32 @@ describe('by filter', () => {
     });
   });
 });
+
+describe('ls of all queues', () => {
+  test('has their jobs by due time, of all or of those that are named', async () => {
+    await run(['schedule', 'other', '--id', 'x', '--delay', '2d', '--tag', 'user:42']);
+    await some();
+    const rows = async (args: readonly string[]) =>
+      (await answer(['ls', ...args])).jobs.map(({ queue, id }: { queue: string; id: string }) => `${queue} ${id}`);
+    expect(await rows(['--tag', 'user:42'])).toEqual(['q a', 'q b', 'q c', 'other x']);
+    expect(await rows(['q', 'other', '--due-from', '+36h'])).toEqual(['other x', 'q d']);
+    expect(await rows(['--id', 'x'])).toEqual(['other x']);
+    expect(await rows(['q', '--sort', 'due'])).toHaveLength(4);
+    const first = await answer(['ls', '--limit', '1', '--due-to', '+3d']);
+    expect(await rows(['--due-to', '+3d', '--cursor', first.cursor])).not.toContain('q a');
+    const { out } = await run(['ls', '--tag', 'user:42']);
+    expect(out).toMatch(/^queue +id +state +name +due\nq +a +scheduled +default +/);
+    expect((await run(['ls', '--tag', 'none'])).out).toBe('no such jobs among 0 looked at\n');
+    expect((await run(['ls', '--count'])).err).toContain('--count goes with one queue');
+    expect((await run(['ls', 'q', 'nope'])).code).toBe(1);
+    expect((await run(['ls', '--ran-from', '1h'])).err).toContain('--ran-from is "1h"');
+  });
+});
+
+describe('a dry run of a shift', () => {
+  test('says before and after of each', async () => {
+    await some();
+    const { out } = await run(['reschedule', 'q', '--tag', 'user:43', '--shift', '1d', '--dry-run']);
+    expect(out).toMatch(/^d {2}\S+Z {2}would be \S+Z \(in \S+ d.*\)\n1 job would be rescheduled/);
+  });
+});

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { decodeRecord, encodeProgress } from '../../../src/job/codec.ts';
+import { decodeRecord, encodeDeferral, encodeProgress } from '../../../src/job/codec.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { type Called, useCli } from '../../support/cli.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
@@ -19,6 +19,27 @@ const due = (args: readonly string[], called?: Called) =>
   cli.run([...args, '--redis', the.server.url, '--namespace', 't'], called);
 const answer = async (args: readonly string[], called?: Called) =>
   JSON.parse((await due([...args, '--json'], called)).out);
+
+describe('schedule --dry-run', () => {
+  test('says what would become of a job, and writes nothing', async () => {
+    const at = '2030-03-01T09:00:00Z';
+    const flags = ['schedule', 'q', '--id', 'a', '--at', at, '--attempts', '2', '--dry-run'];
+    const { out, code } = await due([...flags, '--backoff', '{"kind":"fixed","delay":"1m"}']);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/^due +2030-03-01T09:00:00.000Z .*\nbeside it +0 jobs in its minute/),
+    ]);
+    expect(out).toMatch(/\ntry 2 +2030-03-01T09:01:00.000Z /);
+    expect(await answer(flags)).toMatchObject({ queue: 'q', dueMs: Date.parse(at), retries: [{ attempt: 2 }] });
+    expect((await answer(['ls', '--id', 'a'])).jobs).toEqual([]);
+    const refused = await due(['schedule', 'q', '--group', 'acme', '--dry-run']);
+    expect([refused.code, refused.out]).toEqual([
+      1,
+      expect.stringContaining('refused    it has group "acme", and the queue has no limits'),
+    ]);
+    expect((await due(['schedule', 'q', '--bulk', 'x', '--dry-run'])).err).toContain('--dry-run goes with one job');
+  });
+});
 
 describe('schedule', () => {
   test('prints the id, the due time and how far away it is', async () => {
@@ -147,7 +168,7 @@ describe('schedule', () => {
     const { out } = await due(['show', 'q', 'a']);
     expect(out).toMatch(/^data +3$/m);
     expect(out).toMatch(
-      /^now\.* +newer data came meanwhile, and are shown above: they start when this run has ended$/m,
+      /^newer data +came while it runs, and are shown here. They start when this run has ended, .* due: in /m,
     );
     expect(out).toMatch(/Z {2}newer data are due, in /);
     // The next attempt has them.
@@ -250,7 +271,7 @@ describe('ls', () => {
     const listed = async (...flags: readonly string[]) =>
       (await answer(['ls', 'q', ...flags])).jobs.map(({ id }: { readonly id: string }) => id);
     expect(await listed('--state', 'expired')).toEqual(['late']);
-    expect((await due(['ls', 'q', '--state', 'expired'])).out).toMatch(/^id +name +due +attempts +over\nlate +- /);
+    expect((await due(['ls', 'q', '--state', 'expired'])).out).toMatch(/^id +end +attempts +over\nlate +expired +0 /);
     for (const [state, ids, newer] of [
       ['dead', ['c', 'b', 'a'], () => the.dead('f')],
       ['done', ['d', 'e'], async () => the.complete([await the.running('g')])],
@@ -352,10 +373,10 @@ describe('show', () => {
     const claim = await the.running('a');
     const said = { fraction: 0.4, text: 'row 400\u001b[31m', atMs: T0 };
     await the.extend([{ ...claim, progress: encodeProgress(said, 1) }]);
-    expect(await story('a')).toMatch(/^progress +40 %: row 400 \[31m \(\d+ d ago\)$/m);
+    expect(await story('a')).toMatch(/^progress +40 %, row 400 \[31m, \d+ d ago$/m);
     expect(await answer(['show', 'q', 'a'])).toMatchObject({ history: [], progress: said });
     await the.extend([{ ...claim, progress: encodeProgress({ fraction: 0.999, text: undefined, atMs: T0 }, 1) }]);
-    expect(await story('a')).toMatch(/^progress +99 % \(\d+ d ago\)$/m);
+    expect(await story('a')).toMatch(/^progress +99 %, \d+ d ago$/m);
     await the.defer(claim);
     expect(await story('a')).not.toContain('progress');
     expect(await answer(['show', 'q', 'a'])).not.toHaveProperty('progress');
@@ -365,6 +386,23 @@ describe('show', () => {
     await the.retry(await the.running('a'), { delayMs: 1000 });
     const text = await story('a');
     expect(text).toMatch(/attempt 1 failed: boom\n.* {2}attempt 2 is due, \d+ d ago$/m);
+  });
+
+  test('each start that was put aside or handed back, and who changed the job after it', async () => {
+    const why = encodeDeferral({ atMs: T0 + 3, reason: 'ann holds it', worker: 'w1', tookMs: 3 });
+    await the.defer(await the.running('a'), { delayMs: 0, why });
+    await due(['reschedule', 'q', 'a', '--delay', '1d']);
+    const text = await story('a');
+    expect(text).toMatch(
+      /attempt 1 started on worker w1\n.* attempt 1 was put aside after 3 ms on worker w1: ann holds it\n/,
+    );
+    expect(text).toMatch(/^\S+Z {2}jobs\.reschedule by \S+@\S+ \(cli\): due \S+Z → due \S+Z\n.* attempt 2 is due/m);
+    expect(text).not.toContain('not kept');
+    const { timeline, changes } = await answer(['show', 'q', 'a']);
+    expect(timeline).toMatchObject([{ kind: 'asked-due' }, { kind: 'started' }, { kind: 'deferred' }, { kind: 'due' }]);
+    expect(changes).toMatchObject([
+      { verb: 'jobs.reschedule', before: { dueMs: T0 }, after: { dueMs: expect.any(Number) } },
+    ]);
   });
 
   test('a job that is done, cancelled or dead, after it was over', async () => {

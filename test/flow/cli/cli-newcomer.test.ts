@@ -44,13 +44,13 @@ describe('a queue that is misspelt is told with the nearest one', () => {
     ['dead show emial 1-0'],
     ['dead replay emial 1-0'],
     ['dead purge emial --yes'],
-    ['queues stats emial'],
+    ['queues show emial'],
     ['queues pause emial'],
     ['queues resume emial'],
     ['queues rm emial'],
     ['queues leaders emial'],
     ['queues workers --queue emial'],
-    ['fsck emial'],
+    ['doctor emial'],
     ['schedules forecast --queue emial'],
   ])('%s', async (line) => {
     const { code, out, err } = await say(line.split(' '));
@@ -112,8 +112,8 @@ describe('a schedule that is misspelt is told with the nearest one', () => {
 
 describe('a usage error', () => {
   test.each([
-    ['a verb', ['schedle', 'emails'], "unknown command 'schedle' (Did you mean schedule?)", 'duestream --help'],
-    ['a verb of a group', ['queues', 'lss'], "unknown command 'lss' (Did you mean ls?)", 'duestream queues --help'],
+    ['a verb', ['schedle', 'emails'], "unknown command 'schedle'; did you mean schedule?", 'duestream --help'],
+    ['a verb of a group', ['queues', 'lss'], "unknown command 'lss'; did you mean ls?", 'duestream queues --help'],
     [
       'a verb with --help',
       ['schedle', '--help'],
@@ -133,11 +133,11 @@ describe('a usage error', () => {
       "unknown command 'sho'; did you mean show?",
       'duestream dead --help',
     ],
-    ['a flag', ['fsck', '--repar'], "unknown option '--repar' (Did you mean --repair?)", 'duestream fsck --help'],
+    ['a flag', ['doctor', '--repar'], "unknown option '--repar'; did you mean --repair?", 'duestream doctor --help'],
     [
       'a state',
       ['ls', 'q', '--state', 'redy'],
-      "argument 'redy' is invalid. Did you mean ready? Allowed choices are scheduled, waiting,",
+      "argument 'redy' is invalid; did you mean ready? Allowed choices are scheduled, waiting,",
       'duestream ls --help',
     ],
     [
@@ -158,7 +158,7 @@ describe('a usage error', () => {
       "too many arguments for 'workers'. Expected 0 arguments but got 1; a queue is a flag: --queue <name>",
       'duestream queues workers --help',
     ],
-    ['no queue', ['ls'], "missing required argument 'queue'", 'duestream ls --help'],
+    ['no queue', ['queues', 'show'], "missing required argument 'queue'", 'duestream queues show --help'],
     [
       'a schedule without a queue',
       ['schedules', 'put', 'x', '--cron', '30 2 * * *'],

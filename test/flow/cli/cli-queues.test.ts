@@ -2,7 +2,10 @@
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { runCli } from '../../../src/cli/cli.ts';
+import { addTime, MINUTE_MS, noTally, stateText } from '../../../src/job/minutes.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
+import { addCauses } from '../../../src/redis/read/causes.ts';
+import { addTimes, stateNow, writeStates } from '../../../src/redis/read/minutes.ts';
 import { SCHEMA_FIELD } from '../../../src/redis/schema.ts';
 import { beat, noteLag } from '../../../src/redis/scripts/presence.ts';
 import { declareQueue, findQueue, setQueue } from '../../../src/redis/scripts/queues.ts';
@@ -82,7 +85,7 @@ describe('queues why', () => {
   });
 });
 
-describe('queues stats', () => {
+describe('queues show', () => {
   beforeEach(async () => {
     await the.dead('dead');
     await the.complete([await the.running('done')]);
@@ -94,7 +97,7 @@ describe('queues stats', () => {
   });
 
   test('counts what there is per state and partition, what was, and what comes due when', async () => {
-    const { code, out } = await due(['queues', 'stats', 'q']);
+    const { code, out } = await due(['queues', 'show', 'q']);
     expect(code).toBe(0);
     expect(out).toMatch(/^queue +q\njobs +5 scheduled, 0 ready, 1 running, 1 dead; 2 ended within the done window\n/);
     expect(out).toMatch(/^oldest +due and not started for \d+ d$/m);
@@ -108,7 +111,7 @@ describe('queues stats', () => {
   });
 
   test('says the same as JSON', async () => {
-    const found = await answer(['queues', 'stats', 'q']);
+    const found = await answer(['queues', 'show', 'q']);
     expect(found).toMatchObject({
       queue: 'q',
       scheduled: 5,
@@ -128,10 +131,75 @@ describe('queues stats', () => {
   });
 });
 
-test('queues stats of a queue that was never used ends with 1, without a name with 64', async () => {
-  const { code, err } = await due(['queues', 'stats', 'nobody']);
+test('queues show of a queue that was never used ends with 1, without a name with 64', async () => {
+  const { code, err } = await due(['queues', 'show', 'nobody']);
   expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('queue "nobody" was never used') });
-  expect((await due(['queues', 'stats'])).code).toBe(64);
+  expect((await due(['queues', 'show'])).code).toBe(64);
+});
+
+describe('queues late', () => {
+  const minute = Math.floor(Date.now() / MINUTE_MS) - 30;
+  const write = async (at: number) => {
+    const text = stateText(await stateNow(the.redis, the.ref));
+    const mark = { minute: at, since: minute };
+    await writeStates(the.redis, the.ref, { at: mark, states: [{ ...mark, text }] });
+  };
+  /** What a leader and a worker have told of one minute: how late its starts were, and why. */
+  const told = async (...lateMs: readonly number[]) => {
+    await write(minute);
+    const tally = noTally();
+    for (const ms of lateMs) addTime(tally, ms);
+    await addTimes(the.redis, the.ref, { name: 'start', tally, minute });
+    await write(minute + 1);
+    const late = lateMs.filter((ms) => ms > 1000);
+    const ms = new Map([['promotion', late.reduce((sum, one) => sum + one, 0)] as const]);
+    const sums = { starts: lateMs.length, late: late.length, ms, groups: new Map([['acme', 40_000]]) };
+    if (late.length > 0) await addCauses(the.redis, the.ref, { minute, sums, nowMs: Date.now() });
+  };
+  const said = async (...flags: readonly string[]) => (await due(['queues', 'late', 'q', ...flags])).out;
+
+  test('says first that a queue was late and why, then causes, groups, and who did what meanwhile', async () => {
+    await told(40_000, 39_000, 41_000, ...Array.from({ length: 7 }, () => 5));
+    await due(['queues', 'pause', 'q', '--reason', 'it moves']);
+    await due(['queues', 'resume', 'q']);
+    const out = await said();
+    expect(out.split('\n')[0]).toMatch(/^q from 2\S+T\S+ to 2\S+T\S+ \(UTC\)$/);
+    expect(out.split('\n')[1]).toMatch(
+      /^q was late: 3 of 10 starts were late by a second or more; 100 % of the lateness: promotion/,
+    );
+    expect(out).toMatch(/^waited +share +because\n2 min +100 % +promotion$/m);
+    expect(out).toMatch(/^waited +group\n40 s +acme$/m);
+    expect(out).toMatch(
+      /^when +what +who +why\n\S+ +paused +\S+@\S+ +it moves\n\S+ +resumed, since \S+ +\S+@\S+ +it moves$/m,
+    );
+    const { verdict, starts, late, causes, groups, diary } = await answer(['queues', 'late', 'q']);
+    expect([verdict, starts, late]).toEqual([out.split('\n')[1], 10, 3]);
+    expect(causes).toEqual([{ cause: 'promotion', text: 'promotion', ms: 120_000, share: 1 }]);
+    expect(groups).toEqual([{ group: 'acme', ms: 40_000 }]);
+    expect(diary.intervals).toMatchObject([{ what: 'paused', why: 'it moves', partitions: 1 }]);
+  });
+
+  test('says that a queue was on time, and that no start is told', async () => {
+    expect(await said()).toMatch(/\nno start of q is told in this time: no leader has kept minutes\.\n/);
+    await told(5, 5);
+    expect(await said()).toMatch(/\nq was on time: 2 starts, 99 % of them within \d ms\.\n/);
+    expect(await said('--from', '-2m')).toContain('no start of q is told');
+  });
+
+  test('takes times of a zone, the last that there were, and refuses an end before its beginning', async () => {
+    const range = async (...flags: readonly string[]) => {
+      const { fromMs, toMs } = await answer(['queues', 'late', 'q', ...flags]);
+      return [fromMs, toMs].map((ms) => new Date(ms).toISOString());
+    };
+    const [from = '', to = ''] = await range('--from', '02:00', '--to', '04:00', '--zone', 'Asia/Kolkata');
+    expect([from.slice(11), to.slice(11)]).toEqual(['20:30:00.000Z', '22:30:00.000Z']);
+    expect(Date.parse(to) - Date.parse(from)).toBe(7_200_000);
+    expect(Date.now() - Date.parse(to)).toBeLessThan(86_400_000);
+    const local = ['--from', '2026-03-01T02:00', '--to', '2026-03-01T04:00:00Z', '--zone', 'Europe/Berlin'];
+    expect(await range(...local)).toEqual(['2026-03-01T01:00:00.000Z', '2026-03-01T04:00:00.000Z']);
+    expect((await due(['queues', 'late', 'q', '--from', '-1h', '--to', '-2h'])).err).toContain('allowed: before to');
+    expect((await due(['queues', 'late', 'q', '--from', 'noon'])).err).toContain('--from is "noon"');
+  });
 });
 
 describe('queues pause', () => {
@@ -143,8 +211,8 @@ describe('queues pause', () => {
       out: 'q is paused\nrunning jobs go on to their end: 1 job\nto go on: duestream queues resume q\n',
     });
     expect(await the.promote()).toMatchObject({ kind: 'paused' });
-    expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^paused +since 20.*: the mail server moves$/m);
-    expect(await answer(['queues', 'stats', 'q'])).toMatchObject({
+    expect((await due(['queues', 'show', 'q'])).out).toMatch(/^paused +since 20.*: the mail server moves$/m);
+    expect(await answer(['queues', 'show', 'q'])).toMatchObject({
       paused: true,
       pause: { reason: 'the mail server moves', sinceMs: expect.any(Number) },
     });
@@ -231,7 +299,7 @@ describe('queues rm', () => {
     expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 1 scheduled\n');
   });
 
-  test('is in the audit with the number of jobs that went', async () => {
+  test('is in the audit with the number of jobs that went, an empty queue as one change', async () => {
     const audited = async () => {
       const { entries } = JSON.parse((await due(['admin', 'audit', '--json'])).out);
       return entries.map(({ verb, count }: { verb: string; count: number }) => [verb, count]);
@@ -244,7 +312,7 @@ describe('queues rm', () => {
     await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
     await due(['queues', 'rm', 'q']);
     expect(await audited()).toEqual([
-      ['queues.rm', 0],
+      ['queues.rm', 1],
       ['queues.rm', 49],
     ]);
   });
@@ -258,7 +326,7 @@ describe('queues rm', () => {
       code: 69,
       err: expect.stringContaining('"duestream queues rm q --force" removes it'),
     });
-    const { control } = await answer(['fsck']);
+    const { control } = await answer(['doctor', '--keys']);
     expect(control).toMatchObject([{ what: 'unreadable', name: 'q' }]);
     expect((await due(['doctor'])).out).toMatch(/fail +schema +the registry's entry of queue "q" cannot be read/);
     expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 2 scheduled\n');
@@ -337,7 +405,7 @@ describe('a daemon that runs', () => {
 
   test('rests while its queue is paused, goes on when it resumes, and lets go of it when it is removed', async () => {
     const args = ['start', '--roles', 'mover', '--redis', the.server.url, '--namespace', namespace];
-    const daemon = await cli.start(args, { env: { DUESTREAM_MOVER__SAFETY_TICK: '60s' } });
+    const daemon = await cli.start(args, { env: { DUESTREAM_PROFILE: 'quiet' } });
     await expect.poll(leads).toBe(1);
     await due(['queues', 'pause', 'q']);
     await the.schedule('a', { nowMs: T0 });
@@ -408,11 +476,11 @@ describe('a broadcast queue', () => {
       'record',
       '1a|{}',
     );
-    const { out } = await due(['queues', 'stats', 'q']);
+    const { out } = await due(['queues', 'show', 'q']);
     expect(out).toMatch(/^workers +none: every subscriber gets each job$/m);
     expect(out).toMatch(/^broadcast +keeps 1 job; at most 10000, of 16777216 bytes, for 1h$/m);
     expect(out).toMatch(/^s-2 +mill:7 +12\ns-1 +mill:7 +3$/m);
-    expect((await answer(['queues', 'stats', 'q'])).broadcast).toMatchObject({
+    expect((await answer(['queues', 'show', 'q'])).broadcast).toMatchObject({
       kept: 1,
       subscribers: [{ lag: 12 }, { lag: 3 }],
     });
@@ -438,8 +506,8 @@ describe('how long due jobs linger', () => {
     expect(out).toContain(said);
     expect(out).toContain('all processes follow within half a minute');
     expect((await findQueue(the.redis, namespace, 'q'))?.lingerMs).toBe(ms);
-    expect(await answer(['queues', 'stats', 'q'])).toMatchObject({ lingerMs: ms });
-    const stats = (await due(['queues', 'stats', 'q'])).out;
+    expect(await answer(['queues', 'show', 'q'])).toMatchObject({ lingerMs: ms });
+    const stats = (await due(['queues', 'show', 'q'])).out;
     expect(/^linger +.*$/m.exec(stats)?.[0]).toBe(
       ms > 0 ? `linger     due jobs wait up to ${linger} for company` : undefined,
     );
@@ -488,7 +556,7 @@ describe('limits of what runs', () => {
     await declare();
     const held = /1\/s \(set by \S+, incident 7; code says 100\/s\)/;
     expect((await due(['queues', 'ls'])).out).toMatch(held);
-    const stats = await due(['queues', 'stats', 'q']);
+    const stats = await due(['queues', 'show', 'q']);
     expect(stats.out).toMatch(/^by hand +rate is 1\/s \(set by \S+, incident 7; code says 100\/s\)$/m);
     expect(await due(['queues', 'set', 'q', '--unset', 'rat'])).toMatchObject({
       code: 64,
@@ -497,14 +565,14 @@ describe('limits of what runs', () => {
     expect((await due(['queues', 'set', 'q', '--unset', 'rate', '--reason', 'it is over'])).out).toBe(
       'rate of q is 100/s again\n',
     );
-    expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^limits +100\/s$/m);
+    expect((await due(['queues', 'show', 'q'])).out).toMatch(/^limits +100\/s$/m);
     expect((await due(['admin', 'audit'])).out).toMatch(/queues\.unset .*it is over(.|\n)*queues\.set .*incident 7/);
   });
 
   test('and a linger by command, go back to what nobody said', async () => {
     await due(['queues', 'set', 'q', '--linger', '20ms', '--per-group', '2', '--group-rate', '1/s']);
     expect((await due(['queues', 'set', 'q', '--unset', 'linger', '--unset', 'per-group'])).out).toBe(
-      'linger of q is as it is by default again\nperGroup of q is none again\n',
+      'linger of q is as it is by default again\nperGroup of q is no limit again\n',
     );
     expect(await findQueue(the.redis, namespace, 'q')).toMatchObject({ perGroup: 0, groupRate: 0 });
     expect((await findQueue(the.redis, namespace, 'q'))?.lingerMs).toBeUndefined();
@@ -514,7 +582,7 @@ describe('limits of what runs', () => {
     await due(['queues', 'set', 'q', '--concurrency', '1']);
     await the.scheduleAll([item('a'), item('b')]);
     await the.promote();
-    const { out } = await due(['queues', 'stats', 'q']);
+    const { out } = await due(['queues', 'show', 'q']);
     expect(out).toMatch(/0 scheduled, 1 waiting, 1 ready/);
     expect(out).toMatch(/in line +the first of them has waited for /);
     expect(out).not.toContain('duestream ');
@@ -527,12 +595,12 @@ describe('limits of what runs', () => {
     expect((await due(['queues', 'ls'])).out).toMatch(
       /^gated +in line +for +running +limits\nq +2 +\d+ \S+ +1\/1 +10\/s · 1 at once$/m,
     );
-    const { out } = await due(['queues', 'stats', 'q']);
+    const { out } = await due(['queues', 'show', 'q']);
     expect(out).toMatch(/^limits +10\/s · 1 at once; 1 of 1 run$/m);
     expect(out).toMatch(/^partition +scheduled +in line +ready +running .*\n +0 +0 +2 +0 +1\/1 /m);
     const rate = { limit: 10, perMs: 1000, burst: 1 };
     const limits = { text: '10/s · 1 at once', rate, concurrency: 1 };
-    expect(await answer(['queues', 'stats', 'q'])).toMatchObject({ limits, partitions: [{ concurrency: 1 }] });
+    expect(await answer(['queues', 'show', 'q'])).toMatchObject({ limits, partitions: [{ concurrency: 1 }] });
     expect((await answer(['queues', 'ls'])).queues).toMatchObject([{ waiting: 2, limits }]);
   });
 });

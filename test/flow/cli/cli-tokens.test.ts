@@ -76,7 +76,7 @@ describe('tokens', () => {
 
 describe('the audit', () => {
   test('says who did what to how many, newest first, and not what was only looked at', async () => {
-    expect((await due(['admin', 'audit'])).out).toBe('nothing was changed in namespace t yet\n');
+    expect((await due(['admin', 'audit'])).out).toBe('no such change is in the audit of namespace t\n');
     await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
     await due(['schedule', 'q', '--id', 'a', '--delay', '1h']);
     await due(['edit', 'q', 'a', '--attempts', '2']);
@@ -101,7 +101,7 @@ describe('the audit', () => {
     ]);
     for (const { who, way } of entries) expect([way, who]).toEqual(['cli', expect.stringMatching(/^\S+@\S+$/)]);
     expect((await due(['admin', 'audit', '--limit', '1'])).out).toMatch(
-      /^when +who +by +what +queue +which +changed\n/,
+      /^when +who +by +what +queue +which +changed +from what\n/,
     );
   });
 
@@ -116,7 +116,7 @@ describe('the audit', () => {
       ['queues.pause', 1, 'the mail server moves'],
     ]);
     expect((await due(['admin', 'audit'])).out).toMatch(
-      /^when .* changed +why\n.* queues\.set .* the provider said 429\n/,
+      /^when .* changed +from what +to what +why\n.* queues\.set .* the provider said 429\n/,
     );
     const long = await due(['queues', 'set', 'q', '--rate', '9/s', '--reason', 'x'.repeat(201)]);
     expect([long.code, long.err]).toEqual([64, expect.stringContaining('at most 200 characters')]);

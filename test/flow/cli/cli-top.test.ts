@@ -45,6 +45,7 @@ describe('a frame', () => {
       busiest: { fromMs: Date.UTC(2026, 2, 1, 10, 30), jobs: 8, scheduled: 8, coming: 0 },
       buckets: [0, 4, 8].map((jobs, at) => ({ fromMs: at * 60_000, jobs, scheduled: jobs, coming: 0 })),
       backlogs: [],
+      perQueue: [],
     },
     doctor: { atMs: 0, ok: true, findings: [] },
   };

@@ -95,7 +95,7 @@ test('a broadcast queue needs no worker, and what older processes do to it is to
   await subscriber.start();
   await expect.poll(() => metric('duestream_subscribers{queue="prices"}'), { timeout: 20_000 }).toBe(1);
   expect(await metric('duestream_subscriber_lag_jobs{queue="prices"}')).toBe(0);
-  expect((await answered('queues', 'stats', 'prices')).broadcast.subscribers).toMatchObject([{ lag: 0 }]);
+  expect((await answered('queues', 'show', 'prices')).broadcast.subscribers).toMatchObject([{ lag: 0 }]);
   await subscriber.stop();
 
   const redis = openCommands({ redis: server.url, name: 'old' });

@@ -237,7 +237,7 @@ describe('calls of one client take effect in the order in which they were made',
       const session = createCalls(settings);
       session.turns.take = () => new Turn();
       session.turns.lane = () => new Lane();
-      const left = await leftOf(clientOver(settings, session, {}), atOnce(calls));
+      const left = await leftOf(clientOver(settings, session), atOnce(calls));
       if (JSON.stringify(left) !== JSON.stringify(await leftOf(own(), awaited(calls)))) wrong += 1;
     }
     expect(wrong).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 /** Changing jobs that wait, from the library: each verb in every state, at once with others, and after a lost reply. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Client, createClient } from '../../../src/client/client.ts';
+import { type Client, createClient, type MovedJobs } from '../../../src/client/client.ts';
 import { ladder } from '../../../src/job/backoff.ts';
 import { defineQueue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
@@ -217,6 +217,51 @@ describe('another due time', () => {
       expect(status).toBe(where === 'kit' ? 'already' : 'ready');
     },
   );
+
+  test.each(['product', 'kit'])('says before and after, and its dry run is carried out once: %s', async (where) => {
+    const client = where === 'kit' ? createTestKit({ handlers: {} }).client : producer;
+    const given = ['a', 'b'].map((id, at) => ({ id, data: { to: 'ada' }, delay: `${at + 1}h`, tags: ['t'] }));
+    const made = await client.scheduleMany(reminders, given);
+    const dues = made.map(({ dueMs }) => dueMs);
+    const dueOf = async () => Promise.all(['a', 'b'].map(async (id) => (await client.get(reminders, id))?.dueMs));
+    const later = dues.map((dueMs) => dueMs + HOUR_MS);
+    const dry = await client.reschedule(reminders, { tag: 't' }, { shift: '1h' }, { dryRun: true });
+    expect(dry.moves).toMatchObject(dues.map((wasMs, at) => ({ id: given[at]?.id, wasMs, dueMs: later[at] })));
+    expect(await dueOf()).toEqual(dues);
+    const planned = ({ moves }: MovedJobs) =>
+      moves.map(({ id, dueMs, etag }) => ({ id, at: new Date(dueMs), ifMatch: etag }));
+    // Twice, as after a crash or a lost reply.
+    for (const status of ['rescheduled', 'already']) {
+      const done = await client.reschedule(reminders, planned(dry), {});
+      expect(done.map((one) => one.status)).toEqual([status, status]);
+      expect(await dueOf()).toEqual(later);
+    }
+    const { moves } = await client.reschedule(reminders, { tag: 't' }, { shift: '-30m' });
+    const back = moves.map(({ id, wasMs = 0, etag }) => ({ id, at: new Date(wasMs), ifMatch: etag }));
+    expect((await client.reschedule(reminders, back, {})).map((one) => one.status)).toEqual([
+      'rescheduled',
+      'rescheduled',
+    ]);
+    expect(await dueOf()).toEqual(later);
+    // Somebody else has moved one meanwhile: it is left alone.
+    await client.reschedule(reminders, 'a', { shift: '1m' });
+    const stale = await client.reschedule(
+      reminders,
+      planned(dry).map((one) => ({ ...one, at: new Date(dues[1] ?? 0) })),
+      {},
+    );
+    expect(stale.map((one) => one.status)).toEqual(['changed', 'changed']);
+  });
+
+  test('of a dry run leaves out what would stay where it is', async () => {
+    await producer.schedule(reminders, { to: 'ada' }, { id: 'x', delay: '1h', tags: ['t'] });
+    const at = new Date(Date.now() + 2 * HOUR_MS);
+    const moved = async (only: 'earlier' | 'later') =>
+      (await producer.reschedule(reminders, { tag: 't' }, { at, only }, { dryRun: true })).moves.map(
+        ({ dueMs }) => dueMs,
+      );
+    expect([await moved('earlier'), await moved('later')]).toEqual([[], [at.getTime()]]);
+  });
 
   test('by a shift needs a tag or a set in a filter, and nothing beside it', async () => {
     const shifted = (filter: object, due: object) => producer.reschedule(reminders, filter, due);

@@ -1,14 +1,14 @@
 /** Finding jobs and changing all that a filter means, from the library: states, indexes, churn, races, partitions. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Layout } from '../../../src/client/calls/layouts.ts';
-import { type Client, createClient, type JobFilter } from '../../../src/client/client.ts';
+import { type Client, createClient, type JobFilter, type JobFindOptions } from '../../../src/client/client.ts';
 import type { ActParts } from '../../../src/client/jobs/act.ts';
 import { type ChangedJobs, onFilter } from '../../../src/client/jobs/by-filter.ts';
 import { cancelling, foundToCancel } from '../../../src/client/jobs/cancel.ts';
 import { editing } from '../../../src/client/jobs/edit.ts';
 import { type RescheduleTarget, rescheduling } from '../../../src/client/jobs/reschedule.ts';
 import { parseFilter } from '../../../src/client/query/filter.ts';
-import { readerOf } from '../../../src/client/query/walk.ts';
+import { readerOf } from '../../../src/client/query/reader.ts';
 import { defineQueue, type Queue } from '../../../src/job/queue.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
@@ -19,6 +19,7 @@ import { createJobs, type Jobs } from '../../../src/redis/scripts/jobs.ts';
 import { elect } from '../../../src/redis/scripts/lease.ts';
 import { readNew } from '../../../src/redis/scripts/ready.ts';
 import type { Claim, Moved } from '../../../src/redis/scripts/replies.ts';
+import { createTestKit } from '../../../src/testing/index.ts';
 import { brokenInvariants } from '../../support/keyspace.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -582,5 +583,153 @@ describe('a walk ends', () => {
       await producer.schedule(mail, { to: '' }, { id: `z${made}`, delay: '1h', tags: ['t'] });
     }
     expect(made).toBe(120);
+  });
+});
+
+describe('jobs of all queues', () => {
+  const HOUR = 3_600_000;
+  const first = defineQueue('a-first');
+
+  /** Of all pages. */
+  async function walked(filter: JobFindOptions, limit: number): Promise<readonly string[]> {
+    const ids: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await producer.find({ ...filter, limit, cursor });
+      expect([page.jobs.length <= limit, page.unread]).toEqual([true, []]);
+      ids.push(...page.jobs.map(({ queue, id }) => `${queue} ${id}`));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return ids;
+  }
+
+  /** A herd at one moment in two queues and four partitions, and others around it. */
+  async function herd(): Promise<readonly string[]> {
+    const at = new Date(Date.now() + HOUR);
+    const herdOf = Array.from({ length: 30 }, (_, n) => `h${String(n).padStart(2, '0')}`);
+    const tags = ['user:42'];
+    for (const queue of [wide, first]) {
+      await producer.scheduleMany(
+        queue,
+        herdOf.map((id) => ({ id, data: null, at, tags })),
+      );
+    }
+    await producer.schedule(mail, { to: 'a' }, { id: 'soon', delay: '10m', tags, name: 'welcome' });
+    await producer.schedule(first, null, { id: 'late', delay: '2h', tags: ['user:43'] });
+    const inWide = await producer.list(wide, { sort: 'due', limit: 1000 });
+    return [
+      'mail soon',
+      ...herdOf.map((id) => `a-first ${id}`),
+      ...inWide.jobs.map(({ id }) => `wide ${id}`),
+      'a-first late',
+    ];
+  }
+
+  test.each([6, 1000])('come by due time, each on one page of %i, also of a herd at one moment', async (limit) => {
+    const all = await herd();
+    expect(await walked({}, limit)).toEqual(all);
+    expect(await walked({ tag: 'user:42' }, limit)).toEqual(all.slice(0, -1));
+    expect(await walked({ queues: ['mail', first] }, limit)).toEqual(all.filter((one) => !one.startsWith('wide')));
+    expect(await walked({ name: 'welcome' }, limit)).toEqual(['mail soon']);
+    expect(await walked({ idPrefix: 'l' }, limit)).toEqual(['a-first late']);
+    const due = { from: new Date(Date.now() + HOUR / 2), to: new Date(Date.now() + 1.5 * HOUR) };
+    expect(await walked({ due }, limit)).toEqual(all.slice(1, -1));
+  });
+
+  test('have what runs and what is ready among them, with those of a tag', async () => {
+    await oneOfEach();
+    await producer.schedule(first, null, { id: 'x', delay: '90m', tags: ['user:42'] });
+    const inOrder = ['mail run', 'mail ready', 'mail later', 'a-first x', 'mail other', 'mail untagged'];
+    for (const limit of [1, 100]) {
+      expect(await walked({}, limit)).toEqual(inOrder);
+      expect(await walked({ tag: 'user:42' }, limit)).toEqual(inOrder.slice(0, 4));
+      expect(await walked({ state: ['running', 'scheduled'] }, limit)).toEqual(inOrder.filter((_, at) => at !== 1));
+    }
+    const sorted = await producer.list(mail, { tag: 'user:42', sort: 'due' });
+    expect(sorted.jobs.map(({ id }) => id)).toEqual(['run', 'ready', 'later']);
+  });
+
+  test('of a tag that many have come by due time as well', async () => {
+    const many = Array.from({ length: 1200 }, (_, n) => ({
+      id: `m${String(n).padStart(4, '0')}`,
+      data: null,
+      delay: `${2000 - n}m`,
+      tags: n % 100 === 0 ? ['all', 'few'] : ['all'],
+    }));
+    await producer.scheduleMany(first, many);
+    const ids = many.map(({ id }) => `a-first ${id}`).toReversed();
+    expect(await walked({ tag: 'all' }, 500)).toEqual(ids);
+    expect(await walked({ tag: 'few' }, 5)).toEqual(ids.filter((one) => one.endsWith('00')));
+  });
+
+  test('that stay are met once, while others come, go and move', async () => {
+    const all = await herd();
+    const met: string[] = [];
+    let [cursor, pages]: [string | undefined, number] = [undefined, 0];
+    do {
+      const page = await producer.find({ limit: 5, cursor });
+      met.push(...page.jobs.map(({ queue, id }) => `${queue} ${id}`));
+      cursor = page.cursor;
+      pages += 1;
+      await producer.schedule('0-new', null, { id: `new-${pages}`, delay: '1m' });
+      if (pages === 2) await producer.cancel(first, 'h00');
+    } while (cursor !== undefined);
+    expect(met.filter((one) => !one.includes('new-'))).toEqual(all);
+  });
+
+  test('are found by an id in each queue, also when they are over, and bare ones', async () => {
+    await producer.schedule(mail, { to: 'a' }, { id: 'same', delay: '2h' });
+    await producer.schedule(wide, null, { id: 'same', delay: '1h' });
+    await producer.schedule(first, null, { id: 'same', delay: '1h' });
+    await producer.cancel(first, 'same');
+    const rows = async (filter: JobFindOptions) =>
+      (await producer.find(filter)).jobs.map(({ queue, state, bare }) => `${queue} ${state}${bare ? ' bare' : ''}`);
+    expect(await rows({ id: 'same' })).toEqual(['wide scheduled', 'mail scheduled', 'a-first cancelled']);
+    expect(await rows({ id: 'same', state: 'scheduled' })).toEqual(['wide scheduled', 'mail scheduled']);
+    expect(await rows({ id: 'sam' })).toEqual([]);
+    await redis.zadd(ref.keys.scheduled, Date.now() + HOUR, 'foreign');
+    expect(await rows({ id: 'foreign' })).toEqual(['mail scheduled bare']);
+  });
+
+  test('come by due time in the test kit too', async () => {
+    const { client } = createTestKit({ handlers: {} });
+    await client.schedule(mail, { to: 'a' }, { id: 'late', delay: '2h', tags: ['t'] });
+    await client.schedule(wide, null, { id: 'soon', delay: '1h', tags: ['t'] });
+    const { jobs: found } = await client.find({ tag: 't' });
+    expect(found.map(({ queue, id }) => `${queue} ${id}`)).toEqual(['wide soon', 'mail late']);
+  });
+
+  test('name a queue that does not answer, and have the others', async () => {
+    await herd();
+    await redis.del(ref.keys.scheduled);
+    await redis.set(ref.keys.scheduled, 'a person did this');
+    const page = await producer.find({ tag: 'user:43' });
+    expect(page.jobs.map(({ id }) => id)).toEqual(['late']);
+    const plain = await producer.find({ limit: 3 });
+    expect(plain.unread).toEqual([{ queue: 'mail', why: expect.stringContaining('WRONGTYPE') }]);
+    expect(plain.jobs).toHaveLength(3);
+    await expect(producer.find({ queues: ['mail'] })).rejects.toThrow('WRONGTYPE');
+    await redis.flushall();
+  });
+
+  test.each([
+    [{ queues: 'mail' as never }, /queues is "mail"; allowed: a list of queues/],
+    [{ id: 'a', set: 's' }, /id and set are both given/],
+    [{ ran: {}, ended: {} }, /ran and ended are both given/],
+    [{ ran: { from: '2030-01-02T00:00:00Z', to: '2030-01-01T00:00:00Z' } }, /ran\.to is/],
+    [{ queue: 'mail' } as never, /queue is not an option of find.*queues/],
+    [{ cursor: 'x' } as never, /cursor is "x"/],
+    [{ sort: 'id' } as never, /sort is not an option of find/],
+  ])('refuse %j', async (filter, message) => {
+    await expect(producer.find(filter)).rejects.toThrow(message);
+  });
+
+  test('have a cursor that goes with their filter, queues and order alone', async () => {
+    await herd();
+    const { cursor } = await producer.find({ limit: 1 });
+    await expect(producer.find({ limit: 1, tag: 'user:42', cursor })).rejects.toThrow('of another filter or order');
+    await expect(producer.find({ queues: ['mail'], cursor })).rejects.toThrow('of another filter or order');
+    await expect(producer.list(mail, { cursor, sort: 'due' })).rejects.toThrow('of another filter or order');
+    await expect(producer.list(mail, { sort: 'id' as never })).rejects.toThrow('sort is "id"; allowed: due');
   });
 });

@@ -110,6 +110,57 @@ describe('scheduling', () => {
   });
 });
 
+describe('a preview', () => {
+  test('says when a job would be due, its retries and what comes due beside it, and writes nothing', async () => {
+    const retried = defineQueue<{ to: string }>('emails', {
+      attempts: 3,
+      backoff: { kind: 'ladder', steps: ['1m', '10m'] },
+    });
+    const atMs = Date.parse('2030-01-01T09:00:30Z');
+    const near = (minutes: number, seconds = 0) => new Date(atMs + minutes * 60_000 + seconds * 1000);
+    await producer.scheduleMany(
+      emails,
+      [near(0), near(0, 29), near(0, 30), near(-30), near(-31), near(30, 29), near(31)].map((at) => ({
+        data: { to: 'a' },
+        at,
+      })),
+    );
+    const keys = (await admin.keys('*')).toSorted();
+    const preview = await producer.preview(retried, { to: 'a@b.c' }, { at: near(0), name: 'welcome', id: 'x' });
+    const counts = Array.from({ length: 61 }, (_, minute) => ({ 0: 1, 30: 2, 31: 1, 60: 1 })[minute] ?? 0);
+    expect(preview).toEqual({
+      queue: 'emails',
+      name: 'welcome',
+      dueMs: atMs,
+      there: undefined,
+      refusal: undefined,
+      retries: [
+        { attempt: 2, fromMs: atMs + 60_000, toMs: atMs + 60_000 },
+        { attempt: 3, fromMs: atMs + 660_000, toMs: atMs + 660_000 },
+      ],
+      beside: { fromMs: Date.parse('2030-01-01T08:30:00Z'), stepMs: 60_000, counts },
+    });
+    expect((await producer.preview('never', 1)).refusal).toBeUndefined();
+    expect((await admin.keys('*')).toSorted()).toEqual(keys);
+    const { retries } = await producer.preview('never', 1, { attempts: 2 });
+    expect((retries[0]?.toMs ?? 0) - (retries[0]?.fromMs ?? 0)).toBeGreaterThan(5000);
+  });
+
+  test('says what would refuse the job, and what is there already', async () => {
+    const small = defineQueue('small', { maxPending: 1 });
+    await producer.schedule(small, 1, { id: 'x', delay: '1h' });
+    expect(await producer.preview(small, 2)).toMatchObject({ refusal: { kind: 'queue-full', limit: 1, pending: 1 } });
+    expect(await producer.preview(small, 2, { id: 'x' })).toMatchObject({ there: { state: 'scheduled' } });
+    await producer.tags.close('emails', 'paid', { for: '1h' });
+    const closed = await producer.preview('emails', 1, { tags: ['other', 'paid'] });
+    expect(closed.refusal).toMatchObject({ kind: 'closed', tag: 'paid' });
+    const grouped = await producer.preview('emails', 1, { group: 'acme' });
+    expect(grouped.refusal).toEqual({ kind: 'not-gated', what: 'group "acme"' });
+    await expect(producer.preview('emails', 1, { delay: 'soon' })).rejects.toThrow('delay is "soon"');
+    await expect(producer.preview('emails', 1, { delai: 1 } as never)).rejects.toThrow('delai');
+  });
+});
+
 describe('many calls at once', () => {
   test('10,000 calls of one turn cost a few script calls and declare the queue once', async () => {
     await admin.config('RESETSTAT');

@@ -330,3 +330,70 @@ test('what nobody can mean is refused before anything is sent', async () => {
   expect(await left()).toBe(1);
   expect(() => createClient({ redis: server.url, nam: 'x' } as never)).toThrow('nam is not an option');
 });
+
+describe('an overview of all queues', () => {
+  beforeEach(async () => {
+    await declareQueue(redis, { namespace: 'duestream', queue: 'sms', partitions: 1 });
+  });
+  const sms = partitionRef('duestream', { queue: 'sms', partition: 0, layoutGeneration: 0 });
+
+  /** In the queue `sms` too: its dead letters are those of the first partition of `mails`, moved. */
+  async function inSms(id: string, more: Died): Promise<void> {
+    const entry = await died(id, more);
+    const keys = refs[0]?.keys.dead ?? '';
+    const [[, fields = []] = ['', []]] = await redis.xrange(keys, entry, entry);
+    await redis.xadd(sms.keys.dead, entry, ...fields);
+    await redis.xdel(keys, entry);
+  }
+
+  test('has the kinds of trouble, the one that came last first, with what their jobs share', async () => {
+    await died('a', { days: 2.9, error: 'HTTP 503 for order 1', name: 'welcome', tags: 'eu' });
+    await died('d', { days: 2.5, error: 'no such user' });
+    await died('b', { days: 2, partition: 1, error: 'HTTP 503 for order 2', name: 'welcome' });
+    await inSms('{acme}c', { days: 1, error: 'HTTP 503 for order 3', tags: 'eu' });
+    const { kinds, others, scanned, untilMs, stepMs, unread } = await dead.overview();
+    expect([kinds.length, others, scanned, untilMs, unread]).toEqual([2, 0, 4, undefined, []]);
+    expect(kinds[0]).toMatchObject({
+      reason: 'attempts-exhausted',
+      error: 'HTTP 503 for order #',
+      count: 3,
+      shares: {
+        queue: [
+          { value: 'mails', count: 2 },
+          { value: 'sms', count: 1 },
+        ],
+        name: [
+          { value: 'welcome', count: 2 },
+          { value: 'default', count: 1 },
+        ],
+        group: [{ value: 'acme', count: 1 }],
+        tag: [{ value: 'eu', count: 2 }],
+      },
+      example: { queue: 'sms', partition: 0, id: '{acme}c' },
+    });
+    expect(stepMs).toBe(3_600_000);
+    expect(kinds[0]?.times.map(({ count }) => count)).toEqual([1, 1, 1]);
+    expect(kinds[1]).toMatchObject({ error: 'no such user', count: 1 });
+  });
+
+  test('is of some queues, by a filter, and says how far back it has looked', async () => {
+    for (const days of [3, 2, 1]) await died(`m${days}`, { days, error: `e${'abc'[days - 1]}` });
+    await inSms('s', { error: 'other' });
+    const errorsOf = async (...asked: Parameters<DeadLetters['overview']>) =>
+      (await dead.overview(...asked)).kinds.map(({ error }) => error);
+    expect(await errorsOf({ queues: ['mails'] })).toEqual(['ea', 'eb', 'ec']);
+    expect(await errorsOf({ newerThan: '36h' })).toEqual(['other', 'ea']);
+    expect(await errorsOf({ olderThan: '36h' })).toEqual(['eb', 'ec']);
+    const cut = await dead.overview({ scanMax: 2 });
+    expect(cut).toMatchObject({ scanned: 2, untilMs: expect.any(Number) });
+    expect(cut.kinds.map(({ error }) => error)).toEqual(['other', 'ea']);
+    await expect(dead.overview({ limit: 2 } as never)).rejects.toThrow('limit is not an option of overview');
+  });
+
+  test('names a queue that does not answer', async () => {
+    await died('a');
+    await redis.set(sms.keys.dead, 'a person did this');
+    const { kinds, unread } = await dead.overview();
+    expect([kinds.length, unread]).toEqual([1, [{ queue: 'sms', why: expect.stringContaining('WRONGTYPE') }]]);
+  });
+});

@@ -177,7 +177,7 @@ test('a job that runs is asked to stop and told; when it has ended, the next cal
       begun.open();
       await aborted(signal);
     },
-    { redis: server.url, extendEvery: '100ms' },
+    { redis: server.url, jobLease: '600ms' },
   );
   await worker.start();
   await put(bills, ['a'], [tag]);

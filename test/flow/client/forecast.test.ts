@@ -74,6 +74,26 @@ describe('a forecast', () => {
     );
   });
 
+  test('counts by half an hour and splits that by queue, the fullest first, where somebody asks for it', async () => {
+    const half = Math.ceil((Date.now() + 2 * HOUR) / (HOUR / 2)) * (HOUR / 2);
+    await the.scheduleAll([item('late'), item('a', { dueMs: half }), item('b', { dueMs: half + HOUR / 2 })]);
+    for (const name of ['c', 'd']) await schedules.put(name, { queue: 'other', every: '30m' });
+    const found = await schedules.forecast({ by: 'half-hour', perQueue: true });
+    expect(found.by).toBe('half-hour');
+    expect(
+      found.buckets
+        .slice(2)
+        .every(({ fromMs }, at, all) => at === 0 || fromMs - (all[at - 1]?.fromMs ?? 0) === HOUR / 2),
+    ).toBe(true);
+    expect(found.queues?.map(({ queue, jobs }) => [queue, jobs.reduce((sum, one) => sum + one, 0)])).toEqual([
+      ['other', 96],
+      ['q', 2],
+    ]);
+    const at = found.buckets.findIndex(({ fromMs }) => fromMs === half);
+    expect(found.queues?.map(({ jobs }) => jobs[at])).toEqual([2, 1]);
+    expect((await schedules.forecast()).queues).toBeUndefined();
+  });
+
   test('refuses what it cannot answer', async () => {
     const code = (options: Parameters<Schedules['forecast']>[0]) =>
       schedules.forecast(options).catch((error: { readonly code: string }) => error.code);

@@ -1,9 +1,11 @@
 /** Jobs that are over, in the same list as the others: with a history and without one, over partitions, page by page. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Client, createClient, type JobListFilter } from '../../../src/client/client.ts';
+import { type Client, createClient, type JobFindOptions, type JobListFilter } from '../../../src/client/client.ts';
+import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { defineQueue, type Queue } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -312,5 +314,73 @@ describe('a list of jobs in any state', () => {
     }
     await over.close();
     await line.close();
+  });
+});
+
+describe('jobs of all queues that are over', () => {
+  const other = defineQueue('other', { history: { keep: '1d' } });
+  const rowsOf = async (filter: JobFindOptions) =>
+    (await client.find(filter)).jobs.map(({ queue, id }) => `${queue} ${id}`);
+
+  test('come by their ends, over histories and what is remembered, page by page', async () => {
+    await cancelled(kept, ['a', 'b']);
+    await cancelled(other, ['c']);
+    await cancelled(kept, ['d']);
+    await client.schedule(other, null, { id: 'later', delay: '1h' });
+    const inOrder = ['kept d', 'other c', 'kept b', 'kept a'];
+    expect(await rowsOf({ state: 'cancelled' })).toEqual(inOrder);
+    expect(await rowsOf({ state: ['scheduled', 'cancelled'] })).toEqual(['other later', ...inOrder]);
+    expect(await rowsOf({ tag: 't:c', state: 'cancelled' })).toEqual(['other c']);
+    const met: string[] = [];
+    for await (const { queue, id } of client.find({ state: ['scheduled', 'cancelled'], limit: 1 })) {
+      met.push(`${queue} ${id}`);
+    }
+    expect(met).toEqual(['other later', ...inOrder]);
+  });
+
+  test('by the time of their end name a queue that keeps no history', async () => {
+    const [, second] = await cancelled(kept, ['a', 'b']);
+    await cancelled(plain, ['x']);
+    const { jobs, unread } = await client.find({ ended: { from: second } });
+    expect(jobs.map(({ id }) => id)).toEqual(['b']);
+    expect(unread).toEqual([{ queue: 'plain', why: expect.stringContaining('keeps no history') }]);
+    const none = await client.find({ queues: ['plain'], ran: { from: second } });
+    expect(none).toMatchObject({ jobs: [], unread: [{ queue: 'plain' }] });
+  });
+
+  test('and those that run are found by when they ran', async () => {
+    const gates = new Map<string, () => void>();
+    const worker = createWorker(other, ({ id }) => new Promise<void>((resolve) => gates.set(id, resolve)), {
+      redis: server.url,
+      concurrency: 5,
+    });
+    const daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'] });
+    await Promise.all([daemon.start(), worker.start()]);
+    try {
+      for (const id of ['short', 'long', 'runs']) {
+        await client.schedule(other, null, { id });
+        await expect.poll(() => gates.has(id), { timeout: 20_000 }).toBe(true);
+      }
+      gates.get('short')?.();
+      const overMs = async (id: string) => (await client.get(other, id))?.overMs;
+      await expect.poll(() => overMs('short'), { timeout: 20_000 }).toBeDefined();
+      const shortMs = (await overMs('short')) ?? 0;
+      await expect
+        .poll(() => redis.time().then(([s]) => Number(s) * 1000 > shortMs + 1), { timeout: 20_000 })
+        .toBe(true);
+      gates.get('long')?.();
+      await expect.poll(() => overMs('long'), { timeout: 20_000 }).toBeDefined();
+      const startedMs = (await client.get(other, 'short'))?.startedMs ?? 0;
+      const ranAt = async (from: number, to: number) =>
+        (await rowsOf({ ran: { from: new Date(from), to: new Date(to) } })).toSorted();
+      expect(await ranAt(startedMs, shortMs)).toEqual(['other long', 'other runs', 'other short']);
+      expect(await ranAt(shortMs + 1, shortMs + 1)).toEqual(['other long', 'other runs']);
+      expect(await ranAt(startedMs - 10_000, startedMs - 1)).toEqual([]);
+      expect(await rowsOf({ ran: {}, state: 'running' })).toEqual(['other runs']);
+    } finally {
+      gates.get('runs')?.();
+      await worker.stop();
+      await daemon.stop();
+    }
   });
 });

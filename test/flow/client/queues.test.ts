@@ -2,8 +2,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { auditEntries } from '../../../src/access/audit.ts';
 import { type Client, type ClientOptions, createClient } from '../../../src/client/client.ts';
+import { queueDiary } from '../../../src/inspect/diary.ts';
 import { defineQueue, type QueueInput } from '../../../src/job/queue.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
+import { controlKeys } from '../../../src/redis/keys.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -116,6 +118,109 @@ describe.each(CHANGES)('queues.$verb', ({ verb, before, call, first, again, audi
   });
 });
 
+describe('the audit has of a program', () => {
+  test('what it sets for groups and schedules, and who asked to say why', async () => {
+    await client.groups.set(mail, 'acme', { concurrency: 2 }, { reason: 'they pay' });
+    await client.groups.unset(mail, 'acme', { reason: 'no more' });
+    await client.schedules.put('nightly', { queue: 'mail', cron: '0 3 * * *' });
+    await client.schedules.put('nightly', { queue: 'mail', cron: '0 3 * * *' });
+    await client.schedules.pause('nightly', 'the database moves');
+    await client.schedules.remove('nightly');
+    expect(await audited()).toEqual([
+      ['program', 'groups.set', 'mail', 1, 'they pay'],
+      ['program', 'groups.unset', 'mail', 1, 'no more'],
+      ['program', 'schedules.put', 'mail', 1, undefined],
+      ['program', 'schedules.pause', 'mail', 1, 'the database moves'],
+      ['program', 'schedules.rm', 'mail', 1, undefined],
+    ]);
+  });
+
+  test('what it was before and what it is now: settings, limits, rules', async () => {
+    await client.queues.set(mail, { rate: '10/s' });
+    await client.groups.set(mail, 'acme', { concurrency: 2 });
+    await client.groups.set(mail, 'acme', { concurrency: 3 });
+    await client.schedules.put('nightly', { queue: 'mail', cron: '0 3 * * *', data: { to: 'ada' } });
+    await client.schedules.put('nightly', { queue: 'mail', cron: '0 4 * * *', data: { to: 'bob' } });
+    await client.schedules.remove('nightly');
+    const entries = await auditEntries({ redis, namespace: 'duestream' }, { limit: 10 });
+    expect(entries.map(({ verb, before, after }) => [verb, before, after]).toReversed()).toEqual([
+      ['queues.set', { rate: '100/s' }, { rate: '10/s' }],
+      ['groups.set', undefined, { concurrency: 2 }],
+      ['groups.set', { concurrency: 2 }, { concurrency: 3 }],
+      ['schedules.put', undefined, { queue: 'mail', cron: '0 3 * * *', data: '…' }],
+      ['schedules.put', { cron: '0 3 * * *', data: '…' }, { cron: '0 4 * * *', data: '…' }],
+      ['schedules.rm', { queue: 'mail', cron: '0 4 * * *', data: '…' }, undefined],
+    ]);
+  });
+
+  test('the changes that are asked for, and no others', async () => {
+    await client.queues.pause(mail);
+    await client.groups.set(mail, 'acme', { concurrency: 2 });
+    await client.schedules.put('nightly', { queue: 'reports', cron: '0 3 * * *' });
+    const verbs = async (filter: Partial<Parameters<typeof auditEntries>[1]>) =>
+      (await auditEntries({ redis, namespace: 'duestream' }, { limit: 10, ...filter })).map(({ verb }) => verb);
+    const [newest] = await auditEntries({ redis, namespace: 'duestream' }, { limit: 1 });
+    const atMs = newest?.atMs ?? 0;
+    expect(await verbs({ queue: 'mail' })).toEqual(['groups.set', 'queues.pause']);
+    expect(await verbs({ target: 'acme' })).toEqual(['groups.set']);
+    expect(await verbs({ verb: 'queues' })).toEqual(['queues.pause']);
+    expect(await verbs({ verb: 'queues.paus' })).toEqual([]);
+    expect(await verbs({ who: 'nobody' })).toEqual([]);
+    expect(await verbs({ fromMs: atMs })).toContain('schedules.put');
+    expect(await verbs({ fromMs: atMs + 1 })).toEqual([]);
+    expect(await verbs({ toMs: atMs - 60_000 })).toEqual([]);
+    expect(await verbs({ queue: 'mail', limit: 1 })).toEqual(['groups.set']);
+    expect(await verbs({ before: newest?.entry, verb: 'groups' })).toEqual(['groups.set']);
+  });
+
+  test('no change of a job: programs make those by the thousand', async () => {
+    await client.reschedule(mail, 'a', { delay: '2h' });
+    await client.cancel(mail, 'a');
+    await client.tags.close(mail, 'invoice:7', { for: '1d' });
+    expect(await audited()).toEqual([]);
+  });
+
+  test('a change whose entry cannot be written: the call resolves all the same', async () => {
+    const { audit: key } = controlKeys('duestream');
+    await redis.set(key, 'no stream');
+    await expect(client.queues.pause(mail)).resolves.toMatchObject({ status: 'changed' });
+  });
+});
+
+describe('the diary has', () => {
+  const told = async () =>
+    (
+      await queueDiary({ redis, namespace: 'duestream' }, 'mail', { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER })
+    ).entries.map(({ what, by, why, partitions, before, after }) => ({ what, by, why, partitions, before, after }));
+
+  test('what a call does to all partitions once, and who did it and why', async () => {
+    await client.queues.pause(mail, { reason: 'it moves', by: 'ada' });
+    await client.queues.resume(mail, { by: 'bob' });
+    await client.queues.close(mail, { for: '1h', reason: 'down', by: 'ada' });
+    await client.queues.open(mail);
+    expect(await told()).toMatchObject([
+      { what: 'paused', by: 'ada', why: 'it moves', partitions: 3 },
+      { what: 'resumed', by: 'bob', partitions: 3 },
+      { what: 'closed', by: 'ada', why: 'down', partitions: 3 },
+      { what: 'opened', by: expect.stringContaining('@'), partitions: 3 },
+    ]);
+  });
+
+  test('settings that somebody or a definition changes, with what they were', async () => {
+    await client.queues.set(mail, { rate: '10/s' }, { reason: 'they ask', by: 'ada' });
+    await client.queues.set(mail, { rate: '10/s' }, { by: 'ada' });
+    await client.queues.unset(mail, 'rate', { by: 'bob' });
+    await client.groups.set(mail, 'acme', { concurrency: 2 }, { by: 'ada' });
+    await open({}).schedule(defineQueue('mail', { partitions: 3, rate: '50/s' }), {}, { id: 'b', delay: '1h' });
+    expect(await told()).toMatchObject([
+      { what: 'set', by: 'ada', why: 'they ask', before: { rate: '100/s' }, after: { rate: '10/s' } },
+      { what: 'set', by: 'bob', before: { rate: '10/s' }, after: { rate: '100/s' } },
+      { what: 'set', by: 'ada', before: {}, after: { groups: { acme: { concurrency: 2 } } } },
+      { what: 'set', why: 'its definition says so', before: { rate: '100/s' }, after: { rate: '50/s' } },
+    ]);
+  });
+});
+
 describe('what a call is given', () => {
   test.each<[string, (all: Client['queues']) => Promise<unknown>, string]>([
     ['a misspelt setting', (all) => all.set('mail', { rat: '1/s' } as object), 'did you mean rate?'],
@@ -174,7 +279,10 @@ describe('queues.remove', () => {
       held: { scheduled: 1, ready: 0, running: 0, dead: 0 },
     });
     expect(await redis.keys('*{mail:*')).toEqual([]);
-    expect(await audited()).toEqual([['program', 'queues.rm', 'mail', 1, undefined]]);
+    expect(await audited()).toEqual([
+      ['program', 'schedules.put', 'mail', 1, undefined],
+      ['program', 'queues.rm', 'mail', 1, undefined],
+    ]);
     await expect(client.queues.get(mail)).rejects.toMatchObject({ code: 'not-found' });
   });
 

@@ -209,11 +209,11 @@ describe('what is told', () => {
     const ls = await run('queues', 'ls');
     expect(ls.out).toMatch(/^queue .*waits +full +workers +leader$/m);
     expect(ls.out).toMatch(/^q .* 25 % /m);
-    const stats = await run('queues', 'stats', 'q');
+    const stats = await run('queues', 'show', 'q');
     expect(stats.out).toMatch(/^quota +1 of 4 jobs \(25 %\), \d+ of 4096 bytes \(\d %\)$/m);
-    const told = JSON.parse((await run('queues', 'stats', 'q', '--json')).out);
+    const told = JSON.parse((await run('queues', 'show', 'q', '--json')).out);
     expect(told.quota).toMatchObject({ pending: 1, pendingMax: 4, bytesMax: 4096 });
-    const free = JSON.parse((await run('queues', 'stats', 'free', '--json')).out);
+    const free = JSON.parse((await run('queues', 'show', 'free', '--json')).out);
     expect(free.quota).toBeUndefined();
   });
 

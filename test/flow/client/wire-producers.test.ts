@@ -33,7 +33,7 @@ beforeAll(async () => {
   foreign = await openForeignProducers(server, () => queue);
   redis = openCommands({ redis: server.url, name: 'test' });
   await whenReady(redis);
-  daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], mover: { safetyTick: 60_000 } });
+  daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], profile: 'quiet' });
   await daemon.start();
 }, 300_000);
 beforeEach(async () => {

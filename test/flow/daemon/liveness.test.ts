@@ -86,7 +86,7 @@ async function leading(): Promise<{ readonly daemon: Daemon; readonly advance: (
   const { monotonicMs } = systemClock;
   vi.spyOn(systemClock, 'monotonicMs').mockImplementation(() => monotonicMs() + aheadMs);
   const url = `unix://${line.server.socketPath}`;
-  const mover = { lease: 1000, safetyTick: 100 };
+  const mover = { lease: 1000 };
   const config = { redis: { url }, roles: ['mover' as const], namespace: 'live', queues: { [line.queue]: {} }, mover };
   const daemon = createDaemon(config);
   line.onEnd(() => daemon.stop());

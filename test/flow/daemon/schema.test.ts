@@ -77,7 +77,7 @@ describe('found at the start', () => {
 
   test.each([
     ...['schedule effects --delay 1h', 'cancel effects x', 'ls effects', 'show effects x', 'queues ls'],
-    ...['queues stats effects', 'queues pause effects', 'queues rm effects --force', 'dead ls effects'],
+    ...['queues show effects', 'queues pause effects', 'queues rm effects --force', 'dead ls effects'],
     ...[
       'dead replay effects --all',
       'schedules ls',
@@ -85,7 +85,7 @@ describe('found at the start', () => {
       'schedules forecast',
       'queues leaders',
       'queues workers',
-      'fsck',
+      'doctor --keys',
     ],
     'schedules put nightly --queue effects --every 1d',
   ])('duestream %s ends with 78', async (line) => {

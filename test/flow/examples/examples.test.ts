@@ -37,7 +37,6 @@ afterAll(async () => {
 const env = (more: Readonly<Record<string, string>> = {}) => ({
   DUESTREAM_REDIS_URL: server.url,
   DUESTREAM_WORKER__JOB_LEASE: '1000',
-  DUESTREAM_WORKER__EXTEND_EVERY: '300',
   DUESTREAM_WORKER__BEAT_TTL: '1000',
   DUESTREAM_WORKER__GRACE: '300',
   ...more,

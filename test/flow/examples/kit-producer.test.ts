@@ -38,12 +38,26 @@ const OWN = [
   'reachedMs',
   'firstMs',
   'lastMs',
+  'account',
 ];
+/** A record says when it was made, where that was late: there a digest differs from that of another moment. */
+function isMadeLate(view: { readonly askedDueMs?: number; readonly dueMs?: number; readonly etag?: string }): boolean {
+  const [, told = 'running'] = /:(\w+)$/.exec(view.etag ?? '') ?? [];
+  return [view.askedDueMs, view.dueMs, Number(told)].some((ms = Number.NaN) => ms < Date.UTC(2025, 0));
+}
+
+/** The etag of a schedule says since when it is there, that of a job which start it had. */
+function etagOf(text: string, madeLate: boolean): string {
+  if (!text.includes(':')) return 'etag';
+  const timeless = text.replace(/:[1-9]\d*:/, ':token:');
+  return madeLate ? timeless.replace(/^\w+/, 'digest') : timeless;
+}
+
 const bareOf = (queue: string, reply: unknown): unknown =>
   JSON.parse(
-    JSON.stringify(reply ?? 'nothing', (name, value) => {
-      // That of a schedule says since when it is there.
-      if (name === 'etag') return String(value).includes(':') ? String(value).replace(/:[1-9]\d*:/, ':token:') : 'etag';
+    JSON.stringify(reply ?? 'nothing', function bare(this: object, name, value) {
+      if (name === 'digest' && isMadeLate(this)) return undefined;
+      if (name === 'etag') return etagOf(String(value), isMadeLate(this));
       return OWN.includes(name) ? undefined : name === 'cursor' ? 'where to go on' : value;
     }).replaceAll(queue, 'q'),
   );

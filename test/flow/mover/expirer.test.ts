@@ -22,6 +22,7 @@ async function expirerOn({ isLeader = true, broadcast = false } = {}) {
     ref: p.ref,
     clock: systemClock,
     events,
+    namespace: 'test',
     windowMs: WINDOW_MS,
     current: () => ({
       ...p.ref,

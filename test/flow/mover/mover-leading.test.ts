@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { idle } from '../../../src/kernel/loop.ts';
 import { rendezvous } from '../../../src/kernel/shares.ts';
+import { diaryEntries } from '../../../src/redis/diary.ts';
 import { beat, leave } from '../../../src/redis/scripts/presence.ts';
 import { listQueues } from '../../../src/redis/scripts/queues.ts';
 import { daemonOn, handClock, moverOn, slowed } from '../../support/mover-line.ts';
@@ -45,6 +46,25 @@ it('a leader that heard no nudges for a while looks as soon as it hears them aga
   await line.plan({ id: 'unheard', dueMs: Date.now() - 5 });
   await daemon.subscriber.connect();
   await eventually(async () => (await line.picture()).ready).toEqual(['j:unheard']);
+});
+
+it('a leader tells the diary when the last worker goes and when one is there again', async () => {
+  await declare();
+  line.onEnd(forgetQueues);
+  const identity = { id: 'w9', role: 'worker', host: 'h', pid: 1, startedMs: 0, queues: [line.queue] } as const;
+  const of = { namespace: NAMESPACE, identity, ttlMs: HOUR_MS };
+  await beat(line.redis, of);
+  const daemon = await daemonOn(line, 'd1');
+  await daemon.start();
+  const told = async () => (await diaryEntries(line.redis, line.ref)).map(({ what }) => what);
+  await eventually(told).toEqual(['elected']);
+  await leave(line.redis, NAMESPACE, 'w9');
+  await eventually(told).toEqual(['elected', 'unserved']);
+  await beat(line.redis, of);
+  await eventually(told).toEqual(['elected', 'unserved', 'served']);
+  await daemon.stop();
+  await leave(line.redis, NAMESPACE, 'w9');
+  await eventually(told).toEqual(['elected', 'unserved', 'served', 'resigned']);
 });
 
 it('a leader that stops hands over long before its lease would run out', async () => {

@@ -95,7 +95,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     const ids = Array.from({ length: 12 }, (_, at) => `cli-${at}`);
     await Promise.all(ids.map((id) => producer.schedule(queue, {}, { id, delay: '1h' })));
     expect(JSON.stringify(await said('queues', 'ls'))).toContain('"cli"');
-    expect((await said('queues', 'stats', 'cli')).queues?.[0] ?? (await said('queues', 'stats', 'cli'))).toBeDefined();
+    expect((await said('queues', 'show', 'cli')).queues?.[0] ?? (await said('queues', 'show', 'cli'))).toBeDefined();
     expect(JSON.stringify(await said('ls', 'cli'))).toContain('cli-11');
     expect(JSON.stringify(await said('show', 'cli', 'cli-3'))).toContain('cli-3');
     await said('schedule', 'cli', '--id', 'one-more', '--delay', '1h');
@@ -110,7 +110,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     await said('queues', 'workers');
     await said('queues', 'leaders');
     await said('schedules', 'forecast');
-    expect(await said('fsck')).toMatchObject({ ok: true });
+    expect(await said('doctor', '--keys')).toMatchObject({ ok: true });
     // These servers keep nothing on disk, and `doctor` says so.
     const { code, out } = await cli.run(['doctor', ...redis]);
     const checks: { check: string; status: string; saw: string }[] = JSON.parse(out).checks;
@@ -136,7 +136,7 @@ describe.each(Object.keys(places))('%s', (name) => {
     await until(() => ids.every((id) => ran.includes(id)));
     await worker.stop();
     expect(ran.toSorted()).toEqual(ids.toSorted());
-    const { out } = await cli.run(['fsck', 'narrow', '--redis', url, '--json']);
+    const { out } = await cli.run(['doctor', 'narrow', '--redis', url, '--json']);
     expect(JSON.parse(out)).toMatchObject({ ok: true });
   }, 90_000);
 

@@ -162,8 +162,8 @@ test('each check of doctor answers for the others, and fails with the name and t
   );
 });
 
-test('fsck says which keys of the damaged one are of a wrong type, and looks at the others', async () => {
-  const { code, answer } = await asked('fsck');
+test('doctor says which keys of the damaged one are of a wrong type, and looks at the others', async () => {
+  const { code, answer } = await asked('doctor', '--keys');
   expect(code).toBe(1);
   expect(answer.unread).toEqual([]);
   const flaws = (queue: string) =>

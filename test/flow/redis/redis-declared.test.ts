@@ -57,7 +57,7 @@ const condition = base.extend<{ stage: Stage }>({
         await door.opened;
       },
     });
-    const mover = { lease: 1000, safetyTick: 300 };
+    const mover = { lease: 1000 };
     const daemon = createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'], mover }, { handlers });
     const log = createLog({ level: 'info', role: 'test', to: { write: (line) => lines.push(line) } });
     const unlog = logEvents(daemon.events, log);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createClaims } from '../../../src/sql/claims.ts';
 import { createInbox, createOutbox, createRelay, inboxTable, outboxTable, type Run } from '../../../src/sql/index.ts';
-import { hasPostgres, startPostgres } from '../../support/postgres.ts';
+import { hasPostgres, startPostgres } from '../../support/postgres.mjs';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const outbox = createOutbox({ dialect: 'postgres' });

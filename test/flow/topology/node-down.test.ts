@@ -2,8 +2,9 @@
  * A node of a cluster is down, and nobody takes its place: its queues do not answer. Whoever asks about all queues is answered for
  * the others, and is told which ones were left out and why.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
+import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { slotOf } from '../../../src/redis/connection/cluster/nodes.ts';
 import { useCli } from '../../support/cli.ts';
 import { type ClusterOfTests, startCluster } from '../../support/topology-lite.ts';
@@ -39,7 +40,7 @@ const queuesOf = (rows: readonly { readonly queue: string }[]) => rows.map(({ qu
 test.each([
   { words: ['queues', 'ls'], rows: 'queues' },
   { words: ['queues', 'leaders'], rows: 'partitions' },
-  { words: ['fsck'], rows: 'partitions' },
+  { words: ['doctor', '--keys'], rows: 'partitions' },
 ])('$words answers for the other queues, and names the one whose node is down', async ({ words, rows }) => {
   const { code, err, answer } = await asked(...words);
   expect({ code, err }).toEqual({ code: 1, err: '' });
@@ -55,6 +56,20 @@ test('workers and the forecast do so too', async () => {
     const { code, answer } = await asked(...words);
     expect({ words, code, left: queuesOf(answer.unread) }).toEqual({ words, code: 1, left: [down] });
   }
+});
+
+test('a daemon is ready that leads nothing on that node, and so is a client', async () => {
+  const daemon = createDaemon({ redis: { url: cluster.url }, roles: ['mover'] });
+  const client = createClient({ redis: cluster.url });
+  onTestFinished(() => Promise.all([client.close(), daemon.stop()]).then(() => undefined));
+  await client.ready();
+  await daemon.start();
+  await daemon.ready();
+  // It leads the queue whose node is up before it is ready.
+  await expect.poll(() => daemon.isReady(), { timeout: 30_000 }).toBe(true);
+  await client.schedule(up, {}, { id: 'two' });
+  await expect.poll(async () => (await client.get(up, 'two'))?.state, { timeout: 30_000 }).toBe('ready');
+  expect(await daemon.isReady()).toBe(true);
 });
 
 test('each check of doctor that looks at queues fails with its name, and says what it saw of the others', async () => {

@@ -197,7 +197,7 @@ it('a handler whose worker is taken for dead runs on, and nobody else runs its j
     void aborted(signal).then((reason) => reasons.push(reason));
     await door.opened;
   };
-  const settings = { ...ONCE, ...QUICK, jobLease: 300, extendEvery: 50 };
+  const settings = { ...ONCE, ...QUICK, jobLease: 400 };
   const first = await line.worker(handler, { ...settings, beatTtl: 3_600_000 });
   await line.plan({});
   await eventually(() => starts).toBe(1);

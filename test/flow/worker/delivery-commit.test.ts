@@ -67,7 +67,7 @@ describe('effects happen once', () => {
         await door.opened;
         add(job, context);
       },
-      { ...EFFECTIVELY, jobLease: 86_400_000, extendEvery: 43_200_000, beatTtl: 3_600_000, concurrency: 1 },
+      { ...EFFECTIVELY, jobLease: 86_400_000, beatTtl: 3_600_000, concurrency: 1 },
     );
     await line.plan({});
     await eventually(() => stuck.heard.of('job.started').length).toBe(1);

@@ -38,7 +38,7 @@ describe('the SQL recipe', () => {
   it('refuses a stale worker that wakes up after another one has done its job', async () => {
     const store = await recipe.openStore();
     const door = gate();
-    const slow = { jobLease: 86_400_000, extendEvery: 43_200_000, beatTtl: 3_600_000, concurrency: 1 };
+    const slow = { jobLease: 86_400_000, beatTtl: 3_600_000, concurrency: 1 };
     const refusals: unknown[] = [];
     const stale = recipe.chargeWith(store, () => door.opened);
     const stuck = await line.worker(
@@ -105,7 +105,6 @@ describe('as worker processes', () => {
     DUESTREAM_REDIS_URL: url,
     DUESTREAM_MOVER__LEASE: '1000',
     DUESTREAM_WORKER__JOB_LEASE: '1000',
-    DUESTREAM_WORKER__EXTEND_EVERY: '300',
     DUESTREAM_WORKER__BEAT_TTL: '1000',
     DUESTREAM_WORKER__GRACE: '300',
     ...more,

@@ -1,14 +1,17 @@
 /** A queue that keeps its history, end to end: set by a definition, kept by workers and producers, told by the library. */
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Client, createClient } from '../../../src/client/client.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
+import type { StartAccount } from '../../../src/job/account.ts';
 import { fixed } from '../../../src/job/backoff.ts';
 import { Unrecoverable } from '../../../src/job/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../../src/job/queue.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { findQueue } from '../../../src/redis/scripts/queues.ts';
+import { publishedCopy } from '../../chaos/faults/copies.mjs';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const ref = partitionRef('duestream', { queue: 'reports', partition: 0, layoutGeneration: 0 });
@@ -166,4 +169,82 @@ test('what cannot be a history is refused', () => {
   expect(() => reports({ results: true } as never)).toThrow(
     'results is not an option of history; did you mean result?',
   );
+});
+
+describe('the account of a start', () => {
+  const sumOf = (account: StartAccount | undefined) => account?.parts.reduce((sum, { ms }) => sum + ms, 0);
+
+  test('is told while the job runs, of each failed attempt, and after the end', async () => {
+    let end: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    await work(reports(), () => held);
+    await producer.schedule(reports(), { fails: 1 }, { id: 'a', at: new Date(Date.now() - 60_000) });
+    await until('a', 'running');
+    await expect.poll(async () => (await producer.get('reports', 'a'))?.attempts, patience).toBe(2);
+    const running = await producer.get('reports', 'a');
+    expect(sumOf(running?.account)).toBe(running?.account?.lateMs);
+    const first = running?.history[0]?.account;
+    expect([sumOf(first), first?.parts[0]?.cause]).toEqual([first?.lateMs, 'made-late']);
+    end();
+    await until('a', 'done');
+    const over = await producer.get('reports', 'a');
+    expect(over?.account).toEqual({ ...running?.account, toHandlerMs: expect.any(Number) });
+    expect(over?.past[0]?.account).toEqual(over?.account);
+  });
+
+  test('says what the diary knows: for how long the queue was paused, and since when no worker lived', async () => {
+    await work();
+    const serverMs = async () => Number((await redis.time())[0]) * 1000;
+    const waits = async (id: string) => {
+      const fromMs = await serverMs();
+      await producer.schedule(reports(), {}, { id });
+      await expect.poll(async () => (await serverMs()) - fromMs, patience).toBeGreaterThan(2000);
+    };
+    await producer.queues.pause('reports', { reason: 'the printer moves' });
+    await waits('paused');
+    await producer.queues.resume('reports');
+    await until('paused', 'done');
+    const { account, timeline } = (await producer.get('reports', 'paused')) ?? {};
+    expect(sumOf(account)).toBe(account?.lateMs);
+    expect(account?.parts.find(({ cause }) => cause === 'paused')?.ms).toBeGreaterThan(1000);
+    expect(timeline?.find(({ kind }) => kind === 'started')?.account).toEqual(account);
+
+    await worker?.stop();
+    await waits('alone');
+    await work();
+    await until('alone', 'done');
+    // The leader looks at the registry when a worker comes.
+    const alone = async () => (await producer.get('reports', 'alone'))?.account?.parts.map(({ cause }) => cause);
+    await expect.poll(alone, patience).toContain('no-worker');
+  });
+
+  test('is passed over by processes of version 0.2.0, and missing where one of them has run the job', async () => {
+    const copy = publishedCopy(process.cwd()) ?? '';
+    const old: typeof import('../../../src/index.ts') = await import(join(copy, 'dist/index.js'));
+    await work();
+    await producer.schedule(reports(), { fails: 1 }, { id: 'a', at: new Date(Date.now() - 60_000) });
+    await until('a', 'done');
+    const reader = old.createClient({ redis: server.url });
+    const seen = await reader.get('reports', 'a');
+    const { id, name, attempts, failures, startedMs, tookMs, result, history } = seen ?? {};
+    expect({ id, name, attempts, failures, startedMs, tookMs, result }).toMatchObject({
+      id: 'a',
+      attempts: 2,
+      failures: 1,
+    });
+    expect(history).toMatchObject([{ message: 'no luck 1', kind: 'failure' }]);
+    await worker?.stop();
+    const its = old.createWorker(old.defineQueue('reports', { history: { keep: '1d' } }), () => ({}), {
+      redis: server.url,
+    });
+    await its.start();
+    await producer.schedule(reports(), {}, { id: 'b', at: new Date(Date.now() - 60_000) });
+    await until('b', 'done');
+    expect((await producer.get('reports', 'b'))?.account).toBeUndefined();
+    await its.stop();
+    // Its name of then.
+    await Reflect.apply(Reflect.get(reader, 'stop'), reader, []);
+  });
 });

@@ -30,7 +30,7 @@ it('the first word is seen at once although the lease is long, the newest one a 
       for (let row = 1; row <= 1000; row += 1) progress(row / 1000, `row ${row}`);
       await doors[1]?.opened;
     },
-    { extendEvery: '1m', jobLease: '5m' },
+    { jobLease: '5m' },
   );
   await line.plan({});
   await eventually(progress).toEqual([0, 'begins']);
@@ -77,7 +77,7 @@ it('nothing is written for a handler whose lease was lost or that has ended', as
       context = given;
       await late.opened;
     },
-    { extendEvery: 50, jobLease: 2000 },
+    { jobLease: 2000 },
   );
   await line.plan({});
   await eventually(async () => decodeRun(await stored())?.owner).toBe(worker.consumer);

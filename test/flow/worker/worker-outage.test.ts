@@ -93,7 +93,7 @@ it('a job that runs when the ready stream is deleted is not lost, although its l
       if (starts > 1) return undefined;
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))));
     },
-    { jobLease: 400, extendEvery: 50, concurrency: 2 },
+    { jobLease: 550, concurrency: 2 },
   );
   await line.plan({ id: 'a' });
   await eventually(() => worker.heard.of('job.started').length).toBe(1);

@@ -125,7 +125,6 @@ it('a worker that stops extending loses its job to another, and what it says aft
   const door = gate();
   const stuck = await line.worker(() => door.opened, {
     jobLease: 86_400_000,
-    extendEvery: 43_200_000,
     beatTtl: 100,
     concurrency: 1,
   });
@@ -150,7 +149,7 @@ it('a handler whose lease was lost is told so, and the job goes on at its new ow
       reasons.push(await aborted(signal));
       throw new Error('gave up');
     },
-    { ...QUICK, jobLease: 2000, extendEvery: 400, concurrency: 1 },
+    { ...QUICK, jobLease: 2000, concurrency: 1 },
   );
   await line.plan({});
   await eventually(() => first.heard.of('job.started').length).toBe(1);

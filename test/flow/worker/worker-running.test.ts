@@ -119,7 +119,7 @@ it.each(Object.keys(ends))('a running job that is cancelled and whose handler %s
       starts.push(job.id);
       return ends[how]?.(context);
     },
-    { jobLease: 400, extendEvery: 40, backoff: fixed(1) },
+    { jobLease: 550, backoff: fixed(1) },
   );
   await line.plan({});
   await eventually(() => starts).toEqual(['a']);
@@ -138,7 +138,7 @@ it.each(['block', 'poll'] as const)(
       began.push(id);
       told.push(`${id} ${await aborted(signal)}`);
     };
-    const worker = await line.worker(tell, { read, jobLease: HOUR_MS, extendEvery: HOUR_MS / 2 });
+    const worker = await line.worker(tell, { read, jobLease: HOUR_MS });
     // Of the first one the worker may not listen yet; it does when that one was told.
     for (const id of ['a', 'b']) {
       await line.plan({ id });
@@ -158,7 +158,7 @@ it('an order to stop that names another start, another worker or another job sto
       began.push(id);
       if (id !== 'c') told.push(`${id} ${await aborted(signal)}`);
     },
-    { jobLease: HOUR_MS, extendEvery: HOUR_MS / 2 },
+    { jobLease: HOUR_MS },
   );
   await line.plan({ id: 'a' });
   await eventually(() => began).toEqual(['a']);

@@ -24,6 +24,8 @@ import { handlerOf, sleep } from './handlers.mjs';
 export const QUEUE = 'sim';
 const URL = 'redis://model:6379';
 const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused']);
+/** Of the jobs that may be handed out ahead. */
+const CANCELLED = 0.2;
 const SHUTDOWN_MS = 5000;
 /** A stop may take its grace, half a second for aborted handlers, and the time until it hangs up. */
 const STOP_MAX_MS = SHUTDOWN_MS + 10_000;
@@ -39,9 +41,22 @@ const STOP_MAX_MS = SHUTDOWN_MS + 10_000;
  * @param {Process} world.director
  * @param {boolean} world.alone whoever is a worker is a mover as well
  * @param {number} world.linger for how many ms due jobs wait for company
+ * @param {number} world.ahead how many ms before they are due jobs are handed to workers
  * @param {{ readonly rate?: `${number}/s`, readonly concurrency?: number, readonly perGroup?: number }} world.gates limits of the queue; empty: it is not gated
  */
-export function createCast({ product, time, network, journal, random, partitions, director, alone, gates, linger }) {
+export function createCast({
+  product,
+  time,
+  network,
+  journal,
+  random,
+  partitions,
+  director,
+  alone,
+  gates,
+  linger,
+  ahead,
+}) {
   const { createDaemon, createClient, createWorker, defineHandlers, defineQueue, DuestreamError, fixed } = product;
   /** @type {Set<Actor>} */
   const actors = new Set();
@@ -118,7 +133,7 @@ export function createCast({ product, time, network, journal, random, partitions
         redis: { url: URL },
         roles: ['mover'],
         mover: { linger },
-        queues: { [QUEUE]: { partitions, ...gates } },
+        queues: { [QUEUE]: { partitions, ahead, ...gates } },
       }),
     );
 
@@ -140,7 +155,7 @@ export function createCast({ product, time, network, journal, random, partitions
           roles: ['mover', 'worker'],
           mover: { linger },
           worker: { concurrency: 8, shutdown: SHUTDOWN_MS },
-          queues: { [QUEUE]: { partitions, ...gates } },
+          queues: { [QUEUE]: { partitions, ahead, ...gates } },
         },
         { handlers: defineHandlers({ [QUEUE]: handlerOf(actor) }) },
       ),
@@ -212,6 +227,18 @@ export function createCast({ product, time, network, journal, random, partitions
       code = await ask();
     }
     if (code !== '') journal.complain('REFUSED', id, code);
+    else if (ahead > 0 && group === undefined && random() < CANCELLED) await cancel(client, { id, at }, note);
+  }
+
+  /** In the last moment, when a worker may hold it. @param {import('duestream').Client} client @param {{ id: string, at: Date }} job @param {Actor['note']} note */
+  async function cancel(client, { id, at }, note) {
+    await sleep(Math.max(0, at.getTime() - Date.now() - 1.5 * ahead * random()));
+    try {
+      const { status } = await client.cancel(queue, id);
+      if (status === 'cancelled') note('enq.cancelled', { id });
+    } catch (error) {
+      if (!(error instanceof DuestreamError)) journal.complain('REFUSED', id, String(error));
+    }
   }
 
   return {

@@ -11,6 +11,7 @@
  * @property {import('./time.mjs').Process} director
  * @property {import('./machine.mjs').Machine} machine
  * @property {() => number} random
+ * @property {number} ahead how many ms before they are due jobs are handed to workers
  */
 /** @typedef {{ weight: number, act: (stage: Stage) => void }} Fault */
 
@@ -111,8 +112,9 @@ export const FAULTS = {
   },
   'jump clock': {
     weight: 1,
-    act({ machine, journal, random }) {
-      journal.look();
+    act({ machine, journal, random, ahead }) {
+      // What is held begins when as much time has passed as Redis had said, unless a reply tells of the jump before that.
+      journal.look(ahead);
       machine.jump((random() < 0.5 ? -1 : 1) * spanMs(random, 4000));
     },
   },

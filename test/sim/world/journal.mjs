@@ -41,9 +41,9 @@ export function createJournal({ nowUs, serverMs, print }) {
     passes,
     complaints,
     tell,
-    /** Looks at the clock of the server: before it is changed, and whenever something happens. */
-    look() {
-      latestMs = Math.max(latestMs, serverMs());
+    /** Looks at the clock of the server: before it is changed, and whenever something happens. @param {number} [moreMs] it would have come so far */
+    look(moreMs = 0) {
+      latestMs = Math.max(latestMs, serverMs() + moreMs);
     },
     /** @param {Process} process @param {string} ev @param {object} more */
     note({ name, pid }, ev, more) {

@@ -27,6 +27,7 @@ import { createTime } from './time.mjs';
  * @property {boolean} [alone] one process, mover and worker
  * @property {boolean} [gated] the queue has limits, which are judged
  * @property {number} [linger] for how many ms due jobs wait for company
+ * @property {number} [ahead] how many ms before they are due jobs are handed to workers
  * @property {(line: string) => void} [print] everything that happens
  */
 
@@ -40,7 +41,7 @@ const CUT_MS = 4000;
 /** @param {Settings} settings */
 export async function simulate(settings) {
   const { product: folder, seed, hours, faults = Object.keys(FAULTS), density = 1, print } = settings;
-  const { alone = false, gated = false, linger = 0 } = settings;
+  const { alone = false, gated = false, linger = 0, ahead = 0 } = settings;
   const random = seeded(seed);
   const time = createTime({ random });
   install({ time, random, epochMs: EPOCH_MS });
@@ -55,17 +56,30 @@ export async function simulate(settings) {
   const built = (/** @type {string[]} */ ...path) => import(pathToFileURL(join(folder, 'dist', ...path)).href);
   const product = { ...(await built('index.js')), ...(await built('daemon', 'index.js')) };
   await quarantineEach(folder, time);
-  const cast = createCast({ product, time, network, journal, random, partitions, director, alone, gates, linger });
+  const cast = createCast({
+    product,
+    time,
+    network,
+    journal,
+    random,
+    partitions,
+    director,
+    alone,
+    gates,
+    linger,
+    ahead,
+  });
   const look = createLook(machine.ask, partitions);
-  const stage = { time, network, cast, journal, director, machine, random };
+  const stage = { time, network, cast, journal, director, machine, random, ahead };
   const untilUs = hours * 3600e6;
-  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0, relayed: 0 };
+  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0, relayed: 0, offered: 0, cancelled: 0 };
 
   /** @param {string} verb @param {readonly string[]} keys @param {readonly string[]} args @param {unknown} reply */
   function ran(verb, keys, args, reply) {
     const passed = verb === 'promote' ? reply : verb === 'relay' && Array.isArray(reply) ? reply[0] : undefined;
     if (!Array.isArray(passed) || passed[0] === 'fenced') return;
     if (verb === 'relay') totals.relayed += 1;
+    totals.offered += offeredIn(passed);
     const partition = Number(/:(\d+)\}/.exec(keys[0] ?? '')?.[1]);
     journal.passes.push({ partition, epoch: Number(args[1]?.split(':')[1]) });
   }
@@ -140,13 +154,30 @@ export async function simulate(settings) {
     const flaws = look.flaws(join(folder, 'lua')).map((detail) => ({ kind: 'FLAW', id: 'redis', detail }));
     const steady = { changes: [], looks: [], unheld: [], inOrder: false, steps: machine.steps(), partitions };
     const overs = limits ? judgeGates({ ...steady, limits, calls, effects, pauses }) : [];
-    const found = [...report.anomalies, ...overs, ...journal.complaints, ...flaws];
+    const found = [...report.anomalies, ...overs, ...afterCancels(), ...journal.complaints, ...flaws];
     totals.jobs += plan.length;
     totals.starts += report.counts.starts;
     totals.again += report.counts.again;
     journal.turn();
     return found;
   }
+
+  /** Starts of jobs of which a call had said that they are cancelled. @returns {Anomaly[]} */
+  function afterCancels() {
+    const { calls, effects } = journal;
+    const cancelled = new Map(calls.flatMap(({ ev, id, us }) => (ev === 'enq.cancelled' ? [[id, us]] : [])));
+    totals.cancelled += cancelled.size;
+    return effects
+      .filter(({ ev, id, us }) => ev === 'start' && us > (cancelled.get(id) ?? Number.POSITIVE_INFINITY))
+      .map(({ id = '' }) => ({ kind: 'AFTER-CANCEL', id, detail: 'it started although a cancel had resolved' }));
+  }
+}
+
+/** How many jobs a pass has offered: their lateness is -1. @param {readonly unknown[]} reply */
+function offeredIn(reply) {
+  let count = 0;
+  for (let at = 8; at < reply.length; at += 2) if (Number(reply[at]) < 0) count += Number(reply[at + 1]);
+  return count;
 }
 
 /**

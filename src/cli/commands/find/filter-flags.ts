@@ -26,7 +26,7 @@ interface How {
 }
 
 const NAMES = ['tag', 'set', 'state', 'name', 'idPrefix', 'dueFrom', 'dueTo'] as const;
-const INSTANT = 'now, +1d, -2h, a date, or ISO 8601 with Z or an offset';
+export const INSTANT = 'now, +1d, -2h, a date, or ISO 8601 with Z or an offset';
 
 export function withFilterFlags(command: Command, { prefix = '' as 'where-', states }: How): Command {
   const flag = (name: string, metavar: string) => `--${prefix}${name} ${metavar}`;
@@ -64,20 +64,32 @@ export interface Walk {
   readonly cursor: string | undefined;
   /** A cursor of the library as the command line tells it: `+1h` means the same instant for the command that goes on. */
   readonly told: (cursor: string | undefined) => string | undefined;
+  /** Another instant of the command, counted from the same moment. */
+  readonly instant: (text: string | undefined, flag: string) => InstantInput | undefined;
 }
 
 /** @throws DuestreamError `bad-input` that names the flag */
 export function readWalk(
   flags: FilterFlags,
-  { prefix = '', cursor: given }: { readonly prefix?: '' | 'where-'; readonly cursor: string | undefined },
+  {
+    prefix = '',
+    cursor: given,
+    instants = [],
+  }: {
+    readonly prefix?: '' | 'where-';
+    readonly cursor: string | undefined;
+    /** Those that the command reads itself. */
+    readonly instants?: readonly (string | undefined)[];
+  },
 ): Walk {
   const [, beganAt, cursor = given] = /^(\d{1,16})\.(.*)$/s.exec(given ?? '') ?? [];
-  const isRelative = [flags.dueFrom, flags.dueTo].some((text) => /^(now|[+-].*)$/.test(text ?? ''));
+  const isRelative = [flags.dueFrom, flags.dueTo, ...instants].some((text) => /^(now|[+-].*)$/.test(text ?? ''));
   const nowMs = beganAt === undefined ? systemClock.wallMs() : Number(beganAt);
   return {
     filter: readFilter(flags, { prefix, nowMs }),
     cursor,
     told: (text) => (text === undefined || !isRelative ? text : `${nowMs}.${text}`),
+    instant: (text, flag) => instantIn(text, `--${flag}`, nowMs),
   };
 }
 
@@ -87,10 +99,12 @@ export function readFilter(
   { prefix = '', nowMs = systemClock.wallMs() }: { readonly prefix?: '' | 'where-'; readonly nowMs?: number } = {},
 ): JobFilter {
   if (dueFrom === undefined && dueTo === undefined) return plain;
-  const instant = (text: string | undefined, flag: string): InstantInput | undefined => {
-    const given = text === undefined ? undefined : instantOf(text, `--${prefix}${flag}`, nowMs);
-    // A date means the beginning of that day, as everywhere where no zone is named: in UTC.
-    return typeof given === 'string' && /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given;
-  };
+  const instant = (text: string | undefined, flag: string) => instantIn(text, `--${prefix}${flag}`, nowMs);
   return { ...plain, due: { from: instant(dueFrom, 'due-from'), to: instant(dueTo, 'due-to') } };
+}
+
+function instantIn(text: string | undefined, flag: string, nowMs: number): InstantInput | undefined {
+  const given = text === undefined ? undefined : instantOf(text, flag, nowMs);
+  // A date means the beginning of that day, as everywhere where no zone is named: in UTC.
+  return typeof given === 'string' && /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given;
 }

@@ -4,7 +4,6 @@
  * it is, with the cursor to go on with.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type CountedChange, countOf, targetOf } from '../../../access/audit.ts';
 import type {
   Cancelled,
   CancelledJobs,
@@ -14,6 +13,8 @@ import type {
   FilterOptions,
   JobChange,
   JobFilter,
+  JobMove,
+  MovedJobs,
   NewDue,
   Rescheduled,
   RunNow,
@@ -24,8 +25,6 @@ import { LIVE_STATES, type OverState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted } from '../../../kernel/humanize.ts';
-import { reasonOf } from '../../../kernel/reason.ts';
-import { audit, userHere } from '../../../redis/audit.ts';
 import {
   checkQueue,
   type Exit,
@@ -34,10 +33,9 @@ import {
   wholeNumber,
   withClient,
   withExamples,
-  withRedis,
 } from '../../session.ts';
 import { readData } from '../../terminal/input.ts';
-import { moment } from '../../terminal/instants.ts';
+import { iso, moment } from '../../terminal/instants.ts';
 import {
   DURABILITY_FLAG,
   flagOf,
@@ -86,8 +84,6 @@ interface Became {
 
 /** What a command calls, and how it says what that did. */
 interface Change<Result extends Became> {
-  /** In the audit. */
-  readonly verb: CountedChange;
   readonly prefix?: '' | 'where-';
   /** `cancelled` */
   readonly done: string;
@@ -96,7 +92,7 @@ interface Change<Result extends Became> {
     client: Client,
     filter: JobFilter,
     options: FilterOptions,
-  ) => Promise<ChangedJobs | CancelledJobs>;
+  ) => Promise<ChangedJobs | CancelledJobs | MovedJobs>;
   /** Whether nobody needs to look at this job. */
   readonly isFine: (result: Result) => boolean;
   readonly sentence: (result: Result) => string;
@@ -126,11 +122,10 @@ function isByFilter({ ids, filter, flags }: Asked): boolean {
 async function runByIds<Result extends Became>(
   session: Session,
   { queue, ids }: Asked,
-  { verb, byIds, isFine, sentence }: Change<Result>,
+  { byIds, isFine, sentence }: Change<Result>,
 ): Promise<Exit> {
   await checkQueue(session, queue);
   const replies = await withClient(session, (client) => byIds(client, ids));
-  session.changes.push({ verb, queue, count: countOf(verb, replies), target: targetOf(ids) });
   session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
   return replies.every(isFine) ? 0 : 1;
 }
@@ -138,7 +133,7 @@ async function runByIds<Result extends Became>(
 async function runByFilter<Result extends Became>(
   session: Session,
   asked: Asked,
-  { verb, prefix, done, byFilter }: Change<Result>,
+  { prefix, done, byFilter }: Change<Result>,
 ): Promise<Exit> {
   const { queue, flags } = asked;
   const { dryRun = false, yes = false, limit } = flags;
@@ -164,8 +159,6 @@ async function runByFilter<Result extends Became>(
       },
     }),
   );
-  const count = result.changed + ('requested' in result ? result.requested : 0);
-  session.changes.push({ verb, queue, count: dryRun ? 0 : count, target: targetOf(filter) });
   const shown = { ...result, cursor: tell(result.cursor) };
   session.out.answer({ queue, ...shown }, () => sentences(shown, done));
   return isFine(result) ? 0 : 1;
@@ -173,14 +166,15 @@ async function runByFilter<Result extends Became>(
 
 const isFine = ({ skipped }: ChangedJobs): boolean => Object.keys(skipped).every((reason) => FINE.includes(reason));
 
-function sentences(result: ChangedJobs | CancelledJobs, done: string): readonly string[] {
+function sentences(result: ChangedJobs | CancelledJobs | MovedJobs, done: string): readonly string[] {
   const { dryRun, matched, changed, skipped, ids, cursor, scanned } = result;
   const requested = 'requested' in result && result.requested > 0 ? result.requested : undefined;
   const rest = matched - Math.min(ids.length, IDS_SHOWN);
   const more = cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${cursor}`];
+  const moves = 'moves' in result ? new Map(result.moves.map((move) => [move.id, move])) : undefined;
   if (dryRun) {
     return [
-      ...ids.slice(0, IDS_SHOWN).map((id) => line`${id}`),
+      ...ids.slice(0, IDS_SHOWN).map((id) => moveLine(id, moves?.get(id))),
       ...(rest > 0 && matched > 0 ? [line`and ${rest} more`] : []),
       line`${counted(matched, 'job')} would be ${done}, of ${scanned} looked at`,
       ...more,
@@ -192,6 +186,12 @@ function sentences(result: ChangedJobs | CancelledJobs, done: string): readonly 
     ...Object.entries(skipped).map(([reason, count]) => line`${count} skipped: ${SKIPPED[reason] ?? reason}`),
     ...more,
   ];
+}
+
+function moveLine(id: string, move: JobMove | undefined): string {
+  if (!move) return line`${id}`;
+  const before = move.wasMs === undefined ? 'waits for a worker' : iso(move.wasMs);
+  return line`${id}  ${before}  would be ${moment(move.dueMs, systemClock.wallMs())}`;
 }
 
 const SKIPPED: Readonly<Record<string, string>> = {
@@ -254,7 +254,6 @@ function runCancel(
   }
   const durable = readDurability(durability);
   return runChange<Cancelled>(session, asked, {
-    verb: 'jobs.cancel',
     done: 'cancelled',
     byIds: (client, named) => client.cancel(queue, named, { bare, ...durable }),
     byFilter: (client, given, options) => client.cancel(queue, given, options),
@@ -333,7 +332,6 @@ function runReschedule(session: Session, { queue, ids, flags: given }: Reschedul
     session,
     { queue, ids, filter, flags },
     {
-      verb: 'jobs.reschedule',
       done: 'rescheduled',
       byIds: (client, named) => client.reschedule(queue, named, due),
       byFilter: (client, jobs, options) => client.reschedule(queue, jobs, due, options),
@@ -351,7 +349,6 @@ function runNow(session: Session, { queue, ids, flags }: RescheduleAsked): Promi
     session,
     { queue, ids, filter: takeFilterFlags(flags).filter, flags },
     {
-      verb: 'jobs.run',
       done: 'due now',
       byIds: (client, named) => client.runNow(queue, named),
       byFilter: (client, jobs, options) => client.runNow(queue, jobs, options),
@@ -443,7 +440,6 @@ async function runEdit(session: Session, { queue, ids, flags }: EditAsked): Prom
   }
   const change = await changeOf(session, rest);
   return runChange<Edited>(session, asked, {
-    verb: 'jobs.edit',
     prefix: PREFIX,
     done: 'edited',
     byIds: (client, named) =>
@@ -480,23 +476,5 @@ function editSentence({ id, status, digest, over }: Edited): string {
       return line`${id}  not changed: its record cannot be read`;
     default:
       return unchanged({ id, status, over });
-  }
-}
-
-// What a command has changed, in the audit: who did what to how many, by the command line.
-
-/** The changes are made already, so a failure to write the audit is reported and does not change the exit status. */
-export async function noteChanges(session: Session): Promise<void> {
-  const changes = session.changes.filter(({ count, isWhole }) => count > 0 || isWhole);
-  if (changes.length === 0) return;
-  const { namespace } = session.config;
-  const who = userHere();
-  try {
-    await withRedis(session, async (redis) => {
-      for (const { isWhole: _, ...change } of changes)
-        await audit({ redis, namespace }, { ...change, who, way: 'cli' });
-    });
-  } catch (error) {
-    session.out.note(`this change is not in the audit: ${reasonOf(error)}`);
   }
 }

@@ -43,9 +43,6 @@ async function runClose(
   const done = await withClient(session, (client) => client.tags.close(queue, tags, flags));
   const { cancelled, running, untilMs, full = [] } = done;
   const closed = tags.filter((tag) => !full.includes(tag));
-  for (const target of closed) {
-    session.changes.push({ verb: 'tags.close', queue, target, count: 1, reason: flags.reason });
-  }
   session.out.answer({ queue, tags, ...done }, () => [
     ...(closed.length === 0
       ? []
@@ -74,7 +71,6 @@ export const openTags: Register = (parent, runner) => {
 async function runOpen(session: Session, queue: string, tags: readonly string[]): Promise<Exit> {
   await checkQueue(session, queue);
   const { opened } = await withClient(session, (client) => client.tags.open(queue, tags));
-  for (const target of opened) session.changes.push({ verb: 'tags.open', queue, target, count: 1 });
   session.out.answer({ queue, tags, opened }, () =>
     tags.map((tag) => line`${tag} of ${queue}  ${opened.includes(tag) ? 'is open' : 'was open'}`),
   );

@@ -1,16 +1,15 @@
-/** `ls <queue>` of jobs that are over, the latest end first, in a queue that keeps a history. */
+/** `ls <queue>` of jobs that are over, the latest end first: from the history of the queue, or what is remembered within the done window. */
 import type { JobView } from '../../../client/client.ts';
 import { redactedPast } from '../../../inspect/redacted.ts';
 import type { Redaction } from '../../../job/redaction.ts';
 import type { OverState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationMs } from '../../../kernel/duration.ts';
-import { DuestreamError } from '../../../kernel/errors.ts';
 import { span } from '../../../kernel/humanize.ts';
 import { stats } from '../../../redis/read/inspect.ts';
 import { type Exit, partitionsOfQueue, type Session, withClient, withRedis } from '../../session.ts';
-import { moment } from '../../terminal/instants.ts';
-import { line, table } from '../../terminal/output.ts';
+import { relative } from '../../terminal/instants.ts';
+import { type Cell, line, table } from '../../terminal/output.ts';
 import { resultText } from './show.ts';
 
 const OUTCOMES: readonly OverState[] = ['done', 'dead', 'cancelled', 'expired'];
@@ -30,23 +29,25 @@ export async function listOver(session: Session, queue: string, flags: Flags): P
   const { name, tag, set, idPrefix, newerThan, limit } = flags;
   const state = flags.state === 'over' ? OUTCOMES : flags.state;
   const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
-  const { redact, nowMs } = await withRedis(session, async (redis) => {
+  const { redact, nowMs, isKept } = await withRedis(session, async (redis) => {
     const [first] = await partitionsOfQueue(session, redis, queue);
-    if (first?.history) return { redact: first.redact, nowMs: (await stats(redis, first)).nowMs };
-    const how = `switch it on with "duestream queues set ${queue} --history 7d"`;
-    throw new DuestreamError('not-found', `${queue} keeps no history; ${how}`);
+    const isTimed = first !== undefined && ageMs !== undefined;
+    const nowMs = isTimed ? (await stats(redis, first)).nowMs : 0;
+    return { redact: first?.redact, nowMs, isKept: first?.history !== undefined };
   });
   // An age counts from the first page.
   const [, beganAt = nowMs, cursor = flags.cursor] = /^(\d{1,16})\.(.*)$/s.exec(flags.cursor ?? '') ?? [];
-  const ended = { from: new Date(ageMs === undefined ? 0 : Number(beganAt) - ageMs) };
+  // With a bound the list is of the history, also of one that was switched off.
+  const ended = isKept || ageMs !== undefined ? { from: new Date(ageMs ? Number(beganAt) - ageMs : 0) } : undefined;
   const page = await withClient(session, (client) =>
     client.list(queue, { state, name, tag, set, idPrefix, ended, limit, cursor }),
   );
   const told = page.cursor === undefined || ageMs === undefined ? page.cursor : `${beganAt}.${page.cursor}`;
   const jobs = page.jobs.map((job) => rowOf(job, redact));
-  session.out.answer({ queue, jobs, scanned: page.scanned, cursor: told }, () => [
+  const states = typeof state === 'string' ? [state] : state;
+  session.out.answer({ queue, states, jobs, scanned: page.scanned, cursor: told }, () => [
     ...linesOf(session, jobs),
-    ...(told === undefined ? [] : [line`${page.scanned} checked; there may be more: add --cursor ${told}`]),
+    ...(told === undefined ? [] : [line`${page.scanned} looked at; there may be more; go on with`, `--cursor ${told}`]),
   ]);
   return 0;
 }
@@ -83,16 +84,22 @@ function rowOf(job: JobView, redact: Redaction | undefined) {
 function linesOf(session: Session, jobs: readonly ReturnType<typeof rowOf>[]): readonly string[] {
   if (jobs.length === 0) return ['no job that is over matches'];
   const nowMs = systemClock.wallMs();
-  const rows = jobs.map(({ id, bare, state, name, attempts, owner, tookMs, overMs, history, result }) => [
-    id + (bare ? ' (bare)' : ''),
-    name,
-    state,
-    attempts,
-    tookMs === undefined ? undefined : span(tookMs),
-    owner,
-    moment(overMs, nowMs),
-    history.at(-1)?.message ?? resultText(result),
-  ]);
-  const heads = ['id', 'name', 'end', 'attempts', 'took', 'worker', 'over', 'last error or result'];
-  return table(session.out.paint, heads, rows);
+  const columns: readonly (readonly [string, (job: (typeof jobs)[number]) => Cell])[] = [
+    ['id', ({ id, bare }) => id + (bare ? ' (bare)' : '')],
+    ['name', ({ name }) => name],
+    ['end', ({ state }) => state],
+    ['attempts', ({ attempts }) => attempts],
+    ['took', ({ tookMs }) => (tookMs === undefined ? undefined : span(tookMs))],
+    ['worker', ({ owner }) => owner],
+    ['over', ({ overMs }) => relative(overMs, nowMs)],
+    ['last error or result', ({ history, result }) => history.at(-1)?.message ?? resultText(result)],
+  ];
+  // Without a history little is known of a job.
+  const shown = columns.filter(([, cell]) => jobs.some((job) => cell(job) !== undefined));
+  const heads = shown.map(([head]) => head);
+  return table(
+    session.out.paint,
+    heads,
+    jobs.map((job) => shown.map(([, cell]) => cell(job))),
+  );
 }

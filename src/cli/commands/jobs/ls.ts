@@ -1,11 +1,11 @@
 /**
  * `ls <queue>`: a page of jobs, by state and by a filter. Jobs that are not over come partition by partition in the order of
- * their index; jobs that are over come by their end, the latest first.
+ * their index; jobs that are over come by their end, the latest first. `ls` without a queue, or with several, lists the jobs of
+ * all of them by due time.
  */
 
 import { type Command, Option } from 'commander';
-import type { JobView } from '../../../client/client.ts';
-import { isLiveState, JOB_STATES, type JobState, LIVE_STATES } from '../../../job/state.ts';
+import { heldText, isLiveState, JOB_STATES, type JobState, LIVE_STATES, type LiveState } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
 import {
@@ -17,16 +17,18 @@ import {
   withClient,
   withExamples,
 } from '../../session.ts';
-import { relative, second } from '../../terminal/instants.ts';
+import { second } from '../../terminal/instants.ts';
 import { line, table } from '../../terminal/output.ts';
 import {
   type FilterFlags,
+  INSTANT,
   isFilterGiven,
   readFilter,
   readWalk,
   takeFilterFlags,
   withFilterFlags,
 } from '../find/filter-flags.ts';
+import { listAll, type Row, rowOf } from './list-all.ts';
 import { listOver } from './list-over.ts';
 
 interface Flags extends Omit<FilterFlags, 'state'> {
@@ -35,16 +37,22 @@ interface Flags extends Omit<FilterFlags, 'state'> {
   readonly cursor?: string;
   readonly count?: boolean;
   readonly newerThan?: string;
+  readonly sort?: 'due';
+  readonly id?: string;
+  readonly ranFrom?: string;
+  readonly ranTo?: string;
 }
 
 export const ls: Register = (parent, runner) => {
   const command = parent
-    .command('ls <queue>')
-    .description('list jobs by state and filter: by due time in each partition, or latest end first if they are over')
+    .command('ls [queue...]')
+    .description(
+      'list jobs by state and filter: by due time in each partition, or latest end first if they are over; without a queue, or of several, by due time over all',
+    )
     .addOption(
       new Option(
         '--state <state>',
-        'jobs in this state (default: scheduled; with a filter all that live); over: done, dead, cancelled or expired, in a queue that keeps a history',
+        'jobs in this state (default: scheduled; with a filter all that live); over: done, dead, cancelled or expired',
       ).choices([...JOB_STATES, 'over']),
     );
   withFilterFlags(command, { states: [] })
@@ -52,10 +60,24 @@ export const ls: Register = (parent, runner) => {
     .option('--cursor <text>', 'go on where the page before has ended')
     .option('--newer-than <duration>', 'of jobs that are over: only those that ended at most this long ago')
     .option('--count', 'only say how many there are, of jobs that are not over')
-    .action((queue: string, flags: Flags, command: Command) =>
-      runner.run(command, (session) => run(session, queue, flags)),
+    .addOption(new Option('--sort <order>', 'of one queue: by due time over all partitions').choices(['due']))
+    .option('--id <id>', 'the job of this id in each queue, also one that is over')
+    .option('--ran-from <instant>', `jobs whose last run was not over at this time: ${INSTANT}`)
+    .option('--ran-to <instant>', 'jobs whose last run had begun at this time')
+    .action((queues: readonly string[], flags: Flags, command: Command) =>
+      runner.run(command, (session) => {
+        const [queue, ...others] = queues;
+        const isOne = others.length === 0 && (flags.id ?? flags.ranFrom ?? flags.ranTo) === undefined;
+        if (queue !== undefined && isOne) return run(session, queue, flags);
+        const other = flags.count ? '--count' : flags.newerThan && '--newer-than';
+        if (other) throw new DuestreamError('usage', `${other} goes with one queue; allowed: duestream ls <queue>`);
+        return listAll(session, queues, flags);
+      }),
     );
   withExamples(command, [
+    'duestream ls --tag user:42',
+    'duestream ls --id payment:42',
+    'duestream ls --ran-from 2026-03-01T02:30:00Z --ran-to 2026-03-01T02:31:00Z',
     'duestream ls emails',
     'duestream ls emails --state running --limit 10 --json',
     'duestream ls emails --tag user:42',
@@ -65,14 +87,8 @@ export const ls: Register = (parent, runner) => {
   ]);
 };
 
-/** What `--json` has of a job. */
-interface Row extends Pick<JobView, 'id' | 'bare' | 'partition' | 'state' | 'name' | 'dueMs' | 'attempts' | 'owner'> {
-  readonly tags: readonly string[];
-  readonly overMs: number | undefined;
-}
-
 interface Page {
-  readonly states: readonly JobState[];
+  readonly states: readonly LiveState[];
   readonly jobs: readonly Row[];
   readonly scanned: number;
   readonly cursor: string | undefined;
@@ -80,7 +96,7 @@ interface Page {
 
 /** @throws DuestreamError `usage` for flags that do not go with the state */
 async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
-  const { state, count, newerThan, limit, cursor } = flags;
+  const { state, count, newerThan, limit, cursor, sort } = flags;
   const isLive = state === undefined || (state !== 'over' && isLiveState(state));
   if (isLive && newerThan !== undefined) {
     throw new DuestreamError('usage', '--newer-than goes with jobs that are over; allowed: with --state over');
@@ -91,16 +107,13 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
       `--count does not go with --state ${state}; allowed: a state of jobs that are not over`,
     );
   if (count) return runCount(session, queue, flags);
-  checkTimes(flags, state);
-  if (!isLive && (state === 'over' || newerThan !== undefined || (await keepsHistory(session, queue)))) {
+  if (!isLive) {
+    checkTimes(flags, state);
     return listOver(session, queue, { ...flags, state });
   }
   const { state: _, ...filter } = takeFilterFlags(flags).filter;
-  return list(session, queue, { ...filter, ...(state !== undefined && { state }), limit, cursor });
+  return list(session, queue, { ...filter, ...(state !== undefined && { state }), limit, cursor, sort });
 }
-
-const keepsHistory = async (session: Session, queue: string): Promise<boolean> =>
-  (await checkQueue(session, queue)).some(({ history }) => history !== undefined);
 
 /** How many jobs there are that are not over, or that a filter means. */
 async function runCount(session: Session, queue: string, flags: Flags): Promise<Exit> {
@@ -114,17 +127,18 @@ async function runCount(session: Session, queue: string, flags: Flags): Promise<
 }
 
 interface ListFlags extends Omit<FilterFlags, 'state'> {
-  readonly state?: JobState;
+  readonly state?: LiveState;
   readonly limit: number;
   readonly cursor?: string | undefined;
+  readonly sort?: 'due' | undefined;
 }
 
 async function list(session: Session, queue: string, { state: given, ...flags }: ListFlags): Promise<Exit> {
-  const { limit, cursor: from, ...filterFlags } = flags;
+  const { limit, cursor: from, sort, ...filterFlags } = flags;
   const state = given ?? (isFilterGiven(flags) ? undefined : 'scheduled');
   const { filter, cursor, told } = readWalk(filterFlags, { cursor: from });
   await checkQueue(session, queue);
-  const found = await withClient(session, (client) => client.list(queue, { ...filter, state, limit, cursor }));
+  const found = await withClient(session, (client) => client.list(queue, { ...filter, state, sort, limit, cursor }));
   const states = state ? [state] : LIVE_STATES;
   const page = { states, jobs: found.jobs.map(rowOf), scanned: found.scanned, cursor: told(found.cursor) };
   session.out.answer({ queue, ...page }, () => linesOf(session, page, isFilterGiven(flags)));
@@ -133,27 +147,9 @@ async function list(session: Session, queue: string, { state: given, ...flags }:
 
 /** @throws DuestreamError `usage` */
 function checkTimes({ dueFrom, dueTo }: Flags, state: Flags['state']): void {
-  if (state === undefined || (state !== 'over' && isLiveState(state)) || (dueFrom ?? dueTo) === undefined) return;
+  if ((dueFrom ?? dueTo) === undefined) return;
   const allowed = '--tag, --set, --name and --id-prefix, in a queue that keeps a history';
   throw new DuestreamError('usage', `--due-from and --due-to do not go with --state ${state}; allowed: ${allowed}`);
-}
-
-/** Of a job that is over, the due time that was asked for. */
-function rowOf({
-  id,
-  bare,
-  partition,
-  state,
-  name,
-  dueMs,
-  askedDueMs,
-  attempts,
-  owner,
-  tags = [],
-  overMs,
-}: JobView): Row {
-  const due = overMs === undefined ? dueMs : askedDueMs;
-  return { id, bare, partition, state, name, dueMs: due, attempts, owner, tags, overMs };
 }
 
 function linesOf(session: Session, { states, jobs, scanned, cursor }: Page, isFiltered: boolean): readonly string[] {
@@ -163,24 +159,15 @@ function linesOf(session: Session, { states, jobs, scanned, cursor }: Page, isFi
   }
   const nowMs = systemClock.wallMs();
   const [hasStates, hasOwners] = [states.length > 1, jobs.some(({ owner }) => owner !== undefined)];
-  const hasEnds = jobs.some(({ overMs }) => overMs !== undefined);
   const rows = jobs.map((job) => [
     job.id + (job.bare ? ' (bare)' : ''),
     ...(hasStates ? [job.state] : []),
     job.name,
-    dueText(job, nowMs),
+    heldText(job, nowMs) ?? (job.dueMs === undefined ? undefined : second(job.dueMs, nowMs)),
     // Beside the state there is no room for it in 80 columns.
     ...(hasStates ? [] : [job.attempts]),
     ...(hasOwners ? [job.owner] : []),
-    ...(hasEnds ? [job.overMs === undefined ? undefined : relative(job.overMs, nowMs)] : []),
   ]);
   const head = ['id', ...(hasStates ? ['state'] : []), 'name', 'due', ...(hasStates ? [] : ['attempts'])];
-  const last = [...(hasOwners ? ['worker'] : []), ...(hasEnds ? ['over'] : [])];
-  return [...table(session.out.paint, [...head, ...last], rows), ...more];
-}
-
-/** Of a job that is over nobody needs it to the second. */
-function dueText({ dueMs, overMs }: Row, nowMs: number): string | undefined {
-  if (dueMs === undefined) return undefined;
-  return overMs === undefined ? second(dueMs, nowMs) : relative(dueMs, nowMs);
+  return [...table(session.out.paint, [...head, ...(hasOwners ? ['worker'] : [])], rows), ...more];
 }

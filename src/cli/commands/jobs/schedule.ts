@@ -1,6 +1,13 @@
 /** `schedule <queue>`: one job from flags, or many from a file with `--bulk`. */
 import type { Command } from 'commander';
-import type { Client, DurabilityOption, Scheduled, ScheduleOptions } from '../../../client/client.ts';
+import type {
+  Client,
+  DurabilityOption,
+  JobPreview,
+  PreviewRefusal,
+  Scheduled,
+  ScheduleOptions,
+} from '../../../client/client.ts';
 import { queueOptions } from '../../../config/load.ts';
 import { allOptions, optionNames } from '../../../job/fields.ts';
 import { newJobId } from '../../../job/job-id.ts';
@@ -12,7 +19,7 @@ import { show } from '../../../kernel/duration.ts';
 import { DuestreamError, messageOf } from '../../../kernel/errors.ts';
 import { type Exit, newQueueHint, type Register, type Session, withClient, withExamples } from '../../session.ts';
 import { type Line, linesOf, openInput, readData } from '../../terminal/input.ts';
-import { moment } from '../../terminal/instants.ts';
+import { iso, moment } from '../../terminal/instants.ts';
 import {
   DURABILITY_FLAG,
   dashed,
@@ -21,12 +28,13 @@ import {
   readFlags,
   withFlags,
 } from '../../terminal/job-flags.ts';
-import { line } from '../../terminal/output.ts';
+import { fields, line } from '../../terminal/output.ts';
 
 interface Flags extends JobFlags {
   readonly data?: string;
   readonly bulk?: string;
   readonly durability?: string;
+  readonly dryRun?: boolean;
 }
 
 export const schedule: Register = (parent, runner) => {
@@ -38,6 +46,10 @@ export const schedule: Register = (parent, runner) => {
     .option(
       '--bulk <file>',
       'a file of many jobs: one JSON object per line, with data and these options in camelCase; - for stdin',
+    )
+    .option(
+      '--dry-run',
+      'write nothing; say when it would be due, what is due beside it, its retries, and what would refuse it',
     )
     .option(...DURABILITY_FLAG)
     .action((queue: string, flags: Flags, command: Command) =>
@@ -52,7 +64,7 @@ export const schedule: Register = (parent, runner) => {
   ]);
 };
 
-async function run(session: Session, name: string, { data, bulk, durability, ...flags }: Flags): Promise<Exit> {
+async function run(session: Session, name: string, { data, bulk, durability, dryRun, ...flags }: Flags): Promise<Exit> {
   // A queue that is new takes its partitions from the configuration.
   const durable = readDurability(durability);
   const queue = queueFrom(name, queueOptions(session.config, name));
@@ -61,9 +73,11 @@ async function run(session: Session, name: string, { data, bulk, durability, ...
     if (single.length > 0) {
       throw new DuestreamError('usage', `--bulk and --${dashed(single[0] ?? '')} are both given; say it in each line`);
     }
+    if (dryRun) throw new DuestreamError('usage', '--dry-run goes with one job; --bulk is given');
     return scheduleBulk(session, { queue, file: bulk, durable });
   }
   const content = await readData(session.invocation, data);
+  if (dryRun) return preview(session, { queue, content, options: readFlags(flags, allOptions) });
   // Made here and not by the producer, so that the person can repeat the call when its reply is lost. Calls that are one job
   // need an id of theirs: the client says so.
   const isOneOfMany = flags.debounce !== undefined;
@@ -75,6 +89,42 @@ async function run(session: Session, name: string, { data, bulk, durability, ...
   const isUpdate = options.ifExists === 'update';
   session.out.answer(scheduled, () => [sentence(scheduled, isUpdate)]);
   return scheduled.status === 'running' || (scheduled.status === 'exists' && isUpdate) ? 1 : 0;
+}
+
+/** What would become of the job. */
+async function preview(
+  session: Session,
+  of: { readonly queue: Queue; readonly content: unknown; readonly options: ScheduleOptions },
+): Promise<Exit> {
+  const seen = await withClient(session, (client) => client.preview(of.queue, of.content, of.options));
+  session.out.answer(seen, () => previewLines(seen));
+  return seen.refusal ? 1 : 0;
+}
+
+function previewLines({ dueMs, there, refusal, retries, beside }: JobPreview): readonly string[] {
+  const nowMs = systemClock.wallMs();
+  const [own = 0, most] = [beside.counts[30], Math.max(...beside.counts)];
+  return fields([
+    ['due', moment(dueMs, nowMs)],
+    ['beside it', `${own} jobs in its minute, at most ${most} in a minute of the hour around it`],
+    ['there', there && `a job of its id is ${there.state}`],
+    ['refused', refusal && refusalText(refusal)],
+    ...retries.map(({ attempt, fromMs, toMs }): [string, string] => [
+      `try ${attempt}`,
+      toMs === fromMs ? moment(fromMs, nowMs) : `${iso(fromMs)} to ${iso(toMs)}`,
+    ]),
+  ]);
+}
+
+function refusalText(refusal: PreviewRefusal): string {
+  switch (refusal.kind) {
+    case 'queue-full':
+      return `the queue is full: ${refusal.pending} of ${refusal.limit}`;
+    case 'closed':
+      return `tag ${refusal.tag} is closed until ${iso(refusal.untilMs)}`;
+    case 'not-gated':
+      return `it has ${refusal.what}, and the queue has no limits`;
+  }
 }
 
 function sentence({ id, status, dueMs, over, closed }: Scheduled, isUpdate: boolean): string {

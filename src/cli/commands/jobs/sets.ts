@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { SetCallbackOptions, SetView } from '../../../client/client.ts';
 import { callbackFields } from '../../../client/jobs/sets.ts';
+import { operations } from '../../../client/operations.ts';
 import { queueOptions } from '../../../config/load.ts';
 import { queueFrom } from '../../../job/queue.ts';
 import { systemClock } from '../../../kernel/clock.ts';
@@ -16,6 +17,7 @@ import {
   withClient,
   withExamples,
 } from '../../session.ts';
+import { asking } from '../../terminal/asking.ts';
 import { readData } from '../../terminal/input.ts';
 import { relative } from '../../terminal/instants.ts';
 import { type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
@@ -144,54 +146,27 @@ async function runCreate(
   const content = await readData(session.invocation, data);
   const then = { ...(readFlags(rest, callbackFields) as SetCallbackOptions), data: content };
   const made = await withClient(session, (client) => client.sets.begin<unknown>(queue, set, { then, group }));
-  if (made.status === 'made') session.changes.push({ verb: 'sets.create', queue: name, target: set, count: 1 });
   const said = { made: 'is there', already: 'was there with this callback', over: 'is over: its callback was made' };
   session.out.answer({ queue: name, ...made }, () => [line`set ${set} of ${name}  ${said[made.status]}`]);
   return made.status === 'over' ? 1 : 0;
 }
 
-// `sets seal <queue> <set>`: all members are there.
+// `sets seal <queue> <set>`: all members are there. `sets rm <queue> <set>`: without a callback.
 
-export const setsSeal: Register = (parent, runner) => {
-  const command = parent
-    .command('seal <queue> <set>')
-    .description('seal a set: its callback is made when the last member is over')
-    .option(...GROUP_FLAG)
-    .action((queue: string, set: string, flags: GroupFlag, command: Command) =>
-      runner.run(command, (session) => runSeal(session, { queue, set, flags })),
-    );
-  withExamples(command, ['duestream sets seal imports import-7']);
-};
+const SEALED = { sealed: 'is sealed', already: 'was sealed', over: 'is over: its callback was made' };
 
-async function runSeal(session: Session, { queue, set, flags }: Asked): Promise<Exit> {
-  await checkQueue(session, queue);
-  const done = await withClient(session, (client) => client.sets.seal(queue, set, flags));
-  if (done.status === 'sealed') session.changes.push({ verb: 'sets.seal', queue, target: set, count: 1 });
-  const said = { sealed: 'is sealed', already: 'was sealed', over: 'is over: its callback was made' };
-  session.out.answer({ queue, ...done }, () => [line`set ${set} of ${queue}  ${said[done.status]}`]);
-  return 0;
-}
+export const setsSeal = asking(operations.sets.seal, {
+  description: 'seal a set: its callback is made when the last member is over',
+  examples: ['duestream sets seal imports import-7'],
+  say: ({ queue, set, status }) => [line`set ${set} of ${queue}  ${SEALED[status]}`],
+});
 
-// `sets rm <queue> <set>`: without a callback.
-
-export const setsRm: Register = (parent, runner) => {
-  const command = parent
-    .command('rm <queue> <set>')
-    .description('remove a set without its callback, and cancel its members')
-    .option(...GROUP_FLAG)
-    .action((queue: string, set: string, flags: GroupFlag, command: Command) =>
-      runner.run(command, (session) => runRm(session, { queue, set, flags })),
-    );
-  withExamples(command, ['duestream sets rm imports import-7']);
-};
-
-async function runRm(session: Session, { queue, set, flags }: Asked): Promise<Exit> {
-  await checkQueue(session, queue);
-  const done = await withClient(session, (client) => client.sets.remove(queue, set, flags));
-  session.changes.push({ verb: 'sets.remove', queue, target: set, count: 1 });
-  session.out.answer({ queue, ...done }, () => [
-    line`set ${set} of ${queue}  removed, ${counted(done.cancelled, 'member')} cancelled`,
-    ...(done.running.length === 0 ? [] : [line`asked to stop: ${done.running.join(', ')}`]),
-  ]);
-  return 0;
-}
+export const setsRm = asking(operations.sets.remove, {
+  command: 'rm',
+  description: 'remove a set without its callback, and cancel its members',
+  examples: ['duestream sets rm imports import-7'],
+  say: ({ queue, set, cancelled, running }) => [
+    line`set ${set} of ${queue}  removed, ${counted(cancelled, 'member')} cancelled`,
+    ...(running.length === 0 ? [] : [line`asked to stop: ${running.join(', ')}`]),
+  ],
+});

@@ -1,17 +1,23 @@
 /** `show <queue> <id>`: the report of one job in every state, also after it was over. */
 import type { Command } from 'commander';
+import { type AuditEntry, auditEntries } from '../../../access/audit.ts';
 import type { Holder } from '../../../client/groups/groups.ts';
 import { findReport, type JobReport, type Moment } from '../../../client/query/report.ts';
 import { lingerLeftMs, lingerText, type ShownWait, whyJobWaits } from '../../../client/queues/why.ts';
 import { addressOf } from '../../../inspect/dead-letters.ts';
+import { startEstimateOf } from '../../../inspect/estimate.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
-import type { Attempted, Deferred, JobProgress } from '../../../job/outcome.ts';
+import { accountWords } from '../../../job/account.ts';
+import type { StartEstimate } from '../../../job/estimate.ts';
+import { jobFacts, notKeptText } from '../../../job/job-facts.ts';
+import type { Attempted } from '../../../job/outcome.ts';
 import type { KeptResult } from '../../../job/past.ts';
 import { REDACTED } from '../../../job/redaction.ts';
+import { heldText } from '../../../job/state.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { show as quoted } from '../../../kernel/duration.ts';
 import { DuestreamError } from '../../../kernel/errors.ts';
-import { counted, percent, span } from '../../../kernel/humanize.ts';
+import { span } from '../../../kernel/humanize.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { everyDeadLetter } from '../../../redis/read/ends.ts';
@@ -19,10 +25,13 @@ import { stats } from '../../../redis/read/inspect.ts';
 import { type Exit, partitionsOfQueue, type Register, type Session, withExamples, withRedis } from '../../session.ts';
 import { iso, relative } from '../../terminal/instants.ts';
 import { fields, json, line, stackLines } from '../../terminal/output.ts';
+import { saidText } from '../audit-ls.ts';
 
 /** How far back dead letters are searched for an id whose end is no longer remembered. */
 const DEAD_LETTERS_SEARCHED_MAX = 1000;
 const RETRY_MS = 10_000;
+/** Changes by people that are told of one job: the newest. */
+const CHANGES_MAX = 20;
 
 export const show: Register = (parent, runner) => {
   const command = parent
@@ -50,13 +59,25 @@ async function run(session: Session, asked: Asked): Promise<Exit> {
     const { leaseTtlMs = 0, paused = false } = ref ? await stats(redis, ref) : {};
     const { namespace } = session.config;
     const waitsFor = await whyJobWaits({ redis, namespace }, found);
+    const starts = await startEstimateOf({ redis, namespace }, found);
+    const changes = await changesOf(session, redis, asked);
     return {
-      report: { ...shownReport(found, refs), waitsFor },
+      report: { ...shownReport(found, refs), waitsFor, ...(starts && { starts }), ...changes },
       partition: { led: leaseTtlMs > 0, paused, lingerMs: ref?.lingerMs },
     };
   });
   session.out.answer(report, () => reportLines(report, partition));
   return 0;
+}
+
+/** Whoever may not read the audit sees the rest. */
+async function changesOf(
+  { config: { namespace } }: Session,
+  redis: Redis,
+  { queue, id }: Asked,
+): Promise<Pick<Report, 'changes'>> {
+  const entries = await auditEntries({ redis, namespace }, { queue, target: id, limit: CHANGES_MAX }).catch(() => []);
+  return entries.length === 0 ? {} : { changes: entries.toReversed() };
 }
 
 async function find(redis: Redis, refs: readonly PartitionRef[], asked: Asked): Promise<JobReport | undefined> {
@@ -105,41 +126,32 @@ interface Partition {
 
 /** All but what it waits for, of which more is known here. */
 type Known = Omit<JobReport, 'waitsFor'>;
-type Report = Known & { readonly waitsFor: ShownWait | undefined };
+type Report = Known & {
+  readonly waitsFor: ShownWait | undefined;
+  readonly starts?: StartEstimate;
+  /** Who changed it by command, over HTTP or on a page, the oldest first. */
+  readonly changes?: readonly AuditEntry[];
+};
 
 function reportLines(report: Report, partition: Partition): readonly string[] {
   return [
     ...jobFields(report, OVER_STATES.has(report.state) && report.deadLetter === undefined),
     ...fields([
-      ['deferred', deferredText(report.deferred)],
-      ['progress', report.progress && progressText(report.progress, report.nowMs)],
+      ...jobFacts.flatMap((fact) =>
+        'line' in fact ? [[fact.line.label, fact.line.value(report, relative)] as const] : [],
+      ),
       ['result', report.result && resultText(report.result)],
       ['state', stateText(report)],
     ]),
     '',
     ...forgotten(report),
-    ...unlisted(report),
-    ...report.timeline.flatMap((moment) => momentLines(report, moment)),
+    ...[notKeptText(report) ?? []].flat(),
+    ...storyLines(report),
     ...now(report),
     ...obstacle(report, partition),
   ];
 }
 
-/** Starts of which nothing is kept. The page of a job says the same. */
-type Starts = Pick<JobReport, 'attempts' | 'failures' | 'crashes' | 'history' | 'timeline'>;
-
-function unlisted({ attempts, failures, crashes, history, timeline }: Starts): readonly string[] {
-  const listed = timeline.flatMap(({ kind, attempt }) => (STARTS.has(kind) && attempt !== undefined ? [attempt] : []));
-  // Failures that are not kept have a line of their own.
-  const missing = attempts - new Set(listed).size - Math.max(0, failures + crashes - history.length);
-  if (missing <= 0) return [];
-  const are = missing === 1 ? 'is' : 'are';
-  return [
-    `${counted(missing, 'start')} ${are} not kept; a start that a handler put aside, or a worker handed back, uses no attempt`,
-  ];
-}
-
-const STARTS: ReadonlySet<string> = new Set(['started', 'failure', 'timeout', 'crash', 'refused']);
 const OVER_STATES: ReadonlySet<string> = new Set(['done', 'cancelled', 'expired', 'dead']);
 
 type Facts = Pick<
@@ -202,15 +214,6 @@ function dataText({ readable, data, codec, unreadable }: Facts, isGone: boolean)
   return codec === undefined ? json(data) : `${json(data)}, encoded by ${json(codec)}`;
 }
 
-/** How often a handler put its job aside. */
-export const deferredText = (deferred: Deferred | undefined): string | undefined =>
-  deferred &&
-  `put aside ${counted(deferred.times, 'time')}, last because: ${deferred.reason} (${iso(deferred.lastMs)})`;
-
-/** @example progressText({ fraction: 0.4, text: 'row 400', atMs: 0 }, 3000) // '40 %: row 400 (3 s ago)' */
-const progressText = ({ fraction, text, atMs }: JobProgress, nowMs: number): string =>
-  `${percent(fraction)}${text ? `: ${text}` : ''} (${relative(Math.min(atMs, nowMs), nowMs)})`;
-
 export function resultText(result: KeptResult): string | undefined {
   switch (result.kind) {
     case 'kept':
@@ -224,11 +227,12 @@ export function resultText(result: KeptResult): string | undefined {
   }
 }
 
-function stateText({ state, dueMs, nowMs, cancelRequested }: Known): string {
+function stateText(job: Known): string {
+  const { state, dueMs, nowMs, cancelRequested } = job;
   if (state === 'scheduled' && dueMs !== undefined) return `scheduled, due ${relative(dueMs, nowMs)}`;
   if (state === 'waiting' && dueMs !== undefined) return `waiting in line, due ${relative(dueMs, nowMs)}`;
   if (state === 'running' && cancelRequested) return 'running, asked to stop';
-  return state;
+  return heldText(job, nowMs) ?? state;
 }
 
 function forgotten({ failures, crashes, history }: Known): readonly string[] {
@@ -242,13 +246,34 @@ export const attemptLines = ({ worker, ...attempted }: Attempted): readonly stri
 
 function failureLines(
   { atMs, attempt, owner, tookMs, message, stack }: Omit<Moment, 'kind'>,
-  kind: Attempted['kind'],
+  kind: keyof typeof FAILED,
 ): readonly string[] {
   const ran = owner === undefined || tookMs === undefined ? '' : ` after ${span(tookMs)} on worker ${owner}`;
   return [line`${iso(atMs)}  attempt ${attempt} ${FAILED[kind]}${ran}: ${message}`, ...stackLines(stack)];
 }
 
-const FAILED = { failure: 'failed', timeout: 'timed out', crash: 'lost its worker', refused: 'was refused' } as const;
+/** The timeline, and between its moments who changed the job. */
+function storyLines(report: Report): readonly string[] {
+  const left = [...(report.changes ?? [])];
+  const until = (atMs: number) => left.splice(0, left.filter((one) => one.atMs <= atMs).length).map(changeLine);
+  const told = report.timeline.flatMap((moment) => [...until(moment.atMs - 1), ...momentLines(report, moment)]);
+  return [...told, ...until(Number.POSITIVE_INFINITY)];
+}
+
+function changeLine({ atMs, who, way, verb, before, after, reason }: AuditEntry): string {
+  const [from, to] = [saidText(before), saidText(after)];
+  const what = to === undefined ? '' : from === undefined ? `: ${to}` : `: ${from} → ${to}`;
+  return line`${iso(atMs)}  ${verb} by ${who} (${way})${what}${reason === undefined ? '' : `, because: ${reason}`}`;
+}
+
+const FAILED = {
+  failure: 'failed',
+  timeout: 'timed out',
+  crash: 'lost its worker',
+  refused: 'was refused',
+  deferred: 'was put aside',
+  'handed-back': 'was handed back',
+} as const;
 
 function momentLines(report: Known, moment: Moment): readonly string[] {
   const { atMs, kind, attempt, owner, tookMs, outcome, message } = moment;
@@ -265,11 +290,14 @@ function momentLines(report: Known, moment: Moment): readonly string[] {
       return [
         line`${stamp}  attempt ${attempt} started${owner === undefined ? '' : ` on worker ${owner}`}${took}`,
         ...unnudgedLines(report, moment),
+        ...lateLines(report, moment),
       ];
     case 'failure':
     case 'timeout':
     case 'crash':
     case 'refused':
+    case 'deferred':
+    case 'handed-back':
       return failureLines(moment, kind);
     case 'due':
       return [
@@ -293,8 +321,14 @@ function unnudgedLines({ bare, askedDueMs = 0 }: Known, { atMs, attempt }: Momen
   if (!bare || attempt !== 1 || askedDueMs <= 0 || atMs - askedDueMs < LATE_MS) return [];
   return [
     line`                          ${span(atMs - askedDueMs)} after its due time: its producer used a plain ZADD and no nudge,`,
-    line`                          so the leader learns of it with its next look, each second or ten times a second (mover.safetyTick)`,
+    line`                          so the leader learns of it with its next look, each second or ten times a second`,
   ];
+}
+
+/** Why an earlier start was late. The facts have the last one. */
+function lateLines({ attempts }: Known, { attempt, account }: Moment): readonly string[] {
+  if (attempt === attempts || account === undefined || account.lateMs < LATE_MS) return [];
+  return [line`                          ${accountWords(account)}`];
 }
 
 function deadLines(report: Known, stamp: string): readonly string[] {
@@ -312,24 +346,15 @@ const ending = ({ state, attempts, token }: Known): string =>
 const NOW = 'now'.padEnd(24, '.');
 
 /** What is true at this moment. */
-function now({
-  state,
-  attempts,
-  owner,
-  token,
-  cancelRequested,
-  nextLifeMs,
-  waitsFor,
-  nowMs,
-}: Report): readonly string[] {
+function now(report: Report): readonly string[] {
+  const { state, attempts, owner, token, cancelRequested, waitsFor, nowMs } = report;
+  const held = heldText(report, nowMs);
   if (waitsFor) return waitLines(waitsFor, nowMs);
   if (state === 'ready') return [line`${NOW}  ready: the next free worker takes it`];
   if (state !== 'running') return [];
+  if (held) return [line`${NOW}  ${held} by worker ${owner}: its handler has not begun`];
   return [
     line`${NOW}  attempt ${attempts} runs on worker ${owner}, token ${token}`,
-    ...(nextLifeMs === undefined
-      ? []
-      : [line`${NOW}  newer data came meanwhile, and are shown above: they start when this run has ended`]),
     ...(cancelRequested ? [line`${NOW}  a cancel was requested: it will end cancelled and is not retried`] : []),
   ];
 }

@@ -18,8 +18,7 @@ export const queuesRm: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string, force: boolean): Promise<Exit> {
   const done = await withClient(session, ({ queues }) => queues.remove(queue, { force }));
-  const { isRemoved: removed, came, held, jobs, schedules } = done;
-  session.changes.push({ verb: 'queues.rm', queue, target: queue, count: jobs, isWhole: removed });
+  const { isRemoved: removed, came, held, schedules } = done;
   const had = [heldText(held), schedules.length === 0 ? '' : counted(schedules.length, 'schedule')];
   const content = had.filter((one) => one !== '').join(', ');
   session.out.answer({ queue, removed, forced: force, held, schedules }, () => [

@@ -4,7 +4,7 @@
  * within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
-import { type QueueSettingsView, saidText } from '../../../client/queues/settings.ts';
+import type { QueueSettingsView } from '../../../client/queues/settings.ts';
 import {
   fieldsOfWord,
   parseSettings,
@@ -13,6 +13,7 @@ import {
   type SettingName,
   settingFields,
   settingWords,
+  valueText,
 } from '../../../job/queue-settings.ts';
 import { rateText } from '../../../job/rate.ts';
 import { hintOf } from '../../../kernel/checks.ts';
@@ -78,9 +79,7 @@ async function run(
     );
   }
   const done = await withClient(session, ({ queues }) => queues.set(queue, given, { reason }));
-  const { changed, overrides } = done;
-  session.changes.push({ verb: 'queues.set', queue, target: queue, count: changed.length, reason });
-  session.out.answer({ queue, ...settings, overrides }, () => [
+  session.out.answer({ queue, ...settings, overrides: done.overrides }, () => [
     ...sentences(queue, settings),
     ...backLines(queue, done, Object.keys(settings)),
   ]);
@@ -93,7 +92,8 @@ function backLines(queue: string, { overrides }: QueueSettingsView, names: reado
   const said = overrides.filter(({ setting, code }) => words.some((word) => word === setting) && code !== undefined);
   return [
     ...said.map(
-      ({ setting, code }) => line`code says ${saidText(code)} for ${setting}; it counts again when you take this back`,
+      ({ setting, code }) =>
+        line`code says ${valueText(setting, code)} for ${setting}; it counts again when you take this back`,
     ),
     line`to take it back: duestream queues set ${queue} ${words.map((word) => `--unset ${dashed(word)}`).join(' ')}`,
   ];
@@ -117,13 +117,11 @@ async function runUnset(
   }
   const names = given.map(settingNamed);
   const done = await withClient(session, ({ queues }) => queues.unset(queue, names, { stored, reason }));
-  const { changed } = done;
-  session.changes.push({ verb: 'queues.unset', queue, target: queue, count: changed.length, reason });
   session.out.answer({ queue, ...done }, () =>
     names.map((name) => {
       const value = done.settings[name];
       if (value === undefined) return line`${name} of ${queue} is as it is by default again`;
-      return line`${name} of ${queue} is ${saidText(value)} again`;
+      return line`${name} of ${queue} is ${valueText(name, value)} again`;
     }),
   );
   return 0;
@@ -190,6 +188,17 @@ const SENTENCES: {
       line`due jobs of ${queue} wait for company: passes are ${durationText(ms)} apart at least`,
       line`due jobs of ${queue} start on time`,
     ),
+  aheadMs: (queue, ms) =>
+    most(
+      ms,
+      line`jobs of ${queue} are handed to workers up to ${durationText(ms)} before they are due`,
+      line`jobs of ${queue} are handed to workers when they are due`,
+    ),
+  lateness(queue, { isOn, withinMs, of, overMs }) {
+    if (!isOn) return line`${queue} promises nothing about lateness`;
+    const share = `${Number((of * 100).toFixed(5))} %`;
+    return line`${queue} promises that ${share} of its jobs start within ${durationText(withinMs)}, over ${durationText(overMs)}; "duestream slo ${queue}" says whether it is kept`;
+  },
   rate: (queue, rate) => (rate === 0 ? line`${queue} has no rate` : line`${queue} starts ${rateText(rate)}`),
   concurrency: (queue, max) =>
     most(

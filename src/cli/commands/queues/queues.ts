@@ -1,9 +1,8 @@
-/** The commands of `queues` that show and pause: ls, stats, why, pause and resume. */
-import type { Command } from 'commander';
-import type { CloseOptions } from '../../../client/groups/rules.ts';
+/** The commands of `queues` that show and pause: ls, show, why, pause and resume. */
+import { type Command, Option } from 'commander';
+import { operations } from '../../../client/operations.ts';
 import { leaderName } from '../../../client/queues/processes.ts';
-import { queueNames } from '../../../client/queues/refs.ts';
-import { overrideNote, type QueueLimits, type SettingOverride, saidText } from '../../../client/queues/settings.ts';
+import { overrideNote, type QueueLimits, type SettingOverride } from '../../../client/queues/settings.ts';
 import type {
   BroadcastCounts,
   DueSpan,
@@ -12,16 +11,26 @@ import type {
   QueueReport,
 } from '../../../client/queues/stats.ts';
 import type { Obstacle, Why } from '../../../client/queues/why.ts';
+import { backOf, type QueueMinutes, queueMinutes, type SpreadTotal } from '../../../inspect/minutes.ts';
+import { valueText } from '../../../job/queue-settings.ts';
 import type { QuotaUse } from '../../../job/quota.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { durationMs, durationText } from '../../../kernel/duration.ts';
-import { DuestreamError } from '../../../kernel/errors.ts';
 import { counted, span } from '../../../kernel/humanize.ts';
-import { reasonOf } from '../../../kernel/reason.ts';
+import { DAYS } from '../../../redis/read/history.ts';
 import type { Pause } from '../../../redis/scripts/upkeep.ts';
-import { type Exit, type Register, type Session, withClient, withExamples, withRedis } from '../../session.ts';
+import {
+  type Exit,
+  type Register,
+  type Session,
+  wholeNumber,
+  withClient,
+  withExamples,
+  withRedis,
+} from '../../session.ts';
+import { asking } from '../../terminal/asking.ts';
 import { moment } from '../../terminal/instants.ts';
-import { fields, line, type Paint, table, unreadLines } from '../../terminal/output.ts';
+import { type Cell, fields, line, type Paint, table, unreadLines } from '../../terminal/output.ts';
 
 // `queues ls`: every queue with its counts per state, how long jobs have waited, and who leads and serves it.
 
@@ -91,21 +100,102 @@ function leaderText({ leaders }: QueueCounts): string {
   return names.join(', ') + (missing > 0 ? ` (${missing} partitions without)` : '');
 }
 
-// `queues stats <queue>`: counts per state and partition, what happened so far, who leads, and what comes due when.
+// `queues show <queue>`: counts per state and partition, what happened so far, who leads, and what comes due when.
 
-export const queuesStats: Register = (parent, runner) => {
+export const queuesShow: Register = (parent, runner) => {
   const command = parent
-    .command('stats <queue>')
+    .command('show <queue>')
     .description(
-      'show how many jobs are in each state and partition, and how many become due in the next minute, hour, day and week',
+      'show how many jobs are in each state and partition, and how many become due in the next minute, hour, day and week; or what happened before now',
     )
-    .action((queue: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) => runStats(session, queue)),
+    .addOption(
+      new Option(
+        '--hours <n>',
+        'what happened in the last hour by the minute, or in the last 24 by ten minutes',
+      ).choices(['1', '24']),
+    )
+    .option(
+      '--days <n>',
+      'what happened in so many days, at most 396: by the hour up to 7 days, else by the day',
+      wholeNumber(1, DAYS),
+    )
+    .addOption(
+      new Option('--by <step>', 'of --days: by the hour, at most 90 days, or by the day').choices(['hour', 'day']),
+    )
+    .action((queue: string, flags: BackFlags, command: Command) =>
+      runner.run(command, (session) =>
+        (flags.hours ?? flags.days ?? flags.by) === undefined
+          ? runShow(session, queue)
+          : runBack(session, queue, flags),
+      ),
     );
-  withExamples(command, ['duestream queues stats emails', 'duestream queues stats emails --json']);
+  withExamples(command, [
+    'duestream queues show emails',
+    'duestream queues show emails --days 30',
+    'duestream queues show emails --json',
+  ]);
 };
 
-async function runStats(session: Session, queue: string): Promise<Exit> {
+interface BackFlags {
+  readonly hours?: '1' | '24';
+  readonly days?: number;
+  readonly by?: 'hour' | 'day';
+}
+
+async function runBack(session: Session, queue: string, { hours, ...flags }: BackFlags): Promise<Exit> {
+  const back = backOf({ ...flags, hours: hours === '24' ? 24 : 1 });
+  const { namespace } = session.config;
+  const found = await withRedis(session, (redis) => queueMinutes({ redis, namespace }, queue, back));
+  session.out.answer({ queue, ...found }, () => backLines(session.out.paint, queue, found));
+  return 0;
+}
+
+const BACK_HEAD = [
+  'from',
+  'starts',
+  'p50',
+  'p99',
+  'longest',
+  'run p50',
+  'run p99',
+  'done',
+  'retried',
+  'dead',
+  'expired',
+];
+
+/** One line per step in which anything happened, and all of them together. */
+function backLines(paint: Paint, queue: string, found: QueueMinutes): readonly string[] {
+  const rows = found.known.flatMap((_, at) => backRow(found, at));
+  const { start, run } = found.total;
+  if (rows.length === 0) {
+    const advice = found.on ? '' : '; where leaders keep no minutes, "http.minutes: on" lets them';
+    return [line`nothing is known of ${queue} in this time${advice}`];
+  }
+  const told = (of: SpreadTotal) =>
+    `half within ${msText(of.p50Ms)}, 99 % within ${msText(of.p99Ms)}, the longest ${msText(of.maxMs)}`;
+  return [
+    ...table(paint, BACK_HEAD, rows),
+    '',
+    ...fields([
+      ['lateness', `${counted(start.count, 'start')}: ${told(start)}`],
+      ['run time', told(run)],
+    ]),
+    'times in the first column are UTC',
+  ];
+}
+
+function backRow({ startMs, stepMs, start, run, counts }: QueueMinutes, at: number): readonly Cell[][] {
+  const ends = [counts.done, counts.retried, counts.dead, counts.expired].map((list) => list[at] ?? 0);
+  const starts = start.count[at] ?? 0;
+  if (starts === 0 && ends.every((count) => count === 0)) return [];
+  const times = [start.p50Ms, start.p99Ms, start.maxMs, run.p50Ms, run.p99Ms].map((list) => msText(list[at]));
+  return [[new Date(startMs + at * stepMs).toISOString().slice(0, 16), starts, ...times, ...ends]];
+}
+
+const msText = (ms: number | null | undefined): string => (ms === null || ms === undefined ? '-' : span(ms));
+
+async function runShow(session: Session, queue: string): Promise<Exit> {
   const found = await withClient(session, (client) => client.queues.get(queue));
   const { partitions, dueNext: next, limits, counters, broadcast } = found;
   session.out.answer(found, () => [
@@ -142,7 +232,7 @@ function head(of: QueueReport): readonly string[] {
 }
 
 const overrideText = (one: SettingOverride): string =>
-  line`${one.setting}${one.group === undefined ? '' : ` of ${one.group}`} is ${saidText(one.value)}${overrideNote(one)}`;
+  line`${one.setting}${one.group === undefined ? '' : ` of ${one.group}`} is ${valueText(one.setting, one.value)}${overrideNote(one)}`;
 
 function broadcastLines(paint: Paint, broadcast: BroadcastCounts | undefined): readonly string[] {
   if (!broadcast) return [];
@@ -236,82 +326,32 @@ const CODE_CHARS = 12;
 
 // `queues pause` and `queues resume`: one queue, or all that there are.
 
-export const queuesPause: Register = (parent, runner) => {
-  const command = parent
-    .command('pause [queue]')
-    .description('pause a queue: no job of it starts until you resume it; running jobs go on')
-    .option('--all', 'every queue of the namespace')
-    .option('--reason <text>', 'why, for the next person who looks')
-    .action((queue: string | undefined, { all, reason = '' }: PauseFlags, command: Command) =>
-      runner.run(command, (session) => each(session, { queue, all }, (name) => runPause(session, name, reason))),
-    );
-  withExamples(command, [
+export const queuesPause = asking(operations.queues.pause, {
+  takesAll: true,
+  description: 'pause a queue: no job of it starts until you resume it; running jobs go on',
+  examples: [
     'duestream queues pause emails --reason "the mail server moves"',
     'duestream queues pause --all --reason "restored from 03:00"',
-  ]);
-};
+  ],
+  say: ({ queue, changed, pause, running }) => [
+    changed
+      ? line`${queue} is paused`
+      : line`${queue} was paused already, ${pause ? pauseText(pause, systemClock.wallMs()) : ''}`,
+    running === 0 ? 'no job runs' : line`running jobs go on to their end: ${counted(running, 'job')}`,
+    line`to go on: duestream queues resume ${queue}`,
+  ],
+});
 
-export const queuesResume: Register = (parent, runner) => {
-  const command = parent
-    .command('resume [queue]')
-    .description('resume a paused queue at once')
-    .option('--all', 'every queue of the namespace')
-    .action((queue: string | undefined, { all }: PauseFlags, command: Command) =>
-      runner.run(command, (session) => each(session, { queue, all }, (name) => runResume(session, name))),
-    );
-  withExamples(command, ['duestream queues resume emails', 'duestream queues resume --all']);
-};
-
-interface PauseFlags {
-  readonly all?: boolean | undefined;
-  readonly reason?: string;
-}
-
-/** What one queue answers: as JSON, and as lines. */
-interface Told {
-  readonly value: object;
-  readonly lines: () => readonly string[];
-}
-
-/**
- * One answer for the queue that was named, or one for all of them. Of all, one that is refused stops no other: the answer names it,
- * and the command ends with 1.
- *
- * @throws DuestreamError `usage`
- */
-async function each(
-  session: Session,
-  { queue, all }: { readonly queue: string | undefined; readonly all?: boolean | undefined },
-  act: (queue: string) => Promise<Told>,
-): Promise<Exit> {
-  if ((queue === undefined) === (all !== true)) throw new DuestreamError('usage', 'name a queue, or say --all');
-  if (queue !== undefined) {
-    const { value, lines } = await act(queue);
-    session.out.answer(value, lines);
-    return 0;
-  }
-  const { namespace } = session.config;
-  const told: Told[] = [];
-  const failed: { readonly queue: string; readonly error: unknown }[] = [];
-  for (const name of await withRedis(session, (redis) => queueNames({ redis, namespace }))) {
-    await act(name).then(
-      (one) => told.push(one),
-      (error: unknown) => failed.push({ queue: name, error }),
-    );
-  }
-  const [first] = failed;
-  if (first && told.length === 0) throw first.error;
-  const refused = failed.map(({ queue: name, error }) => ({ queue: name, why: reasonOf(error) }));
-  session.out.answer({ namespace, queues: told.map(({ value }) => value), failed: refused }, () =>
-    told.length === 0
-      ? [line`no queue was used in namespace ${namespace} yet`]
-      : [
-          ...told.flatMap(({ lines }) => lines()),
-          ...refused.map(({ queue: name, why }) => line`queue ${name}: ${why}`),
-        ],
-  );
-  return first ? 1 : 0;
-}
+export const queuesResume = asking(operations.queues.resume, {
+  takesAll: true,
+  description: 'resume a paused queue at once',
+  examples: ['duestream queues resume emails', 'duestream queues resume --all'],
+  say: ({ queue, pause }) => [
+    pause === undefined
+      ? line`${queue} was not paused`
+      : line`${queue} goes on; it was paused ${pauseText(pause, systemClock.wallMs())}`,
+  ],
+});
 
 /** Since when and why. */
 function pauseText({ sinceMs, reason }: Pause, nowMs: number): string {
@@ -319,75 +359,25 @@ function pauseText({ sinceMs, reason }: Pause, nowMs: number): string {
   return reason === '' ? since : `${since}: ${reason}`;
 }
 
-async function runPause(session: Session, queue: string, reason: string): Promise<Told> {
-  const { status, pause, running } = await withClient(session, (client) => client.queues.pause(queue, { reason }));
-  const changed = status === 'changed';
-  session.changes.push({ verb: 'queues.pause', queue, target: queue, count: changed ? 1 : 0, reason });
-  const lines = () => {
-    const since = pause === undefined ? '' : pauseText(pause, systemClock.wallMs());
-    return [
-      changed ? line`${queue} is paused` : line`${queue} was paused already, ${since}`,
-      running === 0 ? 'no job runs' : line`running jobs go on to their end: ${counted(running, 'job')}`,
-      line`to go on: duestream queues resume ${queue}`,
-    ];
-  };
-  return { value: { queue, paused: true, changed, pause, running }, lines };
-}
-
-async function runResume(session: Session, queue: string): Promise<Told> {
-  const { status, pause } = await withClient(session, (client) => client.queues.resume(queue));
-  const changed = status === 'changed';
-  session.changes.push({ verb: 'queues.resume', queue, target: queue, count: changed ? 1 : 0 });
-  const lines = () => {
-    if (pause === undefined) return [line`${queue} was not paused`];
-    return [line`${queue} goes on; it was paused ${pauseText(pause, systemClock.wallMs())}`];
-  };
-  return { value: { queue, paused: false, changed, pause }, lines };
-}
-
 // `queues close` and `queues open`: a queue with limits lets nobody through for some time.
 
-export const queuesClose: Register = (parent, runner) => {
-  const command = parent
-    .command('close <queue>')
-    .description('let no job of a queue with limits through for some time; running jobs go on, and it opens by itself')
-    .requiredOption('--for <duration>', 'for how long: 30s, 10m')
-    .option('--reason <text>', 'why, for the next person who looks')
-    .action((queue: string, flags: { readonly for: string; readonly reason?: string }, command: Command) =>
-      runner.run(command, (session) => runClose(session, queue, flags)),
-    );
-  withExamples(command, ['duestream queues close calls --for 10m --reason "the provider is down"']);
-};
+export const queuesClose = asking(operations.queues.close, {
+  description: 'let no job of a queue with limits through for some time; running jobs go on, and it opens by itself',
+  examples: ['duestream queues close calls --for 10m --reason "the provider is down"'],
+  say: ({ queue, changed }, asked) =>
+    changed
+      ? [
+          line`${queue} is closed for ${durationText(durationMs(asked.for, 'for'))}; what was let through before starts all the same`,
+          line`to open it: duestream queues open ${queue}`,
+        ]
+      : [line`${queue} is closed for as long or longer already`],
+});
 
-export const queuesOpen: Register = (parent, runner) => {
-  const command = parent
-    .command('open <queue>')
-    .description('open a closed queue at once')
-    .action((queue: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) => runClose(session, queue)),
-    );
-  withExamples(command, ['duestream queues open calls']);
-};
-
-/** @param closing undefined: it opens */
-async function runClose(session: Session, queue: string, closing?: CloseOptions) {
-  const { status } = await withClient(session, ({ queues }) =>
-    closing ? queues.close(queue, closing) : queues.open(queue),
-  );
-  const changed = status === 'changed';
-  const forMs = closing && durationMs(closing.for, 'for');
-  const verb = closing ? 'queues.close' : 'queues.open';
-  session.changes.push({ verb, queue, target: queue, count: changed ? 1 : 0, reason: closing?.reason });
-  session.out.answer({ queue, closed: forMs !== undefined, forMs, changed }, () => {
-    if (forMs === undefined) return [changed ? line`${queue} is open` : line`${queue} was open`];
-    if (!changed) return [line`${queue} is closed for as long or longer already`];
-    return [
-      line`${queue} is closed for ${durationText(forMs)}; what was let through before starts all the same`,
-      line`to open it: duestream queues open ${queue}`,
-    ];
-  });
-  return 0 as const;
-}
+export const queuesOpen = asking(operations.queues.open, {
+  description: 'open a closed queue at once',
+  examples: ['duestream queues open calls'],
+  say: ({ queue, changed }) => [changed ? line`${queue} is open` : line`${queue} was open`],
+});
 
 // How much a queue may hold and does, in words.
 

@@ -71,7 +71,6 @@ async function runPut(session: Session, name: string, flags: DefinitionFlags): P
     return { ...change, view: await schedules.get(name) };
   });
   const { nextMs, paused, unreadable } = view ?? { nextMs: undefined, paused: undefined, unreadable: undefined };
-  session.changes.push({ verb: 'schedules.put', queue, target: name, count: status === 'unchanged' ? 0 : 1 });
   session.out.answer({ name, status, queue, nextMs, paused, unreadable }, () => [
     line`${name}  ${status}  ${nextMs !== undefined ? `next ${moment(nextMs, systemClock.wallMs())}` : stateText({ nextMs, paused, unreadable })}`,
   ]);

@@ -3,7 +3,6 @@
  * resume, rm.
  */
 import type { Command } from 'commander';
-import { countOf } from '../../../access/audit.ts';
 import type { FiredJob, Schedules, ScheduleView } from '../../../client/schedules/schedules.ts';
 import { redactedSchedules } from '../../../inspect/redacted.ts';
 import { newJobId } from '../../../job/job-id.ts';
@@ -229,7 +228,6 @@ async function runTrigger(session: Session, name: string, flags: { readonly id?:
   // Made here, so that a call whose reply is lost is repeated with the same id.
   const id = flags.id ?? newJobId();
   const job = await withSchedules(session, (schedules) => schedules.trigger(name, { id }));
-  session.changes.push({ verb: 'schedules.trigger', target: name, count: countOf('schedules.trigger', [job]) });
   session.out.answer(job, () => [line`${job.id}  ${job.status}  ${SAID[job.status]}`]);
   return 0;
 }
@@ -239,7 +237,6 @@ async function runBackfill(session: Session, name: string, flags: BackfillFlags)
   const { dryRun = false, limit } = flags;
   const range = { from: instantOf(flags.from, '--from', nowMs), to: instantOf(flags.to, '--to', nowMs) };
   const jobs = await withSchedules(session, (schedules) => schedules.backfill(name, { ...range, dryRun, limit }));
-  session.changes.push({ verb: 'schedules.backfill', target: name, count: countOf('schedules.backfill', jobs) });
   session.out.answer({ name, dryRun, jobs: jobs.map(withInstant) }, () => [
     ...table(
       session.out.paint,
@@ -283,9 +280,7 @@ export const schedulesPause: Register = (parent, runner) => {
     .description('pause a schedule: it makes no jobs until you resume it; its jobs go on')
     .option('--reason <text>', 'why, for the next person who looks')
     .action((name: string, { reason = '' }: { readonly reason?: string }, command: Command) =>
-      runner.run(command, (session) =>
-        runPause(session, name, { verb: 'pause', reason, act: (schedules) => schedules.pause(name, reason) }),
-      ),
+      runner.run(command, (session) => runPause(session, name, (schedules) => schedules.pause(name, reason))),
     );
   withExamples(command, ['duestream schedules pause nightly --reason "the database moves"']);
 };
@@ -295,9 +290,7 @@ export const schedulesResume: Register = (parent, runner) => {
     .command('resume <name>')
     .description('resume a paused schedule, from now on')
     .action((name: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) =>
-        runPause(session, name, { verb: 'resume', act: (schedules) => schedules.resume(name) }),
-      ),
+      runner.run(command, (session) => runPause(session, name, (schedules) => schedules.resume(name))),
     );
   withExamples(command, ['duestream schedules resume nightly']);
 };
@@ -305,15 +298,7 @@ export const schedulesResume: Register = (parent, runner) => {
 async function runPause(
   session: Session,
   name: string,
-  {
-    verb,
-    reason,
-    act,
-  }: {
-    readonly verb: 'pause' | 'resume';
-    readonly reason?: string;
-    readonly act: (schedules: Schedules) => Promise<{ readonly status: string }>;
-  },
+  act: (schedules: Schedules) => Promise<{ readonly status: string }>,
 ): Promise<Exit> {
   const { changed, nextMs, paused, unreadable } = await withSchedules(session, async (schedules) => {
     const { status } = await act(schedules);
@@ -325,7 +310,6 @@ async function runPause(
       unreadable: view?.unreadable,
     };
   });
-  session.changes.push({ verb: `schedules.${verb}`, target: name, count: changed ? 1 : 0, reason });
   session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, nextMs, unreadable }, () => {
     const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ nextMs, paused, unreadable })}`;
     return [nextMs === undefined ? line`${state}` : line`${state}, next ${moment(nextMs, systemClock.wallMs())}`];
@@ -353,7 +337,6 @@ async function runRm(session: Session, names: readonly string[]): Promise<Exit> 
   });
   const lines: string[] = [];
   for (const { name, removed } of results) {
-    session.changes.push({ verb: 'schedules.rm', target: name, count: removed ? 1 : 0 });
     lines.push(removed ? line`${name} is removed` : line`${(await noSchedule(session, name)).message}`);
   }
   session.out.answer({ schedules: results }, () => lines);

@@ -4,7 +4,6 @@
  * on, and one that was cut off can be sent again. Neither is one transaction.
  */
 import { z } from '@hono/zod-openapi';
-import { type CountedChange, countOf, targetOf } from '../../../access/audit.ts';
 import type {
   BulkJob,
   CancelledJobs,
@@ -17,15 +16,17 @@ import type {
   JobFilter,
   NewDue,
 } from '../../../client/client.ts';
+import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import type { Queue } from '../../../job/queue.ts';
 import { createAbort } from '../../../kernel/abort.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { answers, type Told } from '../answer.ts';
 import type { Backend } from '../backend.ts';
+import { etagAfter } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { cursor, ofQueue, strict, whole } from '../schemas.ts';
-import { type AnyVerb, verb } from '../verb.ts';
+import { type AnyVerb, change, verb } from '../verb.ts';
 import { filterOf, filterShape, jobChange, jobChanges, newDue, newDues, newJob } from './job-shapes.ts';
 
 const LIST_MAX = 10_000;
@@ -86,7 +87,6 @@ interface Change<Result extends Became> {
     client: Client,
     of: { readonly queue: Queue; readonly filter: JobFilter; readonly options: FilterOptions },
   ) => Promise<ChangedJobs | CancelledJobs>;
-  readonly verb: CountedChange;
 }
 
 interface Request {
@@ -98,7 +98,7 @@ interface Request {
 /** @throws Problem `bad-input` unless the jobs are named in one way, DuestreamError `not-found` */
 async function changeJobs<Result extends Became>(
   { path: { queue }, body, backend }: Request,
-  { verb, byList, byFilter }: Change<Result>,
+  { byList, byFilter }: Change<Result>,
 ) {
   const { ids, jobs, filter, dryRun, limit, cursor: from } = body;
   if ([ids, jobs, filter].filter((one) => one !== undefined).length !== 1) {
@@ -109,7 +109,7 @@ async function changeJobs<Result extends Became>(
     if (dryRun === undefined)
       throw new Problem('bad-input', { detail: 'dryRun is needed with a filter; allowed: true, false' });
     await refsOfQueue(await backend.place(), queue);
-    return sliceOf({ queue, body, filter }, (options) =>
+    return sliceOf({ queue, body }, (options) =>
       byFilter(backend.client, { queue: backend.queueOf(queue), filter: filterOf(filter), options }),
     );
   }
@@ -119,33 +119,18 @@ async function changeJobs<Result extends Became>(
   }
   await refsOfQueue(await backend.place(), queue);
   const results = await byList(backend.client, backend.queueOf(queue));
-  return {
-    status: 200 as const,
-    body: { queue, jobs: results },
-    changed: countOf(verb, results),
-    target: targetOf(results.map(({ id }) => id)),
-  };
+  return { status: 200 as const, body: { queue, jobs: results } };
 }
 
 async function sliceOf(
-  {
-    queue,
-    body: { dryRun, limit = JOBS_DEFAULT, cursor: from },
-    filter,
-  }: { readonly queue: string; readonly body: Body; readonly filter: NonNullable<Body['filter']> },
+  { queue, body: { dryRun, limit = JOBS_DEFAULT, cursor: from } }: { readonly queue: string; readonly body: Body },
   act: (options: FilterOptions) => Promise<ChangedJobs | CancelledJobs>,
 ) {
   const isLate = createAbort();
   const callOff = systemClock.timer(SLICE_MS, () => isLate.abort());
   try {
     const { cursor: at, ids, ...done } = await act({ dryRun, limit, cursor: from, signal: isLate.signal });
-    const requested = 'requested' in done ? done.requested : 0;
-    return {
-      status: 200 as const,
-      body: { queue, ...done, ids: ids.slice(0, IDS_SHOWN), cursor: at },
-      changed: dryRun ? 0 : done.changed + requested,
-      target: targetOf(filterOf(filter)),
-    };
+    return { status: 200 as const, body: { queue, ...done, ids: ids.slice(0, IDS_SHOWN), cursor: at } };
   } finally {
     callOff();
   }
@@ -155,7 +140,6 @@ async function sliceOf(
 const common = {
   method: 'post',
   doc: DOC,
-  scope: 'write',
   queues: 'path',
   path: ofQueue,
 } as const;
@@ -181,8 +165,8 @@ const scheduleBatch = verb({
 });
 
 const cancelBatch = verb({
+  ...change(operations.cancel),
   ...common,
-  audited: 'jobs.cancel',
   name: 'jobs.cancelMany',
   at: '/queues/{queue}/batch/cancel',
   summary: 'Cancel many jobs: a list, or all that a filter means',
@@ -192,13 +176,12 @@ const cancelBatch = verb({
     changeJobs(call, {
       byList: (client, queue) => client.cancel(queue, call.body.ids ?? []),
       byFilter: (client, { queue, filter, options }) => client.cancel(queue, filter, options),
-      verb: 'jobs.cancel',
     }),
 });
 
 const runBatch = verb({
+  ...change(operations.runNow),
   ...common,
-  audited: 'jobs.run',
   name: 'jobs.runMany',
   at: '/queues/{queue}/batch/run',
   summary: 'Run many jobs now: a list, or the scheduled ones that a filter means',
@@ -208,17 +191,16 @@ const runBatch = verb({
     changeJobs(call, {
       byList: (client, queue) => client.runNow(queue, call.body.ids ?? []),
       byFilter: (client, { queue, filter, options }) => client.runNow(queue, filter, options),
-      verb: 'jobs.run',
     }),
 });
 
 const rescheduleBatch = verb({
+  ...change(operations.reschedule),
   ...common,
-  audited: 'jobs.reschedule',
   name: 'jobs.rescheduleMany',
   at: '/queues/{queue}/batch/reschedule',
   summary: 'Give many jobs another due time: a list, or all that a filter means',
-  doc: `${DOC} Each of \`jobs\` has a due time of its own; \`due\` is for \`ids\` or a filter. With a filter a \`delay\` counts from the first request: with its \`cursor\` the next ones give the same due time. A \`shift\` with a filter needs a \`tag\` or a \`set\`, and a request that is sent again shifts again.`,
+  doc: `${DOC} Each of \`jobs\` has a due time of its own; \`due\` is for \`ids\` or a filter. With a filter a \`delay\` counts from the first request: with its \`cursor\` the next ones give the same due time. A \`shift\` with a filter needs a \`tag\` or a \`set\`, and a request that is sent again shifts again. The \`moves\` of a dry run do not: sent as \`jobs\`, each with its \`dueMs\` as \`at\` and its \`etag\` as \`ifMatch\`, they move each job once.`,
   body: strict({ ...target, jobs: listOf(newDues).optional(), due: newDue.optional() }).openapi(
     'RescheduleBatchRequest',
   ),
@@ -226,17 +208,19 @@ const rescheduleBatch = verb({
   run(call) {
     const { ids, jobs, due = {} } = call.body;
     return changeJobs(call, {
-      byList: (client, queue) =>
-        client.reschedule(queue, ids ?? (jobs as readonly JobDue[] | undefined) ?? [], due as NewDue),
+      byList: async (client, queue) => {
+        const targets = ids ?? (jobs as readonly JobDue[] | undefined) ?? [];
+        const done = await client.reschedule(queue, targets, due as NewDue);
+        return done.map((one, at) => ({ ...one, etag: etagAfter(one, jobs?.[at]?.ifMatch) }));
+      },
       byFilter: (client, { queue, filter, options }) => client.reschedule(queue, filter, due as NewDue, options),
-      verb: 'jobs.reschedule',
     });
   },
 });
 
 const editBatch = verb({
+  ...change(operations.edit),
   ...common,
-  audited: 'jobs.edit',
   name: 'jobs.editMany',
   at: '/queues/{queue}/batch/edit',
   summary: 'Change the content of many jobs: a list, or all that a filter means',
@@ -251,7 +235,6 @@ const editBatch = verb({
       byList: (client, queue) =>
         client.edit(queue, ids ?? (jobs as readonly JobEdit<unknown>[] | undefined) ?? [], change as JobChange),
       byFilter: (client, { queue, filter, options }) => client.edit(queue, filter, change as JobChange, options),
-      verb: 'jobs.edit',
     });
   },
 });

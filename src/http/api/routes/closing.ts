@@ -1,16 +1,11 @@
 /** Tags of a queue that are closed: no job with one of them starts until its end. */
 import { z } from '@hono/zod-openapi';
+import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { answers } from '../answer.ts';
-import { closingBody, cursor, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
+import { cursor, ofQueue, strict, tagName, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-
-const tagName = textOf(
-  /^(?!=)[!-+\--:<-{}~]{1,64}$/,
-  '1 to 64 printable ASCII characters without space, comma, semicolon and bar, not beginning with =',
-  'invoice:7',
-);
-const ofTag = strict({ queue: queueName, tag: tagName });
+import { asking } from './asks.ts';
 
 const listClosed = verb({
   name: 'tags.closed',
@@ -41,56 +36,20 @@ const listClosed = verb({
   },
 });
 
-const closeTag = verb({
-  name: 'tags.close',
-  method: 'post',
-  at: '/queues/{queue}/tags/{tag}/close',
+const closeTag = asking(operations.tags.close, {
   summary: 'Close a tag: no job with it starts until an end',
   doc: 'When the answer is there, no job with the tag gets a start until then. Jobs that wait are cancelled; those that had started before are in `running`, and were asked to stop. The longest end wins; the request may be repeated.',
-  scope: 'write',
-  queues: 'path',
-  path: ofTag,
-  body: closingBody,
-  answers: {
-    200: {
-      type: answers.TagClosed,
-      doc: 'It is closed, unless `full` has it.',
-    },
-  },
+  type: answers.TagClosed,
+  answer: 'It is closed, unless `full` has it.',
   problems: ['bad-input'],
-  audited: 'tags.close',
-  async run({ path: { queue, tag }, body, caller, backend }) {
-    await refsOfQueue(await backend.place(), queue);
-    const by = caller.name.slice(0, 200);
-    const done = await backend.client.tags.close(backend.queueOf(queue), tag, { ...body, by });
-    const changed = done.full === undefined ? 1 : 0;
-    return { status: 200, body: { queue, tag, ...done }, changed, target: tag, reason: body.reason };
-  },
 });
 
-const openTag = verb({
-  name: 'tags.open',
-  method: 'post',
-  at: '/queues/{queue}/tags/{tag}/open',
+const openTag = asking(operations.tags.open, {
   summary: 'Open a closed tag before its end',
   doc: 'What was cancelled stays cancelled.',
-  scope: 'write',
-  queues: 'path',
-  path: ofTag,
-  answers: {
-    200: {
-      type: answers.TagOpened,
-      doc: 'It is open; `changed`: it was closed.',
-    },
-  },
+  type: answers.TagOpened,
+  answer: 'It is open; `changed`: it was closed.',
   problems: ['bad-input'],
-  audited: 'tags.open',
-  async run({ path: { queue, tag }, backend }) {
-    await refsOfQueue(await backend.place(), queue);
-    const { opened } = await backend.client.tags.open(backend.queueOf(queue), tag);
-    const changed = opened.length > 0;
-    return { status: 200, body: { queue, tag, changed }, changed: changed ? 1 : 0, target: tag };
-  },
 });
 
 export const closingVerbs: readonly AnyVerb[] = [listClosed, closeTag, openTag];

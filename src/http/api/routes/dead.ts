@@ -1,6 +1,5 @@
 /** Dead letters by the HTTP API: listed, grouped by error, shown, replayed and removed. */
 import { z } from '@hono/zod-openapi';
-import { targetOf } from '../../../access/audit.ts';
 import type { Scope } from '../../../access/tokens.ts';
 import type { ScheduleOptions } from '../../../client/client.ts';
 import type {
@@ -10,16 +9,28 @@ import type {
   Replayed,
   ReplayFilterOptions,
 } from '../../../client/dead/dead-letters.ts';
+import { retold } from '../../../client/dead/overview.ts';
+import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { parseAddress, writtenAs } from '../../../inspect/dead-letters.ts';
 import { redactedJob } from '../../../job/redaction.ts';
 import { answers } from '../answer.ts';
 import type { Backend } from '../backend.ts';
-import { type Caller, checkScope, isOurs, seenDeferred, seenHistory, seenReason } from '../caller.ts';
+import { type Caller, checkQueue, checkScope, isOurs, seenDeferred, seenHistory, seenReason } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
-import { cursor, deadLetterId, duration, ofDeadLetter, ofQueue, strict, whole, wholeText } from '../schemas.ts';
-import { type AnyVerb, type Versioned, verb } from '../verb.ts';
+import {
+  cursor,
+  deadLetterId,
+  duration,
+  ofDeadLetter,
+  ofQueue,
+  queuesText,
+  strict,
+  whole,
+  wholeText,
+} from '../schemas.ts';
+import { type AnyVerb, change, type Versioned, verb } from '../verb.ts';
 import { replayDue } from './job-shapes.ts';
 
 // What is asked about dead letters.
@@ -103,6 +114,45 @@ const listDead = verb({
     const groups = seenGroups(found.groups, { partitions, scopes: caller.scopes });
     const { others, scanned } = found;
     return { status: 200, body: { queue, groups, others, scanned, cursor: found.cursor } };
+  },
+});
+
+const overviewDead = verb({
+  name: 'dead.overview',
+  method: 'get',
+  at: '/dead',
+  summary: 'What jobs of all queues died of',
+  doc: 'By reason and last error (without numbers and ids, but with codes of answers such as 503), the kind that died last first, with how many died when, and what they share. The newest 10,000 dead letters are looked at; ask for older ones with `olderThan`. A queue that could not be looked through is named in `unread`. A token of some queues sees those.',
+  scope: 'read',
+  queues: 'own',
+  query: strict({
+    queue: queuesText.optional(),
+    ...deadFilter,
+    olderThan: durationText('Dead for at least this long.'),
+    newerThan: durationText('Dead for at most this long.'),
+  }),
+  answers: { 200: { type: answers.DeadLetterOverview, doc: 'The kinds of dead letters.' } },
+  async run({ query: { queue, ...given }, caller, backend }) {
+    const filter = seenFilter(given, caller);
+    const { scopes } = caller;
+    const asked = queue?.split(',');
+    const place = await backend.place();
+    for (const name of asked ?? []) {
+      checkQueue(caller, name);
+      await refsOfQueue(place, name);
+    }
+    const found = await backend.client.deadLetters.overview({ ...filter, queues: asked ?? caller.queues });
+    const kinds = retold(found.kinds, ({ reason, error }) => ({
+      reason: seenReason(reason, scopes),
+      error: seenError(error, scopes),
+    }));
+    const addressed = await Promise.all(
+      kinds.map(async ({ example, ...kind }) => {
+        const { length: partitions } = await refsOfQueue(place, example.queue);
+        return { ...kind, example: { ...example, deadLetter: writtenAs(example, partitions) } };
+      }),
+    );
+    return { status: 200, body: { ...found, kinds: addressed } };
   },
 });
 
@@ -193,7 +243,7 @@ interface SeenWords {
 
 const seenError = (error: string, scopes: Scopes): string | undefined => (scopes.has('data') ? error : undefined);
 
-export const deadVerbs: readonly AnyVerb[] = [listDead, showDead];
+export const deadVerbs: readonly AnyVerb[] = [overviewDead, listDead, showDead];
 
 // Dead letters are replayed, one or many, at once or spread over a time; and removed for ever.
 
@@ -216,12 +266,11 @@ const theDeadLetter: Versioned<{ readonly queue: string; readonly deadLetter: st
 };
 
 const replayOne = verb({
-  name: 'dead.replay',
+  ...change(operations.deadLetters.replay),
   method: 'post',
   at: '/queues/{queue}/dead/{deadLetter}/replay',
   summary: 'Replay a dead letter',
   doc: 'Its job is scheduled again, with fresh budgets; due now unless `delay` or `at` says otherwise.',
-  scope: 'write',
   queues: 'path',
   path: ofDeadLetter,
   body: replayDue,
@@ -229,7 +278,6 @@ const replayOne = verb({
   versioned: theDeadLetter,
   answers: { 200: { type: answers.Replayed, doc: 'It is scheduled again.' } },
   problems: ['live', 'closed', 'unreadable'],
-  audited: 'dead.replay',
   async run({ path: { queue, deadLetter: address }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { deadLetter, partition } = parseAddress(address);
@@ -250,7 +298,7 @@ const replayOne = verb({
     if (done.status === 'closed')
       throw new Problem('closed', { detail: 'a tag of the job is closed; open it first, see /closed of the queue' });
     if (done.status === 'empty') throw new Problem('unreadable', { detail: 'the dead letter holds no record to run' });
-    return { status: 200, body: { ...done, deadLetter: address }, changed: 1, target: done.id };
+    return { status: 200, body: { ...done, deadLetter: address } };
   },
 });
 
@@ -270,17 +318,16 @@ const replayBody = strict({
 }).openapi('ReplayRequest');
 
 const replayMany = verb({
+  ...change(operations.deadLetters.replay),
   name: 'dead.replayMany',
   method: 'post',
   at: '/queues/{queue}/dead/replay',
   summary: 'Replay many dead letters, at once or spread over a time',
   doc: 'Named by their addresses, or by a filter, or all there are, newest first. With a `cursor` in the answer there are more: send the same request with it. `delay`, `spread` and ages count from the first request.',
-  scope: 'write',
   queues: 'path',
   path: ofQueue,
   body: replayBody,
   answers: { 200: { type: answers.ReplayedMany, doc: 'What became of them.' } },
-  audited: 'dead.replay',
   async run({ path: { queue }, body, caller, backend }) {
     const { deadLetters, all: isAll, limit = REPLAY_DEFAULT, delay, spread: over, dryRun = false, ...given } = body;
     const { cursor: from, ...fields } = given;
@@ -327,7 +374,7 @@ async function replayWhere(
     scanned,
     cursor: at,
   };
-  return { status: 200 as const, body, changed, target: targetOf(filter) };
+  return { status: 200 as const, body };
 }
 
 async function replayNamed(
@@ -349,16 +396,15 @@ async function replayNamed(
   };
   const matched = results.length;
   const body = { queue, dryRun: false, matched, ...counts, deadLetters: results, scanned: matched };
-  return { status: 200 as const, body, changed: counts.replayed, target: targetOf(deadLetters) };
+  return { status: 200 as const, body };
 }
 
 const purge = verb({
-  name: 'dead.purge',
+  ...change(operations.deadLetters.remove),
   method: 'post',
   at: '/queues/{queue}/dead/purge',
   summary: 'Remove dead letters for ever',
   doc: 'Oldest first, those that a filter names, or all. It only counts them unless `dryRun` is false. With a `cursor` in the answer there are more: send the same request with it. Ages count from the first request, and jobs that die meanwhile are not met.',
-  scope: 'admin',
   queues: 'path',
   path: ofQueue,
   body: strict({
@@ -369,7 +415,6 @@ const purge = verb({
     cursor,
   }).openapi('PurgeRequest'),
   answers: { 200: { type: answers.Purged, doc: 'How many were removed, or would be.' } },
-  audited: 'dead.purge',
   async run({ path: { queue }, body, caller, backend }) {
     const { dryRun, all: isAll, limit = PURGE_DEFAULT, cursor: from, ...fields } = body;
     const filter = seenFilter(fields, caller);
@@ -377,12 +422,7 @@ const purge = verb({
     const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: from };
     const done = await backend.client.deadLetters.remove(backend.queueOf(queue), filter, bounds);
     const { matched, changed: removed, scanned, cursor: at } = done;
-    return {
-      status: 200,
-      body: { queue, dryRun, matched, removed, scanned, cursor: at },
-      changed: removed,
-      target: targetOf(filter),
-    };
+    return { status: 200, body: { queue, dryRun, matched, removed, scanned, cursor: at } };
   },
 });
 

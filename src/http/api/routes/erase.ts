@@ -1,11 +1,11 @@
 /** What is stored of a person is removed, by tag. */
 import { z } from '@hono/zod-openapi';
-import type { ErasedQueue } from '../../../client/erase/erasure.ts';
+import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { answers } from '../answer.ts';
 import { checkEverywhere, checkQueue } from '../caller.ts';
 import { queueName, strict, textOf } from '../schemas.ts';
-import { type AnyVerb, verb } from '../verb.ts';
+import { type AnyVerb, change, verb } from '../verb.ts';
 
 /** Looked at by one request, so that none runs long. */
 const SCAN_MAX = 10_000;
@@ -17,12 +17,11 @@ const tag = textOf(
 );
 
 const eraseTag = verb({
-  name: 'erase',
+  ...change(operations.erase),
   method: 'post',
   at: '/erase',
   summary: 'Remove what is stored of a person',
   doc: 'Jobs, dead letters and history that have a tag, of one queue or all. The audit says how many went, and not which tag. Repeat the request with `cursor` until there is none.',
-  scope: 'admin',
   queues: 'own',
   body: strict({
     tag: tag.openapi({ description: 'What names the person.' }),
@@ -40,7 +39,6 @@ const eraseTag = verb({
       doc: 'How much was removed, or would be.',
     },
   },
-  audited: 'erase',
   async run({ body: { tag: given, queue, dryRun, cursor }, caller, backend }) {
     if (queue === undefined) checkEverywhere(caller);
     else {
@@ -49,14 +47,8 @@ const eraseTag = verb({
     }
     const queues = queue === undefined ? undefined : [queue];
     const done = await backend.client.erase({ tag: given }, { queues, dryRun, cursor, scanMax: SCAN_MAX });
-    return {
-      status: 200,
-      body: done,
-      changes: dryRun ? [] : done.queues.map((one) => ({ queue: one.queue, count: goneOf(one) })),
-    };
+    return { status: 200, body: done };
   },
 });
-
-const goneOf = ({ jobs, running, deadLetters, history }: ErasedQueue): number => jobs + running + deadLetters + history;
 
 export const eraseVerbs: readonly AnyVerb[] = [eraseTag];

@@ -1,13 +1,11 @@
-import type { GroupChange } from '../../../client/groups/rules.ts';
+import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
-import { GROUP_ALLOWED } from '../../../job/labels.ts';
 import { answers } from '../answer.ts';
 import { seenClosed } from '../caller.ts';
-import { closingBody, cursor, flagText, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
+import { cursor, flagText, groupName, ofQueue, queueName, strict, textOf, wholeText } from '../schemas.ts';
 import { groupLimitsRequest } from '../setting-shapes.ts';
-import { type AnyVerb, verb } from '../verb.ts';
-
-export const groupName = textOf(/^(?!schedule:|set:)[!-+\--:<-z~]{1,64}$/, GROUP_ALLOWED.replaceAll('`', ''), 'acme');
+import { type AnyVerb, change, verb } from '../verb.ts';
+import { asking } from './asks.ts';
 
 const listGroups = verb({
   name: 'groups.list',
@@ -61,91 +59,60 @@ const getGroup = verb({
   },
 });
 
-const groupPath = strict({ queue: queueName, group: groupName });
 /** A name, or the beginning of names and an asterisk. */
 const rulePath = strict({
   queue: queueName,
   group: textOf(/^(?!schedule:)[!-+\--:<-z~]{1,65}$/, 'a group, or pro-*', 'acme'),
 });
 
-interface Changed {
-  readonly queue: string;
-  readonly group: string;
-  readonly status: GroupChange['status'];
-}
-
-const answered = ({ queue, group, status }: Changed) => {
-  const changed = status === 'changed';
-  return { status: 200, body: { queue, group, changed }, changed: changed ? 1 : 0, target: group } as const;
-};
-
-const changing = { scope: 'write', queues: 'path', problems: ['bad-input'] } as const;
-
 const setGroupLimits = verb({
-  ...changing,
-  name: 'groups.set',
-  audited: 'groups.set',
+  ...change(operations.groups.set),
+  queues: 'path',
   method: 'put',
   at: '/queues/{queue}/groups/{group}/limits',
   summary: 'Give a group limits of its own',
   doc: 'By its name, or all groups whose names begin so: `pro-*`. They replace those that it had, and hold at once.',
   path: rulePath,
   body: groupLimitsRequest,
+  problems: ['bad-input'],
   answers: { 200: { type: answers.GroupChange, doc: 'The limits hold.' } },
   async run({ path: { queue, group }, body: { reason = '', ...limits }, caller, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const said = { reason, by: caller.name };
     const { status } = await backend.client.groups.set(backend.queueOf(queue), group, limits, said);
-    return { ...answered({ queue, group, status }), reason };
+    return { status: 200, body: { queue, group, changed: status === 'changed' } };
   },
 });
 
 const unsetGroupLimits = verb({
-  ...changing,
-  name: 'groups.unset',
-  audited: 'groups.unset',
+  ...change(operations.groups.unset),
   method: 'delete',
   at: '/queues/{queue}/groups/{group}/limits',
   summary: 'Give a group the limits of all groups again',
+  queues: 'path',
   path: rulePath,
   answers: { 200: { type: answers.GroupChange, doc: 'It has those of all groups.' } },
-  async run({ path: { queue, group }, backend }) {
+  problems: ['bad-input'],
+  async run({ path: { queue, group }, caller, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    return answered({ queue, group, ...(await backend.client.groups.unset(backend.queueOf(queue), group)) });
+    const { status } = await backend.client.groups.unset(backend.queueOf(queue), group, { by: caller.name });
+    return { status: 200, body: { queue, group, changed: status === 'changed' } };
   },
 });
 
-const closeGroup = verb({
-  ...changing,
-  name: 'groups.close',
-  audited: 'groups.close',
-  method: 'post',
-  at: '/queues/{queue}/groups/{group}/close',
+const closeGroup = asking(operations.groups.close, {
   summary: 'Close a group for some time',
   doc: 'No job of it is let through until then; what was let through before starts all the same. The longest closing wins.',
-  path: groupPath,
-  body: closingBody,
-  answers: { 200: { type: answers.GroupChange, doc: 'It is closed.' } },
-  async run({ path: { queue, group }, body, backend }) {
-    await refsOfQueue(await backend.place(), queue);
-    const { status } = await backend.client.groups.close(backend.queueOf(queue), group, body);
-    return { ...answered({ queue, group, status }), reason: body.reason };
-  },
+  type: answers.GroupChange,
+  answer: 'It is closed.',
+  problems: ['bad-input'],
 });
 
-const openGroup = verb({
-  ...changing,
-  name: 'groups.open',
-  audited: 'groups.open',
-  method: 'post',
-  at: '/queues/{queue}/groups/{group}/open',
+const openGroup = asking(operations.groups.open, {
   summary: 'Open a closed group',
-  path: groupPath,
-  answers: { 200: { type: answers.GroupChange, doc: 'It is open.' } },
-  async run({ path: { queue, group }, backend }) {
-    await refsOfQueue(await backend.place(), queue);
-    return answered({ queue, group, ...(await backend.client.groups.open(backend.queueOf(queue), group)) });
-  },
+  type: answers.GroupChange,
+  answer: 'It is open.',
+  problems: ['bad-input'],
 });
 
 export const groupVerbs: readonly AnyVerb[] = [

@@ -76,6 +76,12 @@ export const newDues = strict({
   ...dueShape,
   ...shiftShape,
   only: z.enum(['earlier', 'later']).optional(),
+  ifMatch: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .openapi({ description: 'Only if the job still has this `etag`, such as a dry run says it.' }),
 }).openapi('NewDueOf');
 
 /** Options of jobs that come later: of a schedule, or of a set. */
@@ -133,6 +139,9 @@ const text = (doc: string, example: string) =>
     .max(192, { error: '1 to 192 characters' })
     .optional()
     .openapi({ description: doc, example });
+
+/** Of a search through several queues. */
+export const idField = text('The job of this id in each queue, also one that is over.', 'welcome:42');
 
 /** All but the state. */
 export const filterFields = {

@@ -1,10 +1,11 @@
 /** One job: scheduled, looked at, changed, cancelled. */
 
 import { hash } from 'node:crypto';
-import { countOf } from '../../../access/audit.ts';
 import type { JobChange, NewDue, ScheduleOptions } from '../../../client/client.ts';
+import { operations } from '../../../client/operations.ts';
 import { refsOfQueue } from '../../../client/queues/refs.ts';
 import { whyJobWaits } from '../../../client/queues/why.ts';
+import { startEstimateOf } from '../../../inspect/estimate.ts';
 import { shownReport } from '../../../inspect/redacted.ts';
 import { dataJson } from '../../../job/data-json.ts';
 import { parseJobId } from '../../../job/job.ts';
@@ -15,10 +16,10 @@ import { answers } from '../answer.ts';
 import type { Answers } from '../answers.ts';
 import type { Backend } from '../backend.ts';
 import { seenReport } from '../caller.ts';
-import { etagHeader } from '../if-match.ts';
+import { etagAfter, etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
-import { type Versioned, verb } from '../verb.ts';
+import { change, type Versioned, verb } from '../verb.ts';
 import { untilOver, waitText } from './ends.ts';
 import { jobChange, newDue, newJob } from './job-shapes.ts';
 
@@ -75,6 +76,23 @@ const scheduleJob = verb({
   },
 });
 
+const previewJob = verb({
+  name: 'jobs.preview',
+  method: 'post',
+  at: '/queues/{queue}/preview',
+  summary: 'See what would become of a job',
+  doc: 'Takes what scheduling a job takes, and writes nothing: when the job would be due, which jobs come due beside it, when it would be tried again, and what would refuse it now.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  body: newJob,
+  answers: { 200: { type: answers.JobPreview, doc: 'What would become of it.' } },
+  async run({ path: { queue }, body: { data, ...options }, backend }) {
+    const body = await backend.client.preview(backend.queueOf(queue), data, options as ScheduleOptions);
+    return { status: 200, body };
+  },
+});
+
 const getJob = verb({
   name: 'jobs.get',
   method: 'get',
@@ -101,46 +119,37 @@ const getJob = verb({
     const body = seenReport(shownReport(found, refs), caller.scopes, isRedacted);
     return {
       status: 200,
-      body: { ...body, waitsFor: await whyJobWaits(place, body) },
+      body: { ...body, waitsFor: await whyJobWaits(place, body), starts: await startEstimateOf(place, found) },
       headers: etagHeader(body.etag),
     };
   },
 });
 
 const editJob = verb({
-  name: 'jobs.edit',
+  ...change(operations.edit),
   method: 'patch',
   at: '/queues/{queue}/jobs/{id}',
   summary: 'Change the content of a job that waits, and with it its due time',
   doc: 'Data, name and options, and with `delay` or `at` another due time in the same step. What is left out stays, also the due time, and null takes an option back to its queue. Id, attempts and history stay.',
-  scope: 'write',
   queues: 'path',
   path: ofJob,
   body: jobChange,
   versioned: theJob,
   answers: { 200: { type: answers.Edited, doc: 'It is changed, or was so already.' } },
   problems: ['running', 'over', 'unreadable'],
-  audited: 'jobs.edit',
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.edit(backend.queueOf(queue), id, body as JobChange, { ifMatch });
     refuseUnchanged(queue, done);
-    return {
-      status: 200,
-      body: done,
-      headers: etagHeader(done.etag),
-      changed: countOf('jobs.edit', [done]),
-      target: id,
-    };
+    return { status: 200, body: done, headers: etagHeader(done.etag) };
   },
 });
 
 const rescheduleJob = verb({
-  name: 'jobs.reschedule',
+  ...change(operations.reschedule),
   method: 'post',
   at: '/queues/{queue}/jobs/{id}/reschedule',
   summary: 'Give a job that waits another due time',
-  scope: 'write',
   queues: 'path',
   path: ofJob,
   body: newDue,
@@ -149,18 +158,11 @@ const rescheduleJob = verb({
     200: { type: answers.Rescheduled, doc: 'Its due time is as asked, or it was kept, or it is due already.' },
   },
   problems: ['running', 'over'],
-  audited: 'jobs.reschedule',
   async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await rescheduleAsSeen(backend, { queue, id, due: body as NewDue, ifMatch });
     refuseUnchanged(queue, done);
-    return {
-      status: 200,
-      body: done,
-      headers: etagHeader(done.etag),
-      changed: countOf('jobs.reschedule', [done]),
-      target: id,
-    };
+    return { status: 200, body: done, headers: etagHeader(done.etag) };
   },
 });
 
@@ -183,38 +185,34 @@ async function rescheduleAsSeen({ client, queueOf }: Backend, { queue: name, id,
   if (done.status === 'changed' && !isNamed) {
     return { ...(await client.reschedule(queue, id, due, { ifMatch })), etag: undefined };
   }
-  const etag = done.status === 'rescheduled' ? seen?.replace(/[^:]+$/, String(done.dueMs)) : undefined;
-  return { ...done, etag };
+  return { ...done, etag: etagAfter(done, seen) };
 }
 
 const runJob = verb({
-  name: 'jobs.run',
+  ...change(operations.runNow),
   method: 'post',
   at: '/queues/{queue}/jobs/{id}/run',
   summary: 'Run a job that waits now',
   doc: 'Also before the end of its backoff.',
-  scope: 'write',
   queues: 'path',
   path: ofJob,
   versioned: theJob,
   answers: { 200: { type: answers.RanNow, doc: 'It is due now.' } },
   problems: ['running', 'over'],
-  audited: 'jobs.run',
   async run({ path: { queue, id }, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.runNow(backend.queueOf(queue), id, { ifMatch });
     refuseUnchanged(queue, done);
-    return { status: 200, body: done, changed: countOf('jobs.run', [done]), target: id };
+    return { status: 200, body: done };
   },
 });
 
 const cancelJob = verb({
-  name: 'jobs.cancel',
+  ...change(operations.cancel),
   method: 'delete',
   at: '/queues/{queue}/jobs/{id}',
   summary: 'Cancel a job',
   doc: 'One that waits is over at once; one that runs is asked to stop.',
-  scope: 'write',
   queues: 'path',
   path: ofJob,
   query: bare,
@@ -224,17 +222,15 @@ const cancelJob = verb({
     202: { type: answers.Cancelled, doc: 'It runs, and its signal aborts soon.' },
   },
   problems: ['over'],
-  audited: 'jobs.cancel',
   async run({ path: { queue, id }, query, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const done = await backend.client.cancel(backend.queueOf(queue), id, { ...query, ifMatch });
     if (done.over !== 'cancelled') refuseUnchanged(queue, done);
-    const changed = countOf('jobs.cancel', [done]);
-    return { status: done.status === 'requested' ? 202 : 200, body: done, changed, target: id };
+    return { status: done.status === 'requested' ? 202 : 200, body: done };
   },
 });
 
-export const jobVerbs = [scheduleJob, getJob, editJob, cancelJob, rescheduleJob, runJob];
+export const jobVerbs = [scheduleJob, previewJob, getJob, editJob, cancelJob, rescheduleJob, runJob];
 
 // What became of one job, where it is no success → the problem that says so. A batch tells it for each job instead.
 

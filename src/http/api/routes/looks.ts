@@ -4,9 +4,10 @@ import { auditEntries } from '../../../access/audit.ts';
 import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import { leadersOf, workersSeen } from '../../../client/queues/processes.ts';
 import { examine } from '../../../inspect/doctor/doctor.ts';
+import { instantMs } from '../../../kernel/duration.ts';
 import { answers } from '../answer.ts';
 import { mayUse } from '../caller.ts';
-import { cursor, instant, queueName, strict, wholeText } from '../schemas.ts';
+import { cursor, flagText, instant, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const forecast = verb({
@@ -19,8 +20,9 @@ const forecast = verb({
   queues: 'query',
   query: strict({
     until: instant.optional().openapi({ description: 'Default 24 hours from now.' }),
-    by: z.enum(['minute', 'hour', 'auto'], { error: 'minute, hour, auto' }).default('auto'),
+    by: z.enum(['minute', 'half-hour', 'hour', 'auto'], { error: 'minute, half-hour, hour, auto' }).default('auto'),
     queue: queueName.optional(),
+    perQueue: flagText.openapi({ description: 'Also split by queue.' }),
   }),
   answers: { 200: { type: answers.Forecast, doc: 'Buckets of a minute or an hour.' } },
   run: async ({ query, backend }) => ({ status: 200, body: await backend.client.schedules.forecast(query) }),
@@ -65,7 +67,12 @@ const workers = verb({
   },
   async run({ query, caller, backend }) {
     const { workers: seen, ...rest } = await workersSeen(await backend.place(), query);
-    const all = seen.map((one) => ({ ...one, queues: one.queues.filter((queue) => mayUse(caller, queue)) }));
+    const mine = (queue: string) => mayUse(caller, queue);
+    const all = seen.map(({ slots, ...one }) => ({
+      ...one,
+      queues: one.queues.filter(mine),
+      slots: slots && Object.fromEntries(Object.entries(slots).filter(([queue]) => mine(queue))),
+    }));
     return { status: 200, body: { namespace: backend.namespace, workers: all, ...rest } };
   },
 });
@@ -95,24 +102,41 @@ export const lookVerbs: readonly AnyVerb[] = [forecast, leaders, workers, doctor
 
 // Who changed what.
 
+const said = z.string().min(1).max(1024);
+
 const listAudit = verb({
   name: 'audit',
   method: 'get',
   at: '/audit',
   summary: 'Who changed what, newest first',
-  doc: 'The newest 10,000 changes by the API, a page or the command line. Scheduling a job is none of them.',
+  doc: 'The newest 10,000 changes by the API, a page or the command line, or those of them that are asked for. Of settings, limits, rules and due times an entry says what they were and what they are; of a change of many jobs, which: the first 100. Scheduling a job is none of them.',
   scope: 'admin',
   queues: 'all',
-  query: strict({ limit: wholeText(1, 1000, 100), cursor }),
+  query: strict({
+    queue: queueName.optional(),
+    target: said.optional().openapi({ description: 'Only changes of this job, schedule, group, tag or token.' }),
+    who: said.optional().openapi({ description: 'Only changes by this token or user.', example: 'deploy' }),
+    verb: said.optional().openapi({
+      description: 'Only this change, such as `queues.pause`, or all of a kind: `queues`.',
+      example: 'queues.pause',
+    }),
+    from: instant.optional().openapi({ description: 'Only changes from this instant on.' }),
+    to: instant.optional().openapi({ description: 'Only changes up to this instant.' }),
+    limit: wholeText(1, 1000, 100),
+    cursor,
+  }),
   answers: {
     200: {
       type: answers.AuditPage,
       doc: 'A page of changes.',
     },
   },
-  async run({ query: { limit, cursor: from }, backend }) {
-    const before = parseListCursor(from, 'audit', /^\d{1,16}-\d{1,16}$/);
-    const entries = await auditEntries(await backend.place(), { limit, before });
+  problems: ['bad-input'],
+  async run({ query: { limit, cursor: after, from, to, ...filter }, backend }) {
+    const before = parseListCursor(after, 'audit', /^\d{1,16}-\d{1,16}$/);
+    const time = (text: string | undefined, what: string) => (text === undefined ? undefined : instantMs(text, what));
+    const range = { fromMs: time(from, 'from'), toMs: time(to, 'to') };
+    const entries = await auditEntries(await backend.place(), { limit, before, ...filter, ...range });
     const last = entries.length === limit ? entries.at(-1)?.entry : undefined;
     return { status: 200, body: { entries, cursor: last === undefined ? undefined : listCursor('audit', last) } };
   },

@@ -1,12 +1,13 @@
 /** What a schedule will do and what it did, and jobs of it out of turn. */
 import { z } from '@hono/zod-openapi';
+import { operations } from '../../../client/operations.ts';
 import { listCursor, parseListCursor } from '../../../client/query/cursor.ts';
 import type { LeftOut, PreviewOptions, ScheduleInput } from '../../../client/schedules/schedules.ts';
 import { pastRuns } from '../../../inspect/schedule-runs.ts';
 import { answers } from '../answer.ts';
 import { type Backend, nowOf } from '../backend.ts';
 import { cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
-import { type AnyVerb, verb } from '../verb.ts';
+import { type AnyVerb, change, verb } from '../verb.ts';
 import { definition, theSchedule, visibleSchedule } from './schedules.ts';
 
 const PREVIEW_MAX = 10_000;
@@ -95,12 +96,11 @@ const runs = verb({
 });
 
 const trigger = verb({
-  name: 'schedules.trigger',
+  ...change(operations.schedules.trigger),
   method: 'post',
   at: '/schedules/{name}/trigger',
   summary: 'Run one extra job of a schedule now',
   doc: 'The same `id` twice makes one job. An `Idempotency-Key` is the id. With `If-Match` the job is of the very definition that has this `ETag`.',
-  scope: 'write',
   queues: 'own',
   path: ofSchedule,
   body: strict({ id: jobId.optional() }).openapi('TriggerRequest'),
@@ -108,22 +108,20 @@ const trigger = verb({
   headers: [{ name: 'Idempotency-Key', doc: 'The id of this run.' }],
   versioned: theSchedule,
   answers: { 200: { type: answers.FiredJob, doc: 'The job, and whether it is new.' } },
-  audited: 'schedules.trigger',
   async run({ path: { name }, body, header, ifMatch, caller, backend }) {
-    const { queue } = await visibleSchedule(backend, caller, name);
+    await visibleSchedule(backend, caller, name);
     const id = body.id ?? header('idempotency-key');
     const done = await backend.client.schedules.trigger(name, { id, ifMatch });
-    return { status: 200, body: done, changed: done.status === 'scheduled' ? 1 : 0, target: name, queue };
+    return { status: 200, body: done };
   },
 });
 
 const backfill = verb({
-  name: 'schedules.backfill',
+  ...change(operations.schedules.backfill),
   method: 'post',
   at: '/schedules/{name}/backfill',
   summary: 'Run the jobs of a range of past instants now',
   doc: 'Instants whose job lives, or is over and still remembered, are skipped.',
-  scope: 'write',
   queues: 'own',
   path: ofSchedule,
   body: strict({
@@ -140,14 +138,12 @@ const backfill = verb({
       doc: 'What became of each instant.',
     },
   },
-  audited: 'schedules.backfill',
   async run({ path: { name }, body: { dryRun = false, ...range }, caller, backend }) {
-    const { queue } = await visibleSchedule(backend, caller, name);
+    await visibleSchedule(backend, caller, name);
     const jobs = await backend.client.schedules.backfill(name, { ...range, dryRun });
-    const made = jobs.filter(({ status }) => status === 'scheduled').length;
     const leftOut = jobs.length > JOBS_SHOWN ? jobs.length - JOBS_SHOWN : undefined;
     const body = { name, dryRun, jobs: jobs.slice(0, JOBS_SHOWN), leftOut };
-    return { status: 200, body, changed: made, target: name, queue };
+    return { status: 200, body };
   },
 });
 

@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Scope } from '../../../access/tokens.ts';
 import { isMatch } from '../../../client/calls/etag.ts';
+import { operations } from '../../../client/operations.ts';
 import type { ScheduleChange, ScheduleInput, ScheduleView } from '../../../client/schedules/schedules.ts';
 import { redactedSchedules } from '../../../inspect/redacted.ts';
 import { optionsOfFires } from '../../../job/fields.ts';
@@ -14,7 +15,7 @@ import { type Caller, checkQueue, mayUse, seenDigest } from '../caller.ts';
 import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { duration, ofSchedule, queueName, reason, strict, whole, wholeText } from '../schemas.ts';
-import { type AnyVerb, type Versioned, verb } from '../verb.ts';
+import { type AnyVerb, change, type Versioned, verb } from '../verb.ts';
 import { data, shapeOfFires } from './job-shapes.ts';
 
 // Schedules: listed, shown, put, removed, paused and resumed. A token of some queues sees those of its queues.
@@ -147,12 +148,11 @@ const getSchedule = verb({
 });
 
 const putSchedule = verb({
-  name: 'schedules.put',
+  ...change(operations.schedules.put),
   method: 'put',
   at: '/schedules/{name}',
   summary: 'Create a schedule or change it',
   doc: 'The same definition again changes nothing. With `If-Match` none is created. Without the scope `data`, headers that are left out are kept.',
-  scope: 'write',
   queues: 'own',
   path: ofSchedule,
   body: definition,
@@ -161,7 +161,6 @@ const putSchedule = verb({
     200: { type: answers.ScheduleChanged, doc: 'It was there, and is as asked now.' },
     201: { type: answers.ScheduleChanged, doc: 'It is new.' },
   },
-  audited: 'schedules.put',
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const input = body as ScheduleInput;
     checkQueue(caller, input.queue);
@@ -183,71 +182,58 @@ const putSchedule = verb({
     const told = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
     const isNew = status === 'created';
     const headers = { ...etagHeader(etag), ...(isNew ? { Location: `/v1/schedules/${name}` } : {}) };
-    return {
-      status: isNew ? 201 : 200,
-      body: told,
-      headers,
-      changed: status === 'unchanged' ? 0 : 1,
-      target: name,
-      queue,
-    };
+    return { status: isNew ? 201 : 200, body: told, headers };
   },
 });
 
 const removeSchedule = verb({
-  name: 'schedules.rm',
+  ...change(operations.schedules.remove),
   method: 'delete',
   at: '/schedules/{name}',
   summary: 'Remove a schedule',
   doc: 'Its jobs stay.',
-  scope: 'write',
   queues: 'own',
   path: ofSchedule,
   versioned: theSchedule,
   answers: { 204: { doc: 'It is removed.' } },
-  audited: 'schedules.rm',
   async run({ path: { name }, ifMatch, caller, backend }) {
     // One that cannot be read can be removed by who may use all queues.
-    const queue = caller.queues === undefined ? undefined : (await visibleSchedule(backend, caller, name)).queue;
+    if (caller.queues !== undefined) await visibleSchedule(backend, caller, name);
     if (!(await backend.client.schedules.remove(name, { ifMatch }))) {
       throw new Problem('not-found', { detail: `there is no schedule ${name}` });
     }
-    return { status: 204, changed: 1, target: name, queue };
+    return { status: 204 };
   },
 });
 
 const pauseSchedule = verb({
-  name: 'schedules.pause',
+  ...change(operations.schedules.pause),
   method: 'post',
   at: '/schedules/{name}/pause',
   summary: 'Pause a schedule',
   doc: 'It makes no jobs until it is resumed; its jobs go on.',
-  scope: 'write',
   queues: 'own',
   path: ofSchedule,
   body: strict({ reason: reason.optional() }).openapi('SchedulePauseRequest'),
   bodyRequired: false,
   versioned: theSchedule,
   answers: { 200: { type: answers.ScheduleChanged, doc: 'It is paused.' } },
-  audited: 'schedules.pause',
   async run({ path: { name }, body, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     const done = await backend.client.schedules.pause(name, body.reason ?? '', { ifMatch, by: caller.name });
-    return { ...(await afterwards(backend, queue, done)), reason: body.reason };
+    return afterwards(backend, queue, done);
   },
 });
 
 const resumeSchedule = verb({
-  name: 'schedules.resume',
+  ...change(operations.schedules.resume),
   method: 'post',
   at: '/schedules/{name}/resume',
   summary: 'Resume a schedule from now on',
-  scope: 'write',
   queues: 'own',
   path: ofSchedule,
   versioned: theSchedule,
   answers: { 200: { type: answers.ScheduleChanged, doc: 'It fires again.' } },
-  audited: 'schedules.resume',
   async run({ path: { name }, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     return afterwards(backend, queue, await backend.client.schedules.resume(name, { ifMatch }));
@@ -269,14 +255,7 @@ function withUnseen(input: ScheduleInput, before: ScheduleView | undefined, scop
 async function afterwards({ client: { schedules } }: Backend, queue: string, { name, status, etag }: ScheduleChange) {
   const view = await schedules.get(name);
   const body = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
-  return {
-    status: 200 as const,
-    body,
-    headers: etagHeader(etag),
-    changed: status === 'unchanged' ? 0 : 1,
-    target: name,
-    queue,
-  };
+  return { status: 200 as const, body, headers: etagHeader(etag) };
 }
 
 async function seenSchedules(backend: Backend, views: readonly ScheduleView[], scopes: ReadonlySet<Scope>) {

@@ -15,6 +15,7 @@ import { type Command, Redis, type RedisOptions } from 'ioredis';
 import { systemClock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { type Place, urlOf } from '../address.ts';
+import { timeouts } from '../call-end.ts';
 import { ConnectionError } from '../connection-error.ts';
 import { redial } from '../dialing.ts';
 import { type Manner, manyWait, openOne, optionsOf } from '../one.ts';
@@ -39,6 +40,7 @@ const MOVED_GAP_MS = 50;
 export function openCluster({ seeds, options, manner, subscribes }: ClusterParts): Redis {
   const { natMap, ...shared } = options;
   const cluster = manyWait(new Redis({ ...optionsOf(shared, manner), lazyConnect: true }));
+  timeouts.set(cluster, manner.commandTimeoutMs);
   let callOff: (() => void) | undefined;
   const onMoved = () => {
     callOff ??= systemClock.timer(MOVED_GAP_MS, () => {

@@ -1,11 +1,11 @@
 /**
- * Every invariant of the design is broken once by hand, and `fsck` must name it and nothing else. What it repairs it
+ * Every invariant of the design is broken once by hand, and `doctor --keys` must name it and nothing else. What it repairs it
  * tells first, and a second repair finds nothing to do.
  */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { partitionKeys } from '../../../src/redis/keys.ts';
-import { examine, examineControl, growth, growthFlaws } from '../../../src/redis/repair/fsck.ts';
+import { examine, examineControl, growth, growthFlaws } from '../../../src/redis/repair/examine.ts';
 import { repair } from '../../../src/redis/repair/repair.ts';
 import { limit } from '../../../src/redis/scripts/gates.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
@@ -29,7 +29,8 @@ beforeEach(async () => {
 const clock = { ...systemClock, sleep: async () => true };
 const look = () => examine(p.redis, p.ref, { clock });
 const found = async () => (await look()).flaws.map(({ invariant, what }) => `${invariant} ${what}`);
-const fsck = (...args: readonly string[]) => cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', 't']);
+const doctor = (...args: readonly string[]) =>
+  cli.run(['doctor', '--keys', ...args, '--redis', p.server.url, '--namespace', 't']);
 const entryOf = async () => only(await p.redis.xrange(p.keys.ready, '-', '+'))[0];
 const deleteConsumer = () => p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready, 'workers', 'w1');
 
@@ -235,10 +236,10 @@ test('bytes that are far from those of the records are counted anew (I17)', asyn
   await p.schedule('a', { dueMs: LATER });
   await p.redis.hset(p.keys.meta, { quota: '0 1000000', held: '900000 1' });
   expect(await found()).toEqual(['I17 misweighed']);
-  const told = await fsck('q');
+  const told = await doctor('q');
   expect(told.code).toBe(1);
   expect(told.out).toMatch(/I17 +misweighed: .*\(900000 bytes noted, \d+ counted\) \[can be repaired\]/);
-  const repaired = await fsck('q', '--repair', '--yes');
+  const repaired = await doctor('q', '--repair', '--yes');
   expect(repaired.code).toBe(0);
   expect(repaired.out).toMatch(/\(900000 bytes noted, \d+ counted\) \[repaired\]/);
   expect(await p.meta('held')).toBe(`${await p.redis.hstrlen(p.keys.jobs, 'j:a')} 1`);
@@ -252,18 +253,18 @@ test('a tag that is closed in one partition is closed in all, until the latest e
   await p.redis.zadd(one.closed, LATER, 'invoice:7', LATER + 1, 'invoice:8');
   await p.redis.hset(one.why, 'invoice:7', '{"at":1,"by":"","reason":"paid"}');
   await p.redis.zadd(other.closed, LATER, 'invoice:8');
-  const told = await fsck('two');
+  const told = await doctor('two');
   expect(told.code).toBe(1);
   expect(told.out).toMatch(/I20 +unmarked: .*\(2 tags are closed\) \[can be repaired\]/);
   expect(told.out.match(/I20 +unclosed/g)).toHaveLength(2);
-  expect((await fsck('two', '--repair', '--yes')).code).toBe(0);
+  expect((await doctor('two', '--repair', '--yes')).code).toBe(0);
   for (const { closed, meta } of [one, other]) {
     const ends = await p.redis.zrange(closed, '0', '-1', 'WITHSCORES');
     expect(ends).toEqual(['invoice:7', String(LATER), 'invoice:8', String(LATER + 1)]);
     expect(await p.redis.hget(meta, 'closed')).not.toBeNull();
   }
   expect(await p.redis.hget(other.why, 'invoice:7')).toBe('{"at":1,"by":"","reason":"paid"}');
-  expect((await fsck('two')).code).toBe(0);
+  expect((await doctor('two')).code).toBe(0);
 });
 
 describe('what is no flaw', () => {
@@ -373,7 +374,7 @@ describe('what must only grow (I7)', () => {
       await p.redis.hset(p.keys.meta, 'epoch', '0');
       return true;
     });
-    const { code, out } = await fsck('q', '--json');
+    const { code, out } = await doctor('q', '--json');
     expect([code, out]).toEqual([1, expect.stringContaining('"what":"shrunk"')]);
     await p.reset();
   });
@@ -424,12 +425,12 @@ describe('a repair', () => {
     await p.schedule('lost', { dueMs: LATER });
     await p.redis.zrem(p.keys.scheduled, 'j:lost');
     await p.redis.hset(p.keys.runs, 'j:over', '0 0 0 0 0 - - - 0');
-    const plan = await p.withoutWrite(() => fsck('q', '--repair'));
+    const plan = await p.withoutWrite(() => doctor('q', '--repair'));
     const kinds = [...plan.err.matchAll(/plan for q:0: 1 × (\w+): (?!undefined)/g)].map(([, kind]) => kind);
     expect(kinds.toSorted()).toEqual(['idle', 'orphan', 'stuck', 'tombstone']);
-    const first = await fsck('q', '--repair', '--yes');
+    const first = await doctor('q', '--repair', '--yes');
     expect([first.code, first.err.match(/plan for/g)?.length, await p.count('mended')]).toEqual([0, 4, 4]);
-    const second = await p.withoutWrite(() => fsck('q', '--repair', '--yes', '--json'));
+    const second = await p.withoutWrite(() => doctor('q', '--repair', '--yes', '--json'));
     expect([second.err, JSON.parse(second.out)]).toMatchObject(['', { ok: true, repaired: 0 }]);
     expect(await p.complete([stuck])).toEqual(['ok']);
   });

@@ -1,8 +1,8 @@
-/** `fsck`: a partition without damage is reported as such, each flaw is named, and a repair does what is safe and no more. */
+/** `doctor --keys`: a partition without damage is reported as such, each flaw is named, and a repair does what is safe and no more. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { controlKeys, partitionTable, storedKeys } from '../../../src/redis/keys.ts';
-import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';
+import { examine, examineControl } from '../../../src/redis/repair/examine.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import { arm } from '../../../src/redis/scripts/schedules.ts';
 import { useCli } from '../../support/cli.ts';
@@ -31,14 +31,17 @@ const look = (between: () => Promise<unknown> = async () => undefined, atomicMax
 };
 const flaws = async (atomicMax?: number) =>
   (await look(undefined, atomicMax)).flaws.map(({ invariant, what, name }) => `${invariant} ${what} ${name}`);
-const fsck = (...args: readonly string[]) => cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', 't']);
+const doctor = (...args: readonly string[]) =>
+  cli.run(['doctor', '--keys', ...args, '--redis', p.server.url, '--namespace', 't']);
 
 type Name = keyof typeof partitionTable;
 const typeOf = (name: Name) => partitionTable[name].type;
-/** What holds something and never expires. */
-const LASTING = (Object.keys(partitionTable) as readonly Name[]).filter(
+/** What holds something. */
+const STORED = (Object.keys(partitionTable) as readonly Name[]).filter(
   (name) => name !== 'leader' && typeOf(name) !== 'channel',
 );
+/** And never expires. */
+const LASTING = STORED.filter((name) => !('ttl' in partitionTable[name]));
 const control = storedKeys(controlKeys('t'));
 
 /** One job in every state. */
@@ -52,7 +55,7 @@ async function crowd(): Promise<void> {
 }
 
 describe('what it finds', () => {
-  test.each(LASTING)('another type where %s belongs, by the name of the key, and so does every error', async (name) => {
+  test.each(STORED)('another type where %s belongs, by the name of the key, and so does every error', async (name) => {
     const key = p.keys[name];
     await p.redis.del(key);
     await p.redis.set(key, 'x');
@@ -117,7 +120,7 @@ describe('what it finds', () => {
   test('what is wrong with the keys of the namespace, in the answer of the command', async () => {
     const { alive } = controlKeys('t');
     await p.redis.set(alive, 'x');
-    const { out, code } = await fsck('--json');
+    const { out, code } = await doctor('--json');
     expect([code, JSON.parse(out).control]).toMatchObject([1, [{ invariant: 'key', what: 'type', name: alive }]]);
     await p.redis.del(alive);
   });
@@ -131,11 +134,9 @@ describe('what it finds', () => {
     await p.schedule('next');
     await expect(p.promote()).rejects.toThrow('exhausted');
     expect(await flaws()).toContain(`key exhausted ${p.keys.ready}`);
-    const doctor = await cli.run(['doctor', '--redis', p.server.url, '--namespace', 't']);
-    expect(doctor.out).toMatch(
-      /fail +streams +1 stream with an entry of the last id of all, such as t:v1:\{q:0\}:ready/,
-    );
-    expect((await fsck('--repair', '--yes')).out).toMatch(/exhausted.*repaired/);
+    const { out: quick } = await cli.run(['doctor', '--redis', p.server.url, '--namespace', 't']);
+    expect(quick).toMatch(/fail +streams +1 stream with an entry of the last id of all, such as t:v1:\{q:0\}:ready/);
+    expect((await doctor('--repair', '--yes')).out).toMatch(/exhausted.*repaired/);
     await p.complete([before]);
     expect(await p.count('done')).toBe(1);
     await p.promote();
@@ -148,7 +149,7 @@ describe('what it finds', () => {
   test('a dead to which nothing can be added, and of which no dead letter goes', async () => {
     const kept = await p.redis.xadd(p.keys.dead, '*', 'member', 'j:a');
     await p.redis.xadd(p.keys.dead, LAST_ID, 'member', 'j:b');
-    expect((await fsck('--repair', '--yes')).out).toMatch(/exhausted.*repaired/);
+    expect((await doctor('--repair', '--yes')).out).toMatch(/exhausted.*repaired/);
     const letters = await p.redis.xrange(p.keys.dead, '-', '+');
     expect([letters[0]?.[0], ...letters.map(([, fields]) => fields[1])]).toEqual([kept, 'j:a', 'j:b']);
     expect(await p.redis.xadd(p.keys.dead, '*', 'member', 'j:c')).toBeTruthy();
@@ -161,12 +162,12 @@ describe('what it finds', () => {
     await p.redis.xdel(p.keys.dead, '2-0');
     await p.redis.call('XTRIM', p.keys.dead, 'MINID', '=', '2-0');
     expect(await flaws()).toEqual([`key hollow ${p.keys.dead}`]);
-    const doctor = await cli.run(['doctor', '--redis', p.server.url, '--namespace', 't']);
-    expect(doctor.out).toMatch(/fail +streams +1 stream with more nodes than entries, such as t:v1:\{q:0\}:dead/);
-    const { code, out } = await fsck('--repair', '--yes');
+    const { out: quick } = await cli.run(['doctor', '--redis', p.server.url, '--namespace', 't']);
+    expect(quick).toMatch(/fail +streams +1 stream with more nodes than entries, such as t:v1:\{q:0\}:dead/);
+    const { code, out } = await doctor('--repair', '--yes');
     expect([code, out]).toEqual([0, expect.stringMatching(/hollow.*repaired/)]);
     await p.redis.xadd(p.keys.dead, '3-0', 'a', '1');
-    expect((await fsck('--repair', '--yes')).code).toBe(0);
+    expect((await doctor('--repair', '--yes')).code).toBe(0);
     expect([await flaws(), await p.redis.xlen(p.keys.dead)]).toEqual([[], 1]);
     await p.reset();
   });
@@ -237,15 +238,17 @@ describe('what it finds', () => {
 describe('the command', () => {
   test('ends with 0 when there is no damage', async () => {
     await crowd();
-    const { code, out } = await fsck('q');
-    expect(out).toMatch(/^q:0 {2}no damage, \d+ checked at one moment\nno damage found in 1 partition\n$/);
+    const { code, out } = await doctor('q');
+    expect(out).toMatch(
+      /^q:0 {2}no damage, \d+ checked at one moment\nok {4}keys {9}no damage found in 1 partition\n$/,
+    );
     expect(code).toBe(0);
   });
 
   test('tells each flaw and ends with 1, and a plan touches nothing', async () => {
     await crowd();
     await p.redis.del(p.keys.scheduled);
-    const { code, out, err } = await p.withoutWrite(() => fsck('--repair'));
+    const { code, out, err } = await p.withoutWrite(() => doctor('--repair'));
     expect(code).toBe(1);
     expect(out).toContain('  I2   orphan j:waits: its record is in no index, so the job would never run');
     expect(out).toContain('nothing was changed: add --yes to carry out the plan');
@@ -257,11 +260,11 @@ describe('the command', () => {
     await crowd();
     await p.redis.del(p.keys.scheduled, p.keys.done);
     await p.put('j:nobody', LATER);
-    const first = await fsck('q', '--repair', '--yes', '--json');
+    const first = await doctor('q', '--repair', '--yes', '--json');
     expect(first.code).toBe(1);
     expect(JSON.parse(first.out)).toMatchObject({ ok: false, left: 1, repaired: 3 });
     await p.redis.zrem(p.keys.scheduled, 'j:nobody');
-    const second = await fsck('q', '--repair', '--yes', '--json');
+    const second = await doctor('q', '--repair', '--yes', '--json');
     expect(JSON.parse(second.out)).toMatchObject({ ok: true, left: 0, repaired: 0 });
     expect(second.code).toBe(0);
     expect((await p.picture()).scheduled).toEqual({ 'j:waits': LATER });
@@ -270,14 +273,15 @@ describe('the command', () => {
   test('a heartbeat without an end is found', async () => {
     await p.redis.sadd('t:v1:{control}:alive', 'x');
     await p.redis.set('t:v1:{control}:beat:x', '{}');
-    const { code, out } = await fsck();
+    const { code, out } = await doctor();
     expect(code).toBe(1);
     expect(out).toContain('I10  immortal t:v1:{control}:beat:x');
   });
 
   test('consent without a repair ends with 64, and a Redis that is away with 69', async () => {
-    expect((await fsck('--yes')).code).toBe(64);
-    expect((await cli.run(['fsck', '--redis', 'redis://127.0.0.1:1'])).code).toBe(69);
-    expect((await fsck('nobody')).code).toBe(1);
+    expect((await doctor('--yes')).code).toBe(64);
+    expect((await doctor('--restored')).code).toBe(64);
+    expect((await cli.run(['doctor', '--keys', '--redis', 'redis://127.0.0.1:1'])).code).toBe(69);
+    expect((await doctor('nobody')).code).toBe(1);
   });
 });

@@ -13,8 +13,8 @@ const HOME = '/usr/lib/postgresql';
 const START_MS = 30_000;
 const STOP_MS = 5000;
 
-/** The folder of its programs, of the newest version. */
-function programs(): string | undefined {
+/** The folder of its programs, of the newest version. @returns {string | undefined} */
+function programs() {
   if (!existsSync(HOME)) return undefined;
   const versions = readdirSync(HOME).sort((one, other) => Number(other) - Number(one));
   return versions.map((version) => join(HOME, version, 'bin')).find((bin) => existsSync(join(bin, 'initdb')));
@@ -23,7 +23,7 @@ function programs(): string | undefined {
 const isRoot = process.getuid?.() === 0;
 
 /** Root cannot run a server itself; its package brings a user who can. */
-export function hasPostgres(): boolean {
+export function hasPostgres() {
   if (programs() === undefined) return false;
   if (!isRoot) return true;
   try {
@@ -36,8 +36,8 @@ export function hasPostgres(): boolean {
 
 const AS_USER = ['--reuid', 'postgres', '--regid', 'postgres', '--clear-groups'];
 
-/** A program of PostgreSQL, as a user who may run it. */
-function called(name: string, args: readonly string[]): { readonly path: string; readonly args: string[] } {
+/** A program of PostgreSQL, as a user who may run it. @param {string} name @param {readonly string[]} args */
+function called(name, args) {
   const path = join(programs() ?? '', name);
   return isRoot ? { path: '/usr/bin/setpriv', args: [...AS_USER, path, ...args] } : { path, args: [...args] };
 }
@@ -58,6 +58,9 @@ export async function startPostgres() {
   await whenReady(pool());
   return {
     pool,
+    /** Where its socket is. */
+    dir,
+    pid: child.pid ?? 0,
     async stop() {
       // It waits for its connections, which are about to end; what a test that failed has left is cut off.
       child.kill('SIGTERM');
@@ -69,7 +72,8 @@ export async function startPostgres() {
   };
 }
 
-async function whenReady(pool: pg.Pool): Promise<void> {
+/** @param {pg.Pool} pool @returns {Promise<void>} */
+async function whenReady(pool) {
   for (const endMs = Date.now() + START_MS; Date.now() < endMs; ) {
     const isThere = await pool.query('SELECT 1').then(
       () => true,

@@ -2,7 +2,7 @@
  * The invariants of the design over one live partition. A small one is read in one script, at one moment; a large one
  * page by page. Whatever is found must be seen again two seconds later: what was only on its way is gone by then.
  *
- * That tokens and counts only grow (I7) takes two states to compare: `fsck.ts`. Not judged: in a busy partition whether
+ * That tokens and counts only grow (I7) takes two states to compare, below. Not judged: in a busy partition whether
  * the counters add up (I11).
  */
 

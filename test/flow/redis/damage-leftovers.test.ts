@@ -34,8 +34,8 @@ const look = (between: () => Promise<unknown> = async () => undefined) => {
   return leftovers(p.redis, { namespace, refs: [p.ref], clock: { ...systemClock, sleep } });
 };
 const whats = async () => (await look()).found.map(({ flaw }) => `${flaw.invariant} ${flaw.what} ${flaw.name}`);
-const fsck = async (...args: readonly string[]) =>
-  cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', namespace]);
+const doctor = async (...args: readonly string[]) =>
+  cli.run(['doctor', '--keys', ...args, '--redis', p.server.url, '--namespace', namespace]);
 const lives = (id: string) =>
   beat(p.redis, {
     namespace,
@@ -103,7 +103,7 @@ describe('what is found', () => {
       },
       found: [],
     });
-    const { code, out } = await fsck();
+    const { code, out } = await doctor();
     expect(out).toContain(
       'bookkeeping: 1 setting, 1 of 1000 tokens, 100 processes (99 without a heartbeat), 1 session, 1 Idempotency-Key, 1 schedule that fired\n',
     );
@@ -115,11 +115,11 @@ describe('what is found', () => {
     await plant();
     expect(await whats()).toEqual([flaw]);
     const before = await p.redis.hgetall(keys.queues);
-    const plan = await fsck('--repair');
+    const plan = await doctor('--repair');
     expect([plan.code, plan.err]).toEqual([1, expect.stringMatching(/plan for namespace t: 1 × /)]);
     expect(await p.redis.hgetall(keys.queues)).toEqual(before);
     expect(await whats()).toEqual([flaw]);
-    const done = await fsck('--repair', '--yes', '--json');
+    const done = await doctor('--repair', '--yes', '--json');
     const { left, repaired, control } = JSON.parse(done.out);
     expect([done.code, left, repaired, control[0].repaired]).toEqual([0, 0, 1, true]);
     expect(await whats()).toEqual([]);
@@ -130,8 +130,8 @@ describe('what is found', () => {
   test('is more tokens than there may be, of which a person takes some away', async () => {
     await p.redis.hset(keys.tokens, ...Array.from({ length: 1001 }, (_, at) => [`id${at}`, '{}']).flat());
     expect(await whats()).toEqual(['I19 crowded t:v1:{control}:tokens']);
-    const { code, out } = await fsck('--repair', '--yes');
-    expect([code, out]).toEqual([1, expect.stringContaining('[not repaired by fsck]')]);
+    const { code, out } = await doctor('--repair', '--yes');
+    expect([code, out]).toEqual([1, expect.stringContaining('[not repaired by doctor]')]);
     expect(await p.redis.hlen(keys.tokens)).toBe(1001);
   });
 
@@ -151,7 +151,7 @@ describe('what is found', () => {
     await p.redis.call('ACL', 'SETUSER', 'default', '-scan');
     try {
       expect(await look()).toMatchObject({ counts: { sessions: undefined, processes: 100 }, found: [] });
-      expect((await fsck()).out).toContain('not counted: this user may not use SCAN');
+      expect((await doctor()).out).toContain('not counted: this user may not use SCAN');
     } finally {
       await p.redis.call('ACL', 'SETUSER', 'default', '+scan');
     }

@@ -1,0 +1,89 @@
+/**
+ * The diary of a queue: what rarely happened to it within some time, of all its partitions together. A call that concerns a
+ * queue makes its change partition by partition, so what is told of several at nearly the same moment is one line here.
+ */
+import { type Namespaced, refsOfQueue } from '../client/queues/refs.ts';
+import { type DiaryEntry, type DiaryInterval, intervalsOf } from '../job/diary.ts';
+import { diaryEntries, pauseNow } from '../redis/diary.ts';
+
+/** Of how many partitions it is told. */
+interface OfPartitions {
+  readonly partitions: number;
+}
+
+/** A change, as the first partition tells it. */
+export type QueueDiaryEntry = DiaryEntry & OfPartitions;
+
+/** From the first of its partitions to the last. */
+export type QueueDiaryInterval = DiaryInterval & OfPartitions;
+
+export interface QueueDiary {
+  /** The oldest first. */
+  readonly entries: readonly QueueDiaryEntry[];
+  /** What held at any moment of the time, by their beginnings; what began or ended outside of it is told whole. */
+  readonly intervals: readonly QueueDiaryInterval[];
+  /** How many partitions the queue has. */
+  readonly partitions: number;
+}
+
+/** Partitions that differ by less tell the same. */
+const NEAR_MS = 5000;
+
+/** @throws DuestreamError `not-found` */
+export async function queueDiary(
+  place: Namespaced,
+  queue: string,
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): Promise<QueueDiary> {
+  const refs = await refsOfQueue(place, queue);
+  const told = await Promise.all(
+    refs.map(async (ref) => {
+      const entries = await diaryEntries(place.redis, ref);
+      return { entries, intervals: await pauseNow(place.redis, ref, intervalsOf(entries)) };
+    }),
+  );
+  const entries = told
+    .flatMap((one) => one.entries)
+    .filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
+    .sort((one, other) => one.atMs - other.atMs);
+  const intervals = told
+    .flatMap((one) => one.intervals)
+    .filter((one) => (one.toMs ?? toMs) >= fromMs && (one.fromMs ?? fromMs) <= toMs)
+    .sort((one, other) => (one.fromMs ?? 0) - (other.fromMs ?? 0));
+  return { entries: together(entries, isSameEntry), intervals: spans(intervals), partitions: refs.length };
+}
+
+function together<T>(all: readonly T[], isSame: (one: T, other: T) => boolean): readonly (T & OfPartitions)[] {
+  const found: (T & OfPartitions)[] = [];
+  for (const one of all) {
+    const at = found.findLastIndex((other) => isSame(other, one));
+    const known = found[at];
+    if (known) found[at] = { ...known, partitions: known.partitions + 1 };
+    else found.push({ ...one, partitions: 1 });
+  }
+  return found;
+}
+
+const isSameEntry = (one: DiaryEntry, other: DiaryEntry): boolean =>
+  isAlike(one, other) && other.atMs - one.atMs < NEAR_MS && one.what !== 'set';
+
+const isAlike = <T extends Pick<DiaryInterval, 'by' | 'why' | 'group'> & { readonly what: string }>(one: T, other: T) =>
+  one.what === other.what && one.by === other.by && one.why === other.why && one.group === other.group;
+
+function spans(all: readonly DiaryInterval[]): readonly QueueDiaryInterval[] {
+  const isNear = (one: number | undefined, other: number | undefined) =>
+    one === other || (one !== undefined && other !== undefined && Math.abs(one - other) < NEAR_MS);
+  const found: QueueDiaryInterval[] = [];
+  for (const one of all) {
+    const at = found.findLastIndex(
+      (other) => isAlike(other, one) && isNear(other.fromMs, one.fromMs) && isNear(other.toMs, one.toMs),
+    );
+    const known = found[at];
+    if (!known) found.push({ ...one, partitions: 1 });
+    else {
+      const toMs = known.toMs === undefined || one.toMs === undefined ? undefined : Math.max(known.toMs, one.toMs);
+      found[at] = { ...known, toMs, partitions: known.partitions + 1 };
+    }
+  }
+  return found;
+}

@@ -1,0 +1,106 @@
+/** The accounts of the starts of this process, summed by queue and minute until the timekeeper adds them in Redis. */
+import { type Cause, EARLIEST_MS, entryMs, type StartAccount, tokenMs } from '../../job/account.ts';
+import { groupOf } from '../../job/labels.ts';
+import { MINUTE_MS } from '../../job/minutes.ts';
+import { isPlain } from '../../job/record-header.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { type CauseSums, longest } from '../../redis/read/causes.ts';
+import { startAccount } from '../../redis/scripts/ready.ts';
+import type { Started } from '../../redis/scripts/replies.ts';
+import type { InFlightEntry } from './in-flight.ts';
+import type { LineWatch } from './line-watch.ts';
+
+/** Groups of jobs that were late by so much are told by name. */
+const LATE_MS = 1000;
+/** Of a minute so many groups are remembered; where there are more, the half with the least is forgotten. */
+const GROUPS_MAX = 100;
+
+/** So many starts of a minute wait until it is known what held them in line; others are told without that. */
+const WAITS_MAX = 2000;
+
+interface Sums extends CauseSums {
+  starts: number;
+  late: number;
+  readonly ms: Map<Cause, number>;
+  groups: Map<string, number>;
+  /** Starts of jobs that were late in a line. */
+  readonly waits: Start[];
+}
+
+type Start = Omit<Parameters<typeof startAccount>[0], 'looks'> & { readonly ref: PartitionRef };
+
+export class CauseBook {
+  readonly #byQueue = new Map<string, Map<number, Sums>>();
+  readonly lines: LineWatch;
+
+  constructor(lines: LineWatch) {
+    this.lines = lines;
+  }
+
+  /** A job was started. One whose lateness the clock of Redis has made is left out. */
+  started({ ref, delivery }: InFlightEntry, started: Started, { isClockSet }: { readonly isClockSet: boolean }): void {
+    if (isClockSet) return;
+    const { record, token, crashes } = started;
+    const isFlat = crashes === 0 && ref.gates === undefined && isPlain(record);
+    const startedMs = tokenMs(token);
+    const sums = this.#sumsOf(ref.queue, Math.floor(startedMs / MINUTE_MS));
+    const { dueMs } = delivery;
+    const lateMs = dueMs < EARLIEST_MS ? 0 : Math.max(0, startedMs - dueMs);
+    sums.starts += 1;
+    if (isFlat && lateMs > 0) addFlat(sums, { dueMs, throughMs: entryMs(delivery.entry), startedMs });
+    else if (lateMs > 0) this.#addParts(sums, { ref, delivery, run: started, record, isClockSet }, lateMs);
+    if (lateMs < LATE_MS) return;
+    sums.late += 1;
+    const group = groupOf(delivery.member);
+    if (group !== undefined) addGroup(sums, group, lateMs);
+  }
+
+  /** What was summed of a queue, and is to be added; it begins anew. */
+  async take(queue: string, nowMs: number): Promise<ReadonlyMap<number, CauseSums>> {
+    const minutes = this.#byQueue.get(queue) ?? new Map<number, Sums>();
+    this.#byQueue.delete(queue);
+    const refs = new Set([...minutes.values()].flatMap(({ waits }) => waits.map(({ ref }) => ref)));
+    for (const ref of refs) await this.lines.read(ref, nowMs);
+    for (const sums of minutes.values()) {
+      for (const start of sums.waits) addParts(sums, startAccount({ ...start, looks: this.lines.looksOf(start.ref) }));
+    }
+    return minutes;
+  }
+
+  #addParts(sums: Sums, start: Start, lateMs: number): void {
+    const isWait = lateMs >= LATE_MS && start.ref.gates !== undefined && sums.waits.length < WAITS_MAX;
+    if (isWait) sums.waits.push(start);
+    else addParts(sums, startAccount({ ...start, looks: this.lines.looksOf(start.ref) }));
+  }
+
+  #sumsOf(queue: string, minute: number): Sums {
+    const minutes = this.#byQueue.get(queue) ?? new Map<number, Sums>();
+    const sums = minutes.get(minute) ?? { starts: 0, late: 0, ms: new Map(), groups: new Map(), waits: [] };
+    minutes.set(minute, sums);
+    this.#byQueue.set(queue, minutes);
+    return sums;
+  }
+}
+
+/** Nearly every start: it was promoted, and a worker took it. Nothing is made for it. */
+function addFlat(
+  sums: Sums,
+  { dueMs, throughMs, startedMs }: { readonly dueMs: number; readonly throughMs: number; readonly startedMs: number },
+): void {
+  const through = Math.min(startedMs, Math.max(dueMs, throughMs));
+  add(sums.ms, 'promotion', through - dueMs);
+  add(sums.ms, 'worker', startedMs - through);
+}
+
+function addParts(sums: Sums, account: StartAccount | undefined): void {
+  for (const { cause, ms } of account?.parts ?? []) add(sums.ms, cause, ms);
+}
+
+function add(all: Map<Cause, number>, cause: Cause, ms: number): void {
+  if (ms > 0) all.set(cause, (all.get(cause) ?? 0) + ms);
+}
+
+function addGroup(sums: Sums, group: string, ms: number): void {
+  sums.groups.set(group, (sums.groups.get(group) ?? 0) + ms);
+  if (sums.groups.size > GROUPS_MAX) sums.groups = new Map(longest(sums.groups, GROUPS_MAX / 2));
+}
