@@ -44,7 +44,6 @@ const JOBS_MAX = 6;
 /** Of the pages and what is known already: shown with each letter. */
 export function near(typed: string, known: Known, nowMs: number): readonly Group[] {
   const all = [
-    { name: words.search.times, hits: times(typed, nowMs) },
     { name: words.search.states, hits: states(typed) },
     { name: words.search.queues, hits: queues(typed, known) },
     { name: words.search.schedules, hits: schedules(typed, known) },
@@ -56,10 +55,12 @@ export function near(typed: string, known: Known, nowMs: number): readonly Group
   return all.filter(({ hits }) => hits.length > 0);
 }
 
-function times(typed: string, nowMs: number): readonly Hit[] {
+/** Who types a time of day means it before all else, also where it could begin an id. */
+export function moments(typed: string, nowMs: number): readonly Group[] {
   const ms = timeIn(typed, nowMs);
   if (ms === undefined) return [];
-  return [{ href: `#/${whereAt(ms)}`, icon: 'clock', main: words.search.ranAt(dayText(ms, nowMs)) }];
+  const main = words.search.ranAt(dayText(ms, nowMs));
+  return [{ name: words.search.times, hits: [{ href: `#/${whereAt(ms)}`, icon: 'clock', main }] }];
 }
 
 /** `running`, `dead`, and days: `today`, `tomorrow`. */

@@ -7,7 +7,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { State } from '../../parts/state.tsx';
 import { words } from '../../words/words.ts';
-import { type Group, type Hit, jobsFor, type Known, near } from './found.ts';
+import { type Group, type Hit, jobsFor, type Known, moments, near } from './found.ts';
 import '../../css/search.css';
 
 /** Who types is not asked for each letter. */
@@ -26,10 +26,17 @@ export function Palette({ close }: { readonly close: () => void }) {
   }, []);
   const hits = groups.flatMap((group) => group.hits);
   const chosen = Math.min(at, hits.length - 1);
+  // Whoever presses Enter before the answer is there means what the answer puts first.
+  const [isMeant, setMeant] = useState(false);
+  useEffect(() => {
+    if (!isMeant || isBusy) return;
+    setMeant(false);
+    document.getElementById(`${list}-${chosen}`)?.click();
+  }, [isMeant, isBusy]);
   const pressed = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key] ?? 0;
     if (step !== 0 && hits.length > 0) setAt((chosen + step + hits.length) % hits.length);
-    else if (event.key === 'Enter') document.getElementById(`${list}-${chosen}`)?.click();
+    else if (event.key === 'Enter') setMeant(true);
     else return;
     event.preventDefault();
   };
@@ -49,6 +56,7 @@ export function Palette({ close }: { readonly close: () => void }) {
           onInput={({ currentTarget }) => {
             setTyped(currentTarget.value);
             setAt(0);
+            setMeant(false);
           }}
           onKeyDown={pressed}
         />
@@ -137,12 +145,17 @@ function Option({ id, hit: { href, icon, state, main, note = '', right = '' }, i
 
 const NOTHING: Omit<Known, 'queues'> = { schedules: [], workers: [], kinds: [] };
 
+/** The answer to what was typed. */
+interface Found {
+  readonly typed: string;
+  readonly jobs: readonly Group[];
+  readonly problem?: unknown;
+}
+
 function useFound(typed: string) {
   const { now } = useLive();
   const [known, setKnown] = useState(NOTHING);
-  const [jobs, setJobs] = useState<readonly Group[]>([]);
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<unknown>();
+  const [found, setFound] = useState<Found>({ typed: '', jobs: [] });
   const isTyped = typed.trim() !== '';
   useEffect(() => {
     if (!isTyped) return;
@@ -160,27 +173,14 @@ function useFound(typed: string) {
       () => undefined,
     );
   }, [isTyped]);
+  const isAsked = typed.trim().length >= 2;
   useEffect(() => {
-    setProblem(undefined);
-    if (typed.trim().length < 2) {
-      setJobs([]);
-      setBusy(false);
-      return undefined;
-    }
+    if (!isAsked) return setFound({ typed, jobs: [] });
     let isGone = false;
-    setBusy(true);
     const timer = setTimeout(() => {
       void jobsFor(typed, Date.now()).then(
-        (found) => {
-          if (isGone) return;
-          setJobs(found);
-          setBusy(false);
-        },
-        (error: unknown) => {
-          if (isGone) return;
-          setProblem(error);
-          setBusy(false);
-        },
+        (jobs) => isGone || setFound({ typed, jobs }),
+        (problem: unknown) => isGone || setFound({ typed, jobs: [], problem }),
       );
     }, CALM_MS);
     return () => {
@@ -188,6 +188,12 @@ function useFound(typed: string) {
       clearTimeout(timer);
     };
   }, [typed]);
-  const groups = [...jobs, ...near(typed, { ...known, queues: now?.queues ?? [] }, Date.now())];
-  return { groups, problem, isBusy };
+  const nowMs = Date.now();
+  const groups = [
+    ...moments(typed, nowMs),
+    ...found.jobs,
+    ...near(typed, { ...known, queues: now?.queues ?? [] }, nowMs),
+  ];
+  const isBusy = isAsked && found.typed !== typed;
+  return { groups, problem: isBusy ? undefined : found.problem, isBusy };
 }
