@@ -76,7 +76,8 @@ async function release(parts: HandoverParts, ref: PartitionRef, deliveries: read
 
 /**
  * Started, in a reply that was lost or came too late to be trusted, and never run. The same call again tells its token;
- * left alone it would count as a crash of this worker. Returns what is left for the next call.
+ * left alone it would count as a crash of this worker. A job that was started before it was due waits for its due time again,
+ * as if it had not been started. Returns what is left for the next call.
  */
 async function deferStarted(
   parts: HandoverParts,
@@ -90,12 +91,17 @@ async function deferStarted(
     const reply = replies[index];
     if (reply?.kind === 'later') later.push(delivery);
     if (reply?.kind !== 'run' && reply?.kind !== 'again') continue;
-    const { entry, member } = delivery;
-    await defer(parts, ref, { entry, member, token: reply.token });
+    const { entry, member, dueMs } = delivery;
+    await defer(parts, ref, { entry, member, token: reply.token }, reply.holdMs === undefined ? undefined : dueMs);
   }
   return later.length < started.length ? later : [];
 }
 
-async function defer({ jobs, windowMs }: HandoverParts, ref: PartitionRef, claim: Claim): Promise<void> {
-  await jobs.defer(ref, claim, { windowMs, delayMs: 0 });
+async function defer(
+  { jobs, windowMs }: HandoverParts,
+  ref: PartitionRef,
+  claim: Claim,
+  heldDueMs?: number,
+): Promise<void> {
+  await jobs.defer(ref, claim, { windowMs, delayMs: 0, ...(heldDueMs !== undefined && { heldDueMs }) });
 }

@@ -1,6 +1,7 @@
 /** What a stopping worker releases, called by hand. */
 import { expect, it } from 'vitest';
-import { readNew } from '../../../src/redis/scripts/ready.ts';
+import { decodeRun } from '../../../src/job/codec.ts';
+import { ensureGroup, readNew } from '../../../src/redis/scripts/ready.ts';
 import { createHandover } from '../../../src/worker/recover/handover.ts';
 import { InFlight } from '../../../src/worker/run/in-flight.ts';
 import { eventually, useLine } from '../../support/worker-line.ts';
@@ -51,6 +52,28 @@ it('a job that was started in a reply that nobody trusted goes back, and no cras
   mover.start();
   const worker = await line.worker(() => undefined);
   await eventually(() => worker.heard.of('job.completed').length).toBe(3);
+});
+
+it('one that was started ahead, in a reply that nobody trusted, waits for its due time, and nothing is counted', async () => {
+  const { handover } = leaving();
+  await line.stopMovers();
+  await line.redis.set(line.ref.keys.leader, 'm');
+  await ensureGroup(line.redis, line.ref.keys);
+  const [seconds] = await line.redis.time();
+  const dueMs = Number(seconds) * 1000 + 9000;
+  await line.plan({ id: 'a', dueMs });
+  await line.jobs.promote(line.ref, { term: 'm', leaseMs: 60_000, limit: 500, cap: 1000, aheadMs: 10_000 });
+  const settings = { consumer: 'w', bytesMax: 1_000_000, windowMs: WINDOW_MS };
+  const { taken } = await line.jobs.serve(line.ref, { ended: [], given: [], take: 1 }, settings);
+  expect(taken).toMatchObject([{ kind: 'run', member: 'j:a', dueMs }]);
+  await handover.unseen();
+  expect(await pending()).toBe(0);
+  expect((await line.picture()).scheduled).toEqual({ 'j:a': dueMs });
+  expect(decodeRun((await line.redis.hget(line.ref.keys.runs, 'j:a')) ?? '')).toMatchObject({
+    attempts: 0,
+    crashes: 0,
+  });
+  expect(await line.count('deferred')).toBe(0);
 });
 
 it('those whose records do not fit into one reply are released as well', async () => {
