@@ -214,9 +214,11 @@ function piecesOf(facts: StartFacts): readonly Piece[] {
 function lineOf(facts: StartFacts): readonly (readonly [ms: number, cause: Cause])[] {
   const { dueMs, throughMs, startedMs, looks = [], group = '' } = facts;
   const endMs = Math.min(throughMs, startedMs);
-  const joinedMs = Math.min(endMs, joinedIn(looks, dueMs));
+  const first = firstAt(looks, dueMs);
+  const joinedMs = Math.min(endMs, joinedIn(looks[first], dueMs));
   const ends: (readonly [number, Cause])[] = joinedMs > dueMs ? [[joinedMs, 'promotion']] : [];
-  for (const look of looks) {
+  for (const look of looks.slice(first)) {
+    if (look.fromMs >= endMs) break;
     for (const { cause, fromMs, toMs } of look.held.get(group) ?? look.held.get('') ?? []) {
       if (toMs <= joinedMs || fromMs >= endMs) continue;
       ends.push([fromMs, 'line'], [Math.min(toMs, endMs), cause]);
@@ -225,12 +227,22 @@ function lineOf(facts: StartFacts): readonly (readonly [ms: number, cause: Cause
   return ends;
 }
 
+/** The place of the first look that ends then or later. They are in the order of time, and so many that each account may not go through all. */
+function firstAt(looks: readonly LineLook[], ms: number): number {
+  let [from, to] = [0, looks.length];
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    if ((looks[middle]?.toMs ?? ms) < ms) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
 /**
  * When a job came into line. Where its leader was looking at its due time it was then; else with the first pass that came late, as far as that
  * was so late that the job was due before.
  */
-function joinedIn(looks: readonly LineLook[], dueMs: number): number {
-  const first = looks.find(({ toMs }) => toMs >= dueMs);
+function joinedIn(first: LineLook | undefined, dueMs: number): number {
   if (!first || first.fromMs <= dueMs || first.lateMs < LATE_PASS_MS) return dueMs;
   return first.passMs - first.lateMs <= dueMs ? Math.max(dueMs, first.passMs) : dueMs;
 }

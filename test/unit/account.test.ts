@@ -7,6 +7,7 @@ import {
   accountWords,
   briefAccount,
   type Diary,
+  type LineLook,
   readAccount,
   type StartAccount,
   type StartFacts,
@@ -149,6 +150,34 @@ test('what held a job in line is told in the order of time, and of more than 12 
     ...['line 20', 'group-full 40', 'rate 40', 'worker 3'],
   ]);
   expect(causesIn({ isGated: true, looks, group: 'other' })).toEqual(['line 100', 'worker 3']);
+});
+
+test('of a quarter of an hour that was seen of a line, an account looks at the seconds of its job, and at few others', () => {
+  const seen = new Set<number>();
+  const looks = Array.from({ length: 900 }, (_, nth): LineLook => {
+    const [fromMs, toMs] = [T0 + nth * 1000, T0 + nth * 1000 + 1000];
+    return {
+      get fromMs() {
+        seen.add(nth);
+        return fromMs;
+      },
+      get toMs() {
+        seen.add(nth);
+        return toMs;
+      },
+      get held() {
+        seen.add(nth);
+        return new Map([['', [{ cause: 'rate' as const, fromMs, toMs }]]]);
+      },
+      lateMs: 0,
+      passMs: 0,
+    };
+  });
+  const dueMs = T0 + 600_500;
+  const times = { dueMs, throughMs: dueMs + 3000, startedMs: dueMs + 3001 };
+  expect(causesIn({ isGated: true, looks, ...times })).toEqual(['rate 3000', 'worker 1']);
+  // Ten steps find the first of them, and one look more says that there is no other.
+  expect(seen.size).toBeLessThanOrEqual(10 + 4 + 1);
 });
 
 describe('a stored account', () => {
