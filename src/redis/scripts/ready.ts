@@ -3,7 +3,15 @@
  * always created at `0`, never at `$`: a group made again must see what arrived before it.
  */
 
-import { accountOf, entryMs, type LineLook, type StartAccount, takeOversSince, tokenMs } from '../../job/account.ts';
+import {
+  accountOf,
+  entryMs,
+  type LineLook,
+  type StartAccount,
+  type StartFacts,
+  takeOversSince,
+  tokenMs,
+} from '../../job/account.ts';
 import type { EntryId } from '../../job/job.ts';
 import { groupOf } from '../../job/labels.ts';
 import type { Attempted } from '../../job/outcome.ts';
@@ -65,15 +73,8 @@ export async function readEntries(
   return found.flatMap((reply) => list(reply as Reply).map(deliveryOf));
 }
 
-/** The account of a start, from what its entry, its run and its record say. */
-export function startAccount({
-  ref,
-  delivery,
-  run,
-  record,
-  isClockSet,
-  looks,
-}: {
+/** A start as it was seen: its entry, its run and its record. */
+interface SeenStart {
   readonly ref: Pick<PartitionRef, 'gates'>;
   readonly delivery: Delivery;
   readonly run: { readonly token: string; readonly history: readonly Attempted[] };
@@ -81,13 +82,19 @@ export function startAccount({
   readonly isClockSet: boolean;
   /** What was seen of the line of its partition. */
   readonly looks?: readonly LineLook[];
-}): StartAccount | undefined {
+}
+
+/** The account of a start, from what its entry, its run and its record say. */
+export const startAccount = (seen: SeenStart): StartAccount | undefined => accountOf(startFacts(seen));
+
+/** What the account of a start is made of. The record, which may be large, is not among it. */
+export function startFacts({ ref, delivery, run, record, isClockSet, looks }: SeenStart): StartFacts {
   const throughMs = entryMs(delivery.entry);
   const [dueMs, startedMs] = [delivery.dueMs, tokenMs(run.token)];
   const takeOvers = takeOversSince(throughMs, run.history);
   const [isGated, group] = [ref.gates !== undefined, groupOf(delivery.member)];
   const madeMs = madeMsOf(record);
-  return accountOf({ dueMs, startedMs, madeMs, throughMs, isGated, looks, group, takeOvers, isClockSet });
+  return { dueMs, startedMs, madeMs, throughMs, isGated, looks, group, takeOvers, isClockSet };
 }
 
 /**

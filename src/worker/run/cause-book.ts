@@ -1,11 +1,20 @@
 /** The accounts of the starts of this process, summed by queue and minute until the timekeeper adds them in Redis. */
-import { type Cause, EARLIEST_MS, entryMs, type StartAccount, tokenMs } from '../../job/account.ts';
+import {
+  accountOf,
+  type Cause,
+  EARLIEST_MS,
+  entryMs,
+  type StartAccount,
+  type StartFacts,
+  tokenMs,
+} from '../../job/account.ts';
 import { groupOf } from '../../job/labels.ts';
 import { MINUTE_MS } from '../../job/minutes.ts';
 import { isPlain } from '../../job/record-header.ts';
+import { inTurns, type Steps } from '../../kernel/steps.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { type CauseSums, longest } from '../../redis/read/causes.ts';
-import { startAccount } from '../../redis/scripts/ready.ts';
+import { startFacts } from '../../redis/scripts/ready.ts';
 import type { Started } from '../../redis/scripts/replies.ts';
 import type { InFlightEntry } from './in-flight.ts';
 import type { LineWatch } from './line-watch.ts';
@@ -27,7 +36,11 @@ interface Sums extends CauseSums {
   readonly waits: Start[];
 }
 
-type Start = Omit<Parameters<typeof startAccount>[0], 'looks'> & { readonly ref: PartitionRef };
+/** What its account is made of, and nothing else: a start is kept for up to a minute, and its record may be large. */
+interface Start {
+  readonly ref: PartitionRef;
+  readonly facts: StartFacts;
+}
 
 export class CauseBook {
   readonly #byQueue = new Map<string, Map<number, Sums>>();
@@ -48,7 +61,10 @@ export class CauseBook {
     const lateMs = dueMs < EARLIEST_MS ? 0 : Math.max(0, startedMs - dueMs);
     sums.starts += 1;
     if (isFlat && lateMs > 0) addFlat(sums, { dueMs, throughMs: entryMs(delivery.entry), startedMs });
-    else if (lateMs > 0) this.#addParts(sums, { ref, delivery, run: started, record, isClockSet }, lateMs);
+    else if (lateMs > 0) {
+      const facts = startFacts({ ref, delivery, run: started, record, isClockSet });
+      this.#addParts(sums, { ref, facts }, lateMs);
+    }
     if (lateMs < LATE_MS) return;
     sums.late += 1;
     const group = groupOf(delivery.member);
@@ -61,16 +77,28 @@ export class CauseBook {
     this.#byQueue.delete(queue);
     const refs = new Set([...minutes.values()].flatMap(({ waits }) => waits.map(({ ref }) => ref)));
     for (const ref of refs) await this.lines.read(ref, nowMs);
-    for (const sums of minutes.values()) {
-      for (const start of sums.waits) addParts(sums, startAccount({ ...start, looks: this.lines.looksOf(start.ref) }));
-    }
+    await inTurns(this.#addWaits(minutes.values()));
     return minutes;
   }
 
+  /** The account of a job that was late for long goes through much that was seen of its line. */
+  *#addWaits(all: Iterable<Sums>): Steps<void> {
+    for (const sums of all) {
+      for (const start of sums.waits) {
+        addParts(sums, this.#accountOf(start));
+        yield;
+      }
+    }
+  }
+
   #addParts(sums: Sums, start: Start, lateMs: number): void {
-    const isWait = lateMs >= LATE_MS && start.ref.gates !== undefined && sums.waits.length < WAITS_MAX;
+    const isWait = lateMs >= LATE_MS && start.facts.isGated === true && sums.waits.length < WAITS_MAX;
     if (isWait) sums.waits.push(start);
-    else addParts(sums, startAccount({ ...start, looks: this.lines.looksOf(start.ref) }));
+    else addParts(sums, this.#accountOf(start));
+  }
+
+  #accountOf({ ref, facts }: Start): StartAccount | undefined {
+    return accountOf({ ...facts, looks: this.lines.looksOf(ref) });
   }
 
   #sumsOf(queue: string, minute: number): Sums {

@@ -2,6 +2,8 @@
  * Counts and lateness by the minute: what leaders write, whatever happens to them, and what is read from it. The time of the recorder is
  * given, so that a minute passes when the test says so.
  */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { queueCauses } from '../../../src/inspect/causes.ts';
 import type { Subject } from '../../../src/inspect/doctor/check.ts';
@@ -12,7 +14,7 @@ import { createEmitter } from '../../../src/job/events.ts';
 import type { EntryId, Token } from '../../../src/job/job.ts';
 import { MINUTE_MS } from '../../../src/job/minutes.ts';
 import { type LatenessOptions, type LatenessPromise, parseSettings } from '../../../src/job/queue-settings.ts';
-import { systemClock } from '../../../src/kernel/clock.ts';
+import { systemClock, turn } from '../../../src/kernel/clock.ts';
 import { createRecorder } from '../../../src/mover/chores/recorder.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
@@ -25,6 +27,8 @@ import { LineWatch } from '../../../src/worker/run/line-watch.ts';
 import { createTimekeeper } from '../../../src/worker/run/timekeeper.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
 const M0 = 29_395_316;
 const namespace = 'duestream';
 const ref = partitionRef(namespace, { queue: 'emails', partition: 0, layoutGeneration: 0 });
@@ -471,6 +475,28 @@ describe('workers', () => {
     expect(await redis.pttl(ref.keys.causes)).toBeGreaterThan(0);
     await two.endsMinute();
     expect(await redis.xlen(ref.keys.causes)).toBe(2);
+  });
+
+  test('keep nothing of the record of a job that was late in a line until its account is made', async () => {
+    const causes = new CauseBook(new LineWatch(redis, systemClock));
+    const nowMs = M0 * MINUTE_MS;
+    /** A start that only this function knows. */
+    const begin = (): WeakRef<object> => {
+      const delivery = { entry: `${nowMs + 4000}-0` as EntryId, member: 'j:a', dueMs: nowMs };
+      const token = `${nowMs + 5000}000` as Token;
+      const counts = { attempts: 1, failures: 0, crashes: 0, generation: 0, history: [] };
+      const started = { kind: 'run' as const, token, ...counts, record: `1abc;w=${(nowMs + 500).toString(36)}|{}` };
+      const gated = { ...ref, gates: { share: '0 0 0 1', groups: [] } };
+      causes.started({ ref: gated, delivery, state: { phase: 'gone' } }, started, { isClockSet: false });
+      return new WeakRef(started);
+    };
+    const kept = begin();
+    // What a WeakRef was asked for lives until the end of the turn.
+    await turn();
+    collect();
+    expect(kept.deref()).toBeUndefined();
+    const sums = (await causes.take('emails', nowMs + 60_000)).get(M0);
+    expect(Object.fromEntries(sums?.ms ?? [])).toEqual({ 'made-late': 500, line: 3500, worker: 1000 });
   });
 
   test('add nothing where none does, and nothing twice', async () => {
