@@ -137,10 +137,15 @@ export class ServedQueue {
   /** Stops fetching and hands over: entries that were not started at once, jobs that run at `endMs` by the monotonic clock. */
   async stop(endMs: number): Promise<void> {
     this.#isStarted = false;
-    const { fetcher, adopter, reclaimer } = this.#running ?? {};
+    const { fetcher, adopter, reclaimer, stopOrders, holds } = this.#running ?? {};
     await Promise.all([fetcher?.stop(), adopter?.stop(), reclaimer?.stop()]);
-    await this.#running?.holds.stop();
-    this.#running?.stopOrders.stop();
+    stopOrders?.stop();
+    // Redis may stand still, and handlers are to be told in time all the same.
+    await Promise.all([holds?.stop(), this.#end(endMs)]);
+  }
+
+  /** Waits for handlers, tells them to end when their time is up, and hands over what runs on. */
+  async #end(endMs: number): Promise<void> {
     await this.#handover.unseen();
     await this.#drained(endMs - this.#parts.settings.clock.monotonicMs());
     if (this.inFlight.size() === 0) return;
@@ -211,7 +216,8 @@ function assemble(parts: ServedQueueParts, own: Own) {
   const { jobLeaseMs, namespace, graceMs, beatTtlMs, rhythm } = settings;
   const base = baseOf(parts, own);
   const blocking = source instanceof Channels ? commands : source;
-  const holds = new Holds({ ...base, jobLeaseMs, serverOf: parts.serverOf, onHeld: () => stopOrders.held() });
+  const { serverOf, giveUp: signal } = parts;
+  const holds = new Holds({ ...base, jobLeaseMs, serverOf, signal, onHeld: () => stopOrders.held() });
   const { roundTrips, starter } = circuitOf(parts, own, {
     holds,
     readerJobs: blocking === commands ? parts.jobs : createJobs(blocking),

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { EntryId, Token } from '../../src/job/job.ts';
+import { createAbort } from '../../src/kernel/abort.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { createServerClock } from '../../src/redis/connection/server-clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
@@ -48,6 +49,7 @@ function desk(Kept: typeof Holds) {
     windowMs: 0,
     jobLeaseMs: 60_000,
     serverOf: () => server,
+    signal: createAbort().signal,
     onHeld: () => undefined,
   });
   const serverMs = () => nowMs + offsetMs;

@@ -29,6 +29,8 @@ interface HoldsParts {
   readonly jobLeaseMs: number;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
+  /** Aborted when nothing is worth a further try. */
+  readonly signal: AbortSignal;
   /** The first job is held: somebody may want it back. */
   readonly onHeld: () => void;
 }
@@ -113,7 +115,7 @@ export class Holds {
     for (const entry of [...this.#held.keys()]) this.letGo(entry);
   }
 
-  /** Resolves when Redis has them back. */
+  /** Resolves when Redis has them back, or they are left to adoption. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.letAllGo();
@@ -174,11 +176,11 @@ export class Holds {
 
   /** Its slot is free at once; the entry stays known until Redis has answered. */
   #giveBack(entry: InFlightEntry): void {
-    const { inFlight, jobs, windowMs, clock } = this.#parts;
+    const { inFlight, jobs, windowMs, clock, signal } = this.#parts;
     inFlight.refused(entry);
     const { ref, delivery } = entry;
     const call = () => jobs.defer(ref, claimOf(entry), { windowMs, delayMs: 0, heldDueMs: delivery.dueMs });
-    const given = withRetry('let go', call, { clock, budgetMs: BUDGET_MS })
+    const given = withRetry('let go', call, { clock, budgetMs: BUDGET_MS, signal })
       .then(
         () => inFlight.answered(entry),
         () => inFlight.abandoned(entry),

@@ -4,6 +4,7 @@
  */
 
 import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { beforeEach, expect, it } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { workersSeen } from '../../../src/client/queues/processes.ts';
@@ -165,6 +166,18 @@ it('the attempt of a job that was let go is not counted', async () => {
   await eventually(held).toBe(1);
   await client().reschedule(queue(), 'a', { at: new Date(dueMs + 1) });
   await eventually(async () => (await pass(undefined)) && attempts).toEqual([1]);
+});
+
+it('a stop ends in its time, although Redis stands still and does not take a job back', async () => {
+  const { worker, ids } = await holding(['a'], LONG_MS);
+  await eventually(held).toBe(1);
+  line.onEnd(() => line.server.kill('SIGCONT'));
+  await line.server.kill('SIGSTOP');
+  const sinceMs = performance.now();
+  await worker.stop({ shutdown: 50 });
+  // It hangs up after two seconds. A call that lets a job go is repeated for ten.
+  expect(performance.now() - sinceMs).toBeLessThan(9000);
+  expect(ids()).toEqual([]);
 });
 
 it('a worker of version 0.2.0 drops what it is offered, and begins no job before it is due', async () => {
