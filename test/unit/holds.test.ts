@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { createEmitter } from '../../src/job/events.ts';
 import type { EntryId, Token } from '../../src/job/job.ts';
 import { createAbort } from '../../src/kernel/abort.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
@@ -50,6 +51,7 @@ function desk(Kept: typeof Holds) {
     jobLeaseMs: 60_000,
     serverOf: () => server,
     signal: createAbort().signal,
+    events: createEmitter(),
     onHeld: () => undefined,
   });
   const serverMs = () => nowMs + offsetMs;

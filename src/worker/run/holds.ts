@@ -14,11 +14,15 @@
  * when the worker stops. It is not handed out ahead once more. Without a message it begins when it is due, and
  * the caller is told that it runs.
  */
+import { idOf } from '../../job/codec.ts';
+import type { Emitter } from '../../job/events.ts';
+import { DEFAULT_NAME } from '../../job/job.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { crash } from '../../kernel/crash.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { Jobs } from '../../redis/scripts/jobs.ts';
+import type { SettleReply } from '../../redis/scripts/replies.ts';
 import { trustedUntilMs } from './extender.ts';
 import { claimOf, type InFlight, type InFlightEntry } from './in-flight.ts';
 
@@ -31,6 +35,7 @@ interface HoldsParts {
   readonly serverOf: ServerOf;
   /** Aborted when nothing is worth a further try. */
   readonly signal: AbortSignal;
+  readonly events: Emitter;
   /** The first job is held: somebody may want it back. */
   readonly onHeld: () => void;
 }
@@ -182,11 +187,20 @@ export class Holds {
     const call = () => jobs.defer(ref, claimOf(entry), { windowMs, delayMs: 0, heldDueMs: delivery.dueMs });
     const given = withRetry('let go', call, { clock, budgetMs: BUDGET_MS, signal })
       .then(
-        () => inFlight.answered(entry),
+        (reply) => this.#answered(entry, reply),
         () => inFlight.abandoned(entry),
       )
       .finally(() => this.#underWay.delete(given));
     this.#underWay.add(given);
     given.catch(crash);
+  }
+
+  /** Somebody has asked the job to stop who did not know that it is held, or when it was just due: then it is over. */
+  #answered(entry: InFlightEntry, reply: SettleReply): void {
+    const { inFlight, events } = this.#parts;
+    const { ref, delivery } = entry;
+    inFlight.answered(entry);
+    if (reply !== 'cancelled') return;
+    events.emit('job.cancelled', { queue: ref.queue, id: idOf(delivery.member).id, name: DEFAULT_NAME });
   }
 }
