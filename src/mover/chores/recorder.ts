@@ -36,6 +36,7 @@ import {
   addTimes,
   type FineTotals,
   fineNow,
+  notedOf,
   notePromise,
   stateNow,
   type WrittenState,
@@ -78,15 +79,23 @@ export function createRecorder(parts: RecorderParts): Chore {
   const keepHours = createHourKeeper(parts);
   const aheadMs = AHEAD_MIN_MS + spreadMs(`${ref.queue}:${ref.partition}`, AHEAD_SPREAD_MS);
   let seen: Seen | undefined;
+  /** A promise may be noted that was taken back since. */
+  let isUnsure = true;
   let stopListening: (() => void) | undefined;
+
+  /** Nothing is kept, by this process or at all. */
+  async function rest(): Promise<Idle> {
+    seen = undefined;
+    clear(late);
+    if (leading() === undefined) isUnsure = true;
+    else if (isUnsure) isUnsure = !(await hasTakenBack(parts));
+    return idle(IDLE_MS);
+  }
 
   /** Looks, and writes where a minute has begun. Returns milliseconds until the next. */
   async function pass(): Promise<number | Idle> {
-    if (!leading() || !(parts.always || parts.current().lateness)) {
-      seen = undefined;
-      clear(late);
-      return idle(IDLE_MS);
-    }
+    if (!leading() || !(parts.always || parts.current().lateness)) return rest();
+    isUnsure = true;
     const minute = Math.floor((serverMs() + aheadMs) / MINUTE_MS);
     try {
       if (!seen || seen.minute > minute) seen = await firstSeen(parts, minute);
@@ -181,6 +190,23 @@ async function stateUnder(
   await notePromise(redis, partitionsOf(namespace, layout), { asked, minute });
   const { noted: _, ...under } = await stateNow(redis, ref);
   return under;
+}
+
+/**
+ * A promise that was taken back is not noted any more, or the same one, made again after days, would count from when it was first
+ * made. @returns whether that is so; false: Redis did not answer
+ */
+async function hasTakenBack({ redis, namespace, ref, serverMs }: RecorderParts): Promise<boolean> {
+  try {
+    if (ref.partition !== 0 || !(await notedOf(redis, ref))) return true;
+    const layout = await findQueue(redis, namespace, ref.queue);
+    const minute = Math.floor(serverMs() / MINUTE_MS);
+    // The settings that this process knows may be older than the promise.
+    if (layout && !layout.lateness?.isOn) await notePromise(redis, [ref], { asked: undefined, minute });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** With what came since the state before. A total that fell has been lost: then nothing is told. */

@@ -19,7 +19,7 @@ import { createRecorder } from '../../../src/mover/chores/recorder.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
 import { makeHours, readDays, readHours } from '../../../src/redis/read/history.ts';
-import { addKept } from '../../../src/redis/read/minutes.ts';
+import { addKept, notedOf } from '../../../src/redis/read/minutes.ts';
 import { declareQueue } from '../../../src/redis/scripts/queues.ts';
 import type { Started } from '../../../src/redis/scripts/replies.ts';
 import { CauseBook } from '../../../src/worker/run/cause-book.ts';
@@ -608,6 +608,35 @@ describe('a promise of lateness', () => {
     lead.now.lateness = promised({});
     await lead.at(from + 4);
     expect(await slo()).toMatchObject({ of: 0.99, jobs: 0 });
+  });
+
+  test('that is taken back is over, also where nothing else is kept by the minute: the same one, made later, begins then', async () => {
+    await promises({});
+    const first = leader(M0, true, ref, false);
+    first.now.lateness = promised({});
+    await first.at(M0);
+    await first.at(M0 + 1);
+    expect(await notedOf(redis, ref)).toMatchObject({ since: M0 + 1 });
+    await declareQueue(redis, { namespace, queue: 'emails', partitions: 1, ...parseSettings({ lateness: false }) });
+    // Whoever leads by then.
+    const lead = leader(M0 + 2, true, ref, false);
+    await lead.at(M0 + 2);
+    expect(await notedOf(redis, ref)).toBeUndefined();
+    await promises({});
+    lead.now.lateness = promised({});
+    await lead.at(M0 + 600);
+    await lead.at(M0 + 601);
+    expect(await notedOf(redis, ref)).toMatchObject({ since: M0 + 601 });
+  });
+
+  test('is not taken back by a leader that does not know of it yet', async () => {
+    await promises({});
+    const [lead, other] = [leader(M0, true, ref, false), leader(M0, true, ref, false)];
+    lead.now.lateness = promised({});
+    await lead.at(M0);
+    await lead.at(M0 + 1);
+    await other.at(M0 + 2);
+    expect(await notedOf(redis, ref)).toMatchObject({ since: M0 + 1 });
   });
 
   test('is told over hours, days and the minutes of now, and of a month that is over', async () => {
